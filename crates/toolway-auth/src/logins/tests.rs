@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use toolway_testkit::ScannedFolder;
-use toolway_testkit::authority::{Authority, Settings};
+use toolway_testkit::authority::{Authority, AuthoritySettings};
 use toolway_testkit::marked;
 use toolway_types::Secret;
 use url::Url;
@@ -21,13 +21,13 @@ pub(crate) fn logins(folder: &Path) -> Logins {
 }
 
 /// A public client that the authority knows.
-pub(crate) fn settings() -> Settings {
-    Settings {
+pub(crate) fn settings() -> AuthoritySettings {
+    AuthoritySettings {
         clients: vec![toolway_testkit::authority::KnownClient {
             id: "client".to_owned(),
             ..Default::default()
         }],
-        ..Settings::default()
+        ..AuthoritySettings::default()
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use toolway_testkit::ScannedFolder;
-use toolway_testkit::authority::{Authority, Settings, Switch, holds_secret};
+use toolway_testkit::authority::{Authority, AuthoritySettings, Switch, holds_secret};
 use toolway_types::Secret;
 
 use super::{LoginEnd, RefreshError, RenewalContext};
@@ -152,7 +152,7 @@ async fn a_login_that_was_revoked_ends_and_no_other_does() {
 #[tokio::test]
 async fn rel_15_a_lost_answer_is_asked_for_once_more() {
     let home = ScannedFolder::new();
-    let authority = Authority::start(Settings {
+    let authority = Authority::start(AuthoritySettings {
         grace_ms: 60_000,
         switches: vec![Switch::RefreshLostOnce],
         ..settings()
@@ -171,7 +171,7 @@ async fn rel_15_a_lost_answer_is_asked_for_once_more() {
 #[tokio::test]
 async fn rel_15_without_grace_the_person_is_asked_and_told_why() {
     let home = ScannedFolder::new();
-    let authority = Authority::start(Settings {
+    let authority = Authority::start(AuthoritySettings {
         switches: vec![Switch::RefreshLostOnce],
         ..settings()
     });
@@ -191,7 +191,7 @@ async fn rel_15_without_grace_the_person_is_asked_and_told_why() {
 #[tokio::test]
 async fn rel_15_answers_that_never_come_end_the_attempt_and_keep_the_login() {
     let home = ScannedFolder::new();
-    let authority = Authority::start(Settings {
+    let authority = Authority::start(AuthoritySettings {
         grace_ms: 60_000,
         switches: vec![Switch::RefreshLost],
         ..settings()
@@ -288,7 +288,7 @@ async fn without_a_refresh_token_it_depends_on_how_the_login_came_about() {
 #[tokio::test]
 async fn a_client_that_is_gone_is_registered_anew_next_time() {
     let home = ScannedFolder::new();
-    let authority = Authority::start(Settings::default());
+    let authority = Authority::start(AuthoritySettings::default());
     let logins = logins(home.path());
     let mut login = due(&authority, "a");
     login.client.source = ClientSource::Dynamic;
@@ -344,7 +344,7 @@ async fn rel_16_wrong_clocks_and_odd_expiries_lead_to_no_loop_and_no_logout() {
     ];
     for switch in switches {
         let home = ScannedFolder::new();
-        let authority = Authority::start(Settings {
+        let authority = Authority::start(AuthoritySettings {
             switches: vec![switch],
             ..settings()
         });

@@ -14,7 +14,9 @@ use toolway_auth::token::unix_now;
 use toolway_auth::vault::{SecretKind, StorageChoice, Vault, VaultOptions};
 use toolway_auth::web::WebClient;
 use toolway_testkit::ScannedFolder;
-use toolway_testkit::authority::{Authority, Party, Settings, Switch, holds_secret};
+use toolway_testkit::authority::{
+    Authority, AuthoritySettings, RequestedParty, Switch, holds_secret,
+};
 use toolway_testkit::eventually;
 use toolway_transport::client::HttpClient;
 use toolway_types::Secret;
@@ -30,7 +32,7 @@ struct Scene {
 
 impl Scene {
     /// Somebody is logged in.
-    async fn new(settings: Settings) -> Self {
+    async fn new(settings: AuthoritySettings) -> Self {
         let scene = Self::without_login(settings);
         let person = Tester::new(Habit::Browses);
         scene
@@ -42,7 +44,7 @@ impl Scene {
         scene
     }
 
-    fn without_login(settings: Settings) -> Self {
+    fn without_login(settings: AuthoritySettings) -> Self {
         Self {
             folder: ScannedFolder::new(),
             authority: Authority::start(settings),
@@ -108,7 +110,7 @@ impl Scene {
 
     /// How often the directory was asked for with a token; a login looks there without.
     fn asked(&self) -> usize {
-        let seen = self.authority.seen_at(Party::Issuer, "/directory");
+        let seen = self.authority.seen_at(RequestedParty::Issuer, "/directory");
         let shown = seen.iter().filter_map(|seen| seen.header("authorization"));
         shown.count()
     }
@@ -129,7 +131,7 @@ fn token(headers: &HeaderMap) -> &str {
 
 #[tokio::test]
 async fn what_is_sent_is_the_token_and_what_the_settings_say() {
-    let scene = Scene::new(Settings::account_provider()).await;
+    let scene = Scene::new(AuthoritySettings::account_provider()).await;
     let account = scene.account();
     let sent = account.present().await.unwrap();
     assert!(scene.authority.is_valid(token(&sent)));
@@ -151,7 +153,7 @@ async fn what_is_sent_is_the_token_and_what_the_settings_say() {
 
 #[tokio::test]
 async fn a_refused_request_is_sent_once_more_and_not_for_ever() {
-    let scene = Scene::new(Settings::account_provider()).await;
+    let scene = Scene::new(AuthoritySettings::account_provider()).await;
     let account = scene.account();
     scene.authority.expire_access_tokens();
     assert!(
@@ -178,7 +180,7 @@ async fn a_refused_request_is_sent_once_more_and_not_for_ever() {
 
 #[tokio::test]
 async fn a_refused_token_is_compared_with_the_one_that_is_there_by_now() {
-    let scene = Scene::new(Settings::account_provider()).await;
+    let scene = Scene::new(AuthoritySettings::account_provider()).await;
     let (here, there) = (scene.account(), scene.account());
     let sent = here.present().await.unwrap();
     scene.authority.expire_access_tokens();
@@ -194,7 +196,7 @@ async fn a_refused_token_is_compared_with_the_one_that_is_there_by_now() {
 
 #[tokio::test]
 async fn a_token_is_renewed_before_it_ends() {
-    let scene = Scene::new(Settings::account_provider()).await;
+    let scene = Scene::new(AuthoritySettings::account_provider()).await;
     scene.has_left(Duration::from_mins(10)).await;
     let before = scene.account().present().await.unwrap();
     assert_eq!(scene.refreshes(), 0);
@@ -209,9 +211,9 @@ async fn a_token_is_renewed_before_it_ends() {
 
 #[tokio::test]
 async fn rel_15_a_lost_answer_is_asked_for_once_more_or_ends_the_login() {
-    let scene = Scene::new(Settings {
+    let scene = Scene::new(AuthoritySettings {
         grace_ms: 60_000,
-        ..Settings::account_provider()
+        ..AuthoritySettings::account_provider()
     })
     .await;
     scene.authority.turn_on(Switch::RefreshLostOnce);
@@ -220,7 +222,7 @@ async fn rel_15_a_lost_answer_is_asked_for_once_more_or_ends_the_login() {
     assert_eq!(scene.refreshes(), 2);
     assert_eq!(scene.authority.report().families_revoked, 0);
 
-    let scene = Scene::new(Settings::account_provider()).await;
+    let scene = Scene::new(AuthoritySettings::account_provider()).await;
     scene.authority.turn_on(Switch::RefreshLostOnce);
     scene.authority.expire_access_tokens();
     let error = scene.account().directory().await.unwrap_err();
@@ -242,13 +244,19 @@ async fn rel_15_a_lost_answer_is_asked_for_once_more_or_ends_the_login() {
 
 #[tokio::test]
 async fn rel_15_a_renewal_outlives_whoever_wanted_the_directory() {
-    let scene = Scene::new(Settings::account_provider()).await;
+    let scene = Scene::new(AuthoritySettings::account_provider()).await;
     let account = scene.account();
     scene.authority.expire_access_tokens();
-    let before = scene.authority.seen_at(Party::Issuer, "/token").len();
+    let before = scene
+        .authority
+        .seen_at(RequestedParty::Issuer, "/token")
+        .len();
     let held = scene.authority.hold("/token");
     let is_sent = eventually(|| {
-        let sent = scene.authority.seen_at(Party::Issuer, "/token").len();
+        let sent = scene
+            .authority
+            .seen_at(RequestedParty::Issuer, "/token")
+            .len();
         (sent > before)
             .then_some(())
             .ok_or_else(|| "nothing was sent".to_owned())
@@ -271,9 +279,9 @@ async fn rel_15_a_renewal_outlives_whoever_wanted_the_directory() {
 
 #[tokio::test]
 async fn rel_27_a_provider_that_is_busy_is_asked_once_for_all_connectors() {
-    let scene = Scene::new(Settings {
+    let scene = Scene::new(AuthoritySettings {
         retry_after: 600,
-        ..Settings::account_provider()
+        ..AuthoritySettings::account_provider()
     })
     .await;
     let account = scene.account();
@@ -299,7 +307,7 @@ async fn rel_27_a_provider_that_is_busy_is_asked_once_for_all_connectors() {
 
 #[tokio::test]
 async fn without_a_login_nobody_is_asked() {
-    let scene = Scene::without_login(Settings::account_provider());
+    let scene = Scene::without_login(AuthoritySettings::account_provider());
     let error = scene.account().directory().await.unwrap_err();
     assert!(
         matches!(error, ProviderAccountError::LoggedOut { .. }),

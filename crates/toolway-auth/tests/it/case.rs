@@ -10,7 +10,7 @@ use toolway_auth::login::{
 use toolway_auth::registration::ClientDocument;
 use toolway_auth::scopes::LoginAttempts;
 use toolway_auth::web::{NetworkReach, WebClient};
-use toolway_testkit::authority::{Authority, Settings};
+use toolway_testkit::authority::{Authority, AuthoritySettings};
 use toolway_transport::client::HttpClient;
 use toolway_types::{OauthSpec, Secret};
 use url::Url;
@@ -33,7 +33,7 @@ pub(crate) struct Case {
 }
 
 impl Case {
-    pub(crate) fn new(settings: Settings) -> Self {
+    pub(crate) fn new(settings: AuthoritySettings) -> Self {
         Self {
             authority: Authority::start(settings),
             person: Tester::new(Habit::Browses),

@@ -18,7 +18,8 @@ use toolway_auth::token::{
 };
 use toolway_auth::web::{NetworkReach, WebClient};
 use toolway_testkit::authority::{
-    Authority, CANARY, Dpop, KnownClient, Party, Settings, Switch, holds_secret,
+    Authority, AuthoritySettings, CANARY, DpopMode, KnownClient, RequestedParty, Switch,
+    holds_secret,
 };
 use toolway_testkit::browser::browse;
 use toolway_transport::client::HttpClient as Http;
@@ -41,16 +42,16 @@ fn public() -> KnownClient {
     }
 }
 
-fn with(switches: &[Switch]) -> Settings {
-    Settings {
+fn with(switches: &[Switch]) -> AuthoritySettings {
+    AuthoritySettings {
         clients: vec![public()],
         device_interval: 1,
-        ..Settings::with(switches)
+        ..AuthoritySettings::with(switches)
     }
 }
 
 impl Login {
-    async fn new(settings: Settings) -> Self {
+    async fn new(settings: AuthoritySettings) -> Self {
         let authority = Authority::start(settings);
         let web = WebClient::new(Http::default(), NetworkReach::Loopback);
         let url = Url::parse(authority.resource()).unwrap();
@@ -187,7 +188,7 @@ async fn rel_16_an_odd_expiry_is_neither_a_loop_nor_an_overflow() {
         Switch::DateMissing,
     ] {
         for signed_access in [false, true] {
-            let settings = Settings {
+            let settings = AuthoritySettings {
                 signed_access,
                 ..with(&[switch])
             };
@@ -317,7 +318,7 @@ async fn client_credentials_in_every_way() {
         method: Some(method.to_owned()),
         ..KnownClient::default()
     };
-    let settings = Settings {
+    let settings = AuthoritySettings {
         clients: vec![
             KnownClient {
                 secret: Some(secret.expose().to_owned()),
@@ -332,7 +333,7 @@ async fn client_credentials_in_every_way() {
                 ..known("key", "private_key_jwt")
             },
         ],
-        ..Settings::default()
+        ..AuthoritySettings::default()
     };
     let mut login = Login::new(settings).await;
     let key = Arc::new(ClientKey { key, id: None });
@@ -416,8 +417,12 @@ async fn a_device_that_is_refused_is_told_so() {
 
 #[tokio::test]
 async fn tokens_are_bound_to_a_key() {
-    for dpop in [Dpop::Accepted, Dpop::Required, Dpop::RequiredWithNonce] {
-        let mut login = Login::new(Settings { dpop, ..with(&[]) }).await;
+    for dpop in [
+        DpopMode::Accepted,
+        DpopMode::Required,
+        DpopMode::RequiredWithNonce,
+    ] {
+        let mut login = Login::new(AuthoritySettings { dpop, ..with(&[]) }).await;
         login.dpop = Some(DpopKey::generate().unwrap());
         let (ended, _) = login.by_browser().await;
         let tokens = ended.unwrap().unwrap();
@@ -426,12 +431,12 @@ async fn tokens_are_bound_to_a_key() {
         let next = login.send(TokenGrant::Refresh(&refresh)).await.unwrap();
         assert_eq!(next.kind, TokenKind::Dpop);
         assert_eq!(login.authority.report().families_revoked, 0, "{dpop:?}");
-        for seen in login.authority.seen_at(Party::Issuer, "/token") {
+        for seen in login.authority.seen_at(RequestedParty::Issuer, "/token") {
             assert!(seen.header("dpop").is_some());
         }
     }
-    let mut login = Login::new(Settings {
-        dpop: Dpop::RequiredWithNonce,
+    let mut login = Login::new(AuthoritySettings {
+        dpop: DpopMode::RequiredWithNonce,
         ..with(&[Switch::DpopNonceLoop])
     })
     .await;

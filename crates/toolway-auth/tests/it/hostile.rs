@@ -13,7 +13,9 @@ use toolway_auth::registration::ClientDocument;
 use toolway_auth::revoke::{Revocation, RevokeError};
 use toolway_auth::scopes::LoginAttemptError;
 use toolway_auth::token::{TokenError, TokenGrant, TokenRequest, Tokens, unix_now};
-use toolway_testkit::authority::{Dpop, Party, Settings, Switch, holds_secret};
+use toolway_testkit::authority::{
+    AuthoritySettings, DpopMode, RequestedParty, Switch, holds_secret,
+};
 use url::Url;
 
 use crate::case::{Case, NAME};
@@ -171,13 +173,13 @@ fn expected(switch: Switch) -> (About, Expected) {
 fn case(switch: Switch, about: About) -> Case {
     let address = "https://toolway.example/client.json";
     let redirect_uri = "http://localhost/callback";
-    let mut settings = Settings {
+    let mut settings = AuthoritySettings {
         device_interval: 1,
-        ..Settings::with(&[switch])
+        ..AuthoritySettings::with(&[switch])
     };
     match switch {
         Switch::DeviceNever | Switch::DeviceIntervalHuge => settings.device_seconds = 3,
-        Switch::DpopNonceLoop => settings.dpop = Dpop::RequiredWithNonce,
+        Switch::DpopNonceLoop => settings.dpop = DpopMode::RequiredWithNonce,
         Switch::ErrorEscapes => settings.switches.push(Switch::RegistrationRefused),
         // Both servers know this client, so that the person really logs in at the honest one.
         Switch::MixUp => {
@@ -285,7 +287,7 @@ async fn one(switch: Switch) {
         Unspent(_) => assert_eq!(spent, 0, "{switch:?}"),
         Untaken(_) | LogsIn => {}
     }
-    let at_attacker = case.authority.seen_at(Party::Attacker, "");
+    let at_attacker = case.authority.seen_at(RequestedParty::Attacker, "");
     if switch == Switch::TokenEndpointOther {
         let lines: Vec<_> = at_attacker.iter().map(|seen| seen.path.as_str()).collect();
         assert_eq!(lines, ["/token"]);
@@ -310,7 +312,7 @@ async fn closer(switch: Switch, case: &Case, got: Option<ObtainedLogin>) {
         }
         // It is asked for its document, which it does not have, and for nothing else.
         Switch::ChallengeOther => {
-            let seen = case.authority.seen_at(Party::Attacker, "");
+            let seen = case.authority.seen_at(RequestedParty::Attacker, "");
             let asked: Vec<_> = seen.iter().map(|seen| seen.path.as_str()).collect();
             assert_eq!(asked, ["/.well-known/oauth-protected-resource"]);
         }
@@ -457,7 +459,7 @@ async fn later(switch: Switch, case: &Case, got: &ObtainedLogin) {
                 got.tokens.access.expose(),
                 got.tokens.refresh.as_ref().unwrap().expose(),
             ];
-            for seen in case.authority.seen_at(Party::Attacker, "") {
+            for seen in case.authority.seen_at(RequestedParty::Attacker, "") {
                 let text = seen.text();
                 assert!(
                     !old.iter().any(|old| text.contains(old)),

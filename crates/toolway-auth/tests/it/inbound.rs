@@ -15,7 +15,7 @@ use toolway_auth::jwt::{JwtAlgorithm, VerifyError};
 use toolway_auth::token::unix_now;
 use toolway_auth::web::{NetworkReach, WebClient};
 use toolway_auth::{AuthNeed, BearerError, challenge};
-use toolway_testkit::authority::{SigningKey, holds_secret};
+use toolway_testkit::authority::{TestKey, holds_secret};
 use toolway_transport::client::HttpClient;
 use url::Url;
 
@@ -28,7 +28,7 @@ const METADATA: &str = "/.well-known/oauth-authorization-server";
 struct Stage {
     issuer: Site,
     attacker: Site,
-    key: SigningKey,
+    key: TestKey,
     inbound: InboundAuthorizer,
 }
 
@@ -39,7 +39,7 @@ impl Stage {
 
     async fn with(change: impl FnOnce(&mut InboundOptions)) -> Self {
         let (issuer, attacker) = (Site::new().await, Site::new().await);
-        let key = SigningKey::new();
+        let key = TestKey::new();
         issuer.put(
             METADATA,
             &json!({ "issuer": issuer.origin(), "jwks_uri": issuer.url("/keys") }),
@@ -322,7 +322,7 @@ async fn a_new_key_is_found_and_a_made_up_one_asks_once_a_minute() {
     let stage = Stage::new().await;
     let old = stage.token(&json!({}));
     assert!(stage.check(&old).await.is_ok());
-    let new = SigningKey::new();
+    let new = TestKey::new();
     let token = new.sign("at+jwt", &stage.claims(&json!({})));
     let keys = json!({ "keys": [stage.key.jwk(), new.jwk()] });
     stage.issuer.put("/keys", &keys);
@@ -338,7 +338,7 @@ async fn a_new_key_is_found_and_a_made_up_one_asks_once_a_minute() {
     assert_eq!(stage.fetches(), 2);
 
     pass(Duration::from_secs(61)).await;
-    let made_up = SigningKey::new();
+    let made_up = TestKey::new();
     let strangers = futures_util::future::join_all((0..50).map(|_| async {
         let token = made_up.sign("at+jwt", &stage.claims(&json!({})));
         stage.refused(&token).await
@@ -403,7 +403,7 @@ async fn sec_46_metadata_that_names_another_issuer_gives_no_keys() {
 #[tokio::test]
 async fn each_issuer_signs_for_itself_alone() {
     let other = Site::new().await;
-    let key = SigningKey::new();
+    let key = TestKey::new();
     other.put(
         METADATA,
         &json!({ "issuer": other.origin(), "jwks_uri": other.url("/keys") }),

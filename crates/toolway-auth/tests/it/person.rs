@@ -8,7 +8,7 @@ use futures_util::future::BoxFuture;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use toolway_auth::login::{DeviceCodePrompt, LoginPage, LoginProgress, LoginUi};
-use toolway_testkit::browser::{Page as Seen, browse, fetch};
+use toolway_testkit::browser::{BrowserPage as Seen, browse, fetch};
 
 /// What they do when they are to open a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

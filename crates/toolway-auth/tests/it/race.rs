@@ -18,8 +18,8 @@ use toolway_auth::token::{TokenKind, Tokens, unix_now};
 use toolway_auth::vault::{SecretKind, StorageChoice, Vault, VaultKey, VaultOptions};
 use toolway_auth::web::WebClient;
 use toolway_testkit::ScannedFolder;
-use toolway_testkit::authority::{Authority, KnownClient, Settings};
-use toolway_testkit::marked::{self, Leave};
+use toolway_testkit::authority::{Authority, AuthoritySettings, KnownClient};
+use toolway_testkit::marked::{self, SecretAllowance};
 use toolway_types::Secret;
 use url::Url;
 
@@ -74,13 +74,13 @@ impl Race {
         let logins = logins(folder.path());
         let mut authorities = Vec::new();
         for server in 0..servers {
-            let authority = Authority::start(Settings {
+            let authority = Authority::start(AuthoritySettings {
                 access_ms: LIFE,
                 clients: vec![KnownClient {
                     id: "client".to_owned(),
                     ..KnownClient::default()
                 }],
-                ..Settings::default()
+                ..AuthoritySettings::default()
             });
             let login = login(&authority, server);
             logins.save(&login).await.expect("a login is saved");
@@ -108,7 +108,7 @@ impl Race {
             Said::read(&text).unwrap_or_else(|| panic!("{}: {text}", output.status))
         });
         let processes = ended.collect();
-        marked::assert_clean(self.folder.path(), &|_| Leave::None);
+        marked::assert_clean(self.folder.path(), &|_| SecretAllowance::None);
         let reports: Vec<_> = self.authorities.iter().map(Authority::report).collect();
         Outcome {
             families_revoked: reports.iter().map(|report| report.families_revoked).sum(),

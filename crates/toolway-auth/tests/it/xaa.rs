@@ -21,7 +21,7 @@ use toolway_auth::web::{NetworkReach, WebClient};
 use toolway_auth::xaa::{CrossAppOutcome, CrossAppRule, TokenTarget, XaaError, obtain};
 use toolway_testkit::ScannedFolder;
 use toolway_testkit::authority::{
-    Authority, CANARY, KnownClient, Party, Settings, Switch, holds_secret,
+    Authority, AuthoritySettings, CANARY, KnownClient, RequestedParty, Switch, holds_secret,
 };
 use toolway_testkit::browser::browse;
 use toolway_transport::client::HttpClient as Http;
@@ -67,8 +67,8 @@ fn idp_with(switches: &[Switch]) -> Authority {
     Authority::start(idp_settings(switches))
 }
 
-fn idp_settings(switches: &[Switch]) -> Settings {
-    Settings {
+fn idp_settings(switches: &[Switch]) -> AuthoritySettings {
+    AuthoritySettings {
         switches: switches.to_vec(),
         clients: vec![KnownClient {
             id: "at-the-provider".to_owned(),
@@ -77,7 +77,7 @@ fn idp_settings(switches: &[Switch]) -> Settings {
         }],
         assertion_client: Some("at-the-server".to_owned()),
         device_interval: 1,
-        ..Settings::identity_provider()
+        ..AuthoritySettings::identity_provider()
     }
 }
 
@@ -108,7 +108,7 @@ struct Server {
 impl Server {
     async fn trusting(idp: &Authority, switches: &[Switch]) -> Self {
         let secret = format!("{CANARY}-server");
-        let authority = Authority::start(Settings {
+        let authority = Authority::start(AuthoritySettings {
             switches: switches.to_vec(),
             trusted: vec![idp.issuer().to_owned()],
             clients: vec![KnownClient {
@@ -116,7 +116,7 @@ impl Server {
                 secret: Some(secret.clone()),
                 ..KnownClient::default()
             }],
-            ..Settings::default()
+            ..AuthoritySettings::default()
         });
         let url = Url::parse(authority.resource()).unwrap();
         let found = discover(&web(), &url, None, &DiscoveryOptions::default()).await;
@@ -184,7 +184,7 @@ async fn sec_45_one_login_serves_every_server() {
         assert!(server.authority.is_valid(tokens.access.expose()));
         assert_eq!(tokens.refresh, None);
         // The provider was asked for an assertion for this issuer and this server.
-        let exchanges = idp.seen_at(Party::Issuer, "/token");
+        let exchanges = idp.seen_at(RequestedParty::Issuer, "/token");
         assert!(exchanges.iter().any(|seen| {
             seen.param("audience") == Some(server.authority.issuer())
                 && seen.param("resource") == Some(server.authority.resource())
@@ -193,7 +193,9 @@ async fn sec_45_one_login_serves_every_server() {
         for seen in server.authority.seen() {
             assert!(!seen.text().contains(identity.id_token.expose()));
             let shown = seen.param("assertion").is_some();
-            assert!(!shown || (seen.party == Party::Issuer && seen.path.ends_with("/token")));
+            assert!(
+                !shown || (seen.party == RequestedParty::Issuer && seen.path.ends_with("/token"))
+            );
         }
         assert_eq!(server.authority.report().attacker_requests, 0);
     }

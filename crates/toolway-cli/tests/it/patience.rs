@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use insta::assert_snapshot;
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::{Value, json};
-use toolway_testkit::authority::{Authority, Settings};
+use toolway_testkit::authority::{Authority, AuthoritySettings};
 use toolway_testkit::browser::browse;
 use toolway_testkit::{Canary, Script, ScriptedServer, TempHome, marked, shell_code};
 
@@ -126,7 +126,7 @@ fn in_file(home: &TempHome, words: &[&str]) -> Command {
 
 #[test]
 fn an_authorization_server_that_does_not_renew_a_login_is_named() {
-    let authority = Authority::start(Settings::default());
+    let authority = Authority::start(AuthoritySettings::default());
     let home = logged_in(&authority);
     authority.expire_access_tokens();
     let held = authority.hold("/token");
@@ -144,7 +144,7 @@ fn an_authorization_server_that_does_not_renew_a_login_is_named() {
 
 #[test]
 fn logging_in_and_out_say_who_is_being_waited_for() {
-    let authority = Authority::start(Settings::default());
+    let authority = Authority::start(AuthoritySettings::default());
     let home = logged_in(&authority);
     let held = authority.hold("/revoke");
     let mut logout = Speaking::start(in_file(&home, &["logout", "shop"]));

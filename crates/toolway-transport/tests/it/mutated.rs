@@ -11,7 +11,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Mutex;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
-use toolway_testkit::Chance;
+use toolway_testkit::SeededRandom;
 use toolway_transport::{ChannelEvent, ChannelLimits};
 use toolway_types::TransportSpec;
 use toolway_wire::{Message, envelope};
@@ -52,10 +52,10 @@ const TOKENS: [&[u8]; 24] = [
 ];
 
 /// The bytes with a few faults in them.
-fn mutated(chance: &mut Chance, bytes: &[u8]) -> Vec<u8> {
+fn mutated(chance: &mut SeededRandom, bytes: &[u8]) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     for _ in 0..=chance.below(4) {
-        let place = |chance: &mut Chance, bytes: &[u8]| {
+        let place = |chance: &mut SeededRandom, bytes: &[u8]| {
             usize::try_from(chance.below(bytes.len() as u64 + 1)).expect("a place")
         };
         let (one, other) = (place(chance, &bytes), place(chance, &bytes));
@@ -112,11 +112,14 @@ fn header<'a>(head: &'a str, wanted: &str) -> Option<&'a str> {
 
 /// Starts a server that answers one request on each connection, and closes it.
 async fn serve(
-    answer: impl Fn(&mut Chance, &str, &[u8]) -> Vec<u8> + Send + Sync + 'static,
+    answer: impl Fn(&mut SeededRandom, &str, &[u8]) -> Vec<u8> + Send + Sync + 'static,
 ) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = listener.local_addr().expect("an address");
-    let (answer, chance) = (Arc::new(answer), Arc::new(Mutex::new(Chance::new(SEED))));
+    let (answer, chance) = (
+        Arc::new(answer),
+        Arc::new(Mutex::new(SeededRandom::new(SEED))),
+    );
     tokio::spawn(async move {
         while let Ok((mut stream, _)) = listener.accept().await {
             let (answer, chance) = (Arc::clone(&answer), Arc::clone(&chance));

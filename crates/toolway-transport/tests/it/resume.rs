@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use http::{HeaderName, HeaderValue};
 use serde_json::{Value, json};
-use toolway_testkit::{Cut, Direction, End, FaultProxy, Toxics};
+use toolway_testkit::{ConnectionCut, ConnectionEnd, Direction, FaultProxy, ProxyFaults};
 use toolway_transport::{ChannelEvent, ChannelLimits, OutgoingMessage, SendFailure};
 
 use crate::peer::{Peer, remote, request};
@@ -185,19 +185,19 @@ async fn rel_25_a_modern_stream_cut_at_every_byte_fails_and_is_never_asked_for_a
 #[tokio::test]
 async fn rel_25_a_way_that_breaks_at_every_byte_again_and_again_delivers_nothing_twice() {
     let mut answered = 0;
-    for end in [End::Fin, End::Reset] {
+    for end in [ConnectionEnd::Fin, ConnectionEnd::Reset] {
         // Behind the head of the answer, which is longer than any event.
         for after in (1..WHOLE.len() + 150).step_by(3) {
             let server = Server::start(rest).await;
             let address = server.url.strip_prefix("http://").unwrap();
             let proxy = FaultProxy::before(address.split('/').next().unwrap());
-            proxy.set(Toxics {
-                cut: Some(Cut {
+            proxy.set(ProxyFaults {
+                cut: Some(ConnectionCut {
                     after,
                     direction: Direction::Down,
                     end,
                 }),
-                ..Toxics::default()
+                ..ProxyFaults::default()
             });
             let (messages, failure) = outcome(&proxy.url(&server.url), legacy()).await;
             let place = format!("{end:?} after {after}: {messages:?}, {failure:?}");

@@ -26,7 +26,9 @@ use toolway::{
 };
 use toolway_config::account::directory::copy_file;
 use toolway_config::{Environment, Flags, Plan, Planner};
-use toolway_testkit::authority::{Account, Authority, Party, Settings, Switch, holds_secret};
+use toolway_testkit::authority::{
+    Authority, AuthoritySettings, ConnectorAccount, RequestedParty, Switch, holds_secret,
+};
 use toolway_testkit::browser::browse;
 use toolway_testkit::eventually;
 use toolway_transport::client::HttpClient;
@@ -187,7 +189,7 @@ pub(crate) fn fresh() -> DirectoryState {
 
 #[tokio::test]
 async fn a_login_brings_connectors_that_can_be_called() {
-    let authority = Authority::start(Settings::account_provider());
+    let authority = Authority::start(AuthoritySettings::account_provider());
     let stage = Stage::at(&authority);
     stage.log_in().await;
     let host = stage.host();
@@ -223,7 +225,7 @@ async fn a_login_brings_connectors_that_can_be_called() {
 
 #[tokio::test]
 async fn a_login_elsewhere_reaches_a_host_that_runs_and_so_does_a_logout() {
-    let authority = Authority::start(Settings::account_provider());
+    let authority = Authority::start(AuthoritySettings::account_provider());
     let stage = Stage::at(&authority);
     let host = stage.host();
     let DirectoryState::LoggedOut { why } = settled(&host).await else {
@@ -252,9 +254,9 @@ async fn a_login_elsewhere_reaches_a_host_that_runs_and_so_does_a_logout() {
 
 #[tokio::test]
 async fn a_login_elsewhere_reaches_connectors_whose_token_was_refused() {
-    let authority = Authority::start(Settings {
+    let authority = Authority::start(AuthoritySettings {
         refresh_tokens: false,
-        ..Settings::account_provider()
+        ..AuthoritySettings::account_provider()
     });
     let stage = Stage::at(&authority);
     stage.log_in().await;
@@ -270,11 +272,15 @@ async fn a_login_elsewhere_reaches_connectors_whose_token_was_refused() {
         matches!(shown, Some(ConnectionState::NeedsAuth { .. }))
     });
     drop(waits.await.expect("the host runs"));
-    let asked = authority.seen_at(Party::Issuer, "/directory").len();
+    let asked = authority
+        .seen_at(RequestedParty::Issuer, "/directory")
+        .len();
     stage.log_in().await;
     connected(&host, "notes").await;
     whoami(&host, "notes").await.expect("an answer");
-    let asked_again = authority.seen_at(Party::Issuer, "/directory").len();
+    let asked_again = authority
+        .seen_at(RequestedParty::Issuer, "/directory")
+        .len();
     // The login looks there for where to log in; who is logged in did not change.
     assert_eq!(asked_again, asked + 1);
     host.shutdown().await;
@@ -282,7 +288,7 @@ async fn a_login_elsewhere_reaches_connectors_whose_token_was_refused() {
 
 #[tokio::test]
 async fn rel_14_two_processes_renew_an_ended_token_once() {
-    let authority = Authority::start(Settings::account_provider());
+    let authority = Authority::start(AuthoritySettings::account_provider());
     let stage = Stage::at(&authority);
     stage.log_in().await;
     let (one, two) = (stage.host(), stage.host());
@@ -301,7 +307,7 @@ async fn rel_14_two_processes_renew_an_ended_token_once() {
 
 #[tokio::test]
 async fn a_refused_token_that_somebody_renewed_is_not_renewed_again() {
-    let authority = Authority::start(Settings::account_provider());
+    let authority = Authority::start(AuthoritySettings::account_provider());
     let stage = Stage::at(&authority);
     stage.log_in().await;
     let (one, two) = (stage.connectors().account, stage.connectors().account);
@@ -325,7 +331,7 @@ async fn a_refused_token_that_somebody_renewed_is_not_renewed_again() {
 /// Waits until a refresh is with the authority, which holds it.
 async fn is_sent(authority: &Authority) {
     eventually(|| {
-        let seen = authority.seen_at(Party::Issuer, "/token");
+        let seen = authority.seen_at(RequestedParty::Issuer, "/token");
         let mut grants = seen.iter().filter_map(|seen| seen.param("grant_type"));
         let is_there = grants.any(|grant| grant == "refresh_token");
         is_there
@@ -337,7 +343,7 @@ async fn is_sent(authority: &Authority) {
 
 #[tokio::test]
 async fn rel_15_the_accounts_renewal_outlives_whoever_waited_for_it() {
-    let authority = Authority::start(Settings::account_provider());
+    let authority = Authority::start(AuthoritySettings::account_provider());
     let stage = Stage::at(&authority);
     stage.log_in().await;
     let connectors = stage.connectors();
@@ -355,7 +361,7 @@ async fn rel_15_the_accounts_renewal_outlives_whoever_waited_for_it() {
 
 #[tokio::test]
 async fn rel_15_a_host_that_ends_keeps_the_accounts_renewal() {
-    let authority = Authority::start(Settings::account_provider());
+    let authority = Authority::start(AuthoritySettings::account_provider());
     let stage = Stage::at(&authority);
     stage.log_in().await;
     let host = stage.host();
@@ -378,7 +384,7 @@ async fn rel_15_a_host_that_ends_keeps_the_accounts_renewal() {
 
 #[tokio::test]
 async fn a_provider_that_is_gone_leaves_the_kept_list_and_a_notice() {
-    let authority = Authority::start(Settings::account_provider());
+    let authority = Authority::start(AuthoritySettings::account_provider());
     let stage = Stage::at(&authority);
     stage.log_in().await;
     let fetched = refresh(&stage.connectors()).await;
@@ -469,7 +475,7 @@ async fn issued(authority: &Authority, stage: &Stage) {
 
 #[tokio::test]
 async fn a_slow_provider_delays_nobody() {
-    let authority = Authority::start(Settings::account_provider());
+    let authority = Authority::start(AuthoritySettings::account_provider());
     let body = || Body::from_stream(stream::pending::<Result<&'static str, std::io::Error>>());
     let (stage, _) = directory_of(&authority, move |_| Response::new(body())).await;
     issued(&authority, &stage).await;
@@ -486,7 +492,7 @@ async fn a_slow_provider_delays_nobody() {
 
 #[tokio::test]
 async fn hostile_directories_are_bounded_and_lead_nowhere() {
-    let authority = Authority::start(Settings::account_provider());
+    let authority = Authority::start(AuthoritySettings::account_provider());
     let attacker = authority.attacker().to_owned();
     // A hundred megabytes, without saying so beforehand.
     let flood = |_: HeaderMap| {
@@ -554,7 +560,7 @@ async fn hostile_directories_are_bounded_and_lead_nowhere() {
 
 #[tokio::test]
 async fn the_token_goes_to_the_proxy_alone() {
-    let authority = Authority::start(Settings::account_provider());
+    let authority = Authority::start(AuthoritySettings::account_provider());
     let elsewhere = format!("{}/proxy/notes/mcp", authority.attacker());
     let beside = format!("{}/directory", authority.issuer());
     let stage = Stage::new(
@@ -594,9 +600,9 @@ async fn the_token_goes_to_the_proxy_alone() {
 #[tokio::test]
 async fn another_issuer_than_the_configured_one_gets_nobody_logged_in() {
     for switch in [Switch::IssuerOther, Switch::IssuerTrailingSlash] {
-        let authority = Authority::start(Settings {
+        let authority = Authority::start(AuthoritySettings {
             switches: vec![switch],
-            ..Settings::account_provider()
+            ..AuthoritySettings::account_provider()
         });
         let stage = Stage::at(&authority);
         let refused = stage
@@ -612,12 +618,12 @@ async fn another_issuer_than_the_configured_one_gets_nobody_logged_in() {
 
 #[tokio::test]
 async fn a_connector_the_account_lost_goes_with_the_next_answer() {
-    let authority = Authority::start(Settings {
-        account: Some(Account {
+    let authority = Authority::start(AuthoritySettings {
+        account: Some(ConnectorAccount {
             connectors: vec!["__team___notes".to_owned()],
-            ..Account::default()
+            ..ConnectorAccount::default()
         }),
-        ..Settings::account_provider()
+        ..AuthoritySettings::account_provider()
     });
     let stage = Stage::at(&authority);
     stage.log_in().await;

@@ -14,7 +14,8 @@ use toolway::toolway_auth::inbound::{InboundAuthorizer, InboundOptions};
 use toolway::toolway_auth::web::WebClient;
 use toolway::{CallOptions, Consent, Host, HostOptions};
 use toolway_testkit::authority::{
-    Authority, CANARY, KnownClient, Party, Seen, Settings, holds_secret,
+    Authority, AuthoritySettings, CANARY, KnownClient, RecordedRequest, RequestedParty,
+    holds_secret,
 };
 use toolway_transport::client::HttpClient;
 use url::Url;
@@ -44,8 +45,8 @@ impl Scene {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address");
         let url = Url::parse(&format!("http://{address}/mcp")).expect("an address");
-        let shop = Authority::start(Settings::default());
-        let company = Authority::start(Settings {
+        let shop = Authority::start(AuthoritySettings::default());
+        let company = Authority::start(AuthoritySettings {
             signed_access: true,
             resources: vec![url.to_string(), shop.resource().to_owned()],
             clients: vec![KnownClient {
@@ -53,7 +54,7 @@ impl Scene {
                 secret: Some(client_secret()),
                 ..KnownClient::default()
             }],
-            ..Settings::default()
+            ..AuthoritySettings::default()
         });
         let home = Home::new();
         let own = shop.issue("gateway", "read").access;
@@ -119,8 +120,8 @@ impl Scene {
         (status, challenge.unwrap_or_default(), text)
     }
 
-    fn behind(&self) -> Vec<Seen> {
-        self.shop.seen_at(Party::Resource, "")
+    fn behind(&self) -> Vec<RecordedRequest> {
+        self.shop.seen_at(RequestedParty::Resource, "")
     }
 }
 

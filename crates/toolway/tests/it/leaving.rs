@@ -6,7 +6,7 @@ use toolway_auth::logins::{Login, LoginGrant, Logins};
 use toolway_auth::registration::{AuthMethod, ClientHistory, ClientSource, RegisteredClient};
 use toolway_auth::token::{TokenKind, Tokens, unix_now};
 use toolway_auth::vault::{StorageChoice, Vault, VaultOptions};
-use toolway_testkit::authority::{Authority, KnownClient, Settings};
+use toolway_testkit::authority::{Authority, AuthoritySettings, KnownClient};
 use toolway_transport::client::HttpClientOptions;
 use toolway_types::Secret;
 
@@ -60,12 +60,12 @@ fn login(authority: &Authority, is_trusted: bool) -> Login {
 #[tokio::test]
 async fn a_login_ends_where_the_person_allowed_it_to_begin() {
     for is_trusted in [true, false] {
-        let authority = Authority::start(Settings {
+        let authority = Authority::start(AuthoritySettings {
             clients: vec![KnownClient {
                 id: "me".to_owned(),
                 ..KnownClient::default()
             }],
-            ..Settings::default()
+            ..AuthoritySettings::default()
         });
         let home = Home::new();
         let vault = Vault::open(VaultOptions {

@@ -19,7 +19,7 @@ use toolway_auth::scopes::LoginAttemptError;
 use toolway_auth::vault::{StorageChoice, Vault, VaultOptions};
 use toolway_auth::web::WebClient;
 use toolway_auth::workload::PlatformTokenSource;
-use toolway_testkit::authority::{Authority, KnownClient, Party, Settings};
+use toolway_testkit::authority::{Authority, AuthoritySettings, KnownClient, RequestedParty};
 use toolway_testkit::browser::browse;
 use toolway_types::{ConnectionState, Secret};
 use url::Url;
@@ -91,10 +91,10 @@ async fn falls_short(host: &Host, wanted: &str) {
 async fn a_login_after_a_call_that_needs_more_asks_for_all_of_it_and_the_connection_stands() {
     let (home, authority) = (
         Home::new(),
-        Authority::start(Settings {
+        Authority::start(AuthoritySettings {
             challenge_scopes: vec!["read".to_owned()],
             call_scopes: vec!["write".to_owned()],
-            ..Settings::default()
+            ..AuthoritySettings::default()
         }),
     );
     let host = host(&home, &authority, json!({}), Papers::default()).await;
@@ -106,7 +106,7 @@ async fn a_login_after_a_call_that_needs_more_asks_for_all_of_it_and_the_connect
     let answer = whoami(&host).await.expect("it reaches now");
     assert!(answer.contains("read"), "{answer}");
     assert!(answer.contains("write"), "{answer}");
-    let asked = authority.seen_at(Party::Issuer, "/authorize");
+    let asked = authority.seen_at(RequestedParty::Issuer, "/authorize");
     assert_eq!(asked.len(), 2);
     let scopes: Vec<&str> = asked[1]
         .param("scope")
@@ -124,10 +124,10 @@ async fn a_login_after_a_call_that_needs_more_asks_for_all_of_it_and_the_connect
 async fn rel_26_a_call_that_no_login_helps_opens_one_window_and_then_none() {
     let (home, authority) = (
         Home::new(),
-        Authority::start(Settings {
+        Authority::start(AuthoritySettings {
             challenge_scopes: vec!["read".to_owned()],
             call_scopes: vec!["nobody-gets-this".to_owned()],
-            ..Settings::default()
+            ..AuthoritySettings::default()
         }),
     );
     let host = host(&home, &authority, json!({}), Papers::default()).await;
@@ -158,14 +158,14 @@ async fn a_client_with_a_key_logs_itself_in_and_renews_by_it() {
     let key = SigningKey::from_pem(&Secret::new(pem), None).expect("read");
     let (home, authority) = (
         Home::new(),
-        Authority::start(Settings {
+        Authority::start(AuthoritySettings {
             clients: vec![KnownClient {
                 id: "robot".to_owned(),
                 method: Some("private_key_jwt".to_owned()),
                 jwks: Some(json!({ "keys": [key.public_jwk()] })),
                 ..KnownClient::default()
             }],
-            ..Settings::default()
+            ..AuthoritySettings::default()
         }),
     );
     let key = Arc::new(ClientKey { key, id: None });
@@ -207,23 +207,23 @@ impl IdpLoginUi for Visitor {
 
 #[tokio::test]
 async fn a_platform_vouches_and_nobody_is_asked() {
-    let platform = Authority::start(Settings {
+    let platform = Authority::start(AuthoritySettings {
         clients: vec![KnownClient {
             id: "at-the-platform".to_owned(),
             ..KnownClient::default()
         }],
         assertion_client: Some("workload".to_owned()),
-        ..Settings::identity_provider()
+        ..AuthoritySettings::identity_provider()
     });
     let (home, authority) = (
         Home::new(),
-        Authority::start(Settings {
+        Authority::start(AuthoritySettings {
             trusted: vec![platform.issuer().to_owned()],
             clients: vec![KnownClient {
                 id: "workload".to_owned(),
                 ..KnownClient::default()
             }],
-            ..Settings::default()
+            ..AuthoritySettings::default()
         }),
     );
     let settings = IdpSettings {
@@ -253,7 +253,12 @@ async fn a_platform_vouches_and_nobody_is_asked() {
     facts(&host, "shop");
     let answer = whoami(&host).await.expect("connected by itself");
     assert!(answer.contains("client=workload"), "{answer}");
-    assert_eq!(authority.seen_at(Party::Issuer, "/authorize").len(), 0);
+    assert_eq!(
+        authority
+            .seen_at(RequestedParty::Issuer, "/authorize")
+            .len(),
+        0
+    );
     assert_eq!(authority.report().attacker_requests, 0);
     host.shutdown().await;
 }

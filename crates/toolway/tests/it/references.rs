@@ -12,7 +12,9 @@ use toolway::{Host, HostOptions};
 use toolway_auth::login::LoginMethod;
 use toolway_auth::vault::{StorageChoice, Vault, VaultKey, VaultOptions};
 use toolway_config::{Flags, Plan};
-use toolway_testkit::authority::{Authority, KnownClient, Party, Settings, holds_secret};
+use toolway_testkit::authority::{
+    Authority, AuthoritySettings, KnownClient, RequestedParty, holds_secret,
+};
 use toolway_testkit::marked;
 use toolway_testkit::marked::MARK;
 use toolway_types::{ConnectionState, Secret};
@@ -179,13 +181,13 @@ async fn a_helper_gets_the_secrets_of_env() {
 async fn a_client_whose_id_and_secret_are_named_logs_itself_in() {
     let secret = format!("{}-client", toolway_testkit::authority::CANARY);
     let scene = Scene::new(&[("id", "robot"), ("secret", &secret)]).await;
-    let authority = Authority::start(Settings {
+    let authority = Authority::start(AuthoritySettings {
         clients: vec![KnownClient {
             id: "robot".to_owned(),
             secret: Some(secret),
             ..KnownClient::default()
         }],
-        ..Settings::default()
+        ..AuthoritySettings::default()
     });
     let mut entry = authority.entry();
     entry["oauth"] = json!({ "clientId": "${keychain:id}", "clientSecret": "${keychain:secret}" });
@@ -199,7 +201,7 @@ async fn a_client_whose_id_and_secret_are_named_logs_itself_in() {
     let state = host.reconnect("shop").await.expect("known");
     assert!(matches!(state, ConnectionState::Connected(_)), "{state:?}");
     assert_eq!(authority.report().granted("client_credentials"), 1);
-    assert!(authority.seen_at(Party::Issuer, "/token").len() == 1);
+    assert!(authority.seen_at(RequestedParty::Issuer, "/token").len() == 1);
     host.shutdown().await;
     assert!(!holds_secret(&scene.written()));
 

@@ -3,17 +3,19 @@
 use std::pin::pin;
 
 use toolway_testkit::ScannedFolder;
-use toolway_testkit::authority::Party;
+use toolway_testkit::authority::RequestedParty;
 use toolway_testkit::eventually;
 
 use super::*;
 
 /// Waits until a refresh is with the authority, which holds it.
 async fn is_sent(authority: &Authority) {
-    eventually(|| match authority.seen_at(Party::Issuer, "/token").len() {
-        0 => Err("nothing was sent".to_owned()),
-        _ => Ok(()),
-    })
+    eventually(
+        || match authority.seen_at(RequestedParty::Issuer, "/token").len() {
+            0 => Err("nothing was sent".to_owned()),
+            _ => Ok(()),
+        },
+    )
     .await;
 }
 

@@ -8,7 +8,7 @@ use super::*;
 
 /// Says that it has no time for ten minutes.
 fn busy() -> Authority {
-    Authority::start(Settings {
+    Authority::start(AuthoritySettings {
         switches: vec![Switch::TokenUnavailable],
         retry_after: 600,
         ..settings()

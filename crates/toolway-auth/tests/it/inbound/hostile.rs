@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use toolway_auth::inbound::{AccessClaimError, InboundFault};
 use toolway_auth::jwt::VerifyError;
 use toolway_auth::token::unix_now;
-use toolway_testkit::authority::SigningKey;
+use toolway_testkit::authority::TestKey;
 
 use super::{OURS, Stage};
 
@@ -167,7 +167,7 @@ async fn sec_46_a_token_that_no_accepted_issuer_signed_is_not_taken() {
         &URL_SAFE_NO_PAD.decode(jwk["y"].as_str().unwrap()).unwrap(),
     ]
     .concat();
-    let other = SigningKey::new();
+    let other = TestKey::new();
     let theirs = other.jwk();
     stage.attacker.put("/keys", &other.jwks());
     let claims = stage.claims(&json!({}));

@@ -6,14 +6,14 @@ use toolway_auth::idp::{IdentityProvider, IdentityStore, IdpLoginMethod, VaultId
 use toolway_auth::vault::{StorageChoice, Vault, VaultOptions};
 use toolway_auth::web::WebClient;
 use toolway_testkit::ScannedFolder;
-use toolway_testkit::authority::{Authority, Party, Settings};
+use toolway_testkit::authority::{Authority, AuthoritySettings, RequestedParty};
 use toolway_testkit::eventually;
 use toolway_transport::client::HttpClient as Http;
 
 use super::{Person, idp_settings, settings};
 
 fn refreshes(idp: &Authority) -> usize {
-    let seen = idp.seen_at(Party::Issuer, "/token");
+    let seen = idp.seen_at(RequestedParty::Issuer, "/token");
     let grants = seen.iter().filter_map(|seen| seen.param("grant_type"));
     grants.filter(|grant| *grant == "refresh_token").count()
 }
@@ -33,7 +33,7 @@ async fn rel_15_an_identity_outlives_whoever_had_it_renewed() {
         storage: StorageChoice::File,
         ..VaultOptions::new(folder.path())
     });
-    let idp = Authority::start(Settings {
+    let idp = Authority::start(AuthoritySettings {
         refresh_id_tokens: true,
         ..idp_settings(&[])
     });

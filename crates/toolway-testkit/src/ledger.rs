@@ -7,29 +7,29 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A ledger of requests, shared by the tasks that make them.
 #[derive(Debug, Default)]
-pub struct Outcomes {
+pub struct RequestLedger {
     ledger: Mutex<Vec<Vec<String>>>,
 }
 
 /// One request in the ledger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Ticket(usize);
+pub struct LedgerEntry(usize);
 
-impl Outcomes {
+impl RequestLedger {
     /// An empty ledger.
     pub fn new() -> Self {
         Self::default()
     }
 
     /// Enters a request.
-    pub fn accept(&self) -> Ticket {
+    pub fn accept(&self) -> LedgerEntry {
         let mut ledger = self.ledger();
         ledger.push(Vec::new());
-        Ticket(ledger.len() - 1)
+        LedgerEntry(ledger.len() - 1)
     }
 
     /// Enters an outcome, in a word.
-    pub fn settle(&self, Ticket(number): Ticket, outcome: impl Into<String>) {
+    pub fn settle(&self, LedgerEntry(number): LedgerEntry, outcome: impl Into<String>) {
         self.ledger()[number].push(outcome.into());
     }
 
@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn one_outcome_each_passes_and_is_tallied() {
-        let outcomes = Outcomes::new();
+        let outcomes = RequestLedger::new();
         let (one, two) = (outcomes.accept(), outcomes.accept());
         outcomes.settle(two, "answered");
         outcomes.settle(one, "failed");
@@ -86,7 +86,7 @@ mod tests {
     #[test]
     #[should_panic(expected = "of 1 requests, 1 had none or several outcomes")]
     fn a_second_outcome_fails_the_check() {
-        let outcomes = Outcomes::new();
+        let outcomes = RequestLedger::new();
         let ticket = outcomes.accept();
         outcomes.settle(ticket, "answered");
         outcomes.settle(ticket, "answered");
@@ -96,7 +96,7 @@ mod tests {
     #[test]
     #[should_panic(expected = "had none or several")]
     fn a_missing_outcome_fails_the_check() {
-        let outcomes = Outcomes::new();
+        let outcomes = RequestLedger::new();
         let _waiting = outcomes.accept();
         outcomes.assert_each_exactly_once();
     }

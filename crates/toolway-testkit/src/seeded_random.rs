@@ -3,9 +3,9 @@
 
 /// A sequence of numbers that depends on nothing but its seed (splitmix64).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Chance(u64);
+pub struct SeededRandom(u64);
 
-impl Chance {
+impl SeededRandom {
     /// The sequence of this seed.
     pub fn new(seed: u64) -> Self {
         Self(seed)
@@ -47,13 +47,13 @@ mod tests {
     #[test]
     fn a_seed_gives_one_sequence_and_bounds_hold() {
         let numbers = |seed| {
-            let mut chance = Chance::new(seed);
+            let mut chance = SeededRandom::new(seed);
             [(); 64].map(|()| chance.below(10))
         };
         assert_eq!(numbers(7), numbers(7));
         assert_ne!(numbers(7), numbers(8));
         assert!(numbers(7).iter().all(|number| *number < 10));
-        assert_eq!(Chance::new(1).below(0), 0);
-        assert!(!Chance::new(1).per_mille(0) && Chance::new(1).per_mille(1000));
+        assert_eq!(SeededRandom::new(1).below(0), 0);
+        assert!(!SeededRandom::new(1).per_mille(0) && SeededRandom::new(1).per_mille(1000));
     }
 }

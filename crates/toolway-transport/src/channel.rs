@@ -1,4 +1,4 @@
-//! The one shape every transport has: bytes out, bytes in, bounded, with a reason when it ends.
+//! The interface of every transport: bytes out, bytes in, bounded, with a reason when it ends.
 //!
 //! Owns the types that pass between a session and a transport. Knows no MCP: a message is bytes
 //! and a tag. A transport spawns nothing; it returns a [`ChannelDriver`] that its opener runs.
@@ -34,14 +34,13 @@ pub struct OutgoingMessage {
     pub answer_timeout: AnswerTimeout,
 }
 
-/// Whose patience ends the wait for an answer to begin, on transports that answer requests one by
-/// one.
+/// Who limits the wait for an answer to begin, on transports that answer requests one by one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum AnswerTimeout {
-    /// The channel's: [`ChannelLimits::first_byte`](crate::ChannelLimits::first_byte).
+    /// The channel, by [`ChannelLimits::first_byte`](crate::ChannelLimits::first_byte).
     #[default]
     ByChannel,
-    /// The sender's alone, who says so by [`ChannelCommand::Abandon`].
+    /// The sender alone, with [`ChannelCommand::Abandon`].
     BySender,
 }
 
@@ -50,7 +49,7 @@ pub enum AnswerTimeout {
 pub enum ChannelCommand {
     /// Send this message.
     Send(OutgoingMessage),
-    /// Nobody waits for this request any more: close its stream, where it has one of its own.
+    /// The caller gave this request up: close its stream, where it has one of its own.
     Abandon(RequestTag),
 }
 
@@ -81,7 +80,7 @@ pub enum ChannelEvent {
 /// sockets — is gone. Dropping it ends the channel at once.
 pub type ChannelDriver = Pin<Box<dyn Future<Output = ()> + Send + 'static>>;
 
-/// An open way to a server.
+/// An open connection to a server.
 pub struct Channel {
     /// Commands to the transport. Dropping the last sender asks for an orderly end.
     pub commands: mpsc::Sender<ChannelCommand>,
@@ -93,7 +92,7 @@ pub struct Channel {
     pub log: Option<ServerLog>,
 }
 
-/// The commands of a transport that has to connect first: they may be given before it has.
+/// The commands of a transport that has to connect first: they may arrive before it has.
 pub(crate) struct CommandInbox {
     commands: mpsc::Receiver<ChannelCommand>,
     waiting: VecDeque<ChannelCommand>,
@@ -130,8 +129,7 @@ impl CommandInbox {
     }
 }
 
-/// Says how a channel ended. Whoever asked for the end may have stopped listening, and the end
-/// must not wait for it.
+/// Reports how a channel ended, without waiting for a session that has stopped listening.
 pub(crate) async fn report_end(events: &mpsc::Sender<ChannelEvent>, reason: CloseReason) {
     match reason {
         CloseReason::Asked => drop(events.try_send(ChannelEvent::Closed(CloseReason::Asked))),

@@ -1,9 +1,9 @@
 //! The one HTTP client: TLS, proxies, and what it never does.
 //!
 //! Owns how outbound HTTP connections are made. It follows no redirect by itself, reads no
-//! environment, and inflates nothing. It is built on first use: a host without remote servers
-//! never loads a certificate. Whom it trusts is in [`tls`]; connections that are no HTTP for long
-//! are made in [`dial`], by the same rules; what a name may lead to is asked in [`guard`].
+//! environment, and inflates nothing. It is built on first use: a host without remote servers never
+//! loads a certificate. Trust is in [`tls`]; connections that are no HTTP for long are made in
+//! [`dial`], by the same rules; what a name may lead to is asked in [`guard`].
 
 pub(crate) mod dial;
 pub(crate) mod guard;
@@ -22,11 +22,11 @@ use url::{Host, Url};
 use crate::error::OpenError;
 use guard::AddressGuard;
 
-/// Never through a proxy: it could not reach them, and what runs on this machine stays on it.
+/// Never through a proxy: it could not reach these hosts.
 const LOOPBACK: &str = "localhost,127.0.0.0/8,::1";
 
-/// A connection on which nothing arrives is asked for a sign of life after this long; when it
-/// gives none three times, [`PROBE`] apart, it is gone (REL-12).
+/// A connection on which nothing arrives is probed after this long; after three unanswered probes,
+/// [`PROBE`] apart, it is closed (REL-12).
 const IDLE: Duration = Duration::from_secs(30);
 
 /// See [`IDLE`].
@@ -53,7 +53,7 @@ pub struct HttpClientOptions {
     pub no_proxy: Option<String>,
     /// How long a connection may take to be made.
     pub connect_timeout: Duration,
-    /// What we call ourselves.
+    /// The `User-Agent`.
     pub user_agent: String,
 }
 
@@ -156,10 +156,10 @@ impl HttpClient {
                 inner.build(tls, ConnectionReuse::Pooled)
             })
         } else if is_loopback(url) {
-            let make = || inner.build(tls::nobody()?, ConnectionReuse::Never);
+            let make = || inner.build(tls::trust_none()?, ConnectionReuse::Never);
             inner.loopback.get_or_init(make)
         } else {
-            let make = || inner.build(tls::nobody()?, ConnectionReuse::Pooled);
+            let make = || inner.build(tls::trust_none()?, ConnectionReuse::Pooled);
             inner.plain.get_or_init(make)
         };
         built.clone().map_err(OpenError::Client)
@@ -180,7 +180,7 @@ impl HttpClient {
         self.resolving(Arc::new(guard)).for_url(url)
     }
 
-    /// Whether policy has a say in what the name in a URL leads to.
+    /// Whether policy restricts the addresses of the name in a URL.
     pub(crate) fn guards(&self, url: &Url, rules: &UrlRules) -> bool {
         matches!(url.host(), Some(Host::Domain(_)))
             && rules.speak_of_addresses()
@@ -191,7 +191,7 @@ impl HttpClient {
     pub fn proxy_for(&self, url: &Url) -> Option<String> {
         let uri = url.as_str().parse().ok()?;
         let proxy = self.0.proxies().intercept(&uri)?;
-        // Without who logs in there.
+        // Without user info.
         let host = proxy.uri().host()?;
         Some(match proxy.uri().port_u16() {
             Some(port) => format!("{host}:{port}"),
@@ -206,7 +206,7 @@ impl HttpClient {
         let tls = if url.scheme() == "https" || proxy.starts_with("https:") {
             self.0.tls()
         } else {
-            tls::nobody().map(Arc::new)
+            tls::trust_none().map(Arc::new)
         };
         Ok(dial::Dialer {
             tls: tls.map_err(OpenError::Client)?,
@@ -227,7 +227,7 @@ impl HttpClientInner {
         build(&self.options, tls, reuse, self.resolver.clone())
     }
 
-    /// Whom we trust over TLS, loaded once.
+    /// The TLS configuration, loaded once.
     fn tls(&self) -> Result<Arc<rustls::ClientConfig>, String> {
         self.tls
             .get_or_init(|| tls::trusting(&self.options).map(Arc::new))
@@ -248,7 +248,7 @@ impl HttpClientInner {
     }
 }
 
-/// Where a URL leads, without who logs in there and without what follows.
+/// Scheme, host and port of a URL, without user info, path and query.
 pub(crate) fn place(url: &Url) -> String {
     let host = url.host_str().unwrap_or_default();
     match url.port_or_known_default() {

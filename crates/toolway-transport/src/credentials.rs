@@ -1,8 +1,8 @@
 //! Credentials: what a request says about who sends it, and what happens when that is refused.
 //!
-//! Owns the seam between a transport and whoever has the credentials (a headers helper, a login),
-//! how often a refused request is sent again, and that nothing of it leaves the origin it is
-//! meant for or takes the place of what belongs to the protocol.
+//! Owns the interface between a transport and a source of credentials (a headers helper, a login),
+//! how often a refused request is sent again, and that nothing of it leaves the origin it is meant
+//! for or takes the place of what belongs to the protocol.
 //! Does not own: where credentials come from. That is `toolway-auth`'s and the host's.
 
 use std::fmt;
@@ -14,7 +14,7 @@ use http::{HeaderMap, Method, StatusCode};
 use tokio::time::timeout;
 use url::{Origin, Url};
 
-/// Names that belong to the protocol or to HTTP itself, whoever wants to set them.
+/// Names that belong to the protocol or to HTTP itself and cannot be set.
 const PROTECTED_NAMES: [&str; 15] = [
     "accept",
     "accept-encoding",
@@ -36,7 +36,7 @@ const PROTECTED_NAMES: [&str; 15] = [
 /// The same, by how they begin.
 const PROTECTED_PREFIXES: [&str; 2] = ["mcp-", "sec-websocket-"];
 
-/// Who has the credentials for one server.
+/// A source of credentials for one server.
 pub trait Credentials: Send + Sync + fmt::Debug {
     /// What a request carries now. Beats configured headers of the same name.
     fn present<'a>(
@@ -113,7 +113,7 @@ impl fmt::Debug for CredentialHeaders {
     }
 }
 
-/// A server's word on what a request carried.
+/// A server's refusal of what a request carried.
 #[derive(Debug, Clone, Copy)]
 pub struct CredentialRefusal<'a> {
     /// The request.
@@ -131,7 +131,7 @@ impl CredentialRefusal<'_> {
     }
 }
 
-/// Whether a refused request is sent once more.
+/// Whether a refused request is sent again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RetryDecision {
     /// There is something else to present.
@@ -142,7 +142,7 @@ pub enum RetryDecision {
     GiveUp,
 }
 
-/// Why there is nothing to present. The message names what failed and how to mend it.
+/// Why there is nothing to present. The message says what failed and how to fix it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CredentialsError {
     /// A person has to log in.
@@ -151,7 +151,7 @@ pub enum CredentialsError {
     /// They cannot be had now; later they may.
     #[error("{0}")]
     Unavailable(String),
-    /// They cannot be had until somebody changes something.
+    /// They cannot be had until the configuration changes.
     #[error("{0}")]
     Broken(String),
 }

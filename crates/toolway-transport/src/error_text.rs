@@ -1,6 +1,6 @@
-//! What the system, the resolver and TLS say when a connection fails, in words for people.
+//! User-facing text for connection errors of the system, the resolver and TLS.
 //!
-//! Owns the wording only: which error it is was decided where the library was called.
+//! Owns the wording only: errors are classified where the library is called.
 
 use std::error::Error;
 use std::io;

@@ -58,7 +58,7 @@ pub fn open(spec: &RemoteSpec, options: &OpenOptions) -> Result<Channel, OpenErr
     })
 }
 
-/// Everything that is under way.
+/// The exchanges that are running.
 struct RunningExchanges {
     context: ExchangeContext,
     exchanges: FuturesUnordered<BoxFuture<'static, ExchangeEnd>>,
@@ -108,7 +108,7 @@ impl RunningExchanges {
                 }
             }
         }
-        // Dropping the exchanges closes their streams, which is how requests are given up.
+        // Dropping the exchanges closes their streams, which cancels the requests.
         self.exchanges.clear();
         if self.context.session.has_id() {
             let _ = timeout(CLOSE_TIMEOUT, self.context.delete()).await;
@@ -138,7 +138,7 @@ impl RunningExchanges {
             }
         };
         self.exchanges.push(Box::pin(async move {
-            // Given up: nobody waits for a report.
+            // Aborted: no report is expected.
             let _ = Abortable::new(exchange, registration).await;
             ExchangeEnd::Request(tag)
         }));

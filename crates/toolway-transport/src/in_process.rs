@@ -60,7 +60,7 @@ async fn carry_down(
         let ChannelCommand::Send(outgoing) = command else {
             continue;
         };
-        // A server that does not read must not keep whoever has stopped listening.
+        // A server that does not read must not hold up a client that has stopped listening.
         let sent = tokio::select! {
             biased;
             sent = to_server.send(outgoing.bytes) => sent,

@@ -44,13 +44,13 @@ pub struct OpenOptions {
     pub limits: ChannelLimits,
     /// What processes are kept from writing.
     pub shield: Shield,
-    /// Who starts processes.
+    /// Starts processes.
     pub launcher: stdio::launcher::Launcher,
-    /// Who has the credentials for the server; none for one that is not remote.
+    /// The credentials for a remote server.
     pub credentials: Option<Arc<dyn Credentials>>,
 }
 
-/// The caps on what a server may send, and on how long it may hold us up.
+/// The caps on what a server may send, and on how long it may take.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChannelLimits {
     /// The longest line on a process's stdout, in bytes.
@@ -63,7 +63,7 @@ pub struct ChannelLimits {
     pub websocket_message: usize,
     /// How much of a process's stderr is kept, in bytes.
     pub stderr_ring: usize,
-    /// How long a process may leave its stdin unread while we have something to say.
+    /// How long a process may leave its stdin unread while there is something to write.
     pub write_stall: Duration,
     /// How long an HTTP request may take until its answer begins, where its sender leaves that to
     /// the channel, and an event stream or a WebSocket until it stands.
@@ -71,11 +71,10 @@ pub struct ChannelLimits {
     /// How long the stream on which a legacy HTTP server speaks unasked may be silent before it is
     /// opened anew.
     pub stream_idle: Duration,
-    /// How long any stream may be silent although its server sends signs of life; three times
-    /// their interval when that is longer.
+    /// How long any stream may be silent although its server sends keepalives; three times their
+    /// interval when that is longer.
     pub keepalive: Duration,
-    /// How often a WebSocket is asked for a sign of life; when two intervals bring nothing, it is
-    /// gone.
+    /// How often a WebSocket is pinged; after two intervals without data it is closed.
     pub ping: Duration,
 }
 

@@ -22,7 +22,7 @@ use crate::OpenOptions;
 use crate::error::OpenError;
 use crate::stdio::process::{ChildProcess, Pipes};
 
-/// How long output that was still in the pipe may take to be read after the program has ended.
+/// How long reading the rest of its output may take after the program has ended.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How much is read at once.
@@ -72,7 +72,7 @@ pub struct ProgramRun {
     pub limits: ProgramLimits,
 }
 
-/// How long a program may take, and how much of what it says is heard.
+/// How long a program may take, and how much of its output is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProgramLimits {
     /// The longest it may take from the start to its end.
@@ -115,7 +115,7 @@ pub enum ProgramError {
         /// The most it may print.
         limit: usize,
     },
-    /// It got out of sight, and was ended.
+    /// It could not be waited for, and was ended.
     #[error("it was lost: {0}")]
     Lost(io::Error),
 }
@@ -160,7 +160,7 @@ fn spec(program: ProgramRun) -> (StdioSpec, Vec<u8>) {
     (spec, program.stdin)
 }
 
-/// Talks to it until it has ended; nothing when its time is over first.
+/// Exchanges input and output until it has ended; `None` when its time is over first.
 async fn interact(
     process: &mut ChildProcess,
     pipes: Pipes,
@@ -213,13 +213,13 @@ async fn interact(
 /// It printed more than it may.
 struct OutputTooLong;
 
-/// Gives it its input. A program need not read what it does not want to know.
+/// Writes its input. A program need not read it.
 async fn feed(mut stdin: pipe::Sender, input: &[u8]) -> Result<(), OutputTooLong> {
     let _ = stdin.write_all(input).await;
     Ok(())
 }
 
-/// What is done with output beyond the cap.
+/// What to do with output beyond the cap.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum OverflowPolicy {
     Stop,

@@ -1,8 +1,8 @@
 //! Legacy HTTP+SSE (2024-11-05): one long GET on which the server speaks, and POSTs to it.
 //!
-//! Owns the order of the two: the stream first, then the `endpoint` event that says where to
-//! post. The stream *is* the connection: when it ends, so does the channel, and whoever opened
-//! it opens another. Requests, redirects and the decoder are those of [`crate::http`].
+//! Owns the order of the two: the stream first, then the `endpoint` event that says where to post.
+//! The stream *is* the connection: when it ends, so does the channel, and its opener opens another.
+//! Requests, redirects and the decoder are those of [`crate::http`].
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -155,7 +155,7 @@ impl SseStream {
                         .await;
                     continue;
                 }
-                // It was said once; a server cannot move a session.
+                // Only the first one counts; a server cannot move a session.
                 Ok(StreamEvent::Endpoint(_)) => continue,
                 Err(reason) => return reason,
             };
@@ -167,7 +167,7 @@ impl SseStream {
                     .collect(),
             };
             for part in parts {
-                // Nobody listening means that the channel is about to end.
+                // A closed receiver means that the channel is about to end.
                 if events.send(ChannelEvent::Message(part)).await.is_err() {
                     return CloseReason::Asked;
                 }
@@ -256,7 +256,7 @@ impl PendingPosts {
                 }
             }
         }
-        // What was said last, such as that nobody waits any more, is still delivered.
+        // The last messages, such as cancellations, are still delivered.
         let rest = async { while self.under_way.next().await.is_some() {} };
         let _ = timeout(crate::http::CLOSE_TIMEOUT, rest).await;
     }
@@ -283,7 +283,7 @@ impl PendingPosts {
             headers.extend(own);
             let limit = endpoint.limits.within(answer_timeout);
             let posting = endpoint.deliver(&headers, &bytes, limit);
-            // Given up: nobody waits for a report.
+            // Aborted: no report is expected.
             let result = Abortable::new(posting, registration)
                 .await
                 .unwrap_or(Ok(()));

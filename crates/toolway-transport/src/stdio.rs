@@ -31,7 +31,7 @@ use process::{ChildProcess, Pipes};
 use stderr::ServerLog;
 use write::WriteEnd;
 
-/// How long the other signs of an ending are awaited once the first has shown.
+/// How long to wait for the other signs of an ending after the first one.
 const SIGNS_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// How long output that was still in the pipe may take to be read after the process has ended.
@@ -125,7 +125,7 @@ async fn drive(
     // Closing stdin is the first thing a server notices.
     drop(write);
     if reason == CloseReason::Asked {
-        // It may still have something to say, and must not block on a full pipe while it does.
+        // It may still write, and must not block on a full pipe.
         tokio::select! {
             () = process.stop() => {}
             () = async {
@@ -135,7 +135,7 @@ async fn drive(
                 std::future::pending::<()>().await;
             } => {}
         }
-        // Whoever asked may have stopped listening; the end must not wait for it.
+        // The session may have stopped listening; the end must not wait for it.
         let _ = events.try_send(ChannelEvent::Closed(reason));
     } else {
         drop(read);
@@ -143,7 +143,7 @@ async fn drive(
     }
 }
 
-/// Whoever follows a server's log learns of its end, however the driver ends.
+/// Closes the log on drop, so that its followers learn of the end however the driver ends.
 struct CloseLogOnDrop(ServerLog);
 
 impl Drop for CloseLogOnDrop {
@@ -152,7 +152,7 @@ impl Drop for CloseLogOnDrop {
     }
 }
 
-/// The signs of an ending, which arrive in any order.
+/// What was observed of an ending; the observations arrive in any order.
 #[derive(Default)]
 struct EndSigns {
     exit: Option<std::io::Result<ExitStatus>>,
@@ -165,7 +165,7 @@ struct EndSigns {
 }
 
 impl EndSigns {
-    /// From now on this long is waited for the other signs.
+    /// Waits at most this long from now on for the other signs.
     fn give(&mut self, patience: Duration) {
         self.deadline = Some(Instant::now() + patience);
     }

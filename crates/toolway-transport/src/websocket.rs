@@ -1,6 +1,6 @@
 //! WebSocket, subprotocol `mcp`: one text frame is one message.
 //!
-//! Owns the channel: two loops over one connection, signs of life, and the goodbye. How the
+//! Owns the channel: two loops over one connection, pings, and the closing handshake. How the
 //! connection comes about is in [`handshake`], what travels on it in [`frame`].
 
 mod frame;
@@ -29,10 +29,10 @@ use crate::http::endpoint::{channel_credentials, configured};
 use crate::{ChannelLimits, OpenOptions};
 use frame::{FrameDecoder, IncomingFrame};
 
-/// How long the goodbye may take.
+/// How long the closing handshake may take.
 const CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// How many signs of life may wait to be given; a server that asks for more gets fewer.
+/// How many pongs may be queued; further pings go unanswered.
 const PONGS: usize = 8;
 
 /// A normal end (RFC 6455, 7.4.1).
@@ -149,7 +149,7 @@ struct FrameReader {
     reader: ReadHalf<DialedStream>,
     decoder: FrameDecoder,
     pongs: mpsc::Sender<Bytes>,
-    /// Without any byte for this long, the other side is gone: it was asked twice.
+    /// Without any byte for this long, after two pings, the server is gone.
     patience: Duration,
     limit: usize,
 }
@@ -171,7 +171,7 @@ impl FrameReader {
                 Ok(IncomingFrame::Close { code, reason }) => return close_reason(code, &reason),
                 Err(reason) => return reason,
             };
-            // Nobody listening means that the channel is about to end.
+            // A closed receiver means that the channel is about to end.
             if events.send(event).await.is_err() {
                 return CloseReason::Asked;
             }
@@ -199,7 +199,7 @@ impl FrameReader {
         }
     }
 
-    /// Waits for the server's goodbye; whatever else it still says is lost.
+    /// Waits for the server's close frame and discards everything else.
     async fn drain(&mut self) {
         while !matches!(self.next().await, Ok(IncomingFrame::Close { .. }) | Err(_)) {}
     }
@@ -249,7 +249,7 @@ impl FrameWriter {
     }
 }
 
-/// What the server's goodbye means.
+/// What the server's close frame means.
 fn close_reason(code: Option<u16>, reason: &str) -> CloseReason {
     let meaning = match code {
         None | Some(NORMAL | GOING_AWAY) => {

@@ -1,8 +1,8 @@
 //! What a server's name may lead to, where policy denies addresses.
 //!
-//! Owns the question at the moment a name is looked up, which is the last one before a connection
-//! is made, about the one URL that the connection is for. Does not own: addresses that stand in a URL (they were asked about before), or names
-//! that a proxy looks up, which nobody here sees.
+//! Owns the check when a name is resolved, right before connecting, for the one URL of the
+//! connection.
+//! Does not own: IP addresses in a URL (checked before), or names that a proxy looks up.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use tokio::net::lookup_host;
 use toolway_types::UrlRules;
 use url::Url;
 
-/// Everything that a name leads to is denied; the words complete the sentence "it is …".
+/// Every address of a name is denied; `why` completes the sentence "it is …".
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("it leads to {address}, which is {why}")]
 pub(crate) struct AddressesDenied {
@@ -21,12 +21,12 @@ pub(crate) struct AddressesDenied {
     pub(crate) why: String,
 }
 
-/// Asks about the addresses of one server's name.
+/// Filters the addresses of one server's name.
 #[derive(Clone)]
 pub(crate) struct AddressGuard {
     url: Url,
     rules: Arc<UrlRules>,
-    /// Who looks names up, if not the system.
+    /// The resolver, if not the system's.
     resolver: Option<Arc<dyn Resolve>>,
 }
 

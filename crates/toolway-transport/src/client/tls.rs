@@ -1,4 +1,4 @@
-//! Whom we trust over TLS, and who we say we are.
+//! Trusted certificate authorities and client certificates.
 //!
 //! Owns certificates and keys, read from the files the options name, and what a failure says
 //! about a certificate. The system's own authorities are always trusted; files add to them.
@@ -24,12 +24,12 @@ fn tls(provider: &Arc<rustls::crypto::CryptoProvider>) -> Result<TlsBuilder, Str
         .map_err(|error| error.to_string())
 }
 
-/// Trusts nobody: used for `http:` only.
-pub(super) fn nobody() -> Result<rustls::ClientConfig, String> {
+/// Trusts no certificate: used for `http:` only.
+pub(super) fn trust_none() -> Result<rustls::ClientConfig, String> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let nobody = rustls::RootCertStore::empty();
+    let trust_none = rustls::RootCertStore::empty();
     Ok(tls(&provider)?
-        .with_root_certificates(nobody)
+        .with_root_certificates(trust_none)
         .with_no_client_auth())
 }
 
@@ -112,7 +112,7 @@ fn classify(error: &rustls::Error) -> Option<CertificateFault> {
             _ => CertificateFault::Unusable,
         }),
         rustls::Error::NoCertificatesPresented => Some(CertificateFault::Unusable),
-        // Only who asked us for a certificate complains of one.
+        // Only a server that asked for a client certificate complains about one.
         rustls::Error::AlertReceived(
             Alert::CertificateRequired
             | Alert::NoCertificate

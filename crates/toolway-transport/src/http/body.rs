@@ -30,8 +30,8 @@ pub(super) enum BodyError {
     Cut(String),
 }
 
-/// Reads a body up to a cap, however slowly it flows, as long as it flows; without `idle`, whoever
-/// waits decides for how long.
+/// Reads a body up to a cap, however slowly it arrives, as long as it does; without `idle`, the
+/// caller limits the wait.
 pub(super) async fn bounded(
     mut response: Response,
     limit: usize,

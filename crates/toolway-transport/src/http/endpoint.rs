@@ -1,4 +1,4 @@
-//! One HTTP endpoint: how a request is made and what its answer is worth.
+//! One HTTP endpoint: how a request is made and how its answer is classified.
 //!
 //! Owns configured headers and their binding to the origin, redirects, sending once more what was
 //! refused for its credentials, and what kind of answer came. Knows nothing of streams or
@@ -122,7 +122,7 @@ impl Endpoint {
     ) -> Result<(), SendFailure> {
         let response = self.begin(&Method::POST, own, Some(body), limit).await?;
         let content_type = content_type(&response);
-        // Servers say `ok` in many ways; a page for people is not one of them.
+        // Servers acknowledge in many ways, but not with an HTML page.
         if essence(&content_type) == "text/html" && !is_empty(response.status()) {
             return Err(SendFailure::NotMcp { content_type });
         }
@@ -149,9 +149,10 @@ impl Endpoint {
         require_success(response).await
     }
 
-    /// Sends, following redirects that stay within the origin and keep method and body. Nothing
-    /// is ever sent to another origin: configured headers may be credentials (SEC-20). Nor to a
-    /// place that policy forbids (SEC-53). Gives the answer, and whether it asks for other credentials that are there.
+    /// Sends, following redirects that stay within the origin and keep method and body. Nothing is
+    /// ever sent to another origin: configured headers may be credentials (SEC-20). Nor to a place
+    /// that policy forbids (SEC-53). Gives the answer, and whether it asks for other credentials
+    /// that are there.
     async fn follow(
         &self,
         method: &Method,
@@ -211,7 +212,7 @@ impl Endpoint {
     }
 }
 
-/// Lets an answer pass when it is a success that can be read.
+/// Fails unless the answer is a success that can be read.
 pub(super) async fn require_success(response: Response) -> Result<Response, SendFailure> {
     if !response.status().is_success() {
         return Err(refused(response).await);
@@ -222,7 +223,7 @@ pub(super) async fn require_success(response: Response) -> Result<Response, Send
     }
 }
 
-/// Tells by its head what an answer brings.
+/// Classifies an answer by its head.
 pub(super) async fn classify(response: Response) -> Result<HttpAnswer, SendFailure> {
     let content_type = content_type(&response);
     match essence(&content_type).as_str() {
@@ -238,7 +239,7 @@ pub(super) async fn classify(response: Response) -> Result<HttpAnswer, SendFailu
     }
 }
 
-/// Who has the credentials for a server at a URL.
+/// The credentials for a server at a URL.
 pub(crate) fn channel_credentials(url: &Url, options: &OpenOptions) -> ChannelCredentials {
     ChannelCredentials::new(options.credentials.clone(), url, options.limits.first_byte)
 }
@@ -247,7 +248,7 @@ fn is_empty(status: StatusCode) -> bool {
     matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT)
 }
 
-/// Reads a body nobody needs, so that the connection can be used again.
+/// Reads and discards a body, so that the connection can be used again.
 async fn drain(response: Response) {
     let _ = bounded(response, ERROR_BODY, Some(ERROR_PATIENCE)).await;
 }

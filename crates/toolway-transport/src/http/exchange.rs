@@ -38,7 +38,7 @@ const MAX_RETRY: Duration = Duration::from_secs(30);
 /// The longest wait that a server can ask for where it refuses a stream (`Retry-After`).
 const MAX_RETRY_AFTER: Duration = Duration::from_mins(5);
 
-/// How often in a row one request's stream is resumed without hearing anything new. Servers may
+/// How often in a row one request's stream is resumed without anything new arriving. Servers may
 /// end it after every event and say when to come back, so there is no limit to all of them.
 const MAX_RESUMES: u32 = 5;
 
@@ -98,7 +98,7 @@ impl ExchangeContext {
                 "the server accepted the request without answering it".into(),
             )),
             HttpAnswer::Json(response) if outgoing.tag.is_none() => {
-                // Nothing was asked; whatever stands there answers nothing.
+                // Nothing was requested, so the body answers nothing.
                 let within = Some(self.endpoint.limits.first_byte);
                 let _ = bounded(response, 64 * 1024, within).await;
                 Ok(())
@@ -180,7 +180,7 @@ impl ExchangeContext {
 
     /// Delivers a message, or the messages of a batch.
     async fn deliver(&self, bytes: Bytes) {
-        // Nobody listening means that the channel is about to end.
+        // A closed receiver means that the channel is about to end.
         match envelope::split_batch(&bytes) {
             None => drop(self.events.send(ChannelEvent::Message(bytes)).await),
             Some(parts) => {
@@ -237,7 +237,7 @@ impl ExchangeContext {
                 sleep(pause.max(asked)).await;
                 match self.get(Some(last_id)).await {
                     Ok(response) => break response,
-                    // A status is the server's word; anything else may pass.
+                    // A status is final; anything else may be temporary.
                     Err(failure) if is_final(&failure) => return Err(SendFailure::Cut(cut)),
                     Err(failure) => asked = asked_for(&failure),
                 }
@@ -292,8 +292,7 @@ impl ExchangeContext {
         if let Some(id) = last_id.and_then(|id| HeaderValue::from_str(id).ok()) {
             headers.insert(LAST_EVENT_ID, id);
         }
-        // Some servers send nothing on a GET stream, not even its head, before they have something
-        // to say.
+        // Some servers send nothing on a GET stream, not even its head, before the first event.
         match self
             .endpoint
             .send(&Method::GET, &headers, None, None)

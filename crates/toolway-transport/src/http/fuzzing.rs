@@ -1,4 +1,4 @@
-//! The seam for the fuzz targets in `fuzz/`: what a server sends over HTTP.
+//! The entry points of the fuzz targets in `fuzz/`: what a server sends over HTTP.
 //!
 //! Owns nothing. It exists only where the compiler is told `--cfg fuzzing`, so that answers and
 //! event streams can be read from any bytes, without a socket.
@@ -24,7 +24,7 @@ pub struct DecodedStream {
     pub last_id: Option<String>,
     /// How long the server asks to wait before.
     pub retry: Option<std::time::Duration>,
-    /// How often it only gave a sign of life.
+    /// How many keepalives there were.
     pub keepalives: u32,
 }
 

@@ -17,7 +17,7 @@ use skip::SkippedEvent;
 /// The longest line that is looked at besides data.
 const FIELD: usize = 8 * 1024;
 
-/// One event that means something.
+/// One event with a meaning here.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum StreamEvent {
     /// A message.
@@ -45,7 +45,7 @@ pub(crate) struct EventDecoder {
     /// The id of the last event that was delivered.
     last_id: Option<String>,
     retry: Option<Duration>,
-    /// How often the server gave a sign of life without saying anything.
+    /// How many keepalives arrived.
     keepalives: u32,
     skipping: Option<SkippedEvent>,
     limit: usize,
@@ -100,7 +100,7 @@ impl EventDecoder {
         self.retry
     }
 
-    /// How often the server gave a sign of life without saying anything.
+    /// How many keepalives arrived.
     pub(crate) fn keepalives(&self) -> u32 {
         self.keepalives
     }
@@ -209,7 +209,7 @@ impl EventDecoder {
                     .and_then(|text| text.parse().ok());
                 self.retry = number.map(Duration::from_millis).or(self.retry);
             }
-            // An empty name is a comment, which says that the server is there.
+            // An empty name is a comment, used as a keepalive.
             b"" => self.keepalives = self.keepalives.saturating_add(1),
             // Others are for the future.
             _ => {}

@@ -1,7 +1,7 @@
 //! No descriptor but the three pipes reaches a child (SEC-41).
 //!
-//! Everything this program opens is closed on exec. What it inherited from whoever started it is
-//! not, so that is marked before every start.
+//! Everything this program opens is closed on exec. Descriptors that it inherited itself are not,
+//! so they are marked before every start.
 
 use std::os::fd::{BorrowedFd, RawFd};
 
@@ -15,7 +15,7 @@ const OPEN: &str = "/dev/fd";
 /// Marks every open descriptor from 3 on as closed on exec.
 pub(crate) fn close_on_exec_all() -> std::io::Result<()> {
     let open = std::fs::read_dir(OPEN).map_err(|error| {
-        // Without its own words this would read as if the program were missing.
+        // Without this text the error would read as if the program were missing.
         std::io::Error::other(format!("cannot list our open files in `{OPEN}`: {error}"))
     })?;
     for entry in open {

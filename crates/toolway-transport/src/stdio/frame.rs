@@ -19,7 +19,7 @@ pub(super) enum StdoutLine {
     Message(Bytes),
     /// Several messages in one line (2025-03-26).
     Batch(Vec<Bytes>),
-    /// Something a person or a logger wrote.
+    /// Other output, such as log lines.
     Noise(Bytes),
     /// Longer than the cap; the id it answers, where readable.
     Oversized(Option<Id>),
@@ -63,7 +63,7 @@ impl LineFramer {
             let line = self.buffer.split_to(self.scanned + step + 1);
             self.scanned = 0;
             if line.len() > KEEP {
-                // The line keeps its memory as long as somebody holds it; we do not.
+                // The line keeps its memory alive while it is held; the framer does not.
                 self.buffer = BytesMut::from(&self.buffer[..]);
             }
             let line = line.freeze();

@@ -1,14 +1,15 @@
-//! Who starts servers that are processes, so that none outlives the host, however it ends.
+//! Starts servers that are processes, so that none outlives the host, however it ends.
 //!
-//! Owns the choice, and the host's side of it. With a launcher, a small process of the same program
-//! starts every server, each below a reaper of its own that adopts whatever the server leaves
-//! behind; when the host is gone, `SIGKILL` included, they kill all of it. Why, and what it costs,
-//! is `docs/decisions/0007-the-launcher.md`.
+//! Owns the choice between the two ways, and the host's side. With a launcher, a small process of
+//! the same program starts every server, each below a reaper of its own that adopts whatever the
+//! server leaves behind; when the host is gone, `SIGKILL` included, they kill all of it. Why, and
+//! what it costs, is `docs/decisions/0007-the-launcher.md`.
 //!
 //! Without one ([`Launcher::none`], and always on systems other than Linux) servers are direct
-//! children of this process. While it lives, a server's process group is killed with it, and on
-//! Linux also whoever left the group, found by a mark in the environment. Not covered then: what
-//! runs when this process is killed itself, and who cleared the mark from their environment.
+//! children of this process. While it runs, a server's process group is killed with it, and on
+//! Linux also processes that left the group, found by a mark in their environment. Not covered:
+//! servers of a host that is killed itself, and processes that cleared the mark from their
+//! environment.
 
 #[cfg(target_os = "linux")]
 mod handle;
@@ -35,17 +36,16 @@ pub(super) use handle::LaunchError;
 #[cfg(target_os = "linux")]
 pub(crate) use handle::LaunchedProcess;
 
-/// A launcher is known by its first word, which no shell gives to a program by accident, and by
-/// what its stdin is.
+/// The `argv[0]` of a launcher; its stdin must also be a socket.
 #[cfg(target_os = "linux")]
 const MARK: &str = "tw-launcher";
 
-/// Whether this program can be a launcher: otherwise a second copy of it would do anything but.
+/// Whether this program called [`run_if_requested`]: otherwise a second copy of it would not become
+/// a launcher.
 static CAN_SERVE: AtomicBool = AtomicBool::new(false);
 
-/// Does the launcher's work, or tries a shield in the host's place, and never returns, where this
-/// process was started to do it. Otherwise
-/// returns at once; [`Launcher::same_program`] then works.
+/// Runs the launcher, or a probe of the shield, and never returns, if this process was started for
+/// that. Otherwise returns at once; [`Launcher::same_program`] then works.
 ///
 /// Must be the first thing in `main`, before threads and before anything is read or opened.
 pub fn run_if_requested() {
@@ -62,8 +62,8 @@ pub fn run_if_requested() {
     CAN_SERVE.store(true, Ordering::Relaxed);
 }
 
-/// Who starts servers that are processes. Cloning it is cheap; all clones share one launcher, which
-/// is started with the first server and ends with the last clone.
+/// Starts servers that are processes. Clones share one launcher process, which is started with the
+/// first server and ends with the last clone.
 #[derive(Debug, Clone, Default)]
 pub struct Launcher {
     #[cfg(target_os = "linux")]
@@ -71,7 +71,7 @@ pub struct Launcher {
 }
 
 impl Launcher {
-    /// Nobody: servers are direct children of this process.
+    /// No launcher: servers are direct children of this process.
     pub fn none() -> Self {
         Self::default()
     }
@@ -85,7 +85,7 @@ impl Launcher {
             );
             return Self::none();
         }
-        // The link leads to this very file, even when another has taken its place on the disk.
+        // The link leads to this very file, even when it was replaced on disk.
         Self::program(PathBuf::from("/proc/self/exe"))
     }
 
@@ -103,14 +103,14 @@ impl Launcher {
         Self::none()
     }
 
-    /// The program that serves, where servers are kept.
+    /// The launcher's program, if there is a launcher.
     #[cfg(target_os = "linux")]
     pub(super) fn file(&self) -> Option<&std::path::Path> {
         self.shared.as_deref().map(handle::LauncherHandle::program)
     }
 
     /// Waits until the launcher, and with it everything it ever started, is gone. Only the last
-    /// clone ends it: while another is about, servers of somebody else may run.
+    /// clone ends it: servers of another clone may still run.
     pub async fn end(self) {
         #[cfg(target_os = "linux")]
         if let Some(shared) = self.shared.and_then(Arc::into_inner) {

@@ -1,7 +1,7 @@
-//! One process, a server's or a program that is run to its end: started clean, ended whole.
+//! One process, of a server or of a program that is run to its end.
 //!
-//! Owns the pipes and the choice who starts it: the [launcher](super::launcher), or this process
-//! itself. Nothing of it outlives this value.
+//! Owns the pipes and who starts it: the [launcher](super::launcher), or this process itself.
+//! Nothing of it outlives this value.
 
 mod direct;
 mod directory;
@@ -99,7 +99,7 @@ impl ChildProcess {
                 ),
             }
         }
-        // Not for the price of this process's secrets.
+        // A child of this process would expose its secrets for a moment.
         #[cfg(target_os = "linux")]
         if armed.as_ref().is_some_and(ArmedShield::lays_open) {
             return Err(unshielded(spec, ShieldError::Closed));
@@ -121,14 +121,13 @@ impl ChildProcess {
     pub(crate) fn sweep(&mut self) {
         match self {
             Self::Direct(direct) => direct.kill(),
-            // Its reaper has seen the end too.
+            // Its reaper does that.
             #[cfg(target_os = "linux")]
             Self::Launched(_) => {}
         }
     }
 
-    /// Asks it to end with growing insistence; returns when nothing of it is left. Stdin is closed
-    /// by now, and a server that ends on that alone ends at once.
+    /// Stops it by the stop sequence; returns when nothing of it is left. Stdin is closed by now.
     pub(crate) async fn stop(&mut self) {
         match self {
             Self::Direct(direct) => direct.stop().await,

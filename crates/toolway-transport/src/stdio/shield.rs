@@ -1,5 +1,5 @@
 //! Keeps a server from writing Toolway's own files (SEC-07, SEC-42, SEC-54): what it wrote there
-//! would be believed or run at the next start; and from seeing those that are no server's business.
+//! would be believed or run at the next start; and from seeing those that no server needs.
 //!
 //! Owns what is protected, whether this machine can do it, and what is said when it cannot. Which
 //! mounts that takes is [`layout`], making them [`namespace`]; why it is done this way and what it
@@ -46,8 +46,8 @@ pub enum Protection {
     /// As a private one, and an empty directory is seen in its place. What is
     /// [private](Self::Private) below it is seen in it.
     Hidden,
-    /// The way to a directory as somebody named it: links on it are held where they are, so that
-    /// a server cannot make them lead elsewhere. Where it leads has an entry of its own.
+    /// The configured path of a directory: links on it are held in place, so that a server cannot
+    /// redirect them. Its target has an entry of its own.
     Links,
     /// A file or a folder in a [private](Self::Private) directory that is believed wherever a link
     /// leads from there: that place is read-only while it exists, and held, with all that leads
@@ -79,7 +79,7 @@ pub enum ShieldState {
 /// Why a server cannot be shielded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ShieldError {
-    /// The system said no.
+    /// The system refused.
     #[error("the system refuses {step}: {errno}")]
     Refused {
         /// To what.
@@ -95,10 +95,10 @@ pub enum ShieldError {
         /// What the system said.
         errno: Errno,
     },
-    /// A file can be written by another name, which nobody can find.
+    /// A file has a second hard link, which cannot be found and protected.
     #[error("cannot protect `{0}`: it has a second name")]
     SecondName(PathBuf),
-    /// Whoever raises a shield is open to others for a moment, which a copy of this process must
+    /// A process that sets up a shield can be read for a moment, which a copy of this process must
     /// not be.
     #[error("this process is closed to others, and has no launcher to raise a shield in its place")]
     Closed,
@@ -151,7 +151,7 @@ struct ShieldInner {
 }
 
 impl Shield {
-    /// A shield before these directories.
+    /// A shield that protects these paths.
     pub fn new(protected: Vec<ProtectedPath>) -> Self {
         Self(Arc::new(ShieldInner {
             protected,
@@ -230,7 +230,7 @@ impl Shield {
     }
 }
 
-/// On other systems nothing is ever armed.
+/// Never exists on other systems.
 #[cfg(not(target_os = "linux"))]
 pub(super) enum ArmedShield {}
 

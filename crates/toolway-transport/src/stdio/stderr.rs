@@ -1,7 +1,7 @@
 //! What a server logs: always read, only the last of it kept (REL-06).
 //!
-//! Owns the ring, and who follows it. Lines of stdout that are no messages land here too, marked, and when they are
-//! many that is noticed (REL-05).
+//! Owns the ring and its followers. Stdout lines that are no messages are added too, marked; too
+//! many of them are reported (REL-05).
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -45,10 +45,10 @@ struct LogRing {
     followers: LogFollowers,
 }
 
-/// Who gets every new line.
+/// The receivers of new lines.
 #[derive(Debug)]
 enum LogFollowers {
-    /// Nobody has asked yet.
+    /// No follower has subscribed yet.
     None,
     Some(broadcast::Sender<Untrusted>),
     /// The server has ended: there will be no new line.
@@ -112,9 +112,9 @@ impl ServerLog {
         self.with(|ring| ring.last(TAIL))
     }
 
-    /// Every whole line from now on. Bounded: whoever reads too slowly loses lines and is told how
-    /// many ([`RecvError::Lagged`](broadcast::error::RecvError::Lagged)); the server is never held
-    /// up. Ends with the server.
+    /// Every whole line from now on. Bounded: a slow follower loses lines and is told how many
+    /// ([`RecvError::Lagged`](broadcast::error::RecvError::Lagged)); the server is never held up.
+    /// Ends with the server.
     pub fn subscribe(&self) -> broadcast::Receiver<Untrusted> {
         self.with(|ring| match &ring.followers {
             LogFollowers::Some(sender) => sender.subscribe(),
@@ -187,7 +187,7 @@ impl LogRing {
         if let LogFollowers::Some(followers) = &self.followers
             && followers.receiver_count() > 0
         {
-            // They may have left since.
+            // The followers may be gone.
             let _ = followers.send(Untrusted::new(line.clone()));
         }
         self.bytes += line.len();
@@ -219,7 +219,7 @@ impl LogRing {
 /// Reads a process's stderr to its end.
 pub(super) async fn drain(mut stderr: pipe::Receiver, log: ServerLog) {
     let mut buffer = Vec::with_capacity(16 * 1024);
-    // An error is an end too: there is nobody to tell and nothing lost but log lines.
+    // An error is an end too: only log lines are lost.
     while let Ok(1..) = stderr.read_buf(&mut buffer).await {
         log.push_stderr(&buffer);
         buffer.clear();

@@ -14,12 +14,12 @@ use crate::channel::ChannelCommand;
 /// Messages up to this size that wait together leave together.
 const BATCH: usize = 32 * 1024;
 
-/// How often a write that does not move looks whether anybody still wants it.
+/// How often a blocked write checks whether it is still wanted.
 const TICK: Duration = Duration::from_millis(50);
 
 /// Why writing ended.
 pub(super) enum WriteEnd {
-    /// Nobody has anything to say any more.
+    /// All command senders are gone.
     Asked,
     /// The server does not read.
     Stalled,
@@ -27,7 +27,7 @@ pub(super) enum WriteEnd {
     Failed(io::Error),
 }
 
-/// Writes what is asked until the asking ends; dropping the pipe is then the server's sign.
+/// Writes until the command queue closes; dropping the pipe then closes the server's stdin.
 pub(super) async fn pump(
     mut commands: mpsc::Receiver<ChannelCommand>,
     mut stdin: pipe::Sender,

@@ -27,13 +27,13 @@ pub(super) enum IncomingFrame {
     Oversized(Option<Id>),
     /// Wants a [`pong`] with the same bytes.
     Ping(Bytes),
-    /// A sign of life.
+    /// A pong.
     Pong,
-    /// The server is done.
+    /// A close frame.
     Close {
         /// Why, as a number.
         code: Option<u16>,
-        /// Why, in the server's words.
+        /// Why, as text.
         reason: String,
     },
 }
@@ -244,23 +244,23 @@ pub(super) fn text(message: Bytes) -> Result<Vec<u8>, getrandom::Error> {
     encode(OpCode::Data(Data::Text), message)
 }
 
-/// Asks for a sign of life.
+/// A ping.
 pub(super) fn ping() -> Result<Vec<u8>, getrandom::Error> {
     encode(OpCode::Control(Control::Ping), Bytes::new())
 }
 
-/// Gives one.
+/// The answer to a ping.
 pub(super) fn pong(payload: Bytes) -> Result<Vec<u8>, getrandom::Error> {
     encode(OpCode::Control(Control::Pong), payload)
 }
 
-/// Says goodbye.
+/// A close frame.
 pub(super) fn close(code: u16) -> Result<Vec<u8>, getrandom::Error> {
     let payload = Bytes::copy_from_slice(&code.to_be_bytes());
     encode(OpCode::Control(Control::Close), payload)
 }
 
-/// Every frame of a client is masked with numbers nobody can foresee (RFC 6455, 5.3).
+/// Every client frame is masked with random bytes (RFC 6455, 5.3).
 fn encode(opcode: OpCode, payload: Bytes) -> Result<Vec<u8>, getrandom::Error> {
     let mut mask = [0; 4];
     getrandom::fill(&mut mask)?;

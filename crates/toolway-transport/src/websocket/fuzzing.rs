@@ -1,4 +1,4 @@
-//! The seam for the fuzz targets in `fuzz/`: what a server sends on a WebSocket.
+//! The entry points of the fuzz targets in `fuzz/`: what a server sends on a WebSocket.
 //!
 //! Owns nothing. It exists only where the compiler is told `--cfg fuzzing`.
 
@@ -13,16 +13,16 @@ pub enum ArrivedFrame {
     Oversized(Option<toolway_wire::Id>),
     /// Wants an answer with the same bytes.
     Ping(Vec<u8>),
-    /// A sign of life.
+    /// A pong.
     Pong,
-    /// The server is done: why, as a number and in its words.
+    /// A close frame: why, as a number and as text.
     Close(Option<u16>, String),
     /// The server broke the protocol.
     Broken(String),
 }
 
-/// What a server says in these pieces, up to its goodbye or to what breaks the protocol; and the
-/// most bytes that waited meanwhile.
+/// What a server says in these pieces, up to its close frame or a protocol violation; and the most
+/// bytes that waited meanwhile.
 pub fn arrivals<'a>(
     limit: usize,
     pieces: impl IntoIterator<Item = &'a [u8]>,

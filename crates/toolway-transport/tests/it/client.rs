@@ -1,4 +1,4 @@
-//! The HTTP client: whom it trusts, who it says it is, and which way it goes.
+//! The HTTP client: trust, client certificates and proxies.
 
 use serde_json::json;
 use toolway_testkit::marked;

@@ -26,8 +26,8 @@ fn quick() -> ChannelLimits {
     }
 }
 
-/// A stream whose server gives signs of life, and after a while, longer than any limit, says that
-/// it is still there.
+/// A stream whose server sends keepalives, and after a while, longer than any limit, says that it
+/// is still there.
 fn ticking(first: &str) -> Vec<Act> {
     let (sender, pieces) = mpsc::unbounded_channel();
     tokio::spawn(async move {

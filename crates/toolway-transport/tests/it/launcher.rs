@@ -1,4 +1,4 @@
-//! The launcher itself: what happens when it, a reaper or their line to the host goes away, and
+//! The launcher itself: what happens when it, a reaper or their socket to the host goes away, and
 //! what it costs to have it for long.
 
 use std::task::Poll;
@@ -190,7 +190,8 @@ async fn rel_20_a_launcher_without_room_for_descriptors_says_so_and_others_live(
     echo(&mut peer).await;
     let launcher = launcher_of(&options);
     let room = getrlimit(Resource::Nofile);
-    // It has its standard streams, the line to us, the signals and the two ends of its own life.
+    // It has its standard streams, the host's socket, the signals and the two ends of its liveness
+    // pipe.
     for few in 7..12 {
         let limit = Rlimit {
             current: Some(few),

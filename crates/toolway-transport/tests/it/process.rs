@@ -14,7 +14,7 @@ use toolway_types::{Secret, StdioSpec, TransportSpec};
 use crate::peer::{Peer, program, python, spec, within_patience};
 use crate::stdio::lines;
 
-/// Who starts the servers of a test.
+/// How the servers of a test are started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Way {
     Direct,
@@ -71,9 +71,9 @@ async fn until_gone(pid: &Value) {
     .await;
 }
 
-/// A server that starts, besides itself, whoever its arguments name, says how many there are, and
-/// serves until its stdin ends; any request ends it. Everybody else ignores every request to end.
-/// A hopper never stays the same process.
+/// A server that starts, besides itself, the processes its arguments name, says how many there are,
+/// and serves until its stdin ends; any request ends it. The others ignore every request to end. A
+/// hopper never stays the same process.
 const FAMILY: &str = r#"
 import os, sys, json, signal, time
 ready, told = os.pipe()
@@ -287,7 +287,7 @@ async fn sec_39_the_child_has_exactly_the_environment_it_was_given(way: Way) {
 }
 
 async fn sec_41_the_child_has_only_its_three_pipes(way: Way) {
-    // As if whoever started us had left descriptor 9 (or the next free one) open.
+    // As if the parent process had left descriptor 9 (or the next free one) open.
     let file = std::fs::File::open("/dev/null").expect("a file");
     let inherited = fcntl_dupfd_cloexec(&file, 9).expect("a descriptor");
     fcntl_setfd(&inherited, FdFlags::empty()).expect("it is ours");

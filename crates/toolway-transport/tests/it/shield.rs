@@ -1,4 +1,5 @@
-//! What a server behind the shield can reach from where it stands, whoever started it.
+//! What a server behind the shield can reach from its working directory, with and without a
+//! launcher.
 
 use std::path::{Path, PathBuf};
 

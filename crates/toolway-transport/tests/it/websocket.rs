@@ -208,7 +208,7 @@ async fn a_goodbye_is_told_in_the_servers_words() {
                 reason: "out \u{202E}of tea".into(),
             };
             connection.close(Some(frame)).await.expect("sent");
-            // The client says goodbye as well.
+            // The client sends a close frame as well.
             assert!(matches!(
                 connection.next().await,
                 Some(Ok(Message::Close(_)))

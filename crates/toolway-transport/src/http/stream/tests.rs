@@ -140,7 +140,7 @@ fn in_pieces(stream: &[u8], size: usize) -> (Vec<StreamEvent>, Option<String>) {
 fn rel_25_what_is_over_the_cap_does_not_depend_on_how_the_stream_is_cut() {
     let long = |count: usize| "x".repeat(count);
     for stream in [
-        // A comment, a field nobody knows, data that fits and does not by the length of its name.
+        // A comment, an unknown field, data that fits and does not by the length of its name.
         format!(": {}\ndata: {{}}\n\n", long(2000)),
         format!("what: {}\ndata: {{}}\n\ndata: {{}}\n\n", long(2000)),
         format!("data: {}\n\ndata: {{}}\n\n", long(994)),

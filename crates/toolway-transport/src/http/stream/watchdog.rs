@@ -1,9 +1,8 @@
 //! Noticing that a stream has gone silent.
 //!
-//! A peer that vanishes without a word leaves a connection on which nothing ever arrives, and
-//! nothing tells it from a server with nothing to say (REL-12). But many servers send signs of
-//! life at regular intervals: one of those that stops is gone. Servers that send none are left to
-//! the system's own probes and to the time limits of single requests.
+//! A peer that vanishes leaves a connection on which nothing arrives, like that of an idle server
+//! (REL-12). Many servers send keepalives at regular intervals: one that stops is gone. Servers
+//! without keepalives are left to TCP probes and request timeouts.
 
 use std::time::Duration;
 
@@ -11,14 +10,14 @@ use tokio::time::{Instant, timeout};
 
 use super::EventDecoder;
 
-/// This many signs of life make a habit.
+/// After this many keepalives, further ones are expected.
 const HABIT: u32 = 2;
 
 /// Measures one stream.
 #[derive(Debug)]
 pub(crate) struct SilenceWatchdog {
     floor: Duration,
-    /// How long to wait for servers without the habit; for ever when absent.
+    /// How long to wait for servers without keepalives; forever when absent.
     otherwise: Option<Duration>,
     longest: Duration,
 }

@@ -1,7 +1,6 @@
 //! The host's side of the launcher: starting it, and one server below it.
 //!
-//! Owns the socket to each reaper. Closing it, by whatever death, kills the server and everything
-//! it started.
+//! Owns the socket to each reaper. When it closes, the server and everything it started is killed.
 
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
@@ -36,10 +35,10 @@ use crate::stdio::shield::ArmedShield;
 /// How long a launcher may take to say how a start went.
 const ANSWER: Duration = Duration::from_secs(10);
 
-/// How long is waited while the launcher's queue is full.
+/// The pause while the launcher's queue is full.
 const BUSY: Duration = Duration::from_millis(2);
 
-/// The longest a killed tree is waited for: one stuck in the kernel must not hold the host.
+/// The longest wait for a killed tree: one stuck in the kernel must not block the host.
 const AFTER_KILL: Duration = Duration::from_secs(2);
 
 /// Why a server was not started.
@@ -78,7 +77,7 @@ impl LauncherHandle {
     }
 
     /// Lets go of the launcher and waits for its end, which comes after that of everything below
-    /// it. A server whose start was given up is among that, and nobody else waits for it.
+    /// it. A server whose start was given up is among that, and only waited for here.
     pub(in crate::stdio) async fn end(self) {
         let running = self
             .running
@@ -90,7 +89,7 @@ impl LauncherHandle {
         }) = running
         {
             drop(socket);
-            // It gives its reapers their time first.
+            // The launcher waits for its reapers first.
             let _ = timeout(REAPER_GRACE + AFTER_KILL, process.wait()).await;
         }
     }
@@ -99,9 +98,9 @@ impl LauncherHandle {
         self.with_living(|running| running.as_ref().and_then(|it| it.process.id()))
     }
 
-    /// Works on the launcher, if one lives: one that has ended is reaped first.
+    /// Passes the running launcher, if any; one that has ended is reaped first.
     fn with_living<T>(&self, work: impl FnOnce(&mut Option<LauncherProcess>) -> T) -> T {
-        // A panic elsewhere cannot have left it half done.
+        // It is always consistent, whatever panicked.
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = &mut *running
             && !matches!(known.process.try_wait(), Ok(None))
@@ -140,7 +139,7 @@ impl LauncherProcess {
             .stdin(theirs)
             .stdout(Stdio::null())
             .stderr(Stdio::null())
-            // What is typed at the terminal is not for it.
+            // Signals from the terminal must not reach it.
             .process_group(0)
             .spawn()?;
         tracing::debug!(pid = process.id(), "the launcher has started");
@@ -163,7 +162,7 @@ impl LauncherProcess {
 }
 
 impl Launcher {
-    /// Whether servers are launched.
+    /// Whether there is a launcher.
     pub(in crate::stdio) fn is_wanted(&self) -> bool {
         self.shared.is_some()
     }
@@ -234,7 +233,7 @@ async fn try_start(
         reaper: None,
     };
     let answer = async {
-        // Whoever refuses does so without reading; its word is there all the same.
+        // A refusal is sent without reading the request; it is read below.
         let _ = launched.socket.write_all(start).await;
         launched.await_start().await
     };
@@ -249,10 +248,10 @@ async fn try_start(
 pub(crate) struct LaunchedProcess {
     socket: UnixStream,
     shared: Arc<LauncherHandle>,
-    /// A report may arrive in pieces, and whoever waits for it may go away meanwhile.
+    /// A report may arrive in pieces, and the waiting future may be dropped in between.
     report_bytes: [u8; LaunchReport::LENGTH],
     received: usize,
-    /// Its number is its own while the socket is open.
+    /// Its id is not reused while the socket is open.
     reaper: Option<Pid>,
 }
 
@@ -295,9 +294,9 @@ impl LaunchedProcess {
         }
     }
 
-    /// Asks for its end, with growing insistence; returns when nothing of it is left.
+    /// Stops it by the stop sequence; returns when nothing of it is left.
     pub(in crate::stdio) async fn stop(&mut self) {
-        // The reaper may be gone, which is the end that is asked for.
+        // The reaper may be gone already.
         let _ = self.socket.try_write(&[STOP]);
         let patience = STOP_SEQUENCE
             .iter()
@@ -307,7 +306,7 @@ impl LaunchedProcess {
         if timeout(patience, self.gone()).await.is_ok() {
             return;
         }
-        // Somebody has stopped the reaper itself. With it dies the server; the launcher does the
+        // The reaper itself was stopped. When it dies, so does the server; the launcher kills the
         // rest.
         if let Some(reaper) = self.reaper {
             let _ = kill_process(reaper, Signal::KILL);
@@ -341,7 +340,7 @@ impl LaunchedProcess {
                     return Some(LaunchReport::Reaper(pid));
                 }
                 Some(report) => return Some(report),
-                // Nobody says that.
+                // No such report exists.
                 None => {}
             }
         }

@@ -1,9 +1,9 @@
-//! What host, launcher and reapers say to each other.
+//! The messages between host, launcher and reapers.
 //!
-//! Owns the forms. The host hands the launcher five descriptors (see [`PassedDescriptors`]) and says what they
-//! are for with one [`ReaperKind`]; all the rest passes over the first of them, the socket between host
-//! and reaper: a [`LaunchRequest`], later perhaps a [`STOP`], and the other way [`LaunchReport`]s. The socket is
-//! also the leash: when the host's end closes, the reaper kills everything.
+//! Owns the encodings. The host hands the launcher five descriptors (see [`PassedDescriptors`]) and
+//! says what they are for with one [`ReaperKind`]; all the rest passes over the first of them, the
+//! socket between host and reaper: a [`LaunchRequest`], later perhaps a [`STOP`], and the other way
+//! [`LaunchReport`]s. When the host's end of it closes, the reaper kills everything.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Read};
@@ -15,11 +15,11 @@ use toolway_types::StdioSpec;
 use super::pack::{Packer, Unpacker};
 use crate::stdio::shield::{ArmedShield, IdMapping};
 
-/// Asks a reaper to end its server, with patience.
+/// Asks a reaper to stop its server by the stop sequence.
 pub(super) const STOP: u8 = b'.';
 
-/// The descriptors that are passed with a [`ReaperKind`], in this order: the socket first, because it carries the
-/// complaint when the others do not arrive.
+/// The descriptors that are passed with a [`ReaperKind`], in this order: the socket first, because
+/// it carries the error when the others do not arrive.
 pub(super) struct PassedDescriptors {
     pub(super) socket: OwnedFd,
     pub(super) stdin: OwnedFd,
@@ -29,7 +29,7 @@ pub(super) struct PassedDescriptors {
     pub(super) directory: OwnedFd,
 }
 
-/// How a reaper comes into being.
+/// How a reaper is forked.
 pub(super) enum ReaperKind {
     /// Among the other processes.
     Plain,
@@ -66,7 +66,7 @@ impl ReaperKind {
 /// The server to start.
 pub(super) struct LaunchRequest {
     pub(super) program: OsString,
-    /// What it is told about its own name.
+    /// Its `argv[0]`.
     pub(super) name: OsString,
     pub(super) args: Vec<OsString>,
     pub(super) environment: Vec<(OsString, OsString)>,
@@ -144,7 +144,7 @@ impl LaunchRequest {
     }
 }
 
-/// What the host hears.
+/// What is reported to the host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LaunchReport {
     /// The reaper's process id, as the launcher sees it.

@@ -1,7 +1,7 @@
 //! Byte strings and lists of them as one run of bytes.
 //!
-//! Owns nothing but the form: each length stands before what it measures. Names, values and paths
-//! need not be text, so nothing here reads them.
+//! Owns the encoding: each length stands before its bytes. Names, values and paths need not be
+//! text, so nothing here reads them.
 
 /// Writes.
 #[derive(Default)]

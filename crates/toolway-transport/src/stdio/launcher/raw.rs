@@ -14,7 +14,7 @@ use std::process::Command;
 
 use rustix::process::{Pid, Signal, fchdir, getppid, set_parent_process_death_signal};
 
-/// Forks. Nothing in the child.
+/// Forks. `None` in the child.
 pub(super) fn fork() -> io::Result<Option<Pid>> {
     // SAFETY: this process has one thread, so the child's memory is whole.
     fork_result(unsafe { libc::fork() }.into())
@@ -35,16 +35,16 @@ fn fork_result(pid: i64) -> io::Result<Option<Pid>> {
     }
 }
 
-/// How a launcher or a reaper ends.
+/// Whether a launcher or a reaper has killed everything below it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cleanup {
     /// Nothing is left below it.
     Complete,
-    /// Somebody may be.
+    /// Something may be left.
     Incomplete,
 }
 
-/// Ends this process and nothing else: no destructors, no buffers of whoever it was forked from.
+/// Exits without running destructors or flushing buffers of the process it was forked from.
 pub(super) fn exit(end: Cleanup) -> ! {
     let code = match end {
         Cleanup::Complete => 0,
@@ -54,8 +54,8 @@ pub(super) fn exit(end: Cleanup) -> ! {
     unsafe { libc::_exit(code) }
 }
 
-/// Sets every signal to its default and holds all back, so that only the leash ends this process;
-/// gives the descriptor that says when a child has ended. What is started later begins with
+/// Sets every signal to its default and blocks all, so that only a closed socket ends this process;
+/// returns the descriptor that tells when a child has ended. What is started later begins with
 /// defaults; [`unblock_signals_in`] lets signals through again.
 pub(super) fn block_signals() -> io::Result<OwnedFd> {
     for number in 1..=64 {
@@ -109,7 +109,7 @@ pub(super) fn unblock_signals_in(command: &mut Command, directory: Option<OwnedF
 pub(super) fn die_with(command: &mut Command, parent: Pid) {
     let bind = move || {
         set_parent_process_death_signal(Some(Signal::KILL))?;
-        // It may have died before that was said.
+        // The parent may have died before the call.
         match getppid() {
             Some(found) if found == parent => Ok(()),
             _ => Err(io::Error::from_raw_os_error(libc::ESRCH)),

@@ -1,9 +1,8 @@
 //! The process between the launcher and one server.
 //!
-//! Owns starting the server, and everything the server ever starts: whoever loses its parent
-//! becomes the reaper's child, however often it forked or left its session. Nothing outlives a
-//! reaper that ends by itself, and it ends when its server does, when the host asks, and at once
-//! when the host or the launcher is gone.
+//! Owns starting the server and killing everything the server ever started: orphans become the
+//! reaper's children, however often they forked or changed their session. A reaper ends when its
+//! server does, when the host asks, and at once when the host or the launcher is gone.
 
 use std::io::{self, Read as _};
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -24,12 +23,12 @@ use super::raw::{self, Cleanup};
 use super::tree;
 use crate::stdio::process::STOP_SEQUENCE;
 
-/// How often what was killed is killed again, and at most how long: what is stuck in the kernel
-/// is then the launcher's.
+/// How often killing is repeated, and for how long at most: the launcher takes over what is stuck
+/// in the kernel.
 const AGAIN: Duration = Duration::from_millis(5);
 const LONGEST: Duration = Duration::from_secs(2);
 
-/// How far a reaper's signals reach.
+/// Which processes a reaper signals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SignalScope {
     /// Its descendants, which it has to find.
@@ -46,7 +45,7 @@ pub(super) struct InheritedDescriptors<'a> {
     pub(super) launcher: &'a OwnedFd,
 }
 
-/// Lives a reaper's life.
+/// Runs the reaper to its end.
 pub(super) fn run(
     passed: PassedDescriptors,
     shared: &InheritedDescriptors<'_>,
@@ -83,9 +82,9 @@ fn start(
     directory: OwnedFd,
     scope: SignalScope,
 ) -> io::Result<Pid> {
-    // Not `toolway`: whoever ends programs by their name means the host.
+    // Not `toolway`: `pkill toolway` is meant for the host.
     rustix::thread::set_name(c"tw-reaper")?;
-    // A session without a terminal: no server types into the person's shell.
+    // A session without a terminal, so that no server can type into the user's shell.
     setsid()?;
     if scope == SignalScope::Tree {
         set_child_subreaper(Some(getpid()))?;
@@ -116,14 +115,14 @@ fn start(
     Ok(Pid::from_child(&command.spawn()?))
 }
 
-/// The host may be gone; then there is nobody to tell.
+/// The host may be gone, which is no error.
 pub(super) fn report(socket: &UnixStream, report: LaunchReport) {
     let _ = send(socket, &report.encode(), SendFlags::NOSIGNAL);
 }
 
 struct Reaper {
     socket: UnixStream,
-    /// Until it is reaped, its number is its own, and so is its group's.
+    /// Until it is reaped, its id and its group's id are not reused.
     leader: Option<Pid>,
     scope: SignalScope,
     phase: ReaperPhase,
@@ -132,7 +131,7 @@ struct Reaper {
 #[derive(Debug, Clone, Copy)]
 enum ReaperPhase {
     Serving,
-    /// The host has asked for the end; this many steps of the ladder are behind us.
+    /// The host has asked for the end; this many steps of the stop sequence are done.
     Stopping {
         since: Instant,
         steps: usize,
@@ -162,7 +161,7 @@ impl Reaper {
         Cleanup::Complete
     }
 
-    /// Reaps whoever has ended. Whether anybody is left.
+    /// Reaps ended children. Whether any child is left.
     fn reap(&mut self) -> bool {
         loop {
             match wait(WaitOptions::NOHANG) {
@@ -173,7 +172,7 @@ impl Reaper {
                     if Some(pid) == self.leader {
                         self.leader = None;
                         report(&self.socket, LaunchReport::Exited(status.as_raw()));
-                        // What it leaves behind would hold its pipes open for ever.
+                        // Its orphans would hold its pipes open.
                         if matches!(self.phase, ReaperPhase::Serving) {
                             self.phase = ReaperPhase::Killing {
                                 since: Instant::now(),
@@ -185,7 +184,7 @@ impl Reaper {
         }
     }
 
-    /// Sends the signal whose time has come; how long until the next.
+    /// Sends the signals that are due; how long until the next.
     fn send_due_signals(&mut self, since: Instant, mut steps: usize) -> Duration {
         let mut due = Duration::ZERO;
         for (step, (wait, signal)) in STOP_SEQUENCE.into_iter().enumerate() {
@@ -221,7 +220,7 @@ impl Reaper {
         }
     }
 
-    /// Kills; whoever the dead leave behind becomes our child and is killed the next time.
+    /// Kills; orphans of the killed become our children and are killed the next time.
     fn kill(&self) {
         match self.scope {
             SignalScope::Namespace => raw::signal_all(Signal::KILL),
@@ -242,7 +241,7 @@ impl Reaper {
             PollFd::new(shared.launcher, PollFlags::IN),
             PollFd::new(&self.socket, PollFlags::IN),
         ];
-        // Nobody stops a killing.
+        // Killing cannot be stopped.
         let count = match self.phase {
             ReaperPhase::Killing { .. } => 1,
             ReaperPhase::Serving | ReaperPhase::Stopping { .. } => waiting.len(),
@@ -259,7 +258,7 @@ impl Reaper {
         }
     }
 
-    /// Whether it was an order, and not the end of the socket.
+    /// Whether it was a stop request, and not the end of the socket.
     fn is_asked_to_stop(&mut self) -> bool {
         if !matches!(self.socket.read(&mut [0; 1]), Ok(1)) {
             return false;
@@ -274,7 +273,7 @@ impl Reaper {
     }
 }
 
-/// Empties the descriptor; who has ended is asked elsewhere, because signals of one kind merge.
+/// Empties the descriptor; `wait` says which child ended, because signals of one kind merge.
 pub(super) fn drain_signals(signals: &OwnedFd) {
     let mut buffer = [0; 128];
     while matches!(rustix::io::read(signals.as_fd(), &mut buffer), Ok(1..)) {}

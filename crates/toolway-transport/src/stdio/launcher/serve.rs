@@ -1,8 +1,7 @@
-//! The launcher process: one per host, single-threaded, starts reapers and outlives the host by as
-//! long as it takes to see everything dead.
+//! The launcher process: one per host, single-threaded. It forks reapers and ends after the host,
+//! when everything it started is dead.
 //!
-//! Owns the launcher's life. It holds no secret: what a server is started with passes from the host
-//! to its reaper.
+//! Holds no secret: what a server is started with passes from the host to its reaper.
 
 use std::io::{self, IoSliceMut, Read as _, Write as _};
 use std::mem::MaybeUninit;
@@ -29,15 +28,15 @@ use super::tree;
 use crate::stdio::descriptors;
 use crate::stdio::shield::IdMapping;
 
-/// How long reapers have to see for themselves that the host is gone.
+/// How long reapers have to notice that the host is gone.
 pub(super) const REAPER_GRACE: Duration = Duration::from_secs(2);
 
-/// How often is looked for orphans, while there may be any: less and less, because what is stuck in
-/// the kernel may be so for days.
+/// How often to look for orphans while there may be any: less and less, because a process may be
+/// stuck in the kernel for days.
 const POLL: Duration = Duration::from_millis(10);
 const LONGEST_POLL: Duration = Duration::from_secs(1);
 
-/// How long a reaper may take to settle in its namespaces.
+/// How long a reaper may take to set up its namespaces.
 const SETTLE: Duration = Duration::from_secs(5);
 
 /// Whether this process was started to be a launcher: its stdin is then the socket to the host.
@@ -49,9 +48,9 @@ pub(super) fn host_socket() -> Option<OwnedFd> {
     rustix::io::fcntl_dupfd_cloexec(stdin, 3).ok()
 }
 
-/// Lives a launcher's life.
+/// Runs the launcher to its end.
 pub(super) fn run(host: OwnedFd) -> ! {
-    // Without what it needs there is no launcher, and the host sees that.
+    // On failure it exits at once, which the host notices.
     if let Ok(mut launcher) = LauncherLoop::new(host) {
         launcher.watch();
     }
@@ -61,7 +60,8 @@ pub(super) fn run(host: OwnedFd) -> ! {
 struct LauncherLoop {
     host: Option<OwnedFd>,
     signals: OwnedFd,
-    /// Reapers hold the one end and wait for the other to close.
+    /// The two ends of a pipe: reapers poll the one and see the other close when the launcher is
+    /// gone.
     launcher_gone: OwnedFd,
     liveness: Option<OwnedFd>,
     reapers: Vec<Pid>,
@@ -69,7 +69,7 @@ struct LauncherLoop {
     refused: Option<i32>,
     /// Whether a reaper ended before its work was done.
     orphans: bool,
-    /// How often in a row was looked.
+    /// How often in a row orphans were looked for.
     polls: u32,
 }
 
@@ -77,7 +77,7 @@ impl LauncherLoop {
     fn new(host: OwnedFd) -> io::Result<Self> {
         rustix::thread::set_name(c"tw-launcher")?;
         let signals = raw::block_signals()?;
-        // Nobody of the same user looks into it, or traces it.
+        // Processes of the same user cannot read or trace it.
         set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
         set_child_subreaper(Some(getpid()))?;
         descriptors::close_on_exec_all()?;
@@ -121,7 +121,7 @@ impl LauncherLoop {
         }
     }
 
-    /// Reaps whoever has ended. Whether anybody is left.
+    /// Reaps ended children. Whether any child is left.
     fn reap(&mut self) -> bool {
         loop {
             match wait(WaitOptions::NOHANG) {
@@ -133,7 +133,7 @@ impl LauncherLoop {
                     if let Some(index) = known {
                         self.reapers.swap_remove(index);
                     }
-                    // A reaper that was killed leaves its charges to us; so do orphans.
+                    // The children of a killed reaper are now ours; orphans as well.
                     self.orphans |= known.is_none() || status.exit_status() != Some(0);
                 }
             }
@@ -311,7 +311,7 @@ impl LauncherLoop {
         Ok(Err((passed, refused)))
     }
 
-    /// What only the launcher may hold is let go.
+    /// Closes what only the launcher may hold.
     fn become_reaper(&mut self, passed: PassedDescriptors, scope: SignalScope) -> ! {
         self.host = None;
         self.liveness = None;
@@ -328,7 +328,7 @@ fn settle(mapping: &IdMapping, mut parent: UnixStream) -> io::Result<()> {
     if mapping.needs_parent() {
         parent.read_exact(&mut [0])?;
     } else {
-        mapping.write_for_oneself()?;
+        mapping.write_for_self()?;
     }
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
     let mounted = mount(c"proc", c"/proc", c"proc", flags, None);
@@ -336,7 +336,7 @@ fn settle(mapping: &IdMapping, mut parent: UnixStream) -> io::Result<()> {
     Ok(mounted?)
 }
 
-/// In the launcher: helps the reaper to settle, and hears how it went.
+/// In the launcher: writes the reaper's id maps where needed, and reads how it went.
 fn confirm(mapping: &IdMapping, reaper: Pid, child: &mut UnixStream) -> io::Result<()> {
     child.set_read_timeout(Some(SETTLE))?;
     if mapping.needs_parent() {

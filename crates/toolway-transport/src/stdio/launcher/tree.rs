@@ -1,8 +1,7 @@
 //! The processes below this one, as `/proc` shows them.
 //!
-//! Owns looking, and signalling without ever hitting a stranger that was given the number of one
-//! who is gone: a child of ours keeps its number until we reap it; anybody deeper is held by a
-//! descriptor before a second look.
+//! Owns finding them, and signalling without ever hitting an unrelated process that reuses an id: a
+//! child keeps its id until it is reaped; deeper processes are held by a pidfd and checked again.
 
 use std::fs;
 
@@ -23,19 +22,19 @@ pub(super) fn children() -> Vec<Pid> {
         .collect()
 }
 
-/// Kills the children that `whom` names; how many there were.
+/// Kills the children for which `whom` is true; how many there were.
 pub(super) fn kill_children(whom: impl Fn(Pid) -> bool) -> usize {
     let mut count = 0;
     for child in children().into_iter().filter(|child| whom(*child)) {
-        // Only what is gone cannot be killed.
+        // Fails only for processes that are gone.
         let _ = kill_process(child, Signal::KILL);
         count += 1;
     }
     count
 }
 
-/// Signals everybody below this process who is not in the group. Whoever is missed because the
-/// tree changes meanwhile is reached by the next signal; the last one does not come from here.
+/// Signals every descendant that is not in the group. Those that are missed because the tree
+/// changes meanwhile get the next signal; the final one does not come from here.
 pub(super) fn signal_outside(group: Option<Pid>, signal: Signal) {
     for (pid, parent) in descendants() {
         let Ok(held) = pidfd_open(pid, PidfdFlags::empty()) else {
@@ -49,7 +48,7 @@ pub(super) fn signal_outside(group: Option<Pid>, signal: Signal) {
     }
 }
 
-/// Everybody below this process, each with its parent.
+/// Every descendant of this process, with its parent.
 fn descendants() -> Vec<(Pid, Pid)> {
     let own = getpid();
     let mut found: Vec<(Pid, Pid)> = Vec::new();
@@ -77,7 +76,7 @@ fn descendants() -> Vec<(Pid, Pid)> {
     found
 }
 
-/// Whether this kernel lists a process's children; otherwise everybody is asked for their parent.
+/// Whether this kernel lists a process's children; otherwise all processes are scanned.
 fn kernel_lists_children() -> bool {
     let own = getpid();
     fs::exists(format!("/proc/{own}/task/{own}/children")).is_ok_and(|exists| exists)

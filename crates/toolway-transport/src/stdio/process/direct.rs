@@ -1,7 +1,7 @@
 //! A server that is a child of this process, leader of its own group.
 //!
-//! Owns the way to its end. Whoever left the group is found by a mark in the environment, on
-//! Linux, while this process lives; when it is killed itself, nobody sweeps.
+//! Owns stopping it. On Linux, processes that left the group are found by a mark in their
+//! environment; when this process is killed itself, they stay.
 
 use std::io;
 use std::path::Path;
@@ -80,7 +80,7 @@ impl DirectChild {
         self.child.wait().await
     }
 
-    /// The ladder, up to where nothing is left.
+    /// Goes through the stop sequence until nothing is left.
     pub(super) async fn stop(&mut self) {
         for (patience, signal) in STOP_SEQUENCE {
             if timeout(patience, self.gone()).await.is_ok() {
@@ -89,12 +89,12 @@ impl DirectChild {
             self.signal(signal);
         }
         let _ = timeout(AFTER_KILL, self.gone()).await;
-        // From here on the number may be another's.
+        // From here on the id may belong to another process.
         self.group = None;
         self.kill();
         #[cfg(target_os = "linux")]
         if let Some(mark) = self.mark.take() {
-            // To be told to die is not to be gone yet.
+            // A killed process takes a moment to end.
             let _ = timeout(AFTER_KILL, async {
                 while mark.kill_all() {
                     sleep(LOOK).await;
@@ -104,7 +104,7 @@ impl DirectChild {
         }
     }
 
-    /// Kills whatever is left of the group, and whoever left it.
+    /// Kills what is left of the group, and the processes that left it.
     pub(super) fn kill(&mut self) {
         self.signal(Signal::KILL);
         #[cfg(target_os = "linux")]
@@ -128,8 +128,8 @@ impl DirectChild {
     }
 }
 
-/// Whether anybody in the group runs. Orphans that have ended are somebody else's to reap, who may
-/// take seconds to do it, or never do.
+/// Whether any process of the group runs. Orphans that have ended are reaped by another process,
+/// perhaps seconds later or never.
 fn is_alive(group: Pid) -> bool {
     if test_kill_process_group(group).is_err() {
         return false;
@@ -144,7 +144,7 @@ fn is_alive(group: Pid) -> bool {
 
 impl Drop for DirectChild {
     fn drop(&mut self) {
-        // The leader itself is killed and reaped by the runtime; this is for everybody else.
+        // The leader itself is killed and reaped by the runtime; this is for the others.
         self.kill();
     }
 }

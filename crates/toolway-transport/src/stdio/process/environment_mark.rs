@@ -1,7 +1,7 @@
-//! A variable by which the processes of one server are known, wherever they went.
+//! An environment variable that identifies all processes of one server.
 //!
-//! Owns putting it on and finding it: children inherit it, through `setsid` and double forks, as
-//! long as nobody clears their environment. Needed only where no reaper adopts them.
+//! Owns setting it and finding it: children inherit it, through `setsid` and double forks, unless
+//! their environment is cleared. Needed only where no reaper adopts them.
 
 use std::fs;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,7 +15,7 @@ use crate::stdio::proc::all_processes;
 /// The variable.
 const NAME: &str = "TOOLWAY_SERVER_MARK";
 
-/// Whoever is killed may have forked meanwhile, so it is looked again; this often at most.
+/// A killed process may have forked meanwhile, so the search is repeated at most this often.
 const ROUNDS: usize = 20;
 
 #[derive(Debug)]
@@ -37,13 +37,12 @@ impl EnvironmentMark {
         }
     }
 
-    /// Kills everybody who carries it. Says whether somebody is left who was told to die and is
-    /// not gone yet.
+    /// Kills every process that carries it. Whether any of them is still there.
     pub(super) fn kill_all(&self) -> bool {
         for _ in 0..ROUNDS {
             let mut any = false;
             for pid in all_processes().filter(|pid| self.is_on(*pid)) {
-                // Held by a descriptor before a second look: the number may be a stranger's now.
+                // Held by a pidfd and checked again: the id may have been reused.
                 if let Ok(held) = pidfd_open(pid, PidfdFlags::empty())
                     && self.is_on(pid)
                 {

@@ -1,4 +1,4 @@
-//! Raising a shield in a child, between `fork` and `exec`.
+//! Setting up a shield in a child, between `fork` and `exec`.
 //!
 //! Owns the namespaces and mounts. Everything that allocates happens before the fork; in the child
 //! there are only system calls, because another thread may have held any lock when it was forked.
@@ -34,7 +34,7 @@ pub(super) use probe::{ProbeProcess, probe};
 /// The longest map the kernel takes in one write.
 const LONGEST_MAP: usize = 4095;
 
-/// Who the users inside are: always the same as outside.
+/// The user and group ids inside: always the same as outside.
 #[derive(Debug, Clone)]
 pub(in super::super) struct IdMapping(Arc<IdMaps>);
 
@@ -47,14 +47,14 @@ struct IdMaps {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum MappedIds {
-    /// Everybody, which only a privileged process outside the namespace may write.
-    Everybody,
-    /// The current user and group alone, which anybody may write for themselves.
-    Oneself,
+    /// All ids, which only a privileged process outside the namespace may write.
+    All,
+    /// The current user and group alone, which needs no privilege.
+    Own,
 }
 
 impl IdMapping {
-    fn everybody() -> Option<Self> {
+    fn all_ids() -> Option<Self> {
         let map = |path| -> Option<Vec<u8>> {
             let outside = std::fs::read_to_string(path).ok()?;
             let line = |line: &str| {
@@ -68,21 +68,21 @@ impl IdMapping {
         Some(Self(Arc::new(IdMaps {
             users: map("/proc/self/uid_map")?,
             groups: map("/proc/self/gid_map")?,
-            reach: MappedIds::Everybody,
+            reach: MappedIds::All,
         })))
     }
 
-    fn oneself() -> Self {
+    fn own_ids() -> Self {
         let map = |id: u32| format!("{id} {id} 1\n").into_bytes();
         Self(Arc::new(IdMaps {
             users: map(geteuid().as_raw()),
             groups: map(getegid().as_raw()),
-            reach: MappedIds::Oneself,
+            reach: MappedIds::Own,
         }))
     }
 }
 
-/// A shield ready to be raised by one child.
+/// A prepared shield, to be set up by one child.
 pub(in super::super) struct ArmedShield {
     mapping: IdMapping,
     held: Vec<CString>,
@@ -115,7 +115,7 @@ impl ArmedShield {
     /// process, of which it is a copy, is closed to others.
     pub(in super::super) fn lays_open(&self) -> bool {
         let is_open = matches!(dumpable_behavior(), Ok(DumpableBehavior::Dumpable));
-        self.mapping.0.reach == MappedIds::Oneself && !is_open
+        self.mapping.0.reach == MappedIds::Own && !is_open
     }
 
     /// Makes the child raise it before it runs its program. The child is a copy of this process:
@@ -182,7 +182,7 @@ impl ArmedShield {
     fn enter(&self, own_proc: BorrowedFd<'_>, depth: NamespaceLevel) -> Result<(), StepFault> {
         let maps = &*self.mapping.0;
         match maps.reach {
-            MappedIds::Oneself => {
+            MappedIds::Own => {
                 raw::unshare().map_err(at(ShieldStep::Namespace))?;
                 while_dumpable(|| match depth {
                     NamespaceLevel::First => maps.write_own(own_proc),
@@ -190,7 +190,7 @@ impl ArmedShield {
                 })
                 .map_err(at(ShieldStep::Users))
             }
-            MappedIds::Everybody => {
+            MappedIds::All => {
                 let (reader, writer) =
                     pipe_with(PipeFlags::CLOEXEC).map_err(at(ShieldStep::Users))?;
                 let Some(outside) = raw::fork().map_err(at(ShieldStep::Users))? else {
@@ -203,7 +203,7 @@ impl ArmedShield {
                     let _ = rustix::io::write(&writer, b"!");
                 }
                 drop(writer);
-                // Its exit code is the system's word on the maps.
+                // Its exit code is the error of writing the maps.
                 let code = loop {
                     match waitpid(Some(outside), WaitOptions::empty()) {
                         Err(Errno::INTR) => {}
@@ -243,9 +243,9 @@ fn put(tree: &OwnedFd, place: &CStr) -> rustix::io::Result<()> {
     move_mount(tree, c"", CWD, place, flags)
 }
 
-/// Does what needs the kernel's files about this process: while nobody may look into it, they
-/// belong to root. Never in a copy of a host that is closed, see [`ArmedShield::lays_open`]: whoever is
-/// quick reads all its secrets in that moment.
+/// Makes this process dumpable for a moment, because otherwise its `/proc` files belong to root.
+/// Never in a copy of a closed host, see [`ArmedShield::lays_open`]: another process could read its
+/// secrets in that moment.
 fn while_dumpable(work: impl FnOnce() -> rustix::io::Result<()>) -> rustix::io::Result<()> {
     set_dumpable_behavior(DumpableBehavior::Dumpable)?;
     let done = work();
@@ -253,14 +253,14 @@ fn while_dumpable(work: impl FnOnce() -> rustix::io::Result<()>) -> rustix::io::
     done
 }
 
-/// This process, as the kernel's files about it.
+/// The `/proc` directory of this process.
 fn own_proc() -> Result<OwnedFd, StepFault> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     openat(CWD, c"/proc/self", flags, Mode::empty()).map_err(at(ShieldStep::Users))
 }
 
 impl IdMaps {
-    /// Writes for oneself, in a namespace whose parent still lets one choose among one's groups.
+    /// Writes the maps of this process, in a namespace whose parent still allows `setgroups`.
     fn write_own(&self, process: BorrowedFd<'_>) -> rustix::io::Result<()> {
         write(process, c"setgroups", b"deny")?;
         self.write(process)
@@ -275,7 +275,7 @@ impl IdMaps {
     fn write_for(&self, process: BorrowedFd<'_>, entered: &OwnedFd) -> ! {
         let code = match rustix::io::read(entered, &mut [0_u8; 1]) {
             Ok(1) => self.write(process).map_or_else(Errno::raw_os_error, |()| 0),
-            // It did not, and says so itself.
+            // It failed to enter, and reports that itself.
             _ => 0,
         };
         raw::exit_with(code)

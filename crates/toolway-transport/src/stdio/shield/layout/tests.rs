@@ -1,4 +1,5 @@
-//! What is looked at, made and left alone before a shield is raised; raising it is tested from outside.
+//! What is looked at, made and left alone before a shield is raised; raising it is tested from
+//! outside.
 
 use super::*;
 
@@ -17,7 +18,7 @@ fn sec_42_an_absent_directory_is_made_for_one_person_alone() {
     let (layout, gaps) = MountLayout::of(&[entry(Protection::Private)], AbsentDirectory::Make);
     assert!(gaps.is_empty() && !layout.read_only.is_empty());
     assert_eq!(path.metadata().unwrap().mode() & 0o777, 0o700);
-    // Whoever may write the directory above could put another in its place.
+    // A process that may write the directory above could replace it.
     let above = directory.path().canonicalize().unwrap().join("a");
     assert!(layout.held.contains(&c_path(above).unwrap()));
 }

@@ -1,7 +1,7 @@
-//! A shield that another process raises: how it gets there, and the half that is raised at once.
+//! Encodes a shield for another process, and sets up the half that needs no child.
 //!
-//! Owns the bytes of an [`ArmedShield`] and of its [`IdMapping`] on their way to the launcher, and writing a
-//! mapping for a process that was born in its namespaces.
+//! Owns the bytes of an [`ArmedShield`] and of its [`IdMapping`] on their way to the launcher, and
+//! writing a mapping for a process that was born in its namespaces.
 
 use std::ffi::{CString, OsStr};
 use std::os::fd::AsFd as _;
@@ -19,8 +19,8 @@ impl IdMapping {
     pub(in crate::stdio) fn pack(&self, into: &mut Packer) {
         let maps = &*self.0;
         into.bytes(match maps.reach {
-            MappedIds::Everybody => b"everybody",
-            MappedIds::Oneself => b"oneself",
+            MappedIds::All => b"everybody",
+            MappedIds::Own => b"oneself",
         });
         into.bytes(&maps.users);
         into.bytes(&maps.groups);
@@ -28,8 +28,8 @@ impl IdMapping {
 
     pub(in crate::stdio) fn unpack(from: &mut Unpacker<'_>) -> Option<Self> {
         let reach = match from.bytes()? {
-            b"everybody" => MappedIds::Everybody,
-            b"oneself" => MappedIds::Oneself,
+            b"everybody" => MappedIds::All,
+            b"oneself" => MappedIds::Own,
             _ => return None,
         };
         Some(Self(Arc::new(IdMaps {
@@ -39,9 +39,9 @@ impl IdMapping {
         })))
     }
 
-    /// Whether whoever stands outside has to write it.
+    /// Whether a process outside the namespace has to write it.
     pub(in crate::stdio) fn needs_parent(&self) -> bool {
-        self.0.reach == MappedIds::Everybody
+        self.0.reach == MappedIds::All
     }
 
     /// Writes it for a child that was born in its namespace.
@@ -53,7 +53,7 @@ impl IdMapping {
     }
 
     /// Writes it for this process, which was born in its namespace.
-    pub(in crate::stdio) fn write_for_oneself(&self) -> rustix::io::Result<()> {
+    pub(in crate::stdio) fn write_for_self(&self) -> rustix::io::Result<()> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let process = openat(CWD, c"/proc/self", flags, Mode::empty())?;
         while_dumpable(|| self.0.write_own(process.as_fd()))

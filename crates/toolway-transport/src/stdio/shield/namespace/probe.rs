@@ -1,8 +1,8 @@
 //! Finding out what the system allows by doing it, in a child that runs no program.
 //!
-//! Owns who does it: not this process, because the child lies open for a moment and would be a
-//! copy of all its secrets, but a second process of the launcher's program, which never had any
-//! (SEC-15). It is asked once, with the whole shield, and answers with one number.
+//! Owns which process does it: not this one, because the child can be read for a moment and would
+//! be a copy of all secrets, but a second process of the launcher's program, which has none
+//! (SEC-15). It gets the whole shield once and answers with one number.
 
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::OwnedFd;
@@ -28,7 +28,7 @@ const MARK: &str = "tw-probe";
 /// How long it may take.
 const ANSWER: Duration = Duration::from_secs(10);
 
-/// Who tries a shield.
+/// The process that tries a shield.
 #[derive(Debug, Clone, Copy)]
 pub(in super::super) enum ProbeProcess<'a> {
     /// A process of this program, which calls `run_if_requested` first of all.
@@ -42,15 +42,15 @@ pub(in super::super) fn probe(
     layout: &MountLayout,
     prober: ProbeProcess<'_>,
 ) -> Result<IdMapping, ShieldError> {
-    let everybody = geteuid()
+    let all_ids = geteuid()
         .is_root()
-        .then(IdMapping::everybody)
+        .then(IdMapping::all_ids)
         .flatten()
         .filter(|mapping| attempt(mapping, layout, prober).is_ok());
-    if let Some(mapping) = everybody {
+    if let Some(mapping) = all_ids {
         return Ok(mapping);
     }
-    let mapping = IdMapping::oneself();
+    let mapping = IdMapping::own_ids();
     attempt(&mapping, layout, prober).map(|()| mapping)
 }
 
@@ -109,7 +109,7 @@ fn ask(program: &Path, armed: &ArmedShield) -> io::Result<()> {
         .stdin(OwnedFd::from(theirs))
         .stdout(Stdio::null())
         .stderr(Stdio::null())
-        // What is typed at the terminal is not for it.
+        // Signals from the terminal must not reach it.
         .process_group(0)
         .spawn()?;
     let _process = KillOnDrop(process);
@@ -129,7 +129,7 @@ fn ask(program: &Path, armed: &ArmedShield) -> io::Result<()> {
     }
 }
 
-/// Ends and reaps a process, whatever became of it.
+/// Kills and reaps a process on drop.
 struct KillOnDrop(Child);
 
 impl Drop for KillOnDrop {
@@ -154,9 +154,9 @@ pub(in crate::stdio) fn run_if_requested() {
     raw::exit_with(0)
 }
 
-/// Without what it needs there is no answer, and the host sees that.
+/// On failure there is no answer, which the host notices.
 fn answer(mut line: UnixStream) {
-    // Whoever traces it has it say what they like.
+    // A tracer could make it answer anything.
     if set_dumpable_behavior(DumpableBehavior::NotDumpable).is_err() {
         return;
     }

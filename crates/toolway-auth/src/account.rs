@@ -1,9 +1,9 @@
-//! The account: who one is to a provider of connectors.
+//! The account: a user's login at a provider of connectors.
 //!
-//! Owns what a request to the provider carries, that a refused one is asked again once with
-//! another token, and getting the directory of connectors. A token that was refused is compared
-//! with the one that is there by now: somebody else may have renewed it meanwhile.
-//! The login itself, where it is kept and how it ends are in [`stored`].
+//! Owns what a request to the provider carries, that a refused one is asked again once with another
+//! token, and getting the directory of connectors. A refused token is compared with the current
+//! one: another process may have renewed it meanwhile. The login itself, where it is kept and how
+//! it ends are in [`stored`].
 //! Does not own: what the settings say and what a directory means (`toolway-config`), how a token
 //! is renewed (`refresh.rs`), or requests to connectors (the transport).
 
@@ -48,7 +48,7 @@ impl fmt::Debug for AccountSpec {
     }
 }
 
-/// Who keeps the account's token and renews it.
+/// Stores the account's token and renews it.
 pub trait AccountTokens: Send + Sync + fmt::Debug {
     /// The token that is good now, renewed when it is due. `refused` is one that the provider did
     /// not take: when another is there by now it is that one, and else it is renewed.
@@ -57,7 +57,7 @@ pub trait AccountTokens: Send + Sync + fmt::Debug {
         refused: Option<&'a Secret>,
     ) -> BoxFuture<'a, Result<Secret, ProviderAccountError>>;
 
-    /// Moves on whenever somebody logged in or out, in any process.
+    /// Changes whenever the user logs in or out, in any process.
     fn changes(&self) -> watch::Receiver<u64>;
 
     /// Waits until what is being renewed is saved, and no longer than this.
@@ -69,7 +69,7 @@ pub trait AccountTokens: Send + Sync + fmt::Debug {
 /// Why the provider is not asked, or did not answer. No message holds a token.
 #[derive(Debug, thiserror::Error)]
 pub enum ProviderAccountError {
-    /// Nobody is logged in.
+    /// There is no login.
     #[error("nobody is logged in at {host}; run `toolway account login`")]
     LoggedOut {
         /// The provider.
@@ -147,7 +147,7 @@ impl ProviderAccount {
         &self.spec.host
     }
 
-    /// Moves on whenever somebody logged in or out, in any process.
+    /// Changes whenever the user logs in or out, in any process.
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.tokens.changes()
     }

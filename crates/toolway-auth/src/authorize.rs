@@ -4,8 +4,8 @@
 //! (SEC-18, SEC-44). [`answer`] reads what came back: from the callback, or pasted by a person.
 //! Does not own: opening a browser, listening (`callback.rs`), or spending the code (`token.rs`).
 //!
-//! Nothing of the answer is looked at before its `state` and its issuer are known to be right:
-//! an error of somebody else's making must not end this login, nor be shown.
+//! Nothing of the answer is looked at before its `state` and its issuer are known to be right: an
+//! error from another source must not end this login, nor be shown.
 
 pub mod answer;
 #[cfg(test)]
@@ -91,13 +91,13 @@ pub enum AuthorizationResponseError {
         /// Whose answer was awaited.
         expected: String,
     },
-    /// The person said no.
+    /// The user declined.
     #[error("the login was declined at {issuer}")]
     Declined {
         /// Where.
         issuer: String,
     },
-    /// The server would not.
+    /// The server refused.
     #[error("the authorization server {issuer} refused the login: {}{}", .code.cut(64), because(.description.as_ref()))]
     Refused {
         /// Who.

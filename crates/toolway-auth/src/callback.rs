@@ -1,13 +1,12 @@
 //! The loopback callback: where the browser comes back to (SEC-44).
 //!
-//! Owns the listener, who may speak to it, and that one login is answered once. What the person
-//! reads there is in [`page`].
+//! Owns the listener, which requests it accepts, and that one login is answered once. What the
+//! person reads there is in [`page`].
 //! Does not own: judging the answer, which is [`PendingAuthorization::check`].
 //!
-//! It listens on this machine only, for five minutes at most, and on a path nobody can guess. A
-//! request that does not belong to the login is turned away and changes nothing: anything that
-//! runs here, and any web page, can knock. The first one that belongs to it ends the login, for
-//! good or ill, and everything after it is too late.
+//! It listens on this machine only, for five minutes at most, and on a random path. A request that
+//! does not belong to the login is rejected and changes nothing: any local program and any web page
+//! can send one. The first one that belongs to it ends the login; later ones are rejected.
 
 pub mod page;
 #[cfg(test)]
@@ -76,7 +75,7 @@ pub enum CallbackAddress<'a> {
 /// Listening, or waiting for an answer, failed.
 #[derive(Debug, thiserror::Error)]
 pub enum CallbackError {
-    /// Somebody else has the port.
+    /// The port is in use.
     #[error(
         "port {port} is taken, and the login needs it (`oauth.callbackPort`): end what uses it, or register another port with the authorization server"
     )]
@@ -90,10 +89,10 @@ pub enum CallbackError {
     /// The address is none that can be listened on.
     #[error("the registered redirect address does not lead to this machine")]
     NotLoopback,
-    /// Nobody came.
+    /// No answer arrived in time.
     #[error("nobody finished the login within {} minutes: start it again", LOGIN_TIMEOUT.as_secs() / 60)]
     TimedOut,
-    /// Somebody came back without a code.
+    /// The answer has no code.
     #[error(transparent)]
     Answer(#[from] AuthorizationResponseError),
     /// No randomness.
@@ -113,7 +112,7 @@ pub struct Callback {
 }
 
 impl Callback {
-    /// Listens. `server` is whom the login is for, as the person calls it; the page says it.
+    /// Listens. `server` is the configured name of the server, which the page shows.
     pub async fn bind(server: &str, place: CallbackAddress<'_>) -> Result<Self, CallbackError> {
         let (listeners, host, path) = match place {
             CallbackAddress::Free => {
@@ -217,7 +216,7 @@ struct CallbackArrival {
     reply: oneshot::Sender<CallbackPage>,
 }
 
-/// What a request is held against.
+/// Checks requests against the login.
 struct CallbackHandler {
     attempt: PendingAuthorization,
     hosts: Vec<String>,
@@ -323,7 +322,7 @@ async fn converse(stream: TcpStream, door: Arc<CallbackHandler>) -> bool {
             Ok::<Response<Full<Bytes>>, Infallible>(page.response(&door.server))
         }
     });
-    // A connection that breaks is the other side's affair.
+    // A broken connection needs no handling.
     let _ = http1::Builder::new()
         .keep_alive(false)
         .timer(TokioTimer::new())
@@ -340,8 +339,8 @@ async fn on(port: u16) -> Result<TcpListener, CallbackError> {
         .map_err(|error| failed(port, error))
 }
 
-/// Both addresses that `localhost` may stand for. A machine without IPv6 has one; but where
-/// somebody else listens on the other, the browser could bring the code to them.
+/// Both addresses that `localhost` may stand for. A machine without IPv6 has one; but where another
+/// program listens on the other, the browser could bring the code to it.
 async fn both(port: u16) -> Result<Vec<TcpListener>, CallbackError> {
     let first = on(port).await?;
     let port = first.local_addr().map_err(CallbackError::Listen)?.port();

@@ -60,7 +60,7 @@ pub struct BearerChallenge {
 pub enum BearerError {
     /// `invalid_request`
     InvalidRequest,
-    /// `invalid_token`: expired, revoked or made for someone else.
+    /// `invalid_token`: expired, revoked or for another resource.
     InvalidToken,
     /// `insufficient_scope`
     InsufficientScope,

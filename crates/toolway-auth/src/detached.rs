@@ -1,8 +1,7 @@
-//! Errands: work that is finished although whoever asked for it has gone.
+//! Detached tasks: work that is finished although its caller is gone.
 //!
-//! Owns the only place of this crate that starts a task, and knowing how many are under way, so
-//! that a program that ends can wait for them. Each is bounded by what it does: a turn that is
-//! waited for, a request, a file.
+//! Owns the only place of this crate that spawns, and the count of running tasks, so that a program
+//! that ends can wait for them. Each is bounded by what it does: a lock, a request, a file.
 //! Does not own: what a task does, or what its loss would mean (`refresh.rs`, `idp.rs`).
 
 use std::future::Future;
@@ -12,13 +11,13 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tracing::Instrument as _;
 
-/// The detached of one owner. Cheap to clone; all clones are the same.
+/// The tasks of one owner. Clones share them.
 #[derive(Debug, Clone)]
 pub(crate) struct DetachedTasks {
     under_way: Arc<watch::Sender<usize>>,
 }
 
-/// The task was not finished: it panicked, or the runtime went away.
+/// The task did not finish: it panicked, or the runtime shut down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the program ended, or failed, before the answer was there")]
 pub(crate) struct TaskLost;
@@ -32,7 +31,7 @@ impl Default for DetachedTasks {
 }
 
 impl DetachedTasks {
-    /// Starts a task at once. Whoever does not wait for its outcome leaves it to itself.
+    /// Starts a task at once. Dropping the returned future does not stop it.
     pub(crate) fn start<T, F>(
         &self,
         work: F,
@@ -55,7 +54,7 @@ impl DetachedTasks {
         async move { started.await.map_err(|_| TaskLost) }
     }
 
-    /// Waits until none is under way, and no longer than this.
+    /// Waits until none is running, at most this long.
     pub(crate) async fn settle(&self, within: Duration) {
         let mut under_way = self.under_way.subscribe();
         let settled = under_way.wait_for(|count| *count == 0);
@@ -65,7 +64,7 @@ impl DetachedTasks {
     }
 }
 
-/// One task in the count, however it ends.
+/// Counts one running task until dropped.
 struct TaskCount(DetachedTasks);
 
 impl TaskCount {

@@ -34,16 +34,16 @@ const MAX_USER_CODE: usize = 64;
 /// A device login failed.
 #[derive(Debug, thiserror::Error)]
 pub enum DeviceError {
-    /// The server would not begin, or would not give the token.
+    /// The server refused to begin, or to give the token.
     #[error(transparent)]
     Token(#[from] TokenError),
     /// The answer to the beginning cannot be used.
     #[error("the authorization server's answer cannot be used: {0}")]
     Malformed(&'static str),
-    /// The person said no.
+    /// The user declined.
     #[error("the login was declined")]
     Declined,
-    /// Nobody typed the code in time.
+    /// The code was not entered in time.
     #[error("nobody entered the code in time: start the login again")]
     Expired,
 }

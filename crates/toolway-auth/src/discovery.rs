@@ -1,4 +1,4 @@
-//! From a server's address to the authorization server that speaks for it.
+//! From a server's address to its authorization server.
 //!
 //! Owns the order in which documents are looked for (RFC 9728, then RFC 8414 and OIDC
 //! discovery, then what 2025-03-26 did without documents), and the two checks that make them
@@ -46,19 +46,19 @@ pub struct DiscoveredServer {
 /// Why it is not known where to log in.
 #[derive(Debug, thiserror::Error)]
 pub enum DiscoveryError {
-    /// The metadata is another resource's: tokens for it would be somebody else's.
+    /// The metadata is for another resource, and so would be its tokens.
     #[error(
         "the metadata at {url} is for {named}, not for this server ({server}): nothing was sent there"
     )]
     OtherResource {
         /// Where it stands.
         url: String,
-        /// Whom it is for.
+        /// The resource it is for.
         named: String,
-        /// Whom it should be for.
+        /// The resource it should be for.
         server: String,
     },
-    /// The resource names nobody.
+    /// The resource names no authorization server.
     #[error(
         "{server} wants a login but names no authorization server; set `oauth.authServerMetadataUrl` if you know it"
     )]
@@ -71,7 +71,7 @@ pub enum DiscoveryError {
     BadIssuer {
         /// Who named it.
         server: String,
-        /// Whom.
+        /// The issuer.
         issuer: String,
         /// The rule.
         why: &'static str,
@@ -135,7 +135,7 @@ pub async fn discover(
     if let Some(url) = &options.metadata_url {
         let resource_metadata = match found {
             Ok(found) => found,
-            // The person answered what the resource failed to say, but not for somebody else.
+            // The user named the authorization server of this resource, not of another one.
             Err(error @ DiscoveryError::OtherResource { .. }) => return Err(error),
             Err(_) => None,
         };
@@ -199,8 +199,8 @@ pub async fn discover(
     })
 }
 
-/// The resource's own document; `None` when every place says that there is none.
-/// Whether a server says of itself where logins to it are made. Nobody else is asked.
+/// The resource's own document; `None` when every place says that there is none. Whether a server
+/// says of itself where logins to it are made. Asks no other server.
 pub async fn describes_itself(web: &WebClient, server: &Url) -> bool {
     let server = places::asked(server);
     let found = resource(&web.pinned(&server), &server, None).await;
@@ -212,8 +212,9 @@ async fn resource(
     server: &Url,
     challenge: Option<&BearerChallenge>,
 ) -> Result<Option<ResourceMetadata>, DiscoveryError> {
-    // Whoever writes the challenge chooses the place, as the specification has it. So it is asked
-    // under the rules of everything that a server names, and never in plain text on the way.
+    // The challenge chooses the URL, as the specification says. So it is checked like every URL
+    // that a server names, and must use `https` unless it has the server's origin or all is on this
+    // machine.
     let told = challenge
         .and_then(|challenge| challenge.resource_metadata.clone())
         .filter(|url| {
@@ -229,8 +230,8 @@ async fn resource(
                 fault.get_or_insert(error.into());
                 continue;
             }
-            // Servers behind a proxy name addresses that nobody can reach from here; what their
-            // own origin has is as good.
+            // Servers behind a proxy may name addresses that are unreachable from here; the
+            // document at their own origin is as good.
             Err(error) if url.origin() != server.origin() => {
                 fault.get_or_insert(error);
                 continue;
@@ -264,7 +265,7 @@ async fn own(web: &WebClient, server: &Url) -> Result<Option<ServerMetadata>, Di
             issuer: origin.clone(),
             why,
         })?;
-    // Nobody wrote the issuer down, so both spellings of an origin lead to this place.
+    // The issuer is not configured, so both spellings of an origin are accepted here.
     let is_own = |named: &str| named.strip_suffix('/').unwrap_or(named) == origin;
     authority(web, &places, is_own, &origin).await
 }
@@ -277,7 +278,7 @@ fn assumed(server: &Url) -> ServerMetadata {
         authorization_endpoint: at("/authorize"),
         token_endpoint: at("/token"),
         registration_endpoint: at("/register"),
-        // PKCE was required of everybody then.
+        // That revision requires PKCE.
         challenge_methods: Some(vec!["S256".to_owned()]),
         is_assumed: true,
         ..ServerMetadata::default()
@@ -317,7 +318,7 @@ async fn authority(
                 continue;
             }
         };
-        // First of all: what a document of somebody else says is of no interest.
+        // Checked first: the document of another issuer is not read further.
         let named = document.get("issuer").and_then(|issuer| issuer.as_str());
         if let Some(named) = named.filter(|named| !is_issuer(named)) {
             return Err(DiscoveryError::IssuerMismatch {
@@ -336,7 +337,7 @@ async fn authority(
     fault.map_or(Ok(None), |fault| Err(fault.into()))
 }
 
-/// The metadata of an issuer that the caller vouches for, byte for byte; `None` when it has none.
+/// The metadata of a configured issuer, compared byte for byte; `None` when it has none.
 pub(crate) async fn trusted_metadata(
     web: &WebClient,
     issuer: &str,

@@ -1,7 +1,7 @@
-//! Logins at a server that need no login there: somebody else vouches, the person's organisation
-//! (`xaa.rs`) or the platform that this runs on (`workload.rs`).
+//! Federated logins: another party vouches for the user, their organisation (`xaa.rs`) or the
+//! platform that this program runs on (`workload.rs`), so the server has no login page.
 //!
-//! Owns the order of things for both, first and for every renewal: find the authorization server,
+//! Owns the steps of both, for the first login and for renewals: find the authorization server,
 //! choose the client and the scopes, get a token.
 //! Does not own: keeping the login (`logins.rs`), or whether the person may be asked.
 
@@ -23,7 +23,7 @@ use crate::web::WebClient;
 use crate::workload::{self, PlatformTokenSource, WorkloadError};
 use crate::xaa::{self, CrossAppOutcome, CrossAppRule, TokenTarget, XaaError};
 
-/// Who vouches.
+/// Who vouches for the user.
 #[derive(Clone, Copy)]
 pub enum FederatedSource<'a> {
     /// The person's organisation.
@@ -39,12 +39,12 @@ pub enum FederatedSource<'a> {
     Platform {
         /// Where its token comes from.
         source: &'a PlatformTokenSource,
-        /// Whom that is for, when it is not the authorization server itself.
+        /// Its audience, when it is not the authorization server itself.
         audience: Option<&'a str>,
     },
 }
 
-/// A login that came about in this way. What is missing is whose it is.
+/// A federated login, without its definition and account.
 #[derive(Debug, Clone)]
 pub struct FederatedLogin {
     server: String,
@@ -106,7 +106,7 @@ pub enum FederatedLoginFault {
         /// Which.
         issuer: String,
     },
-    /// Nobody said who we are there.
+    /// No client is configured or registered there.
     #[error("{issuer} must know us: register a client there and set `oauth.clientId`")]
     NoClient {
         /// Which authorization server.
@@ -125,10 +125,10 @@ pub enum FederatedLoginFault {
     /// What is kept of clients cannot be had.
     #[error(transparent)]
     Keep(#[from] ClientStoreError),
-    /// The organisation did not vouch, or was not believed.
+    /// The organisation gave no assertion, or it was refused.
     #[error(transparent)]
     Organisation(#[from] XaaError),
-    /// The platform did not vouch, or was not believed.
+    /// The platform gave no token, or it was refused.
     #[error(transparent)]
     Platform(#[from] WorkloadError),
     /// The key for the token could not be made.
@@ -190,7 +190,7 @@ async fn try_log_in(
             server: Some(server),
         }),
     };
-    // Whoever vouches is asked each time; there is nothing to refresh.
+    // The vouching party is asked each time, so there is nothing to refresh.
     requested.retain(|scope| scope != OFFLINE_ACCESS);
     let wants_dpop = request.wants_dpop
         || found
@@ -251,8 +251,8 @@ async fn check_secret_binding(
     }
 }
 
-/// Who vouches when a login is renewed, where no person can be asked. Owned, because a renewal may
-/// outlive whoever wanted it.
+/// Who vouches when a login is renewed without the user. Owned, because a renewal may outlive its
+/// caller.
 #[derive(Clone)]
 pub enum RenewalSource {
     /// The person's organisation.
@@ -266,13 +266,13 @@ pub enum RenewalSource {
     Platform {
         /// Where its token comes from.
         source: Arc<PlatformTokenSource>,
-        /// Whom that is for, when it is not the authorization server itself.
+        /// Its audience, when it is not the authorization server itself.
         audience: Option<String>,
     },
 }
 
 impl RenewalSource {
-    /// What it shows.
+    /// The same, borrowed.
     pub fn federated_source(&self) -> FederatedSource<'_> {
         match self {
             RenewalSource::Organisation { provider, rule } => FederatedSource::Organisation {
@@ -321,7 +321,7 @@ impl FederatedSource<'_> {
 /// Renews a login that is kept, by the way it came about.
 #[derive(Clone)]
 pub struct FederatedRenewal {
-    /// Who vouches.
+    /// Who vouches for the user.
     pub source: RenewalSource,
     /// What asks.
     pub web: WebClient,

@@ -42,7 +42,7 @@ pub const MAX_OUTPUT: usize = 64 * 1024;
 const NAMES: [&str; 2] = ["TOOLWAY_SERVER_NAME", "CLAUDE_CODE_MCP_SERVER_NAME"];
 const URLS: [&str; 2] = ["TOOLWAY_SERVER_URL", "CLAUDE_CODE_MCP_SERVER_URL"];
 
-/// Told which headers are about to be sent, so that a log can keep their values back.
+/// Receives the headers that are about to be sent, so that logs can redact their values.
 pub type RedactHeaders = Box<dyn Fn(&[(String, Secret)]) + Send + Sync>;
 
 /// Why a helper gave no headers. No message repeats what it printed.
@@ -274,7 +274,7 @@ impl Credentials for HelperCredentials {
     ) -> BoxFuture<'a, Result<CredentialHeaders, CredentialsError>> {
         async move {
             let mut last = self.last.lock().await;
-            // A failure is told once; whoever asks afterwards has it run anew.
+            // A failure is reported once; the next caller runs it again.
             let outcome = match last.take() {
                 Some(outcome) => outcome,
                 None => self.run().await,

@@ -1,4 +1,4 @@
-//! The identity provider of an organisation: who the person is, once for every server.
+//! The identity provider of an organisation: one login for all servers.
 //!
 //! Owns when the person is asked and what is kept of the answer, and having it turned into an
 //! assertion for another server's authorization server (RFC 8693). The login itself is `login`,
@@ -6,10 +6,9 @@
 //! there `endpoint`, and giving it back `logout`.
 //! Does not own: what is done with the assertion (`xaa.rs`).
 //!
-//! Everything about the provider is handed in by the caller, from managed or user settings. No
-//! server has a say in it: there is no way from a server's metadata to here (SEC-45). What the
-//! provider issues goes back to the provider, and the assertion to the one authorization server
-//! that it names.
+//! Everything about the provider is handed in by the caller, from managed or user settings. Nothing
+//! of it comes from a server's metadata (SEC-45). What the provider issues goes back to the
+//! provider, and the assertion to the one authorization server that it names.
 
 pub mod claims;
 mod endpoint;
@@ -70,7 +69,7 @@ pub struct IdpSettings {
 /// Who the person is. Serialises with its secrets: into the vault only.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UserIdentity {
-    /// The provider's word for it.
+    /// The id token.
     #[serde(with = "crate::secret")]
     pub id_token: Secret,
     /// Until when that is good, in seconds since 1970 by this machine's clock.
@@ -83,8 +82,8 @@ pub struct UserIdentity {
 }
 
 impl UserIdentity {
-    /// An identity whose id token the caller was handed, such as by a platform that logs people in
-    /// itself. Whoever hands it in vouches for it: nothing here checks it, and the provider will.
+    /// An identity from an id token that the caller has, such as from a platform that logs users in
+    /// itself. It is not checked here; the provider will check it.
     pub fn given(id_token: Secret) -> Option<Self> {
         let claims = jwt::peek(id_token.expose())?;
         Some(Self {
@@ -105,18 +104,18 @@ impl UserIdentity {
     }
 }
 
-/// How the person is reached when the provider must see them.
+/// How the user logs in when the provider requires it.
 #[derive(Clone, Copy)]
 pub enum IdpLoginMethod<'a> {
     /// In a browser of this machine.
     Browser(&'a dyn IdpLoginUi),
     /// On another device.
     Device(&'a dyn IdpLoginUi),
-    /// Not at all: what is kept must do.
+    /// Not at all: only a stored identity is used.
     StoredOnly,
 }
 
-/// What shows the person where to log in.
+/// Shows the user where to log in.
 pub trait IdpLoginUi: Send + Sync {
     /// Opens or shows the login page. Returns when it did, not when the person is done.
     fn open<'a>(&'a self, page: &'a Url) -> BoxFuture<'a, ()>;
@@ -143,7 +142,7 @@ pub struct IdentityProvider {
     /// One login at a time; holds how the last one failed, and which it was.
     turn: Arc<Mutex<LastFailure>>,
     metadata: Arc<Mutex<Option<Arc<ServerMetadata>>>>,
-    /// Finishes renewals that nobody waits for any more.
+    /// Finishes renewals whose callers are gone.
     detached: DetachedTasks,
 }
 
@@ -183,8 +182,8 @@ impl IdentityProvider {
 
     /// Who the person is: as it is kept, else renewed, else by asking them.
     ///
-    /// However many servers ask at once, the person is asked once, and what comes of it is told to
-    /// all of them: a login that was declined opens no second ui.
+    /// However many servers ask at once, the user is asked once and all callers get the outcome: a
+    /// declined login opens no second window.
     pub async fn identity(&self, method: IdpLoginMethod<'_>) -> Result<UserIdentity, IdpError> {
         if let Some(identity) = self.kept().await? {
             return Ok(identity);
@@ -209,7 +208,7 @@ impl IdentityProvider {
                 **turn = None;
                 Ok(identity)
             }
-            // Nobody was asked: the next one may have a way to.
+            // The user was not asked: the next caller may be able to.
             Err(error @ IdpError::NeedsLogin { .. }) => Err(error),
             Err(error) => {
                 let which = self.ended.fetch_add(1, Ordering::AcqRel) + 1;
@@ -220,18 +219,18 @@ impl IdentityProvider {
         }
     }
 
-    /// Logs the person in, whoever was logged in before.
+    /// Logs the user in, in place of an earlier login.
     pub async fn login(&self, method: IdpLoginMethod<'_>) -> Result<UserIdentity, IdpError> {
         self.store.remove(&self.settings).await?;
         self.identity(method).await
     }
 
-    /// What is kept, good or not. Asks nobody.
+    /// The stored identity, valid or not. Makes no request.
     pub async fn stored(&self) -> Result<Option<UserIdentity>, IdpError> {
         Ok(self.store.read(&self.settings).await?)
     }
 
-    /// What is kept, when it is still good. Asks nobody.
+    /// The stored identity, if still valid. Makes no request.
     pub async fn kept(&self) -> Result<Option<UserIdentity>, IdpError> {
         let kept = self.store.read(&self.settings).await?;
         Ok(kept.filter(|identity| !identity.is_due(unix_now())))
@@ -269,7 +268,7 @@ impl IdentityProvider {
         let task = self.detached.start(async move {
             let _turns = turns;
             let kept = provider.store.read(&provider.settings).await?;
-            // Somebody else was quicker.
+            // Another process was quicker.
             if kept.as_ref().map(|kept| &kept.id_token) != Some(&identity.id_token) {
                 return Ok(());
             }
@@ -286,9 +285,9 @@ impl IdentityProvider {
         self.detached.settle(within).await;
     }
 
-    /// What somebody else has renewed before it was our turn, or what is renewed now and saved:
-    /// that is not lost with whoever wanted it. Nothing when the provider wants to see the person;
-    /// whoever has the turns may ask them.
+    /// The identity that another process renewed while this one waited for the lock, or one that is
+    /// renewed now, in a detached task. `None` when the provider requires a login; the holder of
+    /// the locks may ask the user.
     async fn renewed_in_turn(
         &self,
         turns: LoginLocks,

@@ -2,13 +2,12 @@
 //!
 //! Owns the resource server's side of OAuth (SEC-46): finding the token in a request, whether an
 //! issuer that we accept made it for us ([`issuer`], [`claims`]), what is answered when not
-//! ([`refusal`]), and the document that tells clients where tokens are had (RFC 9728).
-//! Does not own: HTTP. Whoever listens hands in a request's headers and query, and sends what a
-//! refusal says.
+//! ([`refusal`]), and the document that tells clients where to get tokens (RFC 9728).
+//! Does not own: HTTP. The listener passes in a request's headers and query, and sends the refusal.
 //!
-//! There is no mode in which we hand out tokens, pass logins on, or take a token that is for
-//! somebody else. A token is read once and kept nowhere: what comes out of a check says who asks
-//! and has no way back to the token, so nothing behind the check can send it on.
+//! There is no mode in which we issue tokens, pass logins on, or accept a token for another
+//! audience. A token is read once and stored nowhere: the result of a check identifies the caller
+//! without the token, so nothing behind the check can send it on.
 
 pub mod claims;
 mod issuer;
@@ -41,7 +40,8 @@ pub const MAX_TOKEN: usize = 16 * 1024;
 pub struct InboundOptions {
     /// Our own address, as clients reach us: what a token must be for.
     pub resource: Url,
-    /// Who may issue tokens for us, byte for byte. Nobody else is ever asked, whatever a token says.
+    /// Who may issue tokens for us, byte for byte. No other issuer is ever asked, whatever a token
+    /// says.
     pub issuers: Vec<String>,
     /// What tokens may be signed by. There is no symmetric algorithm and no `none` to choose.
     pub algorithms: Vec<JwtAlgorithm>,
@@ -78,7 +78,7 @@ pub enum InboundError {
         /// The rule.
         why: &'static str,
     },
-    /// Nobody may issue tokens.
+    /// No issuer is configured.
     #[error("no issuer is accepted: name at least one")]
     NoIssuers,
     /// An issuer is no address.
@@ -97,7 +97,7 @@ pub enum InboundError {
     Scope(String),
 }
 
-/// Who asks. Says nothing by which anybody could ask in their name.
+/// The caller of a request. Holds no credential.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Principal {
@@ -144,7 +144,7 @@ impl fmt::Debug for Fingerprint {
     }
 }
 
-/// Lets requests in or turns them away.
+/// Accepts or rejects requests by their tokens.
 #[derive(Debug)]
 pub struct InboundAuthorizer {
     options: InboundOptions,
@@ -155,8 +155,8 @@ pub struct InboundAuthorizer {
 }
 
 impl InboundAuthorizer {
-    /// A check. `web` fetches the issuers' keys, so it must be one for addresses that the person
-    /// or the administrator wrote ([`WebClient::trusted`]). Nothing is fetched before the first token.
+    /// A check. `web` fetches the issuers' keys, so it must be one for addresses that the person or
+    /// the administrator wrote ([`WebClient::trusted`]). Nothing is fetched before the first token.
     pub fn new(options: InboundOptions, web: WebClient) -> Result<Self, InboundError> {
         let ours = |why| InboundError::Resource {
             resource: crate::web::shown(&options.resource),
@@ -217,8 +217,7 @@ impl InboundAuthorizer {
         Ok(principal)
     }
 
-    /// Whether somebody may do what needs these scopes; the refusal tells the client what to ask
-    /// its person for.
+    /// Whether the caller has these scopes; the refusal tells the client which to request.
     pub fn demand(&self, principal: &Principal, scopes: &[String]) -> Result<(), InboundRefusal> {
         if principal.may(scopes) {
             return Ok(());
@@ -226,7 +225,8 @@ impl InboundAuthorizer {
         Err(self.refusal(InboundFault::Scopes, scopes))
     }
 
-    /// What clients are told about us (RFC 9728), to be served at [`InboundAuthorizer::document_path`].
+    /// What clients are told about us (RFC 9728), to be served at
+    /// [`InboundAuthorizer::document_path`].
     pub fn document(&self) -> Value {
         let mut document = json!({
             "resource": self.resource,
@@ -242,7 +242,7 @@ impl InboundAuthorizer {
         document
     }
 
-    /// Where that document is looked for, at our origin. Whoever asks for it needs no token.
+    /// Where that document is looked for, at our origin. Needs no token.
     pub fn document_path(&self) -> &str {
         self.metadata.path()
     }

@@ -1,7 +1,8 @@
-//! Signed JSON (RFC 7515, 7519): making it with a key of ours, and believing it by a key of theirs.
+//! Signed JSON (RFC 7515, 7519): signing with our keys, and verifying with an issuer's keys.
 //!
 //! Owns the compact form, the list of algorithms, reading private keys ([`key`]) and checking
-//! signatures by a key set ([`keys`]) as an issuer has it now ([`published`]). The arithmetic is `ring`'s.
+//! signatures by a key set ([`keys`]) as an issuer has it now ([`published`]). The arithmetic is
+//! `ring`'s.
 //! Does not own: which claims a token must have; `assertion.rs`, `token/dpop.rs`, `idp.rs` and
 //! `inbound.rs` do.
 //!
@@ -84,7 +85,7 @@ impl fmt::Display for JwtAlgorithm {
     }
 }
 
-/// The claims of a token, unverified: a hint about a token that somebody else judges, such as
+/// The claims of a token, unverified: a hint about a token that another party verifies, such as
 /// when it will expire. `None` for everything that is no JWT.
 pub fn peek(token: &str) -> Option<Map<String, Value>> {
     JwtParts::of(token)?.claims()
@@ -97,7 +98,7 @@ pub(crate) fn peek_all(token: &str) -> Option<(Map<String, Value>, Map<String, V
     Some((parts.header, claims))
 }
 
-/// A token, taken apart and not yet believed.
+/// A decoded token, not yet verified.
 struct JwtParts<'a> {
     signed: &'a str,
     header: Map<String, Value>,

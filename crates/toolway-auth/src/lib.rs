@@ -1,10 +1,7 @@
 //! Toolway's authentication: how a remote server's demand for a login becomes a token.
 //!
-//! Will own: discovery of the resource's and the authorization server's metadata, registration,
-//! the login with its loopback callback, refresh, revocation, cross-app access, headers helpers
-//! and the token store.
-//! Has now: the reading of `WWW-Authenticate` (`challenge.rs`), which tells a server that wants a
-//! login from one that failed.
+//! Owns discovery, registration, the login with its loopback callback, refresh, revocation,
+//! federated logins, headers helpers, the token store, and the check of inbound tokens.
 //! Does not own: MCP traffic. Requests to servers are `toolway-transport`'s.
 
 pub mod account;

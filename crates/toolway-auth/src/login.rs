@@ -1,8 +1,8 @@
 //! A login from its beginning to its tokens.
 //!
-//! Owns the order of things: discovery, the choice of scopes and of a client, then a code from the
-//! person's browser, a code typed on another device, or no person at all; and what is told to the
-//! person meanwhile. No terminal is touched here: [`LoginUi`] is whoever sits in front of one.
+//! Owns the order of the steps: discovery, the choice of scopes and of a client, then a code from
+//! the person's browser, a code typed on another device, or no person at all; and what is told to
+//! the person meanwhile. No terminal is touched here: that is what [`LoginUi`] is for.
 //! Does not own: any of the steps, which have files of their own, nor keeping the result.
 //!
 //! No message holds a code, a state, a verifier or a token. The address that a person has to open
@@ -53,21 +53,21 @@ pub enum LoginMethod {
     Paste,
     /// The person types a code on another device (RFC 8628).
     Device,
-    /// Nobody: the client logs in for itself.
+    /// No user: the client logs in for itself.
     ClientCredentials,
 }
 
-/// As whom a person logs in.
+/// Which account a user logs in with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum AccountChoice {
-    /// Whoever the browser's session says.
+    /// The account of the browser's session.
     #[default]
     BrowserSession,
-    /// The account has a name: the person is asked who they are, whoever logged in last.
+    /// The user is asked for the account, whichever was used last.
     Ask,
 }
 
-/// What to log in to, and as whom.
+/// What to log in to, and how.
 #[derive(Debug, Clone)]
 pub struct LoginRequest<'a> {
     /// The server, as the person calls it.
@@ -82,7 +82,7 @@ pub struct LoginRequest<'a> {
     pub scopes: Option<&'a [String]>,
     /// How.
     pub method: LoginMethod,
-    /// As whom.
+    /// Which account.
     pub account_choice: AccountChoice,
     /// The secret of the configured client.
     pub client_secret: Option<&'a Secret>,
@@ -109,7 +109,7 @@ pub struct LoginContext<'a> {
     pub ui: &'a dyn LoginUi,
 }
 
-/// What came of a login.
+/// The result of a login.
 #[derive(Debug, Clone)]
 pub struct ObtainedLogin {
     /// The authorization server, as its metadata writes it.
@@ -157,7 +157,7 @@ struct LoginRun<'a> {
     request: &'a LoginRequest<'a>,
 }
 
-/// What is known before anybody is asked for anything.
+/// What is known before any request for a token.
 struct PreparedLogin {
     found: DiscoveredServer,
     token_endpoint: Url,
@@ -221,7 +221,7 @@ impl LoginRun<'_> {
             }),
         };
         if request.method == LoginMethod::ClientCredentials {
-            // There is nobody who could be absent.
+            // There is no user who could be absent.
             scopes.retain(|scope| scope != OFFLINE_ACCESS);
         }
         // Only where the resource knows of it: an authorization server alone would hand out
@@ -256,7 +256,7 @@ impl LoginRun<'_> {
             grants.push("refresh_token");
         }
         // Only what can be used: there are servers that give a client one kind of login, and refuse
-        // whoever asks for two.
+        // a client that asks for two.
         let takes_devices = server.device_authorization_endpoint.is_some();
         if takes_devices && server.grant_types.is_some() && server.offers(DEVICE_CODE) {
             grants.push(DEVICE_CODE);
@@ -303,7 +303,7 @@ impl LoginRun<'_> {
         }
         let clients = self.context.clients;
         let what = bound_as(&client.client_id, self.request.url);
-        // Whom the person named, they named for this secret.
+        // An authorization server that the user configured is the one for this secret.
         let is_named = self.request.spec.auth_server_metadata_url.is_some();
         match clients.bound(&what).await? {
             Some(bound) if bound == issuer => Ok(()),
@@ -342,7 +342,7 @@ impl LoginRun<'_> {
         self.concluded(chosen, &client, typed, &server.issuer).await
     }
 
-    /// Nobody but the client.
+    /// Only the client.
     async fn by_itself(
         &self,
         prepared: &PreparedLogin,

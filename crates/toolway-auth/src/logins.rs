@@ -1,4 +1,4 @@
-//! Logins: what was granted, to whom and for which server, kept in the vault.
+//! Logins: the tokens for each server and account, stored in the vault.
 //!
 //! Owns [`Login`], how it is written into the vault, which one belongs to a server, and the
 //! registered clients, which outlive logins. Renewing tokens is `refresh.rs`; getting them is
@@ -31,7 +31,7 @@ pub const DEFAULT_ACCOUNT: &str = "default";
 /// called so has another definition.
 pub const ACCOUNT_SERVER: &str = "(account)";
 
-/// How a login came about, which is how it could be done again.
+/// By which grant a login was made, which is how it can be repeated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LoginGrant {
@@ -39,7 +39,7 @@ pub enum LoginGrant {
     Code,
     /// On another device.
     Device,
-    /// By who the client is.
+    /// With client credentials.
     ClientCredentials,
     /// With an assertion of the identity provider.
     CrossApp,
@@ -92,7 +92,8 @@ pub struct Login {
     /// When the person logged in, in seconds since 1970.
     #[serde(default)]
     pub logged_in_at: u64,
-    /// The private key of a client that signs, in PEM, where whoever renews has no other.
+    /// The private key of a client that signs, in PEM, where the renewal has no other source for
+    /// it.
     #[serde(default, with = "crate::secret::option")]
     pub client_key: Option<Secret>,
     /// Whether the person or the administrator named the authorization server, which may then be
@@ -165,7 +166,7 @@ pub(crate) struct LoginsState {
     pub(crate) under_way: RunningRenewals,
     /// The authorization servers that are left alone for a while.
     pub(crate) hold_offs: HoldOffs,
-    /// Finishes renewals that nobody waits for any more.
+    /// Finishes renewals whose callers are gone.
     pub(crate) detached: DetachedTasks,
 }
 
@@ -235,7 +236,7 @@ impl Logins {
         };
         let unsaved = self.unsaved().get(key).cloned();
         match (kept, unsaved) {
-            // Somebody logged in or renewed after us; ours is worth nothing now.
+            // Another process logged in or renewed after this one; the unsaved login is obsolete.
             (Some(kept), Some(unsaved)) if kept.tokens.received_at > unsaved.tokens.received_at => {
                 self.unsaved().remove(key);
                 Ok(Some(kept))

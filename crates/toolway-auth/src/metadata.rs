@@ -1,4 +1,4 @@
-//! What a protected resource and an authorization server say of themselves.
+//! The metadata of protected resources and authorization servers.
 //!
 //! Owns the typed documents of RFC 9728 and of RFC 8414 / OIDC discovery, and which
 //! addresses in them are taken (SEC-16): `https`, or `http` to an address of this machine, with
@@ -167,7 +167,7 @@ impl ServerMetadata {
         })
     }
 
-    /// What makes a browser ask who logs in, whoever did last: a choice where it is offered, else
+    /// The `prompt` that makes the provider ask for the account: a choice where it is offered, else
     /// the login page, which every OIDC provider knows.
     pub fn choosing_prompt(&self) -> &'static str {
         const CHOICE: &str = "select_account";

@@ -87,7 +87,7 @@ impl NeedsAuthMemory {
         .await;
     }
 
-    /// Somebody logged in, or wants to try.
+    /// The user logged in, or wants to try.
     pub async fn forget(&self, server: &str, definition: &str) {
         // Nearly always there is nothing to forget, and nothing is written then.
         if self.since(server, definition).await.is_none() {

@@ -1,7 +1,7 @@
 //! Finding the secrets that a definition names: in the vault, in a file, by a command.
 //!
-//! Owns the lookup, which happens when a connection or a login is made and never before, and what it may
-//! cost. No message holds a value, or what a command printed.
+//! Owns the lookup, which happens when a connection or a login is made and never before, and what
+//! it may cost. No message holds a value, or what a command printed.
 //! Does not own: who may name what (`toolway-config`).
 
 #[cfg(test)]

@@ -1,12 +1,12 @@
 //! Renewing a login's tokens, once for all processes of a person (REL-14, REL-15).
 //!
-//! Owns the order of things: take a turn, read again, use what somebody else renewed meanwhile,
-//! note what is about to be sent, send, save to the disk, let the next one in. And what a failure
-//! means: only a refusal of the grant itself ends a login, and only after looking once more
-//! whether it is still the one that was sent. Parts: `refresh/shared.rs` (one renewal for all
-//! callers of a process, which none of them takes along when it goes), `refresh/hold_off.rs`
-//! (leaving an authorization server alone after it failed), `refresh/intent.rs` (the note).
-//! Does not own: the request (`token/request.rs`) or the turns (`vault/lock.rs`).
+//! Owns the steps: lock, read again, use what another process renewed meanwhile, note what is about
+//! to be sent, send, save to disk, unlock. And what a failure means: only a refusal of the grant
+//! itself ends a login, and only after looking once more whether it is still the one that was sent.
+//! Parts: `refresh/shared.rs` (one renewal for all callers of a process, which none of them
+//! cancels), `refresh/hold_off.rs` (leaving an authorization server alone after it failed),
+//! `refresh/intent.rs` (the note).
+//! Does not own: the request (`token/request.rs`) or the locks (`vault/lock.rs`).
 
 mod hold_off;
 mod intent;
@@ -31,7 +31,7 @@ use crate::token::{OauthClient, TokenError, TokenGrant, TokenRequest, Tokens, un
 use crate::vault::{VaultError, VaultKey};
 use crate::web::{WebClient, WebError};
 
-/// What a renewal is done with. It may outlive whoever wanted it, so nothing is borrowed.
+/// What a renewal needs. It may outlive its caller, so nothing is borrowed.
 #[derive(Clone)]
 pub struct RenewalContext {
     /// Where the request goes through.
@@ -49,7 +49,7 @@ pub trait TokenRenewer: Send + Sync {
     fn renew<'a>(&'a self, login: &'a Login) -> BoxFuture<'a, Result<Tokens, TokenError>>;
 }
 
-/// Why there is no token that can be used. Everybody who waited for one renewal gets the same.
+/// Why there is no token that can be used. All callers of one renewal get the same.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum RefreshError {
     /// A person must log in.
@@ -109,10 +109,9 @@ impl From<VaultError> for RefreshError {
 }
 
 impl Logins {
-    /// A login whose token can be used. `refused` is a token that the server did not take: that
-    /// one is not given again. Whoever calls this in any process while a renewal is under way
-    /// gets its outcome. A caller that goes away meanwhile ends nothing: what the authorization
-    /// server answers is saved all the same.
+    /// A login whose token can be used. `refused` is a token that the server did not take: that one
+    /// is not given again. Callers in any process share a renewal that is under way. A caller that
+    /// goes away does not cancel it: the answer is saved all the same.
     pub async fn fresh(
         &self,
         key: &VaultKey,
@@ -130,12 +129,12 @@ impl Logins {
     }
 
     /// Waits until what is being renewed is saved, and no longer than this. For a program that is
-    /// about to end: an answer that nobody saves is a login that is lost.
+    /// about to end: an answer that is not saved is a lost login.
     pub async fn settle(&self, within: Duration) {
         self.state.detached.settle(within).await;
     }
 
-    /// Takes a turn among all processes, and renews if that is still needed then.
+    /// Takes the lock among all processes, and renews if that is still needed then.
     async fn in_turn(
         &self,
         key: &VaultKey,
@@ -143,7 +142,7 @@ impl Logins {
         means: &RenewalContext,
     ) -> Result<Login, RefreshError> {
         let _turn = self.vault.lock(key).await?;
-        // Whoever held the lock before has most likely renewed it.
+        // The previous holder of the lock has most likely renewed it.
         let login = self.present(key).await?;
         if is_usable(&login, refused) {
             return Ok(login);
@@ -196,7 +195,7 @@ impl Logins {
         let is_again = intent.is_repeated();
         match &*error {
             TokenError::Refused { code, .. } if code == "invalid_grant" => {
-                // Somebody may have logged in without waiting for us, or with another program.
+                // The user may have logged in meanwhile, without the lock or with another program.
                 let now = self.read(&key).await?;
                 if let Some(other) = now.filter(|now| now.tokens != login.tokens) {
                     intent.clear();

@@ -146,12 +146,12 @@ pub struct RegisteredClient {
     /// The scopes that it was registered for.
     #[serde(default)]
     pub scopes: Vec<String>,
-    /// What its logins came to.
+    /// The outcome of its logins.
     #[serde(default, rename = "standing")]
     pub history: ClientHistory,
 }
 
-/// What is known of a registration from the logins that were made with it.
+/// The outcome of the logins that were made with a registration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ClientHistory {
@@ -163,7 +163,7 @@ pub struct ClientHistory {
 }
 
 impl RegisteredClient {
-    /// A client that somebody registered by hand, at a server that offers these ways.
+    /// A manually registered client, at a server that offers these methods.
     pub(crate) fn configured(
         id: &str,
         secret: Option<Secret>,
@@ -225,7 +225,7 @@ pub struct ClientDocument {
     pub redirect_uri: String,
 }
 
-/// What a client is wanted for.
+/// What a client is needed for.
 #[derive(Debug, Clone, Default)]
 pub struct ClientRequest<'a> {
     /// A client id that was configured.
@@ -251,7 +251,7 @@ pub struct ClientRequest<'a> {
 /// Why there is no client id.
 #[derive(Debug, thiserror::Error)]
 pub enum RegistrationError {
-    /// The server takes only clients that somebody registered by hand.
+    /// The server accepts only manually registered clients.
     #[error(
         "the authorization server {issuer} registers no clients by itself: register one there and set `oauth.clientId` (and `oauth.callbackPort`)"
     )]
@@ -259,7 +259,7 @@ pub enum RegistrationError {
         /// Who.
         issuer: String,
     },
-    /// The server would not.
+    /// The server refused.
     #[error("the authorization server {issuer} refused to register this program (HTTP {status}){}", because(.why.as_ref()))]
     Refused {
         /// Who.
@@ -290,7 +290,7 @@ fn because(why: Option<&Untrusted>) -> String {
     })
 }
 
-/// A client that needs nobody to be asked: configured, our document, or kept from before.
+/// A client that needs no request: configured, our metadata document, or registered before.
 pub fn known_client(
     server: &ServerMetadata,
     wanted: &ClientRequest<'_>,
@@ -331,7 +331,7 @@ pub fn known_client(
         .cloned()
 }
 
-/// A client at this server: one at hand, else a new one.
+/// A client at this server: a known one, else a new one.
 pub async fn register(
     web: &WebClient,
     server: &ServerMetadata,
@@ -350,7 +350,7 @@ pub async fn register(
     let reply = web
         .post_json(endpoint, &request(wanted, asked), http::HeaderMap::new())
         .await?;
-    // Where nobody said that there is a registration, nothing there is no refusal.
+    // Where no registration endpoint was announced, a missing one is no refusal.
     if server.is_assumed && matches!(reply.status, 404 | 405) {
         return Err(RegistrationError::Unsupported { issuer: issuer() });
     }

@@ -1,7 +1,8 @@
 //! Giving tokens back (RFC 7009).
 //!
-//! Owns the requests to a revocation endpoint. Does not own: forgetting the login here, which a
-//! person who logs out gets whatever the server answers.
+//! Owns the requests to a revocation endpoint.
+//! Does not own: forgetting the login here, which a person who logs out gets whatever the server
+//! answers.
 
 use toolway_types::Secret;
 use url::Url;
@@ -11,7 +12,7 @@ use crate::metadata::shown;
 use crate::token::{OauthClient, Tokens, unix_now};
 use crate::web::{WebClient, WebError, WebReply};
 
-/// Where and as whom tokens are given back.
+/// Where and as which client tokens are revoked.
 #[derive(Debug, Clone, Copy)]
 pub struct Revocation<'a> {
     /// The revocation endpoint.

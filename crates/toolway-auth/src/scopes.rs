@@ -95,7 +95,7 @@ pub enum LoginAttemptError {
     /// What is wanted was asked for already, and did not help.
     #[error("the server wants scopes that were asked for already: a further login would not help")]
     NothingNew,
-    /// More is wanted, and nobody says what.
+    /// The server wants more, and does not say what.
     #[error("the server wants a login that reaches further, and did not say which scopes")]
     Unnamed,
     /// Several attempts did not help.
@@ -106,7 +106,7 @@ pub enum LoginAttemptError {
     UnderWay,
 }
 
-/// How often each server was logged in to, and whether it is just now.
+/// The logins of each server: past step-ups, and whether one is running.
 #[derive(Debug, Default)]
 pub struct LoginAttempts(Mutex<HashMap<String, ServerAttempts>>);
 
@@ -152,7 +152,7 @@ impl LoginAttempts {
         }
     }
 
-    /// The one window of a server, until the guard is dropped.
+    /// Marks the one login of a server as running, until the guard is dropped.
     pub fn open<'a>(&'a self, server: &str) -> Result<LoginGuard<'a>, LoginAttemptError> {
         let mut servers = self.lock();
         let tries = servers.entry(server.to_owned()).or_default();

@@ -63,7 +63,7 @@ pub struct Tokens {
     #[serde(default, with = "crate::secret::option")]
     pub id_token: Option<Secret>,
     /// Until when the access token is good, in seconds since 1970 by this machine's clock; `None`
-    /// when nobody said, and only a refusal will tell.
+    /// when unknown; then only a refusal will tell.
     #[serde(default)]
     pub expires_at: Option<u64>,
     /// When it came, by the same clock.

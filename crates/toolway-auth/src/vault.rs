@@ -229,13 +229,12 @@ impl Vault {
         self.blocking(|inner| inner.index.list(&inner.sealed)).await
     }
 
-    /// Waits until nobody else is busy with this key, in this process and in all others, in the
-    /// order of asking.
+    /// Waits for the lock of this key, among all tasks and processes, first come first served.
     pub async fn lock(&self, key: &VaultKey) -> Result<VaultLockGuard, VaultError> {
         self.inner.locks.take(key, lock::LOCK_TIMEOUT).await
     }
 
-    /// As [`Vault::lock`], with another patience.
+    /// As [`Vault::lock`], with another time limit.
     pub async fn lock_within(
         &self,
         key: &VaultKey,

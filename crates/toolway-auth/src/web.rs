@@ -2,8 +2,9 @@
 //!
 //! Owns the rules of SEC-17: `https` only (or `http` that stays on this machine or in this
 //! network), no address that the server in question could not have meant, each redirect checked
-//! like a first address, 1 MiB, 10 s (`web/deadline.rs`). It runs on the shared client, so proxies and trusted
-//! certificates are those of the servers. Which addresses count as what is in [`address`].
+//! like a first address, 1 MiB, 10 s (`web/deadline.rs`). It runs on the shared client, so proxies
+//! and trusted certificates are those of the servers. Which addresses count as what is in
+//! [`address`].
 //! Does not own: what is asked for, and what an answer means beyond being one JSON object.
 
 pub mod address;
@@ -174,7 +175,7 @@ pub fn shown(url: &Url) -> String {
     cut(bare.as_str(), 200).into_owned()
 }
 
-/// The requests of OAuth.
+/// Makes the HTTP requests of OAuth.
 #[derive(Clone)]
 pub struct WebClient {
     client: HttpClient,
@@ -186,7 +187,7 @@ pub struct WebClient {
     plain: HttpClient,
     /// What policy denies to the server in question.
     rules: Arc<UrlRules>,
-    /// Who hears of answers that take long.
+    /// Notified of slow answers.
     tell: Option<SlowListener>,
 }
 
@@ -258,8 +259,8 @@ impl WebClient {
         if secure { &self.secure } else { &self.plain }.clone()
     }
 
-    /// The same, but nothing is asked that policy denies: whoever may not be connected to gets no
-    /// credentials either. What it allows is about servers, and says nothing about logins.
+    /// The same, but nothing is asked that policy denies: a host that may not be connected to gets
+    /// no credentials either. Its allow lists are about servers, not about logins.
     #[must_use]
     pub fn within(mut self, rules: &Arc<UrlRules>) -> Self {
         self.rules = Arc::clone(rules);
@@ -275,8 +276,9 @@ impl WebClient {
     }
 
     /// The same, but the server's own name must lead to this network or this machine where its
-    /// reach was taken from that. Otherwise a name could lead in while the reach is looked up and
-    /// out again afterwards, and whoever has it out there could send us anywhere in here.
+    /// reach was taken from that. Otherwise a name could resolve to an internal address while the
+    /// reach is determined and to an external one afterwards, and that host could send us to
+    /// internal addresses.
     #[must_use]
     pub fn pinned(&self, server: &Url) -> Self {
         let host = match server.host() {
@@ -354,8 +356,8 @@ impl WebClient {
         self.in_time(url, following).await
     }
 
-    /// Gets a document that is only given to whom it belongs. Redirects are not followed, because
-    /// what proves that must not leave the address it is meant for.
+    /// Gets a document with credentials. Redirects are not followed, because the credentials must
+    /// not leave the address they are meant for.
     pub async fn get_with(&self, url: &Url, headers: HeaderMap) -> Result<WebReply, WebError> {
         let getting = async {
             let reply = self.send(Method::GET, url, headers, Bytes::new()).await?;

@@ -2,7 +2,7 @@
 //! authorization server in place of a login (RFC 7523).
 //!
 //! Owns reading the platform's token, each time anew because platforms replace it, and that it is
-//! shown to nobody it is not for.
+//! sent only to its audience.
 //! Does not own: where it comes from; the caller hands in a file, a program, the names of secrets,
 //! or where to ask.
 
@@ -49,7 +49,7 @@ pub enum PlatformTokenSource {
         /// What looks it up, where there is something.
         finder: Option<Box<(ReferenceResolver, OpenOptions)>>,
     },
-    /// GitHub Actions, which gives a job a token for whomever it asks.
+    /// GitHub Actions, which gives a job a token for any audience.
     GithubActions {
         /// Where to ask.
         url: Url,
@@ -106,12 +106,12 @@ pub enum WorkloadError {
     /// What was read is no token.
     #[error("what was read is not a JSON web token")]
     NoToken,
-    /// It is for somebody else. It was not sent.
+    /// It is for another audience. It was not sent.
     #[error(
         "the workload's token is not for {issuer} and was not sent there: give it that audience"
     )]
     Audience {
-        /// To whom it would have gone.
+        /// Where it would have been sent.
         issuer: String,
     },
     /// It is too old. It was not sent.

@@ -7,9 +7,9 @@
 //! Does not own: the identity, or finding the authorization server (`discovery.rs`).
 //!
 //! The audience is the issuer that discovery validated, the resource is the server. The assertion
-//! is held against both before it is sent, and goes nowhere but to that issuer's token endpoint.
-//! Whether another way to log in may follow is said by the [`CrossAppRule`] that is handed in, and the
-//! outcome has no room for one where the rule forbids it.
+//! is checked against both before it is sent, and goes nowhere but to that issuer's token endpoint.
+//! Whether another way to log in may follow is said by the [`CrossAppRule`] that is handed in, and
+//! the outcome has no room for one where the rule forbids it.
 
 use serde_json::Value;
 use toolway_types::Secret;
@@ -33,7 +33,7 @@ pub enum CrossAppRule {
     Preferred,
 }
 
-/// The server that a token is for, and who speaks for it.
+/// The server that a token is for, and its authorization server.
 #[derive(Debug, Clone, Copy)]
 pub struct TokenTarget<'a> {
     /// The authorization server, as discovery validated it.
@@ -68,7 +68,7 @@ pub enum XaaError {
         /// Which.
         issuer: String,
     },
-    /// Nobody vouches for who the authorization server is.
+    /// The authorization server's metadata was not found but assumed.
     #[error(
         "{resource} has no authorization server whose metadata could be checked, so cross-app access is not possible"
     )]
@@ -79,7 +79,7 @@ pub enum XaaError {
     /// The provider's assertion is not what was asked for. It was not sent.
     #[error("the identity provider's assertion was not sent to {issuer}: {why}")]
     Assertion {
-        /// To whom it would have gone.
+        /// Where it would have been sent.
         issuer: String,
         /// What is wrong with it.
         why: &'static str,
@@ -163,8 +163,8 @@ async fn assertion(
     }
 }
 
-/// Whether an assertion is the one that was asked for. Its signature is the authorization
-/// server's to check; whom it is for is ours, because we are about to show it to somebody.
+/// Whether an assertion is the one that was asked for. The authorization server checks its
+/// signature; its audience is checked here, before it is sent.
 fn check(assertion: &Secret, target: &TokenTarget<'_>) -> Result<(), &'static str> {
     let (header, claims) = jwt::peek_all(assertion.expose()).ok_or("it cannot be read")?;
     let text = |name: &str| claims.get(name).and_then(Value::as_str);

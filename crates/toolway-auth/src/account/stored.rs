@@ -48,7 +48,7 @@ pub struct AccountLoginTarget {
     pub callback_port: Option<u16>,
 }
 
-/// Why nobody is logged in afterwards.
+/// Why a login failed.
 #[derive(Debug, thiserror::Error)]
 pub enum AccountLoginError {
     /// The authorization server is not found.
@@ -61,7 +61,7 @@ pub enum AccountLoginError {
         /// What became of the last place.
         why: String,
     },
-    /// The metadata is somebody else's.
+    /// The metadata is from another issuer.
     #[error(
         "the metadata is that of {named}, not of {issuer}: mend `account.issuer`, or nothing is kept"
     )]
@@ -79,7 +79,7 @@ pub enum AccountLoginError {
     Kept(#[from] LoginsError),
 }
 
-/// A login that was given up.
+/// The result of a logout.
 #[derive(Debug)]
 pub struct AccountLogout {
     /// Why the provider may still take the token.
@@ -110,7 +110,7 @@ pub struct StoredAccount {
     cache: Mutex<TokenCache>,
 }
 
-/// What is known between requests.
+/// Cached between requests.
 #[derive(Default)]
 struct TokenCache {
     /// Where the login was found.
@@ -215,8 +215,7 @@ impl StoredAccount {
         Ok(())
     }
 
-    /// Forgets the login, and gives its tokens back to whoever issued them; nothing when nobody is
-    /// logged in.
+    /// Forgets the login and revokes its tokens; `None` when there is no login.
     pub async fn log_out(&self) -> Result<Option<AccountLogout>, LoginsError> {
         *self.cache() = TokenCache::default();
         let mut out = None;
@@ -239,7 +238,7 @@ impl StoredAccount {
         Ok(out)
     }
 
-    /// What is known of the login; nothing when nobody is logged in.
+    /// The status of the login; `None` when there is none.
     pub async fn status(&self) -> Result<Option<AccountStatus>, LoginsError> {
         let Some(key) = self.keys().await?.into_iter().next() else {
             return Ok(None);

@@ -124,7 +124,7 @@ impl CallbackPage {
         let headers = response.headers_mut();
         for (name, value) in [
             (CONTENT_TYPE, "text/html; charset=utf-8"),
-            // The address has the code in it: it must not be kept, nor told to anybody.
+            // The address has the code in it: it must not be cached, nor sent as a referrer.
             (CACHE_CONTROL, "no-store"),
             (REFERRER_POLICY, "no-referrer"),
             (X_CONTENT_TYPE_OPTIONS, "nosniff"),

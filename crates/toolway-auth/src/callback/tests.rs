@@ -355,7 +355,7 @@ async fn a_fixed_port_has_the_address_that_people_register() {
     };
     let callback = match Callback::bind("s", CallbackAddress::Port(port)).await {
         Ok(callback) => callback,
-        // Somebody was quicker; that is what the message is for.
+        // Another program took the port; that is what the message is for.
         Err(error) => return assert!(error.to_string().contains("callbackPort")),
     };
     assert_eq!(

@@ -1,4 +1,4 @@
-//! Where the provider is asked, and as whom.
+//! The provider's token endpoint, and the client for it.
 //!
 //! Owns its metadata, which is asked for once it is needed, and the client that the settings name.
 
@@ -11,7 +11,7 @@ use crate::metadata::{ServerMetadata, shown};
 use crate::registration::RegisteredClient;
 use crate::token::{OauthClient, TokenRequest};
 
-/// Where tokens are asked for, and as whom.
+/// A token endpoint, and the client for it.
 pub(super) struct IdpEndpoint {
     pub(super) endpoint: Url,
     pub(super) client: OauthClient,
@@ -33,7 +33,8 @@ impl IdentityProvider {
         }
     }
 
-    /// Where and as whom to ask for tokens. The metadata is not needed where the settings say it.
+    /// The token endpoint and the client. The metadata is not fetched when the settings name the
+    /// endpoint.
     pub(super) async fn idp_endpoint(&self) -> Result<IdpEndpoint, IdpError> {
         let settings = &self.settings;
         let (endpoint, offered) = if let Some(endpoint) = &settings.token_endpoint {

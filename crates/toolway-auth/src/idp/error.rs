@@ -1,4 +1,4 @@
-//! What can go wrong at the identity provider, in words.
+//! Errors of the identity provider.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::web::WebError;
 /// Why it is not known who the person is.
 #[derive(Debug, thiserror::Error)]
 pub enum IdpError {
-    /// Nothing is kept, and nobody may be asked.
+    /// No identity is stored, and the user may not be asked.
     #[error("nobody is logged in at the identity provider {issuer}: run `toolway idp login`")]
     NeedsLogin {
         /// Which provider.
@@ -29,7 +29,7 @@ pub enum IdpError {
         /// What is wrong.
         fault: MetadataError,
     },
-    /// The metadata is somebody else's.
+    /// The metadata is from another issuer.
     #[error(
         "the metadata of the identity provider {issuer} is that of {named}: mend the issuer in the settings"
     )]
@@ -69,7 +69,7 @@ pub enum IdpError {
         /// Why.
         fault: IdTokenError,
     },
-    /// The person was somebody else before.
+    /// The renewed identity is another user's.
     #[error("the identity provider {issuer} answered for another person: run `toolway idp login`")]
     OtherPerson {
         /// Which provider.

@@ -1,6 +1,6 @@
-//! The person in front of the provider's login page (OIDC): in a browser, or on another device.
+//! The login at the provider (OIDC): in a browser, or on another device.
 //!
-//! Owns the steps of that login. Whether they are gone is decided by the caller.
+//! Owns the steps of that login. Whether to log in is decided by the caller.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -34,8 +34,8 @@ impl IdentityProvider {
         let callback = Callback::bind(&self.name(), place).await?;
         let nonce = random::word(32)?;
         let scopes = self.scopes(&metadata);
-        // Providers leave this out of their metadata and know it all the same; whoever wrote the
-        // settings vouches for this one. One that says it does not know it is still refused.
+        // Many providers support PKCE without announcing it; the provider in the settings is
+        // trusted to. One that announces other methods is still refused.
         let usual = ["S256".to_owned()];
         let methods = metadata.challenge_methods.as_deref().unwrap_or(&usual);
         let attempt = PendingAuthorization::new(&AuthorizationOptions {

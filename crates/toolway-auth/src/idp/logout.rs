@@ -10,7 +10,7 @@ use toolway_types::Secret;
 use super::{IdentityProvider, IdpError};
 use crate::revoke::{Revocation, RevokeError};
 
-/// How long a person who leaves waits for the provider.
+/// How long a logout waits for the provider.
 const LOGOUT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What became of a login at the provider.
@@ -22,7 +22,7 @@ pub enum IdpLogoutOutcome {
     Nothing,
     /// The provider takes nothing back.
     NotOffered,
-    /// It did not, or nobody knows; the message says why.
+    /// It failed, or the outcome is unknown; the message says why.
     Failed(String),
 }
 

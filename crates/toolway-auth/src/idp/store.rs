@@ -1,4 +1,4 @@
-//! Where it is kept who the person is: in memory, and in the vault for the next start.
+//! Stores identities: in memory, and in the vault for the next start.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -24,7 +24,7 @@ pub enum IdentityStoreError {
     Vault(#[from] VaultError),
 }
 
-/// Held while a person is asked; whoever waits looks again afterwards.
+/// Held while the user is asked; waiters read the store again afterwards.
 pub type LoginLock = Box<dyn Send>;
 
 /// Keeps identities, one per provider and client.
@@ -52,7 +52,7 @@ pub trait IdentityStore: Send + Sync + fmt::Debug {
     ) -> BoxFuture<'a, Result<LoginLock, IdentityStoreError>>;
 }
 
-/// For as long as the process lives.
+/// Stores identities in memory.
 #[derive(Default)]
 pub struct MemoryIdentityStore(Mutex<HashMap<(String, String), UserIdentity>>);
 
@@ -211,7 +211,7 @@ impl IdentityStore for VaultIdentityStore {
     ) -> BoxFuture<'a, Result<LoginLock, IdentityStoreError>> {
         Box::pin(async {
             let guard = self.vault.lock_within(&key(provider), TURN).await?;
-            // Whoever had the turn before may have logged in.
+            // The previous holder may have logged in.
             self.forget();
             Ok(Box::new(guard) as LoginLock)
         })

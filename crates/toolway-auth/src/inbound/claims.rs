@@ -9,7 +9,7 @@ use crate::jwt;
 use crate::scopes::is_scope;
 use crate::token::SKEW;
 
-/// The longest name of somebody or of a program.
+/// The longest subject or client id.
 const MAX_NAME: usize = 255;
 /// The most scopes that are read of a token.
 const MAX_SCOPES: usize = 200;
@@ -35,7 +35,7 @@ pub enum AccessClaimError {
     /// `sub`
     #[error("the token does not say who it is about")]
     Subject,
-    /// `cnf`: whoever shows it must prove to have a key, which is not checked here.
+    /// `cnf`: it is bound to a key, whose proof is not checked here.
     #[error("the token is bound to a key (DPoP or TLS); only plain bearer tokens are taken here")]
     Bound,
 }

@@ -1,8 +1,7 @@
 //! An issuer that is accepted: its keys, fetched when they are needed and again when they changed.
 //!
-//! However many requests come, one at a time looks: a stranger who sends tokens by the thousand
-//! makes us ask an issuer once a minute at most, and whoever shows a token by a key that is known
-//! waits for nobody.
+//! One request at a time fetches keys: a flood of unknown tokens causes at most one fetch a minute,
+//! and tokens signed with a known key never wait.
 
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -19,7 +18,7 @@ use crate::jwt::published::{KEEP, PAUSE, PublishedKeys};
 use crate::jwt::{self, JwtAlgorithm, VerifyError};
 use crate::web::WebClient;
 
-/// How long after a failure the issuer is left alone.
+/// How long after a failure the issuer is not asked again.
 const RETRY_DELAY: Duration = Duration::from_secs(10);
 /// How long keys are used at most while the issuer cannot be asked for newer ones.
 const MAX_KEY_AGE: Duration = Duration::from_hours(2);
@@ -30,7 +29,7 @@ pub(super) struct TrustedIssuer {
     name: String,
     places: Vec<Url>,
     known: RwLock<Option<Arc<PublishedKeys>>>,
-    /// Held while looking; when looking last failed.
+    /// Held while fetching; when fetching last failed.
     turn: Mutex<Option<Instant>>,
 }
 
@@ -75,7 +74,7 @@ impl TrustedIssuer {
             if is_final {
                 return Ok(judged?);
             }
-            // Somebody looks already, and these still do.
+            // Another request is fetching, and these keys are still valid.
             if judged.is_ok() && age < MAX_KEY_AGE && self.turn.try_lock().is_err() {
                 return Ok(judged?);
             }
@@ -142,8 +141,8 @@ impl TrustedIssuer {
     }
 }
 
-/// The verdict while the issuer cannot be asked: the old keys still let in whom they let in,
-/// but a token by a key that is not among them is not called bad.
+/// The verdict while the issuer cannot be asked: the old keys still count, but a token signed with
+/// an unknown key is not called invalid.
 fn without(
     known: Option<&Arc<PublishedKeys>>,
     token: &str,
@@ -173,7 +172,7 @@ fn may_be_newer(token: &str, error: VerifyError) -> bool {
     }
 }
 
-/// Whether a token is signed in a way that is allowed, whoever signed it.
+/// Whether a token's algorithm is allowed, whatever its key.
 fn can_be_judged(token: &str, allowed: &[JwtAlgorithm]) -> bool {
     jwt::peek_all(token)
         .and_then(|(header, _)| JwtAlgorithm::named(header.get("alg")?.as_str()?))

@@ -1,4 +1,4 @@
-//! What is answered to whoever is not let in (RFC 6750, section 3; RFC 9728, section 5.1).
+//! The answer to a request that is rejected (RFC 6750, section 3; RFC 9728, section 5.1).
 
 use http::{HeaderValue, StatusCode};
 use url::Url;
@@ -50,7 +50,7 @@ impl InboundRefusal {
     pub(super) fn new(why: InboundFault, metadata: &Url, scopes: &[String]) -> Self {
         let mut parameters = vec![("resource_metadata", metadata.to_string())];
         match why {
-            // Whoever showed nothing did nothing wrong.
+            // A request without a token gets no `error`.
             InboundFault::NoToken => {}
             InboundFault::Several | InboundFault::InAddress => {
                 parameters.push(("error", "invalid_request".into()))

@@ -1,9 +1,9 @@
-//! What a login tells about the registration that it was made with.
+//! What the outcome of a login says about the client registration it used.
 //!
-//! Owns when a registration is believed in and when the next login makes another one. A server
-//! that forgot a client shows the person a page and us nothing, so a login that has no answer
-//! makes the registration suspect: that is written down before the person is sent off, and taken
-//! back when anything comes back, so that Ctrl-C and worse leave it there.
+//! Owns when a registration is used again and when the next login makes another one. A server that
+//! forgot a client shows the person a page and us nothing, so a login that has no answer makes the
+//! registration suspect: that is written down before the person is sent off, and taken back when an
+//! answer arrives, so that it stays after a Ctrl-C or a crash.
 //! Does not own: keeping registrations (`clients.rs`), or choosing one (`registration.rs`).
 
 use crate::authorize::AuthorizationResponseError;
@@ -40,7 +40,7 @@ impl LoginClient {
 }
 
 impl LoginRun<'_> {
-    /// A person is about to be sent off with this client.
+    /// The user is about to log in with this client.
     pub(super) async fn set_out(
         &self,
         chosen: &LoginClient,
@@ -124,7 +124,7 @@ enum ClientFailure {
     Unknown,
     /// The server let the person in, and then did not recognise it.
     Refused,
-    /// Nobody came back.
+    /// No answer arrived.
     Unanswered,
     SomethingElse,
 }

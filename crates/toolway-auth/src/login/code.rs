@@ -20,7 +20,7 @@ use super::{
     AccountChoice, LoginFault, LoginMethod, LoginPage, LoginProgress, LoginRun, PreparedLogin,
 };
 
-/// Where a configured client comes back to, on any port, when nobody wrote one down.
+/// The redirect address of a configured client without a callback port.
 const CONFIGURED: &str = "http://localhost/callback";
 
 impl LoginRun<'_> {
@@ -121,7 +121,7 @@ impl LoginRun<'_> {
         Ok(Callback::bind(request.server, place).await?)
     }
 
-    /// Sends the person on their way.
+    /// Opens or shows the login page.
     async fn send_off(&self, attempt: &PendingAuthorization) {
         let ui = self.context.ui;
         let page = LoginPage {

@@ -20,7 +20,7 @@ pub struct LoginError {
     /// Why.
     #[source]
     pub fault: LoginFault,
-    /// Whether the client was one that somebody registered by hand.
+    /// Whether the client was configured.
     pub is_configured: bool,
 }
 
@@ -62,7 +62,7 @@ pub enum LoginFault {
     /// The answer that the person pasted ends the login.
     #[error(transparent)]
     Answer(#[from] AuthorizationResponseError),
-    /// The browser did not come back, or came back with bad news.
+    /// The browser did not come back, or came back with an error.
     #[error(transparent)]
     Callback(#[from] CallbackError),
     /// The device login failed.

@@ -1,4 +1,4 @@
-//! Who logs in, as far as a login has to know.
+//! The user interface of a login.
 
 use futures_util::future::BoxFuture;
 use url::Url;
@@ -61,7 +61,7 @@ pub enum LoginProgress {
     Slow(String),
 }
 
-/// Whoever logs in.
+/// The interface to the user who logs in.
 pub trait LoginUi: Send + Sync {
     /// Opens a page in a browser on this machine. A failure is no end: the page is shown then.
     fn open<'a>(&'a self, page: LoginPage<'a>) -> BoxFuture<'a, Result<(), String>>;

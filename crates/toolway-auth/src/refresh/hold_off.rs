@@ -1,8 +1,8 @@
-//! Leaving an authorization server alone after it failed (REL-27).
+//! Pausing requests to an authorization server after it failed (REL-27).
 //!
-//! Owns how long a login's token endpoint is not asked again, by nobody in this process: not by
-//! another connection, and not by whoever looks whether a server could connect by now. A login
-//! that changed meanwhile is another matter, and so is one that still works.
+//! Owns how long a login's token endpoint is not asked again by this process: not by another
+//! connection, and not by a retry. A login that changed meanwhile is exempt, and so is one that
+//! still works.
 //! Does not own: what a failure means (`refresh.rs`).
 
 use std::collections::HashMap;
@@ -43,10 +43,10 @@ struct HoldOff {
 }
 
 impl Logins {
-    /// Has everybody wait.
+    /// Makes all callers wait.
     pub(super) fn hold_off(&self, login: &Login, error: &Arc<TokenError>) {
         let wait = match &**error {
-            // Nobody was asked, so nobody is to be left alone.
+            // No server was asked, so none needs a pause.
             TokenError::NotAsked(_) | TokenError::Assertion(_) | TokenError::Proof(_) => return,
             TokenError::Busy {
                 retry_after: Some(after),
@@ -61,7 +61,7 @@ impl Logins {
         self.state.hold_offs.all().insert(login.key(), hold_off);
     }
 
-    /// What a caller gets without anybody being asked; nothing when it is time to ask.
+    /// What a caller gets during the hold-off; `None` when the server may be asked.
     pub(super) fn held_off(
         &self,
         login: &Login,

@@ -1,7 +1,7 @@
 //! The note on the disk that a refresh token is about to be sent.
 //!
-//! Owns its place, what it says, and that whoever finds it later knows that the token may be
-//! spent. Holds a digest only. Best effort: without it a login works all the same, and its end is
+//! Owns its path and its content. A later process that finds it knows that the token may be spent.
+//! Holds a digest only. Best effort: without it a login works all the same, and its end is
 //! explained less well.
 //! Does not own: what follows from it (`refresh.rs`).
 

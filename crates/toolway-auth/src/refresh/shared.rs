@@ -1,8 +1,8 @@
 //! One renewal for all callers of a process, finished whether they wait for it or not.
 //!
-//! Owns who joins whose renewal. It runs as a task, from taking the turn until everything is
-//! saved: a call that is dropped between the request and its answer would lose a refresh token
-//! that has just taken the place of another, and with it the login.
+//! Owns which callers share a renewal. It runs as a detached task, from taking the lock until
+//! everything is saved: a call that is dropped between the request and its answer would lose a
+//! refresh token that has just taken the place of another, and with it the login.
 //! Does not own: what a renewal does (`refresh.rs`).
 
 use std::collections::HashMap;
@@ -42,7 +42,7 @@ impl Logins {
             let outcome = renewal.wait_for(Option::is_some).await;
             let outcome = outcome.ok().and_then(|outcome| outcome.clone());
             match outcome.unwrap_or_else(|| Err(lost(key))) {
-                // It was renewed for somebody who did not know that this one is refused.
+                // It was renewed for a caller that did not know that this token is refused.
                 Ok(login) if !is_ours && refused == Some(&login.tokens.access) => {}
                 outcome => return outcome,
             }
@@ -63,7 +63,7 @@ impl Logins {
         means: &RenewalContext,
     ) -> (watch::Receiver<Option<RenewalResult>>, bool) {
         let mut under_way = self.state.under_way.all();
-        // One whose task was given up never has an outcome.
+        // One whose task was lost never has an outcome.
         if let Some(renewal) = under_way.get(key)
             && renewal.has_changed().is_ok()
         {
@@ -75,7 +75,7 @@ impl Logins {
         let (refused, means) = (refused.cloned(), means.clone());
         let task = self.state.detached.start(async move {
             let renewed = logins.in_turn(&key, refused.as_ref(), &means).await;
-            // First: whoever comes from now on looks at what was saved.
+            // First: later callers read what was saved.
             logins.state.under_way.all().remove(&key);
             outcome.send_replace(Some(renewed));
         });

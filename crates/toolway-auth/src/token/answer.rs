@@ -61,9 +61,9 @@ pub struct TokenRefusal {
     pub description: Option<Untrusted>,
 }
 
-/// The tokens of an answer. `asked` are the scopes that were asked for: a server that gives
-/// exactly those need not repeat them. `exchanged` is the type that an exchange asked for, which
-/// the answer must then name; such a token need not be one that is presented to anybody.
+/// The tokens of an answer. `asked` are the scopes that were asked for: a server that gives exactly
+/// those need not repeat them. `exchanged` is the type that an exchange asked for, which the answer
+/// must then name; such a token need not be an access token.
 pub fn tokens(
     answer: &Map<String, Value>,
     arrival: AnswerTime,

@@ -2,8 +2,8 @@
 //!
 //! Owns the grants and what a request for each of them says, the one repetition that a server's
 //! `DPoP` nonce makes necessary, and what kind of failure a failure was: whether the server
-//! refused, is busy, or may have acted without our hearing of it. Whoever refreshes decides by
-//! that whether a login is over (REL-14, REL-15).
+//! refused, is busy, or may have acted although no answer arrived. `refresh.rs` decides by that
+//! whether a login is over (REL-14, REL-15).
 //! Does not own: reading the answer's members (`answer.rs`), nor repeating anything else.
 
 use std::time::Duration;
@@ -35,7 +35,7 @@ pub enum TokenGrant<'a> {
     ClientCredentials,
     /// The code of a device login (RFC 8628).
     Device(&'a Secret),
-    /// Somebody else's assertion (RFC 7523): an ID-JAG, or a workload's token.
+    /// Another party's assertion (RFC 7523): an ID-JAG, or a workload's token.
     JwtBearer(&'a Secret),
     /// Another token (RFC 8693).
     Exchange(TokenExchange<'a>),
@@ -153,7 +153,7 @@ fn again(retry_after: Option<Duration>) -> String {
     })
 }
 
-/// Where and as whom to ask.
+/// The token endpoint, and the client for it.
 #[derive(Debug, Clone, Copy)]
 pub struct TokenRequest<'a> {
     /// The token endpoint.

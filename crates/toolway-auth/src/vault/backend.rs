@@ -1,4 +1,4 @@
-//! The places where secrets may lie, what protects them there, and the choice between them.
+//! The storage backends of secrets, what protects each, and the choice between them.
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Hearing that the vault changed, by this process or another.
+//! Notices changes of the vault, by this process or another.
 //!
 //! Owns the watch on the list's file. A notice of the system only says when to look; whether
 //! something changed is told by the file itself. Where there are no notices it is looked at every
@@ -19,7 +19,7 @@ const POLL_INTERVAL: Duration = Duration::from_secs(2);
 
 pub(super) struct VaultChanges {
     path: PathBuf,
-    /// Started when somebody wants to hear.
+    /// Started by the first subscriber.
     watching: OnceLock<FileWatch>,
 }
 

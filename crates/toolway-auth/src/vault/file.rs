@@ -282,7 +282,7 @@ fn passphrase(about: &VaultKey, given: bool) -> VaultError {
     }
 }
 
-/// Reads thirty-two random bytes in hexadecimal digits, made once by whoever comes first.
+/// Reads thirty-two random bytes in hexadecimal digits, made once.
 fn read_or_make(path: &Path, make: bool) -> io::Result<Option<String>> {
     let read = || match state_file::read(path, 1024) {
         Ok(text) => Ok(Some(text)),

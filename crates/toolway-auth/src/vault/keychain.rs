@@ -1,4 +1,4 @@
-//! The keychain of the system, asked in a way that cannot hold anyone up.
+//! The keychain of the system, asked on a thread of its own so that it cannot block a caller.
 //!
 //! Owns the thread that talks to it, the time it has and what is said when it fails. On Linux it
 //! is the Secret Service on the session's bus, which outlives a restart (the kernel's own keys do
@@ -121,7 +121,7 @@ impl KeychainThread {
                 job(&mut connection);
             }
         };
-        // Not a task: it may hang for ever, and nobody may wait for it then.
+        // Not a task: it may hang forever, and nothing must wait for it then.
         let started = std::thread::Builder::new()
             .name("keychain".to_owned())
             .spawn(work);
@@ -195,7 +195,7 @@ impl Keychain {
         let job: KeychainJob = Box::new(move |connection| {
             let done = connection.unlocked().and_then(work);
             hangs.store(false, Ordering::Release);
-            // Whoever asked may have given up.
+            // The caller may have given up.
             let _ = answer.send(done);
         });
         if line.jobs.send(job).is_err() {

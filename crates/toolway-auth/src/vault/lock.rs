@@ -1,4 +1,4 @@
-//! Taking turns: one holder of a key at a time, among all processes of a person.
+//! Locks: one holder of a key at a time, among all processes of a user.
 //!
 //! Owns the locks. In this process waiters queue at a mutex, in their order; the first of them
 //! waits for the other processes in the kernel's queue (`flock`), which is in order too. The

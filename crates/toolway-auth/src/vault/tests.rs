@@ -1,4 +1,4 @@
-//! The vault as its users see it: what survives what, and who waits for whom.
+//! The vault from outside: durability and locking.
 
 mod child;
 mod files;

@@ -8,8 +8,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 /// A kind of place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AddressClass {
-    /// Link-local, the metadata of clouds, unspecified, multicast, reserved: nothing of anybody's
-    /// login is there.
+    /// Link-local, cloud metadata, unspecified, multicast, reserved: no login server is there.
     Never,
     /// This machine.
     Loopback,
@@ -77,7 +76,7 @@ fn v6(address: Ipv6Addr) -> AddressClass {
         [first, ..] => match first {
             0xfc00..=0xfdff | 0xfec0..=0xfeff => AddressClass::Private,
             0x2000..=0x3fff => AddressClass::Public,
-            // Link-local, multicast, and what is handed out to nobody.
+            // Link-local, multicast, and unassigned ranges.
             _ => AddressClass::Never,
         },
     }

@@ -1,7 +1,7 @@
-//! How long an answer is waited for, and who hears that it is being waited for.
+//! The time limit of requests, and the notice about slow ones.
 //!
-//! Owns the limit on every request of OAuth, and telling somebody in between: a person who sees
-//! nothing for ten seconds does not know whom to blame.
+//! Owns the limit on every request of OAuth, and a notice in between, so that a user knows which
+//! server is slow.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +21,7 @@ const SILENT_FOR: Duration = Duration::from_secs(2);
 pub type SlowListener = Arc<dyn Fn(&str) + Send + Sync>;
 
 impl WebClient {
-    /// The same, and whoever this is hears of answers that take long.
+    /// The same, with a listener for slow answers.
     #[must_use]
     pub fn telling(mut self, tell: Option<SlowListener>) -> Self {
         self.tell = tell;

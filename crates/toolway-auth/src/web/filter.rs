@@ -1,7 +1,8 @@
 //! The resolver of OAuth's connections: names lead only where they may.
 //!
-//! Owns the lookup of names and what is withheld of its answers. Does not own: what may be
-//! reached, which is [`NetworkReach`], or addresses written as numbers, which never get here.
+//! Owns the lookup of names and what is withheld of its answers.
+//! Does not own: what may be reached, which is [`NetworkReach`], or addresses written as numbers,
+//! which never get here.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;

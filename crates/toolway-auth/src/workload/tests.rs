@@ -1,4 +1,4 @@
-//! A platform's token from a file, a program or a hand, and to whom it is shown.
+//! A platform's token from a file, a program or a value, and where it is sent.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;

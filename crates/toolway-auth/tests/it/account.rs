@@ -31,7 +31,7 @@ struct Scene {
 }
 
 impl Scene {
-    /// Somebody is logged in.
+    /// There is a login.
     async fn new(settings: AuthoritySettings) -> Self {
         let scene = Self::without_login(settings);
         let person = Tester::new(Habit::Browses);

@@ -340,7 +340,7 @@ async fn a_challenge_may_point_to_another_origin() {
         .unwrap();
     assert_eq!(found.resource_metadata.unwrap().scopes.len(), 1);
     assert_eq!(mcp.lines(), [""; 0]);
-    // It speaks for this server or for nobody.
+    // It must name this server.
     let foreign = resource(other.url("/mcp").as_str(), &issuer);
     other.put("/place.json", &foreign);
     let refused = told(&web(), &mcp.url("/mcp"), place.as_str()).await;
@@ -574,7 +574,7 @@ async fn the_place_that_the_person_wrote_is_believed() {
     assert_eq!(found.server.issuer, "https://login.example.com");
     assert_eq!(found.resource, mcp.url("/mcp").to_string());
     assert_eq!(found.web.reach(), NetworkReach::Loopback);
-    // What it says of itself counts, and what it says of somebody else still ends it.
+    // Its own claims count; a foreign issuer still ends it.
     mcp.put(
         RESOURCE,
         &resource(&mcp.origin(), "https://other.example.com"),

@@ -23,7 +23,7 @@ use crate::case::{Case, NAME};
 /// The safe outcome.
 #[derive(Debug, Clone, Copy)]
 enum Expected {
-    /// Nothing was opened and nobody was registered; the message has this part.
+    /// Nothing was opened or registered; the message has this part.
     Unopened(&'static str),
     /// The person was sent there, but no code was ever sent to a token endpoint.
     Unspent(&'static str),
@@ -68,7 +68,7 @@ fn expected(switch: Switch) -> (About, Expected) {
         S::ServerLinkLocal | S::ServerMappedLinkLocal => {
             (metadata, Unopened("only `https` addresses are used"))
         }
-        // Some resolvers know the name and some do not; it is nobody's issuer either way.
+        // Some resolvers know the name and some do not; it is no issuer either way.
         S::ServerLocalhostDot => (metadata, Unopened("")),
         S::MetadataRedirectPrivate => (metadata, Unopened("this address is never asked")),
         S::MetadataRedirectOther => (metadata, Unopened("is kept by somebody else")),
@@ -93,8 +93,8 @@ fn expected(switch: Switch) -> (About, Expected) {
         | S::EndpointHuge => (endpoint, bad_page),
         S::TokenEndpointPlain | S::TokenEndpointLinkLocal => (endpoint, bad_token_endpoint),
         S::EndpointShell => (endpoint, LogsIn),
-        // Whom the verified issuer names gets the code; nobody could tell this from an issuer
-        // with two hosts. What is seen here is that it goes there and nowhere else.
+        // The endpoint that the verified issuer names gets the code; this looks like an issuer with
+        // two hosts. What is seen here is that it goes there and nowhere else.
         S::TokenEndpointOther => (endpoint, Untaken("refused")),
 
         S::IssMissing => (
@@ -221,7 +221,7 @@ async fn log_in(switch: Switch, case: &Case) -> Result<ObtainedLogin, LoginError
         while !is_stuck() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
-        // From now on time passes as soon as everybody waits for it.
+        // From now on time passes as soon as all tasks wait.
         tokio::time::pause();
         is_paused.set(true);
         std::future::pending::<()>().await;

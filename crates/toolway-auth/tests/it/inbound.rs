@@ -24,7 +24,7 @@ use crate::site::Site;
 const OURS: &str = "https://gateway.example/mcp";
 const METADATA: &str = "/.well-known/oauth-authorization-server";
 
-/// An issuer that is accepted, a check that accepts it, and somebody who would like to be asked.
+/// An accepted issuer, a check that accepts it, and another issuer that is not accepted.
 struct Stage {
     issuer: Site,
     attacker: Site,

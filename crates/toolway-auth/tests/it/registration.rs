@@ -247,7 +247,7 @@ async fn without_registration_the_person_is_told_what_to_do() {
         registration_endpoint: None,
         ..server(&site)
     };
-    // An endpoint that nobody promised may be missing.
+    // An endpoint that was not announced may be missing.
     let assumed = ServerMetadata {
         is_assumed: true,
         ..server(&site)

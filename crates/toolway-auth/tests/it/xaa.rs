@@ -156,7 +156,7 @@ impl Server {
     }
 }
 
-/// The error behind those that were told to everybody who waited.
+/// The error behind those that all waiting callers got.
 fn cause(error: &XaaError) -> &IdpError {
     match error {
         XaaError::Identity(IdpError::Together(error)) => error,
@@ -200,7 +200,7 @@ async fn sec_45_one_login_serves_every_server() {
         assert_eq!(server.authority.report().attacker_requests, 0);
     }
 
-    // Renewing goes the same way again, and nobody is asked.
+    // Renewing repeats the same steps, without the user.
     for server in &servers {
         let again = server.tokens(&provider, IdpLoginMethod::StoredOnly).await;
         assert!(server.authority.is_valid(again.access.expose()));
@@ -287,7 +287,7 @@ async fn sec_45_where_policy_says_so_there_is_no_other_way() {
     assert!(matches!(only, Err(XaaError::NotOffered { .. })), "{only:?}");
     let preferred = server.ask(&provider, way, CrossAppRule::Preferred).await;
     assert!(matches!(preferred, Ok(CrossAppOutcome::Otherwise)));
-    // Nobody checked who it is.
+    // Its identity was not checked.
     server.found.server.grant_types = None;
     server.found.server.is_assumed = true;
     let only = server.ask(&provider, way, CrossAppRule::Only).await;

@@ -19,7 +19,7 @@ async fn is_sent(authority: &Authority) {
     .await;
 }
 
-/// What every one of these is about: one refresh, and its outcome is what everybody has.
+/// What every one of these is about: one refresh, and all callers get its outcome.
 async fn assert_kept(authority: &Authority, logins: &Logins, key: &VaultKey) {
     let renewed = fresh(logins, key, None).await.unwrap();
     assert!(authority.is_valid(renewed.tokens.access.expose()));

@@ -126,7 +126,7 @@ fn rel_16_the_clock_may_jump_after_the_token_came() {
     assert!(!tokens.is_due(NOW - 30), "clocks wobble");
     assert!(tokens.is_due(NOW - HOUR));
     assert!(tokens.is_due(NOW - YEAR));
-    // Nobody said: only a refusal tells.
+    // Not stated: only a refusal tells.
     let silent = read(json!({ "access_token": marked!("a-") }));
     assert!(!silent.is_due(NOW + 10 * YEAR));
 }

@@ -83,7 +83,7 @@ fn child() {
         .build()
         .unwrap();
     runtime.block_on(act(PathBuf::from(folder), &steps));
-    // A keychain that hangs keeps a thread, which nobody waits for.
+    // A keychain that hangs keeps a thread, which is not joined.
     std::process::exit(0);
 }
 

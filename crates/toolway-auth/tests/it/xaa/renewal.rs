@@ -280,7 +280,7 @@ async fn a_login_by_the_organisation_is_kept_and_renewed() {
 }
 
 /// Two servers whose clients have one name: the secret of each goes to its own authorization
-/// server, whatever the other one's is, and whoever was named for the other (SEC-19).
+/// server, whatever the other one's is (SEC-19).
 #[tokio::test]
 async fn sec_19_a_secret_belongs_to_one_server_and_its_issuer() {
     let idp = idp_with(&[]);
@@ -322,8 +322,8 @@ async fn sec_19_a_secret_belongs_to_one_server_and_its_issuer() {
     log_in(&first, None).await.expect("logged in").expect("in");
     // Another server may have a client of the same name, at another issuer.
     log_in(&second, None).await.expect("logged in").expect("in");
-    // The first moves to whoever steals: what it was bound to still counts, although somebody else
-    // of the same name was bound since, by the person's own word.
+    // The first moves to an attacker: its binding still counts, although another client of the same
+    // name was bound since, as configured.
     let metadata = format!(
         "{}/.well-known/oauth-authorization-server",
         second.authority.issuer()
@@ -359,7 +359,7 @@ async fn a_person_who_leaves_is_forgotten_at_the_provider_too() {
         let given = format!("{given:?}");
         assert!(given.starts_with(expected), "{given}");
         assert!(!given.contains(refresh.expose()), "{given}");
-        // However that went, nobody is logged in here.
+        // In any case there is no login here.
         assert!(provider.stored().await.unwrap().is_none());
         assert_eq!(idp.is_valid(refresh.expose()), expected != "Revoked");
         let again = provider.logout().await.unwrap();

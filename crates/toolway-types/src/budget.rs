@@ -1,12 +1,11 @@
-//! How much may be gathered: bytes and items, over all the messages that bring them.
+//! How much may be collected: bytes and items, over all messages.
 //!
-//! Owns the one measure for everything that grows with what somebody else sends: [`Budget`] for
-//! one gathering, [`BytePool`] for what many gatherings hold together. Where the limits stand, and
-//! what is said when one is met, is for whoever gathers.
+//! Owns the limits on everything that grows with foreign input: [`Budget`] for one collection,
+//! [`BytePool`] for what many hold together. The callers set the limits and report when one is met.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// What is left to be gathered.
+/// What may still be collected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Budget {
     /// How many bytes more.
@@ -15,7 +14,7 @@ pub struct Budget {
     pub items: usize,
 }
 
-/// What there was no more of.
+/// Which limit was exceeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BudgetExceeded {
     /// Bytes.
@@ -51,7 +50,7 @@ impl Budget {
     }
 }
 
-/// Bytes that several gatherings draw on at once. Clones are the same pool.
+/// Bytes that several collections share. Clones are the same pool.
 #[derive(Debug, Clone)]
 pub struct BytePool(Arc<PoolInner>);
 
@@ -59,7 +58,7 @@ pub struct BytePool(Arc<PoolInner>);
 struct PoolInner {
     size: usize,
     state: Mutex<PoolState>,
-    /// Something was given back, or somebody else is next.
+    /// Bytes were given back, or the next waiter may go on.
     changed: Condvar,
 }
 
@@ -98,7 +97,7 @@ impl BytePool {
         }))
     }
 
-    /// How many bytes it has when nobody has any of them.
+    /// Its size in bytes.
     pub fn size(&self) -> usize {
         self.0.size
     }
@@ -111,9 +110,9 @@ impl BytePool {
         }
     }
 
-    /// A part of so many bytes, as soon as there are so many; none when there never are. Whoever
-    /// comes first is first, however much it wants. Blocks the thread: only for whoever holds
-    /// nothing of the pool, and gives back what it gets by itself.
+    /// A part of so many bytes, as soon as there are so many; none when there never are. First
+    /// come, first served, however much is wanted. Blocks the thread: only for callers that hold no
+    /// other share and give this one back on their own.
     pub fn wait_for(&self, bytes: usize) -> Option<PoolShare> {
         if bytes > self.0.size {
             return None;

@@ -59,7 +59,7 @@ pub enum AccountNameError {
     /// A control or invisible character.
     #[error("has an invisible character (U+{0:04X})")]
     Invisible(u32),
-    /// Nobody's word for anything.
+    /// It is too long.
     #[error("is longer than {MAX_ACCOUNT_LEN} characters")]
     Long,
 }

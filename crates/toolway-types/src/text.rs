@@ -64,7 +64,7 @@ pub fn clean(text: &str) -> Cow<'_, str> {
 }
 
 /// As [`clean`], with the number of characters that were removed. The `\r` of a line end is not
-/// counted, since nobody meant to hide anything with it.
+/// counted, since it hides nothing.
 pub fn clean_counted(text: &str) -> (Cow<'_, str>, usize) {
     if is_clean(text) {
         return (Cow::Borrowed(text), 0);

@@ -57,7 +57,7 @@ impl UrlRules {
         }
     }
 
-    /// The reason when an address is denied, to whoever asks it.
+    /// The reason when an address is denied.
     pub fn denies(&self, url: &Url) -> Result<(), &str> {
         match self
             .denied

@@ -150,7 +150,7 @@ struct BreakPoint {
     read: usize,
 }
 
-/// A text on its way to be legible.
+/// A text that is being made legible.
 struct LegibleText<'a> {
     shown: String,
     break_points: Vec<BreakPoint>,

@@ -126,7 +126,7 @@ impl HostPattern {
 }
 
 /// A leading `*` stands for one label or more, whatever follows it. A `*` at the end does so in a
-/// denial only: whoever allows `intern.*` has not allowed `intern.evil.example`.
+/// denial only: allowing `intern.*` does not allow `intern.evil.example`.
 fn labels_match(patterns: &[String], labels: &[&str], reading: PatternReading) -> bool {
     let each = |patterns: &[String], labels: &[&str]| {
         patterns.len() == labels.len()
@@ -277,8 +277,8 @@ mod tests {
                 "{denied}: {host}"
             );
         }
-        // A permission stays inside its labels: `intern.*` is no permission for whoever has a name
-        // that begins so.
+        // A permission stays inside its labels: `intern.*` does not allow other hosts whose name
+        // begins so.
         for (allowed, host) in [
             ("10.*", "10.1.2.3"),
             ("intern.*", "intern.evil.example"),

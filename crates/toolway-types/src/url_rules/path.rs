@@ -21,7 +21,7 @@ pub(super) fn matches(
     query: Option<&str>,
     reading: PatternReading,
 ) -> bool {
-    // Whoever means all paths means the odd ones too.
+    // All paths include the odd ones.
     if pattern == "/*" {
         return true;
     }

@@ -389,7 +389,7 @@ fn sec_53_a_permission_knows_nothing_that_is_odd() {
         let url = format!("https://a.example{path}");
         assert!(matches(pattern, &url, PatternReading::Narrow), "{url}");
     }
-    // Whoever allows all of a host has nothing to be left.
+    // A rule for a whole host allows every path.
     let all = "https://a.example/*";
     assert!(matches(
         all,

@@ -71,7 +71,7 @@ pub struct ItemFault {
 /// Who may share a cached result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CacheScope {
-    /// Anyone.
+    /// Every client.
     Public,
     /// Only the same authorization context. Also what an unknown word means.
     Private,
@@ -88,7 +88,7 @@ pub struct ListPage<T> {
     pub next_cursor: Option<String>,
     /// For how long the page may be cached (modern era).
     pub ttl_ms: Option<u64>,
-    /// For whom the page may be cached (modern era).
+    /// Who may share the cached page (modern era).
     pub cache_scope: Option<CacheScope>,
     /// What the budget had no more of when items were left: they are not read.
     pub spent: Option<BudgetExceeded>,

@@ -1,7 +1,7 @@
 //! What a tool answers: content blocks, structured content, and whether it is an error.
 //!
-//! A block that cannot be read is [`ContentBlock::Unknown`] with its bytes kept: a gateway passes on
-//! what it does not understand.
+//! A block that cannot be read is [`ContentBlock::Unknown`] with its bytes kept: a gateway passes
+//! on what it does not understand.
 
 use serde_json::value::RawValue;
 

@@ -3,7 +3,7 @@
 //! Owns the bounded queue between a service and a client that may stop reading (REL-29). A
 //! notification that finds no room takes the place of the oldest one; a request to the client that
 //! finds none fails; answers are bounded by taking no more requests. Nothing here waits, so a
-//! client that stalls is nobody else's affair.
+//! stalled client affects no other.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -150,8 +150,8 @@ impl ClientHandle {
         (queue.answers.count, queue.answers.bytes <= MAX_UNREAD)
     }
 
-    /// The next message to write. [`ClientHandle::written`] must follow before the next one is asked
-    /// for. Losing the future loses no message.
+    /// The next message to write. [`ClientHandle::written`] must follow before the next one is
+    /// asked for. Losing the future loses no message.
     pub(crate) async fn next(&self) -> Bytes {
         loop {
             {

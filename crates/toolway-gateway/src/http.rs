@@ -1,9 +1,10 @@
 //! MCP over Streamable HTTP on a loopback address: one endpoint, stateless, JSON answers.
 //!
-//! Owns the socket, the connections and the one route. What may come in at all is decided before
-//! it in [`guard`]; how a body is read in [`body`]; whether modern headers match the body in [`headers`]; who keeps a connection
-//! when all are taken in [`slot`], and how long a client may leave its answer unread in [`stall`].
-//! There are no sessions and no streams: GET and DELETE answer 405, as both eras allow.
+//! Owns the socket, the connections and the one route. What may come in at all is decided before it
+//! in [`guard`]; how a body is read in [`body`]; whether modern headers match the body in
+//! [`headers`]; who keeps a connection when all are taken in [`slot`], and how long a client may
+//! leave its answer unread in [`stall`]. There are no sessions and no streams: GET and DELETE
+//! answer 405, as both eras allow.
 
 mod body;
 pub mod guard;

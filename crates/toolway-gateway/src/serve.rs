@@ -48,7 +48,7 @@ pub(crate) struct ClientSession {
     client: ClientHandle,
 }
 
-/// Whoever still wants to tell this client something is told that it is gone.
+/// Later sends to this client fail, because it is gone.
 impl Drop for ClientSession {
     fn drop(&mut self) {
         self.client.close();
@@ -153,7 +153,7 @@ impl ClientSession {
         let room = self.has_room();
         tokio::select! {
             Some((id, answer)) = self.running.next() => self.finish(id, answer),
-            // Only who has no room cares that there is more.
+            // Only waited for while there is no room.
             () = client.taken(), if !room => {}
             else => std::future::pending().await,
         }

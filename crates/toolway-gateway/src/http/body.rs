@@ -1,7 +1,7 @@
-//! Reading a request's body: so large, so long, and all of them together so much.
+//! Reading request bodies, bounded in size, in time, and in all bodies together.
 //!
-//! Owns the room that large bodies share. Small ones need none of it, so that whoever fills the
-//! room, slowly or with calls that take long, keeps no ordinary request out.
+//! Owns the budget that large bodies share. Small ones need none of it, so that slow or large
+//! requests keep no ordinary request out.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,11 +13,11 @@ use http_body_util::BodyExt as _;
 use super::{BODY_TIMEOUT, MAX_BODIES, MAX_BODY, SMALL_BODY};
 use crate::error::RequestRefusal;
 
-/// What is left for large bodies.
+/// The bytes left for large bodies.
 #[derive(Debug)]
 pub(super) struct BodyBudget(AtomicUsize);
 
-/// A part of the room, given back when dropped.
+/// A part of the budget, given back when dropped.
 #[derive(Debug)]
 pub(super) struct BodyShare {
     budget: Arc<BodyBudget>,

@@ -1,9 +1,9 @@
-//! Who holds a connection, and who must give it up when all are taken.
+//! Connection slots: a limited number, and which one is freed when all are taken.
 //!
-//! Owns the choice: at the limit a new connection takes the place of the one that has been idle
-//! for longest. Connections that only trickle in (slowloris, SEC-30) are idle in this sense, so
-//! they can fill every place and still keep nobody out. A connection with a request under way is
-//! never ended.
+//! Owns the choice: at the limit a new connection takes the place of the one that has been idle for
+//! longest. Connections that only trickle in (slowloris, SEC-30) are idle in this sense, so they
+//! can fill every slot and still keep no client out. A connection with a request under way is never
+//! ended.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// One connection's place.
+/// One connection's slot.
 #[derive(Debug)]
 pub(super) struct ConnectionSlot {
     /// Requests under way; HTTP/1 has one at a time.
@@ -24,7 +24,7 @@ pub(super) struct ConnectionSlot {
 }
 
 impl ConnectionSlot {
-    /// Resolves when the place is needed for somebody else.
+    /// Resolves when the slot is needed for another connection.
     pub(super) async fn evicted(&self) {
         self.evict.cancelled().await;
     }
@@ -58,7 +58,7 @@ impl Drop for ActiveRequest {
     }
 }
 
-/// All places.
+/// All slots.
 #[derive(Debug)]
 pub(super) struct ConnectionSlots {
     limit: usize,
@@ -75,12 +75,12 @@ impl ConnectionSlots {
         }
     }
 
-    /// Whether somebody could sit down now.
+    /// Whether a new connection would get a slot now.
     pub(super) fn has_slot(&self) -> bool {
         self.taken.len() < self.limit || self.longest_idle().is_some()
     }
 
-    /// A place, another's if need be.
+    /// Takes a slot, evicting the longest idle connection if all are taken.
     pub(super) fn take(&mut self) -> Arc<ConnectionSlot> {
         if self.taken.len() >= self.limit
             && let Some(place) = self.longest_idle()

@@ -1,4 +1,4 @@
-//! SEC-25: clients number their requests alike, and nobody gets another's answer.
+//! SEC-25: clients number their requests alike, and none gets another's answer.
 
 use std::sync::Arc;
 

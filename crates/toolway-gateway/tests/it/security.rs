@@ -13,7 +13,7 @@ use crate::{Echo, exchange, post, request, with_server};
 
 #[tokio::test]
 async fn sec_10_an_address_that_other_machines_reach_is_refused() {
-    // One that is free now, so that it can be seen whether somebody took it.
+    // A free port, to see whether it is taken.
     let free = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = free.local_addr().unwrap().port();
     drop(free);

@@ -1,4 +1,4 @@
-//! REL-29: a client that stops reading is nobody else's affair.
+//! REL-29: a client that stops reading affects no other.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -111,7 +111,7 @@ async fn rel_29_requests_to_a_stalled_client_fail_and_its_calls_are_bounded() {
     let (outgoing, mut from_server) = tokio::sync::mpsc::channel::<Bytes>(1);
     let serving = in_process(Arc::clone(&herald) as _)(toolway::ServerEnd { incoming, outgoing });
     let talking = async {
-        // Nobody reads: the calls are taken up to the bound, and no further.
+        // The client does not read: calls are accepted up to the bound.
         let mut sent = 0_u64;
         loop {
             let call = request(sent, "any", &json!({}));

@@ -1,9 +1,9 @@
 //! Toolway on a terminal: what moves on the screen.
 //!
-//! Owns the live views of servers, while they connect ([`progress`]) and for as long as somebody
-//! looks ([`live`]), and the line of a call that takes long ([`waiting`]). Each change is an event (`event.rs`)
-//! that `update.rs` folds into the state (`state.rs`), and `view/` draws the state; only
-//! `progress.rs` and `live.rs` wait and write. Reads snapshots, never a connection.
+//! Owns the live views of servers, while they connect ([`progress`]) and while they are watched
+//! ([`live`]), and the line of a call that takes long ([`waiting`]). Each change is an event
+//! (`event.rs`) that `update.rs` folds into the state (`state.rs`), and `view/` draws the state;
+//! only `progress.rs` and `live.rs` wait and write. Reads snapshots, never a connection.
 
 mod backend;
 mod event;

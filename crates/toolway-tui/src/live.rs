@@ -1,4 +1,4 @@
-//! The live view that stays: the servers for as long as somebody looks.
+//! The live view of the servers that stays until it is stopped.
 //!
 //! Owns the loop. Unlike `progress.rs` it never ends by itself, follows the size of the terminal
 //! and the number of servers, lets lines of text pass above the view, and leaves its last picture
@@ -113,7 +113,7 @@ impl<W: Write, O: Fn() -> W, S: Fn() -> TerminalSize> DrawnView<W, O, S> {
 impl<W: Write, O: Fn() -> W, S: Fn() -> TerminalSize> Drop for DrawnView<W, O, S> {
     fn drop(&mut self) {
         if let Some((_, terminal)) = &mut self.drawing {
-            // Nobody is left to tell of a terminal that is gone.
+            // The terminal is gone; its error cannot be reported.
             drop(terminal.backend_mut().leave());
         }
     }

@@ -23,7 +23,7 @@ use crate::view::{Theme, servers};
 
 /// How often the spinner turns.
 const TICK: Duration = Duration::from_millis(100);
-/// What is settled before this is never drawn: a flash tells nobody anything.
+/// A shorter wait is never drawn, so that nothing flashes.
 const PATIENCE: Duration = Duration::from_millis(150);
 /// The view never takes more lines than this.
 const MAX_LINES: u16 = 24;
@@ -66,9 +66,9 @@ pub struct ViewOptions {
     pub theme: Theme,
 }
 
-/// What is told above the view while it stands there.
+/// Notices that are printed above the view.
 pub struct NoticeFeed<'a> {
-    /// What there is to tell of a picture; asked for each, and now and then.
+    /// The notice for a snapshot; called for each one, and now and then.
     pub of: &'a mut dyn FnMut(&HostSnapshot) -> Option<String>,
     /// Where it goes: the same terminal, perhaps another stream.
     pub to: &'a mut dyn Write,

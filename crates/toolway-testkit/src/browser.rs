@@ -1,7 +1,7 @@
 //! A person at a browser, as far as a login needs one: goes where it is sent, keeps cookies, fills
 //! forms in.
 //!
-//! Speaks plain HTTP to loopback and to nobody else. No scripts, no pictures.
+//! Speaks plain HTTP, to loopback only. No scripts, no images.
 
 use std::io::{BufReader, Read, Write};
 use std::net::TcpStream;
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::chaos::http;
 
-/// How long an answer may take. Far above any honest wait: nobody hangs on a page.
+/// How long an answer may take. Far above any expected wait.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// How often one is sent on before one gives up.
@@ -27,8 +27,8 @@ pub struct BrowserPage {
     cookies: Vec<String>,
 }
 
-/// Fetches a page from loopback over plain HTTP, following nothing. None when the address is not
-/// such a one or nobody answers.
+/// Fetches a page from loopback over plain HTTP, following nothing. `None` when the address is
+/// another one or does not answer.
 pub fn fetch(url: &str) -> Option<BrowserPage> {
     exchange(url, "", None)
 }
@@ -92,7 +92,7 @@ impl TestBrowser {
         Self::default()
     }
 
-    /// A browser on another machine, where nobody answers at addresses that begin like this.
+    /// A browser on another machine, which cannot reach addresses that begin like this.
     pub fn elsewhere(out_of_reach: &str) -> Self {
         Self {
             out_of_reach: Some(out_of_reach.to_owned()),

@@ -1,9 +1,10 @@
 //! The scripted server itself: a real process that speaks MCP and breaks as its script says.
 //!
 //! Owns the arguments, and what happens before the first message. Answers are `chaos/server.rs`,
-//! tools `chaos/tools.rs` and `chaos/drama.rs`, skills `chaos/skills.rs`, the ways to be reached `chaos/stdio.rs`,
-//! `chaos/http.rs`, `chaos/sse.rs` and `chaos/websocket.rs`. Plain threads and hardly more than
-//! the standard library: it must build in a moment and share nothing with what it tests.
+//! tools `chaos/tools.rs` and `chaos/drama.rs`, skills `chaos/skills.rs`, the ways to be reached
+//! `chaos/stdio.rs`, `chaos/http.rs`, `chaos/sse.rs` and `chaos/websocket.rs`. Plain threads and
+//! hardly more than the standard library: it must build in a moment and share nothing with what it
+//! tests.
 
 mod bulk;
 mod control;
@@ -95,13 +96,13 @@ pub fn run(args: impl Iterator<Item = String>) -> ExitCode {
     });
     match served {
         Ok(code) => code,
-        // The reader went away: nobody is left to tell.
+        // The reader is gone: the error cannot be reported.
         Err(_) => ExitCode::from(1),
     }
 }
 
-/// Where this process got a secret that nobody should have handed to it: what it was started with
-/// is for every user of the machine to see, and what the host has for itself is not for servers.
+/// Where this process got a secret that it should not have: what it was started with is for every
+/// user of the machine to see, and what the host has for itself is not for servers.
 #[expect(
     clippy::disallowed_methods,
     reason = "this is a server, and looks at what its host started it with"

@@ -64,8 +64,8 @@ impl ScannedFolder {
         self.leave(&self.path.join(path), SecretAllowance::Input);
     }
 
-    /// Secrets may stand in this file, or below this folder, if nobody but its owner can read it:
-    /// the test asked the product for that.
+    /// Secrets may stand in this file, or below this folder, if only its owner can read it: the
+    /// test asked the product for that.
     pub fn may_keep_secrets(&self, path: impl AsRef<Path>) {
         self.leave(&self.path.join(path), SecretAllowance::Private);
     }

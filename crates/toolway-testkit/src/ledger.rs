@@ -1,6 +1,6 @@
 //! Whether every request that was accepted had exactly one outcome (L1).
 //!
-//! Owns the counting; what an outcome is called is the test's affair.
+//! Owns the counting; the test names the outcomes.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -99,7 +99,7 @@ impl ListeningServer {
         self.resume();
     }
 
-    /// Stops it in its tracks (SIGSTOP): the sockets stay, nobody answers.
+    /// Stops the process (SIGSTOP): the sockets stay open and unanswered.
     pub fn freeze(&self) {
         self.signal(Signal::STOP);
     }

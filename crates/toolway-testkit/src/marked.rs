@@ -1,7 +1,7 @@
 //! Secrets that tests make, and the search for them in everything that a test leaves (SEC-47).
 //!
-//! Owns the mark that stands in each of them, the forms in which it is looked for, and looking:
-//! in text, in files, in a whole folder. Where it must not be found is said by whoever looks:
+//! Owns the mark that stands in each of them, the forms in which it is looked for, and looking: in
+//! text, in files, in a whole folder. The callers say where it must not be found:
 //! [`crate::TempHome`] looks at what a program printed and wrote, the scripted server at what it
 //! was started with, and the test runner at its own log.
 //!
@@ -118,7 +118,7 @@ impl fmt::Display for LeakedSecret {
 pub enum SecretAllowance {
     /// It must not.
     None,
-    /// It may, as long as nobody but its owner can read it.
+    /// It may, as long as only its owner can read it.
     Private,
     /// A test wrote it.
     Input,

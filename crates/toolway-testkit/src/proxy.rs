@@ -30,7 +30,7 @@ pub struct ProxyFaults {
     pub cut: Option<ConnectionCut>,
     /// How many pieces of a thousand reset their connection instead of passing.
     pub resets_per_mille: u32,
-    /// Nothing passes any more, and nobody is told.
+    /// Nothing passes any more, and no side is told.
     pub half_open: bool,
     /// New connections are refused.
     pub refuse: bool,
@@ -111,7 +111,7 @@ impl ProxiedConnection {
     }
 }
 
-/// Ends a connection without the goodbye that closing sends. Only Linux has a call for it.
+/// Ends a connection without the FIN that closing sends. Only Linux has a call for it.
 fn reset(stream: &TcpStream) -> bool {
     cfg!(target_os = "linux") && rustix::net::connect_unspec(stream).is_ok()
 }

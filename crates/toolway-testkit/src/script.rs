@@ -29,7 +29,7 @@ pub struct ScriptedExit {
     pub after: u32,
 }
 
-/// How a grandchild gets away from whoever kills its parent.
+/// How a grandchild escapes when its parent is killed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum GrandchildEscape {
@@ -139,8 +139,8 @@ pub struct Script {
     /// Offers tools that write files and run programs with the server's rights.
     pub tampers: bool,
     /// Offers tools that break the protocol or use all of it: `late`, `progress`, `twice`,
-    /// `mistyped`, `mangled`, `storm`, `elicit`, `sample`, `roots`, `task`, `picture`; and `answer`,
-    /// which answers what it is told to.
+    /// `mistyped`, `mangled`, `storm`, `elicit`, `sample`, `roots`, `task`, `picture`; and
+    /// `answer`, which answers what it is told to.
     pub drama: bool,
     /// Prints a line that is not JSON before every answer.
     pub noise: bool,

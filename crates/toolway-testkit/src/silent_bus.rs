@@ -1,4 +1,4 @@
-//! A session bus that stops answering: what a keychain behind a prompt that nobody sees looks like.
+//! A session bus that stops answering: like a keychain behind an unseen prompt.
 //!
 //! Owns a socket that speaks just enough D-Bus to be waited for. It never has a secret.
 
@@ -160,7 +160,7 @@ fn converse(shared: &BusState, stream: &UnixStream) -> io::Result<()> {
     }
 }
 
-/// The handshake: whoever runs this test may come in.
+/// The handshake: the user who runs this test is accepted.
 fn admit(reader: &mut impl BufRead, mut stream: &UnixStream) -> io::Result<()> {
     let mut nul = [0];
     reader.read_exact(&mut nul)?;
@@ -203,11 +203,11 @@ impl BusMessage {
         // Which request this answers.
         fields.extend_from_slice(&[5, 1, b'u', 0]);
         fields.extend_from_slice(&self.serial.to_le_bytes());
-        // To whom: the name that it gets.
+        // The client's name on the bus.
         fields.extend_from_slice(&[6, 1, b's', 0]);
         push_text(&mut fields, ":1.1");
         pad(&mut fields, 8);
-        // From whom.
+        // The sender.
         fields.extend_from_slice(&[7, 1, b's', 0]);
         push_text(&mut fields, "org.freedesktop.DBus");
         pad(&mut fields, 8);

@@ -1,7 +1,7 @@
 //! A child that writes down what it was started with (SEC-39, SEC-47).
 //!
-//! Owns the line for a shell that does so, reading it again, and the arguments of a whole family
-//! of processes. What may be seen where is said by whoever asks. Finding secrets is `marked.rs`.
+//! Owns the line for a shell that does so, reading it again, and the arguments of a whole family of
+//! processes. The callers say what may be seen where. Finding secrets is `marked.rs`.
 //!
 //! The kernel's own account is copied: what the shell adds to its environment is not in it.
 
@@ -45,7 +45,7 @@ impl StartWitness {
     pub fn line(&self, name: &str) -> String {
         let path = self.folder.join(name);
         let path = path.display();
-        // The environment comes last, in one step: whoever sees it sees everything.
+        // The environment is written last, in one step: when it is there, all is there.
         format!(
             "cat /proc/$$/cmdline > '{path}.words'; cat /proc/$$/environ > '{path}.new'; \
              mv '{path}.new' '{path}.environment'"
@@ -61,7 +61,7 @@ impl StartWitness {
         )
     }
 
-    /// Whoever waits under this name goes on.
+    /// The process that waits under this name goes on.
     pub fn let_go(&self, name: &str) {
         fs::write(self.folder.join(format!("{name}.go")), "").expect("a file can be written");
     }

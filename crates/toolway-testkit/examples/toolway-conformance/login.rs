@@ -203,8 +203,8 @@ fn options(scenario: &str) -> LoginOptions {
     }
 }
 
-/// Our metadata document. Nobody can fetch it, so where the suite looks at what we would like to do
-/// with tokens, it has to be told by a registration.
+/// Our metadata document. It cannot be fetched, so where the suite looks at our grant types, it has
+/// to be told by a registration.
 fn document(scenario: &str) -> Option<ClientDocument> {
     let url = DOCUMENT.parse().ok()?;
     (scenario != "auth/offline-access-scope").then(|| ClientDocument {

@@ -33,7 +33,7 @@ pub(super) fn description(state: &AuthorityState, why: &str) -> String {
     }
 }
 
-/// What was made for somebody.
+/// The issued tokens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IssuedTokens {
     /// The access token.
@@ -76,7 +76,7 @@ pub(super) fn make(
     IssuedTokens { access, refresh }
 }
 
-/// An id token for whoever asked for `openid`.
+/// An id token, if `openid` was requested.
 pub(super) fn id_token(
     state: &AuthorityState,
     memory: &AuthorityMemory,

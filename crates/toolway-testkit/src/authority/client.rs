@@ -251,7 +251,7 @@ fn asserted(
     good.then_some(client)
 }
 
-/// For whom a token is.
+/// The audience of a token.
 pub(super) fn audience(claims: &Value) -> Vec<String> {
     match &claims["aud"] {
         Value::String(one) => vec![one.clone()],

@@ -51,7 +51,7 @@ fn serve(settings: AuthoritySettings) -> io::Result<()> {
             std::thread::spawn(move || drop(converse(&authority, &stream)));
         }
     });
-    // Whoever started this holds the other end: it never outlives a test.
+    // The test holds the other end, so this never outlives it.
     io::copy(&mut io::stdin(), &mut io::sink()).map(drop)
 }
 

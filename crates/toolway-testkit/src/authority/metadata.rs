@@ -86,7 +86,7 @@ fn resource(state: &AuthorityState, path: &str) -> Option<Value> {
     Some(document)
 }
 
-/// Where the challenge says that the metadata is: no place that anybody would guess.
+/// Where the challenge says that the metadata is: a path that cannot be guessed.
 fn challenge_path() -> &'static str {
     "/.well-known/oauth-protected-resource/from-the-challenge"
 }

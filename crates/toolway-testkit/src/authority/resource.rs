@@ -1,4 +1,4 @@
-//! The protected resource: MCP over Streamable HTTP in both eras, for whoever has a token; and the
+//! The protected resource: MCP over Streamable HTTP in both eras, for clients with a token; and the
 //! connectors that an account hosts.
 //!
 //! Owns the challenge and the few methods. The scripted server is the place for everything else

@@ -1,4 +1,4 @@
-//! From a request to whoever answers it.
+//! Routes requests to their handlers.
 
 use super::authorize::authorize;
 use super::http::AuthorityReply;

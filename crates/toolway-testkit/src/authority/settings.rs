@@ -57,7 +57,7 @@ pub enum ResourceMetadataPlace {
     Root,
 }
 
-/// A client that is known before anyone registers.
+/// A client that is known without registration.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct KnownClient {
@@ -134,8 +134,8 @@ pub struct AuthoritySettings {
     /// Whether the id of a client must stand in the form, as the official Python SDK has it, even
     /// where a header says it.
     pub client_in_form: bool,
-    /// Whether whoever gives a token back must show a secret, as the official Python SDK has it,
-    /// even a client that has none: an empty one does.
+    /// Whether revoking a token requires a secret, as the official Python SDK has it, even a client
+    /// that has none: an empty one does.
     pub secret_in_revocation: bool,
     /// How long codes are, beside what makes them different.
     pub code_padding: usize,

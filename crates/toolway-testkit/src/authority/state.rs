@@ -34,7 +34,7 @@ pub(super) struct AuthorityClient {
     pub(super) redirect_uris: Vec<String>,
 }
 
-/// What somebody was allowed, and for whom.
+/// What was granted, and to which client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct IssuedGrant {
     pub(super) party: RequestedParty,
@@ -114,7 +114,7 @@ pub(super) struct AuthorityMemory {
 }
 
 impl AuthorityMemory {
-    /// A number that nobody got before.
+    /// A number that was not used before.
     pub(super) fn fresh(&mut self) -> u64 {
         self.next += 1;
         self.next

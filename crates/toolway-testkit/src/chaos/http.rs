@@ -328,7 +328,7 @@ impl Outlet for EventStreamAnswer {
             log.events.len()
         };
         self.server.changed.notify_all();
-        // Whoever resumes gets it; that this connection may be gone is no matter.
+        // A resumed stream gets it, even if this connection is gone.
         drop(self.write(&event(Some((name, number)), message)));
         Ok(())
     }

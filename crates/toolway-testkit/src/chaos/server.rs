@@ -97,7 +97,7 @@ pub(super) struct StreamLog {
 pub(super) struct ChaosServer {
     script: Mutex<Arc<Script>>,
     memory: Mutex<ChaosMemory>,
-    /// Something in the memory changed that someone may wait for.
+    /// Something in the memory changed that a thread may wait for.
     pub(super) changed: Condvar,
 }
 
@@ -157,7 +157,7 @@ impl ChaosServer {
         }
     }
 
-    /// A number that nobody got before.
+    /// A number that was not used before.
     pub(super) fn fresh(&self) -> u64 {
         let mut memory = self.memory();
         memory.next += 1;
@@ -169,7 +169,7 @@ impl ChaosServer {
         self.memory().listeners.push(client.clone());
     }
 
-    /// Tells everybody who listens, as each of the eras does it.
+    /// Notifies every listener, in the way of each era.
     pub(super) fn announce(&self, method: &str) {
         let (listeners, subscriptions) = {
             let memory = self.memory();

@@ -91,7 +91,7 @@ fn wait_until_open(shared: &ProxyState) -> Option<ProxyFaults> {
     (!shared.is_stopped()).then(|| toxics.clone())
 }
 
-/// Passes bytes on as slowly and in as small pieces as it must; false when nobody takes them.
+/// Passes bytes on as slowly and in as small pieces as it must; false when the other side is gone.
 fn pass(shared: &ProxyState, toxics: &ProxyFaults, mut to: &TcpStream, bytes: &[u8]) -> bool {
     let size = match toxics.slice {
         0 => bytes.len().max(1),

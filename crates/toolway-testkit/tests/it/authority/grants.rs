@@ -225,7 +225,7 @@ async fn a_person_decides_on_a_page() {
     for (decision, answer) in [("allow", "code"), ("deny", "error")] {
         let mut browser = TestBrowser::new();
         assert!(browser.open(&url).is_some());
-        // Nobody listens at the callback, so the browser stands before it.
+        // Nothing listens at the callback, so the browser stops before it.
         assert!(browser.submit(&[("decision", decision)]).is_none());
         let back = reqwest::Url::parse(browser.url()).unwrap();
         let has = |name: &str| back.query_pairs().any(|(found, _)| found == name);
@@ -560,7 +560,7 @@ async fn possession_is_proven_with_a_nonce() {
 #[tokio::test]
 async fn a_person_can_be_played_without_any_client() {
     let authority = Authority::start(settings());
-    // Nobody listens at the callback: the visit ends there.
+    // Nothing listens at the callback: the visit ends there.
     let pairs = asked(&authority);
     let pairs: Vec<(&str, &str)> = pairs
         .iter()

@@ -1,7 +1,7 @@
 //! The five states of a connection, as one closed type.
 //!
-//! Owns the states, what each carries for the eye, and which may follow which; when they do is
-//! the affair of the connections in `toolway`.
+//! Owns the states, what each carries for display, and the legal transitions; `toolway` decides
+//! when they happen.
 
 use std::fmt;
 

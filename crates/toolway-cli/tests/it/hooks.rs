@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
-use toolway_testkit::{Canary, Script, ScriptedServer, Speaks, TempHome, marked};
+use toolway_testkit::{Canary, Script, ScriptedServer, SpokenEras, TempHome, marked};
 
 use crate::reaching::offering;
 use crate::support::{servers, toolway};
@@ -253,7 +253,7 @@ fn sec_57_no_server_of_a_repository_answers_for_a_hook() {
 
 #[test]
 fn a_hook_answers_what_a_server_asks_where_nobody_else_can() {
-    for speaks in [Speaks::Legacy, Speaks::Modern] {
+    for speaks in [SpokenEras::Legacy, SpokenEras::Modern] {
         let drama = || Script {
             drama: true,
             speaks,

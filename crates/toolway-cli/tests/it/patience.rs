@@ -6,7 +6,7 @@ use std::process::Stdio;
 use insta::assert_snapshot;
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::{Value, json};
-use toolway_testkit::authority::Settings;
+use toolway_testkit::authority::AuthoritySettings;
 use toolway_testkit::{
     Canary, ListeningServer, Script, ScriptedServer, TempHome, marked, shell_code,
 };
@@ -163,7 +163,7 @@ fn a_ctrl_c_stops_the_loop_of_a_shell() {
 }
 
 fn logged_in() -> Scene {
-    let scene = Scene::new(Settings::default());
+    let scene = Scene::new(AuthoritySettings::default());
     scene.log_in(&["login", "shop"]).expect_code(0);
     scene
 }

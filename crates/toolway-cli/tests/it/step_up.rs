@@ -5,7 +5,7 @@ use std::fs;
 use insta::assert_snapshot;
 use rustix::process::Signal;
 use serde_json::Value;
-use toolway_testkit::authority::{Party, Settings, Switch, holds_secret};
+use toolway_testkit::authority::{AuthoritySettings, RequestedParty, Switch, holds_secret};
 use toolway_testkit::browser::browse;
 use toolway_testkit::eventually_blocking;
 
@@ -14,8 +14,8 @@ use crate::terminal::{Left, Seat};
 use crate::watching::Running;
 
 /// A server whose tool, resource and prompt take `write`, and a login that has `read`.
-fn scene(settings: Settings) -> Scene {
-    let scene = Scene::new(Settings {
+fn scene(settings: AuthoritySettings) -> Scene {
+    let scene = Scene::new(AuthoritySettings {
         challenge_scopes: vec!["read".to_owned()],
         tool_scopes: [("post".to_owned(), vec!["write".to_owned()])].into(),
         offer_scopes: vec!["write".to_owned()],
@@ -47,13 +47,15 @@ impl Scene {
     }
 
     fn windows(&self) -> usize {
-        self.authority.seen_at(Party::Issuer, "/authorize").len()
+        self.authority
+            .seen_at(RequestedParty::Issuer, "/authorize")
+            .len()
     }
 }
 
 #[test]
 fn a_call_on_a_terminal_asks_shows_the_page_and_goes_on_when_it_is_granted() {
-    let scene = scene(Settings::default());
+    let scene = scene(AuthoritySettings::default());
     let (asked, left) = scene.agree(&["call", "shop", "post"]);
     let asked = asked.replace('\r', "");
     let asked = &asked[asked.find("your login").unwrap()..];
@@ -84,7 +86,7 @@ fn a_call_on_a_terminal_asks_shows_the_page_and_goes_on_when_it_is_granted() {
 
 #[test]
 fn the_result_is_json_where_that_is_wanted_and_nothing_else_is_on_stdout() {
-    let scene = scene(Settings::default());
+    let scene = scene(AuthoritySettings::default());
     let (_, left) = scene.agree(&["call", "shop", "post", "--json"]);
     assert_eq!(left.code, Some(0), "{}", left.shown);
     let result: Value = serde_json::from_str(&left.stdout).unwrap();
@@ -97,7 +99,7 @@ fn resources_and_prompts_ask_too() {
         &["read", "who://ami", "shop"][..],
         &["prompt", "shop", "who"],
     ] {
-        let scene = scene(Settings::default());
+        let scene = scene(AuthoritySettings::default());
         let headless = scene.run(words).expect_code(5);
         assert!(
             headless
@@ -113,7 +115,7 @@ fn resources_and_prompts_ask_too() {
 
 #[test]
 fn a_no_is_an_error_with_the_command_for_later() {
-    let scene = scene(Settings::default());
+    let scene = scene(AuthoritySettings::default());
     let mut seat = Seat::take(&mut scene.command(&["call", "shop", "post"]));
     seat.expect("[y/N] ");
     seat.type_line("");
@@ -132,9 +134,9 @@ fn a_no_is_an_error_with_the_command_for_later() {
 
 #[test]
 fn a_server_that_refuses_still_is_an_error_that_says_so() {
-    let scene = scene(Settings {
+    let scene = scene(AuthoritySettings {
         scopes: vec!["read".to_owned(), "offline_access".to_owned()],
-        ..Settings::default()
+        ..AuthoritySettings::default()
     });
     let (_, left) = scene.agree(&["call", "shop", "post"]);
     assert_eq!(left.code, Some(5), "{}", left.shown);
@@ -148,7 +150,7 @@ fn a_server_that_refuses_still_is_an_error_that_says_so() {
 
 #[test]
 fn without_a_terminal_nobody_is_asked_and_the_error_names_the_command() {
-    let scene = scene(Settings::default());
+    let scene = scene(AuthoritySettings::default());
     let plain = scene.shown(&scene.run(&["call", "shop", "post"]));
     assert_snapshot!(plain, @"
     exit: 5
@@ -169,9 +171,9 @@ fn without_a_terminal_nobody_is_asked_and_the_error_names_the_command() {
 
 #[test]
 fn a_server_that_does_not_say_which_scopes_it_wants_sends_nobody_round_a_login() {
-    let scene = scene(Settings {
+    let scene = scene(AuthoritySettings {
         names_scopes: false,
-        ..Settings::default()
+        ..AuthoritySettings::default()
     });
     assert_snapshot!(scene.shown(&scene.run(&["call", "shop", "post"])), @"
     exit: 5
@@ -189,9 +191,9 @@ fn a_server_that_does_not_say_which_scopes_it_wants_sends_nobody_round_a_login()
 
 #[test]
 fn a_connection_refused_for_scopes_that_nobody_names_is_told_with_the_login_that_can_help() {
-    let scene = scene(Settings {
+    let scene = scene(AuthoritySettings {
         names_scopes: false,
-        ..Settings::default()
+        ..AuthoritySettings::default()
     });
     scene.authority.turn_on(Switch::ScopeNever);
     assert_snapshot!(scene.shown(&scene.run(&["list"])), @"

@@ -13,8 +13,8 @@ use std::sync::{Arc, Weak};
 use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 use toolway_auth::challenge;
-use toolway_auth::login::Way;
-use toolway_auth::logins::{How, Login};
+use toolway_auth::login::LoginMethod;
+use toolway_auth::logins::{Login, LoginGrant};
 use toolway_types::{ServerName, Untrusted};
 use tracing::{debug, info};
 
@@ -189,10 +189,12 @@ impl Widener {
             return Widened::Yes;
         }
         let way = match login.how {
-            How::Code => Way::Browser,
-            How::Device => Way::Device,
+            LoginGrant::Code => LoginMethod::Browser,
+            LoginGrant::Device => LoginMethod::Device,
             // Nobody could help these.
-            How::ClientCredentials | How::CrossApp | How::Workload => return Widened::Unasked,
+            LoginGrant::ClientCredentials | LoginGrant::CrossApp | LoginGrant::Workload => {
+                return Widened::Unasked;
+            }
         };
         let options = LoginOptions {
             way,

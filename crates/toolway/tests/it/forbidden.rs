@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use toolway::auth::AuthOptions;
 use toolway::{CallError, Host, HostOptions};
-use toolway_auth::vault::{Storage, Vault, VaultOptions};
+use toolway_auth::vault::{StorageChoice, Vault, VaultOptions};
 use toolway_testkit::marked;
 use toolway_types::{ConnectionState, FailureKind};
 
@@ -67,7 +67,7 @@ fn serve(request: &Request, logins: Logins, described: &Value) -> Response {
 
 async fn started(home: &Home, entry: &Value) -> Host {
     let vault = Vault::open(VaultOptions {
-        storage: Storage::File,
+        storage: StorageChoice::File,
         ..VaultOptions::new(home.path().join("vault"))
     });
     let options = HostOptions {

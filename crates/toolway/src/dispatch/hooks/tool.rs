@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 use toolway_config::{Hooks, Permissions};
 use toolway_types::name::as_word;
 use toolway_types::{ServerName, ToolKey, text};
-use toolway_wire::view::{Content, ResourceBody};
+use toolway_wire::view::{ContentBlock, ResourceBody};
 
 use super::{Runner, reply};
 use crate::call::{
@@ -141,8 +141,8 @@ fn failure(error: &CallError) -> String {
 fn read(outcome: &ToolOutcome) -> Result<String, String> {
     let mut said = String::new();
     for block in &outcome.result().content {
-        if let Content::Text { text }
-        | Content::Resource {
+        if let ContentBlock::Text { text }
+        | ContentBlock::Resource {
             body: ResourceBody::Text(text),
             ..
         } = block

@@ -27,7 +27,7 @@ mod standing;
 
 pub(crate) use digest::digest;
 use digest::digest_of;
-pub(crate) use files::{Files, is_as_it_was, named as named_files};
+pub(crate) use files::{Files, Installed, is_as_it_was, named as named_files};
 pub use files::{RepositoryFiles, Unbound};
 pub use given::allow_brought;
 pub(crate) use local::trusts_local;

@@ -10,7 +10,7 @@ use serde_json::json;
 use toolway_types::{Author, Origin, Scope};
 
 use crate::Environment;
-use crate::approval::{Approvals, Files, RepositoryFiles, named_files, write_record};
+use crate::approval::{Approvals, Files, Installed, RepositoryFiles, named_files, write_record};
 use crate::edit::{EditError, Edited};
 use crate::permission::{Brought, Permissions};
 use crate::plan::PlannedServer;
@@ -33,11 +33,9 @@ pub fn approve(
 /// The repository's files that a server of the project runs, as they are now, and what of it an
 /// approval cannot cover.
 pub fn repository_files(environment: &Environment, server: &PlannedServer) -> RepositoryFiles {
-    named_files(
-        environment,
-        directory_of(environment, server),
-        &server.definition,
-    )
+    let directory = directory_of(environment, server);
+    let installed = Installed::default();
+    named_files(environment, directory, &server.definition, &installed)
 }
 
 /// The directory that decisions about a server of the project belong to.

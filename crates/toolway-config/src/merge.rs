@@ -11,7 +11,7 @@ use serde_json::Value;
 use toolway_types::{Author, Diagnosis, Origin, Scope};
 
 use crate::Environment;
-use crate::approval::{self, Approvals, Standing, Vouched};
+use crate::approval::{self, Approvals, Installed, Standing, Vouched};
 use crate::env;
 use crate::ide::Editors;
 use crate::load::{Consent, Layers, Place};
@@ -109,8 +109,8 @@ impl Candidate {
     }
 
     /// Finds out what a person said about it, and so who speaks in it.
-    fn judge(&mut self, basis: &Basis) {
-        self.standing = decide(basis, self);
+    fn judge(&mut self, basis: &Basis, installed: &Installed) {
+        self.standing = decide(basis, self, installed);
         // What Toolway wrote for a person, or a person has read and approved, is theirs (SEC-58).
         if let Standing::Approved {
             vouched: Vouched::Seen | Vouched::Typed,
@@ -171,8 +171,9 @@ pub(crate) fn merge_since(layers: Layers, began: Option<Began>) -> Config {
         editors: layers.editors,
         project_names: ProjectNames::of(&servers),
     };
+    let installed = Installed::default();
     for candidate in &mut servers {
-        candidate.judge(&basis);
+        candidate.judge(&basis, &installed);
     }
     servers.sort_by(|a, b| {
         a.raw

@@ -13,7 +13,7 @@ use toolway_types::{Author, Scope};
 
 use super::{Basis, ByName, Candidate};
 use crate::approval::{
-    Approvals, Coverage, Decided, Files, Standing, Vouched, is_as_it_was, named_files,
+    Approvals, Coverage, Decided, Files, Installed, Standing, Vouched, is_as_it_was, named_files,
 };
 use crate::keys::spelled_out;
 use crate::load::Consent;
@@ -21,7 +21,8 @@ use crate::raw::Settings;
 use crate::shown;
 
 /// Decides about what a repository brings; everybody else needs nobody's word.
-pub(super) fn decide(basis: &Basis, candidate: &Candidate) -> Standing {
+/// `installed` is what was found of packages so far.
+pub(super) fn decide(basis: &Basis, candidate: &Candidate, installed: &Installed) -> Standing {
     let server = &candidate.raw;
     if !candidate.author.needs_approval() {
         return Standing::unasked();
@@ -66,7 +67,8 @@ pub(super) fn decide(basis: &Basis, candidate: &Candidate) -> Standing {
         }
         Some(record) if Some(&record.digest) == candidate.digest.as_ref() => {
             let directory = &candidate.place.directory;
-            let now = || named_files(&basis.environment, directory, &server.definition);
+            let definition = &server.definition;
+            let now = || named_files(&basis.environment, directory, definition, installed);
             let changed = match record.coverage {
                 // They mean whatever stands there.
                 Coverage::Typed => None,

@@ -11,7 +11,7 @@ use toolway_types::{ServerName, ToolKey, name};
 pub(super) const PREFIX: &str = "mcp__";
 
 /// What stands between a server and a tool where people type them.
-const BETWEEN: [&str; 5] = [".", " ", "/", ":", "__"];
+pub(super) const BETWEEN: [&str; 5] = [".", " ", "/", ":", "__"];
 
 /// The names of one tool, folded (NFC, lower case).
 #[derive(Debug)]

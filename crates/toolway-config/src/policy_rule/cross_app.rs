@@ -1,7 +1,7 @@
 //! Which servers one policy file requires cross-app access for.
 
 use toolway_types::Origin;
-use toolway_types::url_rules::Reading;
+use toolway_types::url_rules::PatternReading;
 
 use super::{Rule, RuleList, Subject};
 
@@ -35,7 +35,7 @@ impl Requirement {
             // As a denial is read: what the administrator left open is meant.
             Some(rules) => rules
                 .iter()
-                .find(|rule| rule.matches(subject, Reading::Wide))
+                .find(|rule| rule.matches(subject, PatternReading::Wide))
                 .map(|rule| &rule.origin),
         }
     }

@@ -8,7 +8,7 @@ mod split;
 mod steering;
 
 pub use split::split_command;
-pub(crate) use steering::steers;
+pub(crate) use steering::decides_what_runs;
 
 /// The shell that reads them.
 pub(crate) const SHELL: &str = "/bin/sh";
@@ -82,36 +82,36 @@ const WRAPPERS: [&str; 47] = [
 
 /// A line, read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Line {
+pub(crate) struct ShellLine {
     /// Its words, where they are all there is to it.
     pub(crate) words: Option<Vec<String>>,
     /// What stands between separators in it, the words without their quotes.
-    pub(crate) parts: Vec<Part>,
+    pub(crate) parts: Vec<PossibleCommands>,
     /// Whether the name of a program in it is computed.
     pub(crate) hides: bool,
 }
 
 /// Some words that have a command in them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Part {
+pub(crate) struct PossibleCommands {
     words: Vec<String>,
-    begins: Begins,
+    begins: CommandStart,
 }
 
 /// Where in a part its command begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Begins {
+enum CommandStart {
     AtFirst,
     /// Words of the language, variables, redirections, options, other programs may come before.
     Anywhere,
 }
 
-impl Part {
+impl PossibleCommands {
     /// A command, whose arguments may be another one.
     pub(crate) fn command(words: Vec<String>) -> Self {
         let begins = match words.first() {
-            Some(first) if is_wrapper(first) => Begins::Anywhere,
-            _ => Begins::AtFirst,
+            Some(first) if is_wrapper(first) => CommandStart::Anywhere,
+            _ => CommandStart::AtFirst,
         };
         Self { words, begins }
     }
@@ -120,21 +120,21 @@ impl Part {
     pub(crate) fn anywhere(words: Vec<String>) -> Self {
         Self {
             words,
-            begins: Begins::Anywhere,
+            begins: CommandStart::Anywhere,
         }
     }
 
     /// All that may be a command in it.
     pub(crate) fn commands(&self) -> impl Iterator<Item = &[String]> {
         let count = match self.begins {
-            Begins::AtFirst => self.words.len().min(1),
-            Begins::Anywhere => self.words.len(),
+            CommandStart::AtFirst => self.words.len().min(1),
+            CommandStart::Anywhere => self.words.len(),
         };
         (0..count).map(|at| &self.words[at..])
     }
 }
 
-impl Line {
+impl ShellLine {
     pub(crate) fn read(line: &str) -> Self {
         let odd =
             |c: char| SPECIAL.contains(&c) || (c != ' ' && (c.is_whitespace() || c.is_control()));
@@ -170,12 +170,12 @@ impl Line {
             if words.iter().any(|word| word == "alias") {
                 let meant = |word: &String| word.split_once('=').map(|it| it.1.to_owned());
                 let words = words.iter().map(|word| meant(word).unwrap_or(word.clone()));
-                self.parts.push(Part::anywhere(words.collect()));
+                self.parts.push(PossibleCommands::anywhere(words.collect()));
             }
             self.hides |= hides(&words) || (self.words.is_none() && reads_commands(&words));
             self.parts.push(match self.words {
-                Some(_) => Part::command(words),
-                None => Part::anywhere(words),
+                Some(_) => PossibleCommands::command(words),
+                None => PossibleCommands::anywhere(words),
             });
         }
     }
@@ -246,7 +246,7 @@ fn hides(words: &[String]) -> bool {
 
 /// Whether a line for a shell runs a program whose name is computed.
 pub(crate) fn hides_program(line: &str) -> bool {
-    Line::read(line).hides
+    ShellLine::read(line).hides
 }
 
 /// Whether a shell stands there without a line or a file: it reads what nobody sees here.
@@ -259,7 +259,7 @@ fn reads_commands(words: &[String]) -> bool {
 }
 
 /// The name of a program in a path to it, without the number of its version.
-pub(crate) fn name_of(program: &str) -> String {
+pub(crate) fn program_name(program: &str) -> String {
     let name = program.rsplit('/').next().unwrap_or_default();
     let bare = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
     // `linux32` is a name with its number.
@@ -268,12 +268,12 @@ pub(crate) fn name_of(program: &str) -> String {
 }
 
 fn is_shell(program: &str) -> bool {
-    SHELLS.contains(&name_of(program).as_str())
+    SHELLS.contains(&program_name(program).as_str())
 }
 
 /// Whether the arguments of a program may be a command. Those of the system's loader are.
 pub(crate) fn is_wrapper(program: &str) -> bool {
-    let name = name_of(program);
+    let name = program_name(program);
     let is_loader = ["ld-", "ld.so", "ld64.so"]
         .iter()
         .any(|loader| name.starts_with(loader));
@@ -292,10 +292,10 @@ mod tests {
     use super::*;
 
     fn runs(line: &str, command: &[&str]) -> bool {
-        let read = Line::read(line);
+        let read = ShellLine::read(line);
         read.parts
             .iter()
-            .flat_map(Part::commands)
+            .flat_map(PossibleCommands::commands)
             .any(|words| words == command)
     }
 
@@ -307,15 +307,15 @@ mod tests {
             "sg root -c 'evil x'",
             "tmux -c \"evil x\"",
         ] {
-            let read = Line::read(line);
-            let mut commands = read.parts.iter().flat_map(Part::commands);
+            let read = ShellLine::read(line);
+            let mut commands = read.parts.iter().flat_map(PossibleCommands::commands);
             assert!(commands.any(|words| words[0] == "evil"), "{line}");
         }
     }
 
     #[test]
     fn a_line_is_plain_when_it_needs_no_shell() {
-        let words = |line: &str| Line::read(line).words;
+        let words = |line: &str| ShellLine::read(line).words;
         assert_eq!(
             words("op read 'op://a/b c' --x=1").unwrap(),
             ["op", "read", "op://a/b c", "--x=1"]
@@ -391,7 +391,7 @@ mod tests {
             "base64 -d x | /bin/bash -s",
             "set -- evil; \"$@\"",
         ] {
-            assert!(Line::read(line).hides, "{line:?}");
+            assert!(ShellLine::read(line).hides, "{line:?}");
         }
         for line in [
             "op read \"$ITEM\"",
@@ -404,7 +404,7 @@ mod tests {
             "for i in $X; do op read $i; done",
             "sh -c 'op read x'",
         ] {
-            assert!(!Line::read(line).hides, "{line:?}");
+            assert!(!ShellLine::read(line).hides, "{line:?}");
         }
     }
 }

@@ -12,24 +12,24 @@ use toolway_types::{Diagnosis, Origin, Scope, ServerSpec, TransportSpec};
 use crate::Environment;
 use crate::curation::Curation;
 use crate::load::system_settings;
-use crate::policy_rule::cross_app::Requirement;
-use crate::policy_rule::program::{Search, Started};
-use crate::policy_rule::{Subject, Target};
+use crate::policy_rule::cross_app::CrossAppRequirement;
+use crate::policy_rule::program::{ProgramSearch, StartedProgram};
+use crate::policy_rule::{PolicySubject, PolicyTarget};
 use crate::raw::Settings;
 
 pub(crate) mod cross_app;
 mod lists;
 
-pub(crate) use lists::Lists;
-use lists::Refusal;
+pub(crate) use lists::PolicyLists;
+use lists::PolicyRefusal;
 
 /// The lists of every policy file.
 #[derive(Debug, Clone)]
 pub(crate) struct Policy {
-    pub(crate) servers: Lists,
-    instructions: Lists,
+    pub(crate) servers: PolicyLists,
+    instructions: PolicyLists,
     /// Who is logged in to by cross-app access alone.
-    cross_app: Vec<Requirement>,
+    cross_app: Vec<CrossAppRequirement>,
     /// The file that excludes every other scope.
     pub(crate) exclusive: Option<Origin>,
     /// The file that could, and has lists alone.
@@ -39,8 +39,8 @@ pub(crate) struct Policy {
 impl Default for Policy {
     fn default() -> Self {
         Self {
-            servers: Lists::new("allowedMcpServers", "deniedMcpServers"),
-            instructions: Lists::new("allowedMcpInstructions", "deniedMcpInstructions"),
+            servers: PolicyLists::new("allowedMcpServers", "deniedMcpServers"),
+            instructions: PolicyLists::new("allowedMcpInstructions", "deniedMcpInstructions"),
             cross_app: Vec::new(),
             exclusive: None,
             lists_only: None,
@@ -104,24 +104,24 @@ impl Policy {
         entry: &Map<String, Value>,
         scope: Scope,
     ) -> Result<(), String> {
-        let search = Search {
+        let search = ProgramSearch {
             environment,
             wanted: self.servers.speak_of_commands(),
         };
         let started = started(&search, spec, entry);
         let beside = search.beside(spec);
-        let asked = |target| Subject {
+        let asked = |target| PolicySubject {
             name: spec.name.as_str(),
             target,
         };
         let subject = asked(target(spec, started.as_ref()));
-        let of_programs = |ask: &dyn Fn(&Subject<'_>) -> Result<(), Refusal>| {
+        let of_programs = |ask: &dyn Fn(&PolicySubject<'_>) -> Result<(), PolicyRefusal>| {
             beside.iter().try_for_each(|program| {
-                ask(&asked(Target::Command(&program.started)))
+                ask(&asked(PolicyTarget::Command(&program.started)))
                     .map_err(|refusal| refusal.of_program(&program.about))
             })
         };
-        let refused = |refusal: Refusal| refusal.to_string();
+        let refused = |refusal: PolicyRefusal| refusal.to_string();
         self.servers.denies(&subject).map_err(refused)?;
         of_programs(&|program| self.servers.denies_program(program)).map_err(refused)?;
         self.excludes(scope)?;
@@ -134,7 +134,7 @@ impl Policy {
         let helper = beside
             .into_iter()
             .find(|program| program.started.line.is_none());
-        let pinned = |started: Option<Started>| Some(started?.found?.real);
+        let pinned = |started: Option<StartedProgram>| Some(started?.found?.real);
         match &mut spec.transport {
             TransportSpec::Stdio(stdio) => stdio.program = pinned(started),
             transport => {
@@ -163,12 +163,12 @@ impl Policy {
         spec: &ServerSpec,
         entry: &Map<String, Value>,
     ) -> Result<(), String> {
-        let search = Search {
+        let search = ProgramSearch {
             environment,
             wanted: self.instructions.speak_of_commands(),
         };
         let started = started(&search, spec, entry);
-        let subject = Subject {
+        let subject = PolicySubject {
             name: spec.name.as_str(),
             target: target(spec, started.as_ref()),
         };
@@ -181,9 +181,9 @@ impl Policy {
     /// What the policy changes about a server that the embedding program brings and no file
     /// mentions.
     pub(crate) fn curation_of_object(&self, name: &str) -> Curation {
-        let subject = Subject {
+        let subject = PolicySubject {
             name,
-            target: Target::Nothing,
+            target: PolicyTarget::Nothing,
         };
         let objection = self
             .instructions
@@ -206,7 +206,11 @@ impl Policy {
 }
 
 /// The process that a server is, where it is one.
-fn started(search: &Search<'_>, spec: &ServerSpec, entry: &Map<String, Value>) -> Option<Started> {
+fn started(
+    search: &ProgramSearch<'_>,
+    spec: &ServerSpec,
+    entry: &Map<String, Value>,
+) -> Option<StartedProgram> {
     match &spec.transport {
         TransportSpec::Stdio(stdio) => Some(search.process(stdio, Some(entry))),
         _ => None,
@@ -214,10 +218,10 @@ fn started(search: &Search<'_>, spec: &ServerSpec, entry: &Map<String, Value>) -
 }
 
 /// What a server is reached by.
-fn target<'a>(spec: &'a ServerSpec, started: Option<&'a Started>) -> Target<'a> {
+fn target<'a>(spec: &'a ServerSpec, started: Option<&'a StartedProgram>) -> PolicyTarget<'a> {
     match (started, spec.transport.remote()) {
-        (Some(started), _) => Target::Command(started),
-        (None, Some(remote)) => Target::Remote(&remote.url),
-        (None, None) => Target::Nothing,
+        (Some(started), _) => PolicyTarget::Command(started),
+        (None, Some(remote)) => PolicyTarget::Remote(&remote.url),
+        (None, None) => PolicyTarget::Nothing,
     }
 }

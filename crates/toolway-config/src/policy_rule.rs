@@ -13,31 +13,31 @@ use toolway_types::url_rules::{PatternReading, UrlPattern};
 use toolway_types::{Origin, wildcard};
 use url::Url;
 
-use crate::command_line::Part;
+use crate::command_line::PossibleCommands;
 
 pub(crate) mod cross_app;
 pub(crate) mod program;
 
-use program::{Found, Started};
+use program::{ProgramLocation, StartedProgram};
 
 /// One list of one file.
 #[derive(Debug, Clone)]
-pub(crate) struct RuleList {
+pub(crate) struct PolicyRuleList {
     pub(crate) origin: Origin,
-    pub(crate) rules: Vec<Rule>,
+    pub(crate) rules: Vec<PolicyRule>,
 }
 
 /// One rule.
 #[derive(Debug, Clone)]
-pub(crate) struct Rule {
+pub(crate) struct PolicyRule {
     /// As written, for the person it refuses.
     pub(crate) text: String,
     pub(crate) origin: Origin,
-    speaks_of: SpeaksOf,
+    speaks_of: PolicyRuleKind,
 }
 
 #[derive(Debug, Clone)]
-enum SpeaksOf {
+enum PolicyRuleKind {
     Name(String),
     Url(UrlPattern),
     Command(CommandRule),
@@ -56,21 +56,21 @@ pub(crate) struct CommandRule {
 
 /// What a rule is asked about.
 #[derive(Debug)]
-pub(crate) struct Subject<'a> {
+pub(crate) struct PolicySubject<'a> {
     pub(crate) name: &'a str,
-    pub(crate) target: Target<'a>,
+    pub(crate) target: PolicyTarget<'a>,
 }
 
 /// What the server is reached by.
 #[derive(Debug)]
-pub(crate) enum Target<'a> {
+pub(crate) enum PolicyTarget<'a> {
     /// Not known yet, or nothing outside the program.
     Nothing,
     Remote(&'a Url),
-    Command(&'a Started),
+    Command(&'a StartedProgram),
 }
 
-impl Rule {
+impl PolicyRule {
     /// Reads a rule of a list that is read so; the reason completes the sentence
     /// "`deniedMcpServers[0]` …".
     pub(crate) fn parse(
@@ -90,10 +90,12 @@ impl Rule {
             );
         };
         let speaks_of = match (key.as_str(), value) {
-            ("serverName", Value::String(name)) if !name.is_empty() => SpeaksOf::Name(name.clone()),
-            ("serverUrl", Value::String(url)) => SpeaksOf::Url(UrlPattern::parse(url)?),
+            ("serverName", Value::String(name)) if !name.is_empty() => {
+                PolicyRuleKind::Name(name.clone())
+            }
+            ("serverUrl", Value::String(url)) => PolicyRuleKind::Url(UrlPattern::parse(url)?),
             ("serverCommand", Value::Array(words)) if !words.is_empty() => {
-                SpeaksOf::Command(CommandRule {
+                PolicyRuleKind::Command(CommandRule {
                     words: texts("serverCommand", words)?,
                     env: permitted(map, "env", reading)?,
                     cwd: permitted(map, "cwd", reading)?,
@@ -105,7 +107,7 @@ impl Rule {
             }
             _ => return Err(format!("has the unknown key `{key}`")),
         };
-        if !matches!(speaks_of, SpeaksOf::Command(_)) && map.len() > 1 {
+        if !matches!(speaks_of, PolicyRuleKind::Command(_)) && map.len() > 1 {
             return Err("must have `env` and `cwd` beside `serverCommand` only".to_owned());
         }
         Ok(Self {
@@ -116,41 +118,48 @@ impl Rule {
     }
 
     /// Whether the rule speaks of a server.
-    pub(crate) fn matches(&self, subject: &Subject<'_>, reading: PatternReading) -> bool {
+    pub(crate) fn matches(&self, subject: &PolicySubject<'_>, reading: PatternReading) -> bool {
         match (&self.speaks_of, &subject.target) {
-            (SpeaksOf::Name(pattern), _) => name_matches(pattern, subject.name, reading),
-            (SpeaksOf::Url(pattern), Target::Remote(url)) => pattern.matches(url, reading),
-            (SpeaksOf::Command(rule), Target::Command(started)) => rule.matches(started, reading),
+            (PolicyRuleKind::Name(pattern), _) => name_matches(pattern, subject.name, reading),
+            (PolicyRuleKind::Url(pattern), PolicyTarget::Remote(url)) => {
+                pattern.matches(url, reading)
+            }
+            (PolicyRuleKind::Command(rule), PolicyTarget::Command(started)) => {
+                rule.matches(started, reading)
+            }
             _ => false,
         }
     }
 
     /// What of the entry a rule that matches its command does not permit, and how it could.
-    pub(crate) fn objects(&self, subject: &Subject<'_>) -> Option<String> {
+    pub(crate) fn objects(&self, subject: &PolicySubject<'_>) -> Option<String> {
         match (&self.speaks_of, &subject.target) {
-            (SpeaksOf::Command(rule), Target::Command(started)) => rule.objects(started),
+            (PolicyRuleKind::Command(rule), PolicyTarget::Command(started)) => {
+                rule.objects(started)
+            }
             _ => None,
         }
     }
 
     /// Whether the rule is of the kind that knows this target better than its name does.
-    pub(crate) fn is_about(&self, target: &Target<'_>) -> bool {
+    pub(crate) fn is_about(&self, target: &PolicyTarget<'_>) -> bool {
         matches!(
             (&self.speaks_of, target),
-            (SpeaksOf::Url(_), Target::Remote(_)) | (SpeaksOf::Command(_), Target::Command(_))
+            (PolicyRuleKind::Url(_), PolicyTarget::Remote(_))
+                | (PolicyRuleKind::Command(_), PolicyTarget::Command(_))
         )
     }
 
     pub(crate) fn command(&self) -> Option<&CommandRule> {
         match &self.speaks_of {
-            SpeaksOf::Command(rule) => Some(rule),
+            PolicyRuleKind::Command(rule) => Some(rule),
             _ => None,
         }
     }
 
     pub(crate) fn url(&self) -> Option<&UrlPattern> {
         match &self.speaks_of {
-            SpeaksOf::Url(pattern) => Some(pattern),
+            PolicyRuleKind::Url(pattern) => Some(pattern),
             _ => None,
         }
     }
@@ -206,7 +215,7 @@ fn name_matches(pattern: &str, name: &str, reading: PatternReading) -> bool {
 }
 
 impl CommandRule {
-    fn matches(&self, started: &Started, reading: PatternReading) -> bool {
+    fn matches(&self, started: &StartedProgram, reading: PatternReading) -> bool {
         // Alone, `**` has no program before it: it stands for every command.
         if self.words == ["**"] {
             return true;
@@ -231,12 +240,15 @@ impl CommandRule {
                     Some(line) => line.words.as_deref(),
                 };
                 hides
-                    || parts.iter().flat_map(Part::commands).any(|words| {
-                        let real = real.filter(|_| Some(words) == first);
-                        self.has(words, |pattern, command| {
-                            could_be_program(pattern, command, real)
+                    || parts
+                        .iter()
+                        .flat_map(PossibleCommands::commands)
+                        .any(|words| {
+                            let real = real.filter(|_| Some(words) == first);
+                            self.has(words, |pattern, command| {
+                                could_be_program(pattern, command, real)
+                            })
                         })
-                    })
             }
         }
     }
@@ -250,7 +262,7 @@ impl CommandRule {
         program(first, command) && words_match(patterns, words)
     }
 
-    fn objects(&self, started: &Started) -> Option<String> {
+    fn objects(&self, started: &StartedProgram) -> Option<String> {
         // Where any program may run, nothing is left to undo.
         if self.words.first().is_some_and(|first| is_everything(first)) {
             return None;
@@ -331,7 +343,7 @@ fn leads(pattern: &str, real: &Path) -> bool {
 /// Whether a permission for a program covers this one: as written, and where it leads. A name
 /// without a slash is whatever the person's own `PATH` says, but never what lies in a directory
 /// that somebody chose.
-fn permits_program(pattern: &str, command: &str, found: Option<&Found>) -> bool {
+fn permits_program(pattern: &str, command: &str, found: Option<&ProgramLocation>) -> bool {
     if is_everything(pattern) {
         return true;
     }

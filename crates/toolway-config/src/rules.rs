@@ -57,11 +57,11 @@ pub fn remove_rule(
 fn change<T>(
     environment: &Environment,
     scope: Scope,
-    change: impl FnOnce(&mut Lists<'_>) -> Result<T, EditError>,
+    change: impl FnOnce(&mut RuleListsOfFile<'_>) -> Result<T, EditError>,
 ) -> Result<Edited<T>, EditError> {
     let path = file_of(environment, scope)?;
     edit_settings(environment, scope, &path, |document| {
-        change(&mut Lists {
+        change(&mut RuleListsOfFile {
             document,
             path: &path,
         })
@@ -69,12 +69,12 @@ fn change<T>(
 }
 
 /// The lists of one file.
-struct Lists<'d> {
+struct RuleListsOfFile<'d> {
     document: &'d mut Document,
     path: &'d std::path::Path,
 }
 
-impl Lists<'_> {
+impl RuleListsOfFile<'_> {
     fn add(&mut self, list: RuleList, rule: &str) -> Result<(), EditError> {
         let mut rules = self.of(list)?;
         if !rules.iter().any(|written| written == rule) {

@@ -17,7 +17,7 @@ use crate::env::{self, Variables};
 use crate::merge::{Basis, Candidate, switched_off};
 use crate::plan::{PlannedServer, Verdict};
 use crate::policy::{Policy, cross_app};
-use crate::policy_rule::{Subject, Target};
+use crate::policy_rule::{PolicySubject, PolicyTarget};
 use crate::source::Source;
 use crate::spec::Builder;
 
@@ -98,9 +98,9 @@ impl Judge<'_> {
         let Some(url) = stands_for(candidate.scope, &candidate.raw.definition) else {
             return Ok(());
         };
-        let subject = Subject {
+        let subject = PolicySubject {
             name: candidate.raw.name.as_str(),
-            target: Target::Remote(&url),
+            target: PolicyTarget::Remote(&url),
         };
         let denied = self.policy.servers.denies(&subject);
         denied.map_err(|refusal| refusal.to_string())
@@ -133,9 +133,9 @@ impl Judge<'_> {
                 candidate.raw.origin
             ));
         }
-        let name = Subject {
+        let name = PolicySubject {
             name: candidate.raw.name.as_str(),
-            target: Target::Nothing,
+            target: PolicyTarget::Nothing,
         };
         if let Err(reason) = self
             .policy

@@ -6,7 +6,7 @@
 use toolway_types::{Diagnosis, Scope};
 
 use crate::plan::Plan;
-use crate::policy_rule::Rule;
+use crate::policy_rule::PolicyRule;
 
 /// Programs that run what their arguments say. Versions at the end (`python3.12`) do not matter.
 const LAUNCHERS: [&str; 40] = [
@@ -43,7 +43,7 @@ impl Plan {
     }
 }
 
-fn weakness(rule: &Rule) -> Option<Diagnosis> {
+fn weakness(rule: &PolicyRule) -> Option<Diagnosis> {
     let words = &rule.command()?.words;
     let (first, rest) = words.split_first()?;
     let why = if first.starts_with('*') {
@@ -57,7 +57,7 @@ fn weakness(rule: &Rule) -> Option<Diagnosis> {
         }
         format!("is no boundary: `{name}` runs whatever the words under its `*` say")
     };
-    let Rule { text, origin, .. } = rule;
+    let PolicyRule { text, origin, .. } = rule;
     let told = Diagnosis::warning(format!("`{text}` in `allowedMcpServers` {why}"));
     Some(told.at(origin.clone()).hint(
         "write every word of the servers you mean, with their versions, or a program of your own",

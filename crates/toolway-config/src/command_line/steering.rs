@@ -204,7 +204,7 @@ const HARMLESS: [&str; 13] = [
 ];
 
 /// Whether a variable can decide what code runs. Some programs read such names in any case.
-pub(crate) fn steers(name: &str) -> bool {
+pub(crate) fn decides_what_runs(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
     !HARMLESS.contains(&name.as_str())
         && (NAMES.contains(&name.as_str())
@@ -260,7 +260,7 @@ mod tests {
             "npm_config_prefix",
             "LD_PRELOAD",
         ] {
-            assert!(steers(name), "{name}");
+            assert!(decides_what_runs(name), "{name}");
         }
     }
 
@@ -281,7 +281,7 @@ mod tests {
             "DATABASE_URL",
             "PYTHONUNBUFFERED",
         ] {
-            assert!(!steers(name), "{name}");
+            assert!(!decides_what_runs(name), "{name}");
         }
     }
 }

@@ -8,7 +8,7 @@ use toolway_types::{CrossApp, Diagnosis, OauthSpec, ServerSpec, TransportSpec};
 
 use super::Policy;
 use crate::Environment;
-use crate::policy_rule::{Subject, Target};
+use crate::policy_rule::{PolicySubject, PolicyTarget};
 use crate::raw::RawServer;
 use crate::source::Source;
 
@@ -36,9 +36,9 @@ impl Policy {
         else {
             return;
         };
-        let subject = Subject {
+        let subject = PolicySubject {
             name: spec.name.as_str(),
-            target: Target::Remote(&remote.url),
+            target: PolicyTarget::Remote(&remote.url),
         };
         let mut required = self.cross_app.iter();
         let Some(origin) = required.find_map(|requirement| requirement.speaks_of(&subject)) else {

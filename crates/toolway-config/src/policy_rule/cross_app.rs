@@ -3,17 +3,17 @@
 use toolway_types::Origin;
 use toolway_types::url_rules::PatternReading;
 
-use super::{Rule, RuleList, Subject};
+use super::{PolicyRule, PolicyRuleList, PolicySubject};
 
 /// The servers that one file requires cross-app access for.
 #[derive(Debug, Clone)]
-pub(crate) struct Requirement {
+pub(crate) struct CrossAppRequirement {
     origin: Origin,
     /// Every server when absent.
-    rules: Option<Vec<Rule>>,
+    rules: Option<Vec<PolicyRule>>,
 }
 
-impl Requirement {
+impl CrossAppRequirement {
     pub(crate) fn everybody(origin: Origin) -> Self {
         Self {
             origin,
@@ -21,7 +21,7 @@ impl Requirement {
         }
     }
 
-    pub(crate) fn of_list(list: RuleList) -> Self {
+    pub(crate) fn of_list(list: PolicyRuleList) -> Self {
         Self {
             origin: list.origin,
             rules: Some(list.rules),
@@ -29,7 +29,7 @@ impl Requirement {
     }
 
     /// Where it says so of a server.
-    pub(crate) fn speaks_of(&self, subject: &Subject<'_>) -> Option<&Origin> {
+    pub(crate) fn speaks_of(&self, subject: &PolicySubject<'_>) -> Option<&Origin> {
         match &self.rules {
             None => Some(&self.origin),
             // As a denial is read: what the administrator left open is meant.

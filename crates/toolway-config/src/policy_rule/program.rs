@@ -12,17 +12,19 @@ use toolway_types::{
 };
 
 use crate::Environment;
-use crate::command_line::{Line, Part, SHELL, is_wrapper, split_command, steers};
+use crate::command_line::{
+    PossibleCommands, SHELL, ShellLine, decides_what_runs, is_wrapper, split_command,
+};
 
 /// A program and how it is started.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Started {
+pub(crate) struct StartedProgram {
     /// Its name and its arguments.
     pub(crate) words: Vec<String>,
     /// Where it lies, when it can be found.
-    pub(crate) found: Option<Found>,
+    pub(crate) found: Option<ProgramLocation>,
     /// The line that a shell gets, where one is involved.
-    pub(crate) line: Option<Line>,
+    pub(crate) line: Option<ShellLine>,
     /// What the entry sets of the variables that decide what code runs.
     pub(crate) steering: Vec<String>,
     /// The working directory that the entry names.
@@ -31,7 +33,7 @@ pub(crate) struct Started {
 
 /// Where a program lies.
 #[derive(Debug, Clone)]
-pub(crate) struct Found {
+pub(crate) struct ProgramLocation {
     /// Links followed.
     pub(crate) real: PathBuf,
     /// Whether the working directory had a say in it.
@@ -40,27 +42,32 @@ pub(crate) struct Found {
 
 /// A program that runs beside the server.
 #[derive(Debug)]
-pub(crate) struct Beside {
+pub(crate) struct HelperProgram {
     /// What to call it: "its `headersHelper` runs `x`".
     pub(crate) about: String,
-    pub(crate) started: Started,
+    pub(crate) started: StartedProgram,
 }
 
 /// Where programs are looked for.
-pub(crate) struct Search<'a> {
+pub(crate) struct ProgramSearch<'a> {
     pub(crate) environment: &'a Environment,
     /// Whether any rule needs to know; looking costs time.
     pub(crate) wanted: bool,
 }
 
-impl Search<'_> {
+impl ProgramSearch<'_> {
     /// A process. `entry` is what it was made of, where that is the entry's own command.
-    pub(crate) fn process(&self, stdio: &StdioSpec, entry: Option<&Map<String, Value>>) -> Started {
+    pub(crate) fn process(
+        &self,
+        stdio: &StdioSpec,
+        entry: Option<&Map<String, Value>>,
+    ) -> StartedProgram {
         let words = std::iter::once(&stdio.command).chain(&stdio.args).cloned();
         let path = stdio.variable("PATH").map(Secret::expose);
-        let is_news =
-            |name: &&String| steers(name) && stdio.env.get(*name) != stdio.inherited.get(*name);
-        Started {
+        let is_news = |name: &&String| {
+            decides_what_runs(name) && stdio.env.get(*name) != stdio.inherited.get(*name)
+        };
+        StartedProgram {
             found: self.find(&stdio.command, stdio.cwd.path(), path),
             words: words.collect(),
             line: None,
@@ -72,14 +79,14 @@ impl Search<'_> {
     }
 
     /// Every program that runs beside a server.
-    pub(crate) fn beside(&self, spec: &ServerSpec) -> Vec<Beside> {
+    pub(crate) fn beside(&self, spec: &ServerSpec) -> Vec<HelperProgram> {
         let remote = spec.transport.remote();
         let mut all = Vec::new();
         if let Some(helper) = remote.and_then(|remote| remote.headers_helper.as_ref()) {
             // As written: a variable in it may hold a secret.
             let words = split_command(&helper.command).unwrap_or_default();
             let name = words.first().map(String::as_str).unwrap_or_default();
-            all.push(Beside {
+            all.push(HelperProgram {
                 about: format!("its `headersHelper` runs `{name}`"),
                 started: self.process(&helper.process, None),
             });
@@ -108,30 +115,30 @@ impl Search<'_> {
     }
 
     /// The command that prints a secret. A shell reads it.
-    fn printer(&self, reference: &SecretReference, path: Option<&str>) -> Beside {
-        let read = Line::read(&reference.target);
+    fn printer(&self, reference: &SecretReference, path: Option<&str>) -> HelperProgram {
+        let read = ShellLine::read(&reference.target);
         let first = read.words.as_ref().and_then(|words| words.first());
         let directory = self.environment.command_directory();
         let name = first.map_or(SHELL, String::as_str);
-        Beside {
+        HelperProgram {
             about: format!("its `{}` runs `{name}` (`{reference}`)", reference.place),
-            started: Started {
+            started: StartedProgram {
                 found: first.and_then(|first| self.find(first, directory.path(), path)),
                 words: [SHELL, "-c", &reference.target].map(str::to_owned).to_vec(),
                 line: Some(read),
-                ..Started::default()
+                ..StartedProgram::default()
             },
         }
     }
 
     /// Where the system would find a program: it passes over what it cannot execute and takes
     /// relative directories from the child's own.
-    fn find(&self, command: &str, base: &Path, path: Option<&str>) -> Option<Found> {
+    fn find(&self, command: &str, base: &Path, path: Option<&str>) -> Option<ProgramLocation> {
         if !self.wanted {
             return None;
         }
         let found = |candidate: PathBuf, written: &Path| {
-            Some(Found {
+            Some(ProgramLocation {
                 real: candidate.canonicalize().ok()?,
                 is_relative: written.is_relative(),
             })
@@ -152,11 +159,11 @@ impl Search<'_> {
     }
 }
 
-impl Started {
+impl StartedProgram {
     /// Everything that may have a command in it that runs because of it; and whether one is
     /// hidden.
-    pub(crate) fn may_run(&self) -> (Vec<Part>, bool) {
-        let mut parts = vec![Part::command(self.words.clone())];
+    pub(crate) fn may_run(&self) -> (Vec<PossibleCommands>, bool) {
+        let mut parts = vec![PossibleCommands::command(self.words.clone())];
         let mut hides = false;
         // What it is started as, where that is known. A link gives a shell another name.
         let words = match &self.line {
@@ -180,12 +187,12 @@ impl Started {
             .into_iter()
             .chain(real.as_deref());
         if !names.any(is_wrapper) {
-            parts.push(Part::command(words.clone()));
+            parts.push(PossibleCommands::command(words.clone()));
             return (parts, hides);
         }
-        parts.push(Part::anywhere(words.clone()));
+        parts.push(PossibleCommands::anywhere(words.clone()));
         // Each of its words may be a line for a shell as well.
-        for line in words.iter().skip(1).map(|word| Line::read(word)) {
+        for line in words.iter().skip(1).map(|word| ShellLine::read(word)) {
             hides |= line.hides;
             parts.extend(line.parts);
         }
@@ -205,25 +212,25 @@ mod tests {
     use toolway_types::Origin;
     use toolway_types::url_rules::PatternReading;
 
-    use super::super::{Rule, Subject, Target};
+    use super::super::{PolicyRule, PolicySubject, PolicyTarget};
     use super::*;
 
-    fn is_denied(rule: &[&str], started: &Started) -> bool {
+    fn is_denied(rule: &[&str], started: &StartedProgram) -> bool {
         let rule = json!({ "serverCommand": rule });
-        let rule = Rule::parse(&rule, Origin::Program, PatternReading::Wide).unwrap();
-        let target = Target::Command(started);
-        rule.matches(&Subject { name: "x", target }, PatternReading::Wide)
+        let rule = PolicyRule::parse(&rule, Origin::Program, PatternReading::Wide).unwrap();
+        let target = PolicyTarget::Command(started);
+        rule.matches(&PolicySubject { name: "x", target }, PatternReading::Wide)
     }
 
-    fn process(words: &[&str]) -> Started {
+    fn process(words: &[&str]) -> StartedProgram {
         let real = Path::new(words[0]).canonicalize().ok();
-        Started {
+        StartedProgram {
             words: words.iter().map(|word| (*word).to_owned()).collect(),
-            found: real.map(|real| Found {
+            found: real.map(|real| ProgramLocation {
                 real,
                 is_relative: false,
             }),
-            ..Started::default()
+            ..StartedProgram::default()
         }
     }
 
@@ -269,8 +276,8 @@ mod tests {
         std::fs::write(&target, "").unwrap();
         symlink(&target, &link).unwrap();
         let command = format!("{} 'a b'", link.display());
-        let started = Started {
-            line: Some(Line::read(&command)),
+        let started = StartedProgram {
+            line: Some(ShellLine::read(&command)),
             ..process(&[link.to_str().unwrap()])
         };
         assert!(is_denied(&["touch", "**"], &started));

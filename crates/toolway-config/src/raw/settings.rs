@@ -13,8 +13,8 @@ use crate::account::{self, Provider};
 use crate::identity::{self, IdentitySettings};
 use crate::json::{Spot, kind_of};
 use crate::keys::POLICY_LISTS;
-use crate::policy_rule::cross_app::Requirement;
-use crate::policy_rule::{Rule, RuleList};
+use crate::policy_rule::cross_app::CrossAppRequirement;
+use crate::policy_rule::{PolicyRule, PolicyRuleList};
 use crate::source::{FileKind, Source};
 
 /// What one file says beside its servers.
@@ -33,15 +33,15 @@ pub(crate) struct Settings {
     pub(crate) auto_connect_ide: bool,
     pub(crate) permissions: Option<Placed>,
     pub(crate) hooks: Option<Placed>,
-    pub(crate) allowed: Option<RuleList>,
-    pub(crate) denied: Option<RuleList>,
-    pub(crate) instructions_allowed: Option<RuleList>,
-    pub(crate) instructions_denied: Option<RuleList>,
+    pub(crate) allowed: Option<PolicyRuleList>,
+    pub(crate) denied: Option<PolicyRuleList>,
+    pub(crate) instructions_allowed: Option<PolicyRuleList>,
+    pub(crate) instructions_denied: Option<PolicyRuleList>,
     pub(crate) env: Vec<(Named, Value)>,
     pub(crate) account: Option<Account>,
     pub(crate) identity: Option<Identity>,
     /// Which servers are logged in to by cross-app access alone.
-    pub(crate) cross_app_only: Option<Requirement>,
+    pub(crate) cross_app_only: Option<CrossAppRequirement>,
     /// Where connectors are switched off.
     pub(crate) connectors_off: Option<Origin>,
     /// Where secrets in plain text are forbidden.
@@ -197,10 +197,10 @@ impl Settings {
             "requireCrossAppAccess" => {
                 self.cross_app_only = match value {
                     Value::Bool(false) => None,
-                    Value::Bool(true) => Some(Requirement::everybody(origin)),
+                    Value::Bool(true) => Some(CrossAppRequirement::everybody(origin)),
                     ref rules => self
                         .policy_list(reader.rules(rules))
-                        .map(Requirement::of_list),
+                        .map(CrossAppRequirement::of_list),
                 };
             }
             "connectors" => match value {
@@ -245,7 +245,7 @@ impl Settings {
         self.note_widening(key, value);
     }
 
-    fn policy_list(&mut self, list: Result<RuleList, Diagnosis>) -> Option<RuleList> {
+    fn policy_list(&mut self, list: Result<PolicyRuleList, Diagnosis>) -> Option<PolicyRuleList> {
         list.map_err(|fault| self.policy_fault.get_or_insert(fault).clone())
             .ok()
     }
@@ -382,7 +382,7 @@ impl Reader<'_> {
         variables
     }
 
-    fn rules(&mut self, value: &Value) -> Result<RuleList, Diagnosis> {
+    fn rules(&mut self, value: &Value) -> Result<PolicyRuleList, Diagnosis> {
         let origin = self.source.origin(self.line);
         let Value::Array(items) = value else {
             let message = format!(
@@ -401,7 +401,7 @@ impl Reader<'_> {
         let mut rules = Vec::with_capacity(items.len());
         for (index, item) in items.iter().enumerate() {
             let origin = self.source.origin(self.spot.line_at(index));
-            let rule = Rule::parse(item, origin.clone(), reading).map_err(|why| {
+            let rule = PolicyRule::parse(item, origin.clone(), reading).map_err(|why| {
                 Diagnosis::error(format!("`{}[{index}]` {why}", self.key)).at(origin).hint(
                     "a rule is one of `{\"serverName\": \"…\"}`, `{\"serverUrl\": \"https://…\"}` \
                      and `{\"serverCommand\": [\"…\"]}`",
@@ -409,6 +409,6 @@ impl Reader<'_> {
             })?;
             rules.push(rule);
         }
-        Ok(RuleList { origin, rules })
+        Ok(PolicyRuleList { origin, rules })
     }
 }

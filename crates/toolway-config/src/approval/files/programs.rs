@@ -4,7 +4,7 @@
 //! and builders that servers are started with. Of a program that is not in it, only what its words
 //! name is known.
 
-use crate::command_line::name_of;
+use crate::command_line::program_name;
 
 /// What a program takes among its words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -339,7 +339,7 @@ const ALONE_LONG: [&str; 8] = [
 
 /// The program of a word.
 pub(super) fn program(word: &str) -> Option<&'static Program> {
-    let name = name_of(word);
+    let name = program_name(word);
     PROGRAMS
         .iter()
         .find(|program| program.names.contains(&name.as_str()))

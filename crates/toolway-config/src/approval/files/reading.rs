@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::programs::{self, Program, SUBCOMMANDS, Takes, program, stands_alone};
 use super::words::{is_code_name, module_name, spellings};
 use super::{manifest, shell};
-use crate::command_line::{KEYWORDS, hides_program, is_assignment, is_wrapper, steers};
+use crate::command_line::{KEYWORDS, decides_what_runs, hides_program, is_assignment, is_wrapper};
 
 /// How deep lines inside of words are read.
 const DEEPEST: usize = 4;
@@ -74,7 +74,7 @@ impl Reading {
 
     /// A variable may hold paths, or flags with paths.
     pub(super) fn variable(&mut self, name: &str, value: &str) {
-        let usage = if steers(name) {
+        let usage = if decides_what_runs(name) {
             Use::File
         } else {
             Use::Unknown

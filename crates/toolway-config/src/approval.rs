@@ -27,59 +27,59 @@ mod standing;
 
 pub(crate) use digest::digest;
 use digest::digest_of;
-pub(crate) use files::{Files, Installed, is_as_it_was, named as named_files};
-pub use files::{RepositoryFiles, Unbound};
+pub(crate) use files::{FileDigests, InstalledPackages, is_as_it_was, named as named_files};
+pub use files::{RepositoryFiles, UnboundCode};
 pub use given::allow_brought;
 pub(crate) use local::trusts_local;
 pub use local::{LocalTrust, local_settings_text, local_trust, trust_local};
-pub(crate) use standing::{Standing, Vouched};
+pub(crate) use standing::{ApprovalBasis, ApprovalState};
 
 /// What `approvals.json` holds.
 #[derive(Debug, Clone)]
-pub(crate) enum Approvals {
-    Read(Store),
+pub(crate) enum ApprovalsFile {
+    Read(ApprovalRecords),
     /// It cannot be read, so even a rejection in it would be missed: nobody is approved.
     Unreadable,
 }
 
 /// Everything in it that counts.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Store {
-    projects: BTreeMap<String, ProjectRecord>,
+pub(crate) struct ApprovalRecords {
+    projects: BTreeMap<String, ProjectApprovals>,
     /// The digest of the organisation's variables that were confirmed.
     managed_env: Option<String>,
 }
 
 #[derive(Debug, Clone, Default)]
-pub(crate) struct ProjectRecord {
-    pub(crate) servers: BTreeMap<String, Record>,
+pub(crate) struct ProjectApprovals {
+    pub(crate) servers: BTreeMap<String, ApprovalRecord>,
     pub(crate) local_settings: Option<String>,
-    pub(crate) allowed: BTreeMap<String, given::Given>,
+    pub(crate) allowed: BTreeMap<String, given::AllowedRules>,
 }
 
 /// One decision.
 #[derive(Clone)]
-pub(crate) struct Record {
-    pub(crate) decision: Decided,
+pub(crate) struct ApprovalRecord {
+    pub(crate) decision: ApprovalDecision,
     pub(crate) digest: String,
     pub(crate) definition: Value,
     pub(crate) allow_env: Vec<String>,
-    pub(crate) coverage: Coverage,
+    pub(crate) coverage: ApprovalCoverage,
 }
 
 /// What a decision covers beside the definition.
 #[derive(Debug, Clone)]
-pub(crate) enum Coverage {
+pub(crate) enum ApprovalCoverage {
     /// The repository's files that it runs, as they were.
-    Files(Files),
+    Files(FileDigests),
     /// A person typed the entry, and means whatever stands there.
     Typed,
 }
 
-impl fmt::Debug for Record {
+impl fmt::Debug for ApprovalRecord {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
-            .debug_struct("Record")
+            .debug_struct("ApprovalRecord")
             .field("decision", &self.decision)
             .field("digest", &self.digest)
             .field("allow_env", &self.allow_env)
@@ -89,12 +89,12 @@ impl fmt::Debug for Record {
 
 /// What was decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Decided {
+pub(crate) enum ApprovalDecision {
     Approved,
     Rejected,
 }
 
-impl Approvals {
+impl ApprovalsFile {
     /// Reads the store, with the diagnosis when it cannot be.
     pub(crate) fn read(environment: &Environment) -> (Self, Option<Diagnosis>) {
         let path = environment.approvals_file();
@@ -110,12 +110,12 @@ impl Approvals {
             )
         };
         let text = match read_text(&path) {
-            Ok(None) => return (Self::Read(Store::default()), None),
+            Ok(None) => return (Self::Read(ApprovalRecords::default()), None),
             Ok(Some(text)) => text,
             Err(error) => return unreadable(format!("it {error}"), source.origin(error.line())),
         };
         match json::parse(&text, &source) {
-            Ok(json::Root::Empty) => (Self::Read(Store::default()), None),
+            Ok(json::Root::Empty) => (Self::Read(ApprovalRecords::default()), None),
             Ok(json::Root::Object(members)) => match records(members) {
                 Ok(store) => (Self::Read(store), None),
                 // Guessing what it means could miss a rejection.
@@ -128,24 +128,24 @@ impl Approvals {
         }
     }
 
-    pub(crate) fn project(&self, directory: &Path) -> Option<&ProjectRecord> {
+    pub(crate) fn project(&self, directory: &Path) -> Option<&ProjectApprovals> {
         match self {
-            Approvals::Read(store) => store.projects.get(&path_key(directory)),
-            Approvals::Unreadable => None,
+            ApprovalsFile::Read(store) => store.projects.get(&path_key(directory)),
+            ApprovalsFile::Unreadable => None,
         }
     }
 
     /// The organisation's variables that were confirmed, by their digest.
     pub(crate) fn managed_digest(&self) -> Option<&str> {
         match self {
-            Approvals::Read(store) => store.managed_env.as_deref(),
-            Approvals::Unreadable => None,
+            ApprovalsFile::Read(store) => store.managed_env.as_deref(),
+            ApprovalsFile::Unreadable => None,
         }
     }
 }
 
 /// The records of a whole store; the reason and its line when they are not what we write.
-fn records(members: Vec<json::RootMember>) -> Result<Store, (String, u32)> {
+fn records(members: Vec<json::RootMember>) -> Result<ApprovalRecords, (String, u32)> {
     let (mut projects, mut managed_env) = (None, None);
     for member in members {
         let (key, line) = (member.key.clone(), member.line);
@@ -167,13 +167,13 @@ fn records(members: Vec<json::RootMember>) -> Result<Store, (String, u32)> {
             _ => {}
         }
     }
-    Ok(Store {
+    Ok(ApprovalRecords {
         projects: projects.unwrap_or_default(),
         managed_env,
     })
 }
 
-fn projects_of(value: &Value) -> Result<BTreeMap<String, ProjectRecord>, String> {
+fn projects_of(value: &Value) -> Result<BTreeMap<String, ProjectApprovals>, String> {
     let object = |value: &Value, what: &str| {
         let object = value.as_object().cloned();
         object.ok_or_else(|| format!("{what} must be an object"))
@@ -181,13 +181,13 @@ fn projects_of(value: &Value) -> Result<BTreeMap<String, ProjectRecord>, String>
     let mut projects = BTreeMap::new();
     for (directory, project) in object(value, "`projects`")? {
         let project = object(&project, &format!("`projects.{directory}`"))?;
-        let mut record = ProjectRecord {
+        let mut record = ProjectApprovals {
             local_settings: project
                 .get("localSettings")
                 .and_then(Value::as_str)
                 .map(str::to_owned),
             allowed: given::read(&project),
-            ..ProjectRecord::default()
+            ..ProjectApprovals::default()
         };
         if let Some(servers) = project.get("servers") {
             for (name, server) in object(servers, &format!("`projects.{directory}.servers`"))? {
@@ -199,7 +199,7 @@ fn projects_of(value: &Value) -> Result<BTreeMap<String, ProjectRecord>, String>
     Ok(projects)
 }
 
-fn record_of(server: &Value) -> Record {
+fn record_of(server: &Value) -> ApprovalRecord {
     let text = |key: &str| {
         server
             .get(key)
@@ -209,12 +209,12 @@ fn record_of(server: &Value) -> Record {
     };
     let allow_env = server.get("allowEnv").and_then(Value::as_array);
     let files = server.get("files").and_then(Value::as_object);
-    Record {
+    ApprovalRecord {
         // Whatever is not plainly a yes is a no.
         decision: if text("decision") == "approved" {
-            Decided::Approved
+            ApprovalDecision::Approved
         } else {
-            Decided::Rejected
+            ApprovalDecision::Rejected
         },
         digest: text("digest"),
         definition: server.get("definition").cloned().unwrap_or_default(),
@@ -226,12 +226,12 @@ fn record_of(server: &Value) -> Record {
         // Only a record that says so is one that a person typed: without a word about files it
         // covers none.
         coverage: if server.get("typed") == Some(&Value::Bool(true)) {
-            Coverage::Typed
+            ApprovalCoverage::Typed
         } else {
             let digests = files.into_iter().flatten();
             let digests = digests
                 .filter_map(|(name, digest)| Some((name.clone(), digest.as_str()?.to_owned())));
-            Coverage::Files(digests.collect())
+            ApprovalCoverage::Files(digests.collect())
         },
     }
 }
@@ -239,16 +239,16 @@ fn record_of(server: &Value) -> Record {
 /// The repository's files that approvals of this project's servers cover: a server must not start
 /// again with another script than the one that was approved.
 pub(crate) fn approved_files(environment: &Environment) -> impl Iterator<Item = PathBuf> {
-    let approvals = Approvals::read(environment).0;
+    let approvals = ApprovalsFile::read(environment).0;
     let directories = environment.project_directories();
     let directories = directories.chain([environment.project_root()]);
-    let projects: Vec<ProjectRecord> = directories
+    let projects: Vec<ProjectApprovals> = directories
         .filter_map(|directory| approvals.project(directory).cloned())
         .collect();
     let records = projects.into_iter().flat_map(|project| project.servers);
     let files = records.filter_map(|(_, record)| match record.coverage {
-        Coverage::Files(files) => Some(files),
-        Coverage::Typed => None,
+        ApprovalCoverage::Files(files) => Some(files),
+        ApprovalCoverage::Typed => None,
     });
     files.flat_map(|files| files.into_keys().map(PathBuf::from))
 }

@@ -10,7 +10,9 @@ use serde_json::json;
 use toolway_types::{Author, Origin, Scope};
 
 use crate::Environment;
-use crate::approval::{Approvals, Files, Installed, RepositoryFiles, named_files, write_record};
+use crate::approval::{
+    ApprovalsFile, FileDigests, InstalledPackages, RepositoryFiles, named_files, write_record,
+};
 use crate::edit::{EditError, Edited};
 use crate::permission::{Brought, Permissions};
 use crate::plan::PlannedServer;
@@ -34,7 +36,7 @@ pub fn approve(
 /// approval cannot cover.
 pub fn repository_files(environment: &Environment, server: &PlannedServer) -> RepositoryFiles {
     let directory = directory_of(environment, server);
-    let installed = Installed::default();
+    let installed = InstalledPackages::default();
     named_files(environment, directory, &server.definition, &installed)
 }
 
@@ -48,7 +50,7 @@ fn directory_of<'a>(environment: &'a Environment, server: &'a PlannedServer) -> 
 
 /// Records that a person rejected a server.
 pub fn reject(environment: &Environment, server: &PlannedServer) -> Result<Edited<()>, EditError> {
-    record(environment, server, "rejected", &[], &Files::new())
+    record(environment, server, "rejected", &[], &FileDigests::new())
 }
 
 fn record(
@@ -56,7 +58,7 @@ fn record(
     server: &PlannedServer,
     decision: &str,
     allow_env: &[String],
-    files: &Files,
+    files: &FileDigests,
 ) -> Result<Edited<()>, EditError> {
     let Some(digest) = &server.digest else {
         return Err(EditError::Refused(format!(
@@ -115,7 +117,7 @@ pub fn brought(server: &PlannedServer) -> Option<Brought> {
 pub(crate) fn note_repository_servers(
     permissions: &mut Permissions,
     servers: &[PlannedServer],
-    approvals: &Approvals,
+    approvals: &ApprovalsFile,
     file: &Path,
 ) {
     let kept = Origin::File {

@@ -46,7 +46,7 @@ pub mod tool_search;
 pub use account::{Connector, Directory, DirectoryError, Provider};
 pub use admission::admit;
 pub use approval::{
-    RepositoryFiles, Unbound, allow_brought, local_settings_text, reset, trust_local,
+    RepositoryFiles, UnboundCode, allow_brought, local_settings_text, reset, trust_local,
 };
 pub use command_line::split_command;
 pub use curation::Curation;

@@ -13,7 +13,7 @@ use toolway_types::{Author, Diagnosis, Origin, Scope};
 
 use crate::Environment;
 use crate::account::Directory;
-use crate::approval::{self, Approvals};
+use crate::approval::{self, ApprovalsFile};
 use crate::environment::{PROJECT_FILE, PROJECT_FOLDER, path_key};
 use crate::file::{MAX_BYTES, open, read_opened};
 use crate::ide::Editors;
@@ -92,7 +92,7 @@ pub struct Layers {
     pub(crate) environment: Environment,
     pub(crate) consent: Consent,
     pub(crate) files: Vec<Layer>,
-    pub(crate) approvals: Approvals,
+    pub(crate) approvals: ApprovalsFile,
     pub(crate) editors: Editors,
     pub(crate) diagnoses: Vec<Diagnosis>,
     pub(crate) blocked: Option<Diagnosis>,
@@ -145,7 +145,7 @@ pub(crate) fn load_with(
     } else {
         Consent::Recorded
     };
-    let (approvals, fault) = Approvals::read(environment);
+    let (approvals, fault) = ApprovalsFile::read(environment);
     let mut loader = Loader {
         environment,
         strict: flags.strict,
@@ -341,7 +341,7 @@ impl Loader<'_> {
         }
     }
 
-    fn local(&mut self, approvals: &Approvals) {
+    fn local(&mut self, approvals: &ApprovalsFile) {
         let Some(path) = self.environment.settings_file(Scope::Local) else {
             return;
         };

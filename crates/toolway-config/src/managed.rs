@@ -8,7 +8,7 @@
 use serde_json::{Map, Value};
 use toolway_types::{Origin, Secret};
 
-use crate::approval::{Approvals, confirm_managed, managed_digest};
+use crate::approval::{ApprovalsFile, confirm_managed, managed_digest};
 use crate::edit::{EditError, Edited};
 use crate::environment::Environment;
 use crate::raw::settings::Named;
@@ -68,7 +68,7 @@ impl ManagedStanding {
 pub(crate) fn managed_variables(
     environment: &Environment,
     written: &[(Named, Value)],
-    approvals: &Approvals,
+    approvals: &ApprovalsFile,
 ) -> Vec<ManagedVariable> {
     let asked = asked_about(written);
     let is_confirmed = !asked.is_empty()
@@ -113,7 +113,7 @@ fn asked_about(written: &[(Named, Value)]) -> Map<String, Value> {
 pub(crate) fn confirmed(
     environment: &Environment,
     written: &[(Named, Value)],
-    approvals: &Approvals,
+    approvals: &ApprovalsFile,
 ) -> Environment {
     let variables = managed_variables(environment, written, approvals).into_iter();
     let confirmed = variables.filter(|variable| variable.standing == ManagedStanding::Confirmed);

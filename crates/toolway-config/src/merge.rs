@@ -11,7 +11,7 @@ use serde_json::Value;
 use toolway_types::{Author, Diagnosis, Origin, Scope};
 
 use crate::Environment;
-use crate::approval::{self, Approvals, Installed, Standing, Vouched};
+use crate::approval::{self, ApprovalBasis, ApprovalState, ApprovalsFile, InstalledPackages};
 use crate::env;
 use crate::ide::Editors;
 use crate::load::{Consent, Layers, Place};
@@ -52,7 +52,7 @@ pub(crate) struct Basis {
     pub(crate) began: Option<Began>,
     /// Lowest precedence first.
     pub(crate) settings: Vec<(Scope, Settings)>,
-    pub(crate) approvals: Approvals,
+    pub(crate) approvals: ApprovalsFile,
     pub(crate) editors: Editors,
     /// What the servers of the project are called.
     pub(crate) project_names: ProjectNames,
@@ -66,7 +66,7 @@ pub(crate) struct Candidate {
     /// Who wrote it. Decided here, and asked wherever it matters what the entry may do.
     pub(crate) author: Author,
     /// What a person said about it.
-    pub(crate) standing: Standing,
+    pub(crate) standing: ApprovalState,
     pub(crate) order: u32,
     /// The position in its file; a later one of the same name wins, as in any JSON reader.
     pub(crate) position: u32,
@@ -99,7 +99,7 @@ impl Candidate {
             let off = self.raw.definition.get("disabled") == Some(&Value::Bool(true));
             !off && self.raw.fault().is_none()
         };
-        matches!(self.standing, Standing::Approved { .. })
+        matches!(self.standing, ApprovalState::Approved { .. })
             && (self.author != Author::Repository || starts())
     }
 
@@ -109,11 +109,11 @@ impl Candidate {
     }
 
     /// Finds out what a person said about it, and so who speaks in it.
-    fn judge(&mut self, basis: &Basis, installed: &Installed) {
+    fn judge(&mut self, basis: &Basis, installed: &InstalledPackages) {
         self.standing = decide(basis, self, installed);
         // What Toolway wrote for a person, or a person has read and approved, is theirs (SEC-58).
-        if let Standing::Approved {
-            vouched: Vouched::Seen | Vouched::Typed,
+        if let ApprovalState::Approved {
+            vouched: ApprovalBasis::Seen | ApprovalBasis::Typed,
             ..
         } = self.standing
             && self.scope == Scope::Local
@@ -145,7 +145,7 @@ pub(crate) fn merge_since(layers: Layers, began: Option<Began>) -> Config {
             servers.push(Candidate {
                 scope: layer.scope,
                 author: layer.author,
-                standing: Standing::unasked(),
+                standing: ApprovalState::unasked(),
                 order: layer.order,
                 position,
                 digest: layer
@@ -171,7 +171,7 @@ pub(crate) fn merge_since(layers: Layers, began: Option<Began>) -> Config {
         editors: layers.editors,
         project_names: ProjectNames::of(&servers),
     };
-    let installed = Installed::default();
+    let installed = InstalledPackages::default();
     for candidate in &mut servers {
         candidate.judge(&basis, &installed);
     }

@@ -19,7 +19,7 @@ use toolway_types::{Author, Diagnosis, Scope, ServerSpec, Severity};
 use crate::Environment;
 use crate::account::directory::copy_file;
 use crate::admission::admit;
-use crate::approval::{Vouched, approved_files};
+use crate::approval::{ApprovalBasis, approved_files};
 use crate::environment::{PROJECT_FILE, PROJECT_FOLDER};
 use crate::ide::{Editors, lock_files};
 use crate::load::{Flags, LastGood, Place, load, load_with, plugin_files, system_files};
@@ -76,7 +76,7 @@ pub fn adhoc(
         editors: &Editors::look(environment),
         scope: Scope::Dynamic,
         author: Author::Invocation,
-        vouched: Vouched::Seen,
+        vouched: ApprovalBasis::Seen,
     }
     .build()
     .map_err(|faults| {

@@ -18,7 +18,7 @@ use toolway_types::{
 };
 
 use crate::Environment;
-use crate::approval::Vouched;
+use crate::approval::ApprovalBasis;
 use crate::env::Variables;
 use crate::ide::Editors;
 use crate::json::Spot;
@@ -43,7 +43,7 @@ pub(crate) struct Builder<'a> {
     pub(crate) scope: Scope,
     pub(crate) author: Author,
     /// Whether a person has seen this very entry.
-    pub(crate) vouched: Vouched,
+    pub(crate) vouched: ApprovalBasis,
 }
 
 impl Builder<'_> {

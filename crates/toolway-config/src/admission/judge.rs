@@ -11,7 +11,7 @@ use toolway_types::name::as_word;
 use toolway_types::{Author, Diagnosis, Scope, Secret, ServerSpec, ShieldMode, TransportSpec};
 
 use crate::account::directory::stands_for;
-use crate::approval::{Standing, Vouched};
+use crate::approval::{ApprovalBasis, ApprovalState};
 use crate::curation::Curation;
 use crate::env::{self, Variables};
 use crate::merge::{Basis, Candidate, switched_off};
@@ -80,7 +80,7 @@ impl Judge<'_> {
             name: candidate.raw.name,
             scope: candidate.scope,
             author: candidate.author,
-            is_typed: candidate.standing.vouched() == Vouched::Typed,
+            is_typed: candidate.standing.vouched() == ApprovalBasis::Typed,
             origin: candidate.raw.origin,
             transport: candidate.raw.kind,
             definition: candidate.raw.definition,
@@ -162,9 +162,9 @@ impl Judge<'_> {
             return Verdict::Disabled { reason };
         }
         match candidate.standing.clone() {
-            Standing::Approved { .. } => {}
-            Standing::Rejected { reason } => return Verdict::Rejected { reason },
-            Standing::Pending { reason, changed } => {
+            ApprovalState::Approved { .. } => {}
+            ApprovalState::Rejected { reason } => return Verdict::Rejected { reason },
+            ApprovalState::Pending { reason, changed } => {
                 return Verdict::PendingApproval { reason, changed };
             }
         }
@@ -211,8 +211,8 @@ impl Judge<'_> {
     /// Those among these variables that nobody allowed a server to read.
     fn not_allowed(&self, candidate: &Candidate, names: &[String]) -> Vec<String> {
         let mut allowed = match &candidate.standing {
-            Standing::Approved { allow_env, .. } => allow_env.clone(),
-            Standing::Rejected { .. } | Standing::Pending { .. } => Vec::new(),
+            ApprovalState::Approved { allow_env, .. } => allow_env.clone(),
+            ApprovalState::Rejected { .. } | ApprovalState::Pending { .. } => Vec::new(),
         };
         let settings = self.basis.settings.iter();
         let general = settings.flat_map(|(_, settings)| &settings.project_variables);
@@ -247,7 +247,7 @@ impl Judge<'_> {
             all.join(" --allow-env ")
         );
         // A word for the whole repository has its own way to name variables.
-        if candidate.standing.vouched() == Vouched::Unseen
+        if candidate.standing.vouched() == ApprovalBasis::Unseen
             && let Some(settings) = self.basis.environment.settings_file(Scope::User)
         {
             let _ = write!(

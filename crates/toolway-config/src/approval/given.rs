@@ -14,13 +14,13 @@ use crate::permission::Brought;
 
 /// What was allowed of one server, and of which definition.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Given {
+pub(crate) struct AllowedRules {
     pub(crate) digest: String,
     pub(crate) rules: Vec<String>,
 }
 
 /// Reads what stands under `allowed` of a project. What is not as we write it allows nothing.
-pub(super) fn read(project: &Map<String, Value>) -> BTreeMap<String, Given> {
+pub(super) fn read(project: &Map<String, Value>) -> BTreeMap<String, AllowedRules> {
     let allowed = project.get("allowed").and_then(Value::as_object);
     let entries = allowed.into_iter().flatten();
     entries
@@ -28,9 +28,9 @@ pub(super) fn read(project: &Map<String, Value>) -> BTreeMap<String, Given> {
         .collect()
 }
 
-fn given(entry: &Value) -> Option<Given> {
+fn given(entry: &Value) -> Option<AllowedRules> {
     let rules = entry.get("rules")?.as_array()?;
-    Some(Given {
+    Some(AllowedRules {
         digest: entry.get("digest")?.as_str()?.to_owned(),
         rules: rules
             .iter()

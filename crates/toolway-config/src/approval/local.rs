@@ -7,7 +7,7 @@
 use serde_json::json;
 use toolway_types::{Diagnosis, Scope};
 
-use super::Approvals;
+use super::ApprovalsFile;
 use super::digest::digest_of;
 use crate::edit::{EditError, Edited, edit};
 use crate::environment::{Environment, path_key};
@@ -31,7 +31,7 @@ pub fn local_trust(environment: &Environment, text: &str) -> LocalTrust {
     let settings = settings_of(environment, text);
     if settings.widening.is_empty() {
         LocalTrust::NothingToTrust
-    } else if trusts_local(environment, &Approvals::read(environment).0, &settings) {
+    } else if trusts_local(environment, &ApprovalsFile::read(environment).0, &settings) {
         LocalTrust::Trusted
     } else {
         LocalTrust::Untrusted
@@ -84,7 +84,7 @@ fn settings_of(environment: &Environment, text: &str) -> Settings {
 
 pub(crate) fn trusts_local(
     environment: &Environment,
-    approvals: &Approvals,
+    approvals: &ApprovalsFile,
     settings: &Settings,
 ) -> bool {
     settings.widening.is_empty()

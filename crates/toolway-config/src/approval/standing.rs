@@ -2,12 +2,12 @@
 
 /// What a person said about an entry, if anybody has to be asked.
 #[derive(Debug, Clone)]
-pub(crate) enum Standing {
+pub(crate) enum ApprovalState {
     /// Yes, or nobody is asked.
     Approved {
         /// What it may read of the environment beyond the harmless.
         allow_env: Vec<String>,
-        vouched: Vouched,
+        vouched: ApprovalBasis,
     },
     /// A person said no.
     Rejected { reason: String },
@@ -18,12 +18,12 @@ pub(crate) enum Standing {
     },
 }
 
-impl Standing {
+impl ApprovalState {
     /// Whether a person has seen this very entry.
-    pub(crate) fn vouched(&self) -> Vouched {
+    pub(crate) fn vouched(&self) -> ApprovalBasis {
         match self {
             Self::Approved { vouched, .. } => *vouched,
-            Self::Rejected { .. } | Self::Pending { .. } => Vouched::Unseen,
+            Self::Rejected { .. } | Self::Pending { .. } => ApprovalBasis::Unseen,
         }
     }
 
@@ -31,14 +31,14 @@ impl Standing {
     pub(crate) fn unasked() -> Self {
         Self::Approved {
             allow_env: Vec::new(),
-            vouched: Vouched::Unseen,
+            vouched: ApprovalBasis::Unseen,
         }
     }
 }
 
 /// How a yes came about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Vouched {
+pub(crate) enum ApprovalBasis {
     /// Nobody had to be asked, or a word for the whole repository covers it.
     Unseen,
     /// A person saw this very definition and said yes.

@@ -11,7 +11,7 @@ use toolway_types::{Diagnosis, Scope};
 
 use super::{Loader, Place};
 use crate::Environment;
-use crate::approval::Approvals;
+use crate::approval::ApprovalsFile;
 use crate::environment::SystemDirectory;
 use crate::error::{Distrust, ReadError};
 use crate::file::{MAX_BYTES, open, text_of};
@@ -90,7 +90,7 @@ pub fn with_managed_variables(environment: Environment) -> Environment {
     if written.is_empty() {
         return environment;
     }
-    let approvals = Approvals::read(&environment).0;
+    let approvals = ApprovalsFile::read(&environment).0;
     confirmed(&environment, &written, &approvals)
 }
 

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::Candidate;
 use super::decide::difference;
-use crate::approval::Standing;
+use crate::approval::ApprovalState;
 
 /// Every server that needs approval, by file and name, with its digest and its definition.
 #[derive(Debug, Clone, Default)]
@@ -33,15 +33,17 @@ impl Began {
     }
 
     /// What a word for the whole repository is worth to this server.
-    pub(super) fn standing(&self, candidate: &Candidate) -> Standing {
+    pub(super) fn standing(&self, candidate: &Candidate) -> ApprovalState {
         let name = candidate.raw.name.as_str();
         match self.0.get(&key(candidate)) {
-            Some((digest, _)) if Some(digest) == candidate.digest.as_ref() => Standing::unasked(),
-            Some((_, definition)) => Standing::Pending {
+            Some((digest, _)) if Some(digest) == candidate.digest.as_ref() => {
+                ApprovalState::unasked()
+            }
+            Some((_, definition)) => ApprovalState::Pending {
                 reason: format!("`{name}` has changed since this run began"),
                 changed: Some(difference(definition, &candidate.raw.definition)),
             },
-            None => Standing::Pending {
+            None => ApprovalState::Pending {
                 reason: format!("`{name}` was not there when this run began, and is not approved"),
                 changed: None,
             },

@@ -13,7 +13,8 @@ use toolway_types::{Author, Scope};
 
 use super::{Basis, ByName, Candidate};
 use crate::approval::{
-    Approvals, Coverage, Decided, Files, Installed, Standing, Vouched, is_as_it_was, named_files,
+    ApprovalBasis, ApprovalCoverage, ApprovalDecision, ApprovalState, ApprovalsFile, FileDigests,
+    InstalledPackages, is_as_it_was, named_files,
 };
 use crate::keys::spelled_out;
 use crate::load::Consent;
@@ -22,15 +23,19 @@ use crate::shown;
 
 /// Decides about what a repository brings; everybody else needs nobody's word.
 /// `installed` is what was found of packages so far.
-pub(super) fn decide(basis: &Basis, candidate: &Candidate, installed: &Installed) -> Standing {
+pub(super) fn decide(
+    basis: &Basis,
+    candidate: &Candidate,
+    installed: &InstalledPackages,
+) -> ApprovalState {
     let server = &candidate.raw;
     if !candidate.author.needs_approval() {
-        return Standing::unasked();
+        return ApprovalState::unasked();
     }
     let name = server.name.as_str();
     if candidate.author == Author::Stranger {
         let reason = format!("`{name}` stands in a file of another user of this machine");
-        return Standing::Pending {
+        return ApprovalState::Pending {
             reason,
             changed: None,
         };
@@ -46,11 +51,11 @@ pub(super) fn decide(basis: &Basis, candidate: &Candidate, installed: &Installed
             "`{name}` is in `disabledMcpjsonServers`{as_written} ({})",
             said.origin
         );
-        return Standing::Rejected { reason };
+        return ApprovalState::Rejected { reason };
     }
-    if matches!(basis.approvals, Approvals::Unreadable) {
+    if matches!(basis.approvals, ApprovalsFile::Unreadable) {
         let reason = "`approvals.json` cannot be read, so nobody is approved".to_owned();
-        return Standing::Pending {
+        return ApprovalState::Pending {
             reason,
             changed: None,
         };
@@ -60,8 +65,8 @@ pub(super) fn decide(basis: &Basis, candidate: &Candidate, installed: &Installed
         .project(&candidate.place.directory)
         .and_then(|project| project.servers.get(name));
     match record {
-        Some(record) if record.decision == Decided::Rejected => {
-            return Standing::Rejected {
+        Some(record) if record.decision == ApprovalDecision::Rejected => {
+            return ApprovalState::Rejected {
                 reason: format!("`{name}` was rejected in this project"),
             };
         }
@@ -71,28 +76,28 @@ pub(super) fn decide(basis: &Basis, candidate: &Candidate, installed: &Installed
             let now = || named_files(&basis.environment, directory, definition, installed);
             let changed = match record.coverage {
                 // They mean whatever stands there.
-                Coverage::Typed => None,
-                Coverage::Files(ref was) => first_change(directory, was, &now().bound),
+                ApprovalCoverage::Typed => None,
+                ApprovalCoverage::Files(ref was) => first_change(directory, was, &now().bound),
             };
             if let Some(what) = changed {
                 let reason = format!("{what} since `{name}`, which runs it, was approved");
-                return Standing::Pending {
+                return ApprovalState::Pending {
                     reason,
                     changed: None,
                 };
             }
-            return Standing::Approved {
+            return ApprovalState::Approved {
                 allow_env: record.allow_env.clone(),
                 vouched: match record.coverage {
-                    Coverage::Files(_) => Vouched::Seen,
-                    Coverage::Typed => Vouched::Typed,
+                    ApprovalCoverage::Files(_) => ApprovalBasis::Seen,
+                    ApprovalCoverage::Typed => ApprovalBasis::Typed,
                 },
             };
         }
         Some(record) => {
             let reason = format!("`{name}` has changed since it was approved");
             let changed = Some(difference(&record.definition, &server.definition));
-            return Standing::Pending { reason, changed };
+            return ApprovalState::Pending { reason, changed };
         }
         None => {}
     }
@@ -106,7 +111,7 @@ pub(super) fn decide(basis: &Basis, candidate: &Candidate, installed: &Installed
     if enabled || basis.consent == Consent::ThisRun {
         return match &basis.began {
             Some(began) => began.standing(candidate),
-            None => Standing::unasked(),
+            None => ApprovalState::unasked(),
         };
     }
     let from = if is_project {
@@ -132,14 +137,14 @@ pub(super) fn decide(basis: &Basis, candidate: &Candidate, installed: &Installed
         reason.push_str("; it asks for ");
         reason.push_str(&names.join(", "));
     }
-    Standing::Pending {
+    ApprovalState::Pending {
         reason,
         changed: None,
     }
 }
 
 /// What of the files that an entry runs is not as it was.
-fn first_change(directory: &Path, approved: &Files, now: &Files) -> Option<String> {
+fn first_change(directory: &Path, approved: &FileDigests, now: &FileDigests) -> Option<String> {
     let file = |name: &str| {
         let below = Path::new(name).strip_prefix(directory);
         let shown = below.map_or_else(|_| name.into(), Path::to_string_lossy);

@@ -33,7 +33,7 @@ fn merged(files: Vec<Layer>) -> Config {
         environment: Environment::new(BTreeMap::new(), "/".into()),
         consent: Consent::ThisRun,
         files,
-        approvals: Approvals::Read(crate::approval::Store::default()),
+        approvals: ApprovalsFile::Read(crate::approval::ApprovalRecords::default()),
         diagnoses: Vec::new(),
         blocked: None,
     })

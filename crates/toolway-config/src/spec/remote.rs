@@ -14,7 +14,7 @@ use toolway_types::{
 use url::Url;
 
 use super::Work;
-use crate::approval::Vouched;
+use crate::approval::ApprovalBasis;
 use crate::command_line::split_command;
 use crate::error::ReadError;
 use crate::file::open_beneath;
@@ -174,7 +174,7 @@ impl Work<'_> {
             // A file of the person's is named by the person, or shown to them first.
             let leads_away =
                 path.is_absolute() || path.components().any(|it| it == Component::ParentDir);
-            if leads_away && self.builder.vouched == Vouched::Unseen {
+            if leads_away && self.builder.vouched == ApprovalBasis::Unseen {
                 return Err(ReadError::Outside);
             }
             let root = match self.builder.scope {

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use serde_json::Value;
 use toolway_config::{
-    Environment, PlannedServer, RepositoryFiles, Unbound, Verdict, entry_keys, is_harmless,
+    Environment, PlannedServer, RepositoryFiles, UnboundCode, Verdict, entry_keys, is_harmless,
     references_of, split_command,
 };
 use toolway_types::text::{TextKind, counted, legible};
@@ -214,7 +214,7 @@ fn covers(sheet: &mut Sheet, server: &PlannedServer, files: &RepositoryFiles) {
             code(&shown)
         ));
     }
-    for Unbound { what, why } in &files.unbound {
+    for UnboundCode { what, why } in &files.unbound {
         sheet.row(&format!(
             "  what it runs cannot be bound: `{}` {why}",
             code(what)

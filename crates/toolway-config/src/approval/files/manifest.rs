@@ -30,9 +30,9 @@ const LINES: [&str; 5] = [
     "/tool/pdm/scripts",
 ];
 
-pub(super) struct Manifest(Option<Value>);
+pub(super) struct ProjectManifest(Option<Value>);
 
-impl Manifest {
+impl ProjectManifest {
     /// Reads one; nothing where there is none.
     pub(super) fn read(path: &Path) -> Option<Self> {
         let text = match read_opened(open(path), LONGEST) {
@@ -132,7 +132,7 @@ pub(super) fn package_names(word: &str) -> Vec<&str> {
 /// What is installed below folders of packages, each of which is looked through once: entries of one
 /// plan start in the same few places.
 #[derive(Debug, Default)]
-pub(crate) struct Installed(RefCell<BTreeMap<PathBuf, Option<Vec<Package>>>>);
+pub(crate) struct InstalledPackages(RefCell<BTreeMap<PathBuf, Option<Vec<Package>>>>);
 
 #[derive(Debug)]
 struct Package {
@@ -143,7 +143,7 @@ struct Package {
     manifest: PathBuf,
 }
 
-impl Installed {
+impl InstalledPackages {
     /// The manifests of packages of these names, whatever their folders are called, as npm finds
     /// them; nothing where there are too many folders to look at.
     pub(super) fn below(&self, modules: &Path, names: &BTreeSet<String>) -> Option<Vec<PathBuf>> {
@@ -179,7 +179,7 @@ fn packages(modules: &Path) -> Option<Vec<Package>> {
                 continue;
             }
             let manifest = path.join(MANIFEST);
-            if let Some(read) = Manifest::read(&manifest) {
+            if let Some(read) = ProjectManifest::read(&manifest) {
                 let is_long = read.name().is_some_and(|name| name.len() > LONGEST_NAME);
                 let kept = read.name().filter(|_| !is_long);
                 found.push(Package {
@@ -210,18 +210,18 @@ mod tests {
         let folder = ScannedFolder::new();
         let file = folder.write("node_modules/x/package.json", r#"{"name": "a"}"#);
         let modules = folder.path().join("node_modules");
-        let below = |installed: &Installed, name: &str| {
+        let below = |installed: &InstalledPackages, name: &str| {
             installed.below(&modules, &BTreeSet::from([name.to_owned()]))
         };
-        let installed = Installed::default();
+        let installed = InstalledPackages::default();
         assert_eq!(below(&installed, "b"), Some(vec![]));
         std::fs::remove_file(&file).unwrap();
         for name in ["a", "x"] {
             assert_eq!(below(&installed, name), Some(vec![file.clone()]));
-            assert_eq!(below(&Installed::default(), name), Some(vec![]));
+            assert_eq!(below(&InstalledPackages::default(), name), Some(vec![]));
         }
         let long = format!(r#"{{"name": "{}"}}"#, "a".repeat(LONGEST_NAME + 1));
         folder.write("node_modules/x/package.json", long);
-        assert_eq!(below(&Installed::default(), "b"), Some(vec![file]));
+        assert_eq!(below(&InstalledPackages::default(), "b"), Some(vec![file]));
     }
 }

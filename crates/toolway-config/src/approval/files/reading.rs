@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::programs::{self, Program, SUBCOMMANDS, Takes, program, stands_alone};
+use super::programs::{self, KnownProgram, ProgramTakes, SUBCOMMANDS, program, stands_alone};
 use super::words::{is_code_name, module_name, spellings};
 use super::{manifest, shell};
 use crate::command_line::{KEYWORDS, decides_what_runs, hides_program, is_assignment, is_wrapper};
@@ -19,7 +19,7 @@ const UNASKED: [&str; 2] = ["sitecustomize.py", "usercustomize.py"];
 
 /// How a path is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Use {
+pub(super) enum PathUse {
     /// Nobody knows; data, if it does not look like code.
     Unknown,
     /// It is read as code if it is a file.
@@ -30,7 +30,7 @@ pub(super) enum Use {
 
 /// Something that runs, and no digest can say what it is.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Unbound {
+pub struct UnboundCode {
     /// The part of the entry that it is about, as it is written.
     pub what: String,
     /// Why, as the rest of a sentence about it.
@@ -39,10 +39,10 @@ pub struct Unbound {
 
 /// What the words of a program name.
 #[derive(Debug, Default)]
-pub(super) struct Reading {
+pub(super) struct NamedCode {
     /// Values of variables that a shell will know.
     pub(super) known: BTreeMap<String, String>,
-    pub(super) paths: BTreeMap<String, Use>,
+    pub(super) paths: BTreeMap<String, PathUse>,
     /// Names that are looked for as they are, in every directory that is named.
     pub(super) searched: BTreeSet<String>,
     pub(super) modules: BTreeSet<String>,
@@ -56,10 +56,10 @@ pub(super) struct Reading {
     pub(super) packages: BTreeSet<String>,
     /// Directories that containers get to see, each with the word that says so.
     pub(super) mounts: BTreeSet<(String, String)>,
-    pub(super) unbound: BTreeSet<Unbound>,
+    pub(super) unbound: BTreeSet<UnboundCode>,
 }
 
-impl Reading {
+impl NamedCode {
     /// The words of a process: a program and its arguments.
     pub(super) fn process(&mut self, words: &[String]) {
         self.command(words, 0);
@@ -68,16 +68,16 @@ impl Reading {
     /// A line that a shell reads.
     pub(super) fn line(&mut self, line: &str) {
         self.shell_line(line);
-        self.word(line, Use::Run);
+        self.word(line, PathUse::Run);
         self.text(line, 0);
     }
 
     /// A variable may hold paths, or flags with paths.
     pub(super) fn variable(&mut self, name: &str, value: &str) {
         let usage = if decides_what_runs(name) {
-            Use::File
+            PathUse::File
         } else {
-            Use::Unknown
+            PathUse::Unknown
         };
         for part in value.split(|c: char| c.is_whitespace() || ":;,=".contains(c)) {
             self.word(part, usage);
@@ -91,18 +91,18 @@ impl Reading {
     fn command(&mut self, words: &[String], depth: usize) {
         let is_before = |word: &String| is_assignment(word) || KEYWORDS.contains(&word.as_str());
         let head = words.iter().position(|word| !is_before(word)).unwrap_or(0);
-        let mut chain = Chain::Ended;
+        let mut chain = NextProgram::Ended;
         for (at, word) in words.iter().enumerate() {
             let rest = &words[at + 1..];
             if at == head && !word.contains('/') && word != "." {
                 // It is looked for in `PATH`, which the entry may have set.
                 self.searched.insert(word.clone());
             } else {
-                self.word(word, Use::Unknown);
+                self.word(word, PathUse::Unknown);
             }
             self.module_flag(word, rest.first());
             self.text(word, depth);
-            if at != head && chain == Chain::Ended {
+            if at != head && chain == NextProgram::Ended {
                 continue;
             }
             let found = match word.as_str() {
@@ -111,23 +111,23 @@ impl Reading {
             };
             if let Some(program) = found {
                 self.program(word, program, rest);
-                chain = if !program.takes(Takes::Program) {
-                    Chain::Ended
+                chain = if !program.takes(ProgramTakes::Program) {
+                    NextProgram::Ended
                 } else if is_wrapper(word) {
-                    Chain::Wrapper
+                    NextProgram::Wrapper
                 } else {
-                    Chain::Runner
+                    NextProgram::Runner
                 };
             } else if is_wrapper(word) {
-                chain = Chain::Wrapper;
-            } else if chain == Chain::Runner && ends_flags(&words[..at], word) {
-                chain = Chain::Ended;
+                chain = NextProgram::Wrapper;
+            } else if chain == NextProgram::Runner && ends_flags(&words[..at], word) {
+                chain = NextProgram::Ended;
             }
         }
     }
 
     /// What a program of the table makes of the words behind it.
-    fn program(&mut self, name: &str, program: &Program, rest: &[String]) {
+    fn program(&mut self, name: &str, program: &KnownProgram, rest: &[String]) {
         self.looks_for.extend(program.looks_for);
         if let Some(why) = program.hidden {
             self.cannot_bind(name, why);
@@ -140,28 +140,28 @@ impl Reading {
         }
         for takes in program.takes {
             match takes {
-                Takes::Script => self.script(program, rest),
-                Takes::Line => {
+                ProgramTakes::Script => self.script(program, rest),
+                ProgramTakes::Line => {
                     let at = rest.iter().position(|word| program.has_code_behind(word));
                     if let Some(line) = at.and_then(|at| rest.get(at + 1)) {
                         self.shell_line(line);
                     }
                 }
-                Takes::Tasks => {
+                ProgramTakes::Tasks => {
                     self.tasks.extend(words().cloned());
                     if words().any(|word| word == "start") {
                         self.looks_for.insert("server.js");
                     }
                 }
-                Takes::Packages => self.packages(rest),
-                Takes::Mounts => self.mounts(rest),
-                Takes::Code(_) | Takes::Program => {}
+                ProgramTakes::Packages => self.packages(rest),
+                ProgramTakes::Mounts => self.mounts(rest),
+                ProgramTakes::Code(_) | ProgramTakes::Program => {}
             }
         }
     }
 
     /// The flags of a program that name places and files.
-    fn flags(&mut self, program: &Program, rest: &[String]) {
+    fn flags(&mut self, program: &KnownProgram, rest: &[String]) {
         let mut is_value = false;
         for (at, word) in rest.iter().enumerate() {
             if std::mem::take(&mut is_value) {
@@ -176,11 +176,11 @@ impl Reading {
             }
             if let Some(place) = programs::place(word, next) {
                 self.places.insert(place.to_owned());
-                self.path(place, Use::Run);
+                self.path(place, PathUse::Run);
                 is_value = !word.ends_with(place);
             }
             if let Some(file) = programs::file(word, next) {
-                self.path(file, Use::File);
+                self.path(file, PathUse::File);
             }
         }
     }
@@ -204,11 +204,11 @@ impl Reading {
 
     /// The script of an interpreter: the first word that is no flag. Where a flag may have a value
     /// behind it, both words are taken for it.
-    fn script(&mut self, program: &Program, rest: &[String]) {
+    fn script(&mut self, program: &KnownProgram, rest: &[String]) {
         let mut is_after_flag = false;
         for word in rest {
             if program.has_code_behind(word) {
-                if !program.takes(Takes::Line) {
+                if !program.takes(ProgramTakes::Line) {
                     // The code itself may stand in the same word.
                     let whole = word.split('=').next().unwrap_or_default();
                     let short: String = word.chars().take(2).collect();
@@ -225,10 +225,10 @@ impl Reading {
                 is_after_flag = !stands_alone(word);
                 let glued = word.split_once('=').map(|(_, value)| value);
                 let glued = glued.or_else(|| word.get(2..).filter(|_| !word.starts_with("--")));
-                self.word(glued.unwrap_or_default(), Use::File);
+                self.word(glued.unwrap_or_default(), PathUse::File);
                 continue;
             }
-            self.word(word, Use::Run);
+            self.word(word, PathUse::Run);
             let is_subcommand = SUBCOMMANDS.contains(&word.as_str());
             if !is_subcommand && (!is_after_flag || is_code_name(word.as_ref())) {
                 return;
@@ -276,7 +276,7 @@ impl Reading {
             {
                 self.path(
                     &format!("{from}/{}", below.trim_start_matches('/')),
-                    Use::Run,
+                    PathUse::Run,
                 );
             }
         }
@@ -310,7 +310,7 @@ impl Reading {
             }
         }
         for input in parts.inputs {
-            self.word(&input, Use::Run);
+            self.word(&input, PathUse::Run);
         }
         let parts = word.split(|c: char| c.is_whitespace() || "'\"`()[]{};&|<>,\\=".contains(c));
         let parts: Vec<String> = parts
@@ -322,12 +322,12 @@ impl Reading {
         }
         for (at, part) in parts.iter().enumerate() {
             self.module_flag(part, parts.get(at + 1));
-            self.word(part, Use::Unknown);
+            self.word(part, PathUse::Unknown);
             self.modules.extend(module_name(part).map(str::to_owned));
         }
     }
 
-    fn word(&mut self, word: &str, usage: Use) {
+    fn word(&mut self, word: &str, usage: PathUse) {
         let mut word = self.replaced(word);
         if let (Some(below), Some(home)) = (word.strip_prefix("~/"), self.known.get("HOME")) {
             word = format!("{home}/{below}");
@@ -341,7 +341,7 @@ impl Reading {
         }
     }
 
-    fn path(&mut self, path: &str, usage: Use) {
+    fn path(&mut self, path: &str, usage: PathUse) {
         if !path.is_empty() {
             let known = self.paths.entry(path.to_owned()).or_insert(usage);
             *known = usage.max(*known);
@@ -388,13 +388,13 @@ impl Reading {
 
     fn cannot_bind(&mut self, what: &str, why: &'static str) {
         let what = what.to_owned();
-        self.unbound.insert(Unbound { what, why });
+        self.unbound.insert(UnboundCode { what, why });
     }
 }
 
 /// Whether the next word of a command may be a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Chain {
+enum NextProgram {
     /// A wrapper stands before it: any may.
     Wrapper,
     /// A runner does: the first that is no flag of the runner's may.

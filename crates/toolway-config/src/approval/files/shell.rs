@@ -5,7 +5,7 @@
 
 /// What a line consists of.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Parts {
+pub(super) struct ShellParts {
     /// The words of each command, without their quotes.
     pub(super) commands: Vec<Vec<String>>,
     /// The files that are read in place of what is typed.
@@ -14,18 +14,18 @@ pub(super) struct Parts {
 
 /// What the next word is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Next {
+enum WordRole {
     Word,
     Input,
     Output,
 }
 
 /// Takes a line apart. Of one that is not finished, what there is.
-pub(super) fn parts(line: &str) -> Parts {
-    let mut parts = Parts::default();
+pub(super) fn parts(line: &str) -> ShellParts {
+    let mut parts = ShellParts::default();
     let mut command = Vec::new();
     let mut word: Option<String> = None;
-    let mut next = Next::Word;
+    let mut next = WordRole::Word;
     let mut chars = line.chars();
     loop {
         let c = chars.next();
@@ -46,15 +46,15 @@ pub(super) fn parts(line: &str) -> Parts {
             }
             _ => {
                 if let Some(word) = word.take() {
-                    match std::mem::replace(&mut next, Next::Word) {
-                        Next::Word => command.push(word),
-                        Next::Input => parts.inputs.push(word),
-                        Next::Output => {}
+                    match std::mem::replace(&mut next, WordRole::Word) {
+                        WordRole::Word => command.push(word),
+                        WordRole::Input => parts.inputs.push(word),
+                        WordRole::Output => {}
                     }
                 }
                 match c {
-                    Some('<') => next = Next::Input,
-                    Some('>') => next = Next::Output,
+                    Some('<') => next = WordRole::Input,
+                    Some('>') => next = WordRole::Output,
                     Some(c) if c.is_whitespace() && c != '\n' => {}
                     _ if !command.is_empty() => parts.commands.push(std::mem::take(&mut command)),
                     _ => {}

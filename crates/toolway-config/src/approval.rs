@@ -17,7 +17,7 @@ use crate::env;
 use crate::environment::{Environment, path_key};
 use crate::file::read_text;
 use crate::json;
-use crate::source::Source;
+use crate::source::TextSource;
 
 mod digest;
 mod files;
@@ -98,7 +98,7 @@ impl ApprovalsFile {
     /// Reads the store, with the diagnosis when it cannot be.
     pub(crate) fn read(environment: &Environment) -> (Self, Option<Diagnosis>) {
         let path = environment.approvals_file();
-        let source = Source::File(path.clone());
+        let source = TextSource::File(path.clone());
         let unreadable = |what: String, origin: Origin| {
             let message = format!(
                 "no project server is approved, because `approvals.json` is unusable: {what}"
@@ -115,8 +115,8 @@ impl ApprovalsFile {
             Err(error) => return unreadable(format!("it {error}"), source.origin(error.line())),
         };
         match json::parse(&text, &source) {
-            Ok(json::Root::Empty) => (Self::Read(ApprovalRecords::default()), None),
-            Ok(json::Root::Object(members)) => match records(members) {
+            Ok(json::JsonRoot::Empty) => (Self::Read(ApprovalRecords::default()), None),
+            Ok(json::JsonRoot::Object(members)) => match records(members) {
                 Ok(store) => (Self::Read(store), None),
                 // Guessing what it means could miss a rejection.
                 Err((what, line)) => unreadable(what, source.origin(line)),

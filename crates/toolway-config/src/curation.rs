@@ -13,16 +13,16 @@ use toolway_types::Origin;
 use toolway_types::text::{self, is_hidden};
 use toolway_types::wildcard as pattern;
 
-use crate::json::Spot;
-use crate::source::Source;
+use crate::json::ValueLines;
+use crate::source::TextSource;
 
 /// What one entry says about its server's tools. The default changes nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Curation {
     include: Option<Include>,
-    exclude: Vec<Placed>,
-    alias: BTreeMap<String, Placed>,
-    description: BTreeMap<String, Placed>,
+    exclude: Vec<LocatedText>,
+    alias: BTreeMap<String, LocatedText>,
+    description: BTreeMap<String, LocatedText>,
     /// Why the server's instructions are dropped, if they are: who said so, and where.
     pub instructions_dropped: Option<String>,
 }
@@ -31,12 +31,12 @@ pub struct Curation {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Include {
     origin: Origin,
-    patterns: Vec<Placed>,
+    patterns: Vec<LocatedText>,
 }
 
 /// A text and where it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Placed {
+pub struct LocatedText {
     /// The text as written.
     pub text: String,
     /// Its file and line.
@@ -45,21 +45,21 @@ pub struct Placed {
 
 /// Why a tool is not offered.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum LeftOut<'a> {
+pub enum LeftOutReason<'a> {
     /// A pattern of `excludeTools` matches it.
-    Excluded(&'a Placed),
+    Excluded(&'a LocatedText),
     /// No pattern of `includeTools`, which stands here, matches it.
     NotIncluded(&'a Origin),
 }
 
-impl std::fmt::Display for LeftOut<'_> {
+impl std::fmt::Display for LeftOutReason<'_> {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            LeftOut::Excluded(Placed { text, origin }) => {
+            LeftOutReason::Excluded(LocatedText { text, origin }) => {
                 let text = text::spelled_out(text);
                 write!(formatter, "`excludeTools` has `{text}` ({origin})")
             }
-            LeftOut::NotIncluded(origin) => {
+            LeftOutReason::NotIncluded(origin) => {
                 write!(formatter, "`includeTools` does not have it ({origin})")
             }
         }
@@ -69,8 +69,12 @@ impl std::fmt::Display for LeftOut<'_> {
 impl Curation {
     /// Reads a checked entry. What has another shape than it should was diagnosed there, and does
     /// not count here.
-    pub(crate) fn read(definition: &Map<String, Value>, spot: &Spot, source: &Source) -> Self {
-        let entry = Entry {
+    pub(crate) fn read(
+        definition: &Map<String, Value>,
+        spot: &ValueLines,
+        source: &TextSource,
+    ) -> Self {
+        let entry = CurationReader {
             definition,
             spot,
             source,
@@ -92,13 +96,13 @@ impl Curation {
     }
 
     /// Whether a tool is offered. Exclusion beats inclusion; both look at the tool's own name.
-    pub fn admits(&self, tool: &str) -> Result<(), LeftOut<'_>> {
+    pub fn admits(&self, tool: &str) -> Result<(), LeftOutReason<'_>> {
         if let Some(pattern) = self
             .exclude
             .iter()
             .find(|pattern| excludes(&pattern.text, tool))
         {
-            return Err(LeftOut::Excluded(pattern));
+            return Err(LeftOutReason::Excluded(pattern));
         }
         match &self.include {
             Some(include)
@@ -107,14 +111,14 @@ impl Curation {
                     .iter()
                     .any(|pattern| includes(&pattern.text, tool)) =>
             {
-                Err(LeftOut::NotIncluded(&include.origin))
+                Err(LeftOutReason::NotIncluded(&include.origin))
             }
             _ => Ok(()),
         }
     }
 
     /// The name a tool is shown by instead of its own.
-    pub fn alias(&self, tool: &str) -> Option<&Placed> {
+    pub fn alias(&self, tool: &str) -> Option<&LocatedText> {
         self.alias.get(tool)
     }
 
@@ -126,7 +130,7 @@ impl Curation {
     }
 
     /// The description that replaces the server's.
-    pub fn description(&self, tool: &str) -> Option<&Placed> {
+    pub fn description(&self, tool: &str) -> Option<&LocatedText> {
         self.description.get(tool)
     }
 
@@ -142,7 +146,7 @@ impl Curation {
             );
         let mut idle: Vec<String> = patterns
             .filter(|(_, pattern, matches)| !tools.iter().any(|tool| matches(&pattern.text, tool)))
-            .map(|(key, Placed { text, origin }, _)| {
+            .map(|(key, LocatedText { text, origin }, _)| {
                 let text = text::spelled_out(text);
                 format!("`{text}` in `{key}` matches none of its tools ({origin})")
             })
@@ -152,7 +156,7 @@ impl Curation {
                 named
                     .iter()
                     .filter(|(name, _)| !tools.contains(&name.as_str()))
-                    .map(|(name, Placed { origin, .. })| {
+                    .map(|(name, LocatedText { origin, .. })| {
                         let name = text::spelled_out(name);
                         format!("`{name}` in `{key}` is none of its tools ({origin})")
                     }),
@@ -178,20 +182,20 @@ fn excludes(pattern: &str, tool: &str) -> bool {
         })
 }
 
-struct Entry<'a> {
+struct CurationReader<'a> {
     definition: &'a Map<String, Value>,
-    spot: &'a Spot,
-    source: &'a Source,
+    spot: &'a ValueLines,
+    source: &'a TextSource,
 }
 
-impl Entry<'_> {
-    fn texts(&self, key: &str) -> Vec<Placed> {
+impl CurationReader<'_> {
+    fn texts(&self, key: &str) -> Vec<LocatedText> {
         let (Some(Value::Array(items)), Some(spot)) = (self.definition.get(key), self.spot_of(key))
         else {
             return Vec::new();
         };
         let placed = |(index, item): (usize, &Value)| {
-            Some(Placed {
+            Some(LocatedText {
                 text: item.as_str()?.to_owned(),
                 origin: self.source.origin(spot.line_at(index)),
             })
@@ -203,14 +207,14 @@ impl Entry<'_> {
         &self,
         key: &str,
         text: impl Fn(&Value) -> Option<&str>,
-    ) -> BTreeMap<String, Placed> {
+    ) -> BTreeMap<String, LocatedText> {
         let (Some(Value::Object(members)), Some(spot)) =
             (self.definition.get(key), self.spot_of(key))
         else {
             return BTreeMap::new();
         };
         let placed = |(name, member): (&String, &Value)| {
-            let placed = Placed {
+            let placed = LocatedText {
                 text: text(member)?.to_owned(),
                 origin: self.source.origin(spot.line_of(members, name)),
             };
@@ -220,7 +224,7 @@ impl Entry<'_> {
     }
 
     /// An entry that stands in no file has no spots inside; its own will do.
-    fn spot_of(&self, key: &str) -> Option<&Spot> {
+    fn spot_of(&self, key: &str) -> Option<&ValueLines> {
         self.spot.member(self.definition, key).or(Some(self.spot))
     }
 }

@@ -150,7 +150,7 @@ pub fn edit_with<T>(
     backup: Option<&Path>,
     change: impl FnOnce(&mut Document) -> Result<T, EditError>,
 ) -> Result<Edited<T>, EditError> {
-    let held = file::Held::open(path)?;
+    let held = file::LockedFile::open(path)?;
     let path = held.path().to_owned();
     let bytes = held.content().unwrap_or_default();
     let text = syntax_tree::decode(bytes).map_err(|error| EditError::invalid(&path, error))?;

@@ -16,9 +16,9 @@ use url::Url;
 
 use crate::account::safe_url;
 use crate::env::{Piece, pieces};
-use crate::json::{Spot, kind_of};
+use crate::json::{ValueLines, kind_of};
 use crate::keys;
-use crate::source::{FileKind, Source};
+use crate::source::{FileKind, TextSource};
 
 /// The keys of `identityProvider`.
 pub(crate) const KEYS: [(&str, &str); 6] = [
@@ -75,11 +75,11 @@ impl IdentitySettings {
 
 /// Reads `identityProvider`; nothing when it cannot be used, and then the findings say why.
 pub(crate) fn read(
-    source: &Source,
+    source: &TextSource,
     kind: FileKind,
     line: u32,
     value: &Value,
-    spot: &Spot,
+    spot: &ValueLines,
     diagnoses: &mut Vec<Diagnosis>,
 ) -> Option<IdentitySettings> {
     let known = diagnoses.len();
@@ -109,10 +109,10 @@ pub(crate) fn read(
 }
 
 struct Reader<'a> {
-    source: &'a Source,
+    source: &'a TextSource,
     kind: FileKind,
     map: &'a Map<String, Value>,
-    spot: &'a Spot,
+    spot: &'a ValueLines,
     diagnoses: &'a mut Vec<Diagnosis>,
 }
 

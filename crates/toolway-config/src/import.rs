@@ -16,7 +16,7 @@ use toolway_types::Diagnosis;
 use crate::Environment;
 use crate::environment::NOWHERE;
 use crate::environment::projects::projects;
-use crate::shown::Keys;
+use crate::shown::KeysOnly;
 
 mod claude_code;
 mod claude_desktop;
@@ -257,7 +257,7 @@ impl fmt::Debug for Imported {
             .debug_struct("Imported")
             .field("name", &self.name)
             .field("line", &self.line)
-            .field("definition", &Keys(&self.definition))
+            .field("definition", &KeysOnly(&self.definition))
             .field("enabled", &self.enabled)
             .field("dropped", &self.dropped)
             .field("notes", &self.notes)

@@ -12,7 +12,7 @@ use serde_json::map::Entry;
 use serde_json::{Map, Number, Value};
 use toolway_types::Diagnosis;
 
-use crate::source::Source;
+use crate::source::TextSource;
 
 pub(crate) mod syntax_tree;
 
@@ -21,19 +21,19 @@ use syntax_tree::STRICT;
 /// Where a value stands: the line of its key (or of itself, in an array), and the same for what
 /// it holds, in order.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Spot {
+pub(crate) struct ValueLines {
     pub(crate) line: u32,
-    pub(super) inside: Vec<Spot>,
+    pub(super) inside: Vec<ValueLines>,
 }
 
-impl Spot {
+impl ValueLines {
     /// The line of a member of the object that stands here; this spot's own when unknown.
     pub(crate) fn line_of(&self, object: &Map<String, Value>, key: &str) -> u32 {
         self.member(object, key).map_or(self.line, |spot| spot.line)
     }
 
     /// The spot of a member of the object that stands here.
-    pub(crate) fn member(&self, object: &Map<String, Value>, key: &str) -> Option<&Spot> {
+    pub(crate) fn member(&self, object: &Map<String, Value>, key: &str) -> Option<&ValueLines> {
         self.inside.get(object.keys().position(|name| name == key)?)
     }
 
@@ -45,17 +45,17 @@ impl Spot {
 
 /// A member of an object, in the order of the file. A key may occur more than once.
 #[derive(Debug)]
-pub(crate) struct Member {
+pub(crate) struct LocatedMember {
     pub(crate) key: String,
     pub(crate) value: Value,
-    pub(crate) spot: Spot,
+    pub(crate) spot: ValueLines,
     /// Keys that stand twice inside the value.
-    pub(crate) doubled: Vec<Doubled>,
+    pub(crate) doubled: Vec<DuplicateKey>,
 }
 
 /// A key that stands twice in one object.
 #[derive(Debug)]
-pub(crate) struct Doubled {
+pub(crate) struct DuplicateKey {
     pub(crate) key: String,
     pub(crate) first: u32,
     pub(crate) second: u32,
@@ -63,7 +63,7 @@ pub(crate) struct Doubled {
 
 /// The text's root object, two levels of it as members so that a doubled server is seen.
 #[derive(Debug)]
-pub(crate) enum Root {
+pub(crate) enum JsonRoot {
     /// Nothing but white space and comments.
     Empty,
     /// An object.
@@ -75,28 +75,28 @@ pub(crate) enum Root {
 pub(crate) struct RootMember {
     pub(crate) key: String,
     pub(crate) line: u32,
-    pub(crate) content: Content,
+    pub(crate) content: RootContent,
 }
 
 /// What a root member holds: objects stay open, because a doubled key in one is a finding.
 #[derive(Debug)]
-pub(crate) enum Content {
-    Object(Vec<Member>),
-    Other(Value, Spot, Vec<Doubled>),
+pub(crate) enum RootContent {
+    Object(Vec<LocatedMember>),
+    Other(Value, ValueLines, Vec<DuplicateKey>),
 }
 
 impl RootMember {
     /// The value as a whole, with its spot and the keys doubled anywhere in it.
-    pub(crate) fn into_value(self) -> (Value, Spot, Vec<Doubled>) {
+    pub(crate) fn into_value(self) -> (Value, ValueLines, Vec<DuplicateKey>) {
         match self.content {
-            Content::Other(value, spot, doubled) => (value, spot, doubled),
-            Content::Object(members) => {
+            RootContent::Other(value, spot, doubled) => (value, spot, doubled),
+            RootContent::Object(members) => {
                 let mut builder = ObjectBuilder::sized(members.len());
                 for member in members {
                     builder.doubled.extend(member.doubled);
                     builder.insert(member.key, member.value, member.spot);
                 }
-                let spot = Spot {
+                let spot = ValueLines {
                     line: self.line,
                     inside: builder.spots,
                 };
@@ -107,7 +107,7 @@ impl RootMember {
 }
 
 /// Parses a text. The error has its line and column.
-pub(crate) fn parse(text: &str, source: &Source) -> Result<Root, Diagnosis> {
+pub(crate) fn parse(text: &str, source: &TextSource) -> Result<JsonRoot, Diagnosis> {
     let text = text.strip_prefix('\u{FEFF}').unwrap_or(text);
     let parsed = parse_to_ast(text, &CollectOptions::default(), &STRICT).map_err(|error| {
         let line = u32::try_from(error.line_display()).unwrap_or(u32::MAX);
@@ -118,10 +118,10 @@ pub(crate) fn parse(text: &str, source: &Source) -> Result<Root, Diagnosis> {
             .column(column)
             .hint("mend the file at that place; nothing in it is read until then")
     })?;
-    let lines = Lines::new(text);
+    let lines = LineStarts::new(text);
     match parsed.value {
-        None => Ok(Root::Empty),
-        Some(ast::Value::Object(object)) => Ok(Root::Object(root_members(object, &lines))),
+        None => Ok(JsonRoot::Empty),
+        Some(ast::Value::Object(object)) => Ok(JsonRoot::Object(root_members(object, &lines))),
         Some(other) => Err(Diagnosis::error(format!(
             "the root must be an object, not {}",
             kind_of_ast(&other)
@@ -131,14 +131,14 @@ pub(crate) fn parse(text: &str, source: &Source) -> Result<Root, Diagnosis> {
     }
 }
 
-fn root_members(object: ast::Object<'_>, lines: &Lines) -> Vec<RootMember> {
+fn root_members(object: ast::Object<'_>, lines: &LineStarts) -> Vec<RootMember> {
     object
         .properties
         .into_iter()
         .map(|property| {
             let line = lines.line(property.name.start());
             let content = match property.value {
-                ast::Value::Object(inner) => Content::Object(
+                ast::Value::Object(inner) => RootContent::Object(
                     inner
                         .properties
                         .into_iter()
@@ -149,7 +149,7 @@ fn root_members(object: ast::Object<'_>, lines: &Lines) -> Vec<RootMember> {
                     let mut doubled = Vec::new();
                     let (value, mut spot) = convert(other, lines, &mut doubled);
                     spot.line = line;
-                    Content::Other(value, spot, doubled)
+                    RootContent::Other(value, spot, doubled)
                 }
             };
             RootMember {
@@ -161,12 +161,12 @@ fn root_members(object: ast::Object<'_>, lines: &Lines) -> Vec<RootMember> {
         .collect()
 }
 
-fn member(property: ast::ObjectProp<'_>, lines: &Lines) -> Member {
+fn member(property: ast::ObjectProp<'_>, lines: &LineStarts) -> LocatedMember {
     let line = lines.line(property.name.start());
     let mut doubled = Vec::new();
     let (value, mut spot) = convert(property.value, lines, &mut doubled);
     spot.line = line;
-    Member {
+    LocatedMember {
         key: property.name.into_string(),
         value,
         spot,
@@ -176,8 +176,8 @@ fn member(property: ast::ObjectProp<'_>, lines: &Lines) -> Member {
 
 struct ObjectBuilder {
     map: Map<String, Value>,
-    spots: Vec<Spot>,
-    doubled: Vec<Doubled>,
+    spots: Vec<ValueLines>,
+    doubled: Vec<DuplicateKey>,
     /// Where each key stands in `spots`; made when the first key is doubled, because a hostile
     /// file may double them all and a search for each would take hours.
     positions: Option<HashMap<String, usize>>,
@@ -193,7 +193,7 @@ impl ObjectBuilder {
         }
     }
 
-    fn insert(&mut self, key: String, value: Value, spot: Spot) {
+    fn insert(&mut self, key: String, value: Value, spot: ValueLines) {
         match self.map.entry(key) {
             Entry::Vacant(free) => {
                 if let Some(positions) = &mut self.positions {
@@ -210,7 +210,7 @@ impl ObjectBuilder {
                     .get_or_insert_with(|| self.map.keys().cloned().zip(0..).collect());
                 if let Some(index) = positions.get(&key).copied() {
                     let (first, second) = (self.spots[index].line, spot.line);
-                    self.doubled.push(Doubled { key, first, second });
+                    self.doubled.push(DuplicateKey { key, first, second });
                     self.spots[index] = spot;
                 }
             }
@@ -218,7 +218,11 @@ impl ObjectBuilder {
     }
 }
 
-fn convert(value: ast::Value<'_>, lines: &Lines, doubled: &mut Vec<Doubled>) -> (Value, Spot) {
+fn convert(
+    value: ast::Value<'_>,
+    lines: &LineStarts,
+    doubled: &mut Vec<DuplicateKey>,
+) -> (Value, ValueLines) {
     let line = lines.line(value.start());
     let mut inside = Vec::new();
     let value = match value {
@@ -252,13 +256,13 @@ fn convert(value: ast::Value<'_>, lines: &Lines, doubled: &mut Vec<Doubled>) -> 
             Value::Object(builder.map)
         }
     };
-    (value, Spot { line, inside })
+    (value, ValueLines { line, inside })
 }
 
 /// The starts of a text's lines.
-struct Lines(Vec<usize>);
+struct LineStarts(Vec<usize>);
 
-impl Lines {
+impl LineStarts {
     fn new(text: &str) -> Self {
         Self(
             text.bytes()

@@ -8,7 +8,7 @@ pub(crate) use toolway_types::text::spelled_out;
 
 /// What a key's value must be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Shape {
+pub(crate) enum ValueShape {
     /// A string that is not empty.
     Text,
     /// A string among fixed ones.
@@ -33,48 +33,48 @@ pub(crate) enum Shape {
     Scopes,
 }
 
-impl Shape {
+impl ValueShape {
     /// What a message says was expected.
     pub(crate) fn expected(self) -> &'static str {
         match self {
-            Shape::Text | Shape::Word => "a string",
-            Shape::Texts => "an array of strings",
-            Shape::TextMap => "an object with string values",
-            Shape::Switch => "`true` or `false`",
-            Shape::Milliseconds => "a whole number of milliseconds",
-            Shape::Oauth | Shape::Workload | Shape::Tools => "an object",
-            Shape::Port => "a port number from 1 to 65535",
-            Shape::Scopes => "a string or an array of strings",
+            ValueShape::Text | ValueShape::Word => "a string",
+            ValueShape::Texts => "an array of strings",
+            ValueShape::TextMap => "an object with string values",
+            ValueShape::Switch => "`true` or `false`",
+            ValueShape::Milliseconds => "a whole number of milliseconds",
+            ValueShape::Oauth | ValueShape::Workload | ValueShape::Tools => "an object",
+            ValueShape::Port => "a port number from 1 to 65535",
+            ValueShape::Scopes => "a string or an array of strings",
         }
     }
 }
 
 /// The keys of a server's entry.
-pub(crate) const ENTRY: [(&str, Shape); 24] = [
-    ("type", Shape::Word),
-    ("command", Shape::Text),
-    ("args", Shape::Texts),
-    ("env", Shape::TextMap),
-    ("cwd", Shape::Text),
-    ("roots", Shape::Texts),
-    ("url", Shape::Text),
-    ("headers", Shape::TextMap),
-    ("headersHelper", Shape::Text),
-    ("sessionTokenFile", Shape::Text),
-    ("oauth", Shape::Oauth),
-    ("timeout", Shape::Milliseconds),
-    ("requestTimeout", Shape::Milliseconds),
-    ("protocol", Shape::Word),
-    ("shield", Shape::Word),
-    ("disabled", Shape::Switch),
-    ("enabled", Shape::Switch),
-    ("alwaysLoad", Shape::Switch),
-    ("deferTools", Shape::Switch),
-    ("includeTools", Shape::Texts),
-    ("excludeTools", Shape::Texts),
-    ("alias", Shape::TextMap),
-    ("tools", Shape::Tools),
-    ("instructions", Shape::Switch),
+pub(crate) const ENTRY: [(&str, ValueShape); 24] = [
+    ("type", ValueShape::Word),
+    ("command", ValueShape::Text),
+    ("args", ValueShape::Texts),
+    ("env", ValueShape::TextMap),
+    ("cwd", ValueShape::Text),
+    ("roots", ValueShape::Texts),
+    ("url", ValueShape::Text),
+    ("headers", ValueShape::TextMap),
+    ("headersHelper", ValueShape::Text),
+    ("sessionTokenFile", ValueShape::Text),
+    ("oauth", ValueShape::Oauth),
+    ("timeout", ValueShape::Milliseconds),
+    ("requestTimeout", ValueShape::Milliseconds),
+    ("protocol", ValueShape::Word),
+    ("shield", ValueShape::Word),
+    ("disabled", ValueShape::Switch),
+    ("enabled", ValueShape::Switch),
+    ("alwaysLoad", ValueShape::Switch),
+    ("deferTools", ValueShape::Switch),
+    ("includeTools", ValueShape::Texts),
+    ("excludeTools", ValueShape::Texts),
+    ("alias", ValueShape::TextMap),
+    ("tools", ValueShape::Tools),
+    ("instructions", ValueShape::Switch),
 ];
 
 /// The names of the keys of a server's entry, in the order in which they are shown.
@@ -83,27 +83,27 @@ pub fn entry_keys() -> impl Iterator<Item = &'static str> {
 }
 
 /// The keys of a tool in `tools`.
-pub(crate) const TOOL: [(&str, Shape); 1] = [("description", Shape::Text)];
+pub(crate) const TOOL: [(&str, ValueShape); 1] = [("description", ValueShape::Text)];
 
 /// The keys of `oauth`.
-pub(crate) const OAUTH: [(&str, Shape); 9] = [
-    ("clientId", Shape::Text),
-    ("clientSecret", Shape::Text),
-    ("callbackPort", Shape::Port),
-    ("authServerMetadataUrl", Shape::Text),
-    ("scopes", Shape::Scopes),
-    ("xaa", Shape::Switch),
-    ("account", Shape::Text),
-    ("workload", Shape::Workload),
-    ("allowUnannouncedPkce", Shape::Switch),
+pub(crate) const OAUTH: [(&str, ValueShape); 9] = [
+    ("clientId", ValueShape::Text),
+    ("clientSecret", ValueShape::Text),
+    ("callbackPort", ValueShape::Port),
+    ("authServerMetadataUrl", ValueShape::Text),
+    ("scopes", ValueShape::Scopes),
+    ("xaa", ValueShape::Switch),
+    ("account", ValueShape::Text),
+    ("workload", ValueShape::Workload),
+    ("allowUnannouncedPkce", ValueShape::Switch),
 ];
 
 /// The keys of `workload` in `oauth`.
-pub(crate) const WORKLOAD: [(&str, Shape); 4] = [
-    ("tokenFile", Shape::Text),
-    ("token", Shape::Text),
-    ("githubActions", Shape::Switch),
-    ("audience", Shape::Text),
+pub(crate) const WORKLOAD: [(&str, ValueShape); 4] = [
+    ("tokenFile", ValueShape::Text),
+    ("token", ValueShape::Text),
+    ("githubActions", ValueShape::Switch),
+    ("audience", ValueShape::Text),
 ];
 
 /// The keys of a settings file that this crate understands, besides `mcpServers`.

@@ -18,9 +18,9 @@ use crate::environment::{PROJECT_FILE, PROJECT_FOLDER, path_key};
 use crate::file::{MAX_BYTES, open, read_opened};
 use crate::ide::Editors;
 use crate::managed;
-use crate::raw::{self, RawFile, RawServer, Settings};
-use crate::shown::Keys;
-use crate::source::{FileKind, Source};
+use crate::raw::{self, FileSettings, RawFile, RawServer};
+use crate::shown::KeysOnly;
+use crate::source::{FileKind, TextSource};
 
 mod account;
 mod editor;
@@ -81,7 +81,7 @@ impl fmt::Debug for ConnectorEntry {
         formatter
             .debug_struct("ConnectorEntry")
             .field("name", &self.name)
-            .field("definition", &Keys(&self.definition))
+            .field("definition", &KeysOnly(&self.definition))
             .finish()
     }
 }
@@ -115,7 +115,7 @@ pub(crate) struct Layer {
     pub(crate) order: u32,
     pub(crate) place: Arc<Place>,
     pub(crate) servers: Vec<RawServer>,
-    pub(crate) settings: Settings,
+    pub(crate) settings: FileSettings,
 }
 
 /// Where a layer lies, as far as its servers depend on it.
@@ -242,7 +242,7 @@ impl Loader<'_> {
     /// Reads a file that may be absent; what cannot be read is diagnosed, and what it said when
     /// it could be read stands for it.
     fn file(&mut self, path: &Path, kind: FileKind) -> Option<RawFile> {
-        let source = Source::File(path.to_path_buf());
+        let source = TextSource::File(path.to_path_buf());
         let (opened, stranger) = if owner::is_projects(kind) {
             let opened = owner::open_in_project(path);
             let stranger = self.stranger(path, &opened);
@@ -326,9 +326,9 @@ impl Loader<'_> {
             order: 0,
             place: Arc::default(),
             servers: Vec::new(),
-            settings: Settings {
+            settings: FileSettings {
                 unreadable: Some(origin),
-                ..Settings::default()
+                ..FileSettings::default()
             },
         });
     }
@@ -355,7 +355,7 @@ impl Loader<'_> {
                         "{keys} in the project's local settings do not count: nobody on this \
                          machine approved them"
                     ))
-                    .at(Source::File(path.clone()).origin(1))
+                    .at(TextSource::File(path.clone()).origin(1))
                     .hint("run `toolway approve --local-settings` if you wrote them"),
                 );
                 file.settings.narrow();
@@ -387,7 +387,7 @@ impl Loader<'_> {
         if !file.servers.is_empty() && file.stranger.is_none() {
             self.diagnoses.push(
                 Diagnosis::warning("servers in this file are not loaded")
-                    .at(Source::File(path).origin(1))
+                    .at(TextSource::File(path).origin(1))
                     .hint("a project's servers belong into `.mcp.json`"),
             );
         }
@@ -429,7 +429,7 @@ impl Loader<'_> {
         let Some(directory) = Directory::kept(self.environment, &provider) else {
             return;
         };
-        let source = Source::Directory(provider.host().into());
+        let source = TextSource::Directory(provider.host().into());
         let entries = directory
             .connectors
             .into_iter()
@@ -442,10 +442,14 @@ impl Loader<'_> {
             let name = toolway_types::name::normalize_connector(&connector.name);
             (name, connector.definition.clone())
         });
-        self.connector_layers(entries.collect(), &Source::Program);
+        self.connector_layers(entries.collect(), &TextSource::Program);
     }
 
-    fn connector_layers(&mut self, entries: Vec<(String, Map<String, Value>)>, source: &Source) {
+    fn connector_layers(
+        &mut self,
+        entries: Vec<(String, Map<String, Value>)>,
+        source: &TextSource,
+    ) {
         // The first wins, so it has the highest order.
         for (order, (name, definition)) in (0..).zip(entries.into_iter().rev()) {
             let file = raw::single(name, definition, source);

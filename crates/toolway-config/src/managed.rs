@@ -11,7 +11,7 @@ use toolway_types::{Origin, Secret};
 use crate::approval::{ApprovalsFile, confirm_managed, managed_digest};
 use crate::edit::{EditError, Edited};
 use crate::environment::Environment;
-use crate::raw::settings::Named;
+use crate::raw::settings::LocatedName;
 
 /// Those that count without anybody being asked.
 pub(crate) const AT_ONCE: [&str; 3] = ["MCP_TIMEOUT", "MCP_TOOL_TIMEOUT", "MAX_MCP_OUTPUT_TOKENS"];
@@ -67,7 +67,7 @@ impl ManagedStanding {
 /// Every variable that is a text or a number, with its standing.
 pub(crate) fn managed_variables(
     environment: &Environment,
-    written: &[(Named, Value)],
+    written: &[(LocatedName, Value)],
     approvals: &ApprovalsFile,
 ) -> Vec<ManagedVariable> {
     let asked = asked_about(written);
@@ -100,7 +100,7 @@ pub(crate) fn text(value: &Value) -> Option<String> {
 }
 
 /// The variables that a person is asked about: one question for all of them.
-fn asked_about(written: &[(Named, Value)]) -> Map<String, Value> {
+fn asked_about(written: &[(LocatedName, Value)]) -> Map<String, Value> {
     let asked = written.iter().filter_map(|(named, value)| {
         let name = named.name.as_str();
         let is_asked = !AT_ONCE.contains(&name) && !SETTLED.contains(&name);
@@ -112,7 +112,7 @@ fn asked_about(written: &[(Named, Value)]) -> Map<String, Value> {
 /// The environment with those of these variables that a person confirmed.
 pub(crate) fn confirmed(
     environment: &Environment,
-    written: &[(Named, Value)],
+    written: &[(LocatedName, Value)],
     approvals: &ApprovalsFile,
 ) -> Environment {
     let variables = managed_variables(environment, written, approvals).into_iter();

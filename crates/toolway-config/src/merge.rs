@@ -16,7 +16,7 @@ use crate::env;
 use crate::ide::Editors;
 use crate::load::{Consent, Layers, Place};
 use crate::plan::Shadow;
-use crate::raw::{RawServer, Settings};
+use crate::raw::{FileSettings, RawServer};
 
 mod began;
 mod decide;
@@ -51,7 +51,7 @@ pub(crate) struct Basis {
     /// Nothing while a run begins.
     pub(crate) began: Option<Began>,
     /// Lowest precedence first.
-    pub(crate) settings: Vec<(Scope, Settings)>,
+    pub(crate) settings: Vec<(Scope, FileSettings)>,
     pub(crate) approvals: ApprovalsFile,
     pub(crate) editors: Editors,
     /// What the servers of the project are called.

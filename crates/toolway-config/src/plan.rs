@@ -19,7 +19,7 @@ use crate::identity::IdentitySettings;
 use crate::managed::ManagedVariable;
 use crate::permission::{Hooks, Permissions};
 use crate::policy::Policy;
-use crate::shown::Keys;
+use crate::shown::KeysOnly;
 
 mod limits;
 
@@ -147,7 +147,7 @@ impl fmt::Debug for PlannedServer {
             .field("is_typed", &self.is_typed)
             .field("origin", &self.origin)
             .field("transport", &self.transport)
-            .field("definition", &Keys(&self.definition))
+            .field("definition", &KeysOnly(&self.definition))
             .field("digest", &self.digest)
             .field("verdict", &self.verdict)
             .field("shadows", &self.shadows)

@@ -27,7 +27,7 @@ use crate::merge::{Began, merge, merge_since};
 use crate::plan::Plan;
 use crate::policy::Policy;
 use crate::raw;
-use crate::source::Source;
+use crate::source::TextSource;
 use crate::spec::Builder;
 
 /// Reads everything and decides everything.
@@ -47,7 +47,7 @@ pub fn adhoc(
         return Err(blocked.clone());
     }
     let policy = Policy::read(environment)?;
-    let file = raw::single(name.to_owned(), definition, &Source::Program);
+    let file = raw::single(name.to_owned(), definition, &TextSource::Program);
     let Some(server) = file.servers.into_iter().next() else {
         return Err(Diagnosis::error(format!("`{name}` cannot name a server")));
     };
@@ -69,7 +69,7 @@ pub fn adhoc(
         kind,
         definition: &server.definition,
         spot: &server.spot,
-        source: Source::Program,
+        source: TextSource::Program,
         place: &place,
         environment,
         inherited: &plan.inherited_env,

@@ -15,7 +15,7 @@ use crate::load::system_settings;
 use crate::policy_rule::cross_app::CrossAppRequirement;
 use crate::policy_rule::program::{ProgramSearch, StartedProgram};
 use crate::policy_rule::{PolicySubject, PolicyTarget};
-use crate::raw::Settings;
+use crate::raw::FileSettings;
 
 pub(crate) mod cross_app;
 mod lists;
@@ -50,7 +50,7 @@ impl Default for Policy {
 
 impl Policy {
     /// Adds the lists of one file.
-    fn add(&mut self, settings: &Settings) {
+    fn add(&mut self, settings: &FileSettings) {
         self.servers
             .add(settings.allowed.as_ref(), settings.denied.as_ref());
         self.instructions.add(
@@ -61,7 +61,7 @@ impl Policy {
     }
 
     /// The lists of these settings; `exclusive` is the file that excludes every other scope.
-    pub(crate) fn of(settings: &[(Scope, Settings)], exclusive: Option<Origin>) -> Self {
+    pub(crate) fn of(settings: &[(Scope, FileSettings)], exclusive: Option<Origin>) -> Self {
         let mut policy = Self {
             exclusive,
             ..Self::default()

@@ -14,11 +14,11 @@ use toolway_types::{Diagnosis, Origin, ServerName, Severity, TransportKind, near
 pub(crate) mod entry;
 pub(crate) mod settings;
 
-use crate::json::{self, Content, Member, Root, RootMember, Spot};
+use crate::json::{self, JsonRoot, LocatedMember, RootContent, RootMember, ValueLines};
 use crate::keys;
-use crate::shown::Keys;
-use crate::source::{FileKind, Source};
-pub(crate) use settings::Settings;
+use crate::shown::KeysOnly;
+use crate::source::{FileKind, TextSource};
+pub(crate) use settings::FileSettings;
 
 /// The most errors, and the most warnings, that are said of one entry or one file's root: a
 /// hostile file must not flood the screen, or take an hour to be found wanting.
@@ -33,7 +33,7 @@ pub(crate) struct RawServer {
     pub(crate) name_stands: bool,
     pub(crate) origin: Origin,
     pub(crate) definition: Map<String, Value>,
-    pub(crate) spot: Spot,
+    pub(crate) spot: ValueLines,
     pub(crate) kind: Option<TransportKind>,
     pub(crate) diagnoses: Vec<Diagnosis>,
 }
@@ -53,7 +53,7 @@ impl fmt::Debug for RawServer {
             .debug_struct("RawServer")
             .field("name", &self.name)
             .field("origin", &self.origin)
-            .field("definition", &Keys(&self.definition))
+            .field("definition", &KeysOnly(&self.definition))
             .field("diagnoses", &self.diagnoses)
             .finish_non_exhaustive()
     }
@@ -65,19 +65,19 @@ pub(crate) struct RawFile {
     /// Who it belongs to, if that is another user of this machine.
     pub(crate) stranger: Option<u32>,
     pub(crate) servers: Vec<RawServer>,
-    pub(crate) settings: Settings,
+    pub(crate) settings: FileSettings,
     pub(crate) diagnoses: Vec<Diagnosis>,
 }
 
 /// Reads one text. An error means that nothing of it could be read.
-pub(crate) fn read(text: &str, source: &Source, kind: FileKind) -> Result<RawFile, Diagnosis> {
+pub(crate) fn read(text: &str, source: &TextSource, kind: FileKind) -> Result<RawFile, Diagnosis> {
     let mut file = RawFile::default();
     let members = match json::parse(text, source)? {
-        Root::Empty if matches!(kind, FileKind::Managed | FileKind::Enterprise) => {
+        JsonRoot::Empty if matches!(kind, FileKind::Managed | FileKind::Enterprise) => {
             return Err(Diagnosis::error("the file is empty").at(source.origin(1)));
         }
-        Root::Empty => return Ok(file),
-        Root::Object(members) => members,
+        JsonRoot::Empty => return Ok(file),
+        JsonRoot::Object(members) => members,
     };
     if kind == FileKind::Plugin && !members.iter().any(|member| member.key == "mcpServers") {
         for member in members {
@@ -85,7 +85,7 @@ pub(crate) fn read(text: &str, source: &Source, kind: FileKind) -> Result<RawFil
             let (value, spot, doubled) = member.into_value();
             file.add_server(
                 source,
-                Member {
+                LocatedMember {
                     key,
                     value,
                     spot,
@@ -146,7 +146,7 @@ impl RawFile {
         }
     }
 
-    fn add_root(&mut self, source: &Source, kind: FileKind, member: RootMember) {
+    fn add_root(&mut self, source: &TextSource, kind: FileKind, member: RootMember) {
         if member.key == "mcpServers" {
             self.add_servers(source, member);
         } else if kind == FileKind::PluginManifest {
@@ -199,15 +199,15 @@ impl RawFile {
         }
     }
 
-    fn add_servers(&mut self, source: &Source, member: RootMember) {
+    fn add_servers(&mut self, source: &TextSource, member: RootMember) {
         let line = member.line;
         match member.content {
-            Content::Object(members) => {
+            RootContent::Object(members) => {
                 for member in members {
                     self.add_server(source, member);
                 }
             }
-            Content::Other(value, ..) => self.diagnoses.push(
+            RootContent::Other(value, ..) => self.diagnoses.push(
                 Diagnosis::error(format!(
                     "`mcpServers` must be an object, not {}",
                     json::kind_of(&value)
@@ -218,8 +218,8 @@ impl RawFile {
         }
     }
 
-    fn add_server(&mut self, source: &Source, member: Member) {
-        let Member {
+    fn add_server(&mut self, source: &TextSource, member: LocatedMember) {
+        let LocatedMember {
             key,
             value,
             spot,
@@ -311,7 +311,12 @@ impl RawFile {
         }
     }
 
-    fn missing_servers(&mut self, source: &Source, kind: FileKind, seen: &HashMap<String, u32>) {
+    fn missing_servers(
+        &mut self,
+        source: &TextSource,
+        kind: FileKind,
+        seen: &HashMap<String, u32>,
+    ) {
         let foreign = |key: &String| {
             keys::FOREIGN_ROOTS.contains(&key.as_str()) || keys::visible(key).is_some()
         };
@@ -331,16 +336,16 @@ impl RawFile {
 }
 
 /// One server that stands in no file.
-pub(crate) fn single(name: String, definition: Map<String, Value>, source: &Source) -> RawFile {
+pub(crate) fn single(name: String, definition: Map<String, Value>, source: &TextSource) -> RawFile {
     let mut file = RawFile::default();
-    let spot = Spot {
+    let spot = ValueLines {
         line: 1,
-        ..Spot::default()
+        ..ValueLines::default()
     };
     let value = Value::Object(definition);
     file.add_server(
         source,
-        Member {
+        LocatedMember {
             key: name,
             value,
             spot,
@@ -355,8 +360,8 @@ pub fn validate(name: &ServerName, definition: &Map<String, Value>) -> Vec<Diagn
     let checked = entry::check(
         name.as_str(),
         definition,
-        &Spot::default(),
-        &Source::Program,
+        &ValueLines::default(),
+        &TextSource::Program,
     );
     checked
         .diagnoses

@@ -178,9 +178,9 @@ fn tell_change(value: &mut Value) {
 }
 
 /// The keys of an entry, and none of its values.
-pub(crate) struct Keys<'a>(pub(crate) &'a Map<String, Value>);
+pub(crate) struct KeysOnly<'a>(pub(crate) &'a Map<String, Value>);
 
-impl fmt::Debug for Keys<'_> {
+impl fmt::Debug for KeysOnly<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_set().entries(self.0.keys()).finish()
     }

@@ -7,7 +7,7 @@ use toolway_types::Origin;
 
 /// The text a definition stands in.
 #[derive(Debug, Clone)]
-pub(crate) enum Source {
+pub(crate) enum TextSource {
     /// A file.
     File(PathBuf),
     /// The value of a flag.
@@ -18,26 +18,26 @@ pub(crate) enum Source {
     Directory(Arc<str>),
 }
 
-impl Source {
+impl TextSource {
     /// The text that an origin points into.
     pub(crate) fn of(origin: &Origin) -> Self {
         match origin {
-            Origin::File { path, .. } => Source::File(path.clone()),
-            Origin::Flag { flag, .. } => Source::Flag(flag),
-            Origin::Program => Source::Program,
-            Origin::Directory(host) => Source::Directory(Arc::clone(host)),
+            Origin::File { path, .. } => TextSource::File(path.clone()),
+            Origin::Flag { flag, .. } => TextSource::Flag(flag),
+            Origin::Program => TextSource::Program,
+            Origin::Directory(host) => TextSource::Directory(Arc::clone(host)),
         }
     }
 
     pub(crate) fn origin(&self, line: u32) -> Origin {
         match self {
-            Source::File(path) => Origin::File {
+            TextSource::File(path) => Origin::File {
                 path: path.clone(),
                 line,
             },
-            Source::Flag(flag) => Origin::Flag { flag, line },
-            Source::Program => Origin::Program,
-            Source::Directory(host) => Origin::Directory(Arc::clone(host)),
+            TextSource::Flag(flag) => Origin::Flag { flag, line },
+            TextSource::Program => Origin::Program,
+            TextSource::Directory(host) => Origin::Directory(Arc::clone(host)),
         }
     }
 }

@@ -21,9 +21,9 @@ use crate::Environment;
 use crate::approval::ApprovalBasis;
 use crate::env::Variables;
 use crate::ide::Editors;
-use crate::json::Spot;
+use crate::json::ValueLines;
 use crate::load::Place;
-use crate::source::Source;
+use crate::source::TextSource;
 
 mod reference;
 mod remote;
@@ -34,8 +34,8 @@ pub(crate) struct Builder<'a> {
     pub(crate) name: &'a ServerName,
     pub(crate) kind: TransportKind,
     pub(crate) definition: &'a Map<String, Value>,
-    pub(crate) spot: &'a Spot,
-    pub(crate) source: Source,
+    pub(crate) spot: &'a ValueLines,
+    pub(crate) source: TextSource,
     pub(crate) place: &'a Place,
     pub(crate) environment: &'a Environment,
     pub(crate) inherited: &'a Arc<BTreeMap<String, Secret>>,

@@ -10,9 +10,9 @@ use url::Url;
 
 use super::{Fields, PRESET, Provider, ProxyUrl, safe_url};
 use crate::http_syntax::{header_value, is_header_name};
-use crate::json::{Spot, kind_of};
+use crate::json::{ValueLines, kind_of};
 use crate::keys;
-use crate::source::Source;
+use crate::source::TextSource;
 
 /// The keys of `account`.
 pub(crate) const KEYS: [(&str, &str); 8] = [
@@ -71,10 +71,10 @@ const RESERVED: [&str; 9] = [
 
 /// Reads `account`; nothing when it cannot be used, and then the findings say why.
 pub(crate) fn provider(
-    source: &Source,
+    source: &TextSource,
     line: u32,
     value: &Value,
-    spot: &Spot,
+    spot: &ValueLines,
     diagnoses: &mut Vec<Diagnosis>,
 ) -> Option<Provider> {
     let known = diagnoses.len();
@@ -96,7 +96,7 @@ struct Part<'a> {
     /// How its keys are called in messages, e.g. `account.connectors`.
     path: &'a str,
     map: &'a Map<String, Value>,
-    spot: Option<&'a Spot>,
+    spot: Option<&'a ValueLines>,
 }
 
 impl Part<'_> {
@@ -106,13 +106,13 @@ impl Part<'_> {
 }
 
 struct Reader<'a> {
-    source: &'a Source,
+    source: &'a TextSource,
     line: u32,
     diagnoses: &'a mut Vec<Diagnosis>,
 }
 
 impl Reader<'_> {
-    fn provider(&mut self, value: &Value, spot: &Spot) -> Option<Provider> {
+    fn provider(&mut self, value: &Value, spot: &ValueLines) -> Option<Provider> {
         let Value::Object(map) = value else {
             let message = format!("`account` must be an object, not {}", kind_of(value));
             let diagnosis = Diagnosis::error(message).at(self.source.origin(self.line));

@@ -9,16 +9,16 @@ use url::Url;
 use super::directory::MOST;
 use super::{Directory, DirectoryError, Provider, ProxyUrl};
 use crate::raw;
-use crate::source::{FileKind, Source};
+use crate::source::{FileKind, TextSource};
 
 /// What a settings file with this `account` says.
 fn read(account: &str) -> (Option<Provider>, Vec<Diagnosis>) {
     let text = format!("{{\n\"account\": {account}\n}}");
-    let source = Source::File("f.json".into());
+    let source = TextSource::File("f.json".into());
     let file = raw::read(&text, &source, FileKind::User).expect("JSON");
     let provider = file.settings.account.and_then(|account| match account {
-        raw::settings::Account::At(provider) => Some((*provider).clone()),
-        raw::settings::Account::Faulty => None,
+        raw::settings::AccountSetting::At(provider) => Some((*provider).clone()),
+        raw::settings::AccountSetting::Faulty => None,
     });
     (provider, file.diagnoses)
 }

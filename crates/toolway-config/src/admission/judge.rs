@@ -18,7 +18,7 @@ use crate::merge::{Basis, Candidate, switched_off};
 use crate::plan::{PlannedServer, Verdict};
 use crate::policy::{Policy, cross_app};
 use crate::policy_rule::{PolicySubject, PolicyTarget};
-use crate::source::Source;
+use crate::source::TextSource;
 use crate::spec::Builder;
 
 /// The remark that an entry's own word for its shield is too weak to count.
@@ -36,7 +36,7 @@ fn weakened(candidate: &Candidate, spec: &ServerSpec) -> Option<Diagnosis> {
             stdio.shield.as_str()
         ))
         .of(&raw.name)
-        .at(Source::of(&raw.origin).origin(line))
+        .at(TextSource::of(&raw.origin).origin(line))
         .hint("take the key out; `TOOLWAY_SHIELD` is yours to set")
     })
 }
@@ -67,7 +67,7 @@ impl Judge<'_> {
             candidate.raw.diagnoses.extend(weakened(&candidate, spec));
         }
         let raw = &candidate.raw;
-        let mut curation = Curation::read(&raw.definition, &raw.spot, &Source::of(&raw.origin));
+        let mut curation = Curation::read(&raw.definition, &raw.spot, &TextSource::of(&raw.origin));
         if let Verdict::Admitted(spec) = &verdict
             && let Err(reason) =
                 self.policy
@@ -283,7 +283,7 @@ impl Judge<'_> {
             kind,
             definition: &raw.definition,
             spot: &raw.spot,
-            source: Source::of(&raw.origin),
+            source: TextSource::of(&raw.origin),
             place: &candidate.place,
             environment: &self.basis.environment,
             inherited: if candidate.author.has_the_persons_network() {

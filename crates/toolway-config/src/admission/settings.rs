@@ -7,8 +7,8 @@ use toolway_types::{Diagnosis, Scope};
 use crate::Environment;
 use crate::identity::IdentitySettings;
 use crate::permission::{Hooks, Permissions};
-use crate::raw::Settings;
-use crate::raw::settings::{Identity, Trust};
+use crate::raw::FileSettings;
+use crate::raw::settings::{FileTrust, IdentitySetting};
 
 /// Reads `TOOLWAY_MCP_NO_PREFIX`, or what the other host calls it; ours wins.
 pub(super) fn no_prefix(environment: &Environment, diagnoses: &mut Vec<Diagnosis>) -> bool {
@@ -31,20 +31,22 @@ pub(super) fn no_prefix(environment: &Environment, diagnoses: &mut Vec<Diagnosis
 }
 
 /// The identity provider, by the file of the highest precedence that names one.
-pub(super) fn identity_settings(settings: &[(Scope, Settings)]) -> Option<Arc<IdentitySettings>> {
+pub(super) fn identity_settings(
+    settings: &[(Scope, FileSettings)],
+) -> Option<Arc<IdentitySettings>> {
     let identity = settings
         .iter()
         .filter_map(|(scope, settings)| Some((*scope, settings.identity.as_ref()?)))
         .max_by_key(|(scope, _)| *scope);
     match identity {
-        Some((_, Identity::At(settings))) => Some(Arc::clone(settings)),
-        Some((_, Identity::Faulty)) | None => None,
+        Some((_, IdentitySetting::At(settings))) => Some(Arc::clone(settings)),
+        Some((_, IdentitySetting::Faulty)) | None => None,
     }
 }
 
 /// What every file says about calls. A file that nobody vouched for can only narrow.
 pub(super) fn call_settings(
-    settings: &[(Scope, Settings)],
+    settings: &[(Scope, FileSettings)],
     diagnoses: &mut Vec<Diagnosis>,
 ) -> (Permissions, Hooks) {
     let (mut permissions, mut hooks) = (Vec::new(), Vec::new());
@@ -56,8 +58,8 @@ pub(super) fn call_settings(
             let (parsed, found) = Permissions::parse(&placed.value, &placed.origin, *scope);
             diagnoses.extend(found);
             permissions.push(match settings.trust {
-                Trust::Full => parsed,
-                Trust::Narrowing => parsed.narrowing_only(),
+                FileTrust::Full => parsed,
+                FileTrust::Narrowing => parsed.narrowing_only(),
             });
         }
         if let Some(placed) = &settings.hooks {

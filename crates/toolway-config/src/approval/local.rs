@@ -12,8 +12,8 @@ use super::digest::digest_of;
 use crate::edit::{EditError, Edited, edit};
 use crate::environment::{Environment, path_key};
 use crate::file::read_text;
-use crate::raw::{self, Settings};
-use crate::source::{FileKind, Source};
+use crate::raw::{self, FileSettings};
+use crate::source::{FileKind, TextSource};
 
 /// Whether the project's local settings are a person's own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,7 +45,10 @@ pub fn trust_local(environment: &Environment, text: &str) -> Result<Edited<()>, 
     record_local(environment, &settings_of(environment, text))
 }
 
-fn record_local(environment: &Environment, settings: &Settings) -> Result<Edited<()>, EditError> {
+fn record_local(
+    environment: &Environment,
+    settings: &FileSettings,
+) -> Result<Edited<()>, EditError> {
     let directory = path_key(environment.project_root());
     edit(&environment.approvals_file(), |document| {
         let path = ["projects", &directory, "localSettings"];
@@ -64,7 +67,7 @@ pub fn local_settings_text(environment: &Environment) -> Result<Option<String>, 
     let Some(path) = environment.settings_file(Scope::Local) else {
         return Ok(None);
     };
-    let source = Source::File(path.clone());
+    let source = TextSource::File(path.clone());
     let text = read_text(&path).map_err(|error| {
         Diagnosis::error(format!("`{}` {error}", path.display()))
             .at(source.origin(error.line()))
@@ -76,16 +79,16 @@ pub fn local_settings_text(environment: &Environment) -> Result<Option<String>, 
     Ok(text)
 }
 
-fn settings_of(environment: &Environment, text: &str) -> Settings {
+fn settings_of(environment: &Environment, text: &str) -> FileSettings {
     let path = environment.settings_file(Scope::Local).unwrap_or_default();
-    let file = raw::read(text, &Source::File(path), FileKind::Local);
+    let file = raw::read(text, &TextSource::File(path), FileKind::Local);
     file.map(|file| file.settings).unwrap_or_default()
 }
 
 pub(crate) fn trusts_local(
     environment: &Environment,
     approvals: &ApprovalsFile,
-    settings: &Settings,
+    settings: &FileSettings,
 ) -> bool {
     settings.widening.is_empty()
         || approvals
@@ -94,7 +97,7 @@ pub(crate) fn trusts_local(
             .is_some_and(|digest| digest == local_digest(environment, settings))
 }
 
-fn local_digest(environment: &Environment, settings: &Settings) -> String {
+fn local_digest(environment: &Environment, settings: &FileSettings) -> String {
     let path = path_key(environment.project_root());
     digest_of(&path, "local settings", &settings.widening)
 }

@@ -26,21 +26,21 @@ const LINK_LIMIT: usize = 40;
 
 /// A file held against other writers.
 #[derive(Debug)]
-pub(super) struct Held {
+pub(super) struct LockedFile {
     path: PathBuf,
-    old: Option<Old>,
+    old: Option<PreviousFile>,
     /// Holds the lock as long as it is open.
     _lock: File,
 }
 
 #[derive(Debug)]
-struct Old {
+struct PreviousFile {
     content: Vec<u8>,
     mode: u32,
     owner: (u32, u32),
 }
 
-impl Held {
+impl LockedFile {
     /// Takes the lock of the file behind `path` and reads it. Directories on the way are made.
     pub(super) fn open(path: &Path) -> Result<Self, EditError> {
         let path = real_path(path)?;
@@ -198,7 +198,7 @@ fn stamp(path: &Path) -> Option<(u64, SystemTime)> {
     Some((metadata.ino(), metadata.modified().ok()?))
 }
 
-fn read(path: &Path) -> Result<Option<Old>, EditError> {
+fn read(path: &Path) -> Result<Option<PreviousFile>, EditError> {
     let fail = io_at(path);
     let opened = OpenOptions::new()
         .read(true)
@@ -227,7 +227,7 @@ fn read(path: &Path) -> Result<Option<Old>, EditError> {
         )));
     }
     let owner = (metadata.uid(), metadata.gid());
-    Ok(Some(Old {
+    Ok(Some(PreviousFile {
         content,
         mode: metadata.mode() & 0o7777,
         owner,

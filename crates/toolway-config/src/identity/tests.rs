@@ -7,16 +7,16 @@ use toolway_types::{Diagnosis, ReferenceKind};
 
 use super::IdentitySettings;
 use crate::raw;
-use crate::raw::settings::Identity;
-use crate::source::{FileKind, Source};
+use crate::raw::settings::IdentitySetting;
+use crate::source::{FileKind, TextSource};
 
 /// What a settings file with this `identityProvider` says.
 fn read(kind: FileKind, provider: &str) -> (Option<IdentitySettings>, Vec<Diagnosis>) {
     let text = format!("{{\n\"identityProvider\": {provider}\n}}");
-    let file = raw::read(&text, &Source::File("f.json".into()), kind).expect("JSON");
+    let file = raw::read(&text, &TextSource::File("f.json".into()), kind).expect("JSON");
     let settings = file.settings.identity.and_then(|identity| match identity {
-        Identity::At(settings) => Some((*settings).clone()),
-        Identity::Faulty => None,
+        IdentitySetting::At(settings) => Some((*settings).clone()),
+        IdentitySetting::Faulty => None,
     });
     (settings, file.diagnoses)
 }

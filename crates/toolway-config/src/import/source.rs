@@ -10,7 +10,7 @@ use serde_json::Value;
 use toolway_types::{Diagnosis, Origin};
 
 use super::Found;
-use crate::json::syntax_tree::{self, Node};
+use crate::json::syntax_tree::{self, SyntaxNode};
 
 /// One server as its client wrote it.
 #[derive(Debug, Clone)]
@@ -35,7 +35,7 @@ const MARKS: [&str; 4] = ["command", "url", "httpUrl", "serverUrl"];
 /// A parsed JSON file.
 pub(super) struct Json<'a> {
     text: &'a str,
-    root: Option<Node>,
+    root: Option<SyntaxNode>,
 }
 
 /// Reads a file as text.
@@ -77,10 +77,10 @@ impl<'a> Json<'a> {
 
     /// The value at a path of keys.
     pub(super) fn get(&self, path: &[&str]) -> Option<Value> {
-        self.node(path).map(Node::to_value)
+        self.node(path).map(SyntaxNode::to_value)
     }
 
-    fn node(&self, path: &[&str]) -> Option<&Node> {
+    fn node(&self, path: &[&str]) -> Option<&SyntaxNode> {
         let root = self.root.as_ref()?;
         path.iter()
             .try_fold(root, |node, key| Some(&node.member(key)?.value))

@@ -17,39 +17,39 @@ pub(crate) struct SyntaxError {
 
 /// A value and the bytes it covers.
 #[derive(Debug, Clone)]
-pub(crate) struct Node {
+pub(crate) struct SyntaxNode {
     pub(crate) start: usize,
     pub(crate) end: usize,
-    pub(crate) kind: Kind,
+    pub(crate) kind: SyntaxKind,
 }
 
-/// What a [`Node`] holds.
+/// What a [`SyntaxNode`] holds.
 #[derive(Debug, Clone)]
-pub(crate) enum Kind {
+pub(crate) enum SyntaxKind {
     Scalar(Value),
-    Array(Vec<Node>),
-    Object(Vec<Member>),
+    Array(Vec<SyntaxNode>),
+    Object(Vec<SyntaxMember>),
 }
 
 /// A key and its value; `start` is where the key stands.
 #[derive(Debug, Clone)]
-pub(crate) struct Member {
+pub(crate) struct SyntaxMember {
     pub(crate) start: usize,
     pub(crate) name: String,
-    pub(crate) value: Node,
+    pub(crate) value: SyntaxNode,
 }
 
-impl Node {
+impl SyntaxNode {
     /// The members of an object, nothing for anything else.
-    pub(crate) fn members(&self) -> &[Member] {
+    pub(crate) fn members(&self) -> &[SyntaxMember] {
         match &self.kind {
-            Kind::Object(members) => members,
+            SyntaxKind::Object(members) => members,
             _ => &[],
         }
     }
 
     /// The member that counts under a name: as every JSON reader has it, the last one.
-    pub(crate) fn member(&self, name: &str) -> Option<&Member> {
+    pub(crate) fn member(&self, name: &str) -> Option<&SyntaxMember> {
         self.members()
             .iter()
             .rev()
@@ -59,9 +59,9 @@ impl Node {
     /// The value without its places.
     pub(crate) fn to_value(&self) -> Value {
         match &self.kind {
-            Kind::Scalar(value) => value.clone(),
-            Kind::Array(elements) => elements.iter().map(Node::to_value).collect(),
-            Kind::Object(members) => members
+            SyntaxKind::Scalar(value) => value.clone(),
+            SyntaxKind::Array(elements) => elements.iter().map(SyntaxNode::to_value).collect(),
+            SyntaxKind::Object(members) => members
                 .iter()
                 .map(|member| (member.name.clone(), member.value.to_value()))
                 .collect::<Map<_, _>>()
@@ -86,7 +86,7 @@ pub(crate) const STRICT: ParseOptions = ParseOptions {
 };
 
 /// Parses a text; `None` when it holds nothing but white space and comments.
-pub(crate) fn parse(text: &str) -> Result<Option<Node>, SyntaxError> {
+pub(crate) fn parse(text: &str) -> Result<Option<SyntaxNode>, SyntaxError> {
     match parse_to_ast(text, &CollectOptions::default(), &STRICT) {
         Ok(parsed) => Ok(parsed.value.map(convert)),
         Err(error) => Err(SyntaxError {
@@ -121,23 +121,27 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<&str, SyntaxError> {
     })
 }
 
-fn convert(value: ast::Value<'_>) -> Node {
+fn convert(value: ast::Value<'_>) -> SyntaxNode {
     let range = jsonc_parser::common::Ranged::range(&value);
     let kind = match value {
-        ast::Value::StringLit(literal) => Kind::Scalar(Value::String(literal.value.into_owned())),
+        ast::Value::StringLit(literal) => {
+            SyntaxKind::Scalar(Value::String(literal.value.into_owned()))
+        }
         // A number that no f64 holds is kept as its spelling rather than lost.
-        ast::Value::NumberLit(literal) => Kind::Scalar(
+        ast::Value::NumberLit(literal) => SyntaxKind::Scalar(
             serde_json::from_str(literal.value)
                 .unwrap_or_else(|_| Value::String(literal.value.to_owned())),
         ),
-        ast::Value::BooleanLit(literal) => Kind::Scalar(Value::Bool(literal.value)),
-        ast::Value::NullKeyword(_) => Kind::Scalar(Value::Null),
-        ast::Value::Array(array) => Kind::Array(array.elements.into_iter().map(convert).collect()),
-        ast::Value::Object(object) => Kind::Object(
+        ast::Value::BooleanLit(literal) => SyntaxKind::Scalar(Value::Bool(literal.value)),
+        ast::Value::NullKeyword(_) => SyntaxKind::Scalar(Value::Null),
+        ast::Value::Array(array) => {
+            SyntaxKind::Array(array.elements.into_iter().map(convert).collect())
+        }
+        ast::Value::Object(object) => SyntaxKind::Object(
             object
                 .properties
                 .into_iter()
-                .map(|property| Member {
+                .map(|property| SyntaxMember {
                     start: property.range.start,
                     name: property.name.into_string(),
                     value: convert(property.value),
@@ -145,7 +149,7 @@ fn convert(value: ast::Value<'_>) -> Node {
                 .collect(),
         ),
     };
-    Node {
+    SyntaxNode {
         start: range.start,
         end: range.end,
         kind,

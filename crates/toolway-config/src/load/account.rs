@@ -5,21 +5,21 @@ use std::sync::Arc;
 use toolway_types::{Origin, Scope};
 
 use crate::account::Provider;
-use crate::raw::Settings;
-use crate::raw::settings::Account;
+use crate::raw::FileSettings;
+use crate::raw::settings::AccountSetting;
 
 /// Whose connectors there are, by the file of the highest precedence that says so; and the first
 /// file that switches them off.
 pub(crate) fn account_settings(
-    settings: &[(Scope, &Settings)],
+    settings: &[(Scope, &FileSettings)],
 ) -> (Option<Arc<Provider>>, Option<Origin>) {
     let account = settings
         .iter()
         .filter_map(|(scope, settings)| Some((*scope, settings.account.as_ref()?)))
         .max_by_key(|(scope, _)| *scope);
     let account = match account {
-        Some((_, Account::At(provider))) => Some(Arc::clone(provider)),
-        Some((_, Account::Faulty)) | None => None,
+        Some((_, AccountSetting::At(provider))) => Some(Arc::clone(provider)),
+        Some((_, AccountSetting::Faulty)) | None => None,
     };
     let off = settings
         .iter()

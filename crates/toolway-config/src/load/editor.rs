@@ -9,7 +9,7 @@ use toolway_types::{Diagnosis, Origin, Scope, TransportKind};
 use super::{Flags, Loader, Place};
 use crate::ide::{Editor, Editors, ambiguous};
 use crate::raw;
-use crate::source::Source;
+use crate::source::TextSource;
 
 const FLAG: &str = "--ide";
 
@@ -63,7 +63,7 @@ impl Loader<'_> {
         else {
             return;
         };
-        let source = Source::File(editor.lock_file.clone());
+        let source = TextSource::File(editor.lock_file.clone());
         let file = raw::single(NAME.to_owned(), definition, &source);
         let place = Place {
             directory: self.environment.cwd().to_path_buf(),

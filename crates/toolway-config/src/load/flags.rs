@@ -9,7 +9,7 @@ use super::{Flags, Loader, Place};
 use crate::command_line::split_command;
 use crate::error::SplitError;
 use crate::raw;
-use crate::source::{FileKind, Source};
+use crate::source::{FileKind, TextSource};
 
 const CONFIG: &str = "--mcp-config";
 const SERVER: &str = "--mcp-server";
@@ -30,7 +30,7 @@ impl Loader<'_> {
 
     fn config_flag(&mut self, value: &str, order: u32) {
         if value.trim_start().starts_with('{') {
-            match raw::read(value, &Source::Flag(CONFIG), FileKind::Flag) {
+            match raw::read(value, &TextSource::Flag(CONFIG), FileKind::Flag) {
                 Ok(file) => self.add(Scope::Dynamic, order, self.flag_place(CONFIG), file),
                 Err(mut diagnosis) => {
                     diagnosis.message = format!("the value of `{CONFIG}`: {}", diagnosis.message);
@@ -79,7 +79,7 @@ impl Loader<'_> {
         };
         match definition(target) {
             Ok(definition) => {
-                let file = raw::single(name.to_owned(), definition, &Source::Flag(SERVER));
+                let file = raw::single(name.to_owned(), definition, &TextSource::Flag(SERVER));
                 self.add(Scope::Dynamic, order, self.flag_place(SERVER), file);
             }
             Err(error) => {

@@ -23,7 +23,7 @@ use crate::environment::PROJECT_FOLDER;
 use crate::error::ReadError;
 use crate::keys::spelled_out;
 use crate::raw::{self, RawFile};
-use crate::source::{FileKind, Source};
+use crate::source::{FileKind, TextSource};
 
 /// Whether a file lies where a repository, or anybody who can write there, may have put it.
 pub(super) fn is_projects(kind: FileKind) -> bool {
@@ -135,7 +135,7 @@ impl Loader<'_> {
     pub(super) fn strangers_file(
         &mut self,
         text: Option<String>,
-        source: &Source,
+        source: &TextSource,
         kind: FileKind,
         owner: u32,
     ) -> Option<RawFile> {

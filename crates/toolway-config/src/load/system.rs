@@ -16,8 +16,8 @@ use crate::environment::SystemDirectory;
 use crate::error::{Distrust, ReadError};
 use crate::file::{MAX_BYTES, open, text_of};
 use crate::managed::confirmed;
-use crate::raw::{self, RawFile, Settings};
-use crate::source::{FileKind, Source};
+use crate::raw::{self, FileSettings, RawFile};
+use crate::source::{FileKind, TextSource};
 
 const FILES: [(&str, FileKind, Scope); 2] = [
     ("managed-settings.json", FileKind::Managed, Scope::Managed),
@@ -62,7 +62,7 @@ impl Loader<'_> {
 /// The settings of each file of the organisation, or why one of them cannot be used.
 pub(crate) fn system_settings(
     environment: &Environment,
-) -> Result<Vec<(Scope, Source, Settings)>, Diagnosis> {
+) -> Result<Vec<(Scope, TextSource, FileSettings)>, Diagnosis> {
     let system = environment.system();
     let mut all = Vec::new();
     for (name, kind, scope) in FILES {
@@ -71,7 +71,7 @@ pub(crate) fn system_settings(
             if let Some(fault) = file.settings.policy_fault.take() {
                 return Err(blocked(fault));
             }
-            all.push((scope, Source::File(path), file.settings));
+            all.push((scope, TextSource::File(path), file.settings));
         }
     }
     Ok(all)
@@ -115,7 +115,7 @@ fn read_file(
     path: &Path,
     kind: FileKind,
 ) -> Result<Option<RawFile>, Diagnosis> {
-    let source = Source::File(path.to_path_buf());
+    let source = TextSource::File(path.to_path_buf());
     let text = match trusted_text(system, path) {
         Ok(text) => text,
         // A link that leads nowhere is no absent file: somebody put a policy there.

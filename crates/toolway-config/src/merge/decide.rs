@@ -18,7 +18,7 @@ use crate::approval::{
 };
 use crate::keys::spelled_out;
 use crate::load::Consent;
-use crate::raw::Settings;
+use crate::raw::FileSettings;
 use crate::shown;
 
 /// Decides about what a repository brings; everybody else needs nobody's word.
@@ -106,7 +106,7 @@ pub(super) fn decide(
     } else {
         ByName::No
     };
-    let all = |(_, settings): &(Scope, Settings)| settings.enable_all_project.is_some();
+    let all = |(_, settings): &(Scope, FileSettings)| settings.enable_all_project.is_some();
     let enabled = by_name == ByName::Yes || is_project && basis.settings.iter().any(all);
     if enabled || basis.consent == Consent::ThisRun {
         return match &basis.began {

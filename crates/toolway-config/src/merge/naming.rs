@@ -11,8 +11,8 @@ use toolway_types::Scope;
 use toolway_types::name::normalize;
 
 use super::{Basis, Candidate};
-use crate::raw::Settings;
-use crate::raw::settings::Named;
+use crate::raw::FileSettings;
+use crate::raw::settings::LocatedName;
 
 /// The names of the project's servers, by what they come to.
 #[derive(Debug, Default)]
@@ -36,12 +36,12 @@ pub(crate) enum ByName<'a> {
     Yes,
     No,
     /// This could mean it, and another one as well.
-    Doubtful(&'a Named),
+    Doubtful(&'a LocatedName),
 }
 
 impl Basis {
     /// What switches a server of the project off, in whichever spelling.
-    pub(crate) fn disabled_in_project(&self, name: &str) -> Option<&Named> {
+    pub(crate) fn disabled_in_project(&self, name: &str) -> Option<&LocatedName> {
         let name = normalize(name);
         let mut listed = self.listed(|settings| &settings.disabled_project);
         listed.find(|said| normalize(&said.name) == name)
@@ -56,7 +56,8 @@ impl Basis {
         }
         let normal = normalize(name);
         let alike = self.project_names.0.get(&normal);
-        let spells_another = |said: &&Named| alike.is_some_and(|alike| alike.contains(&said.name));
+        let spells_another =
+            |said: &&LocatedName| alike.is_some_and(|alike| alike.contains(&said.name));
         let mut meant = listed().filter(|said| normalize(&said.name) == normal);
         match meant.find(|said| !spells_another(said)) {
             None => ByName::No,
@@ -65,7 +66,10 @@ impl Basis {
         }
     }
 
-    fn listed(&self, list: fn(&Settings) -> &Vec<Named>) -> impl Iterator<Item = &Named> {
+    fn listed(
+        &self,
+        list: fn(&FileSettings) -> &Vec<LocatedName>,
+    ) -> impl Iterator<Item = &LocatedName> {
         self.settings
             .iter()
             .flat_map(move |(_, settings)| list(settings))

@@ -8,10 +8,10 @@ use toolway_types::Origin;
 use super::*;
 use crate::load::{Layer, usual_author};
 use crate::raw;
-use crate::source::{FileKind, Source};
+use crate::source::{FileKind, TextSource};
 
 fn layer(scope: Scope, order: u32, text: &str) -> Layer {
-    let source = Source::File(format!("/{scope}/{order}").into());
+    let source = TextSource::File(format!("/{scope}/{order}").into());
     let file = raw::read(text, &source, FileKind::User).unwrap();
     let place = Arc::new(Place {
         file: format!("/{scope}/{order}"),

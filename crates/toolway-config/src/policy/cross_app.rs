@@ -10,7 +10,7 @@ use super::Policy;
 use crate::Environment;
 use crate::policy_rule::{PolicySubject, PolicyTarget};
 use crate::raw::RawServer;
-use crate::source::Source;
+use crate::source::TextSource;
 
 /// The variable that switches cross-app access on.
 const ENABLE: &str = "TOOLWAY_ENABLE_XAA";
@@ -64,7 +64,7 @@ pub(crate) fn ignored(raw: &RawServer, spec: &ServerSpec) -> Option<Diagnosis> {
         return None;
     }
     let line = raw.spot.line_of(&raw.definition, "oauth");
-    let origin = Source::of(&raw.origin).origin(line);
+    let origin = TextSource::of(&raw.origin).origin(line);
     let message = "`oauth.xaa` does not count: cross-app access is switched off";
     Some(
         Diagnosis::warning(message)

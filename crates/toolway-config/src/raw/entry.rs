@@ -10,9 +10,9 @@ use toolway_types::{Diagnosis, ProtocolMode, Severity, ShieldMode, TransportKind
 use super::ENOUGH;
 use crate::env;
 use crate::http_syntax::{header_value, is_header_name, parse_url, schemes};
-use crate::json::{Spot, kind_of};
-use crate::keys::{self, Shape};
-use crate::source::Source;
+use crate::json::{ValueLines, kind_of};
+use crate::keys::{self, ValueShape};
+use crate::source::TextSource;
 
 mod oauth;
 mod tools;
@@ -21,7 +21,7 @@ mod tools;
 const MIN_TIMEOUT: u64 = 1_000;
 
 /// What checking an entry found.
-pub(crate) struct Checked {
+pub(crate) struct CheckedEntry {
     pub(crate) kind: Option<TransportKind>,
     pub(crate) diagnoses: Vec<Diagnosis>,
 }
@@ -30,10 +30,10 @@ pub(crate) struct Checked {
 pub(crate) fn check(
     name: &str,
     definition: &Map<String, Value>,
-    spot: &Spot,
-    source: &Source,
-) -> Checked {
-    let mut checker = Checker {
+    spot: &ValueLines,
+    source: &TextSource,
+) -> CheckedEntry {
+    let mut checker = EntryChecker {
         name,
         definition,
         spot,
@@ -50,17 +50,17 @@ pub(crate) fn check(
     checker.limits();
     checker.include_tools();
     checker.aliases();
-    Checked {
+    CheckedEntry {
         kind,
         diagnoses: checker.found,
     }
 }
 
-struct Checker<'a> {
+struct EntryChecker<'a> {
     name: &'a str,
     definition: &'a Map<String, Value>,
-    spot: &'a Spot,
-    source: &'a Source,
+    spot: &'a ValueLines,
+    source: &'a TextSource,
     found: Vec<Diagnosis>,
 }
 
@@ -79,7 +79,7 @@ fn example(key: &str) -> String {
     }
 }
 
-impl Checker<'_> {
+impl EntryChecker<'_> {
     fn error(&mut self, key: &str, message: String, hint: Option<String>) {
         if self.is_full(Severity::Error) {
             return;
@@ -136,13 +136,13 @@ impl Checker<'_> {
         }
     }
 
-    fn value(&mut self, key: &str, shape: Shape, value: &Value) {
+    fn value(&mut self, key: &str, shape: ValueShape, value: &Value) {
         match (shape, value) {
-            (Shape::Text | Shape::Scopes, Value::String(text)) => self.text(key, text),
-            (Shape::Word, Value::String(_))
-            | (Shape::Switch, Value::Bool(_))
-            | (Shape::Milliseconds, _) => {}
-            (Shape::Texts | Shape::Scopes, Value::Array(items)) => {
+            (ValueShape::Text | ValueShape::Scopes, Value::String(text)) => self.text(key, text),
+            (ValueShape::Word, Value::String(_))
+            | (ValueShape::Switch, Value::Bool(_))
+            | (ValueShape::Milliseconds, _) => {}
+            (ValueShape::Texts | ValueShape::Scopes, Value::Array(items)) => {
                 for (index, item) in items.iter().enumerate() {
                     if is_plain(item) {
                         continue; // Nearly all are, and a name for each costs time.
@@ -150,7 +150,7 @@ impl Checker<'_> {
                     self.item(&format!("{key}.{index}"), &format!("{key}[{index}]"), item);
                 }
             }
-            (Shape::TextMap, Value::Object(map)) => {
+            (ValueShape::TextMap, Value::Object(map)) => {
                 for (name, item) in map {
                     let unfit = |text| key == "headers" && header_value(text).is_err();
                     if !is_plain(item) || item.as_str().is_some_and(unfit) {
@@ -159,18 +159,18 @@ impl Checker<'_> {
                     self.member_name(key, name);
                 }
             }
-            (Shape::Oauth, Value::Object(map)) => self.oauth(map),
-            (Shape::Workload, Value::Object(map)) => {
+            (ValueShape::Oauth, Value::Object(map)) => self.oauth(map),
+            (ValueShape::Workload, Value::Object(map)) => {
                 self.members("oauth.workload", &keys::WORKLOAD, map);
             }
-            (Shape::Tools, Value::Object(map)) => self.tools(map),
-            (Shape::Port, Value::Number(number))
+            (ValueShape::Tools, Value::Object(map)) => self.tools(map),
+            (ValueShape::Port, Value::Number(number))
                 if number
                     .as_u64()
                     .is_some_and(|port| (1..=65_535).contains(&port)) => {}
             _ => {
                 let found = match value {
-                    Value::Number(number) if shape == Shape::Port => number.to_string(),
+                    Value::Number(number) if shape == ValueShape::Port => number.to_string(),
                     other => kind_of(other).to_owned(),
                 };
                 let message = format!("`{key}` must be {}, not {found}", shape.expected());
@@ -422,7 +422,7 @@ impl Checker<'_> {
                 None => {
                     let message = format!(
                         "`{key}` must be {}, not {}",
-                        Shape::Milliseconds.expected(),
+                        ValueShape::Milliseconds.expected(),
                         if value.is_number() {
                             value.to_string()
                         } else {

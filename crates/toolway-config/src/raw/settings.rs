@@ -11,35 +11,35 @@ use toolway_types::{Diagnosis, Origin};
 
 use crate::account::{self, Provider};
 use crate::identity::{self, IdentitySettings};
-use crate::json::{Spot, kind_of};
+use crate::json::{ValueLines, kind_of};
 use crate::keys::POLICY_LISTS;
 use crate::policy_rule::cross_app::CrossAppRequirement;
 use crate::policy_rule::{PolicyRule, PolicyRuleList};
-use crate::source::{FileKind, Source};
+use crate::source::{FileKind, TextSource};
 
 /// What one file says beside its servers.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Settings {
-    pub(crate) enabled_project: Vec<Named>,
-    pub(crate) disabled_project: Vec<Named>,
+pub(crate) struct FileSettings {
+    pub(crate) enabled_project: Vec<LocatedName>,
+    pub(crate) disabled_project: Vec<LocatedName>,
     pub(crate) enable_all_project: Option<Origin>,
-    pub(crate) enabled: Vec<Named>,
-    pub(crate) disabled: Vec<Named>,
-    pub(crate) plugins_off: Vec<Named>,
-    pub(crate) project_variables: Vec<Named>,
+    pub(crate) enabled: Vec<LocatedName>,
+    pub(crate) disabled: Vec<LocatedName>,
+    pub(crate) plugins_off: Vec<LocatedName>,
+    pub(crate) project_variables: Vec<LocatedName>,
     /// Directories whose files count although they are another user's.
-    pub(crate) safe_directories: Vec<Named>,
+    pub(crate) safe_directories: Vec<LocatedName>,
     /// Whether the editor that has the working directory open is a server too.
     pub(crate) auto_connect_ide: bool,
-    pub(crate) permissions: Option<Placed>,
-    pub(crate) hooks: Option<Placed>,
+    pub(crate) permissions: Option<LocatedValue>,
+    pub(crate) hooks: Option<LocatedValue>,
     pub(crate) allowed: Option<PolicyRuleList>,
     pub(crate) denied: Option<PolicyRuleList>,
     pub(crate) instructions_allowed: Option<PolicyRuleList>,
     pub(crate) instructions_denied: Option<PolicyRuleList>,
-    pub(crate) env: Vec<(Named, Value)>,
-    pub(crate) account: Option<Account>,
-    pub(crate) identity: Option<Identity>,
+    pub(crate) env: Vec<(LocatedName, Value)>,
+    pub(crate) account: Option<AccountSetting>,
+    pub(crate) identity: Option<IdentitySetting>,
     /// Which servers are logged in to by cross-app access alone.
     pub(crate) cross_app_only: Option<CrossAppRequirement>,
     /// Where connectors are switched off.
@@ -52,14 +52,14 @@ pub(crate) struct Settings {
     pub(crate) lists_only: bool,
     /// The keys that widen what may happen, as written; what `localSettings` vouches for.
     pub(crate) widening: Map<String, Value>,
-    pub(crate) trust: Trust,
+    pub(crate) trust: FileTrust,
     /// Where the file cannot be read: what it forbids is not known.
     pub(crate) unreadable: Option<Origin>,
 }
 
 /// How far a file is believed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Trust {
+pub(crate) enum FileTrust {
     /// In everything.
     #[default]
     Full,
@@ -69,7 +69,7 @@ pub(crate) enum Trust {
 
 /// What a file says about the account.
 #[derive(Debug, Clone)]
-pub(crate) enum Account {
+pub(crate) enum AccountSetting {
     /// It cannot be used, and no file of lower precedence takes its place.
     Faulty,
     /// Its provider.
@@ -78,7 +78,7 @@ pub(crate) enum Account {
 
 /// What a file says about the identity provider.
 #[derive(Debug, Clone)]
-pub(crate) enum Identity {
+pub(crate) enum IdentitySetting {
     /// It cannot be used, and no file of lower precedence takes its place.
     Faulty,
     /// The provider.
@@ -87,14 +87,14 @@ pub(crate) enum Identity {
 
 /// A name and where it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Named {
+pub(crate) struct LocatedName {
     pub(crate) name: String,
     pub(crate) origin: Origin,
 }
 
 /// A value that another module reads, and where it stands.
 #[derive(Debug, Clone)]
-pub(crate) struct Placed {
+pub(crate) struct LocatedValue {
     pub(crate) value: Value,
     pub(crate) origin: Origin,
 }
@@ -129,7 +129,7 @@ fn home_of(key: &str) -> &'static str {
     }
 }
 
-impl Settings {
+impl FileSettings {
     /// Takes one key.
     #[expect(
         clippy::too_many_arguments,
@@ -137,12 +137,12 @@ impl Settings {
     )]
     pub(crate) fn add(
         &mut self,
-        source: &Source,
+        source: &TextSource,
         kind: FileKind,
         key: &str,
         line: u32,
         value: Value,
-        spot: &Spot,
+        spot: &ValueLines,
         diagnoses: &mut Vec<Diagnosis>,
     ) {
         let origin = source.origin(line);
@@ -159,7 +159,7 @@ impl Settings {
             );
             return;
         }
-        let mut reader = Reader {
+        let mut reader = SettingsReader {
             source,
             key,
             line,
@@ -186,13 +186,15 @@ impl Settings {
             "env" => self.env = reader.variables(&value),
             "account" => {
                 let found = account::provider(source, line, &value, spot, reader.diagnoses);
-                self.account =
-                    Some(found.map_or(Account::Faulty, |found| Account::At(Arc::new(found))));
+                self.account = Some(found.map_or(AccountSetting::Faulty, |found| {
+                    AccountSetting::At(Arc::new(found))
+                }));
             }
             "identityProvider" => {
                 let found = identity::read(source, kind, line, &value, spot, reader.diagnoses);
-                self.identity =
-                    Some(found.map_or(Identity::Faulty, |found| Identity::At(Arc::new(found))));
+                self.identity = Some(found.map_or(IdentitySetting::Faulty, |found| {
+                    IdentitySetting::At(Arc::new(found))
+                }));
             }
             "requireCrossAppAccess" => {
                 self.cross_app_only = match value {
@@ -221,13 +223,13 @@ impl Settings {
                 }
             },
             "permissions" => {
-                self.permissions = Some(Placed {
+                self.permissions = Some(LocatedValue {
                     value: value.clone(),
                     origin,
                 });
             }
             "hooks" => {
-                self.hooks = Some(Placed {
+                self.hooks = Some(LocatedValue {
                     value: value.clone(),
                     origin,
                 });
@@ -284,19 +286,19 @@ impl Settings {
         self.enable_all_project = None;
         self.enabled.clear();
         self.hooks = None;
-        self.trust = Trust::Narrowing;
+        self.trust = FileTrust::Narrowing;
     }
 }
 
-struct Reader<'a> {
-    source: &'a Source,
+struct SettingsReader<'a> {
+    source: &'a TextSource,
     key: &'a str,
     line: u32,
-    spot: &'a Spot,
+    spot: &'a ValueLines,
     diagnoses: &'a mut Vec<Diagnosis>,
 }
 
-impl Reader<'_> {
+impl SettingsReader<'_> {
     /// Says how to mend what was last found.
     fn hint(&mut self, hint: &str) {
         if let Some(last) = self.diagnoses.last_mut() {
@@ -310,7 +312,7 @@ impl Reader<'_> {
             .push(Diagnosis::error(message).at(self.source.origin(self.line)));
     }
 
-    fn names(&mut self, value: &Value) -> Vec<Named> {
+    fn names(&mut self, value: &Value) -> Vec<LocatedName> {
         let Value::Array(items) = value else {
             self.wrong("an array of strings", value);
             return Vec::new();
@@ -319,7 +321,7 @@ impl Reader<'_> {
         for (index, item) in items.iter().enumerate() {
             let origin = self.source.origin(self.spot.line_at(index));
             if let Value::String(name) = item {
-                names.push(Named {
+                names.push(LocatedName {
                     name: name.clone(),
                     origin,
                 });
@@ -335,7 +337,7 @@ impl Reader<'_> {
         names
     }
 
-    fn switched_off(&mut self, value: &Value) -> Vec<Named> {
+    fn switched_off(&mut self, value: &Value) -> Vec<LocatedName> {
         let Value::Object(map) = value else {
             self.wrong("an object of plugin names with `true` or `false`", value);
             return Vec::new();
@@ -344,7 +346,7 @@ impl Reader<'_> {
         for (name, switch) in map {
             let origin = self.source.origin(self.spot.line_of(map, name));
             match switch {
-                Value::Bool(false) => off.push(Named {
+                Value::Bool(false) => off.push(LocatedName {
                     name: name.clone(),
                     origin,
                 }),
@@ -362,7 +364,7 @@ impl Reader<'_> {
         off
     }
 
-    fn variables(&mut self, value: &Value) -> Vec<(Named, Value)> {
+    fn variables(&mut self, value: &Value) -> Vec<(LocatedName, Value)> {
         let Value::Object(map) = value else {
             self.wrong("an object with string values", value);
             return Vec::new();
@@ -372,7 +374,7 @@ impl Reader<'_> {
             let origin = self.source.origin(self.spot.line_of(map, name));
             if matches!(value, Value::String(_) | Value::Number(_)) {
                 let name = name.clone();
-                variables.push((Named { name, origin }, value.clone()));
+                variables.push((LocatedName { name, origin }, value.clone()));
             } else {
                 let found = kind_of(value);
                 let message = format!("`{}.{name}` must be a string, not {found}", self.key);

@@ -5,16 +5,16 @@
 use serde_json::{Map, Value};
 use toolway_types::name::check_account;
 
-use super::Checker;
+use super::EntryChecker;
 use crate::env;
 use crate::http_syntax::parse_url;
-use crate::keys::{self, Shape};
+use crate::keys::{self, ValueShape};
 
-impl Checker<'_> {
+impl EntryChecker<'_> {
     pub(super) fn members(
         &mut self,
         of: &str,
-        known: &[(&'static str, Shape)],
+        known: &[(&'static str, ValueShape)],
         map: &Map<String, Value>,
     ) {
         for (key, value) in map {
@@ -47,7 +47,7 @@ impl Checker<'_> {
         }
     }
 
-    fn unknown_member(&mut self, of: &str, known: &[(&'static str, Shape)], key: &str) {
+    fn unknown_member(&mut self, of: &str, known: &[(&'static str, ValueShape)], key: &str) {
         let place = format!("{of}.{key}");
         if let Some(seen) = keys::visible(key) {
             let shown = keys::spelled_out(&place);

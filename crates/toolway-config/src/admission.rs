@@ -11,7 +11,7 @@ use crate::load::account_settings;
 use crate::managed::managed_variables;
 use crate::merge::Config;
 use crate::permission::HookPlace;
-use crate::plan::{Limits, Plan, PlannedServer};
+use crate::plan::{Plan, PlannedServer, RunLimits};
 use crate::policy::Policy;
 
 mod judge;
@@ -35,7 +35,7 @@ pub fn admit(config: Config) -> Plan {
         .flat_map(|(_, settings)| settings.env.clone())
         .collect();
     let managed_env = managed_variables(&basis.environment, &written, &basis.approvals);
-    let limits = Limits::read(&basis.environment, &managed_env, &mut diagnoses);
+    let limits = RunLimits::read(&basis.environment, &managed_env, &mut diagnoses);
     let (mut permissions, hooks) = call_settings(&basis.settings, &mut diagnoses);
     let (account, connectors_off) = {
         let settings: Vec<_> = (basis.settings.iter())

@@ -15,7 +15,7 @@ use crate::edit::{Document, EditError, Edited, edit, edit_with};
 use crate::env::WORKSPACE;
 use crate::load::strangers_place;
 use crate::raw::validate;
-use crate::{Environment, Flags, PlannedServer, Verdict, plan};
+use crate::{Environment, Flags, PlannedServer, ServerVerdict, plan};
 
 mod switch;
 
@@ -127,7 +127,7 @@ pub fn check_definition(
         },
     );
     match trial.winner(name.as_str()).map(|server| &server.verdict) {
-        Some(Verdict::Refused { reason }) => {
+        Some(ServerVerdict::Refused { reason }) => {
             let mend = trial
                 .blocked
                 .as_ref()
@@ -136,7 +136,9 @@ pub fn check_definition(
                 .unwrap_or_else(|| "ask the administrator of this machine to allow it".to_owned());
             findings.push(Diagnosis::error(reason.clone()).hint(hint));
         }
-        Some(Verdict::Invalid { reason }) => findings.push(Diagnosis::warning(reason.clone())),
+        Some(ServerVerdict::Invalid { reason }) => {
+            findings.push(Diagnosis::warning(reason.clone()))
+        }
         _ => {}
     }
     findings

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use toolway_types::{Diagnosis, Scope, Secret, ShieldMode, WorkingDirectory};
 
-use crate::ownership::Owners;
+use crate::ownership::OwnUserIds;
 
 mod inherited;
 mod network;
@@ -26,16 +26,16 @@ pub(crate) const PROJECT_FOLDER: &str = ".toolway";
 /// Everything read from the process, once. Cloning it is cheap.
 #[derive(Debug, Clone)]
 pub struct Environment {
-    facts: Arc<Facts>,
+    facts: Arc<ProcessFacts>,
 }
 
 #[derive(Debug, Clone)]
-struct Facts {
+struct ProcessFacts {
     // Secrets, because any variable may be one and `Debug` must not show it.
     vars: BTreeMap<String, Secret>,
     cwd: PathBuf,
     home: Option<PathBuf>,
-    homes: Homes,
+    homes: HomeDirectories,
     project_root: PathBuf,
     system: SystemDirectory,
     shield: Option<ShieldMode>,
@@ -51,7 +51,7 @@ pub(crate) struct SystemDirectory {
 
 /// The directories of ours.
 #[derive(Debug, Clone)]
-struct Homes {
+struct HomeDirectories {
     config: PathBuf,
     state: PathBuf,
     /// Both as they were named, before links were followed.
@@ -104,7 +104,7 @@ impl Environment {
         let cwd = resolve(cwd, Path::new("/"));
         let named_home = home.filter(|home| home.is_absolute());
         let home = named_home.as_ref().map(|home| resolve(home, &cwd));
-        let owners = Owners::of_process(vars.get("SUDO_UID").map(String::as_str));
+        let owners = OwnUserIds::of_process(vars.get("SUDO_UID").map(String::as_str));
         let own = own_projects(&cwd, home.as_deref(), owners);
         let project_root = own.first().copied().unwrap_or(&cwd);
         let project_root = project_root.to_path_buf();
@@ -135,7 +135,7 @@ impl Environment {
             .into_iter()
             .map(|(name, value)| (name, Secret::new(value)))
             .collect();
-        let facts = Facts {
+        let facts = ProcessFacts {
             vars,
             cwd,
             home,
@@ -207,8 +207,8 @@ impl Environment {
     }
 
     /// Whose files count as the person's.
-    pub(crate) fn owners(&self) -> Owners {
-        Owners::of_process(self.var("SUDO_UID"))
+    pub(crate) fn owners(&self) -> OwnUserIds {
+        OwnUserIds::of_process(self.var("SUDO_UID"))
     }
 
     /// The outermost project that a directory lies in: what lies between two projects is a
@@ -285,7 +285,7 @@ impl Environment {
         if variables.peek().is_none() {
             return self.clone();
         }
-        let mut facts = Facts::clone(&self.facts);
+        let mut facts = ProcessFacts::clone(&self.facts);
         facts.vars.extend(variables);
         let word = facts.vars.get("TOOLWAY_SHIELD").map(Secret::expose);
         facts.shield = word.and_then(ShieldMode::parse).or(facts.shield);
@@ -357,14 +357,14 @@ fn homes(
     workspace: &Workspace<'_>,
     named_home: Option<&Path>,
     diagnoses: &mut Vec<Diagnosis>,
-) -> Homes {
+) -> HomeDirectories {
     let mut chosen = |(variable, folder): (&str, &str)| {
         let path = chosen_home(vars, (variable, folder), workspace, diagnoses)?;
         let named = vars.get(variable).map_or("", String::as_str);
         Some((path, workspace.cwd.join(named).join(folder)))
     };
     if let Some((config, named)) = chosen(("TOOLWAY_HOME", "")) {
-        return Homes {
+        return HomeDirectories {
             state: config.join("state"),
             config,
             named: [named.clone(), named.join("state")],
@@ -380,7 +380,7 @@ fn homes(
     let state = chosen(("XDG_STATE_HOME", "toolway"));
     let (config, named_config) = config.unwrap_or_else(|| standard(".config/toolway"));
     let (state, named_state) = state.unwrap_or_else(|| standard(".local/state/toolway"));
-    Homes {
+    HomeDirectories {
         config,
         state,
         named: [named_config, named_state],

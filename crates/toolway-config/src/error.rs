@@ -7,7 +7,7 @@ use std::io;
 
 /// Why a file could not be taken in as text.
 #[derive(Debug, thiserror::Error)]
-pub enum ReadError {
+pub enum FileReadError {
     /// The operating system refused.
     #[error("cannot be read: {0}")]
     Io(#[from] io::Error),
@@ -37,11 +37,11 @@ pub enum ReadError {
     Untrusted(Distrust),
 }
 
-impl ReadError {
+impl FileReadError {
     /// The line to point at.
     pub(crate) fn line(&self) -> u32 {
         match self {
-            ReadError::NotText { line } => *line,
+            FileReadError::NotText { line } => *line,
             _ => 1,
         }
     }

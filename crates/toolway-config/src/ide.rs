@@ -18,7 +18,7 @@ use serde::Deserialize;
 use toolway_types::{Diagnosis, Origin, Secret, TransportKind, Untrusted};
 
 use crate::Environment;
-use crate::error::{Distrust, ReadError};
+use crate::error::{Distrust, FileReadError};
 use crate::file::{MAX_BYTES, open_no_link, text_of};
 use crate::http_syntax::header_value;
 
@@ -246,10 +246,12 @@ fn read(path: &Path) -> Result<Option<Lock>, String> {
     // Checked on the opened file itself, so that nobody can swap it in between.
     let (file, facts) = match open_no_link(path) {
         Ok(opened) => opened,
-        Err(ReadError::Io(error)) if Errno::from_io_error(&error) == Some(Errno::LOOP) => {
+        Err(FileReadError::Io(error)) if Errno::from_io_error(&error) == Some(Errno::LOOP) => {
             return Err("is not believed: it is a symbolic link".to_owned());
         }
-        Err(ReadError::Io(error)) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(FileReadError::Io(error)) if error.kind() == io::ErrorKind::NotFound => {
+            return Ok(None);
+        }
         Err(error) => return Err(error.to_string()),
     };
     if let Some(why) = distrust(&facts) {

@@ -60,14 +60,14 @@ pub use environment::Environment;
 pub use identity::IdentitySettings;
 pub use keys::entry_keys;
 pub use load::{ConnectorEntry, Flags, Layers, load, with_managed_variables};
-pub use managed::{ManagedStanding, ManagedVariable, confirm_managed_variables};
+pub use managed::{ManagedState, ManagedVariable, confirm_managed_variables};
 pub use merge::{Config, Switch, merge, signature};
 pub use permission::{
     Brought, Cited, Decision, Hints, Hook, HookAction, HookEvent, Hooks, Mode, Permissions,
     PinPolicy, RuleList, Subject, Unheeded,
 };
 pub use pinning::unpinned;
-pub use plan::{Limits, Plan, PlannedServer, Shadow, Verdict};
+pub use plan::{Plan, PlannedServer, RunLimits, ServerVerdict, ShadowedEntry};
 pub use planner::{Planner, adhoc, plan, watched_paths};
 pub use policy::cross_app::cross_app_enabled;
 pub use raw::validate;

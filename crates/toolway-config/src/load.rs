@@ -31,7 +31,7 @@ mod plugins;
 mod system;
 
 pub(crate) use account::account_settings;
-pub(crate) use last_good::LastGood;
+pub(crate) use last_good::LastGoodFiles;
 pub(crate) use plugins::plugin_files;
 pub use system::with_managed_variables;
 pub(crate) use system::{system_files, system_settings};
@@ -90,7 +90,7 @@ impl fmt::Debug for ConnectorEntry {
 #[derive(Debug)]
 pub struct Layers {
     pub(crate) environment: Environment,
-    pub(crate) consent: Consent,
+    pub(crate) consent: ProjectConsent,
     pub(crate) files: Vec<Layer>,
     pub(crate) approvals: ApprovalsFile,
     pub(crate) editors: Editors,
@@ -100,7 +100,7 @@ pub struct Layers {
 
 /// Whether the person who started this run vouches for the project's servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Consent {
+pub(crate) enum ProjectConsent {
     Recorded,
     ThisRun,
 }
@@ -113,14 +113,14 @@ pub(crate) struct Layer {
     pub(crate) author: Author,
     /// The place within its scope; the higher wins.
     pub(crate) order: u32,
-    pub(crate) place: Arc<Place>,
+    pub(crate) place: Arc<LayerLocation>,
     pub(crate) servers: Vec<RawServer>,
     pub(crate) settings: FileSettings,
 }
 
 /// Where a layer lies, as far as its servers depend on it.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Place {
+pub(crate) struct LayerLocation {
     /// What a relative `cwd` starts from; for a project also the key of its approvals.
     pub(crate) directory: PathBuf,
     /// The file, as it enters the approval digest.
@@ -138,12 +138,12 @@ pub fn load(environment: &Environment, flags: &Flags) -> Layers {
 pub(crate) fn load_with(
     environment: &Environment,
     flags: &Flags,
-    last_good: Option<&mut LastGood>,
+    last_good: Option<&mut LastGoodFiles>,
 ) -> Layers {
     let consent = if flags.approve_project_servers {
-        Consent::ThisRun
+        ProjectConsent::ThisRun
     } else {
-        Consent::Recorded
+        ProjectConsent::Recorded
     };
     let (approvals, fault) = ApprovalsFile::read(environment);
     let mut loader = Loader {
@@ -213,14 +213,14 @@ struct Loader<'a> {
     environment: &'a Environment,
     strict: bool,
     /// Only for a run that plans more than once.
-    last_good: Option<&'a mut LastGood>,
+    last_good: Option<&'a mut LastGoodFiles>,
     layers: Vec<Layer>,
     diagnoses: Vec<Diagnosis>,
     blocked: Option<Diagnosis>,
 }
 
 impl Loader<'_> {
-    fn add(&mut self, scope: Scope, order: u32, place: Place, file: RawFile) {
+    fn add(&mut self, scope: Scope, order: u32, place: LayerLocation, file: RawFile) {
         self.diagnoses.extend(file.diagnoses);
         // A strict run still obeys every setting; only the servers of other scopes stay out.
         let left_out = self.strict && !matches!(scope, Scope::Dynamic | Scope::Enterprise);
@@ -360,7 +360,7 @@ impl Loader<'_> {
                 );
                 file.settings.narrow();
             }
-            let place = Place {
+            let place = LayerLocation {
                 directory: self.environment.project_root().to_path_buf(),
                 file: path_key(&path),
                 plugin_root: None,
@@ -405,8 +405,8 @@ impl Loader<'_> {
         }
     }
 
-    fn place_of(&self, path: &Path) -> Place {
-        Place {
+    fn place_of(&self, path: &Path) -> LayerLocation {
+        LayerLocation {
             directory: path
                 .parent()
                 .unwrap_or(self.environment.cwd())
@@ -453,9 +453,9 @@ impl Loader<'_> {
         // The first wins, so it has the highest order.
         for (order, (name, definition)) in (0..).zip(entries.into_iter().rev()) {
             let file = raw::single(name, definition, source);
-            let place = Place {
+            let place = LayerLocation {
                 file: "(connector)".to_owned(),
-                ..Place::default()
+                ..LayerLocation::default()
             };
             self.add(Scope::Connector, order, place, file);
         }

@@ -36,12 +36,12 @@ pub struct ManagedVariable {
     /// Where it stands.
     pub origin: Origin,
     /// Whether it counts.
-    pub standing: ManagedStanding,
+    pub standing: ManagedState,
 }
 
 /// Whether a variable of the organisation counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ManagedStanding {
+pub enum ManagedState {
     /// Nobody has to be asked.
     AtOnce,
     /// A person confirmed it, with this value.
@@ -52,7 +52,7 @@ pub enum ManagedStanding {
     Settled,
 }
 
-impl ManagedStanding {
+impl ManagedState {
     /// The word shown to people and in JSON.
     pub fn word(self) -> &'static str {
         match self {
@@ -80,10 +80,10 @@ pub(crate) fn managed_variables(
             value: Secret::new(text(value)?),
             origin: named.origin.clone(),
             standing: match name {
-                _ if AT_ONCE.contains(&name) => ManagedStanding::AtOnce,
-                _ if SETTLED.contains(&name) => ManagedStanding::Settled,
-                _ if is_confirmed => ManagedStanding::Confirmed,
-                _ => ManagedStanding::Waiting,
+                _ if AT_ONCE.contains(&name) => ManagedState::AtOnce,
+                _ if SETTLED.contains(&name) => ManagedState::Settled,
+                _ if is_confirmed => ManagedState::Confirmed,
+                _ => ManagedState::Waiting,
             },
         })
     });
@@ -116,7 +116,7 @@ pub(crate) fn confirmed(
     approvals: &ApprovalsFile,
 ) -> Environment {
     let variables = managed_variables(environment, written, approvals).into_iter();
-    let confirmed = variables.filter(|variable| variable.standing == ManagedStanding::Confirmed);
+    let confirmed = variables.filter(|variable| variable.standing == ManagedState::Confirmed);
     environment.with_variables(confirmed.map(|variable| (variable.name, variable.value)))
 }
 
@@ -129,7 +129,7 @@ pub fn confirm_managed_variables(
     let asked = shown.iter().filter(|variable| {
         matches!(
             variable.standing,
-            ManagedStanding::Waiting | ManagedStanding::Confirmed
+            ManagedState::Waiting | ManagedState::Confirmed
         )
     });
     let asked = asked.map(|variable| (variable.name.clone(), Value::from(variable.value.expose())));

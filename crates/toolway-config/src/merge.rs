@@ -14,8 +14,8 @@ use crate::Environment;
 use crate::approval::{self, ApprovalBasis, ApprovalState, ApprovalsFile, InstalledPackages};
 use crate::env;
 use crate::ide::Editors;
-use crate::load::{Consent, Layers, Place};
-use crate::plan::Shadow;
+use crate::load::{LayerLocation, Layers, ProjectConsent};
+use crate::plan::ShadowedEntry;
 use crate::raw::{FileSettings, RawServer};
 
 mod began;
@@ -24,19 +24,19 @@ mod duplicate;
 mod naming;
 mod switch;
 
-pub(crate) use began::Began;
+pub(crate) use began::RunStart;
 use decide::decide;
 pub use duplicate::signature;
-pub(crate) use naming::{ByName, ProjectNames};
+pub(crate) use naming::{NameApproval, ProjectNames};
 pub use switch::Switch;
-pub(crate) use switch::{switched_off, word_about};
+pub(crate) use switch::{switch_setting, switched_off};
 
 /// Every server with its rank settled, and what decides about them.
 #[derive(Debug)]
 pub struct Config {
-    pub(crate) basis: Basis,
+    pub(crate) basis: DecisionContext,
     /// In order of name, then of precedence, the highest first.
-    pub(crate) servers: Vec<Candidate>,
+    pub(crate) servers: Vec<ServerCandidate>,
     pub(crate) diagnoses: Vec<Diagnosis>,
     pub(crate) blocked: Option<Diagnosis>,
     /// The file that excludes every other scope, when it exists.
@@ -45,11 +45,11 @@ pub struct Config {
 
 /// What decisions about single servers rest on.
 #[derive(Debug)]
-pub(crate) struct Basis {
+pub(crate) struct DecisionContext {
     pub(crate) environment: Environment,
-    pub(crate) consent: Consent,
+    pub(crate) consent: ProjectConsent,
     /// Nothing while a run begins.
-    pub(crate) began: Option<Began>,
+    pub(crate) began: Option<RunStart>,
     /// Lowest precedence first.
     pub(crate) settings: Vec<(Scope, FileSettings)>,
     pub(crate) approvals: ApprovalsFile,
@@ -60,7 +60,7 @@ pub(crate) struct Basis {
 
 /// One server in one layer.
 #[derive(Debug, Clone)]
-pub(crate) struct Candidate {
+pub(crate) struct ServerCandidate {
     pub(crate) raw: RawServer,
     pub(crate) scope: Scope,
     /// Who wrote it. Decided here, and asked wherever it matters what the entry may do.
@@ -70,23 +70,23 @@ pub(crate) struct Candidate {
     pub(crate) order: u32,
     /// The position in its file; a later one of the same name wins, as in any JSON reader.
     pub(crate) position: u32,
-    pub(crate) place: Arc<Place>,
+    pub(crate) place: Arc<LayerLocation>,
     pub(crate) digest: Option<String>,
     pub(crate) variables: Vec<String>,
-    pub(crate) lost: Option<Lost>,
-    pub(crate) shadows: Vec<Shadow>,
+    pub(crate) lost: Option<ShadowedBy>,
+    pub(crate) shadows: Vec<ShadowedEntry>,
 }
 
 /// Why a server does not count.
 #[derive(Debug, Clone)]
-pub(crate) struct Lost {
-    pub(crate) to: Shadow,
+pub(crate) struct ShadowedBy {
+    pub(crate) to: ShadowedEntry,
     pub(crate) reason: String,
 }
 
-impl Candidate {
-    pub(crate) fn shadow(&self) -> Shadow {
-        Shadow {
+impl ServerCandidate {
+    pub(crate) fn shadow(&self) -> ShadowedEntry {
+        ShadowedEntry {
             scope: self.scope,
             origin: self.raw.origin.clone(),
         }
@@ -109,7 +109,7 @@ impl Candidate {
     }
 
     /// Finds out what a person said about it, and so who speaks in it.
-    fn judge(&mut self, basis: &Basis, installed: &InstalledPackages) {
+    fn judge(&mut self, basis: &DecisionContext, installed: &InstalledPackages) {
         self.standing = decide(basis, self, installed);
         // What Toolway wrote for a person, or a person has read and approved, is theirs (SEC-58).
         if let ApprovalState::Approved {
@@ -129,7 +129,7 @@ pub fn merge(layers: Layers) -> Config {
 }
 
 /// As [`merge`], in a run that began when the repository stood so.
-pub(crate) fn merge_since(layers: Layers, began: Option<Began>) -> Config {
+pub(crate) fn merge_since(layers: Layers, began: Option<RunStart>) -> Config {
     let exclusive = layers
         .files
         .iter()
@@ -142,7 +142,7 @@ pub(crate) fn merge_since(layers: Layers, began: Option<Began>) -> Config {
     let mut settings = Vec::new();
     for layer in layers.files {
         for (position, raw) in (0..).zip(layer.servers) {
-            servers.push(Candidate {
+            servers.push(ServerCandidate {
                 scope: layer.scope,
                 author: layer.author,
                 standing: ApprovalState::unasked(),
@@ -162,7 +162,7 @@ pub(crate) fn merge_since(layers: Layers, began: Option<Began>) -> Config {
         settings.push((layer.scope, layer.settings));
     }
     settings.sort_by_key(|(scope, _)| *scope);
-    let basis = Basis {
+    let basis = DecisionContext {
         environment: layers.environment,
         consent: layers.consent,
         began,
@@ -195,12 +195,12 @@ pub(crate) fn merge_since(layers: Layers, began: Option<Began>) -> Config {
 /// Within each run of one name the first that counts wins, and is put first. What nobody approved
 /// takes nobody's place: what stands above the winner waits for a person's yes, or rather the first
 /// of it does.
-fn shadow_by_name(servers: &mut [Candidate]) {
+fn shadow_by_name(servers: &mut [ServerCandidate]) {
     for group in servers.chunk_by_mut(|a, b| a.raw.name == b.raw.name) {
         // A name with hidden characters is invalid for itself and shadows nobody.
         let standing = group.partition_point(|candidate| candidate.raw.name_stands);
         let group = &mut group[..standing];
-        let winner = group.iter().position(Candidate::is_approved);
+        let winner = group.iter().position(ServerCandidate::is_approved);
         let (above, below) = group.split_at_mut(winner.unwrap_or(standing));
         shadow_others(above);
         shadow_others(below);
@@ -211,13 +211,13 @@ fn shadow_by_name(servers: &mut [Candidate]) {
 }
 
 /// The first stands for all the others.
-fn shadow_others(group: &mut [Candidate]) {
+fn shadow_others(group: &mut [ServerCandidate]) {
     let Some((first, others)) = group.split_first_mut() else {
         return;
     };
     for other in others {
         first.shadows.push(other.shadow());
-        other.lost = Some(Lost {
+        other.lost = Some(ShadowedBy {
             to: first.shadow(),
             reason: "by precedence".to_owned(),
         });

@@ -9,12 +9,12 @@ use std::path::Path;
 
 /// The user ids that are the person's.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Owners {
+pub(crate) struct OwnUserIds {
     now: u32,
     before_sudo: Option<u32>,
 }
 
-impl Owners {
+impl OwnUserIds {
     /// Of this process; `sudo` is the variable `SUDO_UID`.
     pub(crate) fn of_process(sudo: Option<&str>) -> Self {
         let now = rustix::process::geteuid().as_raw();

@@ -23,7 +23,7 @@ use crate::shown::KeysOnly;
 
 mod limits;
 
-pub use limits::Limits;
+pub use limits::RunLimits;
 
 /// What should connect, what should not, and why.
 #[derive(Debug, Clone, Default)]
@@ -41,7 +41,7 @@ pub struct Plan {
     /// Why nothing may connect: the policy cannot be read, understood or trusted.
     pub blocked: Option<Diagnosis>,
     /// The numbers that limit a run.
-    pub limits: Limits,
+    pub limits: RunLimits,
     /// The variables that the organisation sets, and whether they count.
     pub managed_env: Vec<ManagedVariable>,
     /// Where hooks, and commands that print secrets, are started.
@@ -79,7 +79,7 @@ impl Plan {
         self.servers
             .iter()
             .filter_map(|server| match &server.verdict {
-                Verdict::Admitted(spec) => Some((server, spec.as_ref())),
+                ServerVerdict::Admitted(spec) => Some((server, spec.as_ref())),
                 _ => None,
             })
     }
@@ -124,9 +124,9 @@ pub struct PlannedServer {
     /// need no approval.
     pub digest: Option<String>,
     /// What becomes of it.
-    pub verdict: Verdict,
+    pub verdict: ServerVerdict,
     /// What it took the place of.
-    pub shadows: Vec<Shadow>,
+    pub shadows: Vec<ShadowedEntry>,
     /// What is wrong with it.
     pub diagnoses: Vec<Diagnosis>,
     /// The names of the variables it reads.
@@ -161,7 +161,7 @@ impl fmt::Debug for PlannedServer {
 
 /// Another mention, by its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Shadow {
+pub struct ShadowedEntry {
     /// The scope of the other one.
     pub scope: Scope,
     /// Where it stands.
@@ -170,7 +170,7 @@ pub struct Shadow {
 
 /// What becomes of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
+pub enum ServerVerdict {
     /// It may connect.
     Admitted(Box<ServerSpec>),
     /// The organisation's policy, or a rule of ours, says no.
@@ -198,7 +198,7 @@ pub enum Verdict {
     /// Another one stands in its place.
     Shadowed {
         /// Which one.
-        by: Shadow,
+        by: ShadowedEntry,
         /// `by precedence`, or of which name it is a duplicate.
         reason: String,
     },
@@ -209,30 +209,30 @@ pub enum Verdict {
     },
 }
 
-impl Verdict {
+impl ServerVerdict {
     /// The word shown to people and in JSON.
     pub fn word(&self) -> &'static str {
         match self {
-            Verdict::Admitted(_) => "admitted",
-            Verdict::Refused { .. } => "refused",
-            Verdict::PendingApproval { .. } => "pending-approval",
-            Verdict::Rejected { .. } => "rejected",
-            Verdict::Disabled { .. } => "disabled",
-            Verdict::Shadowed { .. } => "shadowed",
-            Verdict::Invalid { .. } => "invalid",
+            ServerVerdict::Admitted(_) => "admitted",
+            ServerVerdict::Refused { .. } => "refused",
+            ServerVerdict::PendingApproval { .. } => "pending-approval",
+            ServerVerdict::Rejected { .. } => "rejected",
+            ServerVerdict::Disabled { .. } => "disabled",
+            ServerVerdict::Shadowed { .. } => "shadowed",
+            ServerVerdict::Invalid { .. } => "invalid",
         }
     }
 
     /// Why it may not connect.
     pub fn reason(&self) -> Option<&str> {
         match self {
-            Verdict::Admitted(_) => None,
-            Verdict::Refused { reason }
-            | Verdict::PendingApproval { reason, .. }
-            | Verdict::Rejected { reason }
-            | Verdict::Disabled { reason }
-            | Verdict::Shadowed { reason, .. }
-            | Verdict::Invalid { reason } => Some(reason),
+            ServerVerdict::Admitted(_) => None,
+            ServerVerdict::Refused { reason }
+            | ServerVerdict::PendingApproval { reason, .. }
+            | ServerVerdict::Rejected { reason }
+            | ServerVerdict::Disabled { reason }
+            | ServerVerdict::Shadowed { reason, .. }
+            | ServerVerdict::Invalid { reason } => Some(reason),
         }
     }
 }

@@ -22,8 +22,10 @@ use crate::admission::admit;
 use crate::approval::{ApprovalBasis, approved_files};
 use crate::environment::{PROJECT_FILE, PROJECT_FOLDER};
 use crate::ide::{Editors, lock_files};
-use crate::load::{Flags, LastGood, Place, load, load_with, plugin_files, system_files};
-use crate::merge::{Began, merge, merge_since};
+use crate::load::{
+    Flags, LastGoodFiles, LayerLocation, load, load_with, plugin_files, system_files,
+};
+use crate::merge::{RunStart, merge, merge_since};
 use crate::plan::Plan;
 use crate::policy::Policy;
 use crate::raw;
@@ -60,9 +62,9 @@ pub fn adhoc(
         let fault = first_error(server.diagnoses);
         return Err(fault.unwrap_or_else(|| Diagnosis::error("has no transport")));
     };
-    let place = Place {
+    let place = LayerLocation {
         directory: environment.cwd().to_path_buf(),
-        ..Place::default()
+        ..LayerLocation::default()
     };
     let mut spec = Builder {
         name: &server.name,
@@ -94,14 +96,14 @@ pub fn adhoc(
 pub struct Planner {
     environment: Environment,
     flags: Flags,
-    memory: Mutex<Memory>,
+    memory: Mutex<PlannerMemory>,
 }
 
 #[derive(Debug, Default)]
-struct Memory {
-    last_good: LastGood,
+struct PlannerMemory {
+    last_good: LastGoodFiles,
     /// Nothing before the first plan.
-    began: Option<Began>,
+    began: Option<RunStart>,
 }
 
 /// How often, and after which pause, a file that cannot be read is read again before it counts as
@@ -124,13 +126,13 @@ impl Planner {
     pub fn plan(&self) -> Plan {
         // A panic elsewhere leaves at worst an older reading.
         let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
-        let Memory { last_good, began } = &mut *memory;
+        let PlannerMemory { last_good, began } = &mut *memory;
         let mut readings = 1;
         loop {
             let layers = load_with(&self.environment, &self.flags, Some(last_good));
             if !last_good.take_recalled() || readings == READINGS {
                 let config = merge_since(layers, began.clone());
-                began.get_or_insert_with(|| Began::with(&config.servers));
+                began.get_or_insert_with(|| RunStart::with(&config.servers));
                 return admit(config);
             }
             readings += 1;

@@ -22,7 +22,7 @@ use crate::approval::ApprovalBasis;
 use crate::env::Variables;
 use crate::ide::Editors;
 use crate::json::ValueLines;
-use crate::load::Place;
+use crate::load::LayerLocation;
 use crate::source::TextSource;
 
 mod reference;
@@ -36,7 +36,7 @@ pub(crate) struct Builder<'a> {
     pub(crate) definition: &'a Map<String, Value>,
     pub(crate) spot: &'a ValueLines,
     pub(crate) source: TextSource,
-    pub(crate) place: &'a Place,
+    pub(crate) place: &'a LayerLocation,
     pub(crate) environment: &'a Environment,
     pub(crate) inherited: &'a Arc<BTreeMap<String, Secret>>,
     pub(crate) editors: &'a Editors,

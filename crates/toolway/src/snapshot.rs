@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
-use toolway_config::{Hooks, Limits, Permissions};
+use toolway_config::{Hooks, Permissions, RunLimits};
 use toolway_types::{
     ConnectionState, Origin, Scope, ServerName, ToolKey, TransportKind, Untrusted,
 };
@@ -52,7 +52,7 @@ pub(crate) struct Settings {
     /// What runs around calls.
     pub hooks: Hooks,
     /// The numbers that limit a run.
-    pub limits: Limits,
+    pub limits: RunLimits,
 }
 
 impl HostSnapshot {

@@ -4,7 +4,7 @@
 mod entry;
 
 use clap::Args;
-use toolway_config::{Cited, Plan, PlannedServer, Unheeded, Verdict, is_harmless};
+use toolway_config::{Cited, Plan, PlannedServer, ServerVerdict, Unheeded, is_harmless};
 use toolway_types::Scope;
 use toolway_types::name::as_word;
 use toolway_types::text::{TextKind, legible};
@@ -224,7 +224,7 @@ fn require_used(servers: &[&PlannedServer], allowed: &[String]) -> Result<(), Re
 /// settings may keep the server off.
 fn say_what_is_missing(context: &Context, server: &PlannedServer) {
     let plan = context.plan_with(&context.flags);
-    if let Some(Verdict::Rejected { reason } | Verdict::Disabled { reason }) =
+    if let Some(ServerVerdict::Rejected { reason } | ServerVerdict::Disabled { reason }) =
         plan.winner(server.name.as_str()).map(|now| &now.verdict)
     {
         context.output.say(&format!(
@@ -235,7 +235,7 @@ fn say_what_is_missing(context: &Context, server: &PlannedServer) {
     let still = plan.winner(server.name.as_str()).filter(|server| {
         matches!(
             server.verdict,
-            Verdict::Refused { .. } | Verdict::Invalid { .. }
+            ServerVerdict::Refused { .. } | ServerVerdict::Invalid { .. }
         )
     });
     for finding in still.iter().flat_map(|server| &server.diagnoses) {
@@ -327,7 +327,7 @@ fn decidable<'a>(context: &'a Context, name: &str) -> Result<&'a PlannedServer, 
     let decided = |server: &&&PlannedServer| {
         matches!(
             server.verdict,
-            Verdict::PendingApproval { .. } | Verdict::Rejected { .. }
+            ServerVerdict::PendingApproval { .. } | ServerVerdict::Rejected { .. }
         )
     };
     let named: Vec<&PlannedServer> = (context.plan().servers.iter())
@@ -350,6 +350,6 @@ fn decidable<'a>(context: &'a Context, name: &str) -> Result<&'a PlannedServer, 
 fn waiting(plan: &Plan) -> Vec<&PlannedServer> {
     plan.servers
         .iter()
-        .filter(|server| matches!(server.verdict, Verdict::PendingApproval { .. }))
+        .filter(|server| matches!(server.verdict, ServerVerdict::PendingApproval { .. }))
         .collect()
 }

@@ -11,7 +11,7 @@ use std::path::Path;
 
 use clap::Args;
 use serde_json::{Value, json};
-use toolway_config::{Hook, Plan, PlannedServer, Verdict};
+use toolway_config::{Hook, Plan, PlannedServer, ServerVerdict};
 use toolway_types::{Diagnosis, Severity, TransportSpec, text};
 
 use self::checks::{Check, Health};
@@ -162,7 +162,7 @@ pub(crate) fn hook_json(hook: &Hook) -> Value {
 fn missing_programs(plan: &Plan) -> Vec<Diagnosis> {
     let mut missing = Vec::new();
     for server in &plan.servers {
-        let Verdict::Admitted(spec) = &server.verdict else {
+        let ServerVerdict::Admitted(spec) = &server.verdict else {
             continue;
         };
         let TransportSpec::Stdio(stdio) = &spec.transport else {
@@ -188,7 +188,7 @@ fn unpinned(plan: &Plan) -> Vec<Diagnosis> {
     let servers = plan.servers.iter().filter(|server| {
         matches!(
             server.verdict,
-            Verdict::Admitted(_) | Verdict::PendingApproval { .. }
+            ServerVerdict::Admitted(_) | ServerVerdict::PendingApproval { .. }
         )
     });
     servers

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use clap::Args;
 use serde_json::{Value, json};
-use toolway_config::{PlannedServer, Verdict, without_secrets};
+use toolway_config::{PlannedServer, ServerVerdict, without_secrets};
 use toolway_types::TransportKind;
 use toolway_types::text::spelled_out;
 
@@ -60,7 +60,7 @@ fn login(context: &Context, server: &PlannedServer) -> Option<Shown> {
         server.transport,
         Some(TransportKind::Http | TransportKind::Sse | TransportKind::Ws)
     );
-    if !is_remote || !matches!(server.verdict, Verdict::Admitted(_)) {
+    if !is_remote || !matches!(server.verdict, ServerVerdict::Admitted(_)) {
         return None;
     }
     match auth::logins(context) {

@@ -13,7 +13,7 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::json;
 use toolway_config::import::{self, Client, Found, Imported, Places, Stranger, Writer};
-use toolway_config::{Existing, Plan, PlannedServer, Verdict, signature};
+use toolway_config::{Existing, Plan, PlannedServer, ServerVerdict, signature};
 use toolway_types::name::as_word;
 use toolway_types::{Scope, ServerName, Severity};
 
@@ -305,7 +305,7 @@ fn choose<'a>(
         let target = Target::of(args, file, eyes);
         let scope = target.map_or(Scope::User, Target::scope);
         let counts = |server: &&PlannedServer| {
-            server.scope == scope || matches!(server.verdict, Verdict::Admitted(_))
+            server.scope == scope || matches!(server.verdict, ServerVerdict::Admitted(_))
         };
         let there = plan.servers.iter().filter(counts).map(|server| {
             (

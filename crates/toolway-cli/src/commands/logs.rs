@@ -8,7 +8,7 @@ use std::path::Path;
 use clap::Args;
 use serde::Serialize;
 use toolway::journal::{self, Kind, Line};
-use toolway_config::Verdict;
+use toolway_config::ServerVerdict;
 use toolway_types::name::as_word;
 use toolway_types::{ServerName, nearest};
 
@@ -125,7 +125,7 @@ fn no_log(context: &Context, directory: &Path, server: &ServerName) -> Report {
     let plan = context.plan();
     let word = as_word(server.as_str());
     if let Some(known) = plan.winner(server.as_str()) {
-        let hint = if matches!(known.verdict, Verdict::Admitted(_)) {
+        let hint = if matches!(known.verdict, ServerVerdict::Admitted(_)) {
             format!("connect to it once, e.g. with `toolway tools {word}`")
         } else {
             format!("it may not connect; see why with `toolway explain {word}`")

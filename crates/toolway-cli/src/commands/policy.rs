@@ -5,7 +5,7 @@
 
 use clap::{Args, Subcommand};
 use serde_json::json;
-use toolway_config::{ManagedStanding, ManagedVariable};
+use toolway_config::{ManagedState, ManagedVariable};
 use toolway_types::text::{TextKind, legible};
 
 use crate::commands::add::say_written;
@@ -87,7 +87,7 @@ fn show(context: &Context, args: &PolicyArgs) -> Outcome {
 }
 
 fn waits(variable: &ManagedVariable) -> bool {
-    variable.standing == ManagedStanding::Waiting
+    variable.standing == ManagedState::Waiting
 }
 
 fn confirm(context: &Context, yes: bool) -> Outcome {

@@ -14,15 +14,15 @@ use crate::account::directory::stands_for;
 use crate::approval::{ApprovalBasis, ApprovalState};
 use crate::curation::Curation;
 use crate::env::{self, Variables};
-use crate::merge::{Basis, Candidate, switched_off};
-use crate::plan::{PlannedServer, Verdict};
+use crate::merge::{DecisionContext, ServerCandidate, switched_off};
+use crate::plan::{PlannedServer, ServerVerdict};
 use crate::policy::{Policy, cross_app};
 use crate::policy_rule::{PolicySubject, PolicyTarget};
 use crate::source::TextSource;
 use crate::spec::Builder;
 
 /// The remark that an entry's own word for its shield is too weak to count.
-fn weakened(candidate: &Candidate, spec: &ServerSpec) -> Option<Diagnosis> {
+fn weakened(candidate: &ServerCandidate, spec: &ServerSpec) -> Option<Diagnosis> {
     let TransportSpec::Stdio(stdio) = &spec.transport else {
         return None;
     };
@@ -48,7 +48,7 @@ enum Objection {
 }
 
 pub(super) struct Judge<'a> {
-    pub(super) basis: &'a Basis,
+    pub(super) basis: &'a DecisionContext,
     pub(super) policy: &'a Policy,
     pub(super) blocked: Option<&'a Diagnosis>,
     pub(super) inherited: &'a Arc<BTreeMap<String, Secret>>,
@@ -56,19 +56,19 @@ pub(super) struct Judge<'a> {
 }
 
 impl Judge<'_> {
-    pub(super) fn plan(&self, mut candidate: Candidate) -> PlannedServer {
+    pub(super) fn plan(&self, mut candidate: ServerCandidate) -> PlannedServer {
         let mut found = Vec::new();
         let withheld = self.withheld(&candidate);
         let verdict = self.verdict(&candidate, &withheld, &mut found);
         candidate.raw.diagnoses.append(&mut found);
-        if let Verdict::Admitted(spec) = &verdict {
+        if let ServerVerdict::Admitted(spec) = &verdict {
             let ignored = cross_app::ignored(&candidate.raw, spec);
             candidate.raw.diagnoses.extend(ignored);
             candidate.raw.diagnoses.extend(weakened(&candidate, spec));
         }
         let raw = &candidate.raw;
         let mut curation = Curation::read(&raw.definition, &raw.spot, &TextSource::of(&raw.origin));
-        if let Verdict::Admitted(spec) = &verdict
+        if let ServerVerdict::Admitted(spec) = &verdict
             && let Err(reason) =
                 self.policy
                     .check_instructions(&self.basis.environment, spec, &raw.definition)
@@ -94,7 +94,7 @@ impl Judge<'_> {
     }
 
     /// What may not be connected to may not be reached through a provider's proxy either.
-    fn denies_behind_proxy(&self, candidate: &Candidate) -> Result<(), String> {
+    fn denies_behind_proxy(&self, candidate: &ServerCandidate) -> Result<(), String> {
         let Some(url) = stands_for(candidate.scope, &candidate.raw.definition) else {
             return Ok(());
         };
@@ -108,22 +108,22 @@ impl Judge<'_> {
 
     fn verdict(
         &self,
-        candidate: &Candidate,
+        candidate: &ServerCandidate,
         withheld: &[String],
         found: &mut Vec<Diagnosis>,
-    ) -> Verdict {
-        let refused = |reason: String| Verdict::Refused { reason };
+    ) -> ServerVerdict {
+        let refused = |reason: String| ServerVerdict::Refused { reason };
         if let Some(blocked) = self.blocked {
             return refused(blocked.message.clone());
         }
         if let Some(lost) = &candidate.lost {
-            return Verdict::Shadowed {
+            return ServerVerdict::Shadowed {
                 by: lost.to.clone(),
                 reason: lost.reason.clone(),
             };
         }
         if let Some(fault) = candidate.raw.fault() {
-            return Verdict::Invalid {
+            return ServerVerdict::Invalid {
                 reason: fault.message.clone(),
             };
         }
@@ -159,13 +159,13 @@ impl Judge<'_> {
             }
         }
         if let Some(reason) = switched_off(self.basis, candidate) {
-            return Verdict::Disabled { reason };
+            return ServerVerdict::Disabled { reason };
         }
         match candidate.standing.clone() {
             ApprovalState::Approved { .. } => {}
-            ApprovalState::Rejected { reason } => return Verdict::Rejected { reason },
+            ApprovalState::Rejected { reason } => return ServerVerdict::Rejected { reason },
             ApprovalState::Pending { reason, changed } => {
-                return Verdict::PendingApproval { reason, changed };
+                return ServerVerdict::PendingApproval { reason, changed };
             }
         }
         if !withheld.is_empty() {
@@ -175,12 +175,12 @@ impl Judge<'_> {
             return refused(reason);
         }
         match early.map_or_else(|| self.checked(candidate), Ok) {
-            Ok(spec) => Verdict::Admitted(Box::new(spec)),
+            Ok(spec) => ServerVerdict::Admitted(Box::new(spec)),
             Err(Objection::Policy(reason)) => refused(reason),
             Err(Objection::Faults(faults)) => {
                 let reason = faults.first().map(|fault| fault.message.clone());
                 found.extend(faults);
-                Verdict::Invalid {
+                ServerVerdict::Invalid {
                     reason: reason.unwrap_or_default(),
                 }
             }
@@ -188,7 +188,7 @@ impl Judge<'_> {
     }
 
     /// The definition, expanded and held against the policy.
-    fn checked(&self, candidate: &Candidate) -> Result<ServerSpec, Objection> {
+    fn checked(&self, candidate: &ServerCandidate) -> Result<ServerSpec, Objection> {
         let mut spec = self.build(candidate).map_err(Objection::Faults)?;
         let (environment, entry) = (&self.basis.environment, &candidate.raw.definition);
         self.policy
@@ -200,7 +200,7 @@ impl Judge<'_> {
 
     /// The variables that a project's server reads as things are, and that nobody allowed it
     /// (SEC-40).
-    fn withheld(&self, candidate: &Candidate) -> Vec<String> {
+    fn withheld(&self, candidate: &ServerCandidate) -> Vec<String> {
         if candidate.author.reads_any_variable() || candidate.variables.is_empty() {
             return Vec::new();
         }
@@ -209,7 +209,7 @@ impl Judge<'_> {
     }
 
     /// Those among these variables that nobody allowed a server to read.
-    fn not_allowed(&self, candidate: &Candidate, names: &[String]) -> Vec<String> {
+    fn not_allowed(&self, candidate: &ServerCandidate, names: &[String]) -> Vec<String> {
         let mut allowed = match &candidate.standing {
             ApprovalState::Approved { allow_env, .. } => allow_env.clone(),
             ApprovalState::Rejected { .. } | ApprovalState::Pending { .. } => Vec::new(),
@@ -230,7 +230,7 @@ impl Judge<'_> {
 
     /// Says everything that stands between a server and its variables, so that whoever follows the
     /// hint is not sent round again.
-    fn unreadable(&self, candidate: &Candidate, withheld: &[String]) -> Diagnosis {
+    fn unreadable(&self, candidate: &ServerCandidate, withheld: &[String]) -> Diagnosis {
         let listed = |names: &[String]| {
             let names: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
             names.join(", ")
@@ -271,7 +271,7 @@ impl Judge<'_> {
             .hint(hint)
     }
 
-    fn build(&self, candidate: &Candidate) -> Result<ServerSpec, Vec<Diagnosis>> {
+    fn build(&self, candidate: &ServerCandidate) -> Result<ServerSpec, Vec<Diagnosis>> {
         let raw = &candidate.raw;
         let Some(kind) = raw.kind else {
             return Err(vec![

@@ -11,7 +11,7 @@ use toolway_types::{Scope, ServerName};
 use super::{edit_settings, file_of};
 use crate::edit::{Document, EditError, Edited};
 use crate::load::load;
-use crate::merge::{Switch, merge, switched_off, word_about};
+use crate::merge::{Switch, merge, switch_setting, switched_off};
 use crate::{Environment, Flags};
 
 /// What switching changed, and what it could not.
@@ -75,7 +75,7 @@ pub fn switch_servers(
 fn kept_off(environment: &Environment, scope: Scope, names: &[ServerName]) -> Vec<ServerName> {
     let config = merge(load(environment, &Flags::default()));
     let is_off = |name: &&ServerName| {
-        if let Some(word) = word_about(&config.basis, name.as_str()) {
+        if let Some(word) = switch_setting(&config.basis, name.as_str()) {
             return word.to == Switch::Off && word.scope < scope;
         }
         let entries = config.servers.iter();
@@ -93,7 +93,7 @@ fn overruled(
 ) -> Vec<(ServerName, String)> {
     let config = merge(load(environment, &Flags::default()));
     let words = names.iter().filter_map(|name| {
-        let word = word_about(&config.basis, name.as_str())?;
+        let word = switch_setting(&config.basis, name.as_str())?;
         (word.to != to).then(|| (name.clone(), word.reason))
     });
     words.collect()

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use toolway_types::Secret;
 
 use super::Environment;
-use super::network::{InNpm, is_handed_on};
+use super::network::{RunByNpm, is_handed_on};
 
 /// Variables a child process inherits; everything else must be declared by its entry (SEC-39).
 const INHERITED: [&str; 9] = [
@@ -57,8 +57,8 @@ impl Environment {
     /// The same with the person's settings of the network, for what the person configured.
     pub(crate) fn inherited_with_network(&self) -> BTreeMap<String, Secret> {
         let in_npm = match self.var("npm_lifecycle_event") {
-            Some(_) => InNpm::Yes,
-            None => InNpm::No,
+            Some(_) => RunByNpm::Yes,
+            None => RunByNpm::No,
         };
         let vars = self.facts.vars.iter();
         let network = vars

@@ -103,10 +103,10 @@ const OTHERS: &[&str] = &[
 
 /// Whether a variable is a setting of the network that may be handed on. `in_npm` is whether npm
 /// runs us as a package's script: then its settings may be that package's.
-pub(super) fn is_handed_on(name: &str, value: &Secret, in_npm: InNpm) -> bool {
+pub(super) fn is_handed_on(name: &str, value: &Secret, in_npm: RunByNpm) -> bool {
     let name = as_documented(name);
     let of_npm = name.strip_prefix(NPM);
-    if of_npm.is_some() && in_npm == InNpm::Yes {
+    if of_npm.is_some() && in_npm == RunByNpm::Yes {
         return false;
     }
     let of_scope = |key: &str| key.starts_with('@') && key.ends_with(":registry");
@@ -123,7 +123,7 @@ pub(super) fn is_handed_on(name: &str, value: &Secret, in_npm: InNpm) -> bool {
 
 /// Whether npm runs this program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum InNpm {
+pub(super) enum RunByNpm {
     Yes,
     No,
 }
@@ -161,7 +161,7 @@ mod tests {
     use super::*;
 
     fn is_plain(name: &str, value: &str) -> bool {
-        is_handed_on(name, &Secret::new(value), InNpm::No)
+        is_handed_on(name, &Secret::new(value), RunByNpm::No)
     }
 
     #[test]
@@ -264,7 +264,7 @@ mod tests {
             assert!(is_plain(name, value), "{name}");
             let of_npm = name.to_ascii_lowercase().starts_with("npm");
             let value = Secret::new(value);
-            assert_eq!(is_handed_on(name, &value, InNpm::Yes), !of_npm, "{name}");
+            assert_eq!(is_handed_on(name, &value, RunByNpm::Yes), !of_npm, "{name}");
         }
     }
 }

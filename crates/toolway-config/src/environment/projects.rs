@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use super::{PROJECT_FILE, PROJECT_FOLDER};
-use crate::ownership::Owners;
+use crate::ownership::OwnUserIds;
 
 /// The directories above, and including, this one that look like a project's, nearest first, where
 /// the person or root made both the directory and the mark: others must not say what the project
@@ -14,7 +14,7 @@ use crate::ownership::Owners;
 pub(super) fn own_projects<'a>(
     cwd: &'a Path,
     home: Option<&'a Path>,
-    owners: Owners,
+    owners: OwnUserIds,
 ) -> Vec<&'a Path> {
     let is_own = |directory: &&Path| {
         let marks = MARKS.map(|mark| directory.join(mark));

@@ -14,7 +14,7 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, openat, statat};
 use rustix::io::Errno;
 
 use super::open;
-use crate::error::ReadError;
+use crate::error::FileReadError;
 
 /// Opens a regular file on behalf of an entry that stands in `directory` of `repository`. A path
 /// that begins at the root may lead elsewhere, because a person has seen it; where it enters the
@@ -23,12 +23,12 @@ pub(crate) fn open_beneath(
     repository: &Path,
     directory: &Path,
     path: &Path,
-) -> Result<(File, Metadata), ReadError> {
+) -> Result<(File, Metadata), FileReadError> {
     let repository = repository.canonicalize()?;
     if path.is_relative() {
         let directory = directory.canonicalize()?;
         let Ok(below) = directory.strip_prefix(&repository) else {
-            return Err(ReadError::Outside);
+            return Err(FileReadError::Outside);
         };
         return walk(&repository, &below.join(path));
     }
@@ -50,10 +50,10 @@ pub(crate) fn open_beneath(
     open(path)
 }
 
-fn walk(repository: &Path, path: &Path) -> Result<(File, Metadata), ReadError> {
+fn walk(repository: &Path, path: &Path) -> Result<(File, Metadata), FileReadError> {
     let mut names = straight(path)?;
     let Some(last) = names.pop() else {
-        return Err(ReadError::NotAFile);
+        return Err(FileReadError::NotAFile);
     };
     let folder = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mut at: OwnedFd =
@@ -68,11 +68,11 @@ fn walk(repository: &Path, path: &Path) -> Result<(File, Metadata), ReadError> {
     if facts.is_file() {
         Ok((file, facts))
     } else {
-        Err(ReadError::NotAFile)
+        Err(FileReadError::NotAFile)
     }
 }
 
-fn step(at: impl AsFd, name: &OsString, flags: OFlags) -> Result<OwnedFd, ReadError> {
+fn step(at: impl AsFd, name: &OsString, flags: OFlags) -> Result<OwnedFd, FileReadError> {
     openat(&at, name, flags, Mode::empty()).map_err(|errno| {
         // Systems name a link that is not followed in different ways.
         let is_link = || {
@@ -80,14 +80,14 @@ fn step(at: impl AsFd, name: &OsString, flags: OFlags) -> Result<OwnedFd, ReadEr
                 .is_ok_and(|it| FileType::from_raw_mode(it.st_mode) == FileType::Symlink)
         };
         match errno {
-            Errno::LOOP | Errno::MLINK | Errno::NOTDIR if is_link() => ReadError::Link,
-            errno => ReadError::Io(errno.into()),
+            Errno::LOOP | Errno::MLINK | Errno::NOTDIR if is_link() => FileReadError::Link,
+            errno => FileReadError::Io(errno.into()),
         }
     })
 }
 
 /// The names on the way, without detours.
-fn straight(path: &Path) -> Result<Vec<OsString>, ReadError> {
+fn straight(path: &Path) -> Result<Vec<OsString>, FileReadError> {
     let mut names = Vec::new();
     for component in path.components() {
         match component {
@@ -95,7 +95,7 @@ fn straight(path: &Path) -> Result<Vec<OsString>, ReadError> {
             Component::CurDir => {}
             Component::ParentDir if names.pop().is_some() => {}
             Component::ParentDir | Component::RootDir | Component::Prefix(_) => {
-                return Err(ReadError::Outside);
+                return Err(FileReadError::Outside);
             }
         }
     }

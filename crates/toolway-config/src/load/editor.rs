@@ -6,7 +6,7 @@
 use serde_json::{Value, json};
 use toolway_types::{Diagnosis, Origin, Scope, TransportKind};
 
-use super::{Flags, Loader, Place};
+use super::{Flags, LayerLocation, Loader};
 use crate::ide::{Editor, Editors, ambiguous};
 use crate::raw;
 use crate::source::TextSource;
@@ -65,7 +65,7 @@ impl Loader<'_> {
         };
         let source = TextSource::File(editor.lock_file.clone());
         let file = raw::single(NAME.to_owned(), definition, &source);
-        let place = Place {
+        let place = LayerLocation {
             directory: self.environment.cwd().to_path_buf(),
             file: editor.lock_file.to_string_lossy().into_owned(),
             plugin_root: None,

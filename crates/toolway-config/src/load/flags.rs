@@ -5,7 +5,7 @@
 use serde_json::{Map, Value, json};
 use toolway_types::{Diagnosis, Origin, Scope, TransportKind};
 
-use super::{Flags, Loader, Place};
+use super::{Flags, LayerLocation, Loader};
 use crate::command_line::split_command;
 use crate::error::SplitError;
 use crate::raw;
@@ -89,8 +89,8 @@ impl Loader<'_> {
         }
     }
 
-    fn flag_place(&self, flag: &str) -> Place {
-        Place {
+    fn flag_place(&self, flag: &str) -> LayerLocation {
+        LayerLocation {
             directory: self.environment.cwd().to_path_buf(),
             file: flag.to_owned(),
             plugin_root: None,

@@ -7,12 +7,12 @@ use crate::raw::RawFile;
 
 /// What each file said when it could last be read.
 #[derive(Debug, Default)]
-pub(crate) struct LastGood {
+pub(crate) struct LastGoodFiles {
     files: BTreeMap<PathBuf, RawFile>,
     recalled: bool,
 }
 
-impl LastGood {
+impl LastGoodFiles {
     pub(crate) fn keep(&mut self, path: &Path, file: &RawFile) {
         self.files.insert(path.to_owned(), file.clone());
     }

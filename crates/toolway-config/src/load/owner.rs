@@ -20,7 +20,7 @@ use toolway_types::{Diagnosis, Origin};
 use super::Loader;
 use crate::Environment;
 use crate::environment::PROJECT_FOLDER;
-use crate::error::ReadError;
+use crate::error::FileReadError;
 use crate::keys::spelled_out;
 use crate::raw::{self, RawFile};
 use crate::source::{FileKind, TextSource};
@@ -34,23 +34,23 @@ pub(super) fn is_projects(kind: FileKind) -> bool {
 }
 
 /// A project's file as it was opened.
-pub(super) struct Opened {
-    pub(super) file: Result<(File, Metadata), ReadError>,
+pub(super) struct OpenedProjectFile {
+    pub(super) file: Result<(File, Metadata), FileReadError>,
     /// Everybody whose hand was in it: owners of the project, its folder, links and the file.
     owners: Vec<u32>,
 }
 
 /// Opens a project's file step by step. Nobody can change whose it is between looking and opening,
 /// and a link to the person's own file is still the word of whoever made the link.
-pub(super) fn open_in_project(path: &Path) -> Opened {
+pub(super) fn open_in_project(path: &Path) -> OpenedProjectFile {
     let mut owners = Vec::new();
     let file = walk(path, &mut owners);
-    Opened { file, owners }
+    OpenedProjectFile { file, owners }
 }
 
-fn walk(path: &Path, owners: &mut Vec<u32>) -> Result<(File, Metadata), ReadError> {
+fn walk(path: &Path, owners: &mut Vec<u32>) -> Result<(File, Metadata), FileReadError> {
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
-        return Err(ReadError::NotAFile);
+        return Err(FileReadError::NotAFile);
     };
     let project = project_of(path);
     let project_folder = directory(CWD, project.as_os_str(), owners)?;
@@ -73,7 +73,7 @@ fn walk(path: &Path, owners: &mut Vec<u32>) -> Result<(File, Metadata), ReadErro
     if facts.is_file() {
         Ok((file, facts))
     } else {
-        Err(ReadError::NotAFile)
+        Err(FileReadError::NotAFile)
     }
 }
 
@@ -83,7 +83,7 @@ const PASSED: OFlags = OFlags::PATH;
 #[cfg(not(target_os = "linux"))]
 const PASSED: OFlags = OFlags::RDONLY;
 
-fn directory(at: impl AsFd, name: &OsStr, owners: &mut Vec<u32>) -> Result<OwnedFd, ReadError> {
+fn directory(at: impl AsFd, name: &OsStr, owners: &mut Vec<u32>) -> Result<OwnedFd, FileReadError> {
     let target = look(&at, name, owners)?;
     let flags = PASSED | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let opened = match target {
@@ -96,7 +96,11 @@ fn directory(at: impl AsFd, name: &OsStr, owners: &mut Vec<u32>) -> Result<Owned
 }
 
 /// Notes whose a name is, and says where it leads if it is a link: both of the same link.
-fn look(at: impl AsFd, name: &OsStr, owners: &mut Vec<u32>) -> Result<Option<String>, ReadError> {
+fn look(
+    at: impl AsFd,
+    name: &OsStr,
+    owners: &mut Vec<u32>,
+) -> Result<Option<String>, FileReadError> {
     #[cfg(target_os = "linux")]
     let (facts, read) = {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -115,12 +119,15 @@ fn look(at: impl AsFd, name: &OsStr, owners: &mut Vec<u32>) -> Result<Option<Str
     }
     let target = read().map_err(io::Error::from)?;
     // A link to a name that is not text leads nowhere that we know.
-    target.into_string().map(Some).map_err(|_| ReadError::Link)
+    target
+        .into_string()
+        .map(Some)
+        .map_err(|_| FileReadError::Link)
 }
 
 impl Loader<'_> {
     /// Who else a project's file belongs to, unless the person trusts its directory.
-    pub(super) fn stranger(&self, path: &Path, opened: &Opened) -> Option<u32> {
+    pub(super) fn stranger(&self, path: &Path, opened: &OpenedProjectFile) -> Option<u32> {
         let ours = self.environment.owners();
         let owner = opened.owners.iter().copied().find(|id| !ours.are(*id))?;
         let listed = self

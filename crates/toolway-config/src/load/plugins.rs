@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use toolway_types::{Diagnosis, Scope, ServerName};
 
-use super::{Loader, Place};
+use super::{LayerLocation, Loader};
 use crate::raw::RawFile;
 use crate::source::FileKind;
 
@@ -78,7 +78,7 @@ impl Loader<'_> {
                 continue;
             }
             prefix(&mut file, plugin);
-            let place = Place {
+            let place = LayerLocation {
                 file: path.to_string_lossy().into_owned(),
                 plugin_root: Some(root.to_string_lossy().into_owned()),
                 directory: root,

@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 
 use toolway_types::{Diagnosis, Scope};
 
-use super::{Loader, Place};
+use super::{LayerLocation, Loader};
 use crate::Environment;
 use crate::approval::ApprovalsFile;
 use crate::environment::SystemDirectory;
-use crate::error::{Distrust, ReadError};
+use crate::error::{Distrust, FileReadError};
 use crate::file::{MAX_BYTES, open, text_of};
 use crate::managed::confirmed;
 use crate::raw::{self, FileSettings, RawFile};
@@ -40,7 +40,7 @@ impl Loader<'_> {
                     if let Some(fault) = file.settings.policy_fault.take() {
                         self.block(fault);
                     }
-                    let place = Place {
+                    let place = LayerLocation {
                         directory: self.environment.cwd().to_path_buf(),
                         file: path.to_string_lossy().into_owned(),
                         plugin_root: None,
@@ -119,7 +119,7 @@ fn read_file(
     let text = match trusted_text(system, path) {
         Ok(text) => text,
         // A link that leads nowhere is no absent file: somebody put a policy there.
-        Err(ReadError::Io(error))
+        Err(FileReadError::Io(error))
             if error.kind() == ErrorKind::NotFound && path.symlink_metadata().is_err() =>
         {
             return Ok(None);
@@ -131,10 +131,10 @@ fn read_file(
     raw::read(&text, &source, kind).map(Some)
 }
 
-fn trusted_text(system: &SystemDirectory, path: &Path) -> Result<String, ReadError> {
+fn trusted_text(system: &SystemDirectory, path: &Path) -> Result<String, FileReadError> {
     // Checked on the opened file itself, so that nobody can swap it in between.
     let (file, facts) = open(path)?;
-    vet(facts.uid(), facts.mode(), system.owner).map_err(ReadError::Untrusted)?;
+    vet(facts.uid(), facts.mode(), system.owner).map_err(FileReadError::Untrusted)?;
     // Behind a link lies another directory, whose owner could put another file there.
     let real = path.canonicalize()?;
     for directory in [Some(system.path.as_path()), real.parent()]
@@ -143,7 +143,7 @@ fn trusted_text(system: &SystemDirectory, path: &Path) -> Result<String, ReadErr
     {
         let directory = directory.metadata()?;
         vet(directory.uid(), directory.mode(), system.owner)
-            .map_err(|why| ReadError::Untrusted(Distrust::Directory(Box::new(why))))?;
+            .map_err(|why| FileReadError::Untrusted(Distrust::Directory(Box::new(why))))?;
     }
     text_of(file, &facts, MAX_BYTES)
 }

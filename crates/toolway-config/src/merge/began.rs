@@ -9,17 +9,17 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::Candidate;
+use super::ServerCandidate;
 use super::decide::difference;
 use crate::approval::ApprovalState;
 
 /// Every server that needs approval, by file and name, with its digest and its definition.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Began(BTreeMap<(String, String), (String, Value)>);
+pub(crate) struct RunStart(BTreeMap<(String, String), (String, Value)>);
 
-impl Began {
+impl RunStart {
     /// Takes servers as they stand now, those of highest precedence first.
-    pub(crate) fn with(servers: &[Candidate]) -> Self {
+    pub(crate) fn with(servers: &[ServerCandidate]) -> Self {
         let mut began = BTreeMap::new();
         for candidate in servers.iter().filter(|it| it.author.needs_approval()) {
             if let Some(digest) = &candidate.digest {
@@ -33,7 +33,7 @@ impl Began {
     }
 
     /// What a word for the whole repository is worth to this server.
-    pub(super) fn standing(&self, candidate: &Candidate) -> ApprovalState {
+    pub(super) fn standing(&self, candidate: &ServerCandidate) -> ApprovalState {
         let name = candidate.raw.name.as_str();
         match self.0.get(&key(candidate)) {
             Some((digest, _)) if Some(digest) == candidate.digest.as_ref() => {
@@ -51,7 +51,7 @@ impl Began {
     }
 }
 
-fn key(candidate: &Candidate) -> (String, String) {
+fn key(candidate: &ServerCandidate) -> (String, String) {
     (
         candidate.place.file.clone(),
         candidate.raw.name.as_str().to_owned(),

@@ -11,21 +11,21 @@ use serde_json::{Map, Value};
 use similar::TextDiff;
 use toolway_types::{Author, Scope};
 
-use super::{Basis, ByName, Candidate};
+use super::{DecisionContext, NameApproval, ServerCandidate};
 use crate::approval::{
     ApprovalBasis, ApprovalCoverage, ApprovalDecision, ApprovalState, ApprovalsFile, FileDigests,
     InstalledPackages, is_as_it_was, named_files,
 };
 use crate::keys::spelled_out;
-use crate::load::Consent;
+use crate::load::ProjectConsent;
 use crate::raw::FileSettings;
 use crate::shown;
 
 /// Decides about what a repository brings; everybody else needs nobody's word.
 /// `installed` is what was found of packages so far.
 pub(super) fn decide(
-    basis: &Basis,
-    candidate: &Candidate,
+    basis: &DecisionContext,
+    candidate: &ServerCandidate,
     installed: &InstalledPackages,
 ) -> ApprovalState {
     let server = &candidate.raw;
@@ -104,11 +104,11 @@ pub(super) fn decide(
     let by_name = if is_project {
         basis.enabled_in_project(name)
     } else {
-        ByName::No
+        NameApproval::No
     };
     let all = |(_, settings): &(Scope, FileSettings)| settings.enable_all_project.is_some();
-    let enabled = by_name == ByName::Yes || is_project && basis.settings.iter().any(all);
-    if enabled || basis.consent == Consent::ThisRun {
+    let enabled = by_name == NameApproval::Yes || is_project && basis.settings.iter().any(all);
+    if enabled || basis.consent == ProjectConsent::ThisRun {
         return match &basis.began {
             Some(began) => began.standing(candidate),
             None => ApprovalState::unasked(),
@@ -120,7 +120,7 @@ pub(super) fn decide(
         "the project's folder"
     };
     let mut reason = format!("`{name}` comes from {from} and is not approved");
-    if let ByName::Doubtful(said) = by_name {
+    if let NameApproval::Doubtful(said) = by_name {
         let written = spelled_out(&said.name);
         let place = &said.origin;
         let _ = write!(

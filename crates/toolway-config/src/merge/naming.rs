@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use toolway_types::Scope;
 use toolway_types::name::normalize;
 
-use super::{Basis, Candidate};
+use super::{DecisionContext, ServerCandidate};
 use crate::raw::FileSettings;
 use crate::raw::settings::LocatedName;
 
@@ -19,7 +19,7 @@ use crate::raw::settings::LocatedName;
 pub(crate) struct ProjectNames(BTreeMap<String, BTreeSet<String>>);
 
 impl ProjectNames {
-    pub(crate) fn of(servers: &[Candidate]) -> Self {
+    pub(crate) fn of(servers: &[ServerCandidate]) -> Self {
         let mut names: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for server in servers.iter().filter(|it| it.scope == Scope::Project) {
             let name = server.raw.name.as_str();
@@ -32,14 +32,14 @@ impl ProjectNames {
 
 /// Whether a list approves a server by its name.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum ByName<'a> {
+pub(crate) enum NameApproval<'a> {
     Yes,
     No,
     /// This could mean it, and another one as well.
     Doubtful(&'a LocatedName),
 }
 
-impl Basis {
+impl DecisionContext {
     /// What switches a server of the project off, in whichever spelling.
     pub(crate) fn disabled_in_project(&self, name: &str) -> Option<&LocatedName> {
         let name = normalize(name);
@@ -49,10 +49,10 @@ impl Basis {
 
     /// Whether a server of the project is approved by its name. Another spelling counts where it
     /// cannot mean anybody else.
-    pub(crate) fn enabled_in_project(&self, name: &str) -> ByName<'_> {
+    pub(crate) fn enabled_in_project(&self, name: &str) -> NameApproval<'_> {
         let listed = || self.listed(|settings| &settings.enabled_project);
         if listed().any(|said| said.name == name) {
-            return ByName::Yes;
+            return NameApproval::Yes;
         }
         let normal = normalize(name);
         let alike = self.project_names.0.get(&normal);
@@ -60,9 +60,9 @@ impl Basis {
             |said: &&LocatedName| alike.is_some_and(|alike| alike.contains(&said.name));
         let mut meant = listed().filter(|said| normalize(&said.name) == normal);
         match meant.find(|said| !spells_another(said)) {
-            None => ByName::No,
-            Some(_) if alike.is_none_or(|alike| alike.len() == 1) => ByName::Yes,
-            Some(said) => ByName::Doubtful(said),
+            None => NameApproval::No,
+            Some(_) if alike.is_none_or(|alike| alike.len() == 1) => NameApproval::Yes,
+            Some(said) => NameApproval::Doubtful(said),
         }
     }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::Value;
 use toolway_types::Scope;
 
-use super::{Basis, Candidate};
+use super::{DecisionContext, ServerCandidate};
 
 /// A server's switch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub enum Switch {
 }
 
 /// Why a server is switched off, when it is.
-pub(crate) fn switched_off(basis: &Basis, candidate: &Candidate) -> Option<String> {
+pub(crate) fn switched_off(basis: &DecisionContext, candidate: &ServerCandidate) -> Option<String> {
     let name = candidate.raw.name.as_str();
     let plugin = plugin_off(basis, candidate);
     if let Some((Scope::Managed, reason)) = plugin {
@@ -25,8 +25,8 @@ pub(crate) fn switched_off(basis: &Basis, candidate: &Candidate) -> Option<Strin
     }
     // What the organisation adds, people cannot take away.
     if !matches!(candidate.scope, Scope::Managed | Scope::Enterprise) {
-        match word_about(basis, name) {
-            Some(Word {
+        match switch_setting(basis, name) {
+            Some(SwitchSetting {
                 to: Switch::Off,
                 reason,
                 ..
@@ -55,7 +55,7 @@ pub(crate) fn switched_off(basis: &Basis, candidate: &Candidate) -> Option<Strin
 }
 
 /// What the lists of a file say about a server.
-pub(crate) struct Word {
+pub(crate) struct SwitchSetting {
     pub(crate) to: Switch,
     /// Of the file that says it.
     pub(crate) scope: Scope,
@@ -64,7 +64,7 @@ pub(crate) struct Word {
 
 /// The word about a server that counts: the organisation's, else that of the file nearest to the
 /// project. Within one file, off beats on.
-pub(crate) fn word_about(basis: &Basis, name: &str) -> Option<Word> {
+pub(crate) fn switch_setting(basis: &DecisionContext, name: &str) -> Option<SwitchSetting> {
     basis.settings.iter().rev().find_map(|(scope, settings)| {
         let lists = [
             (Switch::Off, "disabledMcpServers", &settings.disabled),
@@ -72,7 +72,7 @@ pub(crate) fn word_about(basis: &Basis, name: &str) -> Option<Word> {
         ];
         lists.into_iter().find_map(|(to, key, list)| {
             let said = list.iter().find(|said| said.name == name)?;
-            Some(Word {
+            Some(SwitchSetting {
                 to,
                 scope: *scope,
                 reason: format!("`{name}` is in `{key}` ({})", said.origin),
@@ -82,7 +82,7 @@ pub(crate) fn word_about(basis: &Basis, name: &str) -> Option<Word> {
 }
 
 /// Who switched a server's whole plugin off: the strongest word, and the reason to show.
-fn plugin_off(basis: &Basis, candidate: &Candidate) -> Option<(Scope, String)> {
+fn plugin_off(basis: &DecisionContext, candidate: &ServerCandidate) -> Option<(Scope, String)> {
     let plugin = Path::new(candidate.place.plugin_root.as_ref()?).file_name()?;
     basis.settings.iter().rev().find_map(|(scope, settings)| {
         let mut off = settings.plugins_off.iter();

@@ -13,9 +13,9 @@ use crate::source::{FileKind, TextSource};
 fn layer(scope: Scope, order: u32, text: &str) -> Layer {
     let source = TextSource::File(format!("/{scope}/{order}").into());
     let file = raw::read(text, &source, FileKind::User).unwrap();
-    let place = Arc::new(Place {
+    let place = Arc::new(LayerLocation {
         file: format!("/{scope}/{order}"),
-        ..Place::default()
+        ..LayerLocation::default()
     });
     Layer {
         scope,
@@ -31,7 +31,7 @@ fn merged(files: Vec<Layer>) -> Config {
     merge(Layers {
         editors: crate::ide::Editors::default(),
         environment: Environment::new(BTreeMap::new(), "/".into()),
-        consent: Consent::ThisRun,
+        consent: ProjectConsent::ThisRun,
         files,
         approvals: ApprovalsFile::Read(crate::approval::ApprovalRecords::default()),
         diagnoses: Vec::new(),
@@ -39,7 +39,12 @@ fn merged(files: Vec<Layer>) -> Config {
     })
 }
 
-type Outcome = (String, Origin, Option<(Shadow, String)>, Vec<Shadow>);
+type Outcome = (
+    String,
+    Origin,
+    Option<(ShadowedEntry, String)>,
+    Vec<ShadowedEntry>,
+);
 
 /// What a merge settled: per mention its name, its place, and what it lost to.
 fn outcome(config: &Config) -> Vec<Outcome> {

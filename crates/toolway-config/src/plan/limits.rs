@@ -8,13 +8,13 @@ use std::time::Duration;
 use toolway_types::{Diagnosis, text};
 
 use crate::Environment;
-use crate::managed::{ManagedStanding, ManagedVariable};
+use crate::managed::{ManagedState, ManagedVariable};
 use crate::result_text::ResultText;
 use crate::tool_search::ToolSearch;
 
 /// The numbers that limit a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct RunLimits {
     /// `MCP_TIMEOUT`: the longest a handshake may take. Absent leaves it to what is usual, and to
     /// the kind of server.
     pub connect_timeout: Option<Duration>,
@@ -41,7 +41,7 @@ pub struct Limits {
     pub context_tokens: usize,
 }
 
-impl Default for Limits {
+impl Default for RunLimits {
     fn default() -> Self {
         Self {
             connect_timeout: None,
@@ -61,7 +61,7 @@ impl Default for Limits {
 /// The end of both spellings of the limit on silence, the one limit that may be nought.
 const IDLE: &str = "MCP_TOOL_IDLE_TIMEOUT";
 
-impl Limits {
+impl RunLimits {
     /// The longest a handshake may take where nobody chose.
     pub const USUAL_CONNECT: Duration = Duration::from_secs(30);
 
@@ -102,19 +102,19 @@ impl Limits {
         for variable in managed {
             let (name, origin) = (variable.name.as_str(), variable.origin.clone());
             match variable.standing {
-                ManagedStanding::AtOnce => {
+                ManagedState::AtOnce => {
                     let text = variable.value.expose();
                     if !limits.set(name, text) {
                         diagnoses.push(not_a_number(name, text).at(origin));
                     }
                 }
-                ManagedStanding::Confirmed => {}
-                ManagedStanding::Waiting => {
+                ManagedState::Confirmed => {}
+                ManagedState::Waiting => {
                     let message = format!("`env.{name}` is not applied until you confirm it");
                     let hint = "look at it with `toolway policy confirm`";
                     diagnoses.push(Diagnosis::warning(message).at(origin).hint(hint));
                 }
-                ManagedStanding::Settled => {
+                ManagedState::Settled => {
                     let message = format!(
                         "`env.{name}` is not applied: where settings lie is settled before they \
                          are read"

@@ -16,7 +16,7 @@ use url::Url;
 use super::Work;
 use crate::approval::ApprovalBasis;
 use crate::command_line::split_command;
-use crate::error::ReadError;
+use crate::error::FileReadError;
 use crate::file::open_beneath;
 use crate::file::{open, read_opened};
 use crate::http_syntax::{header_value, parse_url, schemes};
@@ -168,14 +168,14 @@ impl Work<'_> {
         }
     }
 
-    fn token_text(&self, path: &Path) -> Result<Option<String>, ReadError> {
+    fn token_text(&self, path: &Path) -> Result<Option<String>, FileReadError> {
         let directory = &self.builder.place.directory;
         let opened = if self.builder.author.brings_files() {
             // A file of the person's is named by the person, or shown to them first.
             let leads_away =
                 path.is_absolute() || path.components().any(|it| it == Component::ParentDir);
             if leads_away && self.builder.vouched == ApprovalBasis::Unseen {
-                return Err(ReadError::Outside);
+                return Err(FileReadError::Outside);
             }
             let root = match self.builder.scope {
                 Scope::Plugin => directory,

@@ -8,8 +8,8 @@ use std::path::Path;
 
 use serde_json::Value;
 use toolway_config::{
-    Environment, PlannedServer, RepositoryFiles, UnboundCode, Verdict, entry_keys, is_harmless,
-    references_of, split_command,
+    Environment, PlannedServer, RepositoryFiles, ServerVerdict, UnboundCode, entry_keys,
+    is_harmless, references_of, split_command,
 };
 use toolway_types::text::{TextKind, counted, legible};
 use toolway_types::{Origin, ReferenceKind, Scope, SecretReference, TransportKind};
@@ -98,7 +98,7 @@ fn code(text: &str) -> String {
 }
 
 fn changed(sheet: &mut Sheet, server: &PlannedServer) {
-    let Verdict::PendingApproval {
+    let ServerVerdict::PendingApproval {
         changed: Some(difference),
         ..
     } = &server.verdict

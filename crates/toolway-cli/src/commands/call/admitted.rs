@@ -2,7 +2,7 @@
 //!
 //! Owns why it may not, and what helps.
 
-use toolway_config::{Plan, Verdict};
+use toolway_config::{Plan, ServerVerdict};
 use toolway_types::name::as_word;
 use toolway_types::{Diagnosis, Origin, ServerName};
 
@@ -26,25 +26,25 @@ pub(crate) fn require_admitted(
     };
     let word = as_word(name);
     let (exit, hint) = match &server.verdict {
-        Verdict::Admitted(_) => return Ok(server.name.clone()),
-        Verdict::PendingApproval { .. } => (
+        ServerVerdict::Admitted(_) => return Ok(server.name.clone()),
+        ServerVerdict::PendingApproval { .. } => (
             Exit::Refused,
             format!("look at it with `toolway approve {word}`"),
         ),
-        Verdict::Rejected { .. } => (
+        ServerVerdict::Rejected { .. } => (
             Exit::Refused,
             format!("to change your mind: `toolway approve {word}`"),
         ),
-        Verdict::Disabled { .. } => (
+        ServerVerdict::Disabled { .. } => (
             Exit::Refused,
             format!("switch it on with `toolway enable {word}`"),
         ),
-        Verdict::Refused { .. } => (Exit::Refused, refused_hint(plan, server)),
-        Verdict::Invalid { .. } => (
+        ServerVerdict::Refused { .. } => (Exit::Refused, refused_hint(plan, server)),
+        ServerVerdict::Invalid { .. } => (
             Exit::Configuration,
             "mend it there, then check with `toolway doctor`".to_owned(),
         ),
-        Verdict::Shadowed { by, .. } => (
+        ServerVerdict::Shadowed { by, .. } => (
             Exit::Configuration,
             format!("the entry that counts stands at {}", by.origin),
         ),
@@ -62,7 +62,7 @@ pub(crate) fn require_admitted(
     let report = Report::new(exit, format!("server `{name}` cannot be used: {reason}")).hint(hint);
     Err(match &server.verdict {
         // Where to mend it; other reasons name their own place.
-        Verdict::Invalid { .. } => report.details([format!("at {}", fault(server))]),
+        ServerVerdict::Invalid { .. } => report.details([format!("at {}", fault(server))]),
         _ => report,
     })
 }

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 use toolway::ShieldState;
 use toolway::launcher::Launcher;
-use toolway_config::{Plan, Verdict};
+use toolway_config::{Plan, ServerVerdict};
 use toolway_types::{ShieldMode, TransportSpec};
 
 use crate::connect;
@@ -48,7 +48,7 @@ impl Shielding {
             .servers
             .iter()
             .filter_map(|server| match &server.verdict {
-                Verdict::Admitted(spec) => match &spec.transport {
+                ServerVerdict::Admitted(spec) => match &spec.transport {
                     TransportSpec::Stdio(stdio) => Some((server.name.to_string(), stdio.shield)),
                     _ => None,
                 },

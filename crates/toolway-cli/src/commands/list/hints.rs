@@ -3,7 +3,7 @@
 //! Owns the hints below the list and the next step of each row. What a row says of a server is
 //! `list.rs`.
 
-use toolway_config::{Plan, PlannedServer, Verdict};
+use toolway_config::{Plan, PlannedServer, ServerVerdict};
 use toolway_types::name::as_word;
 use toolway_types::{ConnectionState, FailureKind, TransportKind};
 
@@ -20,7 +20,7 @@ pub(super) fn say_waiting(context: &Context, plan: &Plan) {
     let waiting: Vec<&PlannedServer> = plan
         .servers
         .iter()
-        .filter(|server| matches!(server.verdict, Verdict::PendingApproval { .. }))
+        .filter(|server| matches!(server.verdict, ServerVerdict::PendingApproval { .. }))
         .collect();
     match waiting.as_slice() {
         [] => {}
@@ -78,7 +78,7 @@ pub(super) fn say_off(context: &Context, plan: &Plan) {
     let is_off = |server: &&PlannedServer| {
         matches!(
             server.verdict,
-            Verdict::Disabled { .. } | Verdict::Rejected { .. }
+            ServerVerdict::Disabled { .. } | ServerVerdict::Rejected { .. }
         )
     };
     let off: Vec<&PlannedServer> = plan.servers.iter().filter(is_off).collect();
@@ -86,7 +86,7 @@ pub(super) fn say_off(context: &Context, plan: &Plan) {
         [] => return,
         [one] => {
             let word = as_word(one.name.as_str());
-            if let Verdict::Rejected { .. } = one.verdict {
+            if let ServerVerdict::Rejected { .. } = one.verdict {
                 format!(
                     "to change your mind about `{}`: `toolway approve {word}`",
                     one.name

@@ -10,7 +10,7 @@
 
 use std::time::Duration;
 
-use toolway_config::Limits;
+use toolway_config::RunLimits;
 use toolway_transport::AnswerTimeout;
 
 use super::{Line, SendOptions};
@@ -31,7 +31,7 @@ pub struct GeneralLimits {
 impl GeneralLimits {
     /// The longest a call may take where nobody nearer says.
     pub(crate) fn whole(&self) -> Duration {
-        self.timeout.unwrap_or(Limits::USUAL_TOOL)
+        self.timeout.unwrap_or(RunLimits::USUAL_TOOL)
     }
 }
 

@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 use toolway_types::{Origin, Secret, is_this_machine};
 use url::Url;
 
-pub use self::directory::{Connector, Directory, DirectoryError};
+pub use self::directory::{Connector, ConnectorDirectory, DirectoryError};
 pub use self::proxy::ProxyUrl;
 pub(crate) use self::read::{KEYS, provider};
 
@@ -23,7 +23,7 @@ pub const PRESET: &str = "standard";
 
 /// An account's provider, as configured.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Provider {
+pub struct AccountProvider {
     /// Where it stands.
     pub origin: Origin,
     /// The authorization server's name, byte for byte as written.
@@ -41,7 +41,7 @@ pub struct Provider {
     /// How each connector is reached.
     pub proxy: ProxyUrl,
     /// The members of the directory.
-    pub fields: Fields,
+    pub fields: DirectoryFields,
     /// What every request to directory and proxy carries besides the token.
     pub headers: Vec<(String, Secret)>,
     /// The header of the account's token.
@@ -52,7 +52,7 @@ pub struct Provider {
 
 /// The members of a directory document.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fields {
+pub struct DirectoryFields {
     /// The array of connectors; dots lead into objects.
     pub list: String,
     /// What identifies a connector at the proxy.
@@ -63,7 +63,7 @@ pub struct Fields {
     pub url: String,
 }
 
-impl Provider {
+impl AccountProvider {
     /// Whether it is the same, asked in the same way, wherever it stands.
     pub fn is_alike(&self, other: &Self) -> bool {
         let origin = self.origin.clone();

@@ -50,7 +50,7 @@ const EXPANDED: [&str; 10] = [
 
 /// A piece of a string.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Piece<'a> {
+pub(crate) enum TextPiece<'a> {
     Text(&'a str),
     Variable {
         name: &'a str,
@@ -63,7 +63,7 @@ pub(crate) enum Piece<'a> {
 }
 
 /// Splits a string into text and variables.
-pub(crate) fn pieces(text: &str) -> impl Iterator<Item = Piece<'_>> {
+pub(crate) fn pieces(text: &str) -> impl Iterator<Item = TextPiece<'_>> {
     let mut rest = text;
     std::iter::from_fn(move || {
         if rest.is_empty() {
@@ -77,19 +77,19 @@ pub(crate) fn pieces(text: &str) -> impl Iterator<Item = Piece<'_>> {
                 if start > 0 {
                     let text = &rest[..start];
                     rest = &rest[start..];
-                    return Some(Piece::Text(text));
+                    return Some(TextPiece::Text(text));
                 }
                 rest = &rest[length..];
                 return Some(found);
             }
             from = start + 2;
         }
-        Some(Piece::Text(std::mem::take(&mut rest)))
+        Some(TextPiece::Text(std::mem::take(&mut rest)))
     })
 }
 
 /// Reads a variable at the start of a string that begins with `${`.
-fn variable(text: &str) -> Option<(Piece<'_>, usize)> {
+fn variable(text: &str) -> Option<(TextPiece<'_>, usize)> {
     let close = text.find('}')?;
     let inside = &text[2..close];
     let (name, default) = inside
@@ -100,7 +100,7 @@ fn variable(text: &str) -> Option<(Piece<'_>, usize)> {
         .next()
         .is_some_and(|b| b.is_ascii_alphabetic() || b == b'_');
     if starts && bytes.all(|b| b.is_ascii_alphanumeric() || b == b'_') {
-        Some((Piece::Variable { name, default }, close + 1))
+        Some((TextPiece::Variable { name, default }, close + 1))
     } else {
         None
     }
@@ -108,7 +108,7 @@ fn variable(text: &str) -> Option<(Piece<'_>, usize)> {
 
 /// Reads a reference at the start of a string that begins with `${`. A command may hold braces, as
 /// long as they come in pairs.
-fn reference(text: &str) -> Option<(Piece<'_>, usize)> {
+fn reference(text: &str) -> Option<(TextPiece<'_>, usize)> {
     let (word, rest) = text[2..].split_once(':')?;
     let kind = ReferenceKind::ALL
         .into_iter()
@@ -125,7 +125,7 @@ fn reference(text: &str) -> Option<(Piece<'_>, usize)> {
         }
         c => c == '}',
     })?;
-    let piece = Piece::Reference {
+    let piece = TextPiece::Reference {
         kind,
         target: rest[..close].trim(),
     };
@@ -134,7 +134,7 @@ fn reference(text: &str) -> Option<(Piece<'_>, usize)> {
 
 /// Whether a string holds a variable or a reference.
 pub(crate) fn mentions_variable(text: &str) -> bool {
-    text.contains("${") && pieces(text).any(|piece| !matches!(piece, Piece::Text(_)))
+    text.contains("${") && pieces(text).any(|piece| !matches!(piece, TextPiece::Text(_)))
 }
 
 /// Whether a string is one variable without a default, or one name or path of a secret, and
@@ -142,8 +142,8 @@ pub(crate) fn mentions_variable(text: &str) -> bool {
 pub(crate) fn is_variable(text: &str) -> bool {
     let mut found = pieces(text);
     let is_plain = match found.next() {
-        Some(Piece::Variable { default, .. }) => default.is_none(),
-        Some(Piece::Reference { kind, .. }) => kind != ReferenceKind::Command,
+        Some(TextPiece::Variable { default, .. }) => default.is_none(),
+        Some(TextPiece::Reference { kind, .. }) => kind != ReferenceKind::Command,
         _ => false,
     };
     is_plain && found.next().is_none()
@@ -156,7 +156,10 @@ pub(crate) fn variables_of(definition: &Map<String, Value>) -> Vec<String> {
 
 /// Those of them whose values it gets as things are. A default stands for a variable without a
 /// value, and then nothing of the environment is read.
-pub(crate) fn read_now(definition: &Map<String, Value>, variables: &Variables<'_>) -> Vec<String> {
+pub(crate) fn read_now(
+    definition: &Map<String, Value>,
+    variables: &ServerVariables<'_>,
+) -> Vec<String> {
     names_of(definition, &|name, default| {
         default.is_none()
             || variables
@@ -186,8 +189,8 @@ fn collect<'a>(
     match value {
         Value::String(text) if text.contains("${") => {
             names.extend(pieces(text).filter_map(|piece| match piece {
-                Piece::Variable { name, default } => counts(name, default).then_some(name),
-                Piece::Text(_) | Piece::Reference { .. } => None,
+                TextPiece::Variable { name, default } => counts(name, default).then_some(name),
+                TextPiece::Text(_) | TextPiece::Reference { .. } => None,
             }));
         }
         Value::Array(items) => items.iter().for_each(|item| collect(item, counts, names)),
@@ -212,13 +215,13 @@ fn collect_references(value: &Value, place: &str, found: &mut Vec<SecretReferenc
     match value {
         Value::String(text) if text.contains("${") => {
             found.extend(pieces(text).filter_map(|piece| match piece {
-                Piece::Reference { kind, target } => Some(SecretReference {
+                TextPiece::Reference { kind, target } => Some(SecretReference {
                     kind,
                     target: target.to_owned(),
                     place: place.to_owned(),
                     file: None,
                 }),
-                Piece::Text(_) | Piece::Variable { .. } => None,
+                TextPiece::Text(_) | TextPiece::Variable { .. } => None,
             }));
         }
         Value::Array(items) => {
@@ -236,13 +239,13 @@ fn collect_references(value: &Value, place: &str, found: &mut Vec<SecretReferenc
 }
 
 /// Where the values of variables come from for one server.
-pub(crate) struct Variables<'a> {
+pub(crate) struct ServerVariables<'a> {
     pub(crate) environment: &'a Environment,
     /// The directory of the plugin that brought the server.
     pub(crate) plugin_root: Option<&'a str>,
 }
 
-impl Variables<'_> {
+impl ServerVariables<'_> {
     pub(crate) fn lookup(&self, name: &str) -> Option<Cow<'_, str>> {
         match name {
             "TOOLWAY_PLUGIN_ROOT" | "CLAUDE_PLUGIN_ROOT" if self.plugin_root.is_some() => {
@@ -271,9 +274,9 @@ impl Variables<'_> {
         let mut expanded = String::with_capacity(text.len());
         for piece in pieces(text) {
             match piece {
-                Piece::Text(text) => expanded.push_str(text),
-                Piece::Reference { kind, target } => expanded.push_str(&refer(kind, target)),
-                Piece::Variable { name, default } => match (self.lookup(name), default) {
+                TextPiece::Text(text) => expanded.push_str(text),
+                TextPiece::Reference { kind, target } => expanded.push_str(&refer(kind, target)),
+                TextPiece::Variable { name, default } => match (self.lookup(name), default) {
                     // As in a shell, `:-` also covers a variable that is set and empty.
                     (Some(value), Some(default)) if value.is_empty() => expanded.push_str(default),
                     (Some(value), _) => expanded.push_str(&value),
@@ -316,7 +319,7 @@ mod tests {
             .iter()
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         let environment = Environment::new(vars.collect(), "/".into());
-        let variables = Variables {
+        let variables = ServerVariables {
             environment: &environment,
             plugin_root: Some("/plugin"),
         };

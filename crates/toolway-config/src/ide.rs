@@ -43,7 +43,7 @@ pub(crate) struct Editor {
 
 /// The editors that run, by port.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Editors {
+pub(crate) struct RunningEditors {
     found: Vec<Editor>,
     /// What is wrong with lock files.
     pub(crate) diagnoses: Vec<Diagnosis>,
@@ -52,20 +52,20 @@ pub(crate) struct Editors {
 /// A lock file, as editors write it.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Lock {
+struct EditorLock {
     pid: i32,
     workspace_folders: Vec<PathBuf>,
     #[serde(default)]
     ide_name: String,
     /// The first editors wrote none, and spoke SSE.
     #[serde(default)]
-    transport: Transport,
+    transport: EditorTransport,
     auth_token: Option<String>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Transport {
+enum EditorTransport {
     Ws,
     #[default]
     Sse,
@@ -87,7 +87,7 @@ impl Editor {
     }
 }
 
-impl Editors {
+impl RunningEditors {
     /// Reads the lock files.
     pub(crate) fn look(environment: &Environment) -> Self {
         let mut editors = Self::default();
@@ -167,7 +167,7 @@ impl Editors {
         }
     }
 
-    fn add(&mut self, environment: &Environment, port: u16, lock_file: PathBuf, lock: Lock) {
+    fn add(&mut self, environment: &Environment, port: u16, lock_file: PathBuf, lock: EditorLock) {
         // Both directories may hold the same editor's.
         if !is_alive(lock.pid) || self.on_port(port).is_some() {
             return;
@@ -178,8 +178,8 @@ impl Editors {
         });
         self.found.push(Editor {
             kind: match lock.transport {
-                Transport::Ws => TransportKind::WsIde,
-                Transport::Sse => TransportKind::SseIde,
+                EditorTransport::Ws => TransportKind::WsIde,
+                EditorTransport::Sse => TransportKind::SseIde,
             },
             port,
             token: lock.auth_token.map(Secret::new),
@@ -242,7 +242,7 @@ fn may_be_a_repositorys(environment: &Environment, directory: &Path) -> bool {
 
 /// Reads a lock file; `None` when its editor removed it meanwhile. The reason never repeats what
 /// stands in it, which may be a token.
-fn read(path: &Path) -> Result<Option<Lock>, String> {
+fn read(path: &Path) -> Result<Option<EditorLock>, String> {
     // Checked on the opened file itself, so that nobody can swap it in between.
     let (file, facts) = match open_no_link(path) {
         Ok(opened) => opened,
@@ -258,7 +258,7 @@ fn read(path: &Path) -> Result<Option<Lock>, String> {
         return Err(format!("is not believed: {why}"));
     }
     let text = text_of(file, &facts, MAX_BYTES).map_err(|error| error.to_string())?;
-    let lock: Lock = serde_json::from_str(&text).map_err(|error| {
+    let lock: EditorLock = serde_json::from_str(&text).map_err(|error| {
         format!(
             "is not understood (line {}): it needs `pid`, `workspaceFolders` and, if any, \
              `transport` as `ws` or `sse`",

@@ -15,7 +15,7 @@ use toolway_types::{Diagnosis, Origin, ReferenceKind, SecretReference, Severity,
 use url::Url;
 
 use crate::account::safe_url;
-use crate::env::{Piece, pieces};
+use crate::env::{TextPiece, pieces};
 use crate::json::{ValueLines, kind_of};
 use crate::keys;
 use crate::source::{FileKind, TextSource};
@@ -94,7 +94,7 @@ pub(crate) fn read(
         diagnoses.push(fault.hint(hint));
         return None;
     };
-    let mut reader = Reader {
+    let mut reader = IdentityReader {
         source,
         kind,
         map,
@@ -108,7 +108,7 @@ pub(crate) fn read(
     settings.filter(|_| !is_faulty)
 }
 
-struct Reader<'a> {
+struct IdentityReader<'a> {
     source: &'a TextSource,
     kind: FileKind,
     map: &'a Map<String, Value>,
@@ -116,7 +116,7 @@ struct Reader<'a> {
     diagnoses: &'a mut Vec<Diagnosis>,
 }
 
-impl Reader<'_> {
+impl IdentityReader<'_> {
     /// All of it is looked at, so that every fault is said at once.
     fn settings(&mut self, line: u32) -> Option<IdentitySettings> {
         self.unknown();
@@ -182,8 +182,8 @@ impl Reader<'_> {
     /// file. An administrator's file runs no command as the person.
     fn client_secret(&mut self) -> Option<SecretReference> {
         let text = self.text("clientSecret")?;
-        let parts: Vec<Piece<'_>> = pieces(&text).collect();
-        let [Piece::Reference { kind, target }] = parts.as_slice() else {
+        let parts: Vec<TextPiece<'_>> = pieces(&text).collect();
+        let [TextPiece::Reference { kind, target }] = parts.as_slice() else {
             let message = format!("`{CLIENT_SECRET}` must be a reference, not the secret itself");
             let hint = "keep it with `toolway vault set idp`, and write `\"${keychain:idp}\"`";
             self.fault("clientSecret", message, Some(hint));

@@ -35,11 +35,11 @@ mod windsurf;
 mod writer;
 mod zed;
 
-pub use writer::{Stranger, Writer};
+pub use writer::{FileWriter, StrangerReason};
 
 /// A client whose configuration can be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Client {
+pub enum ImportClient {
     /// Claude Desktop.
     ClaudeDesktop,
     /// Claude Code.
@@ -62,50 +62,50 @@ pub enum Client {
     Goose,
 }
 
-impl Client {
+impl ImportClient {
     /// Every client, in the order they are offered.
-    pub const ALL: [Client; 10] = [
-        Client::ClaudeDesktop,
-        Client::ClaudeCode,
-        Client::Cursor,
-        Client::VsCode,
-        Client::Codex,
-        Client::Gemini,
-        Client::Windsurf,
-        Client::Zed,
-        Client::Opencode,
-        Client::Goose,
+    pub const ALL: [ImportClient; 10] = [
+        ImportClient::ClaudeDesktop,
+        ImportClient::ClaudeCode,
+        ImportClient::Cursor,
+        ImportClient::VsCode,
+        ImportClient::Codex,
+        ImportClient::Gemini,
+        ImportClient::Windsurf,
+        ImportClient::Zed,
+        ImportClient::Opencode,
+        ImportClient::Goose,
     ];
 
     /// The word a person types.
     pub fn id(&self) -> &'static str {
         match self {
-            Client::ClaudeDesktop => "claude-desktop",
-            Client::ClaudeCode => "claude-code",
-            Client::Cursor => "cursor",
-            Client::VsCode => "vscode",
-            Client::Codex => "codex",
-            Client::Gemini => "gemini",
-            Client::Windsurf => "windsurf",
-            Client::Zed => "zed",
-            Client::Opencode => "opencode",
-            Client::Goose => "goose",
+            ImportClient::ClaudeDesktop => "claude-desktop",
+            ImportClient::ClaudeCode => "claude-code",
+            ImportClient::Cursor => "cursor",
+            ImportClient::VsCode => "vscode",
+            ImportClient::Codex => "codex",
+            ImportClient::Gemini => "gemini",
+            ImportClient::Windsurf => "windsurf",
+            ImportClient::Zed => "zed",
+            ImportClient::Opencode => "opencode",
+            ImportClient::Goose => "goose",
         }
     }
 
     /// The name as its makers write it.
     pub fn title(&self) -> &'static str {
         match self {
-            Client::ClaudeDesktop => "Claude Desktop",
-            Client::ClaudeCode => "Claude Code",
-            Client::Cursor => "Cursor",
-            Client::VsCode => "VS Code",
-            Client::Codex => "Codex",
-            Client::Gemini => "Gemini CLI",
-            Client::Windsurf => "Windsurf",
-            Client::Zed => "Zed",
-            Client::Opencode => "opencode",
-            Client::Goose => "Goose",
+            ImportClient::ClaudeDesktop => "Claude Desktop",
+            ImportClient::ClaudeCode => "Claude Code",
+            ImportClient::Cursor => "Cursor",
+            ImportClient::VsCode => "VS Code",
+            ImportClient::Codex => "Codex",
+            ImportClient::Gemini => "Gemini CLI",
+            ImportClient::Windsurf => "Windsurf",
+            ImportClient::Zed => "Zed",
+            ImportClient::Opencode => "opencode",
+            ImportClient::Goose => "Goose",
         }
     }
 
@@ -115,44 +115,44 @@ impl Client {
     }
 
     /// Where the client keeps what a person set for themselves.
-    fn files(self, places: &Places) -> Vec<PathBuf> {
+    fn files(self, places: &ClientLocations) -> Vec<PathBuf> {
         match self {
-            Client::ClaudeDesktop => claude_desktop::files(places),
-            Client::ClaudeCode => claude_code::files(places),
-            Client::Cursor => cursor::files(places),
-            Client::VsCode => vscode::files(places),
-            Client::Codex => codex::files(places),
-            Client::Gemini => gemini::files(places),
-            Client::Windsurf => windsurf::files(places),
-            Client::Zed => zed::files(places),
-            Client::Opencode => opencode::files(places),
-            Client::Goose => goose::files(places),
+            ImportClient::ClaudeDesktop => claude_desktop::files(places),
+            ImportClient::ClaudeCode => claude_code::files(places),
+            ImportClient::Cursor => cursor::files(places),
+            ImportClient::VsCode => vscode::files(places),
+            ImportClient::Codex => codex::files(places),
+            ImportClient::Gemini => gemini::files(places),
+            ImportClient::Windsurf => windsurf::files(places),
+            ImportClient::Zed => zed::files(places),
+            ImportClient::Opencode => opencode::files(places),
+            ImportClient::Goose => goose::files(places),
         }
     }
 
     /// What the client reads in a project.
     fn project_files(self) -> &'static [&'static str] {
         match self {
-            Client::ClaudeCode => &[".mcp.json"],
-            Client::Cursor => &[".cursor/mcp.json"],
-            Client::VsCode => &[".vscode/mcp.json"],
-            Client::Codex => &[".codex/config.toml"],
-            Client::Gemini => &[".gemini/settings.json"],
-            Client::Zed => &[".zed/settings.json"],
-            Client::Opencode => &[
+            ImportClient::ClaudeCode => &[".mcp.json"],
+            ImportClient::Cursor => &[".cursor/mcp.json"],
+            ImportClient::VsCode => &[".vscode/mcp.json"],
+            ImportClient::Codex => &[".codex/config.toml"],
+            ImportClient::Gemini => &[".gemini/settings.json"],
+            ImportClient::Zed => &[".zed/settings.json"],
+            ImportClient::Opencode => &[
                 "opencode.json",
                 ".opencode/opencode.json",
                 "opencode.jsonc",
                 ".opencode/opencode.jsonc",
             ],
-            Client::ClaudeDesktop | Client::Windsurf | Client::Goose => &[],
+            ImportClient::ClaudeDesktop | ImportClient::Windsurf | ImportClient::Goose => &[],
         }
     }
 }
 
 /// Where to look. Taken from the process once, by whoever captures the environment.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Places {
+pub struct ClientLocations {
     /// The person's home directory.
     pub home: Option<PathBuf>,
     /// `$XDG_CONFIG_HOME`, or `.config` in the home directory.
@@ -168,7 +168,7 @@ pub struct Places {
     pub working_trees: Vec<PathBuf>,
 }
 
-impl Places {
+impl ClientLocations {
     /// A file below the home directory.
     fn at_home(&self, file: &str) -> Option<PathBuf> {
         Some(self.home.as_ref()?.join(file))
@@ -195,7 +195,7 @@ impl Places {
     }
 }
 
-impl From<&Environment> for Places {
+impl From<&Environment> for ClientLocations {
     /// Where other clients keep their configuration, as this process would find it.
     fn from(environment: &Environment) -> Self {
         let cwd = environment.cwd();
@@ -221,22 +221,22 @@ impl From<&Environment> for Places {
 
 /// What one file of a client holds.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Found {
+pub struct ClientFile {
     /// The client.
-    pub client: Client,
+    pub client: ImportClient,
     /// The file.
     pub path: PathBuf,
     /// Who wrote it.
-    pub writer: Writer,
+    pub writer: FileWriter,
     /// Its servers, in the order written.
-    pub servers: Vec<Imported>,
+    pub servers: Vec<ImportedServer>,
     /// What could not be read.
     pub diagnoses: Vec<Diagnosis>,
 }
 
 /// One server, in our shape. Its `Debug` names the keys of the entry, and no value in it.
 #[derive(Clone, PartialEq)]
-pub struct Imported {
+pub struct ImportedServer {
     /// Its name, as written.
     pub name: String,
     /// The line (from 1) of its entry, where the format tells.
@@ -251,10 +251,10 @@ pub struct Imported {
     pub notes: Vec<String>,
 }
 
-impl fmt::Debug for Imported {
+impl fmt::Debug for ImportedServer {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
-            .debug_struct("Imported")
+            .debug_struct("ImportedServer")
             .field("name", &self.name)
             .field("line", &self.line)
             .field("definition", &KeysOnly(&self.definition))
@@ -266,8 +266,8 @@ impl fmt::Debug for Imported {
 }
 
 /// Reads every file of a client that exists, the person's own first. A broken one is a diagnosis
-/// in its [`Found`] and keeps nothing else from being read.
-pub fn discover(places: &Places, client: Client) -> Vec<Found> {
+/// in its [`ClientFile`] and keeps nothing else from being read.
+pub fn discover(places: &ClientLocations, client: ImportClient) -> Vec<ClientFile> {
     let mut files: Vec<PathBuf> = Vec::new();
     let of_project = client.project_files().iter();
     let of_project = of_project.filter_map(|file| places.at_project(file));
@@ -283,8 +283,8 @@ pub fn discover(places: &Places, client: Client) -> Vec<Found> {
 }
 
 /// Reads one file in a client's format.
-pub fn read_file(places: &Places, client: Client, path: &Path) -> Found {
-    let mut found = Found {
+pub fn read_file(places: &ClientLocations, client: ImportClient, path: &Path) -> ClientFile {
+    let mut found = ClientFile {
         client,
         path: path.to_owned(),
         writer: writer::of(places, client, path),
@@ -292,16 +292,16 @@ pub fn read_file(places: &Places, client: Client, path: &Path) -> Found {
         diagnoses: Vec::new(),
     };
     let read = source::read(path).and_then(|text| match client {
-        Client::ClaudeDesktop => claude_desktop::read(&mut found, &text),
-        Client::ClaudeCode => claude_code::read(&mut found, &text, places),
-        Client::Cursor => cursor::read(&mut found, &text),
-        Client::VsCode => vscode::read(&mut found, &text),
-        Client::Codex => codex::read(&mut found, &text),
-        Client::Gemini => gemini::read(&mut found, &text),
-        Client::Windsurf => windsurf::read(&mut found, &text),
-        Client::Zed => zed::read(&mut found, &text),
-        Client::Opencode => opencode::read(&mut found, &text),
-        Client::Goose => goose::read(&mut found, &text),
+        ImportClient::ClaudeDesktop => claude_desktop::read(&mut found, &text),
+        ImportClient::ClaudeCode => claude_code::read(&mut found, &text, places),
+        ImportClient::Cursor => cursor::read(&mut found, &text),
+        ImportClient::VsCode => vscode::read(&mut found, &text),
+        ImportClient::Codex => codex::read(&mut found, &text),
+        ImportClient::Gemini => gemini::read(&mut found, &text),
+        ImportClient::Windsurf => windsurf::read(&mut found, &text),
+        ImportClient::Zed => zed::read(&mut found, &text),
+        ImportClient::Opencode => opencode::read(&mut found, &text),
+        ImportClient::Goose => goose::read(&mut found, &text),
     });
     if let Err(diagnosis) = read {
         found.diagnoses.push(diagnosis);

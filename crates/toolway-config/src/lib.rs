@@ -43,7 +43,7 @@ mod source;
 mod spec;
 pub mod tool_search;
 
-pub use account::{Connector, Directory, DirectoryError, Provider};
+pub use account::{AccountProvider, Connector, ConnectorDirectory, DirectoryError};
 pub use admission::admit;
 pub use approval::{
     RepositoryFiles, UnboundCode, allow_brought, local_settings_text, reset, trust_local,

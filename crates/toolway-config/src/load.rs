@@ -12,11 +12,11 @@ use serde_json::{Map, Value};
 use toolway_types::{Author, Diagnosis, Origin, Scope};
 
 use crate::Environment;
-use crate::account::Directory;
+use crate::account::ConnectorDirectory;
 use crate::approval::{self, ApprovalsFile};
 use crate::environment::{PROJECT_FILE, PROJECT_FOLDER, path_key};
 use crate::file::{MAX_BYTES, open, read_opened};
-use crate::ide::Editors;
+use crate::ide::RunningEditors;
 use crate::managed;
 use crate::raw::{self, FileSettings, RawFile, RawServer};
 use crate::shown::KeysOnly;
@@ -93,7 +93,7 @@ pub struct Layers {
     pub(crate) consent: ProjectConsent,
     pub(crate) files: Vec<Layer>,
     pub(crate) approvals: ApprovalsFile,
-    pub(crate) editors: Editors,
+    pub(crate) editors: RunningEditors,
     pub(crate) diagnoses: Vec<Diagnosis>,
     pub(crate) blocked: Option<Diagnosis>,
 }
@@ -426,7 +426,7 @@ impl Loader<'_> {
         let (Some(provider), None) = account_settings(&settings) else {
             return;
         };
-        let Some(directory) = Directory::kept(self.environment, &provider) else {
+        let Some(directory) = ConnectorDirectory::kept(self.environment, &provider) else {
             return;
         };
         let source = TextSource::Directory(provider.host().into());

@@ -13,7 +13,7 @@ use toolway_types::{Author, Diagnosis, Origin, Scope};
 use crate::Environment;
 use crate::approval::{self, ApprovalBasis, ApprovalState, ApprovalsFile, InstalledPackages};
 use crate::env;
-use crate::ide::Editors;
+use crate::ide::RunningEditors;
 use crate::load::{LayerLocation, Layers, ProjectConsent};
 use crate::plan::ShadowedEntry;
 use crate::raw::{FileSettings, RawServer};
@@ -53,7 +53,7 @@ pub(crate) struct DecisionContext {
     /// Lowest precedence first.
     pub(crate) settings: Vec<(Scope, FileSettings)>,
     pub(crate) approvals: ApprovalsFile,
-    pub(crate) editors: Editors,
+    pub(crate) editors: RunningEditors,
     /// What the servers of the project are called.
     pub(crate) project_names: ProjectNames,
 }

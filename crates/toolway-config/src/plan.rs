@@ -13,7 +13,7 @@ use toolway_types::{
     WorkingDirectory, nearest,
 };
 
-use crate::account::Provider;
+use crate::account::AccountProvider;
 use crate::curation::Curation;
 use crate::identity::IdentitySettings;
 use crate::managed::ManagedVariable;
@@ -56,7 +56,7 @@ pub struct Plan {
     /// Where a person logs in for every server that takes cross-app access.
     pub identity: Option<Arc<IdentitySettings>>,
     /// Whose connectors there are.
-    pub account: Option<Arc<Provider>>,
+    pub account: Option<Arc<AccountProvider>>,
     /// Where connectors are switched off, although there may be an account.
     pub connectors_off: Option<Origin>,
     /// Where secrets in plain text are forbidden.

@@ -21,7 +21,7 @@ use crate::account::directory::copy_file;
 use crate::admission::admit;
 use crate::approval::{ApprovalBasis, approved_files};
 use crate::environment::{PROJECT_FILE, PROJECT_FOLDER};
-use crate::ide::{Editors, lock_files};
+use crate::ide::{RunningEditors, lock_files};
 use crate::load::{
     Flags, LastGoodFiles, LayerLocation, load, load_with, plugin_files, system_files,
 };
@@ -30,7 +30,7 @@ use crate::plan::Plan;
 use crate::policy::Policy;
 use crate::raw;
 use crate::source::TextSource;
-use crate::spec::Builder;
+use crate::spec::SpecBuilder;
 
 /// Reads everything and decides everything.
 pub fn plan(environment: &Environment, flags: &Flags) -> Plan {
@@ -66,7 +66,7 @@ pub fn adhoc(
         directory: environment.cwd().to_path_buf(),
         ..LayerLocation::default()
     };
-    let mut spec = Builder {
+    let mut spec = SpecBuilder {
         name: &server.name,
         kind,
         definition: &server.definition,
@@ -75,7 +75,7 @@ pub fn adhoc(
         place: &place,
         environment,
         inherited: &plan.inherited_env,
-        editors: &Editors::look(environment),
+        editors: &RunningEditors::look(environment),
         scope: Scope::Dynamic,
         author: Author::Invocation,
         vouched: ApprovalBasis::Seen,

@@ -19,8 +19,8 @@ use toolway_types::{
 
 use crate::Environment;
 use crate::approval::ApprovalBasis;
-use crate::env::Variables;
-use crate::ide::Editors;
+use crate::env::ServerVariables;
+use crate::ide::RunningEditors;
 use crate::json::ValueLines;
 use crate::load::LayerLocation;
 use crate::source::TextSource;
@@ -30,7 +30,7 @@ mod remote;
 mod workload;
 
 /// What building a definition needs.
-pub(crate) struct Builder<'a> {
+pub(crate) struct SpecBuilder<'a> {
     pub(crate) name: &'a ServerName,
     pub(crate) kind: TransportKind,
     pub(crate) definition: &'a Map<String, Value>,
@@ -39,19 +39,19 @@ pub(crate) struct Builder<'a> {
     pub(crate) place: &'a LayerLocation,
     pub(crate) environment: &'a Environment,
     pub(crate) inherited: &'a Arc<BTreeMap<String, Secret>>,
-    pub(crate) editors: &'a Editors,
+    pub(crate) editors: &'a RunningEditors,
     pub(crate) scope: Scope,
     pub(crate) author: Author,
     /// Whether a person has seen this very entry.
     pub(crate) vouched: ApprovalBasis,
 }
 
-impl Builder<'_> {
+impl SpecBuilder<'_> {
     /// Expands and types the entry, or says every reason why not.
     pub(crate) fn build(&self) -> Result<ServerSpec, Vec<Diagnosis>> {
-        let mut work = Work {
+        let mut work = SpecBuild {
             builder: self,
-            variables: Variables {
+            variables: ServerVariables {
                 environment: self.environment,
                 plugin_root: self.place.plugin_root.as_deref(),
             },
@@ -93,15 +93,15 @@ impl Builder<'_> {
     }
 }
 
-struct Work<'a> {
-    builder: &'a Builder<'a>,
-    variables: Variables<'a>,
+struct SpecBuild<'a> {
+    builder: &'a SpecBuilder<'a>,
+    variables: ServerVariables<'a>,
     missing: BTreeSet<String>,
     references: Vec<SecretReference>,
     faults: Vec<Diagnosis>,
 }
 
-impl Work<'_> {
+impl SpecBuild<'_> {
     /// A fault of a key, or of a member of what stands there: `headers.Accept`.
     fn fault(&mut self, place: &str, message: String) {
         let origin = self.builder.source.origin(self.line(place));

@@ -21,7 +21,7 @@ use toolway_auth::account::{
 };
 use toolway_auth::logins::Logins;
 use toolway_auth::web::WebClient;
-use toolway_config::{Plan, Provider};
+use toolway_config::{AccountProvider, Plan};
 use toolway_transport::client::HttpClient;
 use toolway_transport::credentials::{
     CredentialHeaders, CredentialRefusal, CredentialRequest, Credentials, CredentialsError,
@@ -41,7 +41,7 @@ pub struct Connectors {
     /// Who asks.
     pub account: ProviderAccount,
     /// Who is asked.
-    pub provider: Arc<Provider>,
+    pub provider: Arc<AccountProvider>,
     /// Where the copy of the directory is kept.
     pub copy: PathBuf,
     /// Where a person logs in to it.
@@ -56,7 +56,7 @@ impl Connectors {
     /// The connectors of the login that is kept for this provider. `client` is how servers are
     /// reached, and so the provider.
     pub fn kept(
-        provider: Arc<Provider>,
+        provider: Arc<AccountProvider>,
         logins: Logins,
         client: HttpClient,
         copy: PathBuf,
@@ -74,7 +74,7 @@ impl Connectors {
 }
 
 /// The login that is kept for a provider.
-pub fn kept(provider: &Provider, logins: Logins, client: HttpClient) -> StoredAccount {
+pub fn kept(provider: &AccountProvider, logins: Logins, client: HttpClient) -> StoredAccount {
     let login = AccountLoginTarget {
         host: provider.host().to_owned(),
         definition: provider.digest(),
@@ -89,7 +89,7 @@ pub fn kept(provider: &Provider, logins: Logins, client: HttpClient) -> StoredAc
 }
 
 /// What asking this provider takes.
-fn spec_of(provider: &Provider) -> AccountSpec {
+fn spec_of(provider: &AccountProvider) -> AccountSpec {
     AccountSpec {
         host: provider.host().to_owned(),
         directory: provider.directory_url.clone(),
@@ -126,7 +126,7 @@ pub(crate) fn credentials(
 /// The account's token, for one connector.
 struct Bearer {
     account: ProviderAccount,
-    provider: Arc<Provider>,
+    provider: Arc<AccountProvider>,
     journal: Option<JournalWriter>,
 }
 

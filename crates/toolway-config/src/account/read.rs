@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use toolway_types::{Diagnosis, Origin, Secret, nearest};
 use url::Url;
 
-use super::{Fields, PRESET, Provider, ProxyUrl, safe_url};
+use super::{AccountProvider, DirectoryFields, PRESET, ProxyUrl, safe_url};
 use crate::http_syntax::{header_value, is_header_name};
 use crate::json::{ValueLines, kind_of};
 use crate::keys;
@@ -76,9 +76,9 @@ pub(crate) fn provider(
     value: &Value,
     spot: &ValueLines,
     diagnoses: &mut Vec<Diagnosis>,
-) -> Option<Provider> {
+) -> Option<AccountProvider> {
     let known = diagnoses.len();
-    let mut reader = Reader {
+    let mut reader = AccountReader {
         source,
         line,
         diagnoses,
@@ -92,27 +92,27 @@ pub(crate) fn provider(
 
 /// An object and where it stands.
 #[derive(Clone, Copy)]
-struct Part<'a> {
+struct AccountObject<'a> {
     /// How its keys are called in messages, e.g. `account.connectors`.
     path: &'a str,
     map: &'a Map<String, Value>,
     spot: Option<&'a ValueLines>,
 }
 
-impl Part<'_> {
+impl AccountObject<'_> {
     fn called(&self, key: &str) -> String {
         format!("{}.{}", self.path, keys::spelled_out(key))
     }
 }
 
-struct Reader<'a> {
+struct AccountReader<'a> {
     source: &'a TextSource,
     line: u32,
     diagnoses: &'a mut Vec<Diagnosis>,
 }
 
-impl Reader<'_> {
-    fn provider(&mut self, value: &Value, spot: &ValueLines) -> Option<Provider> {
+impl AccountReader<'_> {
+    fn provider(&mut self, value: &Value, spot: &ValueLines) -> Option<AccountProvider> {
         let Value::Object(map) = value else {
             let message = format!("`account` must be an object, not {}", kind_of(value));
             let diagnosis = Diagnosis::error(message).at(self.source.origin(self.line));
@@ -120,7 +120,7 @@ impl Reader<'_> {
             self.diagnoses.push(diagnosis.hint(hint));
             return None;
         };
-        let account = Part {
+        let account = AccountObject {
             path: "account",
             map,
             spot: Some(spot),
@@ -136,7 +136,7 @@ impl Reader<'_> {
             self.fault(account, "provider", message, Some(hint));
         }
         let empty = Map::new();
-        let connectors = Part {
+        let connectors = AccountObject {
             path: "account.connectors",
             ..self.object(account, "connectors", &empty)
         };
@@ -178,7 +178,7 @@ impl Reader<'_> {
         let headers = self.headers(connectors);
         let token_header = self.token_header(connectors);
         let token_prefix = self.token_prefix(connectors);
-        Some(Provider {
+        Some(AccountProvider {
             origin: self.source.origin(self.line),
             issuer: issuer?,
             metadata_url,
@@ -195,7 +195,7 @@ impl Reader<'_> {
     }
 
     /// Says which addresses nobody gave.
-    fn complete(&mut self, account: Part<'_>, connectors: Part<'_>) {
+    fn complete(&mut self, account: AccountObject<'_>, connectors: AccountObject<'_>) {
         if account.map.contains_key("url") {
             return;
         }
@@ -218,7 +218,7 @@ impl Reader<'_> {
     }
 
     /// The start of the addresses, without a slash at its end.
-    fn base(&mut self, account: Part<'_>) -> Option<String> {
+    fn base(&mut self, account: AccountObject<'_>) -> Option<String> {
         let text = self.text(account, "url")?;
         let url = self.url(account, "url", text)?;
         if url.query().is_some() {
@@ -229,9 +229,9 @@ impl Reader<'_> {
         Some(text.trim_end_matches('/').to_owned())
     }
 
-    fn fields(&mut self, connectors: Part<'_>) -> Fields {
+    fn fields(&mut self, connectors: AccountObject<'_>) -> DirectoryFields {
         let empty = Map::new();
-        let fields = Part {
+        let fields = AccountObject {
             path: "account.connectors.fields",
             ..self.object(connectors, "fields", &empty)
         };
@@ -240,7 +240,7 @@ impl Reader<'_> {
             let text = self.text(fields, key).unwrap_or(usual);
             text.to_owned()
         };
-        Fields {
+        DirectoryFields {
             list: field("list", "connectors"),
             id: field("id", "id"),
             name: field("name", "name"),
@@ -248,13 +248,13 @@ impl Reader<'_> {
         }
     }
 
-    fn headers(&mut self, connectors: Part<'_>) -> Vec<(String, Secret)> {
+    fn headers(&mut self, connectors: AccountObject<'_>) -> Vec<(String, Secret)> {
         if !connectors.map.contains_key("headers") {
             let (name, value) = CLIENT_HEADER;
             return vec![(name.to_owned(), Secret::new(value))];
         }
         let empty = Map::new();
-        let headers = Part {
+        let headers = AccountObject {
             path: "account.connectors.headers",
             ..self.object(connectors, "headers", &empty)
         };
@@ -273,7 +273,7 @@ impl Reader<'_> {
         found
     }
 
-    fn token_header(&mut self, connectors: Part<'_>) -> String {
+    fn token_header(&mut self, connectors: AccountObject<'_>) -> String {
         const USUAL: &str = "Authorization";
         match self.text(connectors, "tokenHeader") {
             Some(name) if self.header_name(connectors, "tokenHeader", name) => name.to_owned(),
@@ -281,7 +281,7 @@ impl Reader<'_> {
         }
     }
 
-    fn token_prefix(&mut self, connectors: Part<'_>) -> String {
+    fn token_prefix(&mut self, connectors: AccountObject<'_>) -> String {
         const USUAL: &str = "Bearer";
         match connectors.map.get("tokenPrefix") {
             Some(Value::String(prefix)) if header_value(prefix).is_ok() => prefix.trim().to_owned(),
@@ -297,7 +297,7 @@ impl Reader<'_> {
         }
     }
 
-    fn header_name(&mut self, part: Part<'_>, key: &str, name: &str) -> bool {
+    fn header_name(&mut self, part: AccountObject<'_>, key: &str, name: &str) -> bool {
         let lower = name.to_ascii_lowercase();
         let shown = keys::spelled_out(name);
         let message = if !is_header_name(name) {
@@ -311,7 +311,7 @@ impl Reader<'_> {
         false
     }
 
-    fn scopes(&mut self, account: Part<'_>) -> Option<Vec<String>> {
+    fn scopes(&mut self, account: AccountObject<'_>) -> Option<Vec<String>> {
         let words = |text: &str| text.split_whitespace().map(str::to_owned).collect();
         match account.map.get("scopes")? {
             Value::String(text) => Some(words(text)),
@@ -334,7 +334,7 @@ impl Reader<'_> {
         }
     }
 
-    fn port(&mut self, account: Part<'_>) -> Option<u16> {
+    fn port(&mut self, account: AccountObject<'_>) -> Option<u16> {
         let value = account.map.get("callbackPort")?;
         let port = value.as_u64().and_then(|port| u16::try_from(port).ok());
         let port = port.filter(|port| *port != 0);
@@ -345,7 +345,7 @@ impl Reader<'_> {
         port
     }
 
-    fn url(&mut self, part: Part<'_>, key: &str, text: &str) -> Option<Url> {
+    fn url(&mut self, part: AccountObject<'_>, key: &str, text: &str) -> Option<Url> {
         match safe_url(text) {
             Ok(url) => Some(url),
             Err(why) => {
@@ -357,7 +357,7 @@ impl Reader<'_> {
         }
     }
 
-    fn text<'v>(&mut self, part: Part<'v>, key: &str) -> Option<&'v str> {
+    fn text<'v>(&mut self, part: AccountObject<'v>, key: &str) -> Option<&'v str> {
         let value = part.map.get(key)?;
         match value {
             Value::String(text) if !text.trim().is_empty() => Some(text.trim()),
@@ -378,7 +378,12 @@ impl Reader<'_> {
         }
     }
 
-    fn object<'v>(&mut self, part: Part<'v>, key: &str, empty: &'v Map<String, Value>) -> Part<'v> {
+    fn object<'v>(
+        &mut self,
+        part: AccountObject<'v>,
+        key: &str,
+        empty: &'v Map<String, Value>,
+    ) -> AccountObject<'v> {
         let spot = part.spot.and_then(|spot| spot.member(part.map, key));
         let map = match part.map.get(key) {
             Some(Value::Object(map)) => map,
@@ -393,10 +398,10 @@ impl Reader<'_> {
             }
             None => empty,
         };
-        Part { map, spot, ..part }
+        AccountObject { map, spot, ..part }
     }
 
-    fn unknown(&mut self, part: Part<'_>, known: &[&str]) {
+    fn unknown(&mut self, part: AccountObject<'_>, known: &[&str]) {
         for key in part.map.keys().filter(|key| !known.contains(&key.as_str())) {
             let message = format!("`{}` is not a key Toolway reads", part.called(key));
             let mut diagnosis = Diagnosis::warning(message).at(self.place(part, key));
@@ -407,13 +412,13 @@ impl Reader<'_> {
         }
     }
 
-    fn fault(&mut self, part: Part<'_>, key: &str, message: String, hint: Option<String>) {
+    fn fault(&mut self, part: AccountObject<'_>, key: &str, message: String, hint: Option<String>) {
         let mut diagnosis = Diagnosis::error(message).at(self.place(part, key));
         diagnosis.hint = hint;
         self.diagnoses.push(diagnosis);
     }
 
-    fn place(&self, part: Part<'_>, key: &str) -> Origin {
+    fn place(&self, part: AccountObject<'_>, key: &str) -> Origin {
         let line = part
             .spot
             .map_or(self.line, |spot| spot.line_of(part.map, key));

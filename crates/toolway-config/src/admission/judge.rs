@@ -13,13 +13,13 @@ use toolway_types::{Author, Diagnosis, Scope, Secret, ServerSpec, ShieldMode, Tr
 use crate::account::directory::stands_for;
 use crate::approval::{ApprovalBasis, ApprovalState};
 use crate::curation::Curation;
-use crate::env::{self, Variables};
+use crate::env::{self, ServerVariables};
 use crate::merge::{DecisionContext, ServerCandidate, switched_off};
 use crate::plan::{PlannedServer, ServerVerdict};
 use crate::policy::{Policy, cross_app};
 use crate::policy_rule::{PolicySubject, PolicyTarget};
 use crate::source::TextSource;
-use crate::spec::Builder;
+use crate::spec::SpecBuilder;
 
 /// The remark that an entry's own word for its shield is too weak to count.
 fn weakened(candidate: &ServerCandidate, spec: &ServerSpec) -> Option<Diagnosis> {
@@ -221,8 +221,8 @@ impl Judge<'_> {
         others.map(str::to_owned).collect()
     }
 
-    fn variables(&self) -> Variables<'_> {
-        Variables {
+    fn variables(&self) -> ServerVariables<'_> {
+        ServerVariables {
             environment: &self.basis.environment,
             plugin_root: None,
         }
@@ -278,7 +278,7 @@ impl Judge<'_> {
                 Diagnosis::error("its transport is unknown").of(&raw.name),
             ]);
         };
-        Builder {
+        SpecBuilder {
             name: &raw.name,
             kind,
             definition: &raw.definition,

@@ -9,12 +9,12 @@ use std::path::Path;
 use serde_json::Value;
 use toolway_types::{Diagnosis, Origin};
 
-use super::Found;
+use super::ClientFile;
 use crate::json::syntax_tree::{self, SyntaxNode};
 
 /// One server as its client wrote it.
 #[derive(Debug, Clone)]
-pub(super) struct Entry {
+pub(super) struct ClientEntry {
     pub(super) name: String,
     pub(super) line: Option<u32>,
     pub(super) value: Value,
@@ -33,7 +33,7 @@ const ROOTS: [&[&str]; 5] = [
 const MARKS: [&str; 4] = ["command", "url", "httpUrl", "serverUrl"];
 
 /// A parsed JSON file.
-pub(super) struct Json<'a> {
+pub(super) struct ClientJson<'a> {
     text: &'a str,
     root: Option<SyntaxNode>,
 }
@@ -64,13 +64,13 @@ pub(super) fn broken(path: &Path, error: &syntax_tree::SyntaxError) -> Diagnosis
 }
 
 /// A finding about an entry, or about the file when the line is unknown.
-pub(super) fn at(found: &Found, line: Option<u32>, diagnosis: Diagnosis) -> Diagnosis {
+pub(super) fn at(found: &ClientFile, line: Option<u32>, diagnosis: Diagnosis) -> Diagnosis {
     diagnosis.at(origin(&found.path, line.unwrap_or(1)))
 }
 
-impl<'a> Json<'a> {
+impl<'a> ClientJson<'a> {
     /// Parses a text; an empty one has no entries.
-    pub(super) fn parse(found: &Found, text: &'a str) -> Result<Self, Diagnosis> {
+    pub(super) fn parse(found: &ClientFile, text: &'a str) -> Result<Self, Diagnosis> {
         let root = syntax_tree::parse(text).map_err(|error| broken(&found.path, &error))?;
         Ok(Self { text, root })
     }
@@ -87,7 +87,7 @@ impl<'a> Json<'a> {
     }
 
     /// The members of the object at a path, as entries.
-    pub(super) fn entries(&self, path: &[&str]) -> Vec<Entry> {
+    pub(super) fn entries(&self, path: &[&str]) -> Vec<ClientEntry> {
         let Some(node) = self.node(path) else {
             return Vec::new();
         };
@@ -98,7 +98,7 @@ impl<'a> Json<'a> {
                 .any(|later| later.name == member.name)
         });
         lasts
-            .map(|(_, member)| Entry {
+            .map(|(_, member)| ClientEntry {
                 name: member.name.clone(),
                 line: Some(syntax_tree::line_at(self.text, member.start)),
                 value: member.value.to_value(),
@@ -108,7 +108,7 @@ impl<'a> Json<'a> {
 
     /// The servers of the file: where the client keeps them, else where another client would,
     /// else the whole file when it is nothing but entries. Says so when it had to look elsewhere.
-    pub(super) fn servers(&self, found: &mut Found, own: &[&str]) -> Vec<Entry> {
+    pub(super) fn servers(&self, found: &mut ClientFile, own: &[&str]) -> Vec<ClientEntry> {
         if self.node(own).is_some() {
             return self.entries(own);
         }

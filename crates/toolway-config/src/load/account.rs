@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use toolway_types::{Origin, Scope};
 
-use crate::account::Provider;
+use crate::account::AccountProvider;
 use crate::raw::FileSettings;
 use crate::raw::settings::AccountSetting;
 
@@ -12,7 +12,7 @@ use crate::raw::settings::AccountSetting;
 /// file that switches them off.
 pub(crate) fn account_settings(
     settings: &[(Scope, &FileSettings)],
-) -> (Option<Arc<Provider>>, Option<Origin>) {
+) -> (Option<Arc<AccountProvider>>, Option<Origin>) {
     let account = settings
         .iter()
         .filter_map(|(scope, settings)| Some((*scope, settings.account.as_ref()?)))

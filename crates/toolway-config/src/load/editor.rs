@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use toolway_types::{Diagnosis, Origin, Scope, TransportKind};
 
 use super::{Flags, LayerLocation, Loader};
-use crate::ide::{Editor, Editors, ambiguous};
+use crate::ide::{Editor, RunningEditors, ambiguous};
 use crate::raw;
 use crate::source::TextSource;
 
@@ -18,7 +18,7 @@ const NAME: &str = "ide";
 
 impl Loader<'_> {
     /// Looks for editors, when anybody asks for one.
-    pub(super) fn editors(&mut self, flags: &Flags) -> Editors {
+    pub(super) fn editors(&mut self, flags: &Flags) -> RunningEditors {
         let is_set = |layer: &super::Layer| layer.settings.auto_connect_ide;
         let by_setting = !self.strict && self.layers.iter().any(is_set);
         let by_entry = self
@@ -32,9 +32,9 @@ impl Loader<'_> {
                 )
             });
         if !flags.ide && !by_setting && !by_entry {
-            return Editors::default();
+            return RunningEditors::default();
         }
-        let editors = Editors::look(self.environment);
+        let editors = RunningEditors::look(self.environment);
         self.diagnoses.extend(editors.diagnoses.clone());
         if flags.ide || by_setting {
             let message = match &editors.here()[..] {

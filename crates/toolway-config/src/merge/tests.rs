@@ -29,7 +29,7 @@ fn layer(scope: Scope, order: u32, text: &str) -> Layer {
 
 fn merged(files: Vec<Layer>) -> Config {
     merge(Layers {
-        editors: crate::ide::Editors::default(),
+        editors: crate::ide::RunningEditors::default(),
         environment: Environment::new(BTreeMap::new(), "/".into()),
         consent: ProjectConsent::ThisRun,
         files,

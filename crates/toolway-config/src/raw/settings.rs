@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use toolway_types::url_rules::PatternReading;
 use toolway_types::{Diagnosis, Origin};
 
-use crate::account::{self, Provider};
+use crate::account::{self, AccountProvider};
 use crate::identity::{self, IdentitySettings};
 use crate::json::{ValueLines, kind_of};
 use crate::keys::POLICY_LISTS;
@@ -73,7 +73,7 @@ pub(crate) enum AccountSetting {
     /// It cannot be used, and no file of lower precedence takes its place.
     Faulty,
     /// Its provider.
-    At(Arc<Provider>),
+    At(Arc<AccountProvider>),
 }
 
 /// What a file says about the identity provider.

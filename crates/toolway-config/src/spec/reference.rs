@@ -9,9 +9,9 @@ use toolway_types::name::as_word;
 use toolway_types::{Origin, ReferenceKind, Scope, SecretReference};
 use url::Url;
 
-use super::Work;
+use super::SpecBuild;
 
-impl Work<'_> {
+impl SpecBuild<'_> {
     /// Expands a string that may not hold a secret: `place` is its full name.
     pub(super) fn expand(&mut self, place: &str, text: &str) -> String {
         let mut found = None;

@@ -13,7 +13,7 @@ use toolway_types::{
 };
 use url::Url;
 
-use super::Work;
+use super::SpecBuild;
 use crate::approval::ApprovalBasis;
 use crate::command_line::split_command;
 use crate::error::FileReadError;
@@ -26,7 +26,7 @@ use crate::policy::cross_app::cross_app_enabled;
 /// More than any server takes as a header.
 const LONGEST_TOKEN: u64 = 64 * 1024;
 
-impl Work<'_> {
+impl SpecBuild<'_> {
     pub(super) fn remote(&mut self) -> Option<RemoteSpec> {
         let kind = self.builder.kind;
         let mut headers = self.headers();

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use serde_json::{Map, Value};
 use toolway_types::{Secret, UnannouncedPkce, WorkloadSource, WorkloadSpec};
 
-use super::Work;
+use super::SpecBuild;
 use crate::env::mentions_variable;
 use crate::http_syntax::parse_url;
 
@@ -21,7 +21,7 @@ const GITHUB_TOKEN: &str = "ACTIONS_ID_TOKEN_REQUEST_TOKEN";
 /// The ways to a platform's token; an entry has one of them.
 const WAYS: [&str; 3] = ["tokenFile", "token", "githubActions"];
 
-impl Work<'_> {
+impl SpecBuild<'_> {
     pub(super) fn client_secret(&mut self, text: &str) -> Secret {
         const KEY: &str = "oauth.clientSecret";
         self.never_written(KEY, text);

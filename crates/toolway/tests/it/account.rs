@@ -629,7 +629,8 @@ async fn a_connector_the_account_lost_goes_with_the_next_answer() {
     stage.log_in().await;
     let provider = stage.plan().account.expect("an account");
     let old = json!({ "connectors": [{ "id": "gone", "name": "gone" }] });
-    let old = toolway_config::Directory::read(&provider, old.as_object().expect("an object"));
+    let old =
+        toolway_config::ConnectorDirectory::read(&provider, old.as_object().expect("an object"));
     let copy = old.expect("a directory").to_copy(&provider);
     std::fs::create_dir_all(stage.copy().parent().expect("a folder")).expect("a folder");
     std::fs::write(stage.copy(), copy).expect("a copy");

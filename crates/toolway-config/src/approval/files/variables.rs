@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use crate::Environment;
 use crate::command_line::split_command;
-use crate::env::{Piece, WORKSPACE, is_harmless, pieces};
+use crate::env::{TextPiece, WORKSPACE, is_harmless, pieces};
 
 /// Whose values stand in the words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,12 +92,12 @@ impl EntryExpansion<'_> {
         let mut expanded = String::new();
         for piece in pieces(word) {
             match piece {
-                Piece::Text(text) => expanded.push_str(text),
-                Piece::Variable { name, default } => {
+                TextPiece::Text(text) => expanded.push_str(text),
+                TextPiece::Variable { name, default } => {
                     let value = self.value(name).filter(|value| !value.is_empty());
                     expanded.push_str(value.or(default)?);
                 }
-                Piece::Reference { .. } => return None,
+                TextPiece::Reference { .. } => return None,
             }
         }
         Some(expanded)

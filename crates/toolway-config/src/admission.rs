@@ -10,7 +10,7 @@ use crate::decision::note_repository_servers;
 use crate::load::account_settings;
 use crate::managed::managed_variables;
 use crate::merge::Config;
-use crate::permission::HookPlace;
+use crate::permission::HookLocation;
 use crate::plan::{Plan, PlannedServer, RunLimits};
 use crate::policy::Policy;
 
@@ -49,7 +49,7 @@ pub fn admit(config: Config) -> Plan {
     let inherited_env = Arc::new(basis.environment.inherited());
     let inherited_with_network = Arc::new(basis.environment.inherited_with_network());
     let command_directory = basis.environment.command_directory();
-    let hooks = hooks.placed(HookPlace {
+    let hooks = hooks.placed(HookLocation {
         workspace: basis.environment.cwd().to_owned(),
         directory: command_directory.clone(),
         environment: Arc::clone(&inherited_env),

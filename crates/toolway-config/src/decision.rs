@@ -14,7 +14,7 @@ use crate::approval::{
     ApprovalsFile, FileDigests, InstalledPackages, RepositoryFiles, named_files, write_record,
 };
 use crate::edit::{EditError, Edited};
-use crate::permission::{Brought, Permissions};
+use crate::permission::{Permissions, RepositoryServer};
 use crate::plan::PlannedServer;
 
 /// Records that a person approved a server, and which variables it may read beyond the harmless
@@ -90,7 +90,7 @@ fn record(
 
 /// A server as one that a repository brought, if one did: then its name is no reason to believe
 /// that a rule means it. The one place where that is decided.
-pub fn brought(server: &PlannedServer) -> Option<Brought> {
+pub fn brought(server: &PlannedServer) -> Option<RepositoryServer> {
     let Origin::File { path, .. } = &server.origin else {
         return None;
     };
@@ -100,7 +100,7 @@ pub fn brought(server: &PlannedServer) -> Option<Brought> {
         return None;
     }
     let folder = path.parent().unwrap_or(path);
-    Some(Brought {
+    Some(RepositoryServer {
         server: server.name.clone(),
         origin: server.origin.clone(),
         digest: server.digest.clone()?,

@@ -63,8 +63,8 @@ pub use load::{ConnectorEntry, Flags, Layers, load, with_managed_variables};
 pub use managed::{ManagedState, ManagedVariable, confirm_managed_variables};
 pub use merge::{Config, Switch, merge, signature};
 pub use permission::{
-    Brought, Cited, Decision, Hints, Hook, HookAction, HookEvent, Hooks, Mode, Permissions,
-    PinPolicy, RuleList, Subject, Unheeded,
+    CallSubject, CitedRule, Hook, HookAction, HookEvent, Hooks, PermissionDecision, PermissionList,
+    PermissionMode, Permissions, PinPolicy, RepositoryServer, ToolHints, UnheededRule,
 };
 pub use pinning::unpinned;
 pub use plan::{Plan, PlannedServer, RunLimits, ServerVerdict, ShadowedEntry};

@@ -34,31 +34,31 @@ use std::sync::Arc;
 use serde_json::Value;
 use toolway_types::{Diagnosis, Origin, Scope, ServerName, ToolKey};
 
-pub use aim::{Miss, miss};
-pub use brought::{Brought, Unheeded};
+pub use aim::{RuleMiss, miss};
+pub use brought::{RepositoryServer, UnheededRule};
 pub use classifier::Classifier;
 pub use hooks::{
-    BadMatcher, DEFAULT_HOOK_TIMEOUT, Hook, HookAction, HookEvent, HookPlace, Hooks, Matcher,
+    BadMatcher, DEFAULT_HOOK_TIMEOUT, Hook, HookAction, HookEvent, HookLocation, Hooks, Matcher,
     names_of_server, names_of_tool,
 };
-pub use mode::{Mode, PinPolicy};
-pub use predicate::Hints;
+pub use mode::{PermissionMode, PinPolicy};
+pub use predicate::ToolHints;
 
-use predicate::{Stance, Truth};
-use rule::Rule;
-pub use rule::{Unsure, rule_for_server, rule_for_tool};
-pub use rule_set::Spellings;
-use rule_set::{Concerned, Rules};
-pub use subject::Subject;
-use subject::Target;
+use predicate::{PredicateResult, RuleStance};
+use rule::PermissionRule;
+pub use rule::{UnsureName, rule_for_server, rule_for_tool};
+pub use rule_set::ToolSpellings;
+use rule_set::{MatchingRules, RuleSet};
+pub use subject::CallSubject;
+use subject::SubjectTool;
 
 /// What the rules say about one call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Decision {
+pub enum PermissionDecision {
     /// It must not run.
     Deny {
         /// The rule that says so.
-        rule: Arc<Cited>,
+        rule: Arc<CitedRule>,
     },
     /// It must not run: a settings file cannot be read, and a deny rule may stand in it.
     Unreadable {
@@ -68,18 +68,18 @@ pub enum Decision {
     /// A person must be asked.
     Ask {
         /// The rule that says so; none when the mode does.
-        rule: Option<Arc<Cited>>,
+        rule: Option<Arc<CitedRule>>,
     },
     /// It may run.
     Allow {
         /// The rule that says so; none when the mode does.
-        rule: Option<Arc<Cited>>,
+        rule: Option<Arc<CitedRule>>,
     },
 }
 
 /// A rule as it is cited. Shared, because every call that a rule allows carries it along.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Cited {
+pub struct CitedRule {
     /// The rule as written.
     pub rule: String,
     /// Where it stands.
@@ -88,7 +88,7 @@ pub struct Cited {
 
 /// A list of rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum RuleList {
+pub enum PermissionList {
     /// What must not run.
     Deny,
     /// What a person is asked about.
@@ -97,29 +97,33 @@ pub enum RuleList {
     Allow,
 }
 
-impl RuleList {
+impl PermissionList {
     /// All of them, the strictest first.
-    pub const ALL: [RuleList; 3] = [RuleList::Deny, RuleList::Ask, RuleList::Allow];
+    pub const ALL: [PermissionList; 3] = [
+        PermissionList::Deny,
+        PermissionList::Ask,
+        PermissionList::Allow,
+    ];
 
     /// The key in a settings file.
     pub fn as_str(self) -> &'static str {
         match self {
-            RuleList::Deny => "deny",
-            RuleList::Ask => "ask",
-            RuleList::Allow => "allow",
+            PermissionList::Deny => "deny",
+            PermissionList::Ask => "ask",
+            PermissionList::Allow => "allow",
         }
     }
 
-    fn stance(self) -> Stance {
+    fn stance(self) -> RuleStance {
         match self {
-            RuleList::Allow => Stance::Permit,
-            RuleList::Ask | RuleList::Deny => Stance::Restrict,
+            PermissionList::Allow => RuleStance::Permit,
+            PermissionList::Ask | PermissionList::Deny => RuleStance::Restrict,
         }
     }
 
     /// Whether a rule can stand in this list; else what is wrong with it, and what to write.
     pub fn check(self, rule: &str) -> Result<(), (String, &'static str)> {
-        match Rule::parse(rule, self.stance(), &Origin::Program, Scope::User) {
+        match PermissionRule::parse(rule, self.stance(), &Origin::Program, Scope::User) {
             Ok(_) => Ok(()),
             Err(broken) => Err((broken.reason, broken.hint)),
         }
@@ -130,8 +134,8 @@ impl RuleList {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Permissions {
     /// Shared with whoever remembers which of them speak of a tool.
-    rules: Arc<Rules>,
-    mode: Option<(Scope, Mode)>,
+    rules: Arc<RuleSet>,
+    mode: Option<(Scope, PermissionMode)>,
     pins: Option<(Scope, PinPolicy)>,
     classifier: Option<Box<Classifier>>,
     bypass_forbidden: Option<Origin>,
@@ -175,7 +179,7 @@ impl Permissions {
     /// classifier of the highest scope that has one, and a ban on bypass from anywhere.
     pub fn merged(layers: impl IntoIterator<Item = Permissions>) -> Permissions {
         let mut all = Permissions::empty();
-        let mut rules = Rules::default();
+        let mut rules = RuleSet::default();
         for layer in layers {
             let of_layer = Arc::unwrap_or_clone(layer.rules);
             rules.deny.extend(of_layer.deny);
@@ -210,7 +214,7 @@ impl Permissions {
     #[must_use]
     pub fn narrowing_only(self) -> Permissions {
         Permissions {
-            rules: Arc::new(Rules {
+            rules: Arc::new(RuleSet {
                 allow: Vec::new(),
                 ..Arc::unwrap_or_clone(self.rules)
             }),
@@ -222,11 +226,13 @@ impl Permissions {
     }
 
     /// The mode in force: bypass counts as default where it is forbidden.
-    pub fn mode(&self) -> Mode {
+    pub fn mode(&self) -> PermissionMode {
         match self.mode {
-            Some((_, Mode::Bypass)) if self.bypass_forbidden.is_some() => Mode::Default,
+            Some((_, PermissionMode::Bypass)) if self.bypass_forbidden.is_some() => {
+                PermissionMode::Default
+            }
             Some((_, mode)) => mode,
-            None => Mode::Default,
+            None => PermissionMode::Default,
         }
     }
 
@@ -242,7 +248,7 @@ impl Permissions {
 
     /// That mode `auto` is set and nobody is named who decides: then it is `default`.
     pub fn idle_auto(&self) -> Option<Diagnosis> {
-        let is_idle = self.mode() == Mode::Auto && self.classifier.is_none();
+        let is_idle = self.mode() == PermissionMode::Auto && self.classifier.is_none();
         is_idle.then(|| {
             Diagnosis::warning(
                 "mode `auto` has no classifier to decide, so you are asked as in mode `default`",
@@ -252,8 +258,11 @@ impl Permissions {
     }
 
     /// The rules that name the tool of a call, whether or not they hold for it, with their lists.
-    pub fn concerning<'r>(&'r self, subject: &Subject<'_>) -> Vec<(&'static str, &'r Arc<Cited>)> {
-        let concerned = Concerned::by(&self.rules, subject);
+    pub fn concerning<'r>(
+        &'r self,
+        subject: &CallSubject<'_>,
+    ) -> Vec<(&'static str, &'r Arc<CitedRule>)> {
+        let concerned = MatchingRules::by(&self.rules, subject);
         let deny = concerned
             .deny(&self.rules)
             .map(|rule| ("deny", rule.cited()));
@@ -288,7 +297,7 @@ impl Permissions {
     /// them, also kept as faults.
     pub(crate) fn aim(&mut self, hooks: &Hooks, servers: &[&ServerName]) -> Vec<Diagnosis> {
         let own = self.rules.own(servers);
-        let mut rules = Rules::clone(&self.rules);
+        let mut rules = RuleSet::clone(&self.rules);
         for rule in &mut rules.allow {
             rule.aim(&own);
         }
@@ -305,13 +314,13 @@ impl Permissions {
 
     /// Every rule, the strictest lists first, as written: its list, its text, its scope and where
     /// it stands.
-    pub fn rules(&self) -> impl Iterator<Item = (RuleList, &str, Scope, &Origin)> {
+    pub fn rules(&self) -> impl Iterator<Item = (PermissionList, &str, Scope, &Origin)> {
         let of = |list| match list {
-            RuleList::Deny => &self.rules.deny,
-            RuleList::Ask => &self.rules.ask,
-            RuleList::Allow => &self.rules.allow,
+            PermissionList::Deny => &self.rules.deny,
+            PermissionList::Ask => &self.rules.ask,
+            PermissionList::Allow => &self.rules.allow,
         };
-        RuleList::ALL.into_iter().flat_map(move |list| {
+        PermissionList::ALL.into_iter().flat_map(move |list| {
             let rules = of(list);
             rules.iter().map(move |rule| {
                 let cited = rule.cited();
@@ -326,51 +335,53 @@ impl Permissions {
     }
 
     /// Decides by name alone; a rule about arguments or annotations then counts as undecided.
-    pub fn decide_tool(&self, key: &ToolKey) -> Decision {
-        self.decide(Subject::tool(key))
+    pub fn decide_tool(&self, key: &ToolKey) -> PermissionDecision {
+        self.decide(CallSubject::tool(key))
     }
 
-    /// Decides a call: takes a [`Subject`], or a `&ToolKey` when nothing but the name is known.
+    /// Decides a call: takes a [`CallSubject`], or a `&ToolKey` when nothing but the name is known.
     ///
     /// A deny rule whose predicate cannot be decided makes the call ask; an allow rule in the
     /// same place does not match.
-    pub fn decide<'a>(&self, subject: impl Into<Subject<'a>>) -> Decision {
+    pub fn decide<'a>(&self, subject: impl Into<CallSubject<'a>>) -> PermissionDecision {
         if let Some(origin) = &self.unreadable {
-            return Decision::Unreadable {
+            return PermissionDecision::Unreadable {
                 origin: origin.clone(),
             };
         }
         let subject = subject.into();
-        let concerned = Concerned::by(&self.rules, &subject);
+        let concerned = MatchingRules::by(&self.rules, &subject);
         let mut ask = None;
         for rule in concerned.deny(&self.rules) {
-            match rule.holds(&subject, Stance::Restrict) {
-                Truth::Yes => {
+            match rule.holds(&subject, RuleStance::Restrict) {
+                PredicateResult::Yes => {
                     let rule = Arc::clone(rule.cited());
-                    return Decision::Deny { rule };
+                    return PermissionDecision::Deny { rule };
                 }
-                Truth::Unknown => ask = ask.or(Some(rule)),
-                Truth::No => {}
+                PredicateResult::Unknown => ask = ask.or(Some(rule)),
+                PredicateResult::No => {}
             }
         }
         ask = ask.or_else(|| {
             let mut rules = concerned.ask(&self.rules);
-            rules.find(|rule| rule.holds(&subject, Stance::Restrict) != Truth::No)
+            rules.find(|rule| rule.holds(&subject, RuleStance::Restrict) != PredicateResult::No)
         });
         if let Some(rule) = ask {
-            return Decision::Ask {
+            return PermissionDecision::Ask {
                 rule: Some(Arc::clone(rule.cited())),
             };
         }
         let allow = concerned
             .allow(&self.rules)
-            .find(|rule| rule.holds(&subject, Stance::Permit) == Truth::Yes);
+            .find(|rule| rule.holds(&subject, RuleStance::Permit) == PredicateResult::Yes);
         match (allow, self.mode()) {
-            (Some(rule), _) => Decision::Allow {
+            (Some(rule), _) => PermissionDecision::Allow {
                 rule: Some(Arc::clone(rule.cited())),
             },
-            (None, Mode::Bypass) => Decision::Allow { rule: None },
-            (None, Mode::Default | Mode::Auto) => Decision::Ask { rule: None },
+            (None, PermissionMode::Bypass) => PermissionDecision::Allow { rule: None },
+            (None, PermissionMode::Default | PermissionMode::Auto) => {
+                PermissionDecision::Ask { rule: None }
+            }
         }
     }
 }

@@ -11,17 +11,17 @@ use crate::Environment;
 use crate::approval::{LocalTrust, local_settings_text, local_trust};
 use crate::edit::{Document, EditError, Edited};
 use crate::entries::{edit_settings, file_of};
-use crate::permission::RuleList;
+use crate::permission::PermissionList;
 
 /// Adds a rule to a list of a scope, unless it stands there already, and takes it out of the
 /// others: there it would say something else. Gives those that it stood in.
 pub fn write_rule(
     environment: &Environment,
     scope: Scope,
-    list: RuleList,
+    list: PermissionList,
     rule: &str,
-) -> Result<Edited<Vec<RuleList>>, EditError> {
-    if (scope, list) == (Scope::Local, RuleList::Allow) {
+) -> Result<Edited<Vec<PermissionList>>, EditError> {
+    if (scope, list) == (Scope::Local, PermissionList::Allow) {
         counts_locally(environment)?;
     }
     change(environment, scope, |lists| {
@@ -50,7 +50,7 @@ pub fn remove_rule(
     environment: &Environment,
     scope: Scope,
     rule: &str,
-) -> Result<Edited<Vec<RuleList>>, EditError> {
+) -> Result<Edited<Vec<PermissionList>>, EditError> {
     change(environment, scope, |lists| lists.take_out(rule, |_| true))
 }
 
@@ -75,7 +75,7 @@ struct RuleListsOfFile<'d> {
 }
 
 impl RuleListsOfFile<'_> {
-    fn add(&mut self, list: RuleList, rule: &str) -> Result<(), EditError> {
+    fn add(&mut self, list: PermissionList, rule: &str) -> Result<(), EditError> {
         let mut rules = self.of(list)?;
         if !rules.iter().any(|written| written == rule) {
             rules.push(Value::from(rule));
@@ -86,10 +86,10 @@ impl RuleListsOfFile<'_> {
     fn take_out(
         &mut self,
         rule: &str,
-        of: impl Fn(RuleList) -> bool,
-    ) -> Result<Vec<RuleList>, EditError> {
+        of: impl Fn(PermissionList) -> bool,
+    ) -> Result<Vec<PermissionList>, EditError> {
         let mut left = Vec::new();
-        for list in RuleList::ALL.into_iter().filter(|list| of(*list)) {
+        for list in PermissionList::ALL.into_iter().filter(|list| of(*list)) {
             let mut rules = self.of(list)?;
             let before = rules.len();
             rules.retain(|written| written != rule);
@@ -101,7 +101,7 @@ impl RuleListsOfFile<'_> {
         Ok(left)
     }
 
-    fn of(&self, list: RuleList) -> Result<Vec<Value>, EditError> {
+    fn of(&self, list: PermissionList) -> Result<Vec<Value>, EditError> {
         match self.document.get(&key(list)) {
             None => Ok(Vec::new()),
             Some(Value::Array(rules)) => Ok(rules),
@@ -114,6 +114,6 @@ impl RuleListsOfFile<'_> {
     }
 }
 
-fn key(list: RuleList) -> [&'static str; 2] {
+fn key(list: PermissionList) -> [&'static str; 2] {
     ["permissions", list.as_str()]
 }

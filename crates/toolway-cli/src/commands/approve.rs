@@ -4,7 +4,7 @@
 mod entry;
 
 use clap::Args;
-use toolway_config::{Cited, Plan, PlannedServer, ServerVerdict, Unheeded, is_harmless};
+use toolway_config::{CitedRule, Plan, PlannedServer, ServerVerdict, UnheededRule, is_harmless};
 use toolway_types::Scope;
 use toolway_types::name::as_word;
 use toolway_types::text::{TextKind, legible};
@@ -170,7 +170,7 @@ fn allow_rules(
     // Now that it is approved, it is the one that counts.
     let plan = context.plan_with(&context.flags);
     let all = plan.permissions.all_unheeded();
-    let unheeded: Vec<&Unheeded> = all
+    let unheeded: Vec<&UnheededRule> = all
         .iter()
         .filter(|unheeded| unheeded.server.server == server.name)
         .collect();
@@ -178,7 +178,7 @@ fn allow_rules(
         return Ok(());
     }
     let shown = unheeded.iter().map(|unheeded| {
-        let Cited { rule, origin } = &*unheeded.rule;
+        let CitedRule { rule, origin } = &*unheeded.rule;
         format!("`{}` in {origin}", legible(rule, TextKind::Code))
     });
     let shown = shown.collect::<Vec<_>>().join(", ");

@@ -16,7 +16,7 @@ use serde_json::{Map, Value, json};
 use toolway::Offering;
 use toolway::builtin::RESERVED;
 use toolway_config::permission::Permissions;
-use toolway_config::{Hooks, Mode, Plan, Unheeded};
+use toolway_config::{Hooks, PermissionMode, Plan, UnheededRule};
 use toolway_types::name::as_word;
 use toolway_types::{Diagnosis, Origin};
 
@@ -133,7 +133,7 @@ fn list(context: &Context, plan: &Plan, as_json: bool) -> Outcome {
             "remarks": remarks.iter().chain(permissions.faults()).map(diagnosis_json).collect::<Vec<_>>(),
             "unheeded": unheeded
                 .iter()
-                .map(|Unheeded { rule, server }| json!({
+                .map(|UnheededRule { rule, server }| json!({
                     "rule": rule.rule,
                     "source": source(&rule.origin),
                     "server": server.server.as_str(),
@@ -174,23 +174,25 @@ fn list(context: &Context, plan: &Plan, as_json: bool) -> Outcome {
         ));
     }
     let otherwise = match permissions.mode() {
-        Mode::Default => "you are asked",
-        Mode::Auto => match permissions.classifier() {
+        PermissionMode::Default => "you are asked",
+        PermissionMode::Auto => match permissions.classifier() {
             Some(_) if displaced.is_some() => "you are asked, as in default",
             Some(_) => "the classifier decides",
             None => "you are asked, as in default: no classifier is named",
         },
-        Mode::Bypass => "it runs",
+        PermissionMode::Bypass => "it runs",
     };
     let mut text = format!("mode {}: without a rule {otherwise}\n", mode(permissions));
     if let Some(classifier) = permissions.classifier() {
         let what = match (permissions.mode(), displaced) {
-            (Mode::Auto, None) => String::new(),
-            (Mode::Auto, Some(by)) => format!(
+            (PermissionMode::Auto, None) => String::new(),
+            (PermissionMode::Auto, Some(by)) => format!(
                 " decides nothing: `{}` here comes from {}",
                 by.server, by.origin
             ),
-            (Mode::Default | Mode::Bypass, _) => " (asked only in mode auto)".to_owned(),
+            (PermissionMode::Default | PermissionMode::Bypass, _) => {
+                " (asked only in mode auto)".to_owned()
+            }
         };
         let title = classifier.action.title();
         let _ = writeln!(text, "classifier `{title}` in {}{what}", classifier.origin);

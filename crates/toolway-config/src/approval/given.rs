@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use crate::edit::{EditError, Edited, edit};
 use crate::environment::{Environment, path_key};
-use crate::permission::Brought;
+use crate::permission::RepositoryServer;
 
 /// What was allowed of one server, and of which definition.
 #[derive(Debug, Clone, Default)]
@@ -43,7 +43,7 @@ fn given(entry: &Value) -> Option<AllowedRules> {
 /// stands. What was kept for another one is forgotten.
 pub fn allow_brought(
     environment: &Environment,
-    server: &Brought,
+    server: &RepositoryServer,
     rules: &[String],
 ) -> Result<Edited<()>, EditError> {
     let directory = path_key(&server.directory);

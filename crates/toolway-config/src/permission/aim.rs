@@ -11,13 +11,13 @@
 use toolway_types::text::{self, fold};
 use toolway_types::{Diagnosis, Origin, ServerName, name, nearest};
 
-use super::rule::Rule;
+use super::rule::PermissionRule;
 use super::spelling::PREFIX;
-use super::{Hook, HookEvent, Hooks, Permissions, RuleList};
+use super::{Hook, HookEvent, Hooks, PermissionList, Permissions};
 
 /// What is wrong with what the name of a rule aims at.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Miss {
+pub enum RuleMiss {
     /// It names a server that is here as people type it; in a rule it is written like this.
     Form(String),
     /// This was probably meant.
@@ -27,7 +27,7 @@ pub enum Miss {
 }
 
 /// What rules and matchers of these settings miss, among these servers.
-pub(crate) struct Missed {
+pub(crate) struct RuleMisses {
     /// Rules and matchers that nearly name a server, or name it in no form that is read.
     pub(crate) slips: Vec<Diagnosis>,
     /// Rules and matchers that may be as they should be.
@@ -36,7 +36,7 @@ pub(crate) struct Missed {
 
 /// How a name is read that names a server as people type it.
 #[derive(Clone, Copy, PartialEq)]
-enum Reading {
+enum NameReading {
     /// As what it seems to say: rules that restrict, and matchers of tools.
     Wide,
     /// To the letter: rules that allow.
@@ -50,8 +50,8 @@ pub(crate) fn missed(
     hooks: &Hooks,
     servers: &[&ServerName],
     is_own: &dyn Fn(&str) -> bool,
-) -> Missed {
-    let mut missed = Missed {
+) -> RuleMisses {
+    let mut missed = RuleMisses {
         slips: Vec::new(),
         remarks: Vec::new(),
     };
@@ -59,8 +59,8 @@ pub(crate) fn missed(
         let name = rule.split('(').next().unwrap_or_default().trim();
         let what = format!("the rule `{rule}` in `permissions.{}`", list.as_str());
         let reading = match list {
-            RuleList::Allow => Reading::Exact,
-            RuleList::Ask | RuleList::Deny => Reading::Wide,
+            PermissionList::Allow => NameReading::Exact,
+            PermissionList::Ask | PermissionList::Deny => NameReading::Wide,
         };
         let miss = miss(name, servers);
         if miss.is_none() && !name.starts_with(PREFIX) && !name.contains('*') && !is_own(name) {
@@ -76,14 +76,14 @@ pub(crate) fn missed(
         for name in hook.matcher_names() {
             let what = format!("the matcher `{name}` of a hook for {}", hook.event.as_str());
             let miss = match about(hook) {
-                About::Tools => miss(name, servers),
-                About::Servers => miss_server(name, servers),
+                MatcherSubject::Tools => miss(name, servers),
+                MatcherSubject::Servers => miss_server(name, servers),
             };
             // Around tools, a server's name alone matches nothing.
             let reading = if name.contains(['.', '/', ':', ' ']) || name.contains("__") {
-                Reading::Wide
+                NameReading::Wide
             } else {
-                Reading::Exact
+                NameReading::Exact
             };
             missed.note(&what, miss, reading, &hook.origin);
         }
@@ -92,36 +92,36 @@ pub(crate) fn missed(
 }
 
 /// What the matcher of a hook names.
-enum About {
+enum MatcherSubject {
     Tools,
     Servers,
 }
 
-fn about(hook: &Hook) -> About {
+fn about(hook: &Hook) -> MatcherSubject {
     match hook.event {
         HookEvent::PreToolUse | HookEvent::PostToolUse | HookEvent::PostToolUseFailure => {
-            About::Tools
+            MatcherSubject::Tools
         }
-        HookEvent::Elicitation | HookEvent::ElicitationResult => About::Servers,
+        HookEvent::Elicitation | HookEvent::ElicitationResult => MatcherSubject::Servers,
     }
 }
 
-impl Missed {
-    fn note(&mut self, what: &str, miss: Option<Miss>, reading: Reading, origin: &Origin) {
+impl RuleMisses {
+    fn note(&mut self, what: &str, miss: Option<RuleMiss>, reading: NameReading, origin: &Origin) {
         let what = text::clean_line(what);
         match (miss, reading) {
             (None, _) => {}
-            (Some(Miss::Form(meant)), Reading::Wide) => self.remarks.push(
+            (Some(RuleMiss::Form(meant)), NameReading::Wide) => self.remarks.push(
                 Diagnosis::warning(format!("{what} is read as `{}`", text::clean_line(&meant)))
                     .at(origin.clone())
                     .hint(format!("write `{}`", text::clean_line(&meant))),
             ),
-            (Some(Miss::Form(meant) | Miss::Slip(meant)), _) => self.slips.push(
+            (Some(RuleMiss::Form(meant) | RuleMiss::Slip(meant)), _) => self.slips.push(
                 Diagnosis::warning(format!("{what} names no tool of a configured server"))
                     .at(origin.clone())
                     .hint(format!("did you mean `{}`?", text::clean_line(&meant))),
             ),
-            (Some(Miss::Nobody(server)), _) => self.remarks.push(
+            (Some(RuleMiss::Nobody(server)), _) => self.remarks.push(
                 Diagnosis::warning(format!(
                     "{what} speaks of `{}`, and no such server is configured here",
                     text::clean_line(&server)
@@ -134,16 +134,16 @@ impl Missed {
 
     /// A name without a server: an allow rule takes none, and one that restricts means every tool
     /// of that name, which is as it should be unless it was to name a server.
-    fn note_serverless(&mut self, what: &str, name: &str, reading: Reading, origin: &Origin) {
+    fn note_serverless(&mut self, what: &str, name: &str, reading: NameReading, origin: &Origin) {
         let what = text::clean_line(what);
         let remark = match (reading, name.contains(['.', '/', ':', ' '])) {
-            (Reading::Exact, _) => format!("{what} names no server, and allows nothing"),
-            (Reading::Wide, true) => {
+            (NameReading::Exact, _) => format!("{what} names no server, and allows nothing"),
+            (NameReading::Wide, true) => {
                 format!(
                     "{what} names no server that is configured here, unless a tool is called so"
                 )
             }
-            (Reading::Wide, false) => return,
+            (NameReading::Wide, false) => return,
         };
         let hint = "write `mcp__<server>__<tool>`";
         let remark = Diagnosis::warning(remark).at(origin.clone()).hint(hint);
@@ -152,7 +152,7 @@ impl Missed {
 
     /// An allow rule that could mean several servers counts for the one that is called so, or for
     /// none.
-    fn note_unclear(&mut self, rule: &Rule, servers: &[&ServerName]) {
+    fn note_unclear(&mut self, rule: &PermissionRule, servers: &[&ServerName]) {
         let unclear = rule.unclear(servers);
         let Some(first) = unclear.first() else {
             return;
@@ -181,16 +181,16 @@ impl Missed {
 
 /// What is wrong with the name of a rule, among these servers; nothing where it names one of them,
 /// or no server at all.
-pub fn miss(written: &str, servers: &[&ServerName]) -> Option<Miss> {
+pub fn miss(written: &str, servers: &[&ServerName]) -> Option<RuleMiss> {
     let folded = fold(written);
     let miss = match folded.strip_prefix(PREFIX) {
         Some(rest) => behind_prefix(rest, &folded, servers),
         None => bare(&folded, servers),
     };
     Some(match miss? {
-        Miss::Form(meant) => Miss::Form(in_case(&meant, written)),
-        Miss::Slip(meant) => Miss::Slip(in_case(&meant, written)),
-        nobody @ Miss::Nobody(_) => nobody,
+        RuleMiss::Form(meant) => RuleMiss::Form(in_case(&meant, written)),
+        RuleMiss::Slip(meant) => RuleMiss::Slip(in_case(&meant, written)),
+        nobody @ RuleMiss::Nobody(_) => nobody,
     })
 }
 
@@ -205,7 +205,7 @@ fn in_case(meant: &str, written: &str) -> String {
 }
 
 /// The same for a name that stands for a server.
-fn miss_server(written: &str, servers: &[&ServerName]) -> Option<Miss> {
+fn miss_server(written: &str, servers: &[&ServerName]) -> Option<RuleMiss> {
     let folded = fold(written);
     if folded.contains('*') {
         return None;
@@ -217,13 +217,13 @@ fn miss_server(written: &str, servers: &[&ServerName]) -> Option<Miss> {
     }
     let names = servers.iter().map(|server| server.as_str());
     Some(match nearest(own, names) {
-        Some(near) => Miss::Slip(near.to_owned()),
-        None => Miss::Nobody(own.to_owned()),
+        Some(near) => RuleMiss::Slip(near.to_owned()),
+        None => RuleMiss::Nobody(own.to_owned()),
     })
 }
 
 /// A name with the prefix: does what follows begin with a server?
-fn behind_prefix(rest: &str, whole: &str, servers: &[&ServerName]) -> Option<Miss> {
+fn behind_prefix(rest: &str, whole: &str, servers: &[&ServerName]) -> Option<RuleMiss> {
     // A long name is cut, and ends with a digest: nobody types such a one.
     let cut = whole.len() == name::MAX_EXPOSED_LEN && name::ends_like_suffix(whole);
     if rest.is_empty() || cut {
@@ -245,7 +245,7 @@ fn behind_prefix(rest: &str, whole: &str, servers: &[&ServerName]) -> Option<Mis
     }
     if let Some((server, tool)) = parted(rest, servers) {
         // `mcp__db:echo` is neither form.
-        return Some(Miss::Slip(format!("{PREFIX}{server}__{tool}")));
+        return Some(RuleMiss::Slip(format!("{PREFIX}{server}__{tool}")));
     }
     let (server, tool) = match rest.split_once("__") {
         Some((server, tool)) => (server, Some(tool)),
@@ -253,22 +253,22 @@ fn behind_prefix(rest: &str, whole: &str, servers: &[&ServerName]) -> Option<Mis
     };
     let names = servers.iter().map(|server| server.as_str());
     Some(match nearest(server, names) {
-        Some(near) if !server.contains('*') => Miss::Slip(match tool {
+        Some(near) if !server.contains('*') => RuleMiss::Slip(match tool {
             Some(tool) => format!("{PREFIX}{near}__{tool}"),
             None => format!("{PREFIX}{near}"),
         }),
-        _ => Miss::Nobody(server.to_owned()),
+        _ => RuleMiss::Nobody(server.to_owned()),
     })
 }
 
 /// A name without the prefix is one of the host's own tools, or a tool's own name. Where it begins
 /// with a server, that is meant all the same.
-fn bare(folded: &str, servers: &[&ServerName]) -> Option<Miss> {
+fn bare(folded: &str, servers: &[&ServerName]) -> Option<RuleMiss> {
     let named = folded
         .strip_prefix("mcp")
         .map(|rest| rest.trim_start_matches(['_', '-']));
-    let as_typed: fn(String) -> Miss = Miss::Form;
-    for (rest, miss) in [(Some(folded), as_typed), (named, Miss::Slip)] {
+    let as_typed: fn(String) -> RuleMiss = RuleMiss::Form;
+    for (rest, miss) in [(Some(folded), as_typed), (named, RuleMiss::Slip)] {
         let Some(rest) = rest else {
             continue;
         };
@@ -284,10 +284,13 @@ fn bare(folded: &str, servers: &[&ServerName]) -> Option<Miss> {
 }
 
 /// A server and a tool as people type them, where the server is nearly one that is here.
-fn typed(folded: &str, servers: &[&ServerName]) -> Option<Miss> {
+fn typed(folded: &str, servers: &[&ServerName]) -> Option<RuleMiss> {
     let (server, tool) = folded.split_once(['.', '/', ':', ' '])?;
     let near = nearest(server, servers.iter().map(|server| server.as_str()))?;
-    Some(Miss::Slip(format!("{PREFIX}{near}__{}", tool.trim_start())))
+    Some(RuleMiss::Slip(format!(
+        "{PREFIX}{near}__{}",
+        tool.trim_start()
+    )))
 }
 
 /// A server, and what stands behind it and a mark that parts nothing in a rule, or the border

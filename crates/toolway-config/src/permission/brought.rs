@@ -12,13 +12,13 @@ use std::sync::Arc;
 
 use toolway_types::{Origin, ServerName};
 
-use super::predicate::{Stance, Truth};
-use super::rule::Rule;
-use super::{Cited, Permissions, Subject, Target};
+use super::predicate::{PredicateResult, RuleStance};
+use super::rule::PermissionRule;
+use super::{CallSubject, CitedRule, Permissions, SubjectTool};
 
 /// A server that a repository brought.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Brought {
+pub struct RepositoryServer {
     /// Its name.
     pub server: ServerName,
     /// Where its entry stands.
@@ -30,25 +30,30 @@ pub struct Brought {
 }
 
 /// Those of a plan, by their names.
-pub(super) type BroughtServers = BTreeMap<ServerName, Arc<Brought>>;
+pub(super) type RepositoryServers = BTreeMap<ServerName, Arc<RepositoryServer>>;
 
 /// An allow rule that would fit, were it not given for another server of that name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unheeded {
+pub struct UnheededRule {
     /// The rule.
-    pub rule: Arc<Cited>,
+    pub rule: Arc<CitedRule>,
     /// The server it does not count for.
-    pub server: Arc<Brought>,
+    pub server: Arc<RepositoryServer>,
 }
 
 impl Permissions {
     /// Takes note of a server that a repository brought, and of the rules that were given for its
     /// definition; `kept` is where they stand.
-    pub(crate) fn add_brought(&mut self, server: Brought, given: &[String], kept: &Origin) {
+    pub(crate) fn add_brought(
+        &mut self,
+        server: RepositoryServer,
+        given: &[String],
+        kept: &Origin,
+    ) {
         let rules = Arc::make_mut(&mut self.rules);
         for text in given {
             // What cannot be read permits nothing.
-            if let Ok(rule) = Rule::given(text, kept, &server.server) {
+            if let Ok(rule) = PermissionRule::given(text, kept, &server.server) {
                 rules.allow.push(rule);
             }
         }
@@ -58,21 +63,21 @@ impl Permissions {
     }
 
     /// What is known of a server, if a repository brought it.
-    pub fn brought(&self, server: &ServerName) -> Option<&Arc<Brought>> {
+    pub fn brought(&self, server: &ServerName) -> Option<&Arc<RepositoryServer>> {
         self.rules.brought.get(server)
     }
 
     /// The server that stands in the place of the classifier's, so that it decides nothing: one that
     /// a repository brought.
-    pub fn classifier_displaced_by(&self) -> Option<&Arc<Brought>> {
+    pub fn classifier_displaced_by(&self) -> Option<&Arc<RepositoryServer>> {
         let server = self.classifier()?.server()?;
         self.brought(&ServerName::new(server).ok()?)
     }
 
     /// The allow rule that would let this call run, were it not given for another server.
-    pub fn unheeded<'a>(&self, subject: impl Into<Subject<'a>>) -> Option<Unheeded> {
+    pub fn unheeded<'a>(&self, subject: impl Into<CallSubject<'a>>) -> Option<UnheededRule> {
         let subject = subject.into();
-        let Target::Tool(key) = subject.target else {
+        let SubjectTool::Tool(key) = subject.target else {
             return None;
         };
         let server = self.rules.brought.get(&key.server)?;
@@ -80,16 +85,16 @@ impl Permissions {
         let rule = rules.find(|rule| {
             !self.rules.counts(rule, &subject)
                 && rule.permits(&subject)
-                && rule.holds(&subject, Stance::Permit) == Truth::Yes
+                && rule.holds(&subject, RuleStance::Permit) == PredicateResult::Yes
         })?;
-        Some(Unheeded {
+        Some(UnheededRule {
             rule: Arc::clone(rule.cited()),
             server: Arc::clone(server),
         })
     }
 
     /// Every allow rule that names a server which a repository brought, and was not given for it.
-    pub fn all_unheeded(&self) -> Vec<Unheeded> {
+    pub fn all_unheeded(&self) -> Vec<UnheededRule> {
         let mut all = Vec::new();
         for server in self.rules.brought.values() {
             let named = self.rules.allow.iter().filter(|rule| {
@@ -97,7 +102,7 @@ impl Permissions {
                     && !rule.names_no_server()
                     && rule.names_server(&server.server)
             });
-            all.extend(named.map(|rule| Unheeded {
+            all.extend(named.map(|rule| UnheededRule {
                 rule: Arc::clone(rule.cited()),
                 server: Arc::clone(server),
             }));

@@ -4,7 +4,7 @@
 
 /// What happens to a call that no rule names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Mode {
+pub enum PermissionMode {
     /// A person is asked.
     #[default]
     Default,
@@ -14,22 +14,22 @@ pub enum Mode {
     Bypass,
 }
 
-impl Mode {
+impl PermissionMode {
     /// The word in a settings file.
     pub fn as_str(self) -> &'static str {
         match self {
-            Mode::Default => "default",
-            Mode::Auto => "auto",
-            Mode::Bypass => "bypass",
+            PermissionMode::Default => "default",
+            PermissionMode::Auto => "auto",
+            PermissionMode::Bypass => "bypass",
         }
     }
 
     /// Reads the word of a settings file, aliases included.
     pub fn parse(text: &str) -> Option<Self> {
         match text {
-            "default" => Some(Mode::Default),
-            "auto" => Some(Mode::Auto),
-            "bypass" | "bypassPermissions" => Some(Mode::Bypass),
+            "default" => Some(PermissionMode::Default),
+            "auto" => Some(PermissionMode::Auto),
+            "bypass" | "bypassPermissions" => Some(PermissionMode::Bypass),
             _ => None,
         }
     }

@@ -17,7 +17,7 @@ mod readings;
 /// What a server claims about a tool (its annotations). Absent claims count as the protocol's
 /// defaults: not read-only, destructive, not idempotent, open world.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Hints {
+pub struct ToolHints {
     /// `readOnlyHint`
     pub read_only: Option<bool>,
     /// `destructiveHint`
@@ -30,7 +30,7 @@ pub struct Hints {
 
 /// Which way a rule leans, and so how widely it is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stance {
+pub(super) enum RuleStance {
     /// allow
     Permit,
     /// ask, deny
@@ -39,43 +39,47 @@ pub(super) enum Stance {
 
 /// The outcome of a predicate when not everything is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Truth {
+pub(super) enum PredicateResult {
     Yes,
     No,
     Unknown,
 }
 
-impl From<bool> for Truth {
+impl From<bool> for PredicateResult {
     fn from(value: bool) -> Self {
-        if value { Truth::Yes } else { Truth::No }
+        if value {
+            PredicateResult::Yes
+        } else {
+            PredicateResult::No
+        }
     }
 }
 
 /// One condition on a call.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Predicate {
+pub(super) enum RulePredicate {
     Argument {
         key: String,
         pattern: Glob,
         folded: Glob,
     },
     Hint {
-        hint: Hint,
+        hint: ToolHint,
         claimed: bool,
     },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Hint {
+pub(super) enum ToolHint {
     ReadOnly,
     Destructive,
     Idempotent,
     OpenWorld,
 }
 
-impl Predicate {
+impl RulePredicate {
     /// Reads what stands between the parentheses; an error is the reason why not.
-    pub(super) fn parse_all(inside: &str) -> Result<Vec<Predicate>, String> {
+    pub(super) fn parse_all(inside: &str) -> Result<Vec<RulePredicate>, String> {
         if inside.trim() == "*" {
             return Ok(Vec::new());
         }
@@ -96,20 +100,20 @@ impl Predicate {
         })
     }
 
-    fn parse(part: &str) -> Result<Predicate, String> {
+    fn parse(part: &str) -> Result<RulePredicate, String> {
         let (claimed, word) = match part.strip_prefix('!') {
             Some(rest) if rest.starts_with('@') => (false, rest),
             _ => (true, part),
         };
         if let Some(word) = word.strip_prefix('@') {
             let hint = match word.to_ascii_lowercase().trim_end_matches("hint") {
-                "readonly" => Hint::ReadOnly,
-                "destructive" => Hint::Destructive,
-                "idempotent" => Hint::Idempotent,
-                "openworld" => Hint::OpenWorld,
+                "readonly" => ToolHint::ReadOnly,
+                "destructive" => ToolHint::Destructive,
+                "idempotent" => ToolHint::Idempotent,
+                "openworld" => ToolHint::OpenWorld,
                 _ => return Err(format!("there is no annotation `@{word}`")),
             };
-            return Ok(Predicate::Hint { hint, claimed });
+            return Ok(RulePredicate::Hint { hint, claimed });
         }
         let Some((key, pattern)) = part.split_once(':') else {
             return Err(format!(
@@ -125,7 +129,7 @@ impl Predicate {
                 "`{part}` holds a `&&` that may join two conditions; write it with spaces around it"
             ));
         }
-        Ok(Predicate::Argument {
+        Ok(RulePredicate::Argument {
             key: key.to_owned(),
             pattern: Glob::new(pattern),
             folded: Glob::new(&fold(pattern)),
@@ -133,27 +137,27 @@ impl Predicate {
     }
 
     pub(super) fn is_about_hints(&self) -> bool {
-        matches!(self, Predicate::Hint { .. })
+        matches!(self, RulePredicate::Hint { .. })
     }
 
     pub(super) fn holds(
         &self,
         arguments: Option<&Map<String, Value>>,
-        hints: Option<Hints>,
-        stance: Stance,
-    ) -> Truth {
+        hints: Option<ToolHints>,
+        stance: RuleStance,
+    ) -> PredicateResult {
         match self {
-            Predicate::Hint { hint, claimed } => match hints {
+            RulePredicate::Hint { hint, claimed } => match hints {
                 Some(hints) => (hint.of(hints) == *claimed).into(),
-                None => Truth::Unknown,
+                None => PredicateResult::Unknown,
             },
-            Predicate::Argument {
+            RulePredicate::Argument {
                 key,
                 pattern,
                 folded,
             } => match (arguments, stance) {
-                (None, _) => Truth::Unknown,
-                (Some(arguments), Stance::Restrict) => {
+                (None, _) => PredicateResult::Unknown,
+                (Some(arguments), RuleStance::Restrict) => {
                     let mut values = Vec::new();
                     collect(arguments, key, &mut values);
                     if pattern.is_everything() {
@@ -165,7 +169,7 @@ impl Predicate {
                         .any(|value| any_leaf(value, pattern, folded))
                         .into()
                 }
-                (Some(arguments), Stance::Permit) => {
+                (Some(arguments), RuleStance::Permit) => {
                     // A server may read `Repo` where the rule says `repo`, so every spelling of
                     // the key that is there must fit, and the exact one must be there.
                     let mut values = Vec::new();
@@ -179,14 +183,16 @@ impl Predicate {
     }
 }
 
-impl Hint {
-    fn of(self, hints: Hints) -> bool {
+impl ToolHint {
+    fn of(self, hints: ToolHints) -> bool {
         match self {
-            Hint::ReadOnly => hints.read_only == Some(true),
+            ToolHint::ReadOnly => hints.read_only == Some(true),
             // The protocol gives the destructive hint a meaning only for tools that write.
-            Hint::Destructive => hints.read_only != Some(true) && hints.destructive.unwrap_or(true),
-            Hint::Idempotent => hints.idempotent == Some(true),
-            Hint::OpenWorld => hints.open_world.unwrap_or(true),
+            ToolHint::Destructive => {
+                hints.read_only != Some(true) && hints.destructive.unwrap_or(true)
+            }
+            ToolHint::Idempotent => hints.idempotent == Some(true),
+            ToolHint::OpenWorld => hints.open_world.unwrap_or(true),
         }
     }
 }

@@ -8,8 +8,8 @@ use serde_json::Value;
 use toolway_types::{Diagnosis, Origin, Scope, nearest, text};
 
 use super::classifier::{self, Classifier};
-use super::rule::{Broken, Rule};
-use super::{Mode, Permissions, PinPolicy, RuleList, is_policy, listed, not_here};
+use super::rule::{BrokenRule, PermissionRule};
+use super::{PermissionList, PermissionMode, Permissions, PinPolicy, is_policy, listed, not_here};
 use crate::json::kind_of;
 
 pub(super) fn permissions(
@@ -17,7 +17,7 @@ pub(super) fn permissions(
     source: &Origin,
     scope: Scope,
 ) -> (Permissions, Vec<Diagnosis>) {
-    let mut reader = Reader {
+    let mut reader = PermissionsReader {
         source,
         scope,
         read: Permissions::empty(),
@@ -27,7 +27,7 @@ pub(super) fn permissions(
     (reader.read, reader.found)
 }
 
-struct Reader<'a> {
+struct PermissionsReader<'a> {
     source: &'a Origin,
     scope: Scope,
     read: Permissions,
@@ -45,7 +45,7 @@ const KEYS: [&str; 8] = [
     "classifier",
 ];
 
-impl Reader<'_> {
+impl PermissionsReader<'_> {
     fn object(&mut self, value: &Value) {
         let Value::Object(members) = value else {
             self.report(
@@ -57,9 +57,9 @@ impl Reader<'_> {
         };
         for (key, member) in members {
             match key.as_str() {
-                "allow" => self.rules(key, member, RuleList::Allow),
-                "ask" => self.rules(key, member, RuleList::Ask),
-                "deny" => self.rules(key, member, RuleList::Deny),
+                "allow" => self.rules(key, member, PermissionList::Allow),
+                "ask" => self.rules(key, member, PermissionList::Ask),
+                "deny" => self.rules(key, member, PermissionList::Deny),
                 "defaultMode" => self.mode(member),
                 "disableBypass" | "disableBypassPermissionsMode" => self.ban(key, member),
                 "pins" => self.pins(member),
@@ -77,7 +77,7 @@ impl Reader<'_> {
         }
     }
 
-    fn rules(&mut self, key: &str, value: &Value, list: RuleList) {
+    fn rules(&mut self, key: &str, value: &Value, list: PermissionList) {
         let entries = match value {
             Value::Array(entries) => entries.as_slice(),
             // A lone string is plainly meant as one rule. It is kept, so that a deny still holds.
@@ -89,14 +89,16 @@ impl Reader<'_> {
                 std::slice::from_ref(value)
             }
             other => {
-                self.broken(key, value, list, &Broken::not_a_list(other));
+                self.broken(key, value, list, &BrokenRule::not_a_list(other));
                 return;
             }
         };
         for entry in entries {
             let parsed = match entry {
-                Value::String(text) => Rule::parse(text, list.stance(), self.source, self.scope),
-                other => Err(Broken::not_text(kind_of(other))),
+                Value::String(text) => {
+                    PermissionRule::parse(text, list.stance(), self.source, self.scope)
+                }
+                other => Err(BrokenRule::not_text(kind_of(other))),
             };
             match parsed {
                 Ok(rule) => self.keep(list, rule),
@@ -105,15 +107,17 @@ impl Reader<'_> {
         }
     }
 
-    fn broken(&mut self, key: &str, entry: &Value, list: RuleList, broken: &Broken) {
+    fn broken(&mut self, key: &str, entry: &Value, list: PermissionList, broken: &BrokenRule) {
         let text = entry
             .as_str()
             .map_or_else(|| entry.to_string(), str::to_owned);
-        let kept = (list != RuleList::Allow)
+        let kept = (list != PermissionList::Allow)
             .then(|| broken.fallback(&text, self.source, self.scope))
             .flatten();
         let consequence = match (&kept, list) {
-            (Some(rule), RuleList::Deny) => format!("it denies everything of {}", rule.reach()),
+            (Some(rule), PermissionList::Deny) => {
+                format!("it denies everything of {}", rule.reach())
+            }
             (Some(rule), _) => format!("it asks for everything of {}", rule.reach()),
             (None, _) => "it has no effect".to_owned(),
         };
@@ -123,7 +127,7 @@ impl Reader<'_> {
             broken.reason
         );
         self.report(&message, broken.hint);
-        if list != RuleList::Allow {
+        if list != PermissionList::Allow {
             self.read.faults.extend(self.found.last().cloned());
         }
         if let Some(rule) = kept {
@@ -131,17 +135,20 @@ impl Reader<'_> {
         }
     }
 
-    fn keep(&mut self, list: RuleList, rule: Rule) {
+    fn keep(&mut self, list: PermissionList, rule: PermissionRule) {
         let rules = Arc::make_mut(&mut self.read.rules);
         match list {
-            RuleList::Allow => rules.allow.push(rule),
-            RuleList::Ask => rules.ask.push(rule),
-            RuleList::Deny => rules.deny.push(rule),
+            PermissionList::Allow => rules.allow.push(rule),
+            PermissionList::Ask => rules.ask.push(rule),
+            PermissionList::Deny => rules.deny.push(rule),
         }
     }
 
     fn mode(&mut self, value: &Value) {
-        match value.as_str().map(|word| (word, Mode::parse(word))) {
+        match value
+            .as_str()
+            .map(|word| (word, PermissionMode::parse(word)))
+        {
             Some((_, Some(mode))) => self.read.mode = Some((self.scope, mode)),
             Some((word, None)) => self.report(
                 &format!("`permissions.defaultMode` cannot be `{word}`"),
@@ -209,8 +216,8 @@ impl Reader<'_> {
                 self.report(&message, format!("did you mean `{near}`?"));
                 self.fail_closed();
                 match near {
-                    "ask" => self.rules(near, value, RuleList::Ask),
-                    "deny" => self.rules(near, value, RuleList::Deny),
+                    "ask" => self.rules(near, value, PermissionList::Ask),
+                    "deny" => self.rules(near, value, PermissionList::Deny),
                     "disableBypass" | "disableBypassPermissionsMode" => self.ban(near, value),
                     _ => {}
                 }

@@ -9,22 +9,22 @@ use std::sync::{Arc, OnceLock};
 
 use toolway_types::{ServerName, ToolKey};
 
-use super::brought::BroughtServers;
-use super::rule::Rule;
+use super::brought::RepositoryServers;
+use super::rule::PermissionRule;
 use super::spelling::ToolNames;
-use super::{Subject, Target};
+use super::{CallSubject, SubjectTool};
 
 /// All rules, each list in the order in which they count.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Rules {
-    pub(super) deny: Vec<Rule>,
-    pub(super) ask: Vec<Rule>,
-    pub(super) allow: Vec<Rule>,
+pub(super) struct RuleSet {
+    pub(super) deny: Vec<PermissionRule>,
+    pub(super) ask: Vec<PermissionRule>,
+    pub(super) allow: Vec<PermissionRule>,
     /// The servers for which not every allow rule of their name counts.
-    pub(super) brought: BroughtServers,
+    pub(super) brought: RepositoryServers,
 }
 
-impl Rules {
+impl RuleSet {
     /// Those of these servers that no repository brought, each once: a repository must not make
     /// a person's rule unclear.
     pub(super) fn own<'s>(&self, servers: &[&'s ServerName]) -> Vec<&'s ServerName> {
@@ -36,8 +36,8 @@ impl Rules {
     }
 
     /// Whether an allow rule counts for the server of this call.
-    pub(super) fn counts(&self, rule: &Rule, subject: &Subject<'_>) -> bool {
-        let Target::Tool(key) = subject.target else {
+    pub(super) fn counts(&self, rule: &PermissionRule, subject: &CallSubject<'_>) -> bool {
+        let SubjectTool::Tool(key) = subject.target else {
             return rule.given_for().is_none();
         };
         match (self.brought.get(&key.server), rule.given_for()) {
@@ -50,17 +50,17 @@ impl Rules {
 
 /// The rules that speak of one tool, by their places in the lists.
 #[derive(Debug, Clone)]
-pub(super) struct Concerned {
+pub(super) struct MatchingRules {
     /// Whose places these are. Held, so that no other rules can stand at the same address.
-    rules: Arc<Rules>,
+    rules: Arc<RuleSet>,
     deny: Vec<usize>,
     ask: Vec<usize>,
     allow: Vec<usize>,
 }
 
-impl Concerned {
+impl MatchingRules {
     /// Those that speak of the subject's tool, by heart where its spellings are kept.
-    pub(super) fn by<'a>(rules: &Arc<Rules>, subject: &Subject<'a>) -> Cow<'a, Self> {
+    pub(super) fn by<'a>(rules: &Arc<RuleSet>, subject: &CallSubject<'a>) -> Cow<'a, Self> {
         let Some(spellings) = subject.spellings else {
             return Cow::Owned(Self::find(rules, subject));
         };
@@ -75,8 +75,8 @@ impl Concerned {
         }
     }
 
-    fn find(rules: &Arc<Rules>, subject: &Subject<'_>) -> Self {
-        let places = |list: &[Rule], names: &dyn Fn(&Rule) -> bool| {
+    fn find(rules: &Arc<RuleSet>, subject: &CallSubject<'_>) -> Self {
+        let places = |list: &[PermissionRule], names: &dyn Fn(&PermissionRule) -> bool| {
             let named = list.iter().enumerate().filter(|(_, rule)| names(rule));
             named.map(|(place, _)| place).collect::<Vec<_>>()
         };
@@ -86,10 +86,10 @@ impl Concerned {
             let spellings = if let Some(kept) = subject.spellings {
                 kept
             } else {
-                made = Spellings::of(subject);
+                made = ToolSpellings::of(subject);
                 &made
             };
-            let restricts = |rule: &Rule| rule.restricts(subject, &spellings.names);
+            let restricts = |rule: &PermissionRule| rule.restricts(subject, &spellings.names);
             deny = places(&rules.deny, &restricts);
             ask = places(&rules.ask, &restricts);
         }
@@ -103,15 +103,15 @@ impl Concerned {
         }
     }
 
-    pub(super) fn deny<'r>(&self, rules: &'r Rules) -> impl Iterator<Item = &'r Rule> {
+    pub(super) fn deny<'r>(&self, rules: &'r RuleSet) -> impl Iterator<Item = &'r PermissionRule> {
         self.deny.iter().filter_map(|place| rules.deny.get(*place))
     }
 
-    pub(super) fn ask<'r>(&self, rules: &'r Rules) -> impl Iterator<Item = &'r Rule> {
+    pub(super) fn ask<'r>(&self, rules: &'r RuleSet) -> impl Iterator<Item = &'r PermissionRule> {
         self.ask.iter().filter_map(|place| rules.ask.get(*place))
     }
 
-    pub(super) fn allow<'r>(&self, rules: &'r Rules) -> impl Iterator<Item = &'r Rule> {
+    pub(super) fn allow<'r>(&self, rules: &'r RuleSet) -> impl Iterator<Item = &'r PermissionRule> {
         self.allow
             .iter()
             .filter_map(|place| rules.allow.get(*place))
@@ -121,7 +121,7 @@ impl Concerned {
 /// The spellings of one tool, and the rules that speak of it. Making them costs more than judging
 /// by them, so a caller that judges many calls of one tool keeps them.
 #[derive(Debug)]
-pub struct Spellings {
+pub struct ToolSpellings {
     names: ToolNames,
     tool: SpelledTool,
     /// The name it is shown as.
@@ -129,7 +129,7 @@ pub struct Spellings {
     /// Whether no other tool that is known is spelled like it.
     alone: bool,
     /// The rules that speak of it, found by the first who judges by these.
-    concerned: OnceLock<Concerned>,
+    concerned: OnceLock<MatchingRules>,
 }
 
 #[derive(Debug)]
@@ -138,10 +138,10 @@ enum SpelledTool {
     Builtin(String),
 }
 
-impl Spellings {
+impl ToolSpellings {
     /// Of a server's tool that the catalogue shows under this name.
     pub fn of_tool(key: &ToolKey, shown_as: &str) -> Self {
-        Self::of(&Subject::tool(key).shown_as(shown_as))
+        Self::of(&CallSubject::tool(key).shown_as(shown_as))
     }
 
     /// Of a tool whose plain spelling no other tool that is known has.
@@ -153,13 +153,13 @@ impl Spellings {
         }
     }
 
-    fn of(subject: &Subject<'_>) -> Self {
+    fn of(subject: &CallSubject<'_>) -> Self {
         let (mut names, tool) = match subject.target {
-            Target::Builtin(name) => (
+            SubjectTool::Builtin(name) => (
                 ToolNames::of_builtin(name),
                 SpelledTool::Builtin(name.to_owned()),
             ),
-            Target::Tool(key) => {
+            SubjectTool::Tool(key) => {
                 let apart = key.exposed_apart();
                 let names = ToolNames::of_key(key, &apart);
                 let key = key.clone();
@@ -179,16 +179,16 @@ impl Spellings {
     }
 
     /// A call of this tool, with nothing known about it yet.
-    pub fn subject(&self) -> Subject<'_> {
+    pub fn subject(&self) -> CallSubject<'_> {
         let target = match &self.tool {
-            SpelledTool::Server { key, .. } => Target::Tool(key),
-            SpelledTool::Builtin(name) => Target::Builtin(name),
+            SpelledTool::Server { key, .. } => SubjectTool::Tool(key),
+            SpelledTool::Builtin(name) => SubjectTool::Builtin(name),
         };
-        Subject {
+        CallSubject {
             shown_as: self.shown_as.as_deref(),
             alone: self.alone,
             spellings: Some(self),
-            ..Subject::of(target)
+            ..CallSubject::of(target)
         }
     }
 

@@ -8,42 +8,42 @@ use std::borrow::Cow;
 use serde_json::{Map, Value};
 use toolway_types::ToolKey;
 
-use super::predicate::Hints;
-use super::rule::Unsure;
-use super::rule_set::Spellings;
+use super::predicate::ToolHints;
+use super::rule::UnsureName;
+use super::rule_set::ToolSpellings;
 
 /// The call that is judged: which tool, and what is known about this very call.
 #[derive(Debug, Clone, Copy)]
-pub struct Subject<'a> {
-    pub(super) target: Target<'a>,
+pub struct CallSubject<'a> {
+    pub(super) target: SubjectTool<'a>,
     pub(super) shown_as: Option<&'a str>,
     pub(super) alone: bool,
     pub(super) arguments: Option<&'a Map<String, Value>>,
-    pub(super) hints: Option<Hints>,
+    pub(super) hints: Option<ToolHints>,
     /// What of its name is only a spelling, in which characters may have been replaced.
-    pub(super) unsure: Option<Unsure>,
+    pub(super) unsure: Option<UnsureName>,
     /// Made before; only ever those of this very tool.
-    pub(super) spellings: Option<&'a Spellings>,
+    pub(super) spellings: Option<&'a ToolSpellings>,
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Target<'a> {
+pub(super) enum SubjectTool<'a> {
     Tool(&'a ToolKey),
     Builtin(&'a str),
 }
 
-impl<'a> Subject<'a> {
+impl<'a> CallSubject<'a> {
     /// A server's tool, with nothing known about arguments or annotations yet.
     pub fn tool(key: &'a ToolKey) -> Self {
-        Self::of(Target::Tool(key))
+        Self::of(SubjectTool::Tool(key))
     }
 
     /// One of the host's own tools, e.g. `ToolSearch`.
     pub fn builtin(name: &'a str) -> Self {
-        Self::of(Target::Builtin(name))
+        Self::of(SubjectTool::Builtin(name))
     }
 
-    pub(super) fn of(target: Target<'a>) -> Self {
+    pub(super) fn of(target: SubjectTool<'a>) -> Self {
         Self {
             target,
             shown_as: None,
@@ -76,7 +76,7 @@ impl<'a> Subject<'a> {
     /// Nobody knows what its server really calls it: a rule that restricts counts if it can mean
     /// any tool that is spelled so.
     #[must_use]
-    pub fn unsure_of(mut self, unsure: Unsure) -> Self {
+    pub fn unsure_of(mut self, unsure: UnsureName) -> Self {
         self.unsure = Some(unsure);
         self.spellings = None;
         self
@@ -91,28 +91,28 @@ impl<'a> Subject<'a> {
 
     /// What the server claims about the tool.
     #[must_use]
-    pub fn with_hints(mut self, hints: Hints) -> Self {
+    pub fn with_hints(mut self, hints: ToolHints) -> Self {
         self.hints = Some(hints);
         self
     }
 
     /// The exposed name that tells its tool from all others.
     pub(super) fn apart(&self, key: &ToolKey) -> Cow<'a, str> {
-        match self.spellings.and_then(Spellings::apart) {
+        match self.spellings.and_then(ToolSpellings::apart) {
             Some(name) => Cow::Borrowed(name),
             None => Cow::Owned(key.exposed_apart()),
         }
     }
 }
 
-impl<'a> From<&'a ToolKey> for Subject<'a> {
+impl<'a> From<&'a ToolKey> for CallSubject<'a> {
     fn from(key: &'a ToolKey) -> Self {
-        Subject::tool(key)
+        CallSubject::tool(key)
     }
 }
 
-impl<'a> From<&Subject<'a>> for Subject<'a> {
-    fn from(subject: &Subject<'a>) -> Self {
+impl<'a> From<&CallSubject<'a>> for CallSubject<'a> {
+    fn from(subject: &CallSubject<'a>) -> Self {
         *subject
     }
 }

@@ -15,7 +15,7 @@ use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tokio::time::timeout;
-use toolway_config::permission::{Classifier, DEFAULT_HOOK_TIMEOUT, Subject};
+use toolway_config::permission::{CallSubject, Classifier, DEFAULT_HOOK_TIMEOUT};
 use toolway_types::Origin;
 
 use super::Dispatch;
@@ -238,7 +238,7 @@ impl Opinion {
 /// Asks whoever decides in mode `auto`; nothing where nobody is named.
 pub(super) async fn ask(
     call: &HookedCall<'_>,
-    subject: Subject<'_>,
+    subject: CallSubject<'_>,
     dispatch: &Dispatch<'_>,
 ) -> Option<Opinion> {
     let own = dispatch.runner.classifier();
@@ -270,7 +270,11 @@ pub(super) async fn ask(
     })
 }
 
-fn input(call: &HookedCall<'_>, subject: &Subject<'_>, dispatch: &Dispatch<'_>) -> ClassifierInput {
+fn input(
+    call: &HookedCall<'_>,
+    subject: &CallSubject<'_>,
+    dispatch: &Dispatch<'_>,
+) -> ClassifierInput {
     let tool = call.tool();
     let hints = [
         ("readOnlyHint", tool.hints.read_only),

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use toolway::{Builtin, CatalogTool, Offering, builtin};
-use toolway_config::permission::{Cited, Decision, Permissions, Subject};
-use toolway_config::{Mode, Unheeded};
+use toolway_config::permission::{CallSubject, CitedRule, PermissionDecision, Permissions};
+use toolway_config::{PermissionMode, UnheededRule};
 use toolway_types::name::as_word;
 use toolway_types::{ToolKey, Untrusted};
 
@@ -26,9 +26,9 @@ pub(super) enum Own {
 pub(in crate::commands) struct Judged<'a> {
     key: &'a ToolKey,
     word: &'static str,
-    rule: Option<Arc<Cited>>,
+    rule: Option<Arc<CitedRule>>,
     /// A rule that would count, were its server the one it was given for.
-    unheeded: Option<Unheeded>,
+    unheeded: Option<UnheededRule>,
     /// What is decided once its server wants no login any more.
     otherwise: Option<&'static str>,
     /// Whether no rule decides.
@@ -50,22 +50,22 @@ impl<'a> Judged<'a> {
     pub(super) fn of(
         permissions: &Permissions,
         key: &'a ToolKey,
-        subject: Subject<'_>,
+        subject: CallSubject<'_>,
         own: &Own,
     ) -> Self {
-        let is_auto = permissions.mode() == Mode::Auto;
+        let is_auto = permissions.mode() == PermissionMode::Auto;
         let named = permissions.classifier().filter(|_| is_auto);
         let displaced = permissions.classifier_displaced_by();
         let classifier = named.filter(|_| displaced.is_none());
         let (word, rule) = match permissions.decide(subject) {
-            Decision::Deny { rule } => ("denied", Some(rule)),
-            Decision::Unreadable { origin } => {
+            PermissionDecision::Deny { rule } => ("denied", Some(rule)),
+            PermissionDecision::Unreadable { origin } => {
                 let rule = "a file that cannot be read".to_owned();
-                ("denied", Some(Arc::new(Cited { rule, origin })))
+                ("denied", Some(Arc::new(CitedRule { rule, origin })))
             }
-            Decision::Ask { rule: None } if classifier.is_some() => ("classified", None),
-            Decision::Ask { rule } => ("asked", rule),
-            Decision::Allow { rule } => ("allowed", rule),
+            PermissionDecision::Ask { rule: None } if classifier.is_some() => ("classified", None),
+            PermissionDecision::Ask { rule } => ("asked", rule),
+            PermissionDecision::Allow { rule } => ("allowed", rule),
         };
         // Nobody is asked about the host's own tools unless a rule wants it.
         let is_open = rule.is_none() && matches!(word, "asked" | "classified");
@@ -151,7 +151,7 @@ impl<'a> Judged<'a> {
             "source": self.rule.as_ref().map(|cited| source(&cited.origin)),
             "mode": self.mode,
         });
-        if let Some(Unheeded { rule, server }) = &self.unheeded {
+        if let Some(UnheededRule { rule, server }) = &self.unheeded {
             decided["unheeded"] = json!({
                 "rule": rule.rule,
                 "source": source(&rule.origin),
@@ -200,7 +200,7 @@ impl<'a> Judged<'a> {
 }
 
 /// Why a rule does not count.
-pub(super) fn told(Unheeded { rule, server }: &Unheeded) -> String {
+pub(super) fn told(UnheededRule { rule, server }: &UnheededRule) -> String {
     format!(
         "`{}` here comes from {}, and `{}` in {} was given for another server of that name",
         server.server, server.origin, rule.rule, rule.origin

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use toolway::builtin::{self, AUTHENTICATE};
 use toolway::{CallError, CatalogTool, Offering, ToolTarget};
 use toolway_config::Plan;
-use toolway_config::permission::{Permissions, Subject, Unsure};
+use toolway_config::permission::{CallSubject, Permissions, UnsureName};
 use toolway_types::name::{as_word, shell_word};
 use toolway_types::{ServerName, ToolKey, TransportKind};
 
@@ -28,7 +28,7 @@ pub(super) struct Reading {
     /// Whether no other tool that is known is spelled like it.
     is_alone: bool,
     /// What of its name may be a spelling only.
-    unsure: Option<Unsure>,
+    unsure: Option<UnsureName>,
 }
 
 /// The tools that the words can mean; none when there is no word.
@@ -102,13 +102,18 @@ fn by_parts(
         context.output.say(&format!(
             "note: no server named `{server}` is configured here; this is what rules would say"
         ));
-        return Ok(vec![Reading::of_server(plan, server, tool, Unsure::Both)]);
+        return Ok(vec![Reading::of_server(
+            plan,
+            server,
+            tool,
+            UnsureName::Both,
+        )]);
     }
     let target = ToolTarget::Key(ToolKey::new(server.clone(), tool));
     if let Some(found) = find(context, plan, &[&server], &target)? {
         return Ok(vec![found]);
     }
-    let reading = Reading::of_server(plan, server, tool, Unsure::Tool);
+    let reading = Reading::of_server(plan, server, tool, UnsureName::Tool);
     say_if_absent(context, plan, &reading.key);
     Ok(vec![reading])
 }
@@ -134,7 +139,7 @@ fn by_exposed(
         if found.is_some() && is_known {
             continue;
         }
-        let reading = Reading::of_server(plan, (*server).clone(), tool, Unsure::Tool);
+        let reading = Reading::of_server(plan, (*server).clone(), tool, UnsureName::Tool);
         say_if_absent(context, plan, &reading.key);
         readings.push(match &reading.unsure {
             Some(_) => Reading {
@@ -209,7 +214,7 @@ impl Reading {
     }
 
     /// A tool that nobody knows but by this name, or its alias.
-    fn of_server(plan: &Plan, server: ServerName, tool: &str, unsure: Unsure) -> Self {
+    fn of_server(plan: &Plan, server: ServerName, tool: &str, unsure: UnsureName) -> Self {
         let entry = plan.winner(server.as_str());
         let curation = entry.map(|entry| &entry.curation);
         let aliased = curation.and_then(|curation| curation.aliased(tool));
@@ -237,7 +242,7 @@ impl Reading {
         permissions: &Permissions,
         arguments: Option<&Map<String, Value>>,
     ) -> Judged<'_> {
-        let mut subject = Subject::tool(&self.key).shown_as(&self.shown);
+        let mut subject = CallSubject::tool(&self.key).shown_as(&self.shown);
         if self.is_alone {
             subject = subject.spelled_alone();
         }

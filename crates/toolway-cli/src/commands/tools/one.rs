@@ -7,7 +7,7 @@
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use toolway::catalog::Hints;
+use toolway::catalog::ToolHints;
 use toolway::{CallError, Catalog, CatalogTool, ToolTarget};
 use toolway_config::Plan;
 use toolway_types::name::as_word;
@@ -229,7 +229,7 @@ fn body(sheet: &mut Sheet, page: &Page<'_>, left_out: usize) {
 }
 
 /// What a server says of its tool. Nothing is allowed because of it (SEC-34).
-fn hints(hints: Hints) -> String {
+fn hints(hints: ToolHints) -> String {
     let all = [
         (hints.read_only, "read-only", "not read-only"),
         (hints.destructive, "destructive", "not destructive"),

@@ -15,7 +15,7 @@ use crate::json::kind_of;
 const MAX_HOOK_TIMEOUT: Duration = Duration::from_hours(1);
 
 pub(super) fn hooks(value: &Value, source: &Origin, scope: Scope) -> (Vec<Hook>, Vec<Diagnosis>) {
-    let mut reader = Reader {
+    let mut reader = HooksReader {
         source,
         scope,
         hooks: Vec::new(),
@@ -25,14 +25,14 @@ pub(super) fn hooks(value: &Value, source: &Origin, scope: Scope) -> (Vec<Hook>,
     (reader.hooks, reader.found)
 }
 
-struct Reader<'a> {
+struct HooksReader<'a> {
     source: &'a Origin,
     scope: Scope,
     hooks: Vec<Hook>,
     found: Vec<Diagnosis>,
 }
 
-impl Reader<'_> {
+impl HooksReader<'_> {
     fn events(&mut self, value: &Value) {
         let Value::Object(events) = value else {
             let reason = format!("`hooks` must be an object, not {}", kind_of(value));

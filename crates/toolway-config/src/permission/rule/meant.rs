@@ -7,18 +7,18 @@ use toolway_types::{ServerName, name, text};
 
 use super::super::glob::Glob;
 use super::super::spelling::PREFIX;
-use super::super::{Subject, Target};
-use super::{Identity, Rule};
+use super::super::{CallSubject, SubjectTool};
+use super::{PermissionRule, RuleIdentity};
 
 /// The one thing that is meant.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Meant {
+pub(super) struct MeantName {
     server: ServerName,
     /// Against tools' names as they are and normalised; none for all of the server.
     tool: Option<Glob>,
 }
 
-impl Rule {
+impl PermissionRule {
     /// Finds out which of these servers it can mean, were it written in another spelling.
     pub(in crate::permission) fn aim(&mut self, servers: &[&ServerName]) {
         let mut readings = self.readings(servers);
@@ -30,7 +30,7 @@ impl Rule {
 
     /// What it can mean, of each of these servers at most one thing. A name with stars is read as
     /// it stands.
-    fn readings(&self, servers: &[&ServerName]) -> Vec<Meant> {
+    fn readings(&self, servers: &[&ServerName]) -> Vec<MeantName> {
         let Some(rest) = self.name.strip_prefix(PREFIX) else {
             return Vec::new();
         };
@@ -43,7 +43,7 @@ impl Rule {
                 let tool = behind.strip_prefix("__").filter(|tool| !tool.is_empty());
                 is_whole.then_some(None).or(tool.map(Some))
             })?;
-            Some(Meant {
+            Some(MeantName {
                 server: ServerName::clone(server),
                 tool: tool.map(Glob::new),
             })
@@ -68,20 +68,21 @@ impl Rule {
     /// is, and as none of the others.
     pub(in crate::permission) fn is_exactly(&self, server: &ServerName) -> bool {
         match &self.identity {
-            Identity::Given { server: glob, .. } => glob.literal() == Some(server.as_str()),
-            Identity::Exposed(name) => {
+            RuleIdentity::Given { server: glob, .. } => glob.literal() == Some(server.as_str()),
+            RuleIdentity::Exposed(name) => {
                 let rest = name
                     .strip_prefix(PREFIX)
                     .and_then(|rest| rest.split_once("__"));
                 rest.is_some_and(|(own, _)| own == server.as_str())
             }
-            Identity::Everything | Identity::Bare(_) => false,
+            RuleIdentity::Everything | RuleIdentity::Bare(_) => false,
         }
     }
 
     /// Whether this tool is the only one that it can mean.
-    pub(super) fn means(&self, subject: &Subject<'_>) -> bool {
-        let (Some(Meant { server, tool }), Target::Tool(key)) = (&self.meant, subject.target)
+    pub(super) fn means(&self, subject: &CallSubject<'_>) -> bool {
+        let (Some(MeantName { server, tool }), SubjectTool::Tool(key)) =
+            (&self.meant, subject.target)
         else {
             return false;
         };

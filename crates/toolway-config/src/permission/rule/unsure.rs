@@ -9,12 +9,12 @@ use toolway_types::text::{decomposed, fold};
 use toolway_types::{ToolKey, name};
 
 use super::super::spelling::{BETWEEN, PREFIX, ToolNames};
-use super::super::{Subject, Target};
-use super::Rule;
+use super::super::{CallSubject, SubjectTool};
+use super::PermissionRule;
 
 /// What of a tool's name may be a spelling only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unsure {
+pub enum UnsureName {
     /// The tool's own name; its server is configured under the name given.
     Tool,
     /// The server's name as well.
@@ -23,7 +23,7 @@ pub enum Unsure {
 
 /// One character of a name.
 #[derive(Debug, Clone, Copy)]
-enum Letter {
+enum GuessedLetter {
     Known(char),
     /// `_`, or any character that it can stand for; a hidden one is not seen.
     Replaced,
@@ -31,35 +31,35 @@ enum Letter {
     Digit,
 }
 
-impl Letter {
+impl GuessedLetter {
     fn can_be(self, wanted: char) -> bool {
         match self {
-            Letter::Known(letter) => letter == wanted,
-            Letter::Replaced => name::normalize(wanted.encode_utf8(&mut [0; 4])) == "_",
-            Letter::Digit => wanted.is_ascii_hexdigit(),
+            GuessedLetter::Known(letter) => letter == wanted,
+            GuessedLetter::Replaced => name::normalize(wanted.encode_utf8(&mut [0; 4])) == "_",
+            GuessedLetter::Digit => wanted.is_ascii_hexdigit(),
         }
     }
 }
 
 /// A name, folded, as far as it is known.
 #[derive(Debug, Clone, Default)]
-struct Guess {
-    letters: Vec<Letter>,
+struct GuessedName {
+    letters: Vec<GuessedLetter>,
     /// Whether more may follow.
     is_cut: bool,
 }
 
-impl Guess {
+impl GuessedName {
     fn known(mut self, text: &str) -> Self {
-        self.letters.extend(text.chars().map(Letter::Known));
+        self.letters.extend(text.chars().map(GuessedLetter::Known));
         self
     }
 
     /// Adds what is a spelling only.
     fn spelled(mut self, text: &str) -> Self {
         self.letters.extend(text.chars().map(|letter| match letter {
-            '_' => Letter::Replaced,
-            letter => Letter::Known(letter),
+            '_' => GuessedLetter::Replaced,
+            letter => GuessedLetter::Known(letter),
         }));
         self
     }
@@ -93,22 +93,22 @@ impl Guess {
     /// Passes over what may be hidden, which no rule spells.
     fn pass_unseen(&self, reached: &mut [bool]) {
         for (place, letter) in self.letters.iter().enumerate() {
-            if let Letter::Replaced = letter {
+            if let GuessedLetter::Replaced = letter {
                 reached[place + 1] |= reached[place];
             }
         }
     }
 }
 
-impl Rule {
+impl PermissionRule {
     /// Whether, as a restricting rule, it can speak of a tool of which only a spelling is known.
     pub(super) fn could_mean(
         &self,
-        subject: &Subject<'_>,
+        subject: &CallSubject<'_>,
         spelled: &ToolNames,
-        unsure: Unsure,
+        unsure: UnsureName,
     ) -> bool {
-        let Target::Tool(key) = subject.target else {
+        let SubjectTool::Tool(key) = subject.target else {
             return false;
         };
         let shown = subject.shown_as.unwrap_or_default();
@@ -120,8 +120,8 @@ impl Rule {
             let all_of = format!("{}__*", pattern.strip_prefix(PREFIX).unwrap_or(&pattern));
             let is_server = || {
                 // Wherever the border is.
-                let whole = Guess::default().spelled(&fold(&key.spelled()[PREFIX.len()..]));
-                unsure == Unsure::Both && whole.can_fit(&all_of)
+                let whole = GuessedName::default().spelled(&fold(&key.spelled()[PREFIX.len()..]));
+                unsure == UnsureName::Both && whole.can_fit(&all_of)
             };
             names.iter().any(|name| name.can_fit(&pattern)) || is_server()
         })
@@ -137,7 +137,12 @@ fn patterns(text: &str) -> [String; 3] {
 }
 
 /// The whole names of a tool, as far as they are known.
-fn whole_names(key: &ToolKey, shown: &str, spelled: &ToolNames, unsure: Unsure) -> Vec<Guess> {
+fn whole_names(
+    key: &ToolKey,
+    shown: &str,
+    spelled: &ToolNames,
+    unsure: UnsureName,
+) -> Vec<GuessedName> {
     let tool = fold(&name::normalize(&key.tool));
     let mut tools = vec![(tool.as_str(), false)];
     if name::ends_like_suffix(&tool) {
@@ -147,29 +152,31 @@ fn whole_names(key: &ToolKey, shown: &str, spelled: &ToolNames, unsure: Unsure) 
             shown.len() == name::MAX_EXPOSED_LEN,
         ));
     }
-    let servers: Vec<Guess> = match unsure {
-        Unsure::Both => vec![Guess::default().spelled(&fold(&key.server.normalized()))],
-        Unsure::Tool => {
+    let servers: Vec<GuessedName> = match unsure {
+        UnsureName::Both => vec![GuessedName::default().spelled(&fold(&key.server.normalized()))],
+        UnsureName::Tool => {
             let forms = spelled.server.iter();
             let apart = forms.clone().map(|form| decomposed(form));
             let forms = forms.cloned().chain(apart);
-            forms.map(|form| Guess::default().known(&form)).collect()
+            forms
+                .map(|form| GuessedName::default().known(&form))
+                .collect()
         }
     };
     // Whatever can stand before the tool's name.
-    let mut before = vec![Guess::default()];
+    let mut before = vec![GuessedName::default()];
     for server in servers {
-        let mut prefixed = Guess::default().known(PREFIX);
+        let mut prefixed = GuessedName::default().known(PREFIX);
         prefixed.letters.extend(&server.letters);
         before.push(match unsure {
-            Unsure::Tool => prefixed.known("__"),
-            Unsure::Both => prefixed.spelled("__"),
+            UnsureName::Tool => prefixed.known("__"),
+            UnsureName::Both => prefixed.spelled("__"),
         });
         before.extend(BETWEEN.map(|between| server.clone().known(between)));
     }
     let mut names = Vec::new();
     for (tool, is_cut) in tools {
-        names.extend(before.iter().map(|before| Guess {
+        names.extend(before.iter().map(|before| GuessedName {
             is_cut,
             ..before.clone().spelled(tool)
         }));
@@ -179,11 +186,11 @@ fn whole_names(key: &ToolKey, shown: &str, spelled: &ToolNames, unsure: Unsure) 
 }
 
 /// The name that a digest tells from all others, whatever the digest is.
-fn apart(key: &ToolKey) -> Guess {
+fn apart(key: &ToolKey) -> GuessedName {
     let spelled = fold(&key.spelled());
     let digits = name::SUFFIX_LEN;
     let kept = spelled.len().min(name::MAX_EXPOSED_LEN - digits - 1);
-    let mut apart = Guess::default().known(&spelled[..kept]).known("_");
-    apart.letters.extend(vec![Letter::Digit; digits]);
+    let mut apart = GuessedName::default().known(&spelled[..kept]).known("_");
+    apart.letters.extend(vec![GuessedLetter::Digit; digits]);
     apart
 }

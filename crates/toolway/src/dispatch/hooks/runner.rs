@@ -16,7 +16,7 @@ use futures_util::future::join_all;
 use serde::Serialize;
 use tokio::sync::watch;
 use tokio::time::timeout;
-use toolway_config::permission::HookPlace;
+use toolway_config::permission::HookLocation;
 use toolway_config::{Hook, HookAction, HookEvent, Hooks};
 use toolway_transport::OpenOptions;
 use toolway_transport::program::{self, Invocation, ProgramLimits, ProgramOutput, ProgramRun};
@@ -182,7 +182,7 @@ pub(in crate::dispatch) enum Printed {
 /// What hooks run with.
 #[derive(Clone, Copy)]
 pub(in crate::dispatch) struct Means<'a> {
-    pub(in crate::dispatch) place: &'a HookPlace,
+    pub(in crate::dispatch) place: &'a HookLocation,
     /// How hooks that are tools are called; absent where there is no host.
     pub(in crate::dispatch) calls: Option<&'a Dispatch<'a>>,
 }
@@ -407,7 +407,7 @@ fn program(
     invocation: Invocation,
     limit: Duration,
     input: &impl Serialize,
-    place: &HookPlace,
+    place: &HookLocation,
 ) -> Result<ProgramRun, String> {
     let mut stdin = serde_json::to_vec(input).map_err(|error| error.to_string())?;
     stdin.push(b'\n');

@@ -13,26 +13,27 @@ use serde_json::{Map, Value, json};
 use toolway_types::{Diagnosis, Origin, Scope};
 
 use crate::edit::{EditError, Edited, edit};
-use crate::env;
 use crate::environment::{Environment, path_key};
+use crate::expansion;
 use crate::file::read_text;
 use crate::json;
 use crate::source::TextSource;
 
+mod allowed_rules;
 mod digest;
 mod files;
-mod given;
 mod local;
-mod standing;
+mod state;
 
+use allowed_rules::AllowedRules;
+pub use allowed_rules::allow_for_repository_server;
 pub(crate) use digest::digest;
 use digest::digest_of;
 pub(crate) use files::{FileDigests, InstalledPackages, is_as_it_was, named as named_files};
 pub use files::{RepositoryFiles, UnboundCode};
-pub use given::allow_brought;
 pub(crate) use local::trusts_local;
 pub use local::{LocalTrust, local_settings_text, local_trust, trust_local};
-pub(crate) use standing::{ApprovalBasis, ApprovalState};
+pub(crate) use state::{ApprovalBasis, ApprovalState};
 
 /// What `approvals.json` holds.
 #[derive(Debug, Clone)]
@@ -54,7 +55,7 @@ pub(crate) struct ApprovalRecords {
 pub(crate) struct ProjectApprovals {
     pub(crate) servers: BTreeMap<String, ApprovalRecord>,
     pub(crate) local_settings: Option<String>,
-    pub(crate) allowed: BTreeMap<String, given::AllowedRules>,
+    pub(crate) allowed: BTreeMap<String, AllowedRules>,
 }
 
 /// One decision.
@@ -186,7 +187,7 @@ fn projects_of(value: &Value) -> Result<BTreeMap<String, ProjectApprovals>, Stri
                 .get("localSettings")
                 .and_then(Value::as_str)
                 .map(str::to_owned),
-            allowed: given::read(&project),
+            allowed: allowed_rules::read(&project),
             ..ProjectApprovals::default()
         };
         if let Some(servers) = project.get("servers") {
@@ -275,7 +276,7 @@ pub(crate) fn record_typed(
             "decision": "approved",
             "digest": digest(&path_key(path), scope, definition),
             "definition": definition,
-            "allowEnv": env::variables_of(definition),
+            "allowEnv": expansion::variables_of(definition),
             "typed": true,
         }),
     )

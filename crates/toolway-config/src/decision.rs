@@ -90,7 +90,7 @@ fn record(
 
 /// A server as one that a repository brought, if one did: then its name is no reason to believe
 /// that a rule means it. The one place where that is decided.
-pub fn brought(server: &PlannedServer) -> Option<RepositoryServer> {
+pub fn repository_server(server: &PlannedServer) -> Option<RepositoryServer> {
     let Origin::File { path, .. } = &server.origin else {
         return None;
     };
@@ -128,13 +128,13 @@ pub(crate) fn note_repository_servers(
     let counting = servers
         .chunk_by(|a, b| a.name == b.name)
         .filter_map(<[PlannedServer]>::first);
-    for server in counting.filter_map(brought) {
+    for server in counting.filter_map(repository_server) {
         let project = approvals.project(&server.directory);
         let given = project.and_then(|project| project.allowed.get(server.server.as_str()));
         let rules = given
             .filter(|given| given.digest == server.digest)
             .map(|given| given.rules.clone())
             .unwrap_or_default();
-        permissions.add_brought(server, &rules, &kept);
+        permissions.add_repository_server(server, &rules, &kept);
     }
 }

@@ -12,7 +12,7 @@ use toolway_types::{Diagnosis, Origin, Scope, ServerName, Severity};
 
 use crate::approval::{self, LocalTrust};
 use crate::edit::{Document, EditError, Edited, edit, edit_with};
-use crate::env::WORKSPACE;
+use crate::expansion::WORKSPACE;
 use crate::load::strangers_place;
 use crate::raw::validate;
 use crate::{Environment, Flags, PlannedServer, ServerVerdict, plan};

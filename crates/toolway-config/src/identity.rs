@@ -15,7 +15,7 @@ use toolway_types::{Diagnosis, Origin, ReferenceKind, SecretReference, Severity,
 use url::Url;
 
 use crate::account::safe_url;
-use crate::env::{TextPiece, pieces};
+use crate::expansion::{TextPiece, pieces};
 use crate::json::{ValueLines, kind_of};
 use crate::keys;
 use crate::source::{FileKind, TextSource};

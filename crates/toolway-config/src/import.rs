@@ -16,16 +16,16 @@ use toolway_types::Diagnosis;
 use crate::Environment;
 use crate::environment::NOWHERE;
 use crate::environment::projects::projects;
-use crate::shown::KeysOnly;
+use crate::redaction::KeysOnly;
 
 mod claude_code;
 mod claude_desktop;
+mod client_json;
 mod codex;
 mod cursor;
 mod gemini;
 mod goose;
 mod opencode;
-mod source;
 #[cfg(test)]
 mod tests;
 mod translate;
@@ -291,7 +291,7 @@ pub fn read_file(places: &ClientLocations, client: ImportClient, path: &Path) ->
         servers: Vec::new(),
         diagnoses: Vec::new(),
     };
-    let read = source::read(path).and_then(|text| match client {
+    let read = client_json::read(path).and_then(|text| match client {
         ImportClient::ClaudeDesktop => claude_desktop::read(&mut found, &text),
         ImportClient::ClaudeCode => claude_code::read(&mut found, &text, places),
         ImportClient::Cursor => cursor::read(&mut found, &text),

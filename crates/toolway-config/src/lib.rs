@@ -14,9 +14,9 @@ pub mod curation;
 pub mod decision;
 pub mod edit;
 pub mod entries;
-mod env;
 pub mod environment;
 pub mod error;
+mod expansion;
 mod file;
 mod http_syntax;
 mod ide;
@@ -35,10 +35,10 @@ pub mod planner;
 pub mod policy;
 mod policy_rule;
 mod raw;
+mod redaction;
 pub mod result_text;
 mod rules;
 pub mod schema;
-mod shown;
 mod source;
 mod spec;
 pub mod tool_search;
@@ -46,17 +46,18 @@ pub mod tool_search;
 pub use account::{AccountProvider, Connector, ConnectorDirectory, DirectoryError};
 pub use admission::admit;
 pub use approval::{
-    RepositoryFiles, UnboundCode, allow_brought, local_settings_text, reset, trust_local,
+    RepositoryFiles, UnboundCode, allow_for_repository_server, local_settings_text, reset,
+    trust_local,
 };
 pub use command_line::split_command;
 pub use curation::Curation;
-pub use decision::{approve, brought, reject, repository_files};
+pub use decision::{approve, reject, repository_files, repository_server};
 pub use edit::{Document, EditError, Edited, edit};
 pub use entries::{
     Existing, Switched, add_server, check_definition, propose_server, remove_server, switch_servers,
 };
-pub use env::{is_harmless, references_of};
 pub use environment::Environment;
+pub use expansion::{is_harmless, references_of};
 pub use identity::IdentitySettings;
 pub use keys::entry_keys;
 pub use load::{ConnectorEntry, Flags, Layers, load, with_managed_variables};
@@ -71,8 +72,8 @@ pub use plan::{Plan, PlannedServer, RunLimits, ServerVerdict, ShadowedEntry};
 pub use planner::{Planner, adhoc, plan, watched_paths};
 pub use policy::cross_app::cross_app_enabled;
 pub use raw::validate;
+pub use redaction::{address_without_secrets, without_secrets, words_without_secrets};
 pub use result_text::ResultText;
 pub use rules::{remove_rule, write_rule};
 pub use schema::schema;
-pub use shown::{address_without_secrets, without_secrets, words_without_secrets};
 pub use tool_search::ToolSearch;

@@ -19,7 +19,7 @@ use crate::file::{MAX_BYTES, open, read_opened};
 use crate::ide::RunningEditors;
 use crate::managed;
 use crate::raw::{self, FileSettings, RawFile, RawServer};
-use crate::shown::KeysOnly;
+use crate::redaction::KeysOnly;
 use crate::source::{FileKind, TextSource};
 
 mod account;

@@ -12,22 +12,22 @@ use toolway_types::{Author, Diagnosis, Origin, Scope};
 
 use crate::Environment;
 use crate::approval::{self, ApprovalBasis, ApprovalState, ApprovalsFile, InstalledPackages};
-use crate::env;
+use crate::expansion;
 use crate::ide::RunningEditors;
 use crate::load::{LayerLocation, Layers, ProjectConsent};
 use crate::plan::ShadowedEntry;
 use crate::raw::{FileSettings, RawServer};
 
-mod began;
 mod decide;
 mod duplicate;
-mod naming;
+mod project_names;
+mod run_start;
 mod switch;
 
-pub(crate) use began::RunStart;
 use decide::decide;
 pub use duplicate::signature;
-pub(crate) use naming::{NameApproval, ProjectNames};
+pub(crate) use project_names::{NameApproval, ProjectNames};
+pub(crate) use run_start::RunStart;
 pub use switch::Switch;
 pub(crate) use switch::{switch_setting, switched_off};
 
@@ -152,7 +152,7 @@ pub(crate) fn merge_since(layers: Layers, began: Option<RunStart>) -> Config {
                     .author
                     .needs_approval()
                     .then(|| approval::digest(&layer.place.file, layer.scope, &raw.definition)),
-                variables: env::variables_of(&raw.definition),
+                variables: expansion::variables_of(&raw.definition),
                 place: Arc::clone(&layer.place),
                 lost: None,
                 shadows: Vec::new(),

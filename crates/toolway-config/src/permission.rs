@@ -5,8 +5,8 @@
 //! classifier is read in `permission/classifier.rs`. The syntax of one rule is in
 //! `permission/rule.rs`, what is judged in `permission/subject.rs`, which rules speak of a tool in
 //! `permission/rule_set.rs`, which allow rules count for a repository's server in
-//! `permission/brought.rs`, the reading of the object in `permission/read.rs`, its words in
-//! `permission/mode.rs`, what rules miss in `permission/aim.rs`, hooks are in
+//! `permission/repository_server.rs`, the reading of the object in `permission/read.rs`, its words in
+//! `permission/mode.rs`, what rules miss in `permission/misses.rs`, hooks are in
 //! `permission/hooks.rs`.
 //! Does not own: asking a person, running hooks, or the pseudo-tool `authenticate`, which the
 //! dispatch line lets through before it comes here.
@@ -14,14 +14,14 @@
 //! Invariants: deny beats ask beats allow, whatever the scope. No scope can take away a rule of
 //! another, so adding rules never removes a deny. What cannot be decided is never allowed.
 
-mod aim;
-mod brought;
 mod classifier;
 mod glob;
 mod hooks;
+mod misses;
 mod mode;
 mod predicate;
 mod read;
+mod repository_server;
 mod rule;
 mod rule_set;
 mod spelling;
@@ -34,15 +34,15 @@ use std::sync::Arc;
 use serde_json::Value;
 use toolway_types::{Diagnosis, Origin, Scope, ServerName, ToolKey};
 
-pub use aim::{RuleMiss, miss};
-pub use brought::{RepositoryServer, UnheededRule};
 pub use classifier::Classifier;
 pub use hooks::{
     BadMatcher, DEFAULT_HOOK_TIMEOUT, Hook, HookAction, HookEvent, HookLocation, Hooks, Matcher,
     names_of_server, names_of_tool,
 };
+pub use misses::{RuleMiss, miss};
 pub use mode::{PermissionMode, PinPolicy};
 pub use predicate::ToolHints;
+pub use repository_server::{RepositoryServer, UnheededRule};
 
 use predicate::{PredicateResult, RuleStance};
 use rule::PermissionRule;
@@ -185,7 +185,7 @@ impl Permissions {
             rules.deny.extend(of_layer.deny);
             rules.ask.extend(of_layer.ask);
             rules.allow.extend(of_layer.allow);
-            rules.brought.extend(of_layer.brought);
+            rules.repository_servers.extend(of_layer.repository_servers);
             if layer.mode.map(|(scope, _)| scope) >= all.mode.map(|(scope, _)| scope) {
                 all.mode = layer.mode;
             }
@@ -289,7 +289,7 @@ impl Permissions {
         servers: &[&ServerName],
         is_own: &dyn Fn(&str) -> bool,
     ) -> Vec<Diagnosis> {
-        aim::missed(self, hooks, servers, is_own).remarks
+        misses::missed(self, hooks, servers, is_own).remarks
     }
 
     /// Lets rules know which servers are configured: an allow rule in another spelling than the
@@ -302,7 +302,7 @@ impl Permissions {
             rule.aim(&own);
         }
         self.rules = Arc::new(rules);
-        let slips = aim::missed(self, hooks, servers, &|_| true).slips;
+        let slips = misses::missed(self, hooks, servers, &|_| true).slips;
         self.faults.extend(slips.iter().cloned());
         slips
     }

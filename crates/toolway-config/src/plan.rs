@@ -19,7 +19,7 @@ use crate::identity::IdentitySettings;
 use crate::managed::ManagedVariable;
 use crate::permission::{Hooks, Permissions};
 use crate::policy::Policy;
-use crate::shown::KeysOnly;
+use crate::redaction::KeysOnly;
 
 mod limits;
 

@@ -16,7 +16,7 @@ pub(crate) mod settings;
 
 use crate::json::{self, JsonRoot, LocatedMember, RootContent, RootMember, ValueLines};
 use crate::keys;
-use crate::shown::KeysOnly;
+use crate::redaction::KeysOnly;
 use crate::source::{FileKind, TextSource};
 pub(crate) use settings::FileSettings;
 

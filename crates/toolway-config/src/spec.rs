@@ -19,7 +19,7 @@ use toolway_types::{
 
 use crate::Environment;
 use crate::approval::ApprovalBasis;
-use crate::env::ServerVariables;
+use crate::expansion::ServerVariables;
 use crate::ide::RunningEditors;
 use crate::json::ValueLines;
 use crate::load::LayerLocation;

@@ -164,7 +164,7 @@ fn allow_rules(
     server: &PlannedServer,
     args: &ApproveArgs,
 ) -> Result<(), Report> {
-    let Some(brought) = toolway_config::brought(server) else {
+    let Some(brought) = toolway_config::repository_server(server) else {
         return Ok(());
     };
     // Now that it is approved, it is the one that counts.
@@ -185,7 +185,8 @@ fn allow_rules(
     if args.with_rules {
         let rules = unheeded.iter().map(|unheeded| unheeded.rule.rule.clone());
         let rules: Vec<String> = rules.collect();
-        let edited = toolway_config::allow_brought(&context.environment, &brought, &rules)?;
+        let edited =
+            toolway_config::allow_for_repository_server(&context.environment, &brought, &rules)?;
         say_written(
             context,
             &format!("from now on {shown} counts for it"),

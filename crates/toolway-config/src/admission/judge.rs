@@ -13,7 +13,7 @@ use toolway_types::{Author, Diagnosis, Scope, Secret, ServerSpec, ShieldMode, Tr
 use crate::account::directory::stands_for;
 use crate::approval::{ApprovalBasis, ApprovalState};
 use crate::curation::Curation;
-use crate::env::{self, ServerVariables};
+use crate::expansion::{self, ServerVariables};
 use crate::merge::{DecisionContext, ServerCandidate, switched_off};
 use crate::plan::{PlannedServer, ServerVerdict};
 use crate::policy::{Policy, cross_app};
@@ -204,7 +204,7 @@ impl Judge<'_> {
         if candidate.author.reads_any_variable() || candidate.variables.is_empty() {
             return Vec::new();
         }
-        let read = env::read_now(&candidate.raw.definition, &self.variables());
+        let read = expansion::read_now(&candidate.raw.definition, &self.variables());
         self.not_allowed(candidate, &read)
     }
 
@@ -217,7 +217,7 @@ impl Judge<'_> {
         let settings = self.basis.settings.iter();
         let general = settings.flat_map(|(_, settings)| &settings.project_variables);
         allowed.extend(general.map(|named| named.name.clone()));
-        let others = env::not_allowed(names, &allowed).into_iter();
+        let others = expansion::not_allowed(names, &allowed).into_iter();
         others.map(str::to_owned).collect()
     }
 
@@ -258,7 +258,7 @@ impl Judge<'_> {
                 all.join("\", \"")
             );
         }
-        let mut unset = env::read_now(&candidate.raw.definition, &variables);
+        let mut unset = expansion::read_now(&candidate.raw.definition, &variables);
         unset.retain(|name| variables.lookup(name).is_none());
         if !unset.is_empty() {
             let are = if unset.len() == 1 { "is" } else { "are" };

@@ -21,16 +21,16 @@ use crate::environment::path_key;
 use crate::file::open;
 
 mod manifest;
+mod named_code;
 mod programs;
-mod reading;
 mod shell;
 mod variables;
 mod words;
 
 pub(crate) use manifest::InstalledPackages;
 use manifest::ProjectManifest;
-pub use reading::UnboundCode;
-use reading::{NamedCode, PathUse};
+pub use named_code::UnboundCode;
+use named_code::{NamedCode, PathUse};
 use variables::{VariableValues, expanded};
 use words::{MANIFEST, is_code_name};
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 use toolway_types::Diagnosis;
 
-use super::source::{self, ClientEntry, ClientJson};
+use super::client_json::{self, ClientEntry, ClientJson};
 use super::translate::{self, EntryDraft};
 use super::variables::VariableSyntax;
 use super::{ClientFile, ClientLocations};
@@ -59,9 +59,11 @@ pub(super) fn read(
                 "`{}` of this project stands before the general one",
                 entry.name
             );
-            found
-                .diagnoses
-                .push(source::at(found, entry.line, Diagnosis::warning(message)));
+            found.diagnoses.push(client_json::at(
+                found,
+                entry.line,
+                Diagnosis::warning(message),
+            ));
         } else {
             entries.push(entry);
         }
@@ -96,7 +98,7 @@ fn say_other_projects(found: &mut ClientFile, json: &ClientJson<'_>, own: Option
                 .hint("run `toolway import claude-code -s local` in that directory");
             found
                 .diagnoses
-                .push(source::at(found, first.line, diagnosis));
+                .push(client_json::at(found, first.line, diagnosis));
         }
     }
 }

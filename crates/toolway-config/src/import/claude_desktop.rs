@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use toolway_types::Diagnosis;
 
-use super::source::ClientJson;
+use super::client_json::ClientJson;
 use super::translate;
 use super::variables::VariableSyntax;
 use super::{ClientFile, ClientLocations};

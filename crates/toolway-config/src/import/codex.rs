@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use toml::Spanned;
 use toolway_types::Diagnosis;
 
-use super::source::{self, ClientEntry};
+use super::client_json::{self, ClientEntry};
 use super::translate::{self, EntryDraft};
 use super::variables::VariableSyntax;
 use super::{ClientFile, ClientLocations};
@@ -51,7 +51,7 @@ fn entries(found: &ClientFile, text: &str) -> Result<Vec<ClientEntry>, Diagnosis
             column: u32::try_from(column).unwrap_or(u32::MAX),
             message: error.message().lines().collect::<Vec<_>>().join("; "),
         };
-        source::broken(&found.path, &error)
+        client_json::broken(&found.path, &error)
     })?;
     let mut entries: Vec<ClientEntry> = file
         .mcp_servers

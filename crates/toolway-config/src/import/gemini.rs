@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 use toolway_types::Diagnosis;
 
-use super::source::ClientJson;
+use super::client_json::ClientJson;
 use super::translate;
 use super::variables::VariableSyntax;
 use super::{ClientFile, ClientLocations};

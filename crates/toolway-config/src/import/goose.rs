@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde_json::{Map, Value};
 use toolway_types::{Diagnosis, Origin};
 
-use super::source::{self, ClientEntry};
+use super::client_json::{self, ClientEntry};
 use super::translate::{self, EntryDraft};
 use super::variables::VariableSyntax;
 use super::{ClientFile, ClientLocations};
@@ -95,7 +95,7 @@ fn parse(found: &ClientFile, text: &str) -> Result<Value, Diagnosis> {
                 .unwrap_or_default()
                 .to_owned(),
         };
-        source::broken(&found.path, &error)
+        client_json::broken(&found.path, &error)
     })
 }
 

@@ -6,7 +6,7 @@
 use serde_json::{Map, Value};
 use toolway_types::{Diagnosis, ServerName, TransportKind};
 
-use super::source::{self, ClientEntry};
+use super::client_json::{self, ClientEntry};
 use super::variables::{TranslatedText, VariableSyntax};
 use super::{ClientFile, ImportedServer};
 
@@ -51,7 +51,7 @@ pub(super) fn each(
             Ok(imported) => found.servers.push(imported),
             Err(diagnosis) => found
                 .diagnoses
-                .push(source::at(found, entry.line, diagnosis)),
+                .push(client_json::at(found, entry.line, diagnosis)),
         }
     }
 }

@@ -19,7 +19,7 @@ use crate::approval::{
 use crate::keys::spelled_out;
 use crate::load::ProjectConsent;
 use crate::raw::FileSettings;
-use crate::shown;
+use crate::redaction;
 
 /// Decides about what a repository brings; everybody else needs nobody's word.
 /// `installed` is what was found of packages so far.
@@ -183,7 +183,7 @@ pub(super) fn difference(approved: &Value, now: &Map<String, Value>) -> String {
             .collect::<String>()
     };
     // The approval itself shows what would count from then on.
-    let (old, new) = shown::to_compare(approved, now);
+    let (old, new) = redaction::to_compare(approved, now);
     let (old, new) = (pretty(&old), pretty(&new));
     TextDiff::from_lines(&old, &new)
         .unified_diff()

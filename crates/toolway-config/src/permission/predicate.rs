@@ -3,16 +3,16 @@
 //! Owns their syntax and evaluation. `key:pattern` compares an argument as text, `@readOnly` and
 //! its like look at what the server claims about the tool, `&&` joins several.
 //! Does not own: any knowledge of what an argument means, and what a text may be read as
-//! (`predicate/readings.rs`). A pattern is no path or URL check; an
+//! (`predicate/text_forms.rs`). A pattern is no path or URL check; an
 //! allow rule therefore takes nothing that climbs (`..`) or hides characters.
 
 use serde_json::{Map, Number, Value};
 use toolway_types::text::{self, fold};
 
-use self::readings::{climbs, readings};
+use self::text_forms::{climbs, text_forms};
 use super::glob::Glob;
 
-mod readings;
+mod text_forms;
 
 /// What a server claims about a tool (its annotations). Absent claims count as the protocol's
 /// defaults: not read-only, destructive, not idempotent, open world.
@@ -253,7 +253,7 @@ fn any_leaf(value: &Value, pattern: &Glob, folded: &Glob) -> bool {
                 || [&given, shown.as_ref()]
                     .iter()
                     .any(|text| folded.matches(&fold(text)))
-                || readings(&shown)
+                || text_forms(&shown)
                     .iter()
                     .any(|text| folded.matches(&fold(text)))
         }

@@ -12,7 +12,7 @@
 //! thing: one configured server, and of its tools one. What a rule would permit it restricts as
 //! well: the wide reading includes the narrow one.
 
-mod meant;
+mod other_spelling;
 mod unsure;
 
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use serde_json::Value;
 use toolway_types::text::{self, fold};
 use toolway_types::{Origin, Scope, ServerName, ToolKey, name};
 
-use self::meant::MeantName;
+use self::other_spelling::MeantName;
 pub use self::unsure::UnsureName;
 use super::glob::Glob;
 use super::predicate::{PredicateResult, RulePredicate, RuleStance};

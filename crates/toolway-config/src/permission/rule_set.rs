@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 
 use toolway_types::{ServerName, ToolKey};
 
-use super::brought::RepositoryServers;
+use super::repository_server::RepositoryServers;
 use super::rule::PermissionRule;
 use super::spelling::ToolNames;
 use super::{CallSubject, SubjectTool};
@@ -21,7 +21,7 @@ pub(super) struct RuleSet {
     pub(super) ask: Vec<PermissionRule>,
     pub(super) allow: Vec<PermissionRule>,
     /// The servers for which not every allow rule of their name counts.
-    pub(super) brought: RepositoryServers,
+    pub(super) repository_servers: RepositoryServers,
 }
 
 impl RuleSet {
@@ -29,7 +29,7 @@ impl RuleSet {
     /// a person's rule unclear.
     pub(super) fn own<'s>(&self, servers: &[&'s ServerName]) -> Vec<&'s ServerName> {
         let mut own = servers.to_vec();
-        own.retain(|name| !self.brought.contains_key(*name));
+        own.retain(|name| !self.repository_servers.contains_key(*name));
         own.sort();
         own.dedup();
         own
@@ -40,7 +40,7 @@ impl RuleSet {
         let SubjectTool::Tool(key) = subject.target else {
             return rule.given_for().is_none();
         };
-        match (self.brought.get(&key.server), rule.given_for()) {
+        match (self.repository_servers.get(&key.server), rule.given_for()) {
             (None, given) => given.is_none(),
             (Some(_), Some(given)) => *given == key.server,
             (Some(_), None) => rule.names_no_server(),

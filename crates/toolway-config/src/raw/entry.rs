@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use toolway_types::{Diagnosis, ProtocolMode, Severity, ShieldMode, TransportKind, nearest};
 
 use super::ENOUGH;
-use crate::env;
+use crate::expansion;
 use crate::http_syntax::{header_value, is_header_name, parse_url, schemes};
 use crate::json::{ValueLines, kind_of};
 use crate::keys::{self, ValueShape};
@@ -369,7 +369,7 @@ impl EntryChecker<'_> {
 
     fn url(&mut self, kind: TransportKind) {
         if let Some(Value::String(text)) = self.definition.get("url")
-            && !env::mentions_variable(text)
+            && !expansion::mentions_variable(text)
             && let Err(why) = parse_url(text, schemes(kind))
         {
             self.error("url", format!("`url` {why}"), None);

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use toolway_types::{Secret, UnannouncedPkce, WorkloadSource, WorkloadSpec};
 
 use super::SpecBuild;
-use crate::env::mentions_variable;
+use crate::expansion::mentions_variable;
 use crate::http_syntax::parse_url;
 
 /// Where a job of GitHub Actions asks for its token, and what it shows there.

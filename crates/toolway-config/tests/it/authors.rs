@@ -616,6 +616,6 @@ fn sec_57_a_local_entry_that_was_found_and_approved_inherits_no_rule() {
     .unwrap();
     let plan = stage.plan();
     assert_eq!(server(&plan, "found").author, Author::Person);
-    assert!(toolway_config::brought(server(&plan, "found")).is_some());
-    assert!(toolway_config::brought(server(&plan, "typed")).is_none());
+    assert!(toolway_config::repository_server(server(&plan, "found")).is_some());
+    assert!(toolway_config::repository_server(server(&plan, "typed")).is_none());
 }

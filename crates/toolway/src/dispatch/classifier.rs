@@ -304,7 +304,10 @@ fn input(
                 origin: cited.origin.to_string(),
             })
             .collect(),
-        brought: dispatch.permissions.brought(&tool.key.server).is_some(),
+        brought: dispatch
+            .permissions
+            .repository_server(&tool.key.server)
+            .is_some(),
     }
 }
 

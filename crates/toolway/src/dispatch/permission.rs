@@ -213,7 +213,9 @@ async fn decide(
         (Opinion::Ask(rule), change) => {
             let rule = rule.as_deref().map(owned);
             let asking = Asking {
-                brought: dispatch.permissions.brought(&call.tool().key.server),
+                brought: dispatch
+                    .permissions
+                    .repository_server(&call.tool().key.server),
                 ..Asking::new(server.map(AsRef::as_ref), rule, change)
             };
             Box::pin(consult(call, dispatch, consent, asking, entry)).await?

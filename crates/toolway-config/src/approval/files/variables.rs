@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use crate::Environment;
 use crate::command_line::split_command;
-use crate::env::{TextPiece, WORKSPACE, is_harmless, pieces};
+use crate::expansion::{TextPiece, WORKSPACE, is_harmless, pieces};
 
 /// Whose values stand in the words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

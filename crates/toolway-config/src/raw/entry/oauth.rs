@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use toolway_types::name::check_account;
 
 use super::EntryChecker;
-use crate::env;
+use crate::expansion;
 use crate::http_syntax::parse_url;
 use crate::keys::{self, ValueShape};
 
@@ -29,7 +29,7 @@ impl EntryChecker<'_> {
     pub(super) fn oauth(&mut self, map: &Map<String, Value>) {
         self.members("oauth", &keys::OAUTH, map);
         if let Some(Value::String(text)) = map.get("authServerMetadataUrl")
-            && !env::mentions_variable(text)
+            && !expansion::mentions_variable(text)
             && let Err(why) = parse_url(text, &["https", "http"])
         {
             let key = "oauth.authServerMetadataUrl";
@@ -38,7 +38,7 @@ impl EntryChecker<'_> {
         if let Some(Value::String(text)) = map.get("account")
             // That it is empty is said of every text.
             && !text.trim().is_empty()
-            && !env::mentions_variable(text)
+            && !expansion::mentions_variable(text)
             && let Err(why) = check_account(text)
         {
             let key = "oauth.account";

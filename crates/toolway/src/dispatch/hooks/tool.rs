@@ -68,7 +68,7 @@ impl Target {
         let answering = found.map(|tool| &tool.key.server);
         let servers = [Some(&self.key.server), answering];
         let mut brought = servers.into_iter().flatten();
-        match brought.find_map(|server| permissions.brought(server)) {
+        match brought.find_map(|server| permissions.repository_server(server)) {
             None => Ok(()),
             Some(brought) => Err(format!(
                 "`{}` here comes from {}, and a repository's server decides nothing",

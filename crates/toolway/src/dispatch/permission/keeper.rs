@@ -74,7 +74,8 @@ impl RuleKeeper for SettingsRules {
     ) -> BoxFuture<'a, Result<(), String>> {
         let (environment, server) = (self.0.clone(), server.clone());
         let rules = [rule.to_owned()];
-        written(move || toolway_config::allow_brought(&environment, &server, &rules)).boxed()
+        written(move || toolway_config::allow_for_repository_server(&environment, &server, &rules))
+            .boxed()
     }
 }
 

@@ -14,7 +14,7 @@ use toolway_types::secret::parts::{
     speaks_of_a_secret, without,
 };
 
-use crate::env;
+use crate::expansion;
 use crate::keys::entry_keys;
 
 /// What stands in the place of a secret that is not what it was.
@@ -125,7 +125,7 @@ fn text(text: &str) -> String {
 fn names_only_variables(value: &str) -> bool {
     let schemes = ["Bearer ", "Basic "];
     let bare = schemes.iter().find_map(|scheme| value.strip_prefix(scheme));
-    env::is_variable(bare.unwrap_or(value))
+    expansion::is_variable(bare.unwrap_or(value))
 }
 
 /// Two definitions without their secrets, to be compared: of a secret that differs, the later one

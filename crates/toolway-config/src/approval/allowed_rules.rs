@@ -2,7 +2,7 @@
 //!
 //! Owns the rules that are kept with the digest of a definition in `approvals.json`: they count as
 //! long as the entry is that very one (SEC-57). Which rules count for a server otherwise is
-//! `permission/brought.rs`'s.
+//! `permission/repository_server.rs`'s.
 
 use std::collections::BTreeMap;
 
@@ -41,7 +41,7 @@ fn given(entry: &Value) -> Option<AllowedRules> {
 
 /// Keeps allow rules for a server that a repository brought: they count for its definition as it
 /// stands. What was kept for another one is forgotten.
-pub fn allow_brought(
+pub fn allow_for_repository_server(
     environment: &Environment,
     server: &RepositoryServer,
     rules: &[String],

@@ -21,7 +21,7 @@ const WEB: [(&str, &str); 5] = [
 ];
 
 /// Every reading of a text that differs from it.
-pub(super) fn readings(text: &str) -> Vec<String> {
+pub(super) fn text_forms(text: &str) -> Vec<String> {
     let mut all = vec![resolved(text)];
     let mut plain = text.to_owned();
     for _ in 0..=ROUNDS {

@@ -4,7 +4,7 @@
 //! stands, and those that name no server at all. A rule follows a name, and a repository can call
 //! its server whatever it likes; a yes belongs to what it was said of. Deny and ask rules do not
 //! come here: they count for every server of a name. Where the given ones are kept is
-//! `approval/given.rs`.
+//! `approval/allowed_rules.rs`.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -44,7 +44,7 @@ pub struct UnheededRule {
 impl Permissions {
     /// Takes note of a server that a repository brought, and of the rules that were given for its
     /// definition; `kept` is where they stand.
-    pub(crate) fn add_brought(
+    pub(crate) fn add_repository_server(
         &mut self,
         server: RepositoryServer,
         given: &[String],
@@ -58,20 +58,20 @@ impl Permissions {
             }
         }
         rules
-            .brought
+            .repository_servers
             .insert(server.server.clone(), Arc::new(server));
     }
 
     /// What is known of a server, if a repository brought it.
-    pub fn brought(&self, server: &ServerName) -> Option<&Arc<RepositoryServer>> {
-        self.rules.brought.get(server)
+    pub fn repository_server(&self, server: &ServerName) -> Option<&Arc<RepositoryServer>> {
+        self.rules.repository_servers.get(server)
     }
 
     /// The server that stands in the place of the classifier's, so that it decides nothing: one that
     /// a repository brought.
     pub fn classifier_displaced_by(&self) -> Option<&Arc<RepositoryServer>> {
         let server = self.classifier()?.server()?;
-        self.brought(&ServerName::new(server).ok()?)
+        self.repository_server(&ServerName::new(server).ok()?)
     }
 
     /// The allow rule that would let this call run, were it not given for another server.
@@ -80,7 +80,7 @@ impl Permissions {
         let SubjectTool::Tool(key) = subject.target else {
             return None;
         };
-        let server = self.rules.brought.get(&key.server)?;
+        let server = self.rules.repository_servers.get(&key.server)?;
         let mut rules = self.rules.allow.iter();
         let rule = rules.find(|rule| {
             !self.rules.counts(rule, &subject)
@@ -96,7 +96,7 @@ impl Permissions {
     /// Every allow rule that names a server which a repository brought, and was not given for it.
     pub fn all_unheeded(&self) -> Vec<UnheededRule> {
         let mut all = Vec::new();
-        for server in self.rules.brought.values() {
+        for server in self.rules.repository_servers.values() {
             let named = self.rules.allow.iter().filter(|rule| {
                 rule.given_for().is_none()
                     && !rule.names_no_server()

@@ -71,17 +71,17 @@ impl Curation {
     /// not count here.
     pub(crate) fn read(
         definition: &Map<String, Value>,
-        spot: &ValueLines,
+        lines: &ValueLines,
         source: &TextSource,
     ) -> Self {
         let entry = CurationReader {
             definition,
-            spot,
+            lines,
             source,
         };
         Self {
             include: definition.get("includeTools").map(|_| Include {
-                origin: source.origin(spot.line_of(definition, "includeTools")),
+                origin: source.origin(lines.line_of(definition, "includeTools")),
                 patterns: entry.texts("includeTools"),
             }),
             exclude: entry.texts("excludeTools"),
@@ -89,7 +89,7 @@ impl Curation {
             description: entry.members("tools", |tool| tool.get("description")?.as_str()),
             instructions_dropped: (definition.get("instructions") == Some(&Value::Bool(false)))
                 .then(|| {
-                    let origin = source.origin(spot.line_of(definition, "instructions"));
+                    let origin = source.origin(lines.line_of(definition, "instructions"));
                     format!("`instructions` is `false` ({origin})")
                 }),
         }
@@ -184,20 +184,21 @@ fn excludes(pattern: &str, tool: &str) -> bool {
 
 struct CurationReader<'a> {
     definition: &'a Map<String, Value>,
-    spot: &'a ValueLines,
+    lines: &'a ValueLines,
     source: &'a TextSource,
 }
 
 impl CurationReader<'_> {
     fn texts(&self, key: &str) -> Vec<LocatedText> {
-        let (Some(Value::Array(items)), Some(spot)) = (self.definition.get(key), self.spot_of(key))
+        let (Some(Value::Array(items)), Some(lines)) =
+            (self.definition.get(key), self.lines_of(key))
         else {
             return Vec::new();
         };
         let placed = |(index, item): (usize, &Value)| {
             Some(LocatedText {
                 text: item.as_str()?.to_owned(),
-                origin: self.source.origin(spot.line_at(index)),
+                origin: self.source.origin(lines.line_at(index)),
             })
         };
         items.iter().enumerate().filter_map(placed).collect()
@@ -208,24 +209,24 @@ impl CurationReader<'_> {
         key: &str,
         text: impl Fn(&Value) -> Option<&str>,
     ) -> BTreeMap<String, LocatedText> {
-        let (Some(Value::Object(members)), Some(spot)) =
-            (self.definition.get(key), self.spot_of(key))
+        let (Some(Value::Object(members)), Some(lines)) =
+            (self.definition.get(key), self.lines_of(key))
         else {
             return BTreeMap::new();
         };
         let placed = |(name, member): (&String, &Value)| {
             let placed = LocatedText {
                 text: text(member)?.to_owned(),
-                origin: self.source.origin(spot.line_of(members, name)),
+                origin: self.source.origin(lines.line_of(members, name)),
             };
             Some((name.clone(), placed))
         };
         members.iter().filter_map(placed).collect()
     }
 
-    /// An entry that stands in no file has no spots inside; its own will do.
-    fn spot_of(&self, key: &str) -> Option<&ValueLines> {
-        self.spot.member(self.definition, key).or(Some(self.spot))
+    /// An entry that stands in no file has no lines inside; its own will do.
+    fn lines_of(&self, key: &str) -> Option<&ValueLines> {
+        self.lines.member(self.definition, key).or(Some(self.lines))
     }
 }
 

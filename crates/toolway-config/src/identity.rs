@@ -79,7 +79,7 @@ pub(crate) fn read(
     kind: FileKind,
     line: u32,
     value: &Value,
-    spot: &ValueLines,
+    lines: &ValueLines,
     diagnoses: &mut Vec<Diagnosis>,
 ) -> Option<IdentitySettings> {
     let known = diagnoses.len();
@@ -98,7 +98,7 @@ pub(crate) fn read(
         source,
         kind,
         map,
-        spot,
+        lines,
         diagnoses,
     };
     let settings = reader.settings(line);
@@ -112,7 +112,7 @@ struct IdentityReader<'a> {
     source: &'a TextSource,
     kind: FileKind,
     map: &'a Map<String, Value>,
-    spot: &'a ValueLines,
+    lines: &'a ValueLines,
     diagnoses: &'a mut Vec<Diagnosis>,
 }
 
@@ -267,6 +267,6 @@ impl IdentityReader<'_> {
     }
 
     fn place(&self, key: &str) -> Origin {
-        self.source.origin(self.spot.line_of(self.map, key))
+        self.source.origin(self.lines.line_of(self.map, key))
     }
 }

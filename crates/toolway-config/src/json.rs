@@ -27,19 +27,20 @@ pub(crate) struct ValueLines {
 }
 
 impl ValueLines {
-    /// The line of a member of the object that stands here; this spot's own when unknown.
+    /// The line of a member of the object that stands here; its own when unknown.
     pub(crate) fn line_of(&self, object: &Map<String, Value>, key: &str) -> u32 {
-        self.member(object, key).map_or(self.line, |spot| spot.line)
+        self.member(object, key)
+            .map_or(self.line, |lines| lines.line)
     }
 
-    /// The spot of a member of the object that stands here.
+    /// The lines of a member of the object that stands here.
     pub(crate) fn member(&self, object: &Map<String, Value>, key: &str) -> Option<&ValueLines> {
         self.inside.get(object.keys().position(|name| name == key)?)
     }
 
     /// The line of an element of the array that stands here.
     pub(crate) fn line_at(&self, index: usize) -> u32 {
-        self.inside.get(index).map_or(self.line, |spot| spot.line)
+        self.inside.get(index).map_or(self.line, |lines| lines.line)
     }
 }
 
@@ -48,7 +49,7 @@ impl ValueLines {
 pub(crate) struct LocatedMember {
     pub(crate) key: String,
     pub(crate) value: Value,
-    pub(crate) spot: ValueLines,
+    pub(crate) lines: ValueLines,
     /// Keys that stand twice inside the value.
     pub(crate) doubled: Vec<DuplicateKey>,
 }
@@ -86,21 +87,21 @@ pub(crate) enum RootContent {
 }
 
 impl RootMember {
-    /// The value as a whole, with its spot and the keys doubled anywhere in it.
+    /// The value as a whole, with its lines and the keys doubled anywhere in it.
     pub(crate) fn into_value(self) -> (Value, ValueLines, Vec<DuplicateKey>) {
         match self.content {
-            RootContent::Other(value, spot, doubled) => (value, spot, doubled),
+            RootContent::Other(value, lines, doubled) => (value, lines, doubled),
             RootContent::Object(members) => {
                 let mut builder = ObjectBuilder::sized(members.len());
                 for member in members {
                     builder.doubled.extend(member.doubled);
-                    builder.insert(member.key, member.value, member.spot);
+                    builder.insert(member.key, member.value, member.lines);
                 }
-                let spot = ValueLines {
+                let lines = ValueLines {
                     line: self.line,
-                    inside: builder.spots,
+                    inside: builder.lines,
                 };
-                (Value::Object(builder.map), spot, builder.doubled)
+                (Value::Object(builder.map), lines, builder.doubled)
             }
         }
     }
@@ -118,38 +119,38 @@ pub(crate) fn parse(text: &str, source: &TextSource) -> Result<JsonRoot, Diagnos
             .column(column)
             .hint("mend the file at that place; nothing in it is read until then")
     })?;
-    let lines = LineStarts::new(text);
+    let starts = LineStarts::new(text);
     match parsed.value {
         None => Ok(JsonRoot::Empty),
-        Some(ast::Value::Object(object)) => Ok(JsonRoot::Object(root_members(object, &lines))),
+        Some(ast::Value::Object(object)) => Ok(JsonRoot::Object(root_members(object, &starts))),
         Some(other) => Err(Diagnosis::error(format!(
             "the root must be an object, not {}",
             kind_of_ast(&other)
         ))
-        .at(source.origin(lines.line(other.start())))
+        .at(source.origin(starts.line(other.start())))
         .hint("write `{\"mcpServers\": {}}`")),
     }
 }
 
-fn root_members(object: ast::Object<'_>, lines: &LineStarts) -> Vec<RootMember> {
+fn root_members(object: ast::Object<'_>, starts: &LineStarts) -> Vec<RootMember> {
     object
         .properties
         .into_iter()
         .map(|property| {
-            let line = lines.line(property.name.start());
+            let line = starts.line(property.name.start());
             let content = match property.value {
                 ast::Value::Object(inner) => RootContent::Object(
                     inner
                         .properties
                         .into_iter()
-                        .map(|property| member(property, lines))
+                        .map(|property| member(property, starts))
                         .collect(),
                 ),
                 other => {
                     let mut doubled = Vec::new();
-                    let (value, mut spot) = convert(other, lines, &mut doubled);
-                    spot.line = line;
-                    RootContent::Other(value, spot, doubled)
+                    let (value, mut lines) = convert(other, starts, &mut doubled);
+                    lines.line = line;
+                    RootContent::Other(value, lines, doubled)
                 }
             };
             RootMember {
@@ -161,24 +162,24 @@ fn root_members(object: ast::Object<'_>, lines: &LineStarts) -> Vec<RootMember> 
         .collect()
 }
 
-fn member(property: ast::ObjectProp<'_>, lines: &LineStarts) -> LocatedMember {
-    let line = lines.line(property.name.start());
+fn member(property: ast::ObjectProp<'_>, starts: &LineStarts) -> LocatedMember {
+    let line = starts.line(property.name.start());
     let mut doubled = Vec::new();
-    let (value, mut spot) = convert(property.value, lines, &mut doubled);
-    spot.line = line;
+    let (value, mut lines) = convert(property.value, starts, &mut doubled);
+    lines.line = line;
     LocatedMember {
         key: property.name.into_string(),
         value,
-        spot,
+        lines,
         doubled,
     }
 }
 
 struct ObjectBuilder {
     map: Map<String, Value>,
-    spots: Vec<ValueLines>,
+    lines: Vec<ValueLines>,
     doubled: Vec<DuplicateKey>,
-    /// Where each key stands in `spots`; made when the first key is doubled, because a hostile
+    /// Where each key stands in `lines`; made when the first key is doubled, because a hostile
     /// file may double them all and a search for each would take hours.
     positions: Option<HashMap<String, usize>>,
 }
@@ -187,20 +188,20 @@ impl ObjectBuilder {
     fn sized(members: usize) -> Self {
         Self {
             map: Map::with_capacity(members),
-            spots: Vec::with_capacity(members),
+            lines: Vec::with_capacity(members),
             doubled: Vec::new(),
             positions: None,
         }
     }
 
-    fn insert(&mut self, key: String, value: Value, spot: ValueLines) {
+    fn insert(&mut self, key: String, value: Value, lines: ValueLines) {
         match self.map.entry(key) {
             Entry::Vacant(free) => {
                 if let Some(positions) = &mut self.positions {
-                    positions.insert(free.key().clone(), self.spots.len());
+                    positions.insert(free.key().clone(), self.lines.len());
                 }
                 free.insert(value);
-                self.spots.push(spot);
+                self.lines.push(lines);
             }
             Entry::Occupied(mut taken) => {
                 let key = taken.key().clone();
@@ -209,9 +210,9 @@ impl ObjectBuilder {
                     .positions
                     .get_or_insert_with(|| self.map.keys().cloned().zip(0..).collect());
                 if let Some(index) = positions.get(&key).copied() {
-                    let (first, second) = (self.spots[index].line, spot.line);
+                    let (first, second) = (self.lines[index].line, lines.line);
                     self.doubled.push(DuplicateKey { key, first, second });
-                    self.spots[index] = spot;
+                    self.lines[index] = lines;
                 }
             }
         }
@@ -220,10 +221,10 @@ impl ObjectBuilder {
 
 fn convert(
     value: ast::Value<'_>,
-    lines: &LineStarts,
+    starts: &LineStarts,
     doubled: &mut Vec<DuplicateKey>,
 ) -> (Value, ValueLines) {
-    let line = lines.line(value.start());
+    let line = starts.line(value.start());
     let mut inside = Vec::new();
     let value = match value {
         ast::Value::StringLit(text) => Value::String(text.value.into_owned()),
@@ -238,21 +239,21 @@ fn convert(
             let mut values = Vec::with_capacity(array.elements.len());
             inside.reserve_exact(array.elements.len());
             for element in array.elements {
-                let (value, spot) = convert(element, lines, doubled);
+                let (value, lines) = convert(element, starts, doubled);
                 values.push(value);
-                inside.push(spot);
+                inside.push(lines);
             }
             Value::Array(values)
         }
         ast::Value::Object(object) => {
             let mut builder = ObjectBuilder::sized(object.properties.len());
             for property in object.properties {
-                let member = member(property, lines);
+                let member = member(property, starts);
                 doubled.extend(member.doubled);
-                builder.insert(member.key, member.value, member.spot);
+                builder.insert(member.key, member.value, member.lines);
             }
             doubled.append(&mut builder.doubled);
-            inside = builder.spots;
+            inside = builder.lines;
             Value::Object(builder.map)
         }
     };

@@ -70,7 +70,7 @@ pub fn adhoc(
         name: &server.name,
         kind,
         definition: &server.definition,
-        spot: &server.spot,
+        lines: &server.lines,
         source: TextSource::Program,
         place: &place,
         environment,

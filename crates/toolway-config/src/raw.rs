@@ -33,7 +33,7 @@ pub(crate) struct RawServer {
     pub(crate) name_stands: bool,
     pub(crate) origin: Origin,
     pub(crate) definition: Map<String, Value>,
-    pub(crate) spot: ValueLines,
+    pub(crate) lines: ValueLines,
     pub(crate) kind: Option<TransportKind>,
     pub(crate) diagnoses: Vec<Diagnosis>,
 }
@@ -82,13 +82,13 @@ pub(crate) fn read(text: &str, source: &TextSource, kind: FileKind) -> Result<Ra
     if kind == FileKind::Plugin && !members.iter().any(|member| member.key == "mcpServers") {
         for member in members {
             let key = member.key.clone();
-            let (value, spot, doubled) = member.into_value();
+            let (value, lines, doubled) = member.into_value();
             file.add_server(
                 source,
                 LocatedMember {
                     key,
                     value,
-                    spot,
+                    lines,
                     doubled,
                 },
             );
@@ -172,7 +172,7 @@ impl RawFile {
             self.fault(kind, diagnosis.hint(format!("write it as `{seen}`")));
         } else if keys::SETTINGS.contains(&member.key.as_str()) {
             let (line, key) = (member.line, member.key.clone());
-            let (value, spot, doubled) = member.into_value();
+            let (value, lines, doubled) = member.into_value();
             for double in doubled {
                 let double_key = keys::spelled_out(&double.key);
                 let message = format!("`{double_key}` stands twice inside `{key}`");
@@ -182,7 +182,7 @@ impl RawFile {
                 );
             }
             self.settings
-                .add(source, kind, &key, line, value, &spot, &mut self.diagnoses);
+                .add(source, kind, &key, line, value, &lines, &mut self.diagnoses);
         } else if let Some(meant) = nearest(
             &member.key,
             keys::SETTINGS.into_iter().chain(["mcpServers"]),
@@ -222,10 +222,10 @@ impl RawFile {
         let LocatedMember {
             key,
             value,
-            spot,
+            lines,
             doubled,
         } = member;
-        let origin = source.origin(spot.line);
+        let origin = source.origin(lines.line);
         let mut found = Vec::new();
         let (name, name_stands) = match ServerName::new(key.clone()) {
             Ok(name) => (name, true),
@@ -258,7 +258,7 @@ impl RawFile {
         }
         let (definition, kind) = match value {
             Value::Object(definition) => {
-                let checked = entry::check(name.as_str(), &definition, &spot, source);
+                let checked = entry::check(name.as_str(), &definition, &lines, source);
                 found.extend(checked.diagnoses);
                 (definition, checked.kind)
             }
@@ -283,7 +283,7 @@ impl RawFile {
             name_stands,
             origin,
             definition,
-            spot,
+            lines,
             kind,
             diagnoses,
         });
@@ -338,7 +338,7 @@ impl RawFile {
 /// One server that stands in no file.
 pub(crate) fn single(name: String, definition: Map<String, Value>, source: &TextSource) -> RawFile {
     let mut file = RawFile::default();
-    let spot = ValueLines {
+    let lines = ValueLines {
         line: 1,
         ..ValueLines::default()
     };
@@ -348,7 +348,7 @@ pub(crate) fn single(name: String, definition: Map<String, Value>, source: &Text
         LocatedMember {
             key: name,
             value,
-            spot,
+            lines,
             doubled: Vec::new(),
         },
     );

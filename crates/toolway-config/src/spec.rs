@@ -34,7 +34,7 @@ pub(crate) struct SpecBuilder<'a> {
     pub(crate) name: &'a ServerName,
     pub(crate) kind: TransportKind,
     pub(crate) definition: &'a Map<String, Value>,
-    pub(crate) spot: &'a ValueLines,
+    pub(crate) lines: &'a ValueLines,
     pub(crate) source: TextSource,
     pub(crate) place: &'a LayerLocation,
     pub(crate) environment: &'a Environment,
@@ -110,7 +110,7 @@ impl SpecBuild<'_> {
     }
 
     fn line(&self, place: &str) -> u32 {
-        let (spot, definition) = (self.builder.spot, self.builder.definition);
+        let (lines, definition) = (self.builder.lines, self.builder.definition);
         let member = place.split_once('.').and_then(|(key, name)| {
             let inside = definition.get(key)?.as_object()?;
             let name = name
@@ -118,10 +118,10 @@ impl SpecBuild<'_> {
                 .next()
                 .filter(|_| key == "oauth")
                 .unwrap_or(name);
-            Some(spot.member(definition, key)?.member(inside, name)?.line)
+            Some(lines.member(definition, key)?.member(inside, name)?.line)
         });
         let key = place.split('.').next().unwrap_or(place);
-        member.unwrap_or_else(|| spot.line_of(definition, key))
+        member.unwrap_or_else(|| lines.line_of(definition, key))
     }
 
     fn report_missing(&mut self) {

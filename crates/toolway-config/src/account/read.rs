@@ -74,7 +74,7 @@ pub(crate) fn provider(
     source: &TextSource,
     line: u32,
     value: &Value,
-    spot: &ValueLines,
+    lines: &ValueLines,
     diagnoses: &mut Vec<Diagnosis>,
 ) -> Option<AccountProvider> {
     let known = diagnoses.len();
@@ -83,7 +83,7 @@ pub(crate) fn provider(
         line,
         diagnoses,
     };
-    let provider = reader.provider(value, spot);
+    let provider = reader.provider(value, lines);
     let is_faulty = diagnoses[known..]
         .iter()
         .any(|found| found.severity == toolway_types::Severity::Error);
@@ -96,7 +96,7 @@ struct AccountObject<'a> {
     /// How its keys are called in messages, e.g. `account.connectors`.
     path: &'a str,
     map: &'a Map<String, Value>,
-    spot: Option<&'a ValueLines>,
+    lines: Option<&'a ValueLines>,
 }
 
 impl AccountObject<'_> {
@@ -112,7 +112,7 @@ struct AccountReader<'a> {
 }
 
 impl AccountReader<'_> {
-    fn provider(&mut self, value: &Value, spot: &ValueLines) -> Option<AccountProvider> {
+    fn provider(&mut self, value: &Value, lines: &ValueLines) -> Option<AccountProvider> {
         let Value::Object(map) = value else {
             let message = format!("`account` must be an object, not {}", kind_of(value));
             let diagnosis = Diagnosis::error(message).at(self.source.origin(self.line));
@@ -123,7 +123,7 @@ impl AccountReader<'_> {
         let account = AccountObject {
             path: "account",
             map,
-            spot: Some(spot),
+            lines: Some(lines),
         };
         self.unknown(account, &KEYS.map(|(key, _)| key));
         if let Some(word) = self.text(account, "provider")
@@ -384,7 +384,7 @@ impl AccountReader<'_> {
         key: &str,
         empty: &'v Map<String, Value>,
     ) -> AccountObject<'v> {
-        let spot = part.spot.and_then(|spot| spot.member(part.map, key));
+        let lines = part.lines.and_then(|lines| lines.member(part.map, key));
         let map = match part.map.get(key) {
             Some(Value::Object(map)) => map,
             Some(other) => {
@@ -398,7 +398,7 @@ impl AccountReader<'_> {
             }
             None => empty,
         };
-        AccountObject { map, spot, ..part }
+        AccountObject { map, lines, ..part }
     }
 
     fn unknown(&mut self, part: AccountObject<'_>, known: &[&str]) {
@@ -420,8 +420,8 @@ impl AccountReader<'_> {
 
     fn place(&self, part: AccountObject<'_>, key: &str) -> Origin {
         let line = part
-            .spot
-            .map_or(self.line, |spot| spot.line_of(part.map, key));
+            .lines
+            .map_or(self.line, |lines| lines.line_of(part.map, key));
         self.source.origin(line)
     }
 }

@@ -29,7 +29,7 @@ fn weakened(candidate: &ServerCandidate, spec: &ServerSpec) -> Option<Diagnosis>
     let raw = &candidate.raw;
     let asked = ShieldMode::parse(raw.definition.get("shield")?.as_str()?)?;
     (asked < stdio.shield).then(|| {
-        let line = raw.spot.line_of(&raw.definition, "shield");
+        let line = raw.lines.line_of(&raw.definition, "shield");
         Diagnosis::warning(format!(
             "`\"shield\": \"{}\"` does not count: an entry cannot ask for less than `{}` here",
             asked.as_str(),
@@ -67,7 +67,8 @@ impl Judge<'_> {
             candidate.raw.diagnoses.extend(weakened(&candidate, spec));
         }
         let raw = &candidate.raw;
-        let mut curation = Curation::read(&raw.definition, &raw.spot, &TextSource::of(&raw.origin));
+        let mut curation =
+            Curation::read(&raw.definition, &raw.lines, &TextSource::of(&raw.origin));
         if let ServerVerdict::Admitted(spec) = &verdict
             && let Err(reason) =
                 self.policy
@@ -282,7 +283,7 @@ impl Judge<'_> {
             name: &raw.name,
             kind,
             definition: &raw.definition,
-            spot: &raw.spot,
+            lines: &raw.lines,
             source: TextSource::of(&raw.origin),
             place: &candidate.place,
             environment: &self.basis.environment,

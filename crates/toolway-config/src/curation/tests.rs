@@ -12,7 +12,7 @@ fn curation(entry: &str) -> Curation {
     let source = TextSource::File("f.json".into());
     let file = raw::read(&text, &source, FileKind::User).unwrap();
     let server = &file.servers[0];
-    Curation::read(&server.definition, &server.spot, &source)
+    Curation::read(&server.definition, &server.lines, &source)
 }
 
 #[test]

@@ -63,7 +63,7 @@ pub(crate) fn ignored(raw: &RawServer, spec: &ServerSpec) -> Option<Diagnosis> {
     if !matches!(remote.oauth.as_ref()?.xaa, CrossApp::Off) {
         return None;
     }
-    let line = raw.spot.line_of(&raw.definition, "oauth");
+    let line = raw.lines.line_of(&raw.definition, "oauth");
     let origin = TextSource::of(&raw.origin).origin(line);
     let message = "`oauth.xaa` does not count: cross-app access is switched off";
     Some(

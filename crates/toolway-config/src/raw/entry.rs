@@ -30,13 +30,13 @@ pub(crate) struct CheckedEntry {
 pub(crate) fn check(
     name: &str,
     definition: &Map<String, Value>,
-    spot: &ValueLines,
+    lines: &ValueLines,
     source: &TextSource,
 ) -> CheckedEntry {
     let mut checker = EntryChecker {
         name,
         definition,
-        spot,
+        lines,
         source,
         found: Vec::new(),
     };
@@ -59,7 +59,7 @@ pub(crate) fn check(
 struct EntryChecker<'a> {
     name: &'a str,
     definition: &'a Map<String, Value>,
-    spot: &'a ValueLines,
+    lines: &'a ValueLines,
     source: &'a TextSource,
     found: Vec<Diagnosis>,
 }
@@ -107,14 +107,14 @@ impl EntryChecker<'_> {
         let (outer, inner) = key
             .split_once('.')
             .map_or((key, None), |(a, b)| (a, Some(b)));
-        let line = match (self.spot.member(self.definition, outer), inner) {
-            (Some(spot), Some(inner)) => match self.definition.get(outer) {
-                Some(Value::Object(object)) => spot.line_of(object, inner),
-                Some(Value::Array(_)) => inner.parse().map_or(spot.line, |i| spot.line_at(i)),
-                _ => spot.line,
+        let line = match (self.lines.member(self.definition, outer), inner) {
+            (Some(lines), Some(inner)) => match self.definition.get(outer) {
+                Some(Value::Object(object)) => lines.line_of(object, inner),
+                Some(Value::Array(_)) => inner.parse().map_or(lines.line, |i| lines.line_at(i)),
+                _ => lines.line,
             },
-            (Some(spot), None) => spot.line,
-            (None, _) => self.spot.line,
+            (Some(lines), None) => lines.line,
+            (None, _) => self.lines.line,
         };
         self.source.origin(line)
     }

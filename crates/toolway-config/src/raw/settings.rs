@@ -142,7 +142,7 @@ impl FileSettings {
         key: &str,
         line: u32,
         value: Value,
-        spot: &ValueLines,
+        lines: &ValueLines,
         diagnoses: &mut Vec<Diagnosis>,
     ) {
         let origin = source.origin(line);
@@ -163,7 +163,7 @@ impl FileSettings {
             source,
             key,
             line,
-            spot,
+            lines,
             diagnoses,
         };
         match key {
@@ -185,13 +185,13 @@ impl FileSettings {
             "enabledPlugins" => self.plugins_off = reader.switched_off(&value),
             "env" => self.env = reader.variables(&value),
             "account" => {
-                let found = account::provider(source, line, &value, spot, reader.diagnoses);
+                let found = account::provider(source, line, &value, lines, reader.diagnoses);
                 self.account = Some(found.map_or(AccountSetting::Faulty, |found| {
                     AccountSetting::At(Arc::new(found))
                 }));
             }
             "identityProvider" => {
-                let found = identity::read(source, kind, line, &value, spot, reader.diagnoses);
+                let found = identity::read(source, kind, line, &value, lines, reader.diagnoses);
                 self.identity = Some(found.map_or(IdentitySetting::Faulty, |found| {
                     IdentitySetting::At(Arc::new(found))
                 }));
@@ -294,7 +294,7 @@ struct SettingsReader<'a> {
     source: &'a TextSource,
     key: &'a str,
     line: u32,
-    spot: &'a ValueLines,
+    lines: &'a ValueLines,
     diagnoses: &'a mut Vec<Diagnosis>,
 }
 
@@ -319,7 +319,7 @@ impl SettingsReader<'_> {
         };
         let mut names = Vec::with_capacity(items.len());
         for (index, item) in items.iter().enumerate() {
-            let origin = self.source.origin(self.spot.line_at(index));
+            let origin = self.source.origin(self.lines.line_at(index));
             if let Value::String(name) = item {
                 names.push(LocatedName {
                     name: name.clone(),
@@ -344,7 +344,7 @@ impl SettingsReader<'_> {
         };
         let mut off = Vec::new();
         for (name, switch) in map {
-            let origin = self.source.origin(self.spot.line_of(map, name));
+            let origin = self.source.origin(self.lines.line_of(map, name));
             match switch {
                 Value::Bool(false) => off.push(LocatedName {
                     name: name.clone(),
@@ -371,7 +371,7 @@ impl SettingsReader<'_> {
         };
         let mut variables = Vec::new();
         for (name, value) in map {
-            let origin = self.source.origin(self.spot.line_of(map, name));
+            let origin = self.source.origin(self.lines.line_of(map, name));
             if matches!(value, Value::String(_) | Value::Number(_)) {
                 let name = name.clone();
                 variables.push((LocatedName { name, origin }, value.clone()));
@@ -402,7 +402,7 @@ impl SettingsReader<'_> {
         };
         let mut rules = Vec::with_capacity(items.len());
         for (index, item) in items.iter().enumerate() {
-            let origin = self.source.origin(self.spot.line_at(index));
+            let origin = self.source.origin(self.lines.line_at(index));
             let rule = PolicyRule::parse(item, origin.clone(), reading).map_err(|why| {
                 Diagnosis::error(format!("`{}[{index}]` {why}", self.key)).at(origin).hint(
                     "a rule is one of `{\"serverName\": \"…\"}`, `{\"serverUrl\": \"https://…\"}` \

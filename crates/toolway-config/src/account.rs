@@ -1,10 +1,10 @@
 //! The account: whose connectors there are, and how their provider is reached.
 //!
-//! Owns the provider's shape: where one logs in, where the directory of connectors lies, how the
-//! proxy's address is made of a connector's id, and what every request carries. It comes from the
-//! person's or the organisation's settings alone (SEC-03); how those are written is in `read`, what
-//! the directory may say in [`directory`].
-//! Does not own: the login and its tokens (`toolway-auth`), or asking anybody (the host).
+//! Owns the provider's settings: where the user logs in, where the directory of connectors is, how
+//! a connector's address is made of its id, and which headers every request carries. They come from
+//! the user's or the organisation's settings only (SEC-03). Reading them is `read`, the directory
+//! is [`directory`].
+//! Does not own: the login and its tokens (`toolway-auth`), or sending requests (the host).
 
 pub mod directory;
 mod proxy;
@@ -99,7 +99,7 @@ impl AccountProvider {
     }
 }
 
-/// Reads an address that an account's token may be sent to: nobody on the way may read it.
+/// Parses an address that an account's token may be sent to; it must be confidential in transit.
 pub(crate) fn safe_url(text: &str) -> Result<Url, String> {
     if text.contains("${") {
         return Err("has a variable, which is not expanded here".to_owned());

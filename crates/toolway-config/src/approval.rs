@@ -1,8 +1,8 @@
-//! A person's word on what a project's folder asks for.
+//! The user's decisions about what a project's folder configures.
 //!
-//! Owns: `approvals.json` in the config home, the digest a decision is bound to, and the question
-//! whether a server of project or local scope may be looked at further. A decision holds for one
-//! definition in one real directory: any change asks again and shows the difference (SEC-04, 05).
+//! Owns: `approvals.json` in the config home, the digest that a decision is bound to, and whether a
+//! server of project or local scope may be used. A decision holds for one definition in one real
+//! directory: any change asks again and shows the difference (SEC-04, 05).
 //! Does not own: what the organisation allows (`policy`).
 
 use std::collections::BTreeMap;
@@ -39,11 +39,11 @@ pub(crate) use state::{ApprovalBasis, ApprovalState};
 #[derive(Debug, Clone)]
 pub(crate) enum ApprovalsFile {
     Read(ApprovalRecords),
-    /// It cannot be read, so even a rejection in it would be missed: nobody is approved.
+    /// It cannot be read, so a rejection in it could be missed: nothing is approved.
     Unreadable,
 }
 
-/// Everything in it that counts.
+/// The records in it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ApprovalRecords {
     projects: BTreeMap<String, ProjectApprovals>,
@@ -73,7 +73,7 @@ pub(crate) struct ApprovalRecord {
 pub(crate) enum ApprovalCoverage {
     /// The repository's files that it runs, as they were.
     Files(FileDigests),
-    /// A person typed the entry, and means whatever stands there.
+    /// The user typed the entry; files are not bound.
     Typed,
 }
 
@@ -96,7 +96,7 @@ pub(crate) enum ApprovalDecision {
 }
 
 impl ApprovalsFile {
-    /// Reads the store, with the diagnosis when it cannot be.
+    /// Reads the file, with a diagnosis when it cannot be used.
     pub(crate) fn read(environment: &Environment) -> (Self, Option<Diagnosis>) {
         let path = environment.approvals_file();
         let source = TextSource::File(path.clone());
@@ -145,7 +145,7 @@ impl ApprovalsFile {
     }
 }
 
-/// The records of a whole store; the reason and its line when they are not what we write.
+/// Reads all records; an error is the reason and its line.
 fn records(members: Vec<json::RootMember>) -> Result<ApprovalRecords, (String, u32)> {
     let (mut projects, mut managed_env) = (None, None);
     for member in members {
@@ -211,7 +211,7 @@ fn record_of(server: &Value) -> ApprovalRecord {
     let allow_env = server.get("allowEnv").and_then(Value::as_array);
     let files = server.get("files").and_then(Value::as_object);
     ApprovalRecord {
-        // Whatever is not plainly a yes is a no.
+        // Anything but `approved` is a rejection.
         decision: if text("decision") == "approved" {
             ApprovalDecision::Approved
         } else {
@@ -224,8 +224,7 @@ fn record_of(server: &Value) -> ApprovalRecord {
             .flatten()
             .filter_map(|name| name.as_str().map(str::to_owned))
             .collect(),
-        // Only a record that says so is one that a person typed: without a word about files it
-        // covers none.
+        // Without `"typed": true` and without `files`, a record covers no file.
         coverage: if server.get("typed") == Some(&Value::Bool(true)) {
             ApprovalCoverage::Typed
         } else {
@@ -254,8 +253,8 @@ pub(crate) fn approved_files(environment: &Environment) -> impl Iterator<Item = 
     files.flat_map(|files| files.into_keys().map(PathBuf::from))
 }
 
-/// Records that a person typed an entry, which was the approval of it. What is recorded is what
-/// was written; the file is not read again, for somebody else may have changed it since (SEC-50).
+/// Records that the user typed an entry, which approves it. Records what was written; the file is
+/// not read again, because it may have changed since (SEC-50).
 pub(crate) fn record_typed(
     environment: &Environment,
     path: &Path,
@@ -297,7 +296,7 @@ pub(crate) fn write_record(
     })
 }
 
-/// A yes with the variables that an earlier yes to the same definition allowed.
+/// An approval, with the variables that an earlier approval of the same definition allowed.
 fn with_allowed_before(mut record: Value, before: &Value) -> Value {
     let is_same = |key: &str| record.get(key) == before.get(key);
     if !is_same("decision") || !is_same("digest") {
@@ -314,7 +313,8 @@ fn with_allowed_before(mut record: Value, before: &Value) -> Value {
     record
 }
 
-/// What a yes to the organisation's variables is bound to: the file, and every name and value.
+/// What the approval of the organisation's variables is bound to: the file, and every name and
+/// value.
 pub(crate) fn managed_digest(environment: &Environment, asked: &Map<String, Value>) -> String {
     digest_of(&path_key(environment.system_dir()), "managed env", asked)
 }
@@ -331,8 +331,8 @@ pub(crate) fn confirm_managed(
     })
 }
 
-/// Forgets every decision about this project: of its root, and of every directory whose
-/// `.mcp.json` counts here. Gives how many servers were forgotten.
+/// Forgets every decision about this project: of its root, and of every directory whose `.mcp.json`
+/// counts here. Returns how many servers were forgotten.
 pub fn reset(environment: &Environment) -> Result<Edited<usize>, EditError> {
     let mut directories: Vec<_> = environment.project_directories().collect();
     if !directories.contains(&environment.project_root()) {

@@ -1,8 +1,7 @@
-//! Command lines: their words, and what a shell would run of them, as far as one can see.
+//! Command lines: their words, and what a shell would run of them.
 //!
-//! Owns telling a line of plain words from one that only a shell understands, and the commands
-//! that stand in the latter. No shell is run, and what a line computes is not known: that counts
-//! against it.
+//! Owns telling a line of plain words from one that needs a shell, and finding the commands in the
+//! latter. No shell is run; a line whose program is computed counts as hiding it.
 
 mod split;
 mod steering;
@@ -80,29 +79,29 @@ const WRAPPERS: [&str; 47] = [
     "xargs",
 ];
 
-/// A line, read.
+/// A line for a shell.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ShellLine {
-    /// Its words, where they are all there is to it.
+    /// Its words, when it needs no shell.
     pub(crate) words: Option<Vec<String>>,
-    /// What stands between separators in it, the words without their quotes.
+    /// The words between separators, without their quotes.
     pub(crate) parts: Vec<PossibleCommands>,
     /// Whether the name of a program in it is computed.
     pub(crate) hides: bool,
 }
 
-/// Some words that have a command in them.
+/// Words that have a command in them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PossibleCommands {
     words: Vec<String>,
     begins: CommandStart,
 }
 
-/// Where in a part its command begins.
+/// Where in the words a command can start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CommandStart {
     AtFirst,
-    /// Words of the language, variables, redirections, options, other programs may come before.
+    /// Keywords, assignments, redirections, options or other programs may come before it.
     Anywhere,
 }
 
@@ -124,7 +123,7 @@ impl PossibleCommands {
         }
     }
 
-    /// All that may be a command in it.
+    /// Everything in it that may be a command.
     pub(crate) fn commands(&self) -> impl Iterator<Item = &[String]> {
         let count = match self.begins {
             CommandStart::AtFirst => self.words.len().min(1),
@@ -145,7 +144,7 @@ impl ShellLine {
             words,
             ..Self::default()
         };
-        // What `env -S` takes for a blank, and what braces make several words of.
+        // `env -S` has its own blanks, and braces make several words of one.
         let blanks = line.contains('\\').then(|| with_env_blanks(line));
         let braces = line.contains('{').then(|| line.replace(',', " "));
         for text in [Some(line.to_owned()), blanks, braces]
@@ -166,7 +165,7 @@ impl ShellLine {
             if words.is_empty() {
                 continue;
             }
-            // What a name stands for is run by the name, somewhere else on the line.
+            // An alias is run by its name, elsewhere on the line.
             if words.iter().any(|word| word == "alias") {
                 let meant = |word: &String| word.split_once('=').map(|it| it.1.to_owned());
                 let words = words.iter().map(|word| meant(word).unwrap_or(word.clone()));
@@ -189,7 +188,7 @@ fn marked(line: &str) -> String {
         .replace("<&", "< ")
         .replace("&>", "> ")
         .replace(">|", "> ");
-    // Without quotes, every second backtick ends what another began.
+    // Without quotes, every second backtick closes what another opened.
     let is_quoted = line.contains(['\'', '"', '\\']);
     let mut is_open = false;
     let mut marked = String::with_capacity(line.len());
@@ -249,7 +248,7 @@ pub(crate) fn hides_program(line: &str) -> bool {
     ShellLine::read(line).hides
 }
 
-/// Whether a shell stands there without a line or a file: it reads what nobody sees here.
+/// Whether a shell is run without a line or a file: then it reads its commands from elsewhere.
 fn reads_commands(words: &[String]) -> bool {
     let is_before = |word: &&String| is_assignment(word) || KEYWORDS.contains(&word.as_str());
     let mut words = words.iter().skip_while(is_before);
@@ -258,11 +257,11 @@ fn reads_commands(words: &[String]) -> bool {
             .all(|word| word.contains(['<', '>']) || (word.starts_with('-') && !word.contains('c')))
 }
 
-/// The name of a program in a path to it, without the number of its version.
+/// The name of a program in a path to it, without its version.
 pub(crate) fn program_name(program: &str) -> String {
     let name = program.rsplit('/').next().unwrap_or_default();
     let bare = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
-    // `linux32` is a name with its number.
+    // In `linux32` the number is part of the name.
     let is_known = WRAPPERS.contains(&name);
     (if is_known { name } else { bare }).to_lowercase()
 }

@@ -1,10 +1,10 @@
-//! What a person changed about a server's tools: which of them are offered, under which name,
-//! with which words, and whether the server's own instructions count.
+//! What an entry changes about a server's tools: which of them are offered, under which name, with
+//! which description, and whether the server's own instructions count.
 //!
 //! Owns: the typed form of `includeTools`, `excludeTools`, `alias`, `tools` and `instructions`, and
-//! what each says about one tool. The organisation's word about instructions comes from `policy`. Whether an entry is well formed is `raw::entry`'s business;
-//! applying it is the catalogue's. A tool's identity is not touched: rules, audit and routing go
-//! by the name its server gave it.
+//! what each means for one tool. The organisation's lists about instructions are in `policy`.
+//! Whether an entry is well formed is checked in `raw::entry`; the catalogue applies it. A tool's
+//! identity does not change: rules, audit and routing use the name its server gave it.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ pub struct Curation {
     exclude: Vec<LocatedText>,
     alias: BTreeMap<String, LocatedText>,
     description: BTreeMap<String, LocatedText>,
-    /// Why the server's instructions are dropped, if they are: who said so, and where.
+    /// Why the server's instructions are dropped, if they are.
     pub instructions_dropped: Option<String>,
 }
 
@@ -67,8 +67,7 @@ impl std::fmt::Display for LeftOutReason<'_> {
 }
 
 impl Curation {
-    /// Reads a checked entry. What has another shape than it should was diagnosed there, and does
-    /// not count here.
+    /// Reads a checked entry. Malformed parts were diagnosed before and do not count here.
     pub(crate) fn read(
         definition: &Map<String, Value>,
         lines: &ValueLines,
@@ -134,7 +133,7 @@ impl Curation {
         self.description.get(tool)
     }
 
-    /// Everything in here that speaks of none of these tools, one sentence each: probably a slip.
+    /// Everything in here that is about none of these tools, one sentence each: probably a slip.
     pub fn idle(&self, tools: &[&str]) -> Vec<String> {
         let included = self.include.iter().flat_map(|include| &include.patterns);
         let patterns = included
@@ -166,13 +165,12 @@ impl Curation {
     }
 }
 
-/// A pattern that lets a tool in means what a person can see: a star does not stand for a name
-/// that hides something.
+/// An include pattern matches what is visible: a star does not match a name with hidden characters.
 fn includes(pattern: &str, tool: &str) -> bool {
     pattern == tool || (!tool.contains(is_hidden) && pattern::matches(pattern, tool))
 }
 
-/// A pattern that keeps a tool out also catches it in disguise.
+/// An exclude pattern also matches a name with hidden characters.
 fn excludes(pattern: &str, tool: &str) -> bool {
     pattern::matches(pattern, tool)
         || (tool.contains(is_hidden) && {
@@ -224,7 +222,7 @@ impl CurationReader<'_> {
         members.iter().filter_map(placed).collect()
     }
 
-    /// An entry that stands in no file has no lines inside; its own will do.
+    /// An entry that comes from no file has no lines inside; its own is used.
     fn lines_of(&self, key: &str) -> Option<&ValueLines> {
         self.lines.member(self.definition, key).or(Some(self.lines))
     }

@@ -1,4 +1,4 @@
-//! What a person decides about a planned server: approving, rejecting, and what its rules cover.
+//! The user's decisions about a planned server: approving and rejecting it.
 //!
 //! Owns: turning a server of the plan into what `approvals.json` records about it.
 //! Does not own: that file and what a record is bound to (`approval`).
@@ -17,16 +17,16 @@ use crate::edit::{EditError, Edited};
 use crate::permission::{Permissions, RepositoryServer};
 use crate::plan::PlannedServer;
 
-/// Records that a person approved a server, and which variables it may read beyond the harmless
-/// ones; what it was allowed before, as this very definition, it stays allowed. `files` are the
-/// repository's files that it runs, as they were when the person was asked: [`repository_files`].
+/// Records that the user approved a server, and which variables it may read beyond the harmless
+/// ones; those that the same definition was allowed before stay allowed. `files` are the
+/// repository's files that it runs, as they were when the user was asked: [`repository_files`].
 pub fn approve(
     environment: &Environment,
     server: &PlannedServer,
     allow_env: &[String],
     files: &BTreeMap<String, String>,
 ) -> Result<Edited<()>, EditError> {
-    // Nobody is given what they do not ask for.
+    // Only variables that it reads.
     let reads = |name: &&String| server.variables.contains(name);
     let allow_env: Vec<String> = allow_env.iter().filter(reads).cloned().collect();
     record(environment, server, "approved", &allow_env, files)
@@ -48,7 +48,7 @@ fn directory_of<'a>(environment: &'a Environment, server: &'a PlannedServer) -> 
     }
 }
 
-/// Records that a person rejected a server.
+/// Records that the user rejected a server.
 pub fn reject(environment: &Environment, server: &PlannedServer) -> Result<Edited<()>, EditError> {
     record(environment, server, "rejected", &[], &FileDigests::new())
 }
@@ -88,13 +88,13 @@ fn record(
     )
 }
 
-/// A server as one that a repository brought, if one did: then its name is no reason to believe
-/// that a rule means it. The one place where that is decided.
+/// The server as one that a repository brought, if one did: then its name alone does not make a
+/// rule count for it.
 pub fn repository_server(server: &PlannedServer) -> Option<RepositoryServer> {
     let Origin::File { path, .. } = &server.origin else {
         return None;
     };
-    // Approved local settings are the person's in much, but nobody gave their rules for them.
+    // Local settings that were approved, not typed: the user gave no rules for them.
     let is_found = server.scope == Scope::Local && !server.is_typed;
     if server.author != Author::Repository && !is_found {
         return None;
@@ -105,7 +105,7 @@ pub fn repository_server(server: &PlannedServer) -> Option<RepositoryServer> {
         origin: server.origin.clone(),
         digest: server.digest.clone()?,
         directory: match server.scope {
-            // It lies in a folder of the project.
+            // The file is in a folder of the project.
             Scope::Local => folder.parent().unwrap_or(folder),
             _ => folder,
         }
@@ -124,7 +124,7 @@ pub(crate) fn note_repository_servers(
         path: file.to_owned(),
         line: 1,
     };
-    // What waits for approval beside the one that counts says nothing about that one's name.
+    // The first of a name is the one that counts.
     let counting = servers
         .chunk_by(|a, b| a.name == b.name)
         .filter_map(<[PlannedServer]>::first);

@@ -1,9 +1,8 @@
 //! Changing a configuration file: the only writer of JSON files.
 //!
-//! Owns the one operation [`edit`]: lock, read, change by key, write. What a person wrote —
-//! comments, order, spacing, keys we do not know — stays; a file that is not valid is never
-//! touched; another process's change is never lost; a crash leaves the old file or the new one.
-//! Which key holds what is the callers' business.
+//! Owns the one operation [`edit`]: lock, read, change by key, write. Comments, order, spacing and
+//! unknown keys stay; an invalid file is never touched; another process's change is never lost; a
+//! crash leaves the old file or the new one. Which key holds what is the callers' business.
 
 use std::io;
 use std::path::{Path, PathBuf};

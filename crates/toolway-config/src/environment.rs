@@ -1,8 +1,8 @@
-//! What the process was started with: variables, directories, and the places they lead to.
+//! What the process was started with: variables, directories, and where configuration files are.
 //!
-//! Owns: the only read of the process environment, and where every configuration file lies. All
-//! of it is settled once, so a run never sees two answers to the same question.
-//! Does not own: reading any of those files (`load`). No `.env` file is ever looked at (SEC-08).
+//! Owns: the only read of the process environment. It is read once, so that a run never sees two
+//! answers to the same question.
+//! Does not own: reading any of those files (`load`). No `.env` file is ever read (SEC-08).
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
@@ -218,8 +218,8 @@ impl Environment {
         projects.last().copied().unwrap_or(directory)
     }
 
-    /// The innermost repository that a directory lies in, whoever made its mark: what an entry may
-    /// read of the files around it. Without a mark it is the directory itself.
+    /// The innermost repository that a directory lies in, by any owner's mark: which files around
+    /// it an entry may read. Without a mark it is the directory itself.
     pub(crate) fn innermost_repository_of<'a>(&'a self, directory: &'a Path) -> &'a Path {
         let is_marked = |it: &&Path| it.join(".git").symlink_metadata().is_ok();
         projects(directory, self.home())
@@ -316,7 +316,7 @@ impl Workspace<'_> {
     /// Whether a path lies where a repository could have put it.
     fn holds(&self, path: &Path) -> bool {
         [self.cwd, self.root].into_iter().any(|place| {
-            // Somebody working in the home directory, or above it, has no other place left.
+            // In the home directory, or above it, there is no other place.
             let above_home = self.home.is_some_and(|home| home.starts_with(place));
             path.starts_with(place) && !above_home
         })
@@ -370,7 +370,7 @@ fn homes(
             named: [named.clone(), named.join("state")],
         };
     }
-    // Without a home there is no place of one's own; nothing can lie below this path.
+    // Without a home directory there is no private place; nothing can exist below this path.
     let nowhere = Path::new(NOWHERE);
     let standard = |folder| {
         let named = named_home.unwrap_or(nowhere).join(folder);
@@ -426,8 +426,8 @@ fn system_directory(vars: &BTreeMap<String, String>) -> SystemDirectory {
     }
 }
 
-/// A path as text that no other path has: one that is not UTF-8 is spelled in hexadecimal digits,
-/// because trust in one directory must never fall on another.
+/// A path as text that no other path has: one that is not UTF-8 is written in hexadecimal digits,
+/// so that trust in one directory never applies to another.
 pub(crate) fn path_key(path: &Path) -> String {
     path.to_str().map_or_else(
         || format!("hex:{}", hex::encode(path.as_os_str().as_encoded_bytes())),

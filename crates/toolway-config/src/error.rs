@@ -32,7 +32,7 @@ pub enum FileReadError {
     /// A relative path that leaves the repository.
     #[error("lies outside of the repository")]
     Outside,
-    /// A policy file that somebody else could have written.
+    /// A policy file that others could have written.
     #[error("cannot be trusted: {0}")]
     Untrusted(Distrust),
 }
@@ -47,7 +47,7 @@ impl FileReadError {
     }
 }
 
-/// Why a file of the system directory is not believed.
+/// Why a file of the system directory is not trusted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Distrust {
     /// It belongs to the wrong user.

@@ -1,10 +1,10 @@
 //! `${VAR}`, `${VAR:-default}` and references to secrets in the strings of an entry.
 //!
 //! Owns: finding and replacing variables, and which ones a project's file may read (SEC-40);
-//! finding references (`${keychain:name}`, `${file:path}`, `${cmd:line}`), for which a word stands
-//! until a connection is made. Where references may stand is `spec.rs`.
-//! Does not own: when it happens. Nothing of a project is expanded before a person approved it.
-//! Any other shell form (`$VAR`, `${var%pattern}`, `${VAR:?x}`) is text and stays as it is.
+//! finding references (`${keychain:name}`, `${file:path}`, `${cmd:line}`), which are replaced by a
+//! placeholder until a connection is made. Where references are allowed is in `spec.rs`.
+//! Does not own: when this happens. Nothing of a project is expanded before approval. Any other
+//! shell form (`$VAR`, `${var%pattern}`, `${VAR:?x}`) is text.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -15,7 +15,7 @@ use toolway_types::{ReferenceKind, SecretReference};
 
 use crate::Environment;
 
-/// Stands for the directory in which Toolway runs, in entries that want to be started there.
+/// The directory in which Toolway runs, for entries that want to be started there.
 pub(crate) const WORKSPACE: &str = "workspace";
 
 /// Variables that say nothing secret; a project's file may always read them.
@@ -199,8 +199,8 @@ fn collect<'a>(
     }
 }
 
-/// The secrets that a definition names, in order, as it writes them. Whether they may stand there
-/// is not asked: a person is to see all of them.
+/// The secrets that a definition names, in order, as written. Also those in places where they are
+/// not allowed: the user is to see all of them.
 pub fn references_of(definition: &Map<String, Value>) -> Vec<SecretReference> {
     let mut found = Vec::new();
     for (key, value) in definition {
@@ -251,7 +251,7 @@ impl ServerVariables<'_> {
             "TOOLWAY_PLUGIN_ROOT" | "CLAUDE_PLUGIN_ROOT" if self.plugin_root.is_some() => {
                 self.plugin_root.map(Cow::Borrowed)
             }
-            // A name that is not text must not come to mean another directory.
+            // A path that is not UTF-8 must not be mistaken for another one.
             "TOOLWAY_PROJECT_DIR" | "CLAUDE_PROJECT_DIR" => {
                 self.environment.project_root().to_str().map(Cow::Borrowed)
             }

@@ -1,7 +1,7 @@
-//! A file to text, without waiting, without limits being ours to lose.
+//! Reading a file as text.
 //!
-//! Owns: opening. A pipe or device in a repository must not hang the program, and a huge file
-//! must not fill its memory.
+//! Owns opening: a pipe or device in a repository must not block the program, and a huge file must
+//! not fill its memory.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{ErrorKind, Read};
@@ -40,7 +40,7 @@ pub(crate) fn read_opened(
     }
 }
 
-/// Opens a regular file; the facts are those of what was opened, whatever the name means later.
+/// Opens a regular file; the metadata is of the opened file, whatever the path means later.
 pub(crate) fn open(path: &Path) -> Result<(File, Metadata), FileReadError> {
     open_with(path, OFlags::empty())
 }

@@ -1,9 +1,9 @@
-//! Editors that run on this machine, found by the lock files they leave.
+//! Editors that run on this machine, found by their lock files.
 //!
-//! Owns: which lock files are believed, which of them are about this workspace, and what they say
-//! about reaching the editor. An editor writes `<port>.lock` below `ide/` of the config home or of
-//! Claude Code's. Whoever can write one decides what we connect to and reads a token from one, so
-//! only the user's own files count.
+//! Owns: which lock files are trusted, which of them are about this workspace, and how their
+//! editors are reached. An editor writes `<port>.lock` below `ide/` of the config home or of Claude
+//! Code's. A lock file decides what is connected to and holds a token, so only the user's own files
+//! count.
 //! Does not own: connecting. Nothing here opens a socket.
 
 use std::ffi::OsStr;
@@ -25,7 +25,7 @@ use crate::http_syntax::header_value;
 /// The header an editor's token goes in.
 pub(crate) const TOKEN_HEADER: &str = "X-Claude-Code-Ide-Authorization";
 
-/// Nobody runs more editors at once.
+/// More editors than run at once.
 const ENOUGH: usize = 256;
 
 /// One editor that runs.
@@ -139,7 +139,7 @@ impl RunningEditors {
             })
             .take(ENOUGH)
             .collect();
-        // Whoever may rename a lock file chooses the port that its token is sent to.
+        // A lock file's name is the port that its token is sent to.
         if let Some(why) = fs::metadata(directory).ok().as_ref().and_then(distrust)
             && !locks.is_empty()
         {
@@ -233,7 +233,7 @@ fn may_be_a_repositorys(environment: &Environment, directory: &Path) -> bool {
     let root = environment.project_root();
     let real = directory.canonicalize();
     let directory = real.as_deref().unwrap_or(directory);
-    // Somebody whose project is the home directory has no other place left.
+    // A project in the home directory has no other place.
     let holds_home = environment
         .home()
         .is_some_and(|home| home.starts_with(root));
@@ -243,7 +243,7 @@ fn may_be_a_repositorys(environment: &Environment, directory: &Path) -> bool {
 /// Reads a lock file; `None` when its editor removed it meanwhile. The reason never repeats what
 /// stands in it, which may be a token.
 fn read(path: &Path) -> Result<Option<EditorLock>, String> {
-    // Checked on the opened file itself, so that nobody can swap it in between.
+    // Checked on the opened file itself, so that it cannot be swapped in between.
     let (file, facts) = match open_no_link(path) {
         Ok(opened) => opened,
         Err(FileReadError::Io(error)) if Errno::from_io_error(&error) == Some(Errno::LOOP) => {
@@ -271,7 +271,7 @@ fn read(path: &Path) -> Result<Option<EditorLock>, String> {
     }
 }
 
-/// Why something that lies on the disk may be somebody else's.
+/// Why a file may be another user's.
 fn distrust(facts: &Metadata) -> Option<Distrust> {
     let (owner, expected) = (facts.uid(), geteuid().as_raw());
     let mode = facts.mode() & 0o7777;
@@ -284,7 +284,7 @@ fn distrust(facts: &Metadata) -> Option<Distrust> {
     }
 }
 
-/// Whether a process runs, whoever it belongs to.
+/// Whether a process runs, of any user.
 fn is_alive(pid: i32) -> bool {
     // Numbers below one stand for groups of processes.
     let Some(pid) = (pid > 0).then(|| Pid::from_raw(pid)).flatten() else {

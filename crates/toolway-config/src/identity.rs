@@ -1,10 +1,9 @@
-//! The organisation's identity provider: where a person logs in once for every server that takes
+//! The organisation's identity provider: where the user logs in once for every server that takes
 //! cross-app access.
 //!
-//! Owns how `identityProvider` is written, and what is wrong with it. It comes from the person's
-//! or the organisation's settings alone: no server's entry, no repository and no metadata has a
-//! say in it (SEC-45). A provider with a fault is no provider, so that nobody logs in at a place
-//! that was not meant.
+//! Owns how `identityProvider` is written, and what is wrong with it. It comes from the user's or
+//! the organisation's settings only: no server's entry, no repository and no metadata can change it
+//! (SEC-45). A provider with a fault is not used, so that no login happens at an unintended place.
 //! Does not own: logging in there (`toolway-auth`), or which servers use it (`policy`).
 
 #[cfg(test)]
@@ -178,8 +177,8 @@ impl IdentityReader<'_> {
         None
     }
 
-    /// One reference and nothing else: a secret that stands in a file is read by whoever reads the
-    /// file. An administrator's file runs no command as the person.
+    /// One reference and nothing else: a secret in a file is known to every reader of the file. An
+    /// administrator's file runs no command as the user.
     fn client_secret(&mut self) -> Option<SecretReference> {
         let text = self.text("clientSecret")?;
         let parts: Vec<TextPiece<'_>> = pieces(&text).collect();

@@ -1,11 +1,9 @@
-//! Servers as other clients have them configured, put into our words.
+//! Servers as other clients have them configured, translated to our entries.
 //!
-//! Owns which clients are known, where their files lie and what was found in them; who wrote them
-//! is `writer.rs`. Reads only;
-//! writing the result is `edit`'s work, and the choice is a person's. One file per client below
-//! this one says what is special about it; `translate.rs` holds what they share.
-//! Nothing is lost in silence: what has no counterpart here is said in `dropped`, what was guessed
-//! in `notes`.
+//! Owns which clients are known, where their files are and what was found in them; who wrote them
+//! is `writer.rs`. Reads only; `edit` writes the result, and the user chooses. One file per client
+//! below this one has what is special about it; `translate.rs` has what they share. What has no
+//! counterpart here is reported in `dropped`, what was guessed in `notes`.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -114,7 +112,7 @@ impl ImportClient {
         Self::ALL.into_iter().find(|client| client.id() == id)
     }
 
-    /// Where the client keeps what a person set for themselves.
+    /// Where the client keeps the user's own settings.
     fn files(self, places: &ClientLocations) -> Vec<PathBuf> {
         match self {
             ImportClient::ClaudeDesktop => claude_desktop::files(places),
@@ -150,7 +148,7 @@ impl ImportClient {
     }
 }
 
-/// Where to look. Taken from the process once, by whoever captures the environment.
+/// Where to look. Taken from the environment once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientLocations {
     /// The person's home directory.
@@ -163,8 +161,8 @@ pub struct ClientLocations {
     pub claude_config_dir: Option<PathBuf>,
     /// `$CODEX_HOME`.
     pub codex_home: Option<PathBuf>,
-    /// The working directory and the project it belongs to, unless the home directory lies in
-    /// them: what a variable leads to in there is no place of the person's own.
+    /// The working directory and the project it belongs to, unless the home directory is inside
+    /// them: a variable that leads into them names no place of the user's own.
     pub working_trees: Vec<PathBuf>,
 }
 
@@ -185,7 +183,7 @@ impl ClientLocations {
     }
 
     /// A project's file: in the working directory or the nearest one above it that has the file,
-    /// below the home directory (there it is the person's own file, not a project's).
+    /// below the home directory (there it is the user's own file, not a project's).
     fn at_project(&self, file: &str) -> Option<PathBuf> {
         self.cwd
             .ancestors()
@@ -206,7 +204,7 @@ impl From<&Environment> for ClientLocations {
         let config_dir = config_dir.or_else(|| home.as_ref().map(|home| home.join(".config")));
         let outermost = projects(cwd, home.as_deref()).last();
         let trees = [Some(cwd), outermost].into_iter().flatten();
-        // Somebody working in the home directory, or above it, has no other place left.
+        // In the home directory, or above it, there is no other place.
         let trees = trees.filter(|tree| !home.as_ref().is_some_and(|home| home.starts_with(tree)));
         Self {
             working_trees: trees.map(Path::to_path_buf).collect(),

@@ -62,7 +62,7 @@ pub(crate) struct DuplicateKey {
     pub(crate) second: u32,
 }
 
-/// The text's root object, two levels of it as members so that a doubled server is seen.
+/// The text's root object, two levels of it as members so that a duplicate server is seen.
 #[derive(Debug)]
 pub(crate) enum JsonRoot {
     /// Nothing but white space and comments.

@@ -150,7 +150,7 @@ pub(crate) const FOREIGN_ROOTS: [&str; 6] = [
     "mcpServer",
 ];
 
-/// Spellings that people bring from elsewhere, too far from ours for a distance to find.
+/// Spellings of other programs, too far from ours for `nearest`.
 const FAMILIAR: [(&str, &str); 14] = [
     ("cmd", "command"),
     ("arg", "args"),
@@ -183,7 +183,7 @@ pub(crate) fn meant(
         .or_else(|| nearest(key, known))
 }
 
-/// The key as its writer sees it, when what they see is not what stands there.
+/// The key as it looks, when it has hidden characters.
 pub(crate) fn visible(key: &str) -> Option<String> {
     let seen: String = key.chars().filter(|c| !is_hidden(*c)).collect();
     let seen = seen.trim();

@@ -4,7 +4,7 @@
 //! that follows from them. Read top to bottom: [`load`] gives what was written, [`merge`] one
 //! winner per name, [`admit`] who may connect; [`plan`] is all three.
 //! Does not own: connecting. Nothing here starts a program or resolves a name, and nothing that a
-//! project wrote is expanded before a person approved it.
+//! project wrote is expanded before the user approved it.
 
 pub mod account;
 pub mod admission;

@@ -1,8 +1,8 @@
 //! Files, environment and flags, as written.
 //!
-//! Owns: which files are read, in which order they count, and that each is read once. One file
-//! that cannot be read never stops the others; only a policy file can (SEC-14).
-//! Does not own: what wins and what may connect (`merge`, `policy`).
+//! Owns: which files are read, in which order they count, and that each is read once. A file that
+//! cannot be read never stops the others; only a policy file does (SEC-14).
+//! Does not own: which entry wins (`merge`) and what may connect (`admission`).
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -98,18 +98,18 @@ pub struct Layers {
     pub(crate) blocked: Option<Diagnosis>,
 }
 
-/// Whether the person who started this run vouches for the project's servers.
+/// Whether the project's servers are approved for this run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ProjectConsent {
     Recorded,
     ThisRun,
 }
 
-/// What one file or flag brought.
+/// What one file or flag configures.
 #[derive(Debug, Clone)]
 pub(crate) struct Layer {
     pub(crate) scope: Scope,
-    /// Who wrote it, before anybody's approval is looked at.
+    /// Who wrote it, before any approval is considered.
     pub(crate) author: Author,
     /// The place within its scope; the higher wins.
     pub(crate) order: u32,
@@ -118,7 +118,7 @@ pub(crate) struct Layer {
     pub(crate) settings: FileSettings,
 }
 
-/// Where a layer lies, as far as its servers depend on it.
+/// Where a layer comes from, as far as its servers depend on it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LayerLocation {
     /// What a relative `cwd` starts from; for a project also the key of its approvals.
@@ -180,8 +180,8 @@ pub(crate) fn load_with(
     }
 }
 
-/// Whose a project's file, or the place where it would be, is: another user's, unless the person or
-/// the organisation trusts that directory.
+/// The owner of a project's file, or of the place where it would be, if that is another user and
+/// neither the user nor the organisation trusts that directory.
 pub(crate) fn strangers_place(environment: &Environment, path: &Path) -> Option<u32> {
     let mut loader = Loader {
         environment,
@@ -196,8 +196,8 @@ pub(crate) fn strangers_place(environment: &Environment, path: &Path) -> Option<
     loader.stranger(path, &owner::open_in_project(path))
 }
 
-/// Who writes what stands in a scope. What Toolway wrote into local settings for a person is told
-/// apart by its approval (`merge`).
+/// Who writes in a scope. Local settings that Toolway wrote for the user are recognised by their
+/// approval (`merge`).
 pub(crate) fn usual_author(scope: Scope) -> Author {
     match scope {
         Scope::Connector => Author::Provider,
@@ -239,8 +239,8 @@ impl Loader<'_> {
         });
     }
 
-    /// Reads a file that may be absent; what cannot be read is diagnosed, and what it said when
-    /// it could be read stands for it.
+    /// Reads a file that may be absent. What cannot be read is diagnosed, and its last good content
+    /// is used.
     fn file(&mut self, path: &Path, kind: FileKind) -> Option<RawFile> {
         let source = TextSource::File(path.to_path_buf());
         let (opened, stranger) = if owner::is_projects(kind) {
@@ -269,7 +269,7 @@ impl Loader<'_> {
                 return self.fall_back(path, kind, diagnosis, origin);
             }
         };
-        // Whoever saves in place empties the file first.
+        // Editors that save in place empty the file first.
         let emptied = text.trim().is_empty()
             && (self.last_good.as_ref()).is_some_and(|last_good| last_good.has_servers(path));
         if emptied {
@@ -291,7 +291,7 @@ impl Loader<'_> {
         }
     }
 
-    /// What a file that cannot be read said when it could be, if that was in this run.
+    /// The last good content in this run of a file that cannot be read now.
     fn fall_back(
         &mut self,
         path: &Path,
@@ -346,7 +346,7 @@ impl Loader<'_> {
             return;
         };
         if let Some(mut file) = self.file(&path, FileKind::Local) {
-            // What another user wrote has no settings left to be trusted.
+            // Another user's file has no settings left to be trusted.
             if !approval::trusts_local(self.environment, approvals, &file.settings) {
                 let keys = file.settings.widening.keys().map(|key| format!("`{key}`"));
                 let keys = keys.collect::<Vec<_>>().join(", ");
@@ -378,7 +378,7 @@ impl Loader<'_> {
             .join(PROJECT_FOLDER)
             .join("settings.json");
         if path == self.environment.config_home().join("settings.json") {
-            return; // Somebody whose config home is `~/.toolway` works in their home directory.
+            return; // The config home is `~/.toolway`, and the project is the home directory.
         }
         let Some(file) = self.file(&path, FileKind::Repository) else {
             return;

@@ -1,9 +1,9 @@
 //! Variables that the organisation sets.
 //!
-//! Owns which of them count at once, which a person confirms first, and which nobody can: those
-//! that say where a person's own settings lie, which is settled before any file is read. A yes is
-//! kept in `approvals.json` with a digest of all names and values: whatever changes is asked about
-//! again. Does not own: what a variable means to whoever reads it.
+//! Owns which of them count at once, which the user confirms first, and which cannot be set: those
+//! that say where the user's own settings are, which is fixed before any file is read. A
+//! confirmation is kept in `approvals.json` with a digest of all names and values: any change asks
+//! again. Does not own: what a variable means.
 
 use serde_json::{Map, Value};
 use toolway_types::{Origin, Secret};
@@ -13,10 +13,10 @@ use crate::edit::{EditError, Edited};
 use crate::environment::Environment;
 use crate::raw::settings::LocatedName;
 
-/// Those that count without anybody being asked.
+/// Those that count without confirmation.
 pub(crate) const AT_ONCE: [&str; 3] = ["MCP_TIMEOUT", "MCP_TOOL_TIMEOUT", "MAX_MCP_OUTPUT_TOKENS"];
 
-/// Those that say where files lie, and whose they are.
+/// Those that say where files are, and who owns them.
 const SETTLED: [&str; 6] = [
     "HOME",
     "SUDO_UID",
@@ -42,11 +42,11 @@ pub struct ManagedVariable {
 /// Whether a variable of the organisation counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ManagedState {
-    /// Nobody has to be asked.
+    /// It needs no confirmation.
     AtOnce,
-    /// A person confirmed it, with this value.
+    /// The user confirmed it, with this value.
     Confirmed,
-    /// It waits for a person.
+    /// It waits for the user.
     Waiting,
     /// It cannot be set this way.
     Settled,
@@ -64,7 +64,7 @@ impl ManagedState {
     }
 }
 
-/// Every variable that is a text or a number, with its standing.
+/// Every variable that is a text or a number, with its state.
 pub(crate) fn managed_variables(
     environment: &Environment,
     written: &[(LocatedName, Value)],
@@ -90,7 +90,7 @@ pub(crate) fn managed_variables(
     variables.collect()
 }
 
-/// What a value is as a variable.
+/// The value as a variable's text.
 pub(crate) fn text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
@@ -99,7 +99,7 @@ pub(crate) fn text(value: &Value) -> Option<String> {
     }
 }
 
-/// The variables that a person is asked about: one question for all of them.
+/// The variables that the user is asked about: one question for all of them.
 fn asked_about(written: &[(LocatedName, Value)]) -> Map<String, Value> {
     let asked = written.iter().filter_map(|(named, value)| {
         let name = named.name.as_str();
@@ -109,7 +109,7 @@ fn asked_about(written: &[(LocatedName, Value)]) -> Map<String, Value> {
     asked.collect()
 }
 
-/// The environment with those of these variables that a person confirmed.
+/// The environment with those of these variables that the user confirmed.
 pub(crate) fn confirmed(
     environment: &Environment,
     written: &[(LocatedName, Value)],
@@ -120,8 +120,8 @@ pub(crate) fn confirmed(
     environment.with_variables(confirmed.map(|variable| (variable.name, variable.value)))
 }
 
-/// Records that a person confirmed these variables, as they were shown. They are not read again:
-/// somebody may have changed them since.
+/// Records that the user confirmed these variables, as they were shown. They are not read again:
+/// they may have changed since.
 pub fn confirm_managed_variables(
     environment: &Environment,
     shown: &[ManagedVariable],

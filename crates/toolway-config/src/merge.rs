@@ -1,8 +1,8 @@
-//! One winner per name, and one per signature among what nobody configured by hand.
+//! One winner per name, and one per signature among plugins and connectors.
 //!
-//! Owns: precedence and duplicates. A whole entry wins; entries are never mixed. What loses is
-//! kept with the reason, so that nothing vanishes silently.
-//! Does not own: whether the winner may connect (`policy`).
+//! Owns: precedence and duplicates. A whole entry wins; entries are never mixed. What loses is kept
+//! with the reason.
+//! Does not own: whether the winner may connect (`admission`).
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ pub(crate) use run_start::RunStart;
 pub use switch::Switch;
 pub(crate) use switch::{switch_setting, switched_off};
 
-/// Every server with its rank settled, and what decides about them.
+/// Every server with its rank, and what decides about them.
 #[derive(Debug)]
 pub struct Config {
     pub(crate) basis: DecisionContext,
@@ -43,12 +43,12 @@ pub struct Config {
     pub(crate) exclusive: Option<Origin>,
 }
 
-/// What decisions about single servers rest on.
+/// What decisions about single servers depend on.
 #[derive(Debug)]
 pub(crate) struct DecisionContext {
     pub(crate) environment: Environment,
     pub(crate) consent: ProjectConsent,
-    /// Nothing while a run begins.
+    /// `None` while a run begins.
     pub(crate) began: Option<RunStart>,
     /// Lowest precedence first.
     pub(crate) settings: Vec<(Scope, FileSettings)>,
@@ -65,7 +65,7 @@ pub(crate) struct ServerCandidate {
     pub(crate) scope: Scope,
     /// Who wrote it. Decided here, and asked wherever it matters what the entry may do.
     pub(crate) author: Author,
-    /// What a person said about it.
+    /// Whether it is approved.
     pub(crate) standing: ApprovalState,
     pub(crate) order: u32,
     /// The position in its file; a later one of the same name wins, as in any JSON reader.
@@ -92,8 +92,8 @@ impl ServerCandidate {
         }
     }
 
-    /// Whether it counts at all: what nobody approved, or could not start anyway, takes no place of
-    /// a person's own (SEC-55).
+    /// Whether it counts at all: what is not approved, or could not start anyway, does not replace
+    /// an entry of the user's own (SEC-55).
     pub(crate) fn is_approved(&self) -> bool {
         let starts = || {
             let off = self.raw.definition.get("disabled") == Some(&Value::Bool(true));
@@ -108,10 +108,11 @@ impl ServerCandidate {
         (self.raw.name_stands, self.scope, self.order, self.position)
     }
 
-    /// Finds out what a person said about it, and so who speaks in it.
+    /// Finds out whether it is approved, and so who its author is.
     fn judge(&mut self, basis: &DecisionContext, installed: &InstalledPackages) {
         self.standing = decide(basis, self, installed);
-        // What Toolway wrote for a person, or a person has read and approved, is theirs (SEC-58).
+        // What Toolway wrote for the user, or the user has read and approved, is the user's
+        // (SEC-58).
         if let ApprovalState::Approved {
             vouched: ApprovalBasis::Seen | ApprovalBasis::Typed,
             ..
@@ -128,7 +129,7 @@ pub fn merge(layers: Layers) -> Config {
     merge_since(layers, None)
 }
 
-/// As [`merge`], in a run that began when the repository stood so.
+/// As [`merge`]; `began` is the state of the repository when the run began.
 pub(crate) fn merge_since(layers: Layers, began: Option<RunStart>) -> Config {
     let exclusive = layers
         .files
@@ -192,12 +193,11 @@ pub(crate) fn merge_since(layers: Layers, began: Option<RunStart>) -> Config {
     }
 }
 
-/// Within each run of one name the first that counts wins, and is put first. What nobody approved
-/// takes nobody's place: what stands above the winner waits for a person's yes, or rather the first
-/// of it does.
+/// Within each run of one name the first that counts wins, and is put first. An entry that is not
+/// approved replaces no other: the first one above the winner waits for approval.
 fn shadow_by_name(servers: &mut [ServerCandidate]) {
     for group in servers.chunk_by_mut(|a, b| a.raw.name == b.raw.name) {
-        // A name with hidden characters is invalid for itself and shadows nobody.
+        // A name with hidden characters is invalid and shadows nothing.
         let standing = group.partition_point(|candidate| candidate.raw.name_stands);
         let group = &mut group[..standing];
         let winner = group.iter().position(ServerCandidate::is_approved);

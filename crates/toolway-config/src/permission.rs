@@ -1,15 +1,9 @@
 //! Permission: may this call run? Rules and mode, read from settings and asked per call.
 //!
 //! Owns the `permissions` object of a settings file (`allow`, `ask`, `deny`, `defaultMode`,
-//! `disableBypass`, `pins`, `classifier`), the union of these over all scopes, and the decision. The
-//! classifier is read in `permission/classifier.rs`. The syntax of one rule is in
-//! `permission/rule.rs`, what is judged in `permission/subject.rs`, which rules speak of a tool in
-//! `permission/rule_set.rs`, which allow rules count for a repository's server in
-//! `permission/repository_server.rs`, the reading of the object in `permission/read.rs`, its words in
-//! `permission/mode.rs`, what rules miss in `permission/misses.rs`, hooks are in
-//! `permission/hooks.rs`.
-//! Does not own: asking a person, running hooks, or the pseudo-tool `authenticate`, which the
-//! dispatch line lets through before it comes here.
+//! `disableBypass`, `pins`, `classifier`), the union of these over all scopes, and the decision.
+//! Does not own: asking the user, running hooks, or the pseudo-tool `authenticate`, which dispatch
+//! lets through before it comes here.
 //!
 //! Invariants: deny beats ask beats allow, whatever the scope. No scope can take away a rule of
 //! another, so adding rules never removes a deny. What cannot be decided is never allowed.
@@ -65,7 +59,7 @@ pub enum PermissionDecision {
         /// Where it cannot be read.
         origin: Origin,
     },
-    /// A person must be asked.
+    /// The user must be asked.
     Ask {
         /// The rule that says so; none when the mode does.
         rule: Option<Arc<CitedRule>>,
@@ -91,7 +85,7 @@ pub struct CitedRule {
 pub enum PermissionList {
     /// What must not run.
     Deny,
-    /// What a person is asked about.
+    /// What the user is asked about.
     Ask,
     /// What may run.
     Allow,
@@ -133,7 +127,7 @@ impl PermissionList {
 /// The permission settings of one file, or of all of them.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Permissions {
-    /// Shared with whoever remembers which of them speak of a tool.
+    /// Shared with caches of which rules match a tool.
     rules: Arc<RuleSet>,
     mode: Option<(Scope, PermissionMode)>,
     pins: Option<(Scope, PinPolicy)>,
@@ -159,8 +153,8 @@ impl Permissions {
 
     /// Reads the value of `permissions` in a settings file. `source` is where the key stands.
     ///
-    /// A file that comes with a repository, a plugin or a connector has no say here (SEC-03): its
-    /// whole object is ignored with a warning.
+    /// The object is ignored with a warning in a file that comes with a repository, a plugin or a
+    /// connector (SEC-03).
     ///
     /// A broken deny or ask rule fails to the safe side. When its name can be read, it holds for
     /// everything it could mean (its name without the predicate). When not, it is diagnosed and
@@ -175,7 +169,7 @@ impl Permissions {
         read::permissions(value, source, scope)
     }
 
-    /// The union of all layers, in any order: every rule counts, the mode, the word on pins and the
+    /// The union of all layers, in any order: every rule counts, the mode, the pin policy and the
     /// classifier of the highest scope that has one, and a ban on bypass from anywhere.
     pub fn merged(layers: impl IntoIterator<Item = Permissions>) -> Permissions {
         let mut all = Permissions::empty();
@@ -200,8 +194,8 @@ impl Permissions {
             all.unreadable = all.unreadable.or(layer.unreadable);
             all.faults.extend(layer.faults);
         }
-        // The highest scope is named first when several rules say the same: a person can change
-        // a user rule, but not the managed one behind it.
+        // The highest scope is named first when several rules say the same: the user can change
+        // their own rule, but not the managed one behind it.
         for list in [&mut rules.deny, &mut rules.ask, &mut rules.allow] {
             list.sort_by_key(|rule| std::cmp::Reverse(rule.scope));
         }
@@ -210,7 +204,7 @@ impl Permissions {
     }
 
     /// Only what restricts: deny, ask and the ban on bypass. For a file that is not trusted to
-    /// widen anything.
+    /// permit anything.
     #[must_use]
     pub fn narrowing_only(self) -> Permissions {
         Permissions {
@@ -241,12 +235,12 @@ impl Permissions {
         self.pins.map_or(PinPolicy::default(), |(_, policy)| policy)
     }
 
-    /// Who decides in mode `auto`, where somebody is named.
+    /// What decides in mode `auto`, where one is configured.
     pub fn classifier(&self) -> Option<&Classifier> {
         self.classifier.as_deref()
     }
 
-    /// That mode `auto` is set and nobody is named who decides: then it is `default`.
+    /// A warning when mode `auto` is set without a classifier: then it is `default`.
     pub fn idle_auto(&self) -> Option<Diagnosis> {
         let is_idle = self.mode() == PermissionMode::Auto && self.classifier.is_none();
         is_idle.then(|| {
@@ -273,16 +267,15 @@ impl Permissions {
         deny.chain(ask).chain(allow).collect()
     }
 
-    /// What was meant to restrict, perhaps, and cannot be read as it was meant. Whoever has a call
-    /// judged should know.
+    /// What may have been meant to restrict and cannot be read. To be shown with every call.
     pub fn faults(&self) -> &[Diagnosis] {
         &self.faults
     }
 
-    /// The rules, and the matchers of hooks, that are not what they seem: that speak of no server
-    /// that is configured, as it should be for servers of another project, that are read in
-    /// another form than they are written in, or that allow less than they could mean. Slips are
-    /// faults already. `is_own` tells which names without a server can be a tool's.
+    /// The rules, and the matchers of hooks, that may not mean what they say: they name no
+    /// configured server (as rules for another project do), are read in another form than written,
+    /// or allow less than they could mean. Slips are faults already. `is_own` tells which names
+    /// without a server can be a tool's.
     pub fn remarks(
         &self,
         hooks: &Hooks,
@@ -292,8 +285,8 @@ impl Permissions {
         misses::missed(self, hooks, servers, is_own).remarks
     }
 
-    /// Lets rules know which servers are configured: an allow rule in another spelling than the
-    /// server's own counts where it can mean this one only. Gives those that nearly name one of
+    /// Tells the rules which servers are configured: an allow rule in another spelling than the
+    /// server's own counts where it can mean only this one. Returns those that nearly name one of
     /// them, also kept as faults.
     pub(crate) fn aim(&mut self, hooks: &Hooks, servers: &[&ServerName]) -> Vec<Diagnosis> {
         let own = self.rules.own(servers);
@@ -386,8 +379,8 @@ impl Permissions {
     }
 }
 
-/// Whether settings of this scope were written by the person (or their organisation), and not by
-/// whoever wrote the repository or a plugin.
+/// Whether settings of this scope were written by the user or their organisation, and not by the
+/// author of a repository or a plugin.
 fn speaks_for_the_user(scope: Scope) -> bool {
     match scope {
         Scope::Connector | Scope::Plugin | Scope::Project => false,

@@ -1,8 +1,8 @@
-//! Servers that are fetched anew at every start: which of them may be another program tomorrow.
+//! Servers that are fetched at every start and may be another program tomorrow.
 //!
-//! Owns reading the command lines of the runners people use (`npx`, `uvx`, `docker` and their
-//! kin), from the entry alone: nothing is asked of a registry. Says it as a diagnosis with the way
-//! to write a version down; nothing is refused for it (SEC-43).
+//! Owns reading the command lines of common runners (`npx`, `uvx`, `docker` and the like), from the
+//! entry alone: no registry is asked. Reports a diagnosis with the way to pin a version; nothing is
+//! refused for it (SEC-43).
 
 use serde_json::{Map, Value};
 use toolway_types::{Diagnosis, ServerName};
@@ -142,7 +142,7 @@ const fn calling(
     }
 }
 
-/// What is to be said of an entry that may start another program at every start.
+/// The diagnosis of an entry that may start another program at every start.
 pub fn unpinned(server: &ServerName, definition: &Map<String, Value>) -> Option<Diagnosis> {
     let command = definition.get("command")?.as_str()?;
     let program = command.rsplit(['/', '\\']).next()?;
@@ -222,7 +222,7 @@ impl RunnerCall {
 
 impl PackageRunner {
     fn is_pinned(self, named: &str) -> bool {
-        // What a variable stands for is the person's business, and a path is fetched from nowhere.
+        // The value of a variable is the user's business, and a path is not fetched.
         if named.contains('$') || named.starts_with(['.', '/', '~']) {
             return true;
         }

@@ -1,7 +1,7 @@
-//! The plan: every server that was ever mentioned, and what becomes of it.
+//! The plan: every configured server, and its verdict.
 //!
-//! Owns: the shape of the answer; the numbers that limit a run are `plan/limits.rs`. The decisions
-//! themselves are made in `load`, `merge` and `admission`.
+//! Owns: the shape of the result; the limits of a run are `plan/limits.rs`. The decisions are made
+//! in `load`, `merge` and `admission`.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -28,7 +28,7 @@ pub use limits::RunLimits;
 /// What should connect, what should not, and why.
 #[derive(Debug, Clone, Default)]
 pub struct Plan {
-    /// Everything ever mentioned, in order of name, then of precedence: the winner of a name
+    /// Every entry of every server, in order of name, then of precedence: the winner of a name
     /// comes first.
     pub servers: Vec<PlannedServer>,
     /// Findings about files, flags and the environment. Those about one server stand with it;
@@ -51,11 +51,11 @@ pub struct Plan {
     /// `TOOLWAY_MCP_NO_PREFIX`: tools of servers inside the embedding program are shown by their
     /// own names, without `mcp__<server>__`.
     pub no_prefix: bool,
-    /// The organisation's lists, for what only turns up later.
+    /// The organisation's lists, for addresses and servers that are only known later.
     pub(crate) policy: Arc<Policy>,
-    /// Where a person logs in for every server that takes cross-app access.
+    /// The identity provider for every server that takes cross-app access.
     pub identity: Option<Arc<IdentitySettings>>,
-    /// Whose connectors there are.
+    /// The provider of the account's connectors.
     pub account: Option<Arc<AccountProvider>>,
     /// Where connectors are switched off, although there may be an account.
     pub connectors_off: Option<Origin>,
@@ -102,7 +102,7 @@ impl Plan {
     }
 }
 
-/// One mention of one server. Its `Debug` names the keys of the entry, and no value in it.
+/// One entry of one server. Its `Debug` names the keys of the entry, and no value in it.
 #[derive(Clone)]
 pub struct PlannedServer {
     /// Its name.
@@ -111,8 +111,7 @@ pub struct PlannedServer {
     pub scope: Scope,
     /// Who wrote it, which decides what it may do.
     pub author: Author,
-    /// Whether a person typed it into the project's files, as opposed to having approved what they
-    /// found there.
+    /// Whether the user typed it into the project's files, as opposed to having approved it there.
     pub is_typed: bool,
     /// Where it stands.
     pub origin: Origin,
@@ -123,15 +122,15 @@ pub struct PlannedServer {
     /// What an approval of it is bound to: SHA-256, in hexadecimal digits. None in scopes that
     /// need no approval.
     pub digest: Option<String>,
-    /// What becomes of it.
+    /// Its verdict.
     pub verdict: ServerVerdict,
-    /// What it took the place of.
+    /// The entries that it shadows.
     pub shadows: Vec<ShadowedEntry>,
     /// What is wrong with it.
     pub diagnoses: Vec<Diagnosis>,
     /// The names of the variables it reads.
     pub variables: Vec<String>,
-    /// Those of them that have a value, or must have one, and that nobody allowed it to read.
+    /// Those of them that have a value, or must have one, and that it is not allowed to read.
     pub withheld: Vec<String>,
     /// What its entry changes about its tools.
     pub curation: Arc<Curation>,
@@ -159,7 +158,7 @@ impl fmt::Debug for PlannedServer {
     }
 }
 
-/// Another mention, by its place.
+/// Another entry of the same server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShadowedEntry {
     /// The scope of the other one.
@@ -168,7 +167,7 @@ pub struct ShadowedEntry {
     pub origin: Origin,
 }
 
-/// What becomes of a server.
+/// Whether a server may connect, and why not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ServerVerdict {
     /// It may connect.
@@ -178,14 +177,14 @@ pub enum ServerVerdict {
         /// Which rule, and where it stands.
         reason: String,
     },
-    /// It comes from the project's folder and nobody approved it as it stands.
+    /// It comes from the project's folder and is not approved as it is.
     PendingApproval {
         /// Why it waits.
         reason: String,
         /// A unified diff against what was approved, when something was.
         changed: Option<String>,
     },
-    /// A person said no.
+    /// The user rejected it.
     Rejected {
         /// Where that was said.
         reason: String,
@@ -195,7 +194,7 @@ pub enum ServerVerdict {
         /// Where that was said.
         reason: String,
     },
-    /// Another one stands in its place.
+    /// Another entry is used instead.
     Shadowed {
         /// Which one.
         by: ShadowedEntry,

@@ -1,12 +1,11 @@
-//! Planning: load, merge and admit in one go, once or again and again while files change.
+//! Planning: load, merge and admit in one go, once or again while files change.
 //!
-//! Owns which files matter ([`watched_paths`]) and what is remembered between two plans: how the
-//! repository stood at the first, because a word for all of it covers no more than that, and the
-//! last good reading of each file. While a file cannot be read or parsed, for instance because an
-//! editor is half-way through saving it, its servers stay as they were and the fault is diagnosed
-//! as ever. Everything that says *no* is not remembered but read anew each time and fails closed,
-//! as at the first start: the organisation's files, `approvals.json`, and the permission rules of
-//! a settings file, whose calls are refused until the file can be read.
+//! Owns which files matter ([`watched_paths`]) and what is remembered between two plans: the state
+//! of the repository at the first, because approval of all of it covers no more than that, and the
+//! last good content of each file. While a file cannot be read or parsed, for instance because an
+//! editor is saving it, its servers stay as they were and the fault is diagnosed. Everything that
+//! denies is read again each time and fails closed: the organisation's files, `approvals.json`, and
+//! the permission rules of a settings file, whose calls are refused until the file can be read.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -37,8 +36,8 @@ pub fn plan(environment: &Environment, flags: &Flags) -> Plan {
     admit(merge(load(environment, flags)))
 }
 
-/// A server that a person typed on the command line: checked, expanded and held against the
-/// policy. It needs no approval, for typing it was one.
+/// A server that the user typed on the command line: checked, expanded and held against the policy.
+/// Typing it approves it.
 pub fn adhoc(
     environment: &Environment,
     plan: &Plan,

@@ -28,11 +28,11 @@ use lists::PolicyRefusal;
 pub(crate) struct Policy {
     pub(crate) servers: PolicyLists,
     instructions: PolicyLists,
-    /// Who is logged in to by cross-app access alone.
+    /// Which servers are logged in to by cross-app access only.
     cross_app: Vec<CrossAppRequirement>,
     /// The file that excludes every other scope.
     pub(crate) exclusive: Option<Origin>,
-    /// The file that could, and has lists alone.
+    /// The organisation's own file, where it has lists only and so excludes nothing else.
     pub(crate) lists_only: Option<Origin>,
 }
 
@@ -95,8 +95,8 @@ impl Policy {
     }
 
     /// Whether a definition, expanded, may connect; the reason when not. `entry` is what it was
-    /// made of. What was checked goes with it: which files are executed, and what the lists say
-    /// about addresses that show later.
+    /// made of. The result of the check is stored in it: which files are executed, and the lists
+    /// for addresses that are only known later.
     pub(crate) fn clear(
         &self,
         environment: &Environment,
@@ -154,9 +154,9 @@ impl Policy {
         Ok(())
     }
 
-    /// Whether models may see what a server that connects says about itself; the reason when
-    /// not. Unlike its servers, the words of the organisation's own servers need a place in the
-    /// list: an empty one silences everybody.
+    /// Whether models may see the instructions of a server that connects; the reason when not. The
+    /// organisation's own servers need a place in this list, too: an empty one drops all
+    /// instructions.
     pub(crate) fn check_instructions(
         &self,
         environment: &Environment,
@@ -205,7 +205,7 @@ impl Policy {
     }
 }
 
-/// The process that a server is, where it is one.
+/// The program that a server is, where it is a process.
 fn started(
     search: &ProgramSearch<'_>,
     spec: &ServerSpec,

@@ -1,8 +1,8 @@
 //! The rules of `allowedMcpServers`, `deniedMcpServers` and of the lists about instructions.
 //!
-//! Owns: reading a rule and asking whether it speaks of a server. A denial reads what it leaves
-//! open widely, a permission narrowly, so a slip of the administrator fails on the safe side.
-//! Does not own: how the lists of several files combine (`lists`), or which programs there are
+//! Owns: reading a rule and whether it matches a server. What a rule leaves open is read widely in
+//! a denial and narrowly in a permission, so an administrator's slip fails on the safe side.
+//! Does not own: how the lists of several files combine (`policy`), or which programs there are
 //! (`program`).
 
 use std::path::Path;
@@ -30,7 +30,7 @@ pub(crate) struct PolicyRuleList {
 /// One rule.
 #[derive(Debug, Clone)]
 pub(crate) struct PolicyRule {
-    /// As written, for the person it refuses.
+    /// As written, for messages.
     pub(crate) text: String,
     pub(crate) origin: Origin,
     speaks_of: PolicyRuleKind,
@@ -141,7 +141,7 @@ impl PolicyRule {
         }
     }
 
-    /// Whether the rule is of the kind that knows this target better than its name does.
+    /// Whether the rule is about what the target is reached by, and not about its name.
     pub(crate) fn is_about(&self, target: &PolicyTarget<'_>) -> bool {
         matches!(
             (&self.speaks_of, target),
@@ -263,7 +263,7 @@ impl CommandRule {
     }
 
     fn objects(&self, started: &StartedProgram) -> Option<String> {
-        // Where any program may run, nothing is left to undo.
+        // Where any program may run, nothing needs a permission.
         if self.words.first().is_some_and(|first| is_everything(first)) {
             return None;
         }
@@ -313,7 +313,7 @@ fn is_everything(pattern: &str) -> bool {
     !pattern.is_empty() && pattern.bytes().all(|byte| byte == b'*')
 }
 
-/// Whether a path is absolute and leads nowhere but where it seems to.
+/// Whether a path is absolute and has no `.` or `..`.
 fn is_plain(path: &str) -> bool {
     path.strip_prefix('/').is_some_and(|rest| {
         rest.is_empty() || rest.split('/').all(|part| !matches!(part, "" | "." | ".."))
@@ -340,9 +340,8 @@ fn leads(pattern: &str, real: &Path) -> bool {
     })
 }
 
-/// Whether a permission for a program covers this one: as written, and where it leads. A name
-/// without a slash is whatever the person's own `PATH` says, but never what lies in a directory
-/// that somebody chose.
+/// Whether a permission for a program covers this one: as written, and where its links lead. A name
+/// without a slash is what the user's own `PATH` finds, but nothing in a relative directory.
 fn permits_program(pattern: &str, command: &str, found: Option<&ProgramLocation>) -> bool {
     if is_everything(pattern) {
         return true;

@@ -20,8 +20,8 @@ use crate::redaction::KeysOnly;
 use crate::source::{FileKind, TextSource};
 pub(crate) use settings::FileSettings;
 
-/// The most errors, and the most warnings, that are said of one entry or one file's root: a
-/// hostile file must not flood the screen, or take an hour to be found wanting.
+/// The most errors, and the most warnings, that are reported of one entry or one file's root: a
+/// hostile file must not flood the screen or take long to check.
 const ENOUGH: usize = 20;
 
 /// One server as one file writes it.
@@ -128,8 +128,8 @@ pub(crate) fn read(text: &str, source: &TextSource, kind: FileKind) -> Result<Ra
 }
 
 impl RawFile {
-    /// Notes a fault that leaves it open what the file means. In a policy file that is no
-    /// detail: the key could be the one that denies.
+    /// Records a fault that leaves the meaning of the file open. In a policy file the key could be
+    /// the one that denies.
     fn fault(&mut self, kind: FileKind, diagnosis: Diagnosis) {
         if matches!(kind, FileKind::Managed | FileKind::Enterprise) {
             self.settings.policy_fault.get_or_insert(diagnosis);
@@ -138,7 +138,7 @@ impl RawFile {
         }
     }
 
-    /// Notes a finding about the file, up to a number that a person can still read.
+    /// Records a finding about the file, up to a readable number.
     fn note(&mut self, diagnosis: Diagnosis) {
         let alike = |found: &&Diagnosis| found.severity == diagnosis.severity;
         if self.diagnoses.iter().filter(alike).count() < ENOUGH {
@@ -289,8 +289,8 @@ impl RawFile {
         });
     }
 
-    /// Says so where a name stands twice. Done once at the end: asking for each entry would cost
-    /// the square of their number.
+    /// Reports names that occur twice. Done once at the end: comparing each entry would be
+    /// quadratic.
     fn note_doubled_servers(&mut self) {
         let mut order: Vec<usize> = (0..self.servers.len()).collect();
         order.sort_by(|a, b| self.servers[*a].name.cmp(&self.servers[*b].name));

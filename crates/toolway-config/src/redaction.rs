@@ -1,9 +1,9 @@
-//! Entries in what is shown: a person may have written a secret into one.
+//! Entries as they are shown: without the secrets that may be written in them.
 //!
-//! Owns what people and programs are shown of an entry wherever nobody decides about it, and what
-//! `Debug` says of one, which is its keys alone. Which parts of a text are secrets is
-//! `toolway_types::secret::parts`. Where a person is asked whether somebody else's entry may run
-//! (`toolway approve`), nothing is hidden and this is not used: what is hidden could be code.
+//! Owns what is shown of an entry where no decision about it is asked, and what `Debug` shows of
+//! one: its keys only. Which parts of a text are secrets is `toolway_types::secret::parts`. Where
+//! the user decides whether another author's entry may run (`toolway approve`), this is not used:
+//! what is hidden could be code.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -17,7 +17,7 @@ use toolway_types::secret::parts::{
 use crate::expansion;
 use crate::keys::entry_keys;
 
-/// What stands in the place of a secret that is not what it was.
+/// Replaces a secret that has changed.
 const CHANGED: &str = "[redacted, changed]";
 
 /// A definition without its secrets: the values of `env` and `headers`, those that arguments and
@@ -156,7 +156,7 @@ fn tell_changes((old, was): (&Value, &Value), new: &Value, is: &mut Value) {
             }
         }
         (Value::Array(new), Value::Array(is)) => {
-            // A word may have moved.
+            // An argument may have moved.
             let (Some(old), Some(was)) = (old.as_array(), was.as_array()) else {
                 return;
             };

@@ -1,8 +1,8 @@
-//! Writing permission rules: what `toolway permissions allow|ask|deny|remove` and a person's
+//! Writing permission rules: what `toolway permissions allow|ask|deny|remove` and the answer
 //! "always" do to the files.
 //!
-//! Owns in which list of which file a rule stands. What a rule means is `permission.rs`; how a file
-//! is changed safely is `edit`'s work.
+//! Owns in which list of which file a rule is written. What a rule means is `permission.rs`; `edit`
+//! changes files safely.
 
 use serde_json::Value;
 use toolway_types::Scope;
@@ -13,8 +13,8 @@ use crate::edit::{Document, EditError, Edited};
 use crate::entries::{edit_settings, file_of};
 use crate::permission::PermissionList;
 
-/// Adds a rule to a list of a scope, unless it stands there already, and takes it out of the
-/// others: there it would say something else. Gives those that it stood in.
+/// Adds a rule to a list of a scope, unless it is there already, and removes it from the others.
+/// Returns the lists that it was removed from.
 pub fn write_rule(
     environment: &Environment,
     scope: Scope,
@@ -32,7 +32,7 @@ pub fn write_rule(
 }
 
 /// Refuses to allow something in local settings that a repository brought: it would not count, and
-/// whoever wrote it would be asked again.
+/// the user would be asked again.
 fn counts_locally(environment: &Environment) -> Result<(), EditError> {
     let text = local_settings_text(environment).ok().flatten();
     match text.map(|text| local_trust(environment, &text)) {
@@ -45,7 +45,7 @@ fn counts_locally(environment: &Environment) -> Result<(), EditError> {
     }
 }
 
-/// Takes a rule out of every list of a scope. Gives those that it stood in.
+/// Removes a rule from every list of a scope. Returns the lists that it was in.
 pub fn remove_rule(
     environment: &Environment,
     scope: Scope,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use toolway_types::Origin;
 
-/// The text a definition stands in.
+/// Where a text comes from.
 #[derive(Debug, Clone)]
 pub(crate) enum TextSource {
     /// A file.
@@ -45,19 +45,19 @@ impl TextSource {
 /// Which keys a file may hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FileKind {
-    /// `settings.json` of the person.
+    /// The user's `settings.json`.
     User,
     /// `.toolway/settings.local.json`.
     Local,
-    /// `.mcp.json`: servers only. What it says about trust is ignored aloud (SEC-03).
+    /// `.mcp.json`: servers only. Settings about trust are ignored with a warning (SEC-03).
     Project,
-    /// `.toolway/settings.json`, which a repository may ship and nobody uses.
+    /// `.toolway/settings.json`, which a repository may ship and Toolway does not use.
     Repository,
     /// A file or text given by `--mcp-config`: servers only.
     Flag,
     /// A plugin's `.mcp.json`, which may be a bare map of servers.
     Plugin,
-    /// A plugin's manifest, of which only `mcpServers` concerns us.
+    /// A plugin's manifest, of which only `mcpServers` is read.
     PluginManifest,
     /// `managed-settings.json`.
     Managed,

@@ -1,7 +1,7 @@
 //! A checked entry to a definition that can be connected to.
 //!
-//! Owns: expansion of an entry and the checks that only the expanded value allows. It runs only
-//! for servers that a person or the organisation vouched for.
+//! Owns: expansion of an entry and the checks that need the expanded value. It runs only for
+//! servers that are approved or need no approval.
 //! Does not own: the shape of an entry (`raw::entry`). No message here repeats an expanded value:
 //! it may be a secret.
 
@@ -42,7 +42,7 @@ pub(crate) struct SpecBuilder<'a> {
     pub(crate) editors: &'a RunningEditors,
     pub(crate) scope: Scope,
     pub(crate) author: Author,
-    /// Whether a person has seen this very entry.
+    /// How the entry was approved.
     pub(crate) vouched: ApprovalBasis,
 }
 
@@ -146,7 +146,7 @@ impl SpecBuild<'_> {
                 format!("set them, or give each a default: {default}"),
             ),
         };
-        // What came of the empty places is no news.
+        // Faults of empty values were reported before.
         self.faults.clear();
         self.fault(&key, what);
         if let Some(diagnosis) = self.faults.last_mut() {
@@ -230,8 +230,8 @@ impl SpecBuild<'_> {
     }
 
     /// Where the process is started: where the entry says, in the directory that the entry came
-    /// with, or in one that nobody else puts anything into. Never where a person happens to stand:
-    /// `python3 -m x` or `npx x` would run what a repository has under that name (SEC-48).
+    /// with, or in a private one. Never in the working directory: `python3 -m x` or `npx x` would
+    /// run what a repository has under that name (SEC-48).
     fn directory(&mut self) -> WorkingDirectory {
         if let Some(cwd) = self.text("cwd") {
             return WorkingDirectory::At(self.builder.place.directory.join(cwd));

@@ -34,8 +34,8 @@ const VERSION: u64 = 1;
 /// The key of a connector's entry that says which server it stands for.
 const STANDS_FOR: &str = "standsFor";
 
-/// The server that a connector's entry stands for. An entry that somebody wrote stands for itself,
-/// whatever it says.
+/// The server that a connector's entry stands for. Entries of other scopes stand for themselves,
+/// whatever they say.
 pub(crate) fn stands_for(scope: Scope, definition: &Map<String, Value>) -> Option<Url> {
     let url = (scope == Scope::Connector).then(|| definition.get(STANDS_FOR))??;
     Url::parse(url.as_str()?).ok()

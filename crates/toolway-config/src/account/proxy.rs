@@ -9,7 +9,7 @@ use url::Url;
 
 /// Where the id goes.
 const PLACE: &str = "{id}";
-/// Stands for an id while the template is parsed. Nobody's address holds it by chance.
+/// Stands for an id while the template is parsed. No real address contains it.
 const STAND_IN: &str = "id-7d1f0c2ab9e44c6f";
 /// The longest id.
 const LONGEST_ID: usize = 256;

@@ -194,7 +194,7 @@ impl AccountReader<'_> {
         })
     }
 
-    /// Says which addresses nobody gave.
+    /// Reports the addresses that are missing.
     fn complete(&mut self, account: AccountObject<'_>, connectors: AccountObject<'_>) {
         if account.map.contains_key("url") {
             return;

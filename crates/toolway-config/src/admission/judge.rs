@@ -1,7 +1,7 @@
 //! The verdict on one server.
 //!
-//! Owns the order of the questions: nothing of a project's definition is expanded before a person
-//! approved it. What the lists say is `policy`'s; what a person said was found out in `merge`.
+//! Owns the order of the checks: nothing of a project's definition is expanded before the user
+//! approved it. What the lists say is `policy`'s; the state of the approval comes from `merge`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -21,7 +21,7 @@ use crate::policy_rule::{PolicySubject, PolicyTarget};
 use crate::source::TextSource;
 use crate::spec::SpecBuilder;
 
-/// The remark that an entry's own word for its shield is too weak to count.
+/// A warning when an entry asks for a weaker shield than it gets.
 fn weakened(candidate: &ServerCandidate, spec: &ServerSpec) -> Option<Diagnosis> {
     let TransportSpec::Stdio(stdio) = &spec.transport else {
         return None;
@@ -148,8 +148,8 @@ impl Judge<'_> {
         {
             return refused(reason);
         }
-        // Without variables the definition is final as written, so the policy can speak first. A
-        // file that it names is not read before somebody said so.
+        // Without variables the definition is final as written, so policy can be checked before
+        // approval. A file that it names is not read before approval.
         let mut early = None;
         let reads_file = candidate.raw.definition.contains_key("sessionTokenFile");
         if candidate.variables.is_empty() && !reads_file {
@@ -199,8 +199,7 @@ impl Judge<'_> {
         Ok(spec)
     }
 
-    /// The variables that a project's server reads as things are, and that nobody allowed it
-    /// (SEC-40).
+    /// The variables that a project's server reads now and is not allowed to read (SEC-40).
     fn withheld(&self, candidate: &ServerCandidate) -> Vec<String> {
         if candidate.author.reads_any_variable() || candidate.variables.is_empty() {
             return Vec::new();
@@ -209,7 +208,7 @@ impl Judge<'_> {
         self.not_allowed(candidate, &read)
     }
 
-    /// Those among these variables that nobody allowed a server to read.
+    /// Those among these variables that a server is not allowed to read.
     fn not_allowed(&self, candidate: &ServerCandidate, names: &[String]) -> Vec<String> {
         let mut allowed = match &candidate.standing {
             ApprovalState::Approved { allow_env, .. } => allow_env.clone(),
@@ -229,8 +228,7 @@ impl Judge<'_> {
         }
     }
 
-    /// Says everything that stands between a server and its variables, so that whoever follows the
-    /// hint is not sent round again.
+    /// Names everything that is missing at once, so that following the hint is enough.
     fn unreadable(&self, candidate: &ServerCandidate, withheld: &[String]) -> Diagnosis {
         let listed = |names: &[String]| {
             let names: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
@@ -247,7 +245,7 @@ impl Judge<'_> {
             as_word(server.as_str()),
             all.join(" --allow-env ")
         );
-        // A word for the whole repository has its own way to name variables.
+        // Approval of the whole repository has its own way to allow variables.
         if candidate.standing.vouched() == ApprovalBasis::Unseen
             && let Some(settings) = self.basis.environment.settings_file(Scope::User)
         {

@@ -44,7 +44,7 @@ pub(super) fn identity_settings(
     }
 }
 
-/// What every file says about calls. A file that nobody vouched for can only narrow.
+/// The rules and hooks of all files. A file that is not trusted can only restrict.
 pub(super) fn call_settings(
     settings: &[(Scope, FileSettings)],
     diagnoses: &mut Vec<Diagnosis>,

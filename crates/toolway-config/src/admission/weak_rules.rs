@@ -1,7 +1,7 @@
-//! Rules that look like a boundary and are none.
+//! Allow rules that permit more than they seem to.
 //!
-//! Owns which permissions for commands let anything run, and the words about them for the
-//! organisation. Does not own: refusing. Such a rule counts as it is written.
+//! Owns finding rules for commands that let any program run, and the warnings about them. Does not
+//! refuse anything: such a rule counts as written.
 
 use toolway_types::{Diagnosis, Scope};
 
@@ -17,13 +17,14 @@ const LAUNCHERS: [&str; 40] = [
 ];
 
 impl Plan {
-    /// What the organisation should know about its own rules; nobody else can change them.
+    /// Warnings about the organisation's own rules, for its administrator.
     pub fn weak_rules(&self) -> Vec<Diagnosis> {
         let rules = self.policy.servers.allow_rules();
         rules.filter_map(weakness).chain(self.exclusion()).collect()
     }
 
-    /// Whether the organisation's own file excludes everybody, or nobody, and perhaps by mistake.
+    /// A warning when the organisation's own file excludes every server or none, perhaps by
+    /// mistake.
     fn exclusion(&self) -> Option<Diagnosis> {
         if let Some(origin) = &self.policy.lists_only {
             let message = "the file has lists and no `mcpServers`, so it excludes only what they \

@@ -1,8 +1,8 @@
-//! What a person allowed of a server that a repository brought.
+//! Allow rules that the user gave for a server that a repository brought.
 //!
-//! Owns the rules that are kept with the digest of a definition in `approvals.json`: they count as
-//! long as the entry is that very one (SEC-57). Which rules count for a server otherwise is
-//! `permission/repository_server.rs`'s.
+//! Owns the rules that `approvals.json` keeps with the digest of a definition: they count only for
+//! that exact definition (SEC-57). Which other rules count for such a server is in
+//! `permission/repository_server.rs`.
 
 use std::collections::BTreeMap;
 
@@ -12,14 +12,14 @@ use crate::edit::{EditError, Edited, edit};
 use crate::environment::{Environment, path_key};
 use crate::permission::RepositoryServer;
 
-/// What was allowed of one server, and of which definition.
+/// The rules that were allowed, and the digest of the definition they are for.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct AllowedRules {
     pub(crate) digest: String,
     pub(crate) rules: Vec<String>,
 }
 
-/// Reads what stands under `allowed` of a project. What is not as we write it allows nothing.
+/// Reads `allowed` of a project. What is malformed allows nothing.
 pub(super) fn read(project: &Map<String, Value>) -> BTreeMap<String, AllowedRules> {
     let allowed = project.get("allowed").and_then(Value::as_object);
     let entries = allowed.into_iter().flatten();
@@ -39,8 +39,8 @@ fn given(entry: &Value) -> Option<AllowedRules> {
     })
 }
 
-/// Keeps allow rules for a server that a repository brought: they count for its definition as it
-/// stands. What was kept for another one is forgotten.
+/// Keeps allow rules for a server that a repository brought, bound to its present definition. Rules
+/// for an earlier definition are dropped.
 pub fn allow_for_repository_server(
     environment: &Environment,
     server: &RepositoryServer,

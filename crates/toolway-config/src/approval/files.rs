@@ -1,11 +1,10 @@
 //! The files of the repository that an approved entry runs.
 //!
-//! Owns finding them and digesting them, so that an approval covers the script and not only its
-//! name: `node tools/build.js` is as harmless as `tools/build.js` is. What a program takes for code
-//! is bound whatever it is called, other words where they name what can be code (by its name, its
-//! first bytes or its permission to run); data that a server writes is not. Files outside the
-//! repository are not the repository's to change, but where its links lead is. What a program
-//! loads beside what it is told of is not known here; the documentation says so.
+//! Owns finding and digesting them, so that an approval covers the script and not only its name.
+//! What a program takes for code is bound whatever its name; other words are bound where they name
+//! what can be code (by its name, its first bytes or its permission to run), and data is not. Files
+//! outside the repository are not bound, but links of the repository to them are. What a program
+//! loads by itself is not known here; the documentation says so.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, Metadata};
@@ -34,7 +33,7 @@ use named_code::{NamedCode, PathUse};
 use variables::{VariableValues, expanded};
 use words::{MANIFEST, is_code_name};
 
-/// How much of a file is digested; of a longer one also which file it is and when it last changed.
+/// How much of a file is digested. Of a longer file, its inode and change time are digested too.
 const DIGESTED: u64 = 32 * 1024 * 1024;
 
 /// How many manifests are followed from one to the next.
@@ -95,8 +94,8 @@ pub(crate) fn named(
     found
 }
 
-/// Whether a file that an approval covers is what it was, though the entry does not name it from
-/// where it is read now.
+/// Whether a bound file is unchanged, although the entry does not name it from the current
+/// directory.
 pub(crate) fn is_as_it_was(file: &str, digest: &str) -> bool {
     let now = open(Path::new(file)).ok();
     let now = now.and_then(|(file, facts)| self::digest(file, &facts, PathUse::Run));
@@ -117,7 +116,7 @@ impl FileBinder<'_> {
     fn bind(&self, start: &Path, reading: NamedCode, found: &mut RepositoryFiles, depth: usize) {
         let places = reading.places.iter().map(|place| start.join(place));
         let places: BTreeSet<PathBuf> = places.chain([start.to_owned()]).collect();
-        // Programs are told of directories, and find the rest there.
+        // Programs are given directories, and find the rest in them.
         let named = reading.paths.keys().map(|path| start.join(path));
         let named = named.filter(|path| self.may_look_at(path) && path.is_dir());
         let bases: BTreeSet<PathBuf> = places.iter().cloned().chain(named).collect();
@@ -138,7 +137,7 @@ impl FileBinder<'_> {
             }
         }
         for place in &places {
-            // Programs go up from where they really are, or from where they were told they are.
+            // Programs search upwards from their real directory, or from the one they were given.
             let real = Some(place).filter(|place| self.may_look_at(place));
             let real = real.and_then(|place| place.canonicalize().ok());
             let starts: BTreeSet<PathBuf> = [Some(straight(place)), real]
@@ -257,8 +256,8 @@ impl FileBinder<'_> {
         }
     }
 
-    /// Binds what stands under these names where packages put their commands, which package
-    /// runners search before everything else.
+    /// Binds the commands of these names in `node_modules/.bin`, which package runners search
+    /// first.
     fn bind_commands(&self, folder: &Path, names: &BTreeSet<String>, found: &mut RepositoryFiles) {
         let commands = folder.join("node_modules/.bin");
         for name in names {
@@ -281,7 +280,7 @@ impl FileBinder<'_> {
         }
     }
 
-    /// Binds one file, if it is the repository's and can be code; and where a link leads that is.
+    /// Binds one file of the repository that can be code, and the target of a link.
     fn bind_file(&self, path: &Path, usage: PathUse, bound: &mut FileDigests) {
         if !self.may_look_at(path) {
             return;
@@ -312,7 +311,7 @@ impl FileBinder<'_> {
         }
     }
 
-    /// A path with a secret in it must not be asked for where others could learn of it.
+    /// A path with a secret in it must not be looked up where others could see it.
     fn may_look_at(&self, path: &Path) -> bool {
         self.values == VariableValues::Harmless || straight(path).starts_with(self.repository)
     }
@@ -326,7 +325,7 @@ impl FileBinder<'_> {
     }
 }
 
-/// A path without its detours, by its letters.
+/// A path without `.` and `..`, by its text.
 fn straight(path: &Path) -> PathBuf {
     let mut straight = PathBuf::new();
     for component in path.components() {

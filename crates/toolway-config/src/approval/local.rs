@@ -1,8 +1,8 @@
-//! A person's word on what widens in the project's local settings.
+//! Approval of what the project's local settings permit.
 //!
-//! Owns the digest that the word is bound to. What is recorded is the text that a person has read or
-//! that was written for them, never what lies in the file by then (SEC-50). Which keys widen is
-//! `raw/settings.rs`'s to say.
+//! Owns the digest that the approval is bound to. What is recorded is the text that the user has
+//! read or that was written for them, never what the file holds by then (SEC-50). Which keys permit
+//! something is decided in `raw/settings.rs`.
 
 use serde_json::json;
 use toolway_types::{Diagnosis, Scope};
@@ -15,12 +15,12 @@ use crate::file::read_text;
 use crate::raw::{self, FileSettings};
 use crate::source::{FileKind, TextSource};
 
-/// Whether the project's local settings are a person's own.
+/// Whether the project's local settings are the user's own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LocalTrust {
-    /// There is no such file, or nothing in it that widens what may happen.
+    /// There is no such file, or nothing in it that permits more.
     NothingToTrust,
-    /// What widens was approved as it stands.
+    /// It was approved as it is now.
     Trusted,
     /// It was not.
     Untrusted,
@@ -38,9 +38,9 @@ pub fn local_trust(environment: &Environment, text: &str) -> LocalTrust {
     }
 }
 
-/// Records that what widens in this text of the project's local settings is the person's own: the
-/// text that they have read, or that was written for them. The file itself is not read, so what
-/// was put in its place since then is not vouched for (SEC-50).
+/// Approves what this text of the project's local settings permits: the text that the user has
+/// read, or that was written for them. The file itself is not read, so a later change is not
+/// approved (SEC-50).
 pub fn trust_local(environment: &Environment, text: &str) -> Result<Edited<()>, EditError> {
     record_local(environment, &settings_of(environment, text))
 }
@@ -61,8 +61,8 @@ fn record_local(
     })
 }
 
-/// The project's local settings as they stand, for a person to decide about; `None` when there
-/// are none. Whatever lies in their place, this neither waits nor reads without end.
+/// The project's local settings as they are, for the user to decide about; `None` when there are
+/// none. Never blocks, and reads a bounded size.
 pub fn local_settings_text(environment: &Environment) -> Result<Option<String>, Diagnosis> {
     let Some(path) = environment.settings_file(Scope::Local) else {
         return Ok(None);

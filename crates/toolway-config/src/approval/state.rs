@@ -1,17 +1,17 @@
-//! Where a server stands with the person whose approval it needs.
+//! The state of an entry's approval.
 
-/// What a person said about an entry, if anybody has to be asked.
+/// Whether an entry is approved.
 #[derive(Debug, Clone)]
 pub(crate) enum ApprovalState {
-    /// Yes, or nobody is asked.
+    /// Approved, or in need of no approval.
     Approved {
-        /// What it may read of the environment beyond the harmless.
+        /// The variables it may read beyond the harmless ones.
         allow_env: Vec<String>,
         vouched: ApprovalBasis,
     },
-    /// A person said no.
+    /// Rejected by the user.
     Rejected { reason: String },
-    /// Nobody said anything, or about something else.
+    /// Not decided, or decided about another definition.
     Pending {
         reason: String,
         changed: Option<String>,
@@ -19,7 +19,7 @@ pub(crate) enum ApprovalState {
 }
 
 impl ApprovalState {
-    /// Whether a person has seen this very entry.
+    /// How it was approved.
     pub(crate) fn vouched(&self) -> ApprovalBasis {
         match self {
             Self::Approved { vouched, .. } => *vouched,
@@ -27,7 +27,7 @@ impl ApprovalState {
         }
     }
 
-    /// That of an entry about which nobody has to be asked.
+    /// The state of an entry that needs no approval.
     pub(crate) fn unasked() -> Self {
         Self::Approved {
             allow_env: Vec::new(),
@@ -36,13 +36,13 @@ impl ApprovalState {
     }
 }
 
-/// How a yes came about.
+/// How an entry was approved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ApprovalBasis {
-    /// Nobody had to be asked, or a word for the whole repository covers it.
+    /// No approval is needed, or the whole repository is approved.
     Unseen,
-    /// A person saw this very definition and said yes.
+    /// The user saw this definition and approved it.
     Seen,
-    /// A person typed it.
+    /// The user typed it.
     Typed,
 }

@@ -1,8 +1,8 @@
-//! Variables that decide what code a program runs, whatever its name and its arguments are.
+//! Variables that decide what code a program runs.
 //!
-//! Owns the table. It is no complete one, and cannot be: it has what loaders, shells, interpreters
-//! and package runners are known to follow, so that a rule about a command is not undone by the
-//! entry's `env`. An organisation that needs one of them says so in its rule.
+//! Owns the table. It cannot be complete: it has what loaders, shells, interpreters and package
+//! runners are known to read, so that the entry's `env` does not undo a rule about a command. An
+//! organisation that needs one of them permits it in its rule.
 
 /// Whole names.
 const NAMES: &[&str] = &[
@@ -28,13 +28,14 @@ const NAMES: &[&str] = &[
     "GTK_MODULES",
     "GTK_PATH",
     "QT_PLUGIN_PATH",
-    // Whom a download is believed from. A proxy alone changes nothing that comes over TLS.
+    // Certificates that downloads are checked against. A proxy alone changes nothing that comes
+    // over TLS.
     "CURL_CA_BUNDLE",
     "NODE_EXTRA_CA_CERTS",
     "REQUESTS_CA_BUNDLE",
     "SSL_CERT_DIR",
     "SSL_CERT_FILE",
-    // Shells, and what programs start for a person.
+    // Shells, and programs that others start for the user.
     "BASHOPTS",
     "BASH_ENV",
     "BASH_LOADABLES_PATH",
@@ -136,7 +137,7 @@ const NAMES: &[&str] = &[
 
 /// How names begin.
 const PREFIXES: &[&str] = &[
-    // Where settings, caches, data and sockets of the person are.
+    // Where settings, caches, data and sockets of the user are.
     "XDG_",
     "LD_",
     "DYLD_",
@@ -186,7 +187,7 @@ const PREFIXES: &[&str] = &[
     "HELM_",
 ];
 
-/// What begins so and decides nothing.
+/// Harmless names with such a prefix.
 const HARMLESS: [&str; 13] = [
     "PYTHONUNBUFFERED",
     "PYTHONIOENCODING",

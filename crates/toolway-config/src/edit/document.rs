@@ -118,7 +118,7 @@ impl Document {
         };
         let parent = keys(parents);
         let mut removed = false;
-        // A key may be written twice; taking away only one would bring the other back to life.
+        // A key may be written twice; removing only one would make the other count.
         while let Some(index) = self.node(&parent).and_then(|node| {
             node.members()
                 .iter()

@@ -15,7 +15,7 @@ use rustix::fs::OFlags;
 use super::EditError;
 use crate::file::MAX_BYTES;
 
-/// How long to wait for the lock while nobody who holds it gets anything done.
+/// How long to wait for the lock while its holder makes no progress.
 const LOCK_PATIENCE: Duration = Duration::from_secs(10);
 
 /// How long to wait for the lock in all.
@@ -84,7 +84,7 @@ impl LockedFile {
         }
         persist(temporary, &self.path)?;
         let directory = parent(&self.path);
-        // The file has its new content for everybody who reads it, so this is no failed write.
+        // Readers already see the new content, so this is not a failed write.
         File::open(directory)
             .and_then(|handle| handle.sync_all())
             .map_err(|source| EditError::Unconfirmed {
@@ -117,7 +117,7 @@ impl LockedFile {
                     Some(rustix::fs::Uid::from_raw(user)),
                     Some(rustix::fs::Gid::from_raw(group)),
                 );
-                // Rights for others must not pass to others still.
+                // Permissions of one group must not pass to another.
                 if kept.is_err() {
                     mode &= !0o077;
                 }
@@ -157,9 +157,9 @@ fn real_path(path: &Path) -> Result<PathBuf, EditError> {
     Err(EditError::Io { path, source })
 }
 
-/// Takes the lock of `path`, or gives up when nothing happened to the file for `patience`. The
-/// lock is on the directory itself: a lock file would be litter in people's repositories, and
-/// one more name that somebody could plant something under.
+/// Takes the lock of `path`, or gives up when nothing happened to the file for `patience`. The lock
+/// is on the directory itself: a lock file would be litter in repositories, and a name under which
+/// an attacker could plant something.
 pub(super) fn take_lock(path: &Path, patience: Duration) -> Result<File, EditError> {
     let lock = parent(path);
     let file = File::open(lock).map_err(io_at(lock))?;

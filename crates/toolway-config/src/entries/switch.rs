@@ -1,9 +1,8 @@
 //! Switching servers on and off.
 //!
-//! Owns that a person gets what they mean, with as few words in the files as that takes: the file
-//! nearest to the project wins, so a word for every project takes back what was said in this one,
-//! and switching on writes nothing where nothing keeps the server off. Which word wins is
-//! `merge/switch.rs`'s to say.
+//! Owns writing as few list items as possible: the file nearest to the project wins, so switching
+//! for every project removes what this project's settings say, and switching on writes nothing
+//! where nothing switches the server off. Which list wins is decided in `merge/switch.rs`.
 
 use serde_json::{Value, json};
 use toolway_types::{Scope, ServerName};
@@ -19,9 +18,9 @@ use crate::{Environment, Flags};
 pub struct Switched {
     /// What was done to the settings that were asked for.
     pub edited: Edited<()>,
-    /// What was done to this project's settings, whose word would have won.
+    /// What was done to this project's settings, which would have won.
     pub nearer: Option<Edited<()>>,
-    /// Servers that stay as they were, because of these words.
+    /// Servers that stay as they were, and what keeps them so.
     pub overruled: Vec<(ServerName, String)>,
 }
 
@@ -71,7 +70,7 @@ pub fn switch_servers(
     })
 }
 
-/// The servers that something keeps off which a word in this scope outweighs.
+/// The servers that are switched off by something that these settings outrank.
 fn kept_off(environment: &Environment, scope: Scope, names: &[ServerName]) -> Vec<ServerName> {
     let config = merge(load(environment, &Flags::default()));
     let is_off = |name: &&ServerName| {
@@ -85,7 +84,7 @@ fn kept_off(environment: &Environment, scope: Scope, names: &[ServerName]) -> Ve
     names.iter().filter(is_off).cloned().collect()
 }
 
-/// What still says otherwise.
+/// What still says the opposite.
 fn overruled(
     environment: &Environment,
     names: &[ServerName],

@@ -1,7 +1,7 @@
 //! What child processes get of the environment.
 //!
-//! Owns the list of variables that every one gets, and that a value is never taken for a function.
-//! Everything else an entry declares; the settings of the network are `network.rs`'s.
+//! Owns the list of variables that all of them get. Everything else is declared by an entry; the
+//! settings of the network are in `network.rs`.
 
 use std::collections::BTreeMap;
 
@@ -15,8 +15,7 @@ const INHERITED: [&str; 9] = [
     "HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER",
 ];
 
-/// The parts of a locale. Not every name that begins like one is: logins over SSH hand `LC_*` on, so
-/// people put other things there.
+/// The parts of a locale. Not every `LC_*`: SSH passes those on, so people put other things there.
 const LOCALE: [&str; 13] = [
     "ADDRESS",
     "ALL",
@@ -42,7 +41,7 @@ fn is_inherited(name: &str) -> bool {
 impl Environment {
     /// The variables every child process gets from the host (SEC-39).
     pub(crate) fn inherited(&self) -> BTreeMap<String, Secret> {
-        // A name that is not text must not come to mean another directory.
+        // A path that is not UTF-8 must not be mistaken for another one.
         let project = self.project_root().to_str().map(Secret::new);
         self.facts
             .vars

@@ -1,8 +1,9 @@
-//! How a person's own servers reach the network: the settings of the person's environment that say
-//! which certificates, proxies and package registries are used.
+//! How the user's own servers reach the network: the variables that name certificates, proxies and
+//! package registries.
 //!
 //! Owns which variables those are, by the names that the tools document, and that no credential is
-//! among their values. Who gets them is [`Author`](toolway_types::Author)'s to say.
+//! among their values. Which servers get them is decided by
+//! [`Author`](toolway_types::Author).
 
 use toolway_types::Secret;
 use toolway_types::secret::parts::{may_be_a_token, of_assignments, of_known_tokens};

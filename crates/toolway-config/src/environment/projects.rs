@@ -1,7 +1,7 @@
 //! Which directories are projects.
 //!
-//! Owns the marks that a project is known by. What the operating system says lies there counts,
-//! never what a file of the project says (SEC-04), and whose it is.
+//! Owns the marks of a project: files and folders that exist there, never the content of a file
+//! (SEC-04), and who owns them.
 
 use std::path::Path;
 
@@ -9,8 +9,8 @@ use super::{PROJECT_FILE, PROJECT_FOLDER};
 use crate::ownership::OwnUserIds;
 
 /// The directories above, and including, this one that look like a project's, nearest first, where
-/// the person or root made both the directory and the mark: others must not say what the project
-/// is, or they would choose where its settings lie (SEC-55).
+/// the user or root owns both the directory and the mark: other users must not choose where the
+/// project's settings are (SEC-55).
 pub(super) fn own_projects<'a>(
     cwd: &'a Path,
     home: Option<&'a Path>,

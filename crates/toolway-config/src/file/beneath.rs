@@ -1,9 +1,8 @@
-//! Opening a file that a repository's entry names, without being led astray.
+//! Opening a file that a repository's entry names.
 //!
-//! Owns the walk. Whoever can write the repository can put a link where an approved path leads,
-//! at any time and without a change in the definition; so no link of a repository is followed,
-//! and a relative path does not leave it (SEC-13). Without links a path means what it says, so it
-//! can be made straight before it is walked.
+//! A repository can put a link where an approved path leads, at any time and without a change in
+//! the definition; so no link of a repository is followed, and a relative path does not leave it
+//! (SEC-13). Without links, `..` can be resolved by text before the path is opened.
 
 use std::ffi::OsString;
 use std::fs::{File, Metadata};
@@ -16,9 +15,8 @@ use rustix::io::Errno;
 use super::open;
 use crate::error::FileReadError;
 
-/// Opens a regular file on behalf of an entry that stands in `directory` of `repository`. A path
-/// that begins at the root may lead elsewhere, because a person has seen it; where it enters the
-/// repository it is held to the same rules.
+/// Opens a regular file for an entry in `directory` of `repository`. An absolute path may lead
+/// elsewhere, because the user has seen it; inside the repository the same rules hold.
 pub(crate) fn open_beneath(
     repository: &Path,
     directory: &Path,
@@ -86,7 +84,7 @@ fn step(at: impl AsFd, name: &OsString, flags: OFlags) -> Result<OwnedFd, FileRe
     })
 }
 
-/// The names on the way, without detours.
+/// The names on the way, without `.` and `..`.
 fn straight(path: &Path) -> Result<Vec<OsString>, FileReadError> {
     let mut names = Vec::new();
     for component in path.components() {

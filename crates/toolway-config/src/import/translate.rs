@@ -1,7 +1,7 @@
-//! One entry on its way from a client's words to ours.
+//! Translating one entry from a client's format to ours.
 //!
-//! Owns the shared part of every reader: taking keys out of the entry one by one, so that what is
-//! left at the end is what nobody understood, and is said. What a key means is the client's file.
+//! Owns the shared part of every reader: keys are taken out of the entry one by one, and what is
+//! left at the end is reported. What a key means is the client's file.
 
 use serde_json::{Map, Value};
 use toolway_types::{Diagnosis, ServerName, TransportKind};

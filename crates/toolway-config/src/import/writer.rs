@@ -1,7 +1,7 @@
-//! Who wrote a client's file: the person, or somebody else.
+//! Who wrote a client's file: the user, or another author.
 //!
-//! Owns that question alone. It is answered by where the file lies and whose it is, never by what
-//! stands in it nor by marks that a repository can leave out. What follows is the caller's choice.
+//! Decided by where the file is and who owns it, never by its content nor by marks that a
+//! repository can leave out. What follows is the caller's choice.
 
 use std::fmt;
 use std::fs;
@@ -10,20 +10,19 @@ use std::path::{Path, PathBuf};
 
 use super::{ClientLocations, ImportClient};
 
-/// Everybody may write the file.
+/// The permission bit of a file that every user may write.
 const WRITABLE_BY_ALL: u32 = 0o002;
 
 /// Who wrote a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileWriter {
-    /// The person: it lies where their clients keep what they set for themselves, and nobody else
-    /// writes there.
+    /// The user: it is where their clients keep their own settings, and only they can write there.
     Person,
-    /// Somebody else, as far as anybody can tell.
+    /// Another author, as far as can be told.
     Stranger(StrangerReason),
 }
 
-/// Why a file is not taken for the person's own.
+/// Why a file is not taken for the user's own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StrangerReason {
     /// It lies in a project.
@@ -69,7 +68,7 @@ fn stranger(places: &ClientLocations, client: ImportClient, path: &Path) -> Opti
     }
     let facts = fs::metadata(path).ok()?;
     let own = rustix::process::geteuid().as_raw();
-    // Whoever is root needs no file of ours.
+    // Root needs no file of ours.
     if facts.uid() != own && facts.uid() != 0 {
         return Some(StrangerReason::Owner);
     }
@@ -78,8 +77,8 @@ fn stranger(places: &ClientLocations, client: ImportClient, path: &Path) -> Opti
 
 impl ClientLocations {
     /// Whether a variable of the environment makes this a client's own file, and leads into a
-    /// working tree, or to a place beside the working directory: an archive that was unpacked has
-    /// no mark that would tell where it begins.
+    /// working tree or next to the working directory: an unpacked archive has no mark that shows
+    /// where it begins.
     fn is_moved_into_a_tree(&self, path: &Path) -> bool {
         let usual = self.at_home(".config");
         let moved = [

@@ -1,7 +1,7 @@
-//! JSON with comments as a tree that knows where everything stands.
+//! JSON with comments as a tree that knows the offsets of every value.
 //!
-//! Owns the dialect we read — JSON plus comments and trailing commas, nothing looser — and the
-//! offsets of every value. Does not own changing a text; that is `document.rs`.
+//! Owns the dialect: JSON plus comments and trailing commas, nothing looser. Does not own changing
+//! a text; that is `edit/document.rs`.
 
 use jsonc_parser::ast;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
@@ -70,8 +70,8 @@ impl SyntaxNode {
     }
 }
 
-/// JSON with comments and trailing commas. Looser spellings are refused because other readers of
-/// the same file would choke on them.
+/// JSON with comments and trailing commas. Looser forms are refused because other readers of the
+/// same file would fail on them.
 pub(crate) const STRICT: ParseOptions = ParseOptions {
     allow_comments: true,
     allow_trailing_commas: true,

@@ -8,8 +8,8 @@ use crate::account::AccountProvider;
 use crate::raw::FileSettings;
 use crate::raw::settings::AccountSetting;
 
-/// Whose connectors there are, by the file of the highest precedence that says so; and the first
-/// file that switches them off.
+/// The account's provider, by the file of the highest precedence that names one; and the first file
+/// that switches connectors off.
 pub(crate) fn account_settings(
     settings: &[(Scope, &FileSettings)],
 ) -> (Option<Arc<AccountProvider>>, Option<Origin>) {

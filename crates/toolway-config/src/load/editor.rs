@@ -1,7 +1,6 @@
 //! The editor that has the working directory open, as a server.
 //!
-//! Owns: when lock files are looked at, and `--ide` and `autoConnectIde`. Nobody else pays for
-//! reading them.
+//! Owns: `--ide` and `autoConnectIde`. Lock files are read only when an editor is asked for.
 
 use serde_json::{Value, json};
 use toolway_types::{Diagnosis, Origin, Scope, TransportKind};
@@ -17,7 +16,7 @@ const FLAG: &str = "--ide";
 const NAME: &str = "ide";
 
 impl Loader<'_> {
-    /// Looks for editors, when anybody asks for one.
+    /// Looks for editors, when one is asked for.
     pub(super) fn editors(&mut self, flags: &Flags) -> RunningEditors {
         let is_set = |layer: &super::Layer| layer.settings.auto_connect_ide;
         let by_setting = !self.strict && self.layers.iter().any(is_set);
@@ -42,7 +41,7 @@ impl Loader<'_> {
                     self.add_editor(only);
                     return editors;
                 }
-                // The setting is for whenever there is one.
+                // The setting applies whenever there is one.
                 [] if !flags.ide => return editors,
                 [] => "no editor with this workspace is running".to_owned(),
                 several => ambiguous(several.iter().copied()),

@@ -1,4 +1,4 @@
-//! What each file said when it could last be read, for a run that plans more than once.
+//! The last good content of each file, for a run that plans more than once.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ impl LastGoodFiles {
         self.files.insert(path.to_owned(), file.clone());
     }
 
-    /// What it said, without what was wrong with it: that was said then.
+    /// Its content, without the diagnoses, which were reported then.
     pub(crate) fn recall(&mut self, path: &Path) -> Option<RawFile> {
         let mut file = self.files.get(path)?.clone();
         self.recalled = true;
@@ -30,7 +30,7 @@ impl LastGoodFiles {
         self.files.remove(path);
     }
 
-    /// Whether an older reading had to stand for a file since this was last asked.
+    /// Whether an older reading was used since this was last asked.
     pub(crate) fn take_recalled(&mut self) -> bool {
         std::mem::take(&mut self.recalled)
     }

@@ -1,9 +1,8 @@
-//! Whose a project's file is.
+//! Who owns a project's file.
 //!
-//! Owns that one question, which git asks as `safe.directory`: a file in a directory above may be
-//! another user's, who then chooses what runs here (SEC-55). The file and its directory must belong
-//! to the person, or to the system; `safeDirectories` in the person's or the organisation's
-//! settings says where others are trusted.
+//! A file in a directory above may be another user's, who then chooses what runs here (SEC-55; git
+//! calls it `safe.directory`). The file and its directory must belong to the user, or to the
+//! system; `safeDirectories` in the user's or the organisation's settings names exceptions.
 
 use std::ffi::OsStr;
 use std::fs::{File, Metadata};
@@ -25,7 +24,7 @@ use crate::keys::spelled_out;
 use crate::raw::{self, RawFile};
 use crate::source::{FileKind, TextSource};
 
-/// Whether a file lies where a repository, or anybody who can write there, may have put it.
+/// Whether a file is where a repository may have put it.
 pub(super) fn is_projects(kind: FileKind) -> bool {
     matches!(
         kind,
@@ -36,12 +35,12 @@ pub(super) fn is_projects(kind: FileKind) -> bool {
 /// A project's file as it was opened.
 pub(super) struct OpenedProjectFile {
     pub(super) file: Result<(File, Metadata), FileReadError>,
-    /// Everybody whose hand was in it: owners of the project, its folder, links and the file.
+    /// All owners involved: of the project, its folder, links and the file.
     owners: Vec<u32>,
 }
 
-/// Opens a project's file step by step. Nobody can change whose it is between looking and opening,
-/// and a link to the person's own file is still the word of whoever made the link.
+/// Opens a project's file step by step, so that its owner cannot change between checking and
+/// opening. A link to the user's own file counts as its creator's.
 pub(super) fn open_in_project(path: &Path) -> OpenedProjectFile {
     let mut owners = Vec::new();
     let file = walk(path, &mut owners);
@@ -63,7 +62,7 @@ fn walk(path: &Path, owners: &mut Vec<u32>) -> Result<(File, Metadata), FileRead
     let target = look(&folder, name, owners)?;
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let opened = match target {
-        // What a link of the person's own leads to is theirs to say.
+        // The user's own link may lead anywhere.
         Some(target) => openat(&folder, target.as_str(), flags, Mode::empty()),
         None => openat(&folder, name, flags | OFlags::NOFOLLOW, Mode::empty()),
     };
@@ -95,7 +94,7 @@ fn directory(at: impl AsFd, name: &OsStr, owners: &mut Vec<u32>) -> Result<Owned
     Ok(opened)
 }
 
-/// Notes whose a name is, and says where it leads if it is a link: both of the same link.
+/// Records the owner of a name, and returns the target if it is a link: both of the same link.
 fn look(
     at: impl AsFd,
     name: &OsStr,
@@ -126,7 +125,7 @@ fn look(
 }
 
 impl Loader<'_> {
-    /// Who else a project's file belongs to, unless the person trusts its directory.
+    /// Another user who owns a project's file, unless its directory is trusted.
     pub(super) fn stranger(&self, path: &Path, opened: &OpenedProjectFile) -> Option<u32> {
         let ours = self.environment.owners();
         let owner = opened.owners.iter().copied().find(|id| !ours.are(*id))?;

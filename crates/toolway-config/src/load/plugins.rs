@@ -35,7 +35,7 @@ pub(crate) fn plugin_files(config_home: &Path) -> impl Iterator<Item = PathBuf> 
 }
 
 impl Loader<'_> {
-    /// The plugins that the person or the organisation switched off.
+    /// The plugins that settings switch off.
     pub(super) fn switched_off_plugins(&self) -> Vec<String> {
         let off = self
             .layers
@@ -60,7 +60,7 @@ impl Loader<'_> {
             // The first loaded wins, so it has the highest order.
             let known = self.diagnoses.len();
             self.plugin(&name, root, count - position);
-            // Its servers are still shown, but nobody has to mend what is switched off.
+            // Its servers are still shown, but faults of what is switched off are not reported.
             if off.contains(&name) {
                 self.diagnoses.truncate(known);
             }

@@ -1,6 +1,6 @@
-//! The two files of the system directory: the organisation's word.
+//! The two files of the system directory: the organisation's settings.
 //!
-//! Owns: that they are believed only when nobody else could have written them, and that one which
+//! Owns: that they are trusted only when no other user could have written them, and that one which
 //! cannot be read, trusted or understood blocks everything instead of being skipped (SEC-14).
 
 use std::io::ErrorKind;
@@ -77,11 +77,11 @@ pub(crate) fn system_settings(
     Ok(all)
 }
 
-/// The environment with what the organisation sets and a person confirmed: what a program that
-/// starts hosts begins with.
+/// The environment with the variables that the organisation sets and the user confirmed: what a
+/// program that starts hosts begins with.
 pub fn with_managed_variables(environment: Environment) -> Environment {
     let system = environment.system();
-    // What cannot be read or trusted is said by the plan, and sets nothing.
+    // What cannot be read or trusted is reported by the plan, and sets nothing.
     let files = FILES.iter().filter_map(|(name, kind, _)| {
         let file = read_file(system, &system.path.join(name), *kind);
         file.ok().flatten()
@@ -118,7 +118,7 @@ fn read_file(
     let source = TextSource::File(path.to_path_buf());
     let text = match trusted_text(system, path) {
         Ok(text) => text,
-        // A link that leads nowhere is no absent file: somebody put a policy there.
+        // A broken link is not an absent file: a policy was meant to be there.
         Err(FileReadError::Io(error))
             if error.kind() == ErrorKind::NotFound && path.symlink_metadata().is_err() =>
         {
@@ -132,7 +132,7 @@ fn read_file(
 }
 
 fn trusted_text(system: &SystemDirectory, path: &Path) -> Result<String, FileReadError> {
-    // Checked on the opened file itself, so that nobody can swap it in between.
+    // Checked on the opened file itself, so that it cannot be swapped in between.
     let (file, facts) = open(path)?;
     vet(facts.uid(), facts.mode(), system.owner).map_err(FileReadError::Untrusted)?;
     // Behind a link lies another directory, whose owner could put another file there.

@@ -1,8 +1,7 @@
-//! May a server of the project's folder be looked at further?
+//! Whether a server of the project's folder is approved.
 //!
-//! Owns that one decision and its wording. It reads the definition as written, and the files that an
-//! approved one runs; no variable of the environment is expanded before somebody approved it
-//! (SEC-01, SEC-02).
+//! Owns that decision and its wording. It reads the definition as written, and the files that an
+//! approved one runs; no variable of the environment is expanded before approval (SEC-01, SEC-02).
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -21,8 +20,7 @@ use crate::load::ProjectConsent;
 use crate::raw::FileSettings;
 use crate::redaction;
 
-/// Decides about what a repository brings; everybody else needs nobody's word.
-/// `installed` is what was found of packages so far.
+/// Decides about what a repository brings; other authors need no approval.
 pub(super) fn decide(
     basis: &DecisionContext,
     candidate: &ServerCandidate,
@@ -75,7 +73,7 @@ pub(super) fn decide(
             let definition = &server.definition;
             let now = || named_files(&basis.environment, directory, definition, installed);
             let changed = match record.coverage {
-                // They mean whatever stands there.
+                // Typed by the user: files are not bound.
                 ApprovalCoverage::Typed => None,
                 ApprovalCoverage::Files(ref was) => first_change(directory, was, &now().bound),
             };
@@ -143,7 +141,7 @@ pub(super) fn decide(
     }
 }
 
-/// What of the files that an entry runs is not as it was.
+/// The first change among the files that an entry runs.
 fn first_change(directory: &Path, approved: &FileDigests, now: &FileDigests) -> Option<String> {
     let file = |name: &str| {
         let below = Path::new(name).strip_prefix(directory);
@@ -157,7 +155,7 @@ fn first_change(directory: &Path, approved: &FileDigests, now: &FileDigests) -> 
             Some(_) => Some(format!("{} has changed", file(name))),
             None => Some(format!("{} has appeared", file(name))),
         });
-    // From another directory an entry may name other files; those it named are still as they were.
+    // From another directory an entry may name other files; those it named before are compared too.
     let gone = || {
         let mut unnamed = approved.iter().filter(|(name, _)| !now.contains_key(*name));
         unnamed.find(|(name, digest)| !is_as_it_was(name, digest))
@@ -177,12 +175,12 @@ fn first_change(directory: &Path, approved: &FileDigests, now: &FileDigests) -> 
 pub(super) fn difference(approved: &Value, now: &Map<String, Value>) -> String {
     let pretty = |value: &Value| {
         let text = serde_json::to_string_pretty(value).unwrap_or_default();
-        // What a person cannot see, they would approve unseen.
+        // Hidden characters must be visible before approval.
         text.lines()
             .map(|line| spelled_out(line) + "\n")
             .collect::<String>()
     };
-    // The approval itself shows what would count from then on.
+    // The approval screen shows the whole new definition.
     let (old, new) = redaction::to_compare(approved, now);
     let (old, new) = (pretty(&old), pretty(&new));
     TextDiff::from_lines(&old, &new)

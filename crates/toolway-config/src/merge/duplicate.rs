@@ -1,7 +1,7 @@
 //! The same server under two names.
 //!
-//! Owns: the signature, and the rule that a server somebody configured by hand stands for the
-//! same one of a plugin or connector. Two configured by hand both stay: somebody wanted both.
+//! Owns: the signature, and the rule that a server configured by hand replaces the same one of a
+//! plugin or connector. Two configured by hand both stay.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -83,8 +83,8 @@ pub(super) fn shadow(basis: &DecisionContext, servers: &mut [ServerCandidate]) {
     }
 }
 
-/// What a server may be a duplicate by. A connector is reached through a proxy, so it is also the
-/// server that its directory says it stands for; nobody else's entry can claim that.
+/// The signatures of a server. A connector is reached through a proxy, so it also has that of the
+/// server its directory names; other entries cannot claim that.
 fn signatures(candidate: &ServerCandidate) -> Vec<String> {
     let definition = &candidate.raw.definition;
     let mut signatures: Vec<String> = signature(definition).into_iter().collect();
@@ -94,8 +94,8 @@ fn signatures(candidate: &ServerCandidate) -> Vec<String> {
     signatures
 }
 
-/// Whether a server is there to stand for another: one that is broken, switched off or not
-/// approved must not take a working one away (a repository could use that).
+/// Whether a server can replace another: one that is broken, switched off or not approved must not
+/// remove a working one (a repository could use that).
 fn stands(basis: &DecisionContext, candidate: &ServerCandidate) -> bool {
     candidate.raw.fault().is_none()
         && switched_off(basis, candidate).is_none()

@@ -1,9 +1,9 @@
-//! Which servers of the project a list of names speaks of.
+//! Which servers of the project a list of names means.
 //!
-//! Owns how a name in `enabledMcpjsonServers` or `disabledMcpjsonServers` is compared: as servers
-//! are called in the names of their tools, so `my server` is also `my_server`. What switches off
-//! means every server of such a name, what approves only the one that it can mean (SEC-05).
-//! Does not own: what follows (`approval`).
+//! Owns how a name in `enabledMcpjsonServers` or `disabledMcpjsonServers` is compared: normalised
+//! as in tool names, so `my server` is also `my_server`. A disabling name means every such server,
+//! an enabling one only the one that it can mean (SEC-05).
+//! Does not own: what follows (`decide`).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ use super::{DecisionContext, ServerCandidate};
 use crate::raw::FileSettings;
 use crate::raw::settings::LocatedName;
 
-/// The names of the project's servers, by what they come to.
+/// The names of the project's servers, by their normalised form.
 #[derive(Debug, Default)]
 pub(crate) struct ProjectNames(BTreeMap<String, BTreeSet<String>>);
 
@@ -35,7 +35,7 @@ impl ProjectNames {
 pub(crate) enum NameApproval<'a> {
     Yes,
     No,
-    /// This could mean it, and another one as well.
+    /// It could mean this one, and another one as well.
     Doubtful(&'a LocatedName),
 }
 
@@ -48,7 +48,7 @@ impl DecisionContext {
     }
 
     /// Whether a server of the project is approved by its name. Another spelling counts where it
-    /// cannot mean anybody else.
+    /// can mean no other server.
     pub(crate) fn enabled_in_project(&self, name: &str) -> NameApproval<'_> {
         let listed = || self.listed(|settings| &settings.enabled_project);
         if listed().any(|said| said.name == name) {

@@ -1,9 +1,8 @@
-//! How a repository stood when a run began.
+//! The state of a repository when a run began.
 //!
-//! Owns what a word for a whole repository covers, be it the flag of this run or a setting: what a
-//! person could see when they gave it. What changes while the run lasts needs a word of its own,
-//! or whoever can write the repository would start a program of their choice by live reload
-//! (SEC-05).
+//! Approval of a whole repository, by a flag or a setting, covers what the user could see when they
+//! gave it. What changes during the run needs its own approval, or a repository could start a
+//! program of its choice by live reload (SEC-05).
 
 use std::collections::BTreeMap;
 
@@ -18,7 +17,7 @@ use crate::approval::ApprovalState;
 pub(crate) struct RunStart(BTreeMap<(String, String), (String, Value)>);
 
 impl RunStart {
-    /// Takes servers as they stand now, those of highest precedence first.
+    /// Takes servers as they are now, those of highest precedence first.
     pub(crate) fn with(servers: &[ServerCandidate]) -> Self {
         let mut began = BTreeMap::new();
         for candidate in servers.iter().filter(|it| it.author.needs_approval()) {
@@ -32,7 +31,7 @@ impl RunStart {
         Self(began)
     }
 
-    /// What a word for the whole repository is worth to this server.
+    /// What approval of the whole repository means for this server.
     pub(super) fn standing(&self, candidate: &ServerCandidate) -> ApprovalState {
         let name = candidate.raw.name.as_str();
         match self.0.get(&key(candidate)) {

@@ -1,4 +1,4 @@
-//! Whether a server is switched off by its entry or by a person's settings.
+//! Whether a server is switched off by its entry or by settings.
 
 use std::path::Path;
 
@@ -23,7 +23,7 @@ pub(crate) fn switched_off(basis: &DecisionContext, candidate: &ServerCandidate)
     if let Some((Scope::Managed, reason)) = plugin {
         return Some(reason);
     }
-    // What the organisation adds, people cannot take away.
+    // What the organisation adds, the user cannot remove.
     if !matches!(candidate.scope, Scope::Managed | Scope::Enterprise) {
         match switch_setting(basis, name) {
             Some(SwitchSetting {
@@ -54,15 +54,15 @@ pub(crate) fn switched_off(basis: &DecisionContext, candidate: &ServerCandidate)
     None
 }
 
-/// What the lists of a file say about a server.
+/// What a file's lists say about a server.
 pub(crate) struct SwitchSetting {
     pub(crate) to: Switch,
-    /// Of the file that says it.
+    /// The scope of that file.
     pub(crate) scope: Scope,
     pub(crate) reason: String,
 }
 
-/// The word about a server that counts: the organisation's, else that of the file nearest to the
+/// The setting about a server that counts: the organisation's, else that of the file nearest to the
 /// project. Within one file, off beats on.
 pub(crate) fn switch_setting(basis: &DecisionContext, name: &str) -> Option<SwitchSetting> {
     basis.settings.iter().rev().find_map(|(scope, settings)| {
@@ -81,7 +81,7 @@ pub(crate) fn switch_setting(basis: &DecisionContext, name: &str) -> Option<Swit
     })
 }
 
-/// Who switched a server's whole plugin off: the strongest word, and the reason to show.
+/// Whether a server's whole plugin is switched off: by the highest scope, with the reason to show.
 fn plugin_off(basis: &DecisionContext, candidate: &ServerCandidate) -> Option<(Scope, String)> {
     let plugin = Path::new(candidate.place.plugin_root.as_ref()?).file_name()?;
     basis.settings.iter().rev().find_map(|(scope, settings)| {

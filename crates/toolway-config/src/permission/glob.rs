@@ -7,8 +7,8 @@ use wildmatch::WildMatchPattern;
 /// A pattern in which `*` stands for any run of characters and everything else for itself.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Glob {
-    /// What every match begins with. Every call is held against every rule, and most rules speak
-    /// of something else: that shows in their first letters.
+    /// What every match begins with. Every call is compared with every rule, and most rules already
+    /// differ in their first letters.
     start: String,
     rest: GlobRest,
 }

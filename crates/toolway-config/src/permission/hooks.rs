@@ -1,10 +1,10 @@
-//! Hooks: programs and tools that have a say in a call, as configured.
+//! Hooks: programs and tools that are asked about a call.
 //!
-//! Owns what a hook is and which hooks concern a tool; the reading of the `hooks` object is in
-//! `hooks/read.rs`. Running them is the dispatch line's work.
+//! Owns what a hook is and which hooks match a tool; reading the `hooks` object is in
+//! `hooks/read.rs`. Dispatch runs them.
 //!
 //! Invariant: a hook that cannot be read is kept as [`HookAction::Broken`], never dropped, because
-//! it may have been the guard that says no. A matcher that cannot be read concerns every tool.
+//! it may have been the one that denies. A matcher that cannot be read matches every tool.
 
 mod read;
 #[cfg(test)]
@@ -39,7 +39,7 @@ pub enum HookEvent {
     PostToolUseFailure,
     /// A server asks for input; the matcher is tried against the server's name.
     Elicitation,
-    /// A person answered a server's question; matched like [`HookEvent::Elicitation`].
+    /// The user answered a server's question; matched like [`HookEvent::Elicitation`].
     ElicitationResult,
 }
 
@@ -231,8 +231,7 @@ impl Hooks {
         self.concerning(event, |matcher| matcher.matches(tool_name))
     }
 
-    /// As [`Hooks::matching`], for a server's tool under any of its spellings: a guard must not
-    /// be missed because of how the tool is shown.
+    /// As [`Hooks::matching`], for a server's tool under any of its spellings.
     pub fn matching_tool(&self, event: HookEvent, key: &ToolKey) -> Vec<&Hook> {
         if self.hooks.is_empty() {
             return Vec::new();
@@ -240,7 +239,7 @@ impl Hooks {
         self.matching_any(event, &spelling::unfolded(key))
     }
 
-    /// As [`Hooks::matching`], for whatever goes by any of these names.
+    /// As [`Hooks::matching`], for any of these names.
     pub fn matching_any(&self, event: HookEvent, names: &[String]) -> Vec<&Hook> {
         self.concerning(event, |matcher| matcher.matches_any(names))
     }
@@ -293,8 +292,8 @@ enum MatcherKind {
     Pattern(NameExpression),
 }
 
-/// A regular expression for the whole name, as written and in any case. Both, since `[^A-Z]` says
-/// less in any case.
+/// A regular expression for the whole name, as written and in any case. Both, since `[^A-Z]`
+/// matches less in any case.
 #[derive(Debug, Clone)]
 struct NameExpression {
     written: Regex,
@@ -333,8 +332,8 @@ impl Matcher {
 
     /// Empty or `*` is all; names and `|` lists of them are read as a rule that restricts reads
     /// them: in any case, `*` for any characters, `mcp__server` for all of a server. Anything else
-    /// is a regular expression for the whole name. What can be read both ways is read both ways: a
-    /// guard must not be missed over its spelling.
+    /// is a regular expression for the whole name. What can be read both ways is read both ways, so
+    /// that no hook is missed.
     pub fn parse(text: &str) -> Result<Self, BadMatcher> {
         let trimmed = text.trim();
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '|' | ' ' | '*');

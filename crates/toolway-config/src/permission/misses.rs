@@ -1,12 +1,12 @@
-//! What rules and matchers aim at: those that can hit nothing, or are not what they seem.
+//! Rules and matchers that name no configured server, or may not mean what they say.
 //!
-//! Owns the comparison of names in rules and matchers with the servers that are configured, and
-//! the advice. Nothing here decides a call.
+//! Owns comparing names in rules and matchers with the configured servers, and the advice. Nothing
+//! here decides a call.
 //!
-//! What is told to everybody, at every call, are slips: a rule that nearly names a server that is
-//! here, or an allow rule that names one in no form that allows. Told to whoever asks is what may
-//! be as it should be: a rule for a server that is configured elsewhere, a rule that restricts and
-//! is understood in another form, an allow rule that could mean two servers.
+//! Slips are reported with every call: a rule that nearly names a server, or an allow rule that
+//! names one in no form that allows. Remarks are reported on request, because they may be intended:
+//! a rule for a server that is configured elsewhere, a restricting rule that is read in another
+//! form, an allow rule that could mean two servers.
 
 use toolway_types::text::{self, fold};
 use toolway_types::{Diagnosis, Origin, ServerName, name, nearest};
@@ -15,10 +15,10 @@ use super::rule::PermissionRule;
 use super::spelling::PREFIX;
 use super::{Hook, HookEvent, Hooks, PermissionList, Permissions};
 
-/// What is wrong with what the name of a rule aims at.
+/// What is wrong with the server in a rule's name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RuleMiss {
-    /// It names a server that is here as people type it; in a rule it is written like this.
+    /// It names a server in a form that rules do not have; in a rule it is written like this.
     Form(String),
     /// This was probably meant.
     Slip(String),
@@ -26,25 +26,25 @@ pub enum RuleMiss {
     Nobody(String),
 }
 
-/// What rules and matchers of these settings miss, among these servers.
+/// The rules and matchers of these settings that miss these servers.
 pub(crate) struct RuleMisses {
     /// Rules and matchers that nearly name a server, or name it in no form that is read.
     pub(crate) slips: Vec<Diagnosis>,
-    /// Rules and matchers that may be as they should be.
+    /// Rules and matchers that may be intended.
     pub(crate) remarks: Vec<Diagnosis>,
 }
 
-/// How a name is read that names a server as people type it.
+/// How a name is read that names a server in another form.
 #[derive(Clone, Copy, PartialEq)]
 enum NameReading {
-    /// As what it seems to say: rules that restrict, and matchers of tools.
+    /// As what it seems to say: restricting rules, and matchers of tools.
     Wide,
-    /// To the letter: rules that allow.
+    /// Exactly: rules that allow.
     Exact,
 }
 
-/// What rules and matchers miss. `is_own` tells whether a name without a server is one of the
-/// host's own tools, or could be the name of a tool that is shown without its server.
+/// Finds the rules and matchers that miss. `is_own` tells whether a name without a server is one of
+/// the host's own tools, or could be the name of a tool that is shown without its server.
 pub(crate) fn missed(
     permissions: &Permissions,
     hooks: &Hooks,
@@ -79,7 +79,7 @@ pub(crate) fn missed(
                 MatcherSubject::Tools => miss(name, servers),
                 MatcherSubject::Servers => miss_server(name, servers),
             };
-            // Around tools, a server's name alone matches nothing.
+            // For tools, a server's name alone matches nothing.
             let reading = if name.contains(['.', '/', ':', ' ']) || name.contains("__") {
                 NameReading::Wide
             } else {
@@ -132,8 +132,8 @@ impl RuleMisses {
         }
     }
 
-    /// A name without a server: an allow rule takes none, and one that restricts means every tool
-    /// of that name, which is as it should be unless it was to name a server.
+    /// A name without a server: in an allow rule it allows nothing; in a restricting one it means
+    /// every tool of that name, unless a server was meant.
     fn note_serverless(&mut self, what: &str, name: &str, reading: NameReading, origin: &Origin) {
         let what = text::clean_line(what);
         let remark = match (reading, name.contains(['.', '/', ':', ' '])) {
@@ -150,8 +150,8 @@ impl RuleMisses {
         self.remarks.push(remark);
     }
 
-    /// An allow rule that could mean several servers counts for the one that is called so, or for
-    /// none.
+    /// An allow rule that could mean several servers counts for the one with exactly that name, or
+    /// for none.
     fn note_unclear(&mut self, rule: &PermissionRule, servers: &[&ServerName]) {
         let unclear = rule.unclear(servers);
         let Some(first) = unclear.first() else {
@@ -179,7 +179,7 @@ impl RuleMisses {
     }
 }
 
-/// What is wrong with the name of a rule, among these servers; nothing where it names one of them,
+/// What is wrong with the name of a rule, among these servers; `None` where it names one of them,
 /// or no server at all.
 pub fn miss(written: &str, servers: &[&ServerName]) -> Option<RuleMiss> {
     let folded = fold(written);
@@ -194,7 +194,7 @@ pub fn miss(written: &str, servers: &[&ServerName]) -> Option<RuleMiss> {
     })
 }
 
-/// What was meant, with the end of it in the letters in which it was written.
+/// The suggestion, with its end in the letter case in which it was written.
 fn in_case(meant: &str, written: &str) -> String {
     for (at, _) in written.char_indices() {
         if let Some(start) = meant.strip_suffix(&fold(&written[at..])) {
@@ -224,7 +224,7 @@ fn miss_server(written: &str, servers: &[&ServerName]) -> Option<RuleMiss> {
 
 /// A name with the prefix: does what follows begin with a server?
 fn behind_prefix(rest: &str, whole: &str, servers: &[&ServerName]) -> Option<RuleMiss> {
-    // A long name is cut, and ends with a digest: nobody types such a one.
+    // A long name is cut and ends with a digest: not typed by hand.
     let cut = whole.len() == name::MAX_EXPOSED_LEN && name::ends_like_suffix(whole);
     if rest.is_empty() || cut {
         return None;
@@ -261,8 +261,8 @@ fn behind_prefix(rest: &str, whole: &str, servers: &[&ServerName]) -> Option<Rul
     })
 }
 
-/// A name without the prefix is one of the host's own tools, or a tool's own name. Where it begins
-/// with a server, that is meant all the same.
+/// A name without the prefix is one of the host's own tools, or a tool's own name; or it begins
+/// with a server.
 fn bare(folded: &str, servers: &[&ServerName]) -> Option<RuleMiss> {
     let named = folded
         .strip_prefix("mcp")
@@ -283,7 +283,7 @@ fn bare(folded: &str, servers: &[&ServerName]) -> Option<RuleMiss> {
     typed(folded, servers)
 }
 
-/// A server and a tool as people type them, where the server is nearly one that is here.
+/// A server and a tool in another form, where the server is nearly a configured one.
 fn typed(folded: &str, servers: &[&ServerName]) -> Option<RuleMiss> {
     let (server, tool) = folded.split_once(['.', '/', ':', ' '])?;
     let near = nearest(server, servers.iter().map(|server| server.as_str()))?;
@@ -293,8 +293,7 @@ fn typed(folded: &str, servers: &[&ServerName]) -> Option<RuleMiss> {
     )))
 }
 
-/// A server, and what stands behind it and a mark that parts nothing in a rule, or the border
-/// itself.
+/// A server and what follows it, behind `__` or a separator that rules do not have.
 fn parted<'a>(rest: &'a str, servers: &[&'a ServerName]) -> Option<(&'a str, &'a str)> {
     servers.iter().find_map(|server| {
         let tool = forms(server).find_map(|form| {

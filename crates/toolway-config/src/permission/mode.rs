@@ -1,14 +1,12 @@
-//! The words of a settings file for what happens beside rules.
-//!
-//! Owns the mode, for calls that no rule names, and the word on pins, for tools that changed.
+//! The mode and the pin policy of a settings file.
 
 /// What happens to a call that no rule names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum PermissionMode {
-    /// A person is asked.
+    /// The user is asked.
     #[default]
     Default,
-    /// A classifier decides; where none is named, a person is asked.
+    /// A classifier decides; without one, the user is asked.
     Auto,
     /// It runs.
     Bypass,
@@ -38,7 +36,7 @@ impl PermissionMode {
 /// What happens when a tool's definition is no longer the one that was first permitted (SEC-33).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum PinPolicy {
-    /// A person is asked again, whatever a rule allows.
+    /// The user is asked again, whatever a rule allows.
     #[default]
     Ask,
     /// The call runs, with a warning.

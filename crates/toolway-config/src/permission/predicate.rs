@@ -1,10 +1,10 @@
 //! Predicates: the part of a rule in parentheses.
 //!
 //! Owns their syntax and evaluation. `key:pattern` compares an argument as text, `@readOnly` and
-//! its like look at what the server claims about the tool, `&&` joins several.
-//! Does not own: any knowledge of what an argument means, and what a text may be read as
-//! (`predicate/text_forms.rs`). A pattern is no path or URL check; an
-//! allow rule therefore takes nothing that climbs (`..`) or hides characters.
+//! the like look at what the server claims about the tool, `&&` joins several.
+//! Does not own: what an argument means, and which forms a text has (`predicate/text_forms.rs`). A
+//! pattern is no path or URL check; an allow rule therefore accepts no `..` and no hidden
+//! characters.
 
 use serde_json::{Map, Number, Value};
 use toolway_types::text::{self, fold};
@@ -28,7 +28,7 @@ pub struct ToolHints {
     pub open_world: Option<bool>,
 }
 
-/// Which way a rule leans, and so how widely it is read.
+/// What a rule does, and so how widely it is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RuleStance {
     /// allow
@@ -89,8 +89,8 @@ impl RulePredicate {
             .collect()
     }
 
-    /// Whether a pattern holds what looks like another condition: `a:1&&b:2` without spaces. It is
-    /// part of the pattern, for a shell's line may hold as much, but was perhaps not meant so.
+    /// Whether a pattern holds what looks like another condition: `a:1&&b:2` without spaces. That
+    /// could be part of the pattern, but was perhaps not meant so.
     fn hides_another(pattern: &str) -> bool {
         pattern.match_indices("&&").any(|(place, _)| {
             let next = pattern[place + 2..].trim_start();

@@ -166,7 +166,7 @@ impl PermissionsReader<'_> {
 
     fn pins(&mut self, value: &Value) {
         let policy = value.as_str().and_then(PinPolicy::parse);
-        // A word that cannot be read must not leave a change unseen.
+        // A value that cannot be read must not hide a change.
         self.read.pins = Some((self.scope, policy.unwrap_or_default()));
         if policy.is_none() {
             self.report(
@@ -196,7 +196,7 @@ impl PermissionsReader<'_> {
             Value::String(word) if word == "disable" => {
                 self.read.bypass_forbidden = Some(self.source.clone());
             }
-            // Whoever writes this key wants the ban; a value we cannot read must not lift it.
+            // The key shows that a ban is wanted; a value that cannot be read must not lift it.
             other => {
                 self.read.bypass_forbidden = Some(self.source.clone());
                 self.report(
@@ -207,7 +207,7 @@ impl PermissionsReader<'_> {
         }
     }
 
-    /// A key that is nearly one that restricts restricts: it may have been meant so.
+    /// A key that is nearly a restricting one restricts: it may have been meant so.
     fn unknown(&mut self, key: &str, value: &Value) {
         let key = text::clean_line(key);
         let message = format!("`permissions` has no key `{key}`");

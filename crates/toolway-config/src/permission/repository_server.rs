@@ -1,10 +1,9 @@
 //! Servers that a repository brought, and the allow rules that count for them (SEC-57).
 //!
-//! Owns which allow rules count for such a server: those that were given for its definition as it
-//! stands, and those that name no server at all. A rule follows a name, and a repository can call
-//! its server whatever it likes; a yes belongs to what it was said of. Deny and ask rules do not
-//! come here: they count for every server of a name. Where the given ones are kept is
-//! `approval/allowed_rules.rs`.
+//! Owns which allow rules count for such a server: those that were given for its present
+//! definition, and those that name no server at all. A rule goes by name, and a repository can
+//! choose any name for its server. Deny and ask rules count for every server of a name. The given
+//! rules are kept by `approval/allowed_rules.rs`.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -32,7 +31,7 @@ pub struct RepositoryServer {
 /// Those of a plan, by their names.
 pub(super) type RepositoryServers = BTreeMap<ServerName, Arc<RepositoryServer>>;
 
-/// An allow rule that would fit, were it not given for another server of that name.
+/// An allow rule that would match, but was not given for this server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnheededRule {
     /// The rule.
@@ -42,8 +41,8 @@ pub struct UnheededRule {
 }
 
 impl Permissions {
-    /// Takes note of a server that a repository brought, and of the rules that were given for its
-    /// definition; `kept` is where they stand.
+    /// Adds a server that a repository brought, and the rules that were given for its definition;
+    /// `kept` is where they stand.
     pub(crate) fn add_repository_server(
         &mut self,
         server: RepositoryServer,
@@ -62,19 +61,18 @@ impl Permissions {
             .insert(server.server.clone(), Arc::new(server));
     }
 
-    /// What is known of a server, if a repository brought it.
+    /// The server, if a repository brought it.
     pub fn repository_server(&self, server: &ServerName) -> Option<&Arc<RepositoryServer>> {
         self.rules.repository_servers.get(server)
     }
 
-    /// The server that stands in the place of the classifier's, so that it decides nothing: one that
-    /// a repository brought.
+    /// The repository's server that has the name of the classifier's, which then decides nothing.
     pub fn classifier_displaced_by(&self) -> Option<&Arc<RepositoryServer>> {
         let server = self.classifier()?.server()?;
         self.repository_server(&ServerName::new(server).ok()?)
     }
 
-    /// The allow rule that would let this call run, were it not given for another server.
+    /// The allow rule that would let this call run, had it been given for this server.
     pub fn unheeded<'a>(&self, subject: impl Into<CallSubject<'a>>) -> Option<UnheededRule> {
         let subject = subject.into();
         let SubjectTool::Tool(key) = subject.target else {

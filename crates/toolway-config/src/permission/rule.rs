@@ -43,7 +43,7 @@ pub(super) struct PermissionRule {
     /// The same name read as one identity.
     identity: RuleIdentity,
     predicates: Vec<RulePredicate>,
-    /// The server it was given for as that is defined now, and for no other.
+    /// The server it was given for, and counts for only.
     given: Option<ServerName>,
     /// The only configured server that it can mean, and what of it.
     meant: Option<MeantName>,
@@ -56,7 +56,7 @@ enum RuleIdentity {
     Everything,
     /// A name without `mcp__`: one of the host's own tools, or one the catalogue shows so.
     Bare(Glob),
-    /// A name that can be an exposed one is nothing else.
+    /// A name that can be an exposed one is read as nothing else.
     Exposed(String),
     /// Names as given by configuration and server.
     Given { server: Glob, tool: Option<Glob> },
@@ -80,7 +80,7 @@ pub(super) enum RuleFallback {
     Name(String),
     /// Nothing could be read.
     Unknown,
-    /// Nothing is there; in managed settings, which are policy, that is as bad.
+    /// Nothing is there; in managed settings that counts as unknown.
     Nothing,
 }
 
@@ -200,7 +200,7 @@ impl PermissionRule {
         self.given.as_ref()
     }
 
-    /// Whether it follows nobody's name: it speaks of all servers, or of the host's own tools.
+    /// Whether it names no server: it is about all servers, or about the host's own tools.
     pub(super) fn names_no_server(&self) -> bool {
         match &self.identity {
             RuleIdentity::Everything => true,
@@ -225,8 +225,8 @@ impl PermissionRule {
         }
     }
 
-    /// SEC-34: annotations are claims. A rule may believe those of a server it names in full, for
-    /// naming it is how a person says so; it cannot believe those of whichever server comes.
+    /// SEC-34: annotations are claims. A rule may believe those of a server that it names in full,
+    /// but not those of any server.
     fn believes_one_server(&self) -> Result<(), BrokenRule> {
         let one_server = match &self.identity {
             RuleIdentity::Exposed(_) => true,
@@ -309,7 +309,7 @@ impl PermissionRule {
         &self.cited
     }
 
-    /// What it speaks of, for a message.
+    /// What it is about, for a message.
     pub(super) fn reach(&self) -> String {
         if self.name == "*" {
             "every server".to_owned()

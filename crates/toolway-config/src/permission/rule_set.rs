@@ -1,8 +1,8 @@
-//! Which rules speak of a tool, whatever it is called with.
+//! Which rules are about a tool, whatever its arguments.
 //!
-//! Owns the three lists of rules, and finding out once for each tool which of them name it: every
-//! call is held against every rule, and a name is matched in every spelling. What the found ones
-//! say of a call, with its arguments, is decided in `permission.rs`.
+//! Owns the three lists of rules, and finding out once for each tool which of them name it, because
+//! a name is matched in every spelling. What those rules say about a call, with its arguments, is
+//! decided in `permission.rs`.
 
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
@@ -25,8 +25,8 @@ pub(super) struct RuleSet {
 }
 
 impl RuleSet {
-    /// Those of these servers that no repository brought, each once: a repository must not make
-    /// a person's rule unclear.
+    /// Those of these servers that no repository brought, each once: a repository must not make the
+    /// user's rule ambiguous.
     pub(super) fn own<'s>(&self, servers: &[&'s ServerName]) -> Vec<&'s ServerName> {
         let mut own = servers.to_vec();
         own.retain(|name| !self.repository_servers.contains_key(*name));
@@ -48,10 +48,10 @@ impl RuleSet {
     }
 }
 
-/// The rules that speak of one tool, by their places in the lists.
+/// The rules that name one tool, by their indexes in the lists.
 #[derive(Debug, Clone)]
 pub(super) struct MatchingRules {
-    /// Whose places these are. Held, so that no other rules can stand at the same address.
+    /// The rules that the indexes are for. Held, so that no other rules can have the same address.
     rules: Arc<RuleSet>,
     deny: Vec<usize>,
     ask: Vec<usize>,
@@ -59,7 +59,7 @@ pub(super) struct MatchingRules {
 }
 
 impl MatchingRules {
-    /// Those that speak of the subject's tool, by heart where its spellings are kept.
+    /// Those that name the subject's tool, from the cache where there is one.
     pub(super) fn by<'a>(rules: &Arc<RuleSet>, subject: &CallSubject<'a>) -> Cow<'a, Self> {
         let Some(spellings) = subject.spellings else {
             return Cow::Owned(Self::find(rules, subject));
@@ -70,7 +70,7 @@ impl MatchingRules {
         if Arc::ptr_eq(&known.rules, rules) {
             Cow::Borrowed(known)
         } else {
-            // The catalogue outlived a change of the rules; the next one learns them.
+            // The cache was made for other rules.
             Cow::Owned(Self::find(rules, subject))
         }
     }
@@ -118,8 +118,8 @@ impl MatchingRules {
     }
 }
 
-/// The spellings of one tool, and the rules that speak of it. Making them costs more than judging
-/// by them, so a caller that judges many calls of one tool keeps them.
+/// The spellings of one tool, and the rules that name it. Making them costs more than judging by
+/// them, so a caller that judges many calls of one tool keeps them.
 #[derive(Debug)]
 pub struct ToolSpellings {
     names: ToolNames,
@@ -128,7 +128,7 @@ pub struct ToolSpellings {
     shown_as: Option<String>,
     /// Whether no other tool that is known is spelled like it.
     alone: bool,
-    /// The rules that speak of it, found by the first who judges by these.
+    /// The rules that name it, found on first use.
     concerned: OnceLock<MatchingRules>,
 }
 

@@ -1,8 +1,7 @@
 //! Every way a call's tool can be spelled.
 //!
-//! Owns the list that deny and ask rules and hooks match against (SEC-31): a rule that restricts
-//! must catch a tool under any name a person may have seen it by. Allow rules do not come here;
-//! they name one identity.
+//! Owns the list that deny and ask rules and hooks match against (SEC-31): a restricting rule must
+//! match a tool under any name it is known by. Allow rules name one identity and do not use it.
 
 use toolway_types::text::{self, fold};
 use toolway_types::{ServerName, ToolKey, name};
@@ -10,7 +9,7 @@ use toolway_types::{ServerName, ToolKey, name};
 /// How the exposed names of servers' tools begin.
 pub(super) const PREFIX: &str = "mcp__";
 
-/// What stands between a server and a tool where people type them.
+/// What separates a server and a tool where people type them.
 pub(super) const BETWEEN: [&str; 5] = [".", " ", "/", ":", "__"];
 
 /// The names of one tool, folded (NFC, lower case).

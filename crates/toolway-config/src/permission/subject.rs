@@ -22,7 +22,7 @@ pub struct CallSubject<'a> {
     pub(super) hints: Option<ToolHints>,
     /// What of its name is only a spelling, in which characters may have been replaced.
     pub(super) unsure: Option<UnsureName>,
-    /// Made before; only ever those of this very tool.
+    /// Made before, for this tool.
     pub(super) spellings: Option<&'a ToolSpellings>,
 }
 
@@ -73,7 +73,7 @@ impl<'a> CallSubject<'a> {
         self
     }
 
-    /// Nobody knows what its server really calls it: a rule that restricts counts if it can mean
+    /// Its server's own name for it is not known: a restricting rule counts if it can mean
     /// any tool that is spelled so.
     #[must_use]
     pub fn unsure_of(mut self, unsure: UnsureName) -> Self {

@@ -185,8 +185,8 @@ fn sec_31_allow_matches_one_identity_only() {
     ] {
         assert!(allows(rule, "my server", "get.item"), "{rule}");
     }
-    // The normalised spelling also belongs to `my.server`, so it permits neither where nobody
-    // knows which of them there are.
+    // The normalised spelling also belongs to `my.server`, so it permits neither while it is
+    // not known which of them are configured.
     for server in ["my server", "my.server"] {
         assert!(!allows("mcp__my_server__get_item", server, "get.item"));
         assert!(!allows("mcp__my_server", server, "get.item"));

@@ -58,14 +58,14 @@ impl Default for RunLimits {
     }
 }
 
-/// The end of both spellings of the limit on silence, the one limit that may be nought.
+/// The end of both names of the idle timeout, the one limit that may be zero.
 const IDLE: &str = "MCP_TOOL_IDLE_TIMEOUT";
 
 impl RunLimits {
-    /// The longest a handshake may take where nobody chose.
+    /// The default limit of a handshake.
     pub const USUAL_CONNECT: Duration = Duration::from_secs(30);
 
-    /// The longest a call may take where nobody chose.
+    /// The default limit of a call.
     pub const USUAL_TOOL: Duration = Duration::from_secs(100_000);
 
     /// Reads them from the environment and from managed settings, which win.
@@ -126,8 +126,8 @@ impl RunLimits {
         limits
     }
 
-    /// Sets one of them; false when the text is no positive number, or nought where that means
-    /// something.
+    /// Sets one of them; false when the text is no positive number, or zero where that has no
+    /// meaning.
     fn set(&mut self, name: &str, text: &str) -> bool {
         let Ok(number) = text.trim().parse::<u64>() else {
             return false;

@@ -11,7 +11,7 @@ use toolway_types::{UrlList, UrlRules};
 
 use crate::policy_rule::{PolicyRule, PolicyRuleList, PolicySubject};
 
-/// What every policy file says about one matter.
+/// What every policy file says about one subject.
 #[derive(Debug, Clone)]
 pub(crate) struct PolicyLists {
     /// The keys they stand under, for messages.

@@ -32,7 +32,7 @@ impl CrossAppRequirement {
     pub(crate) fn speaks_of(&self, subject: &PolicySubject<'_>) -> Option<&Origin> {
         match &self.rules {
             None => Some(&self.origin),
-            // As a denial is read: what the administrator left open is meant.
+            // Read widely, like a denial.
             Some(rules) => rules
                 .iter()
                 .find(|rule| rule.matches(subject, PatternReading::Wide))

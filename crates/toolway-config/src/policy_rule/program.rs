@@ -36,7 +36,7 @@ pub(crate) struct StartedProgram {
 pub(crate) struct ProgramLocation {
     /// Links followed.
     pub(crate) real: PathBuf,
-    /// Whether the working directory had a say in it.
+    /// Whether it depends on the working directory.
     pub(crate) is_relative: bool,
 }
 

@@ -48,22 +48,22 @@ pub(crate) struct FileSettings {
     pub(crate) insecure_storage_off: Option<Origin>,
     /// A policy list that cannot be understood: nothing may connect.
     pub(crate) policy_fault: Option<Diagnosis>,
-    /// The organisation's own file has lists and nothing else: it excludes only whom they name.
+    /// The organisation's own file has lists and nothing else: it excludes only what they name.
     pub(crate) lists_only: bool,
-    /// The keys that widen what may happen, as written; what `localSettings` vouches for.
+    /// The keys that permit more, as written; what the approval of local settings covers.
     pub(crate) widening: Map<String, Value>,
     pub(crate) trust: FileTrust,
     /// Where the file cannot be read: what it forbids is not known.
     pub(crate) unreadable: Option<Origin>,
 }
 
-/// How far a file is believed.
+/// How far a file is trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum FileTrust {
     /// In everything.
     #[default]
     Full,
-    /// Only where it narrows what may happen.
+    /// Only where it restricts.
     Narrowing,
 }
 
@@ -110,10 +110,10 @@ fn counts(key: &str, kind: FileKind) -> bool {
         "projectVariables" => matches!(kind, FileKind::User | FileKind::Managed),
         // Nor whose files count.
         "safeDirectories" => matches!(kind, FileKind::User | FileKind::Managed),
-        // A repository must not have what runs beside it connected.
+        // A repository must not cause a connection to a running editor.
         "autoConnectIde" => matches!(kind, FileKind::User | FileKind::Managed),
         "enabledPlugins" => matches!(kind, FileKind::User | FileKind::Managed),
-        // A repository must not say where a person logs in, or where the token goes.
+        // A repository must not say where the user logs in, or where the token goes.
         "account" | "identityProvider" => matches!(kind, FileKind::User | FileKind::Managed),
         _ => matches!(kind, FileKind::User | FileKind::Local | FileKind::Managed),
     }
@@ -218,7 +218,7 @@ impl FileSettings {
                 Value::Bool(false) => self.insecure_storage_off = Some(origin),
                 ref other => {
                     reader.wrong("`true` or `false`", other);
-                    // Whoever wrote it did not mean to allow more.
+                    // The key shows that less is to be allowed.
                     self.insecure_storage_off = Some(origin);
                 }
             },
@@ -265,7 +265,7 @@ impl FileSettings {
             }
             ("permissions", Value::Object(permissions)) => {
                 for (name, value) in permissions {
-                    // What narrows always counts and needs nobody's word.
+                    // What restricts always counts and needs no approval.
                     let widens = match name.as_str() {
                         "allow" | "defaultMode" => true,
                         "pins" => value != "ask",
@@ -280,7 +280,7 @@ impl FileSettings {
         }
     }
 
-    /// Drops everything that widens: what is left may come from a file nobody vouched for.
+    /// Drops everything that permits more: the rest may come from a file that is not approved.
     pub(crate) fn narrow(&mut self) {
         self.enabled_project.clear();
         self.enable_all_project = None;

@@ -70,7 +70,7 @@ impl SpecBuild<'_> {
     fn admit(&mut self, reference: SecretReference) {
         let place = reference.place.clone();
         if !self.builder.author.may_name_secrets() {
-            // Local settings are a person's own once that person has said so.
+            // Local settings are the user's own once approved.
             if self.builder.scope == Scope::Local {
                 let message = format!(
                     "`{place}` may not use `{reference}`: nobody on this machine approved this entry"
@@ -103,9 +103,9 @@ impl SpecBuild<'_> {
         }
     }
 
-    /// The reference in an address that leads somewhere by it. Its scheme, host and port decide
-    /// who gets the secret; what follows `#` is sent to nobody. An address that is none may have
-    /// become one by its value.
+    /// The reference in an address that decides where it leads. Scheme, host and port decide who
+    /// gets the secret; what follows `#` is never sent. A text that is no address may have become
+    /// one by its value.
     pub(super) fn misled(&self, key: &str, url: Option<&Url>) -> Option<String> {
         let leads = |reference: &&SecretReference| {
             let word = reference.placeholder();

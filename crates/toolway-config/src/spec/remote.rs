@@ -75,7 +75,7 @@ impl SpecBuild<'_> {
             return None;
         }
         if program.contains('/') && !Path::new(&program).is_absolute() {
-            // A flag stands beside nothing but what happens to be in the working directory.
+            // A flag has no directory of its own.
             if self.builder.scope == Scope::Dynamic {
                 let message = format!("`{KEY}` is a relative path, and a flag has no directory");
                 self.refuse(KEY, message, "write the whole path of the program");
@@ -171,7 +171,7 @@ impl SpecBuild<'_> {
     fn token_text(&self, path: &Path) -> Result<Option<String>, FileReadError> {
         let directory = &self.builder.place.directory;
         let opened = if self.builder.author.brings_files() {
-            // A file of the person's is named by the person, or shown to them first.
+            // The user names their own file, or has seen the path before approval.
             let leads_away =
                 path.is_absolute() || path.components().any(|it| it == Component::ParentDir);
             if leads_away && self.builder.vouched == ApprovalBasis::Unseen {

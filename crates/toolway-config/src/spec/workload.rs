@@ -1,7 +1,7 @@
-//! The parts of `oauth` that not everybody may write: a client's secret, the token of the platform
-//! that this runs on, and what makes a login less safe.
+//! The parts of `oauth` that only some authors may write: a client's secret, the token of the
+//! platform that this runs on, and what makes a login less safe.
 //!
-//! Owns who may write them, and what the environment must hold for them. No secret stands in a
+//! Owns who may write them, and what the environment must hold for them. No secret is written in a
 //! file itself.
 //! Does not own: getting a login by them (`toolway-auth`).
 
@@ -28,7 +28,7 @@ impl SpecBuild<'_> {
         Secret::new(self.expand_secret(KEY, text))
     }
 
-    /// A secret that stands in a file is read by whoever reads the file.
+    /// A secret in a file is known to every reader of the file.
     fn never_written(&mut self, place: &str, text: &str) {
         if !mentions_variable(text) {
             let message =
@@ -38,8 +38,8 @@ impl SpecBuild<'_> {
         }
     }
 
-    /// Whether a login may be made where nobody says that PKCE protects it. A repository gains
-    /// nothing by weakening what protects the person.
+    /// Whether a login may be made where PKCE is not announced. A repository cannot weaken what
+    /// protects the user.
     pub(super) fn unannounced_pkce(&mut self, oauth: &Map<String, Value>) -> UnannouncedPkce {
         const KEY: &str = "oauth.allowUnannouncedPkce";
         if oauth.get("allowUnannouncedPkce").and_then(Value::as_bool) != Some(true) {
@@ -57,8 +57,8 @@ impl SpecBuild<'_> {
         UnannouncedPkce::Allowed
     }
 
-    /// The platform's token. It is the person's or the organisation's, and no repository says
-    /// where it is.
+    /// The platform's token. It is the user's or the organisation's, and no repository says where
+    /// it is.
     pub(super) fn workload(&mut self, map: &Map<String, Value>) -> Option<WorkloadSpec> {
         const KEY: &str = "oauth.workload";
         if !self.builder.author.may_use_machine_identity() {

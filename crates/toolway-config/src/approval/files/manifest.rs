@@ -1,7 +1,7 @@
 //! What a manifest says about what is run: `package.json`, `deno.json`, `pyproject.toml`.
 //!
-//! Owns reading one, whom it concerns, and the lines and files that it names. A manifest that
-//! cannot be read concerns everybody.
+//! Owns reading one, which packages and tasks it is about, and the command lines and files that it
+//! names. A manifest that cannot be read is about all of them.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -48,7 +48,7 @@ impl ProjectManifest {
         }))
     }
 
-    /// Whether what stands in it is known.
+    /// Whether its content is known.
     pub(super) fn is_read(&self) -> bool {
         self.0.is_some()
     }
@@ -129,8 +129,7 @@ pub(super) fn package_names(word: &str) -> Vec<&str> {
     names
 }
 
-/// What is installed below folders of packages, each of which is looked through once: entries of one
-/// plan start in the same few places.
+/// What is installed below folders of packages, each of which is searched once per plan.
 #[derive(Debug, Default)]
 pub(crate) struct InstalledPackages(RefCell<BTreeMap<PathBuf, Option<Vec<Package>>>>);
 
@@ -145,7 +144,7 @@ struct Package {
 
 impl InstalledPackages {
     /// The manifests of packages of these names, whatever their folders are called, as npm finds
-    /// them; nothing where there are too many folders to look at.
+    /// them; `None` where there are too many folders.
     pub(super) fn below(&self, modules: &Path, names: &BTreeSet<String>) -> Option<Vec<PathBuf>> {
         let is_one = |name: &Option<String>| name.as_ref().is_some_and(|name| names.contains(name));
         let mut known = self.0.borrow_mut();
@@ -160,7 +159,7 @@ impl InstalledPackages {
     }
 }
 
-/// All packages below a folder. A link is no folder of packages: links lead in circles.
+/// All packages below a folder. Links are not followed: they can form cycles.
 fn packages(modules: &Path) -> Option<Vec<Package>> {
     let mut found = Vec::new();
     let mut folders = vec![modules.to_owned()];

@@ -1,8 +1,8 @@
-//! A command line to everything in it that can name code.
+//! Everything in a command line that can name code.
 //!
 //! Owns the one reading of words that serves every program: each word as a path in every spelling,
-//! the words inside it where it is a line for a shell or code, and what the programs of the table
-//! take and look for. It reads words only; which of them are files is the caller's to find out.
+//! the words inside it where it is a shell line or code, and what the programs of the table take
+//! and look for. Which of them are files is decided by the caller.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +20,7 @@ const UNASKED: [&str; 2] = ["sitecustomize.py", "usercustomize.py"];
 /// How a path is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum PathUse {
-    /// Nobody knows; data, if it does not look like code.
+    /// Not known; data, unless it looks like code.
     Unknown,
     /// It is read as code if it is a file.
     File,
@@ -28,7 +28,7 @@ pub(super) enum PathUse {
     Run,
 }
 
-/// Something that runs, and no digest can say what it is.
+/// Something that runs and that no digest can cover.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct UnboundCode {
     /// The part of the entry that it is about, as it is written.
@@ -191,7 +191,7 @@ impl NamedCode {
         for (at, word) in rest.iter().enumerate() {
             let value = word.split_once('=').map_or("", |(_, value)| value);
             let package = if word.starts_with('-') { value } else { word };
-            // Paths are read as paths.
+            // Paths are handled as paths.
             if !package.starts_with(['.', '/']) {
                 let names = manifest::package_names(package).into_iter();
                 self.packages.extend(names.map(str::to_owned));

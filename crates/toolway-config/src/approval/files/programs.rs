@@ -1,8 +1,8 @@
-//! What programs do with their words, and what they look for by themselves.
+//! What programs do with their arguments, and which files they look for.
 //!
-//! Owns the table. It is no complete one: it has the interpreters, runners of packages and tasks,
-//! and builders that servers are started with. Of a program that is not in it, only what its words
-//! name is known.
+//! Owns the table. It is not complete: it has the interpreters, runners of packages and tasks, and
+//! builders that servers are started with. Of other programs only what their arguments name is
+//! known.
 
 use crate::command_line::program_name;
 

@@ -1,14 +1,13 @@
-//! A line for a shell, taken apart.
+//! Splitting a shell line into commands.
 //!
-//! Owns quotes and what stands between commands. Nothing is run or replaced here; what the shell
-//! works out itself stays in the words as it is written.
+//! Owns quotes and separators. Nothing is run or expanded here.
 
-/// What a line consists of.
+/// The parts of a line.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct ShellParts {
     /// The words of each command, without their quotes.
     pub(super) commands: Vec<Vec<String>>,
-    /// The files that are read in place of what is typed.
+    /// The files that are read as input.
     pub(super) inputs: Vec<String>,
 }
 
@@ -20,7 +19,7 @@ enum WordRole {
     Output,
 }
 
-/// Takes a line apart. Of one that is not finished, what there is.
+/// Splits a line, also an unfinished one.
 pub(super) fn parts(line: &str) -> ShellParts {
     let mut parts = ShellParts::default();
     let mut command = Vec::new();

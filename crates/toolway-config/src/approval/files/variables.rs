@@ -1,7 +1,7 @@
 //! The words of an entry with their variables replaced, in every way that counts.
 //!
-//! Owns which ways those are. What the person's variables hold changes nothing about the files of
-//! the repository that their defaults name, and `${workspace}` is another directory each time.
+//! Owns which ways those are. The values of the user's variables must not change which files of the
+//! repository are bound by their defaults, and `${workspace}` is another directory each time.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use crate::Environment;
 use crate::command_line::split_command;
 use crate::expansion::{TextPiece, WORKSPACE, is_harmless, pieces};
 
-/// Whose values stand in the words.
+/// Which values are used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum VariableValues {
     /// Those of harmless variables; for others their defaults.

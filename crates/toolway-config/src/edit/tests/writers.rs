@@ -1,4 +1,4 @@
-//! Many writers of one file: nobody's change is lost, and nobody waits for ever.
+//! Many writers of one file: no change is lost, and none waits for ever.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};

@@ -63,7 +63,7 @@ impl HooksReader<'_> {
         }
     }
 
-    /// Nobody knows which hooks stood here, so one of each kind that can say no fails.
+    /// It is not known which hooks were meant, so one of each kind that can deny fails.
     fn lost(&mut self, reason: &str, hint: &str) {
         let reason = text::clean_line(reason).into_owned();
         self.report(reason.clone(), hint);
@@ -76,7 +76,7 @@ impl HooksReader<'_> {
     }
 
     /// An event in a wrong spelling: its hooks are those of the event that was meant, and fail,
-    /// because one of them may be the guard that says no.
+    /// because one of them may be the one that denies.
     fn near_miss(&mut self, name: &str, event: HookEvent, groups: &Value) {
         let meant = event.as_str();
         let name = text::clean_line(name);
@@ -100,7 +100,7 @@ impl HooksReader<'_> {
         }
     }
 
-    /// Other hosts have many more events in the same file; theirs do no harm here.
+    /// Other hosts have more events in the same file; they are ignored.
     fn unknown_event(&mut self, name: &str) {
         let known = HookEvent::ALL.map(HookEvent::as_str);
         let message = format!("there is no hook event `{}`", text::clean_line(name));
@@ -152,7 +152,7 @@ impl HooksReader<'_> {
     }
 
     fn timeout(&mut self, hook: &Value) -> Duration {
-        // The hook itself still runs: a guard is not lost over its time limit.
+        // The hook itself still runs: a bad time limit does not disable it.
         timeout(hook).unwrap_or_else(|asked| {
             let message = format!("the `timeout` of a hook cannot be {asked}; it has 10 seconds");
             self.report(message, TIMEOUT_HINT);
@@ -210,7 +210,7 @@ const SHAPE: &str = "write `{\"matcher\": \"mcp__server__.*\", \"hooks\": [{\"ty
 const MATCHER: &str = "write a tool name, names joined by `|`, or a regular expression without \
                        look-around";
 
-/// The event that was meant by a name that is none: other case, other joints, or a slip.
+/// The event that was meant: another case, other separators, or a slip.
 fn near_event(name: &str) -> Option<HookEvent> {
     let letters: String = name.chars().filter(|c| c.is_alphanumeric()).collect();
     nearest(&letters, HookEvent::ALL.map(HookEvent::as_str)).and_then(HookEvent::parse)

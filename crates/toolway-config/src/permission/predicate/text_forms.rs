@@ -1,9 +1,7 @@
-//! All that a server may take a text for: a path without its detours, or an address in its plainest
-//! spelling.
+//! What a server may take a text for: a path without `..`, or an address in its plainest spelling.
 //!
-//! Owns the readings. Only a denial looks at them, besides the text itself, so reading something
-//! else as a path does no harm. What a path may be taken for, part by part, is
-//! `toolway_types::url_rules`.
+//! Only a denial uses these forms, besides the text itself, so reading something else as a path
+//! does no harm. The forms of a path are `toolway_types::url_rules`.
 
 use toolway_types::url_rules::path_forms;
 
@@ -25,7 +23,7 @@ pub(super) fn text_forms(text: &str) -> Vec<String> {
     let mut all = vec![resolved(text)];
     let mut plain = text.to_owned();
     for _ in 0..=ROUNDS {
-        // Some take what stands before a character that ends a text for the whole of it.
+        // Some readers stop at the first control character.
         for text in [Some(plain.as_str()), plain.split(char::is_control).next()] {
             all.extend(text.into_iter().flat_map(addresses));
         }
@@ -47,7 +45,7 @@ pub(super) fn climbs(text: &str) -> bool {
         .any(|segment| segment == "..")
 }
 
-/// The text read as a path, without detours: `/tmp/..//./etc` is `/etc`.
+/// The text as a path, without detours: `/tmp/..//./etc` is `/etc`.
 fn resolved(text: &str) -> String {
     let decoded = decoded(text);
     let mut segments: Vec<&str> = Vec::new();
@@ -108,12 +106,12 @@ fn addresses(text: &str) -> Vec<String> {
             format!("{scheme}://{host}"),
             format!("{scheme}://{host}{port}"),
         ],
-        // Which machine a file lies on is not looked at by those who open it.
+        // Which machine a file is on is often ignored.
         None if scheme == "file" => vec!["file://".to_owned()],
         _ => vec![format!("{scheme}://{host}")],
     };
     if port.is_none() && host.is_empty() {
-        // Nor is the scheme, by some who only want the path.
+        // So is the scheme, by readers that only want the path.
         origins.push("file://".to_owned());
     }
     path_forms(&format!("/{}", rest.1))
@@ -122,7 +120,7 @@ fn addresses(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// The host without who asks, the usual port and the dot at its end.
+/// The host without user, default port and trailing dot.
 fn host<'a>(authority: &'a str, port: &str) -> &'a str {
     let host = authority.rsplit('@').next().unwrap_or_default();
     let host = host.strip_suffix(port).unwrap_or(host);

@@ -10,7 +10,7 @@ use super::super::spelling::PREFIX;
 use super::super::{CallSubject, SubjectTool};
 use super::{PermissionRule, RuleIdentity};
 
-/// The one thing that is meant.
+/// The one server, and tools of it, that can be meant.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct MeantName {
     server: ServerName,

@@ -11,7 +11,7 @@ mod proxy;
 mod read;
 
 use sha2::{Digest, Sha256};
-use toolway_types::{Origin, Secret, is_this_machine};
+use toolway_types::{Origin, Secret};
 use url::Url;
 
 pub use self::directory::{Connector, ConnectorDirectory, DirectoryError};
@@ -97,24 +97,6 @@ impl AccountProvider {
         }
         hex::encode(digest.finalize())
     }
-}
-
-/// Parses an address that an account's token may be sent to; it must be confidential in transit.
-pub(crate) fn safe_url(text: &str) -> Result<Url, String> {
-    if text.contains("${") {
-        return Err("has a variable, which is not expanded here".to_owned());
-    }
-    let url = crate::http_syntax::parse_url(text, &["https", "http"])?;
-    if url.scheme() == "http" && !is_this_machine(&url) {
-        return Err("must begin with `https://`; `http://` only leads to this machine".to_owned());
-    }
-    if !url.username().is_empty() || url.password().is_some() {
-        return Err("must not hold a user name or password".to_owned());
-    }
-    if url.fragment().is_some() {
-        return Err("must not have a `#` part".to_owned());
-    }
-    Ok(url)
 }
 
 #[cfg(test)]

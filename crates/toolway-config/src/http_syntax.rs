@@ -1,6 +1,6 @@
 //! What a URL and a header of an entry may be, as written and once their variables are expanded.
 
-use toolway_types::TransportKind;
+use toolway_types::{TransportKind, is_this_machine};
 use url::Url;
 
 /// The URL schemes a transport speaks.
@@ -34,6 +34,24 @@ pub(crate) fn parse_url(text: &str, schemes: &[&str]) -> Result<Url, String> {
             wanted(),
             url.scheme()
         ));
+    }
+    Ok(url)
+}
+
+/// Parses an address that a token may be sent to: `https`, or `http` on this machine.
+pub(crate) fn confidential_url(text: &str) -> Result<Url, String> {
+    if text.contains("${") {
+        return Err("has a variable, which is not expanded here".to_owned());
+    }
+    let url = parse_url(text, &["https", "http"])?;
+    if url.scheme() == "http" && !is_this_machine(&url) {
+        return Err("must begin with `https://`; `http://` only leads to this machine".to_owned());
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err("must not hold a user name or password".to_owned());
+    }
+    if url.fragment().is_some() {
+        return Err("must not have a `#` part".to_owned());
     }
     Ok(url)
 }

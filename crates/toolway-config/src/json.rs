@@ -16,7 +16,7 @@ use crate::source::TextSource;
 
 pub(crate) mod syntax_tree;
 
-use syntax_tree::STRICT;
+use syntax_tree::{STRICT, lower_first};
 
 /// Where a value stands: the line of its key (or of itself, in an array), and the same for what
 /// it holds, in order.
@@ -277,13 +277,6 @@ impl LineStarts {
     fn line(&self, offset: usize) -> u32 {
         u32::try_from(self.0.partition_point(|end| *end < offset) + 1).unwrap_or(u32::MAX)
     }
-}
-
-fn lower_first(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map_or_else(String::new, |first| {
-        first.to_lowercase().chain(chars).collect::<String>()
-    })
 }
 
 fn kind_of_ast(value: &ast::Value<'_>) -> &'static str {

@@ -2,6 +2,8 @@
 //!
 //! Owns the tables that the checks and the schema both read, so that they cannot drift apart.
 
+use std::fmt;
+
 use toolway_types::nearest;
 use toolway_types::text::is_hidden;
 pub(crate) use toolway_types::text::spelled_out;
@@ -181,6 +183,12 @@ pub(crate) fn meant(
     familiar
         .filter(|right| known.contains(right))
         .or_else(|| nearest(key, known))
+}
+
+/// Names in backticks, separated by commas.
+pub(crate) fn listed<T: fmt::Display>(names: impl IntoIterator<Item = T>) -> String {
+    let names = names.into_iter().map(|name| format!("`{name}`"));
+    names.collect::<Vec<_>>().join(", ")
 }
 
 /// The key as it looks, when it has hidden characters.

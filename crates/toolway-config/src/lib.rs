@@ -39,6 +39,7 @@ mod redaction;
 pub mod result_text;
 mod rules;
 pub mod schema;
+mod settings_object;
 mod source;
 mod spec;
 pub mod tool_search;

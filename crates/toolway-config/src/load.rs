@@ -17,6 +17,7 @@ use crate::approval::{self, ApprovalsFile};
 use crate::environment::{PROJECT_FILE, PROJECT_FOLDER, path_key};
 use crate::file::{MAX_BYTES, open, read_opened};
 use crate::ide::RunningEditors;
+use crate::keys::listed;
 use crate::managed;
 use crate::raw::{self, FileSettings, RawFile, RawServer};
 use crate::redaction::KeysOnly;
@@ -348,8 +349,7 @@ impl Loader<'_> {
         if let Some(mut file) = self.file(&path, FileKind::Local) {
             // Another user's file has no settings left to be trusted.
             if !approval::trusts_local(self.environment, approvals, &file.settings) {
-                let keys = file.settings.widening.keys().map(|key| format!("`{key}`"));
-                let keys = keys.collect::<Vec<_>>().join(", ");
+                let keys = listed(file.settings.widening.keys());
                 self.diagnoses.push(
                     Diagnosis::warning(format!(
                         "{keys} in the project's local settings do not count: nobody on this \

@@ -398,11 +398,3 @@ fn not_here(key: &str, source: &Origin, scope: Scope) -> Diagnosis {
         .at(source.clone())
         .hint(format!("move `{key}` to the user's `settings.json`"))
 }
-
-fn listed(words: &[&str]) -> String {
-    words
-        .iter()
-        .map(|word| format!("`{word}`"))
-        .collect::<Vec<_>>()
-        .join(", ")
-}

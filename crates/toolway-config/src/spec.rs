@@ -22,6 +22,7 @@ use crate::approval::ApprovalBasis;
 use crate::expansion::ServerVariables;
 use crate::ide::RunningEditors;
 use crate::json::ValueLines;
+use crate::keys::listed;
 use crate::load::LayerLocation;
 use crate::source::TextSource;
 
@@ -128,23 +129,20 @@ impl SpecBuild<'_> {
         if self.missing.is_empty() {
             return;
         }
-        let names: Vec<_> = self
-            .missing
-            .iter()
-            .map(|name| format!("`{name}`"))
-            .collect();
         let first = self.missing.first().map_or("", String::as_str);
         let key = self.key_mentioning(first);
         let default = format!("`${{{first}:-value}}`");
-        let (what, hint) = match names.as_slice() {
-            [one] => (
-                format!("the variable {one} is not set"),
+        let names = listed(&self.missing);
+        let (what, hint) = if self.missing.len() == 1 {
+            (
+                format!("the variable {names} is not set"),
                 format!("set it, or give it a default: {default}"),
-            ),
-            _ => (
-                format!("the variables {} are not set", names.join(", ")),
+            )
+        } else {
+            (
+                format!("the variables {names} are not set"),
                 format!("set them, or give each a default: {default}"),
-            ),
+            )
         };
         // Faults of empty values were reported before.
         self.faults.clear();

@@ -7,6 +7,8 @@ use std::fmt;
 
 use url::Url;
 
+use crate::http_syntax::confidential_url;
+
 /// Where the id goes.
 const PLACE: &str = "{id}";
 /// Stands for an id while the template is parsed. No real address contains it.
@@ -29,7 +31,7 @@ impl ProxyUrl {
                 "must have `{PLACE}` once, where a connector's id goes"
             ));
         }
-        let url = super::safe_url(&text.replace(PLACE, STAND_IN))?;
+        let url = confidential_url(&text.replace(PLACE, STAND_IN))?;
         let whole = url.as_str();
         let origin = url.origin().ascii_serialization();
         match whole.split_once(STAND_IN) {

@@ -17,8 +17,8 @@ fn read(account: &str) -> (Option<AccountProvider>, Vec<Diagnosis>) {
     let source = TextSource::File("f.json".into());
     let file = raw::read(&text, &source, FileKind::User).expect("JSON");
     let provider = file.settings.account.and_then(|account| match account {
-        raw::settings::AccountSetting::At(provider) => Some((*provider).clone()),
-        raw::settings::AccountSetting::Faulty => None,
+        raw::settings::ObjectSetting::Read(provider) => Some((*provider).clone()),
+        raw::settings::ObjectSetting::Faulty => None,
     });
     (provider, file.diagnoses)
 }

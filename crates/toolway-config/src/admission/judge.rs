@@ -14,6 +14,7 @@ use crate::account::directory::stands_for;
 use crate::approval::{ApprovalBasis, ApprovalState};
 use crate::curation::Curation;
 use crate::expansion::{self, ServerVariables};
+use crate::keys::listed;
 use crate::merge::{DecisionContext, ServerCandidate, switched_off};
 use crate::plan::{PlannedServer, ServerVerdict};
 use crate::policy::{Policy, cross_app};
@@ -230,10 +231,6 @@ impl Judge<'_> {
 
     /// Names everything that is missing at once, so that following the hint is enough.
     fn unreadable(&self, candidate: &ServerCandidate, withheld: &[String]) -> Diagnosis {
-        let listed = |names: &[String]| {
-            let names: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
-            names.join(", ")
-        };
         let (server, variables) = (&candidate.raw.name, self.variables());
         let mut message = format!(
             "a project's file may not read {} from your environment without your word",

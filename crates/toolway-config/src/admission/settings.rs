@@ -8,7 +8,7 @@ use crate::Environment;
 use crate::identity::IdentitySettings;
 use crate::permission::{Hooks, Permissions};
 use crate::raw::FileSettings;
-use crate::raw::settings::{FileTrust, IdentitySetting};
+use crate::raw::settings::{FileTrust, ObjectSetting};
 
 /// Reads `TOOLWAY_MCP_NO_PREFIX`, or what the other host calls it; ours wins.
 pub(super) fn no_prefix(environment: &Environment, diagnoses: &mut Vec<Diagnosis>) -> bool {
@@ -36,12 +36,8 @@ pub(super) fn identity_settings(
 ) -> Option<Arc<IdentitySettings>> {
     let identity = settings
         .iter()
-        .filter_map(|(scope, settings)| Some((*scope, settings.identity.as_ref()?)))
-        .max_by_key(|(scope, _)| *scope);
-    match identity {
-        Some((_, IdentitySetting::At(settings))) => Some(Arc::clone(settings)),
-        Some((_, IdentitySetting::Faulty)) | None => None,
-    }
+        .filter_map(|(scope, settings)| Some((*scope, settings.identity.as_ref()?)));
+    ObjectSetting::highest(identity)
 }
 
 /// The rules and hooks of all files. A file that is not trusted can only restrict.

@@ -7,7 +7,7 @@ use toolway_types::{Diagnosis, ReferenceKind};
 
 use super::IdentitySettings;
 use crate::raw;
-use crate::raw::settings::IdentitySetting;
+use crate::raw::settings::ObjectSetting;
 use crate::source::{FileKind, TextSource};
 
 /// What a settings file with this `identityProvider` says.
@@ -15,8 +15,8 @@ fn read(kind: FileKind, provider: &str) -> (Option<IdentitySettings>, Vec<Diagno
     let text = format!("{{\n\"identityProvider\": {provider}\n}}");
     let file = raw::read(&text, &TextSource::File("f.json".into()), kind).expect("JSON");
     let settings = file.settings.identity.and_then(|identity| match identity {
-        IdentitySetting::At(settings) => Some((*settings).clone()),
-        IdentitySetting::Faulty => None,
+        ObjectSetting::Read(settings) => Some((*settings).clone()),
+        ObjectSetting::Faulty => None,
     });
     (settings, file.diagnoses)
 }

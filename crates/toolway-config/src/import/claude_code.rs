@@ -10,6 +10,7 @@ use super::client_json::{self, ClientEntry, ClientJson};
 use super::translate::{self, EntryDraft};
 use super::variables::VariableSyntax;
 use super::{ClientFile, ClientLocations};
+use crate::keys::listed;
 
 pub(super) fn files(places: &ClientLocations) -> Vec<PathBuf> {
     let user = match &places.claude_config_dir {
@@ -87,12 +88,8 @@ fn say_other_projects(found: &mut ClientFile, json: &ClientJson<'_>, own: Option
     };
     for directory in projects.keys().filter(|name| Some(name.as_str()) != own) {
         let entries = json.entries(&["projects", directory.as_str(), "mcpServers"]);
-        let names: Vec<_> = entries
-            .iter()
-            .map(|own| format!("`{}`", own.name))
-            .collect();
         if let Some(first) = entries.first() {
-            let names = names.join(", ");
+            let names = listed(entries.iter().map(|own| &own.name));
             let message = format!("left out: {names} of the project `{directory}`");
             let diagnosis = Diagnosis::warning(message)
                 .hint("run `toolway import claude-code -s local` in that directory");

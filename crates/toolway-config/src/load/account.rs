@@ -6,7 +6,7 @@ use toolway_types::{Origin, Scope};
 
 use crate::account::AccountProvider;
 use crate::raw::FileSettings;
-use crate::raw::settings::AccountSetting;
+use crate::raw::settings::ObjectSetting;
 
 /// The account's provider, by the file of the highest precedence that names one; and the first file
 /// that switches connectors off.
@@ -15,12 +15,8 @@ pub(crate) fn account_settings(
 ) -> (Option<Arc<AccountProvider>>, Option<Origin>) {
     let account = settings
         .iter()
-        .filter_map(|(scope, settings)| Some((*scope, settings.account.as_ref()?)))
-        .max_by_key(|(scope, _)| *scope);
-    let account = match account {
-        Some((_, AccountSetting::At(provider))) => Some(Arc::clone(provider)),
-        Some((_, AccountSetting::Faulty)) | None => None,
-    };
+        .filter_map(|(scope, settings)| Some((*scope, settings.account.as_ref()?)));
+    let account = ObjectSetting::highest(account);
     let off = settings
         .iter()
         .find_map(|(_, settings)| settings.connectors_off.clone());

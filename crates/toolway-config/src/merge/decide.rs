@@ -15,7 +15,7 @@ use crate::approval::{
     ApprovalBasis, ApprovalCoverage, ApprovalDecision, ApprovalState, ApprovalsFile, FileDigests,
     InstalledPackages, is_as_it_was, named_files,
 };
-use crate::keys::spelled_out;
+use crate::keys::{listed, spelled_out};
 use crate::load::ProjectConsent;
 use crate::raw::FileSettings;
 use crate::redaction;
@@ -127,13 +127,8 @@ pub(super) fn decide(
         );
     }
     if !candidate.variables.is_empty() {
-        let names: Vec<_> = candidate
-            .variables
-            .iter()
-            .map(|name| format!("`{name}`"))
-            .collect();
         reason.push_str("; it asks for ");
-        reason.push_str(&names.join(", "));
+        reason.push_str(&listed(&candidate.variables));
     }
     ApprovalState::Pending {
         reason,

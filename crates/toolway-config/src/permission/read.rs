@@ -9,8 +9,9 @@ use toolway_types::{Diagnosis, Origin, Scope, nearest, text};
 
 use super::classifier::{self, Classifier};
 use super::rule::{BrokenRule, PermissionRule};
-use super::{PermissionList, PermissionMode, Permissions, PinPolicy, is_policy, listed, not_here};
+use super::{PermissionList, PermissionMode, Permissions, PinPolicy, is_policy, not_here};
 use crate::json::kind_of;
+use crate::keys::listed;
 
 pub(super) fn permissions(
     value: &Value,

@@ -381,11 +381,7 @@ impl EntryChecker<'_> {
             .iter()
             .map(|kind| kind.as_str())
             .collect();
-        let list = known
-            .iter()
-            .map(|kind| format!("`{kind}`"))
-            .collect::<Vec<_>>()
-            .join(", ");
+        let list = keys::listed(&known);
         let familiar = match word.to_lowercase().as_str() {
             "streamable_http" | "streamablehttp" | "https" | "remote" => Some("http"),
             "websocket" | "wss" => Some("ws"),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use toolway_types::url_rules::PatternReading;
-use toolway_types::{Diagnosis, Origin};
+use toolway_types::{Diagnosis, Origin, Scope};
 
 use crate::account::{self, AccountProvider};
 use crate::identity::{self, IdentitySettings};
@@ -15,6 +15,7 @@ use crate::json::{ValueLines, kind_of};
 use crate::keys::POLICY_LISTS;
 use crate::policy_rule::cross_app::CrossAppRequirement;
 use crate::policy_rule::{PolicyRule, PolicyRuleList};
+use crate::settings_object::ObjectReader;
 use crate::source::{FileKind, TextSource};
 
 /// What one file says beside its servers.
@@ -38,8 +39,8 @@ pub(crate) struct FileSettings {
     pub(crate) instructions_allowed: Option<PolicyRuleList>,
     pub(crate) instructions_denied: Option<PolicyRuleList>,
     pub(crate) env: Vec<(LocatedName, Value)>,
-    pub(crate) account: Option<AccountSetting>,
-    pub(crate) identity: Option<IdentitySetting>,
+    pub(crate) account: Option<ObjectSetting<AccountProvider>>,
+    pub(crate) identity: Option<ObjectSetting<IdentitySettings>>,
     /// Which servers are logged in to by cross-app access alone.
     pub(crate) cross_app_only: Option<CrossAppRequirement>,
     /// Where connectors are switched off.
@@ -67,22 +68,29 @@ pub(crate) enum FileTrust {
     Narrowing,
 }
 
-/// What a file says about the account.
+/// What a file says under a key that holds an object.
 #[derive(Debug, Clone)]
-pub(crate) enum AccountSetting {
+pub(crate) enum ObjectSetting<T> {
     /// It cannot be used, and no file of lower precedence takes its place.
     Faulty,
-    /// Its provider.
-    At(Arc<AccountProvider>),
+    Read(Arc<T>),
 }
 
-/// What a file says about the identity provider.
-#[derive(Debug, Clone)]
-pub(crate) enum IdentitySetting {
-    /// It cannot be used, and no file of lower precedence takes its place.
-    Faulty,
-    /// The provider.
-    At(Arc<IdentitySettings>),
+impl<T> ObjectSetting<T> {
+    fn of(read: Option<T>) -> Self {
+        read.map_or(Self::Faulty, |read| Self::Read(Arc::new(read)))
+    }
+
+    /// The one in the file of the highest precedence that has any.
+    pub(crate) fn highest<'a>(all: impl Iterator<Item = (Scope, &'a Self)>) -> Option<Arc<T>>
+    where
+        T: 'a,
+    {
+        match all.max_by_key(|(scope, _)| *scope)?.1 {
+            Self::Read(read) => Some(Arc::clone(read)),
+            Self::Faulty => None,
+        }
+    }
 }
 
 /// A name and where it stands.
@@ -185,16 +193,12 @@ impl FileSettings {
             "enabledPlugins" => self.plugins_off = reader.switched_off(&value),
             "env" => self.env = reader.variables(&value),
             "account" => {
-                let found = account::provider(source, line, &value, lines, reader.diagnoses);
-                self.account = Some(found.map_or(AccountSetting::Faulty, |found| {
-                    AccountSetting::At(Arc::new(found))
-                }));
+                let found = account::provider(reader.object(), &value, lines);
+                self.account = Some(ObjectSetting::of(found));
             }
             "identityProvider" => {
-                let found = identity::read(source, kind, line, &value, lines, reader.diagnoses);
-                self.identity = Some(found.map_or(IdentitySetting::Faulty, |found| {
-                    IdentitySetting::At(Arc::new(found))
-                }));
+                let found = identity::read(reader.object(), kind, &value, lines);
+                self.identity = Some(ObjectSetting::of(found));
             }
             "requireCrossAppAccess" => {
                 self.cross_app_only = match value {
@@ -299,6 +303,14 @@ struct SettingsReader<'a> {
 }
 
 impl SettingsReader<'_> {
+    fn object(&mut self) -> ObjectReader<'_> {
+        ObjectReader {
+            source: self.source,
+            line: self.line,
+            diagnoses: self.diagnoses,
+        }
+    }
+
     /// Says how to mend what was last found.
     fn hint(&mut self, hint: &str) {
         if let Some(last) = self.diagnoses.last_mut() {

@@ -7,9 +7,10 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 use toolway_types::{Diagnosis, Origin, Scope, nearest, text};
 
-use super::super::{is_policy, listed};
+use super::super::is_policy;
 use super::{DEFAULT_HOOK_TIMEOUT, Hook, HookAction, HookEvent, Matcher};
 use crate::json::kind_of;
+use crate::keys::listed;
 
 /// The longest time a hook may ask for.
 const MAX_HOOK_TIMEOUT: Duration = Duration::from_hours(1);

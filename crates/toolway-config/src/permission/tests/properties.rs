@@ -170,7 +170,7 @@ proptest! {
         prop_assert_eq!(allowed, naive_allow(&rule, &tool));
     }
 
-    /// Whoever knows a tool only by the name that models see overlooks no rule that denies it.
+    /// Knowing a tool only by the name that models see overlooks no rule that denies it.
     #[test]
     fn sec_31_what_denies_a_tool_denies_it_by_its_exposed_name(
         rule in rule_text(), tool in tool_key(),

@@ -137,7 +137,7 @@ pub fn check_definition(
             findings.push(Diagnosis::error(reason.clone()).hint(hint));
         }
         Some(ServerVerdict::Invalid { reason }) => {
-            findings.push(Diagnosis::warning(reason.clone()))
+            findings.push(Diagnosis::warning(reason.clone()));
         }
         _ => {}
     }

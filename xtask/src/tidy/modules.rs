@@ -14,7 +14,6 @@ const STILL: &[(&str, usize)] = &[
     ("toolway", 17),
     ("toolway-auth", 5),
     ("toolway-cli", 9),
-    ("toolway-config", 22),
     ("toolway-transport", 10),
     ("toolway-types", 3),
     ("toolway-wire", 4),

@@ -226,7 +226,7 @@ impl PermissionsReader<'_> {
             None => self.found.push(
                 Diagnosis::warning(message)
                     .at(self.source.clone())
-                    .hint(format!("it reads {}", listed(&KEYS))),
+                    .hint(format!("it reads {}", listed(KEYS))),
             ),
         }
     }

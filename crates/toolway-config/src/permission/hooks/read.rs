@@ -108,7 +108,7 @@ impl HooksReader<'_> {
         self.found.push(
             Diagnosis::warning(message)
                 .at(self.source.clone())
-                .hint(format!("the events are {}", listed(&known))),
+                .hint(format!("the events are {}", listed(known))),
         );
     }
 

@@ -199,14 +199,14 @@ pub async fn discover(
     })
 }
 
-/// The resource's own document; `None` when every place says that there is none. Whether a server
-/// says of itself where logins to it are made. Asks no other server.
+/// Whether a server says of itself where logins to it are made. Asks no other server.
 pub async fn describes_itself(web: &WebClient, server: &Url) -> bool {
     let server = places::asked(server);
     let found = resource(&web.pinned(&server), &server, None).await;
     matches!(found, Ok(Some(_)))
 }
 
+/// The resource's own document; `None` when every place says that there is none.
 async fn resource(
     web: &WebClient,
     server: &Url,

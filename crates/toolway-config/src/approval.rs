@@ -31,6 +31,7 @@ pub(crate) use decide::{Standing, Vouched, decide};
 pub(crate) use digest::digest;
 use digest::digest_of;
 use files::Files;
+pub(crate) use files::Installed;
 pub use files::{RepositoryFiles, Unbound};
 pub(crate) use given::note as note_brought;
 pub use given::{allow_brought, brought};
@@ -274,11 +275,9 @@ pub fn approve(
 /// The repository's files that a server of the project runs, as they are now, and what of it an
 /// approval cannot cover.
 pub fn repository_files(environment: &Environment, server: &PlannedServer) -> RepositoryFiles {
-    files::named(
-        environment,
-        directory_of(environment, server),
-        &server.definition,
-    )
+    let directory = directory_of(environment, server);
+    let installed = Installed::default();
+    files::named(environment, directory, &server.definition, &installed)
 }
 
 /// The directory that decisions about a server of the project belong to.

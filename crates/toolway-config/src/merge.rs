@@ -11,7 +11,7 @@ use serde_json::Value;
 use toolway_types::{Author, Diagnosis, Origin, Scope};
 
 use crate::Environment;
-use crate::approval::{self, Approvals, Began, Standing, Vouched, decide};
+use crate::approval::{self, Approvals, Began, Installed, Standing, Vouched, decide};
 use crate::env;
 use crate::ide::Editors;
 use crate::load::{Consent, Layers, Place};
@@ -104,8 +104,8 @@ impl Candidate {
     }
 
     /// Finds out what a person said about it, and so who speaks in it.
-    fn judge(&mut self, basis: &Basis) {
-        self.standing = decide(basis, self);
+    fn judge(&mut self, basis: &Basis, installed: &Installed) {
+        self.standing = decide(basis, self, installed);
         // What Toolway wrote for a person, or a person has read and approved, is theirs (SEC-58).
         if let Standing::Approved {
             vouched: Vouched::Seen | Vouched::Typed,
@@ -161,8 +161,9 @@ pub fn merge(layers: Layers) -> Config {
         editors: layers.editors,
         project_names: ProjectNames::of(&servers),
     };
+    let installed = Installed::default();
     for candidate in &mut servers {
-        candidate.judge(&basis);
+        candidate.judge(&basis, &installed);
     }
     servers.sort_by(|a, b| {
         a.raw

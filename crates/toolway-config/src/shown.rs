@@ -10,7 +10,7 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 use toolway_types::secret::parts::{
-    MARK, of_addresses, of_argument, of_assignments, of_bearers, of_known_tokens, of_line,
+    MARK, Words, of_addresses, of_assignments, of_bearers, of_known_tokens, of_line, of_settings,
     speaks_of_a_secret, without,
 };
 
@@ -32,6 +32,12 @@ pub fn without_secrets(definition: &Map<String, Value>) -> Map<String, Value> {
                 let hidden = members.map(|(name, value)| (name.clone(), hidden(value)));
                 Value::Object(hidden.collect())
             }
+            ("args", Value::Array(words)) if words.iter().all(Value::is_string) => {
+                let command = definition.get("command").and_then(Value::as_str);
+                let words = words.iter().filter_map(Value::as_str);
+                let words = std::iter::once(command.unwrap_or_default()).chain(words);
+                Value::from(words_without_secrets(words).split_off(1))
+            }
             ("args" | "oauth", _) => member(key, value),
             // Their members are named after tools, not after what they hold.
             _ if entry_keys().any(|known| known == key) => texts(value),
@@ -47,12 +53,11 @@ pub fn address_without_secrets(address: &str) -> String {
     without(address, of_addresses(address), names_only_variables)
 }
 
-/// The words of a command without what they say of secrets.
+/// The words of a command, its program first, without what they say of secrets.
 pub fn words_without_secrets<'a>(words: impl IntoIterator<Item = &'a str>) -> Vec<String> {
-    let mut previous = "";
+    let mut read = Words::default();
     let shown = words.into_iter().map(|word| {
-        let shown = without(word, of_argument(previous, word), names_only_variables);
-        previous = word;
+        let shown = without(word, read.read(word), names_only_variables);
         text(&shown)
     });
     shown.collect()
@@ -108,6 +113,7 @@ fn text(text: &str) -> String {
         of_line,
         of_bearers,
         of_assignments,
+        of_settings,
         of_known_tokens,
     ] {
         let found = parts(&shown);

@@ -71,7 +71,10 @@ pub(crate) enum RowStatus {
         reason: String,
     },
     /// It wants a login first.
-    NeedsAuth,
+    NeedsAuth {
+        /// Whether one is there that does not reach far enough.
+        further: bool,
+    },
     /// It must not connect.
     Disabled {
         /// Why, safe to show.

@@ -57,7 +57,9 @@ fn status(server: &ServerSnapshot) -> RowStatus {
         ConnectionState::Failed(failure) => RowStatus::Failed {
             reason: clean(&failure.message),
         },
-        ConnectionState::NeedsAuth { .. } => RowStatus::NeedsAuth,
+        ConnectionState::NeedsAuth { unnamed_scopes, .. } => RowStatus::NeedsAuth {
+            further: *unnamed_scopes,
+        },
         ConnectionState::Disabled { reason } => {
             // The plan's own words are the more exact ones.
             let reason = clean(server.reason.as_deref().unwrap_or(reason));

@@ -22,7 +22,7 @@ impl Theme {
             RowStatus::Pending { .. } => Color::Cyan,
             RowStatus::Connected { .. } => Color::Green,
             RowStatus::Failed { .. } => Color::Red,
-            RowStatus::NeedsAuth => Color::Yellow,
+            RowStatus::NeedsAuth { .. } => Color::Yellow,
             RowStatus::Disabled { .. } => Color::DarkGray,
         };
         match self {

@@ -20,7 +20,7 @@ pub const MAX_EXPOSED_LEN: usize = 64;
 const BUILT_IN: &str = "(built-in)";
 
 /// Hexadecimal digits of the disambiguating suffix.
-const SUFFIX_LEN: usize = 10;
+pub const SUFFIX_LEN: usize = 10;
 
 /// A server's name as configured. Shared, because whatever a server does carries it along.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -281,6 +281,12 @@ impl ToolKey {
         let kept = spelled.len().min(MAX_EXPOSED_LEN - SUFFIX_LEN - 1);
         format!("{}_{suffix}", &spelled[..kept])
     }
+}
+
+/// A name that [ends like](ends_like_suffix) one with a digest, without that end.
+pub fn without_suffix(name: &str) -> &str {
+    let end = name.len().saturating_sub(SUFFIX_LEN + 1);
+    name.get(..end).unwrap_or(name)
 }
 
 /// Whether a name ends like an exposed one that a digest tells from others.

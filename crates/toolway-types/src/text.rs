@@ -191,6 +191,11 @@ pub fn fold(name: &str) -> String {
         .collect()
 }
 
+/// A name with letters and their marks apart, for comparing with what was replaced letter by letter.
+pub fn decomposed(name: &str) -> String {
+    name.nfd().collect()
+}
+
 fn is_clean(text: &str) -> bool {
     let plain = |byte: u8| matches!(byte, b' '..=b'~' | b'\n' | b'\t');
     text.bytes().all(plain)

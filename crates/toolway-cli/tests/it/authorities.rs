@@ -2,7 +2,6 @@
 //! forget, what they do not say.
 
 use std::fs;
-use std::process::Command;
 
 use insta::assert_snapshot;
 use rustix::process::Signal;
@@ -13,10 +12,10 @@ use toolway_testkit::authority::{
 };
 use toolway_testkit::browser::{browse, fetch};
 
-use crate::login::Scene;
+use crate::login::{AS_BOT, BOT_SECRET, Scene, with_bot};
 use crate::support::servers;
 use crate::terminal::Seat;
-use crate::visiting::{Speaking, opened};
+use crate::visiting::{Speaking, opened, visit};
 
 fn words(text: &str) -> Vec<String> {
     text.split_whitespace().map(str::to_owned).collect()
@@ -34,16 +33,28 @@ impl Scene {
         self.authority.report().registrations
     }
 
+    /// A login that is refused because it could be stolen; gives what helps.
+    fn without_pkce(&self) -> String {
+        let output = self.run(&["login", "shop"]).expect_code(5);
+        let said = self.shown(&output);
+        let (before, hint) = said.split_at(said.find("hint: ").unwrap());
+        insta::allow_duplicates!(assert_snapshot!(before, @"
+        exit: 5
+        ----- stdout
+        ----- stderr
+        error: cannot log in to `shop`: the authorization server [ISSUER] does not offer PKCE with S256 (`code_challenge_methods_supported`), so a login there could be stolen; its operator must switch it on
+        "));
+        hint.to_owned()
+    }
+
     /// Begins a login; the person goes to the page, whatever it shows, and then gives up.
-    fn give_up(&self) -> String {
+    fn give_up(&self) {
         let _ = fs::remove_file(self.home.home().join("page"));
         let mut login = Speaking::start(self.command(&["login", "shop"]));
         login.wait_for("waiting for the browser");
         fetch(&opened(&self.home));
         login.signal(Signal::INT);
-        let output = login.end();
-        assert_eq!(output.code, Some(130), "{output}");
-        self.shown(&output)
+        self.shown(&login.end().expect_code(130));
     }
 }
 
@@ -69,24 +80,13 @@ fn a_client_that_must_stand_in_the_form_logs_in_renews_and_logs_out() {
 
 #[test]
 fn a_way_to_authenticate_that_is_not_recognised_gives_way_to_the_other_and_that_is_remembered() {
-    let secret = format!("s-{CANARY}");
-    let scene = Scene::new(AuthoritySettings {
-        clients: vec![KnownClient {
-            id: "bot".to_owned(),
-            secret: Some(secret.clone()),
-            method: Some("client_secret_basic".to_owned()),
-            ..KnownClient::default()
-        }],
-        ..AuthoritySettings::default()
-    });
-    let as_bot = |words: &[&str]| -> Command {
-        let mut command = scene.command(words);
-        command.env("MCP_CLIENT_SECRET", &secret);
-        command
-    };
-    let login = ["login", "shop", "--client-id", "bot"];
-    let (output, _) = crate::visiting::visit(&scene.home, &mut as_bot(&login), browse);
-    output.expect_code(0);
+    let scene = Scene::new(with_bot(KnownClient {
+        method: Some("client_secret_basic".to_owned()),
+        ..KnownClient::default()
+    }));
+    let mut login = scene.command(&["login", "shop", "--client-id", "bot"]);
+    login.env("MCP_CLIENT_SECRET", BOT_SECRET);
+    visit(&scene.home, &mut login, browse).0.expect_code(0);
     assert_eq!(scene.token_requests(), 2, "the form, and then the header");
     scene.authority.expire_access_tokens();
     scene.run(&["call", "shop", "whoami"]).expect_code(0);
@@ -155,14 +155,7 @@ fn a_registration_that_a_server_forgot_is_made_anew_after_a_login_without_an_ans
     let scene = Scene::new(AuthoritySettings::default());
     scene.log_in(&["login", "shop"]).expect_code(0);
     scene.authority.forget_clients();
-    assert_snapshot!(scene.give_up(), @"
-    exit: 130
-    ----- stdout
-    ----- stderr
-    opening a login page of 127.0.0.1 in your browser
-    waiting for the browser to come back, for 5 minutes at most; if the page shows an error, press Ctrl-C and log in again
-    error: the login to `shop` was given up
-    ");
+    scene.give_up();
     assert_eq!(scene.registrations(), 1);
     assert_snapshot!(scene.shown(&scene.log_in(&["login", "shop"])), @"
     exit: 0
@@ -227,29 +220,9 @@ fn an_account_with_a_name_is_asked_for_whoever_logged_in_last() {
 #[test]
 fn a_fault_that_stays_is_not_to_be_tried_again() {
     let scene = Scene::new(AuthoritySettings::with(&[Switch::PkcePlain]));
-    assert_snapshot!(scene.shown(&scene.run(&["login", "shop"])), @"
-    exit: 5
-    ----- stdout
-    ----- stderr
-    error: cannot log in to `shop`: the authorization server [ISSUER] does not offer PKCE with S256 (`code_challenge_methods_supported`), so a login there could be stolen; its operator must switch it on
-    hint: ask whoever runs it: no other way to log in is safe there
-    ");
-    let scene = Scene::new(AuthoritySettings {
-        clients: vec![KnownClient {
-            id: "bot".to_owned(),
-            secret: Some(format!("s-{CANARY}")),
-            ..KnownClient::default()
-        }],
-        ..AuthoritySettings::default()
-    });
-    let words = [
-        "login",
-        "shop",
-        "--client-credentials",
-        "--client-id",
-        "bot",
-    ];
-    let mut command = scene.command(&words);
+    assert_snapshot!(scene.without_pkce(), @"hint: ask whoever runs it: no other way to log in is safe there");
+    let scene = Scene::new(with_bot(KnownClient::default()));
+    let mut command = scene.command(&AS_BOT);
     command.env("MCP_CLIENT_SECRET", format!("wrong-{CANARY}"));
     assert_snapshot!(scene.shown(&scene.home.run(&mut command)), @"
     exit: 5
@@ -263,13 +236,7 @@ fn a_fault_that_stays_is_not_to_be_tried_again() {
 #[test]
 fn an_authorization_server_that_does_not_announce_pkce_needs_a_persons_word() {
     let scene = Scene::new(AuthoritySettings::with(&[Switch::PkceUnsaid]));
-    assert_snapshot!(scene.shown(&scene.run(&["login", "shop"])), @"
-    exit: 5
-    ----- stdout
-    ----- stderr
-    error: cannot log in to `shop`: the authorization server [ISSUER] does not offer PKCE with S256 (`code_challenge_methods_supported`), so a login there could be stolen; its operator must switch it on
-    hint: ask whoever runs it; if they say that it checks PKCE and only does not announce it, set `oauth.allowUnannouncedPkce` to `true` in the entry: `toolway get shop`
-    ");
+    assert_snapshot!(scene.without_pkce(), @"hint: ask whoever runs it; if they say that it checks PKCE and only does not announce it, set `oauth.allowUnannouncedPkce` to `true` in the entry: `toolway get shop`");
     let mut entry = scene.authority.entry();
     entry["oauth"] = json!({ "allowUnannouncedPkce": true });
     scene

@@ -57,6 +57,30 @@ impl Scene {
     }
 }
 
+/// The secret of the client `bot`.
+pub(crate) const BOT_SECRET: &str = marked!("s-");
+
+/// The login of a program as that client.
+pub(crate) const AS_BOT: [&str; 5] = [
+    "login",
+    "shop",
+    "--client-credentials",
+    "--client-id",
+    "bot",
+];
+
+/// Where the client `bot` is known.
+pub(crate) fn with_bot(client: KnownClient) -> AuthoritySettings {
+    AuthoritySettings {
+        clients: vec![KnownClient {
+            id: "bot".to_owned(),
+            secret: Some(BOT_SECRET.to_owned()),
+            ..client
+        }],
+        ..AuthoritySettings::default()
+    }
+}
+
 #[test]
 fn sec_47_a_login_from_its_beginning_to_its_end_shows_no_secret() {
     let scene = Scene::new(AuthoritySettings::default());
@@ -153,32 +177,15 @@ fn the_address_where_the_browser_ended_can_be_pasted() {
 
 #[test]
 fn a_program_logs_in_as_itself_with_a_secret_that_is_no_argument() {
-    let scene = Scene::new(AuthoritySettings {
-        clients: vec![KnownClient {
-            id: "bot".to_owned(),
-            secret: Some(format!("s-{}", toolway_testkit::authority::CANARY)),
-            ..KnownClient::default()
-        }],
-        ..AuthoritySettings::default()
-    });
-    let words = [
-        "login",
-        "shop",
-        "--client-credentials",
-        "--client-id",
-        "bot",
-    ];
-    let output = scene.run(&words).expect_code(5);
+    let scene = Scene::new(with_bot(KnownClient::default()));
+    let output = scene.run(&AS_BOT).expect_code(5);
     assert!(
         output.stderr.contains("`oauth.clientId` and its secret"),
         "{output}"
     );
-    let mut command = scene.command(&words);
-    command.env(
-        "MCP_CLIENT_SECRET",
-        format!("s-{}", toolway_testkit::authority::CANARY),
-    );
-    let output = scene.home.run(&mut command).expect_code(0);
+    let mut command = scene.command(&AS_BOT);
+    let output = scene.home.run(command.env("MCP_CLIENT_SECRET", BOT_SECRET));
+    let output = output.expect_code(0);
     assert!(!holds_secret(&output.to_string()), "{output}");
     scene.run(&["tools", "shop"]).expect_code(0);
     scene.assert_nothing_leaked();

@@ -3,13 +3,15 @@
 use std::fs;
 
 use insta::assert_snapshot;
+use rustix::process::Signal;
 use serde_json::Value;
-use toolway_testkit::authority::{AuthoritySettings, RequestedParty, holds_secret};
+use toolway_testkit::authority::{AuthoritySettings, RequestedParty, Switch, holds_secret};
 use toolway_testkit::browser::browse;
 use toolway_testkit::eventually_blocking;
 
 use crate::login::Scene;
 use crate::terminal::{Left, Seat};
+use crate::watching::Running;
 
 /// A server whose tool, resource and prompt take `write`, and a login that has `read`.
 fn scene(settings: AuthoritySettings) -> Scene {
@@ -184,5 +186,50 @@ fn a_server_that_does_not_say_which_scopes_it_wants_sends_nobody_round_a_login()
     seat.expect("did not say which scopes");
     let left = seat.leave();
     assert_eq!(left.code, Some(5), "{}", left.shown);
+    assert_eq!(scene.windows(), 1);
+}
+
+#[test]
+fn a_connection_refused_for_scopes_that_nobody_names_is_told_with_the_login_that_can_help() {
+    let scene = scene(AuthoritySettings {
+        names_scopes: false,
+        ..AuthoritySettings::default()
+    });
+    scene.authority.turn_on(Switch::ScopeNever);
+    assert_snapshot!(scene.shown(&scene.run(&["list"])), @"
+    exit: 0
+    ----- stdout
+    NAME  SCOPE  TYPE  STATE         TOOLS  DETAIL
+    shop  user   http  ! needs-auth  -      wants a login that reaches further, and did not say which scopes; login `default` renews itself
+    ----- stderr
+    hint: log in to `shop` with `toolway login shop --scopes <scopes>`; ask whoever runs it which scopes it takes
+    ");
+    let row = &scene.run(&["list", "--json"]).json()["servers"][0];
+    assert_eq!(
+        row["error"],
+        "wants a login that reaches further, and did not say which scopes"
+    );
+    assert_eq!(row["login"], "toolway login shop --scopes <scopes>");
+    let same = "error: server `shop` wants a login that reaches further, and did not say which \
+                scopes\nhint: ask whoever runs it which scopes it takes, then log in with \
+                `toolway login shop --scopes <scopes>`\n";
+    for words in [
+        &["tools", "shop"][..],
+        &["call", "shop", "post"],
+        &["login", "shop"],
+    ] {
+        assert_eq!(scene.run(words).expect_code(5).stderr, same, "{words:?}");
+    }
+    // What each change is told as, and what moves on a terminal.
+    let mut watch = Running::of(&mut scene.command(&["list", "--watch"]));
+    watch.wait_for("shop: needs-auth (wants a login that reaches further");
+    watch.signal(Signal::TERM);
+    assert_eq!(watch.end().0, Some(0));
+    let seat = Seat::small_with_stdout(&mut scene.command(&["list", "--watch"]));
+    eventually_blocking(|| match seat.rows().first() {
+        Some(row) if row.ends_with("wants a login that reaches further") => Ok(()),
+        other => Err(format!("{other:?}")),
+    });
+    seat.end();
     assert_eq!(scene.windows(), 1);
 }

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use similar::TextDiff;
 use toolway_types::{Author, Scope};
 
-use super::files::{self, Files};
+use super::files::{self, Files, Installed};
 use super::{Approvals, Coverage, Decided};
 use crate::load::Consent;
 use crate::merge::{Basis, ByName, Candidate};
@@ -67,7 +67,8 @@ pub(crate) enum Vouched {
 }
 
 /// Decides about what a repository brings; everybody else needs nobody's word.
-pub(crate) fn decide(basis: &Basis, candidate: &Candidate) -> Standing {
+/// `installed` is what was found of packages so far.
+pub(crate) fn decide(basis: &Basis, candidate: &Candidate, installed: &Installed) -> Standing {
     let server = &candidate.raw;
     if !candidate.author.needs_approval() {
         return Standing::unasked();
@@ -112,7 +113,8 @@ pub(crate) fn decide(basis: &Basis, candidate: &Candidate) -> Standing {
         }
         Some(record) if Some(&record.digest) == candidate.digest.as_ref() => {
             let directory = &candidate.place.directory;
-            let now = || files::named(&basis.environment, directory, &server.definition);
+            let definition = &server.definition;
+            let now = || files::named(&basis.environment, directory, definition, installed);
             let changed = match record.coverage {
                 // They mean whatever stands there.
                 Coverage::Typed => None,

@@ -27,6 +27,7 @@ mod shell;
 mod variables;
 mod words;
 
+pub(crate) use manifest::Installed;
 use manifest::Manifest;
 pub use reading::Unbound;
 use reading::{Reading, Use};
@@ -56,6 +57,7 @@ pub(crate) fn named(
     environment: &Environment,
     directory: &Path,
     definition: &Map<String, Value>,
+    installed: &Installed,
 ) -> RepositoryFiles {
     let repository = environment.repository_of(directory);
     let mut found = RepositoryFiles::default();
@@ -63,6 +65,7 @@ pub(crate) fn named(
         let scene = Scene {
             repository,
             values: entry.values,
+            installed,
         };
         let mut known = entry.env.clone();
         known.insert("PWD".to_owned(), ".".to_owned());
@@ -106,6 +109,7 @@ const STARTERS: [&str; 6] = ["bash", "env", "node", "python", "python3", "sh"];
 struct Scene<'a> {
     repository: &'a Path,
     values: Values,
+    installed: &'a Installed,
 }
 
 impl Scene<'_> {
@@ -212,7 +216,7 @@ impl Scene<'_> {
         if !packages.is_empty() {
             let modules = folder.join("node_modules");
             let mut commands = packages.clone();
-            let installed = manifest::installed(&modules, packages).unwrap_or_else(|| {
+            let installed = self.installed.below(&modules, packages).unwrap_or_else(|| {
                 let what = packages.iter().next().cloned().unwrap_or_default();
                 let why = "is looked for among too many packages";
                 found.unbound.insert(Unbound { what, why });

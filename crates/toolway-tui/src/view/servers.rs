@@ -89,7 +89,7 @@ fn urgency(status: &RowStatus) -> u8 {
     match status {
         RowStatus::Pending { .. } => 0,
         RowStatus::Failed { .. } => 1,
-        RowStatus::NeedsAuth => 2,
+        RowStatus::NeedsAuth { .. } => 2,
         RowStatus::Connected { .. } => 3,
         RowStatus::Disabled { .. } => 4,
     }
@@ -131,7 +131,7 @@ fn glyph(status: &RowStatus) -> &'static str {
         RowStatus::Pending { .. } => "…",
         RowStatus::Connected { .. } => "✔",
         RowStatus::Failed { .. } => "✘",
-        RowStatus::NeedsAuth => "!",
+        RowStatus::NeedsAuth { .. } => "!",
         RowStatus::Disabled { .. } => "⊘",
     }
 }
@@ -141,7 +141,7 @@ fn word(status: &RowStatus) -> &'static str {
         RowStatus::Pending { .. } => "pending",
         RowStatus::Connected { .. } => "connected",
         RowStatus::Failed { .. } => "failed",
-        RowStatus::NeedsAuth => "needs-auth",
+        RowStatus::NeedsAuth { .. } => "needs-auth",
         RowStatus::Disabled { .. } => "disabled",
     }
 }
@@ -175,7 +175,8 @@ fn detail(status: &RowStatus, ticks: usize) -> String {
         RowStatus::Connected {
             counts: Some(counts),
         } => offers(*counts),
-        RowStatus::NeedsAuth => "wants a login".to_owned(),
+        RowStatus::NeedsAuth { further: false } => "wants a login".to_owned(),
+        RowStatus::NeedsAuth { further: true } => "wants a login that reaches further".to_owned(),
         RowStatus::Failed { reason } | RowStatus::Disabled { reason } => reason.clone(),
     }
 }

@@ -146,3 +146,28 @@ async fn a_written_login_that_is_refused_is_named_with_its_place() {
     drop(shown.await.expect("it is shown"));
     host.shutdown().await;
 }
+
+#[tokio::test]
+async fn scopes_that_nobody_names_are_missing_only_where_a_login_was_shown() {
+    // A first login may have them all the same.
+    let server = Server::start(|_, _| {
+        let challenge = [("www-authenticate", "Bearer error=\"insufficient_scope\"")];
+        (StatusCode::FORBIDDEN, challenge).into_response()
+    })
+    .await;
+    let home = Home::new();
+    let entry = json!({ "type": "http", "url": server.url });
+    let host = started(&home, &entry).await;
+    let state = shown(&host, "web").state;
+    assert!(
+        matches!(
+            state,
+            ConnectionState::NeedsAuth {
+                unnamed_scopes: false,
+                ..
+            }
+        ),
+        "{state:?}"
+    );
+    host.shutdown().await;
+}

@@ -51,9 +51,15 @@ pub(super) fn sheet(
     reads(&mut sheet, server, covered, environment, &references);
     covers(&mut sheet, server, files);
     if server.scope == Scope::Local {
-        sheet.row(
-            "Approved, it counts as your own: no shield, and every variable and secret it names.",
-        );
+        let network = if is_program || server.definition.contains_key("headersHelper") {
+            " your certificates, proxies and registries without credentials,"
+        } else {
+            ""
+        };
+        sheet.row(&format!(
+            "Approved, it counts as your own: no shield,{network} and every variable and secret \
+             it names."
+        ));
     }
     if !is_program {
         address(&mut sheet, server);

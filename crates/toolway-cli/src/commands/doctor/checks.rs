@@ -18,6 +18,7 @@ use toolway_transport::client::HttpClient;
 use toolway_types::{RemoteSpec, TransportSpec};
 use url::Url;
 
+use super::LABEL;
 use crate::connect;
 use crate::context::Context;
 use crate::report::Report;
@@ -71,14 +72,14 @@ impl Check {
 
     pub(super) fn line(&self) -> String {
         let mut line = format!(
-            "{:<14}{}: {}\n",
+            "{:<LABEL$}{}: {}\n",
             self.name,
             self.health.as_str(),
             self.message
         );
         if let Some(hint) = &self.hint {
             // Writing into a string cannot fail.
-            let _ = writeln!(line, "{:<14}hint: {hint}", "");
+            let _ = writeln!(line, "{:<LABEL$}hint: {hint}", "");
         }
         line
     }

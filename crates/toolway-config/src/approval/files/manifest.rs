@@ -3,7 +3,8 @@
 //! Owns reading one, whom it concerns, and the lines and files that it names. A manifest that
 //! cannot be read concerns everybody.
 
-use std::collections::BTreeSet;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
@@ -13,6 +14,9 @@ use crate::load::read::{open, read_opened};
 
 /// The most that is read of one.
 const LONGEST: u64 = 1024 * 1024;
+
+/// The longest name of a package that is kept.
+const LONGEST_NAME: usize = 256;
 
 /// The most folders of packages that are looked at.
 const MOST_FOLDERS: usize = 10_000;
@@ -57,9 +61,9 @@ impl Manifest {
         self.0.as_ref()?.pointer(place)
     }
 
-    /// Whether it is the manifest of this package.
-    fn is_of(&self, package: &str) -> bool {
-        self.text("name") == Some(package)
+    /// The package that it is the manifest of.
+    fn name(&self) -> Option<&str> {
+        self.text("name")
     }
 
     /// Whether it says what runs under one of these names, of packages or of its own lines.
@@ -69,7 +73,7 @@ impl Manifest {
             members.is_some_and(|members| members.keys().any(|name| names.contains(name)))
         };
         self.0.is_none()
-            || packages.iter().any(|name| self.is_of(name))
+            || self.name().is_some_and(|name| packages.contains(name))
             || has("/bin", packages)
             || LINES.into_iter().any(|place| has(place, tasks))
     }
@@ -125,10 +129,39 @@ pub(super) fn package_names(word: &str) -> Vec<&str> {
     names
 }
 
-/// The manifests of installed packages of these names, whatever their folders are called, as npm
-/// finds them; nothing where there are too many folders to look at. A link is no folder of
-/// packages: links lead in circles.
-pub(super) fn installed(modules: &Path, names: &BTreeSet<String>) -> Option<Vec<PathBuf>> {
+/// What is installed below folders of packages, each of which is looked through once: entries of one
+/// plan start in the same few places.
+#[derive(Debug, Default)]
+pub(crate) struct Installed(RefCell<BTreeMap<PathBuf, Option<Vec<Package>>>>);
+
+#[derive(Debug)]
+struct Package {
+    folder: Option<String>,
+    name: Option<String>,
+    /// Its name is too long to be kept, so it may be any.
+    may_be_any: bool,
+    manifest: PathBuf,
+}
+
+impl Installed {
+    /// The manifests of packages of these names, whatever their folders are called, as npm finds
+    /// them; nothing where there are too many folders to look at.
+    pub(super) fn below(&self, modules: &Path, names: &BTreeSet<String>) -> Option<Vec<PathBuf>> {
+        let is_one = |name: &Option<String>| name.as_ref().is_some_and(|name| names.contains(name));
+        let mut known = self.0.borrow_mut();
+        let packages = known
+            .entry(modules.to_owned())
+            .or_insert_with(|| packages(modules));
+        let packages = packages.as_ref()?.iter();
+        let named = packages.filter(|package| {
+            package.may_be_any || is_one(&package.folder) || is_one(&package.name)
+        });
+        Some(named.map(|package| package.manifest.clone()).collect())
+    }
+}
+
+/// All packages below a folder. A link is no folder of packages: links lead in circles.
+fn packages(modules: &Path) -> Option<Vec<Package>> {
     let mut found = Vec::new();
     let mut folders = vec![modules.to_owned()];
     let mut looked_at = 0;
@@ -146,10 +179,15 @@ pub(super) fn installed(modules: &Path, names: &BTreeSet<String>) -> Option<Vec<
                 continue;
             }
             let manifest = path.join(MANIFEST);
-            let is_named = name.to_str().is_some_and(|name| names.contains(name));
-            let read = Manifest::read(&manifest);
-            if read.is_some_and(|it| is_named || names.iter().any(|name| it.is_of(name))) {
-                found.push(manifest);
+            if let Some(read) = Manifest::read(&manifest) {
+                let is_long = read.name().is_some_and(|name| name.len() > LONGEST_NAME);
+                let kept = read.name().filter(|_| !is_long);
+                found.push(Package {
+                    folder: name.into_string().ok(),
+                    name: kept.map(str::to_owned),
+                    may_be_any: is_long,
+                    manifest,
+                });
             }
             let inner = path.join("node_modules");
             let is_real = |path: &Path| path.symlink_metadata().is_ok_and(|it| it.is_dir());
@@ -159,4 +197,31 @@ pub(super) fn installed(modules: &Path, names: &BTreeSet<String>) -> Option<Vec<
         }
     }
     Some(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use toolway_testkit::ScannedFolder;
+
+    use super::*;
+
+    #[test]
+    fn a_folder_of_packages_is_looked_through_once() {
+        let folder = ScannedFolder::new();
+        let file = folder.write("node_modules/x/package.json", r#"{"name": "a"}"#);
+        let modules = folder.path().join("node_modules");
+        let below = |installed: &Installed, name: &str| {
+            installed.below(&modules, &BTreeSet::from([name.to_owned()]))
+        };
+        let installed = Installed::default();
+        assert_eq!(below(&installed, "b"), Some(vec![]));
+        std::fs::remove_file(&file).unwrap();
+        for name in ["a", "x"] {
+            assert_eq!(below(&installed, name), Some(vec![file.clone()]));
+            assert_eq!(below(&Installed::default(), name), Some(vec![]));
+        }
+        let long = format!(r#"{{"name": "{}"}}"#, "a".repeat(LONGEST_NAME + 1));
+        folder.write("node_modules/x/package.json", long);
+        assert_eq!(below(&Installed::default(), "b"), Some(vec![file]));
+    }
 }

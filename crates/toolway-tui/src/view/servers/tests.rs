@@ -45,7 +45,7 @@ fn five() -> ViewState {
     ViewState {
         rows: vec![
             row("desk", connected(2), 40),
-            row("github", RowStatus::NeedsAuth, 310),
+            row("github", RowStatus::NeedsAuth { further: false }, 310),
             row("library", pending(1), 0),
             row("nope", failed, 12),
             row("repo-server", disabled, 0),

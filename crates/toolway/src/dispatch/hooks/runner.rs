@@ -348,6 +348,9 @@ impl Runner {
                 let work = async {
                     match self.arrived(target.server()).await {
                         Some(picture) => {
+                            // It may be another since the call began.
+                            let permissions = &picture.settings.permissions;
+                            target.require_own_server(&picture.catalog, permissions)?;
                             let calls = Dispatch {
                                 catalog: &picture.catalog,
                                 lines: &*picture,

@@ -199,7 +199,7 @@ pub async fn discover(
     })
 }
 
-/// Whether a server says of itself where logins to it are made. Nobody else is asked.
+/// Whether a server says of itself where logins to it are made. Asks no other server.
 pub async fn describes_itself(web: &WebClient, server: &Url) -> bool {
     let server = places::asked(server);
     let found = resource(&web.pinned(&server), &server, None).await;

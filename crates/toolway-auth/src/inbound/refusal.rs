@@ -53,7 +53,7 @@ impl InboundRefusal {
             // A request without a token gets no `error`.
             InboundFault::NoToken => {}
             InboundFault::Several | InboundFault::InAddress => {
-                parameters.push(("error", "invalid_request".into()))
+                parameters.push(("error", "invalid_request".into()));
             }
             InboundFault::TooLong | InboundFault::Signature(_) | InboundFault::Claims(_) => {
                 parameters.push(("error", "invalid_token".into()));

@@ -312,7 +312,7 @@ async fn without_credentials_nothing_is_sent() {
                 ..
             }
             | ChannelEvent::Closed(CloseReason::Credentials(told)) => {
-                assert_eq!(told, error, "{kind}")
+                assert_eq!(told, error, "{kind}");
             }
             other => panic!("{kind}: {other:?}"),
         }

@@ -89,7 +89,7 @@ impl LoginUi for AtTerminal {
     fn say(&self, progress: LoginProgress) {
         match progress {
             LoginProgress::NoBrowser(why) => {
-                self.output.say(&format!("no browser was opened: {why}"))
+                self.output.say(&format!("no browser was opened: {why}"));
             }
             LoginProgress::Pasted(why) => self.output.say(&format!("that cannot be used: {why}")),
             LoginProgress::Slow(place) => say_slow(self.output, &place),

@@ -6,6 +6,7 @@
 //! Does not own: what an errand does, or what its loss would mean (`refresh.rs`, `idp.rs`).
 
 use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -41,6 +42,14 @@ impl Errands {
         T: Send + 'static,
         F: Future<Output = T> + Send + 'static,
     {
+        self.start_boxed(Box::pin(work))
+    }
+
+    /// One kind of task for each outcome, not for each work: the runtime's part is compiled once.
+    fn start_boxed<T: Send + 'static>(
+        &self,
+        work: Pin<Box<dyn Future<Output = T> + Send>>,
+    ) -> impl Future<Output = Result<T, GivenUp>> + use<T> {
         let counted = Counted::new(self);
         let work = async move {
             let outcome = work.await;

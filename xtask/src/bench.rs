@@ -6,6 +6,7 @@
 
 mod calls;
 mod home;
+mod one_shot;
 mod paired;
 mod report;
 mod search;

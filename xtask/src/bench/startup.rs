@@ -1,7 +1,7 @@
-//! How long the command line takes to start and to read a large configuration, beside `cat`
-//! reading the same files and beside `/bin/true` doing nothing.
+//! How long the command line takes to start, to read a large configuration and to make one call,
+//! beside `/bin/true` doing nothing, `cat` reading the same files and the least client there is.
 //!
-//! Owns the choice of candidates and targets. Connects to no server.
+//! Owns the choice of candidates and targets.
 
 use std::path::Path;
 
@@ -9,6 +9,7 @@ use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
 use super::home::{FILES, Home, SERVERS};
+use super::one_shot::OneShot;
 use super::paired::{self, Candidate};
 use super::report::{Report, Row};
 use crate::workspace::{Profile, Workspace};
@@ -22,12 +23,19 @@ const COMPARISONS: &[(&str, &str, f64)] = &[
         5.0,
     ),
     ("toolway --version", "/bin/true", 3.0),
+    (
+        "toolway call, one stdio server, cold",
+        "the floor of a one-shot call",
+        4.0,
+    ),
 ];
 
 pub(super) fn measure(workspace: &Workspace, repetitions: usize) -> Result<Report> {
     let binary = workspace.build_binary(Profile::Release)?;
     let home = Home::create()?;
     confirm(&home, &binary)?;
+    let one_shot = OneShot::create(workspace)?;
+    one_shot.confirm(&binary)?;
     let with = |argument: &str| {
         let mut command = home.enter(&binary);
         command.arg(argument);
@@ -45,6 +53,11 @@ pub(super) fn measure(workspace: &Workspace, repetitions: usize) -> Result<Repor
         candidate(
             "toolway list --no-connect, 500 servers in 20 files",
             home.list(&binary),
+        ),
+        candidate("the floor of a one-shot call", one_shot.floor()),
+        candidate(
+            "toolway call, one stdio server, cold",
+            one_shot.call(&binary),
         ),
     ];
     println!(
@@ -71,7 +84,7 @@ pub(super) fn measure(workspace: &Workspace, repetitions: usize) -> Result<Repor
         });
     }
     Ok(Report {
-        title: "Starting and reading configuration".to_owned(),
+        title: "Starting, reading configuration and making one call".to_owned(),
         repetitions,
         rows,
         notes: String::new(),

@@ -34,7 +34,7 @@ mod tests;
 pub use instructions::{Instructions, InstructionsDelta, Section};
 pub use prompts::CatalogPrompt;
 pub use resources::{CatalogResource, CatalogTemplate};
-pub use tools::{CatalogTool, Hints, KeptOutBy, LeftOutTool};
+pub use tools::{CatalogTool, KeptOutBy, LeftOutTool, ToolHints};
 
 /// What one connected server offers, as its lists were read.
 #[derive(Debug, Clone)]

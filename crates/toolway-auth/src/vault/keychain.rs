@@ -1,4 +1,4 @@
-//! The keychain of the system, asked in a way that cannot hold anyone up.
+//! The keychain of the system, asked on a thread of its own so that it cannot block a caller.
 //!
 //! Owns the thread that talks to it, the time it has and what is said when it fails. On Linux it
 //! is the Secret Service on the session's bus, which outlives a restart (the kernel's own keys do
@@ -22,10 +22,10 @@ use tokio::time::{Instant, timeout, timeout_at};
 use toolway_types::Secret;
 
 #[cfg(target_os = "linux")]
-use self::linux::Open;
+use self::linux::SecretServiceKeychain as OpenKeychain;
 #[cfg(not(target_os = "linux"))]
-use self::native::Open;
-use super::Key;
+use self::native::NativeKeychain as OpenKeychain;
+use super::VaultKey;
 
 /// What our secrets are filed under.
 const SERVICE: &str = "toolway";
@@ -35,7 +35,7 @@ const REQUEST: Duration = Duration::from_secs(10);
 
 /// Why the keychain cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum KeychainTrouble {
+pub enum KeychainError {
     /// There is none.
     #[error("there is no keychain here ({why})")]
     Absent {
@@ -64,30 +64,30 @@ pub enum KeychainTrouble {
 }
 
 /// How long a keychain that was not there is not looked for again.
-const REST: Duration = Duration::from_secs(30);
+const RETRY_DELAY: Duration = Duration::from_secs(30);
 
-type Job = Box<dyn FnOnce(&mut Connection) + Send>;
+type KeychainJob = Box<dyn FnOnce(&mut KeychainConnection) + Send>;
 
 /// What the thread has: an open keychain, or why there is none and when that was found.
-struct Connection {
-    state: Result<Open, KeychainTrouble>,
+struct KeychainConnection {
+    state: Result<OpenKeychain, KeychainError>,
     tried_at: std::time::Instant,
 }
 
-impl Connection {
+impl KeychainConnection {
     fn new() -> Self {
         Self {
-            state: Open::new(),
+            state: OpenKeychain::new(),
             tried_at: std::time::Instant::now(),
         }
     }
 
     /// The keychain, unlocked.
-    fn unlocked(&mut self) -> Result<&Open, KeychainTrouble> {
+    fn unlocked(&mut self) -> Result<&OpenKeychain, KeychainError> {
         let again = match &self.state {
             Ok(open) => open.require_unlocked().is_err(),
-            Err(KeychainTrouble::Locked) => true,
-            Err(_) => self.tried_at.elapsed() > REST,
+            Err(KeychainError::Locked) => true,
+            Err(_) => self.tried_at.elapsed() > RETRY_DELAY,
         };
         if again {
             // Unlocked by now, or started anew, or gone.
@@ -103,12 +103,12 @@ impl Connection {
 pub(super) struct Keychain {
     probe: Duration,
     /// Started by the first who asks: most runs of a program need no secret.
-    line: OnceLock<Line>,
+    line: OnceLock<KeychainThread>,
 }
 
 /// The line to the thread.
-struct Line {
-    jobs: mpsc::Sender<Job>,
+struct KeychainThread {
+    jobs: mpsc::Sender<KeychainJob>,
     /// It has answered, whatever the answer.
     answered: watch::Receiver<bool>,
     /// When the first answer is due.
@@ -116,19 +116,19 @@ struct Line {
     hangs: Arc<AtomicBool>,
 }
 
-impl Line {
+impl KeychainThread {
     /// Starts asking, and returns.
     fn open(probe: Duration) -> Self {
-        let (jobs, inbox) = mpsc::channel::<Job>();
+        let (jobs, inbox) = mpsc::channel::<KeychainJob>();
         let (outcome, answered) = watch::channel(false);
         let work = move || {
-            let mut connection = Connection::new();
+            let mut connection = KeychainConnection::new();
             outcome.send_replace(true);
             for job in inbox {
                 job(&mut connection);
             }
         };
-        // Not a task: it may hang for ever, and nobody may wait for it then.
+        // Not a task: it may hang forever, and nothing must wait for it then.
         let started = std::thread::Builder::new()
             .name("keychain".to_owned())
             .spawn(work);
@@ -151,21 +151,21 @@ impl Keychain {
     }
 
     /// Whether it can be used now.
-    pub(super) async fn ready(&self) -> Result<(), KeychainTrouble> {
+    pub(super) async fn ready(&self) -> Result<(), KeychainError> {
         self.ask(|_| Ok(())).await
     }
 
-    pub(super) async fn read(&self, key: &Key) -> Result<Option<Secret>, KeychainTrouble> {
+    pub(super) async fn read(&self, key: &VaultKey) -> Result<Option<Secret>, KeychainError> {
         let key = key.clone();
         self.ask(move |open| open.read(&key)).await
     }
 
-    pub(super) async fn write(&self, key: &Key, secret: &Secret) -> Result<(), KeychainTrouble> {
+    pub(super) async fn write(&self, key: &VaultKey, secret: &Secret) -> Result<(), KeychainError> {
         let (key, secret) = (key.clone(), secret.clone());
         self.ask(move |open| open.write(&key, &secret)).await
     }
 
-    pub(super) async fn remove(&self, key: &Key) -> Result<(), KeychainTrouble> {
+    pub(super) async fn remove(&self, key: &VaultKey) -> Result<(), KeychainError> {
         let key = key.clone();
         self.ask(move |open| open.remove(&key)).await
     }
@@ -174,46 +174,46 @@ impl Keychain {
     /// that may take, counted from the first asking.
     async fn ask<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Open) -> Result<T, KeychainTrouble> + Send + 'static,
-    ) -> Result<T, KeychainTrouble> {
-        let line = self.line.get_or_init(|| Line::open(self.probe));
+        work: impl FnOnce(&OpenKeychain) -> Result<T, KeychainError> + Send + 'static,
+    ) -> Result<T, KeychainError> {
+        let line = self.line.get_or_init(|| KeychainThread::open(self.probe));
         let mut first = line.answered.clone();
         let first = timeout_at(line.due, first.wait_for(|has| *has)).await;
         let has_answered = matches!(first, Ok(Ok(_)));
         drop(first);
         if !has_answered || line.hangs.load(Ordering::Acquire) {
-            return Err(KeychainTrouble::Silent);
+            return Err(KeychainError::Silent);
         }
         let (answer, answered) = oneshot::channel();
         let hangs = Arc::clone(&line.hangs);
-        let job: Job = Box::new(move |connection| {
+        let job: KeychainJob = Box::new(move |connection| {
             let done = connection.unlocked().and_then(work);
             hangs.store(false, Ordering::Release);
-            // Whoever asked may have given up.
+            // The caller may have given up.
             let _ = answer.send(done);
         });
         if line.jobs.send(job).is_err() {
-            return Err(KeychainTrouble::Silent);
+            return Err(KeychainError::Silent);
         }
         match timeout(REQUEST, answered).await {
             Ok(Ok(done)) => done,
-            Ok(Err(_)) => Err(KeychainTrouble::Silent),
+            Ok(Err(_)) => Err(KeychainError::Silent),
             Err(_) => {
                 line.hangs.store(true, Ordering::Release);
-                Err(KeychainTrouble::Silent)
+                Err(KeychainError::Silent)
             }
         }
     }
 }
 
-fn absent(error: &impl ToString) -> KeychainTrouble {
-    KeychainTrouble::Absent {
+fn absent(error: &impl ToString) -> KeychainError {
+    KeychainError::Absent {
         why: error.to_string(),
     }
 }
 
-fn no_text() -> KeychainTrouble {
-    KeychainTrouble::Refused {
+fn no_text() -> KeychainError {
+    KeychainError::Refused {
         why: "what it holds is no text".to_owned(),
     }
 }

@@ -10,10 +10,10 @@ use std::ffi::OsString;
 use clap::{Arg, Args as _, CommandFactory as _};
 use toolway_config::words_without_secrets;
 use toolway_types::name::shell_word;
+use toolway_types::nearest;
 
 use super::Cli;
 use crate::commands::add::{AddArgs, is_url};
-use crate::commands::offers::nearest;
 use crate::exit::Exit;
 use crate::report::Report;
 
@@ -147,7 +147,7 @@ fn is_slip(word: &str, known: &[&Arg]) -> bool {
     };
     let name = long.split('=').next().unwrap_or(long);
     let longs = known.iter().filter_map(|arg| arg.get_long());
-    name.len() > 3 && !nearest(name, longs, 1).is_empty()
+    name.len() > 3 && nearest(name, longs).is_some()
 }
 
 fn line(words: &[&str]) -> String {

@@ -3,8 +3,8 @@
 //! Owns the comparison and its form as a unified diff. What is compared, and what of it is shown,
 //! is the caller's affair.
 //!
-//! Invariants: the lines that are not [`Line::Added`] are the old text and those that are not
-//! [`Line::Removed`] the new one, in their order, whatever the texts are. Time and memory are
+//! Invariants: the lines that are not [`LineChange::Added`] are the old text and those that are not
+//! [`LineChange::Removed`] the new one, in their order, whatever the texts are. Time and memory are
 //! bounded: texts too large to compare are one whole replacement.
 
 use std::fmt::Write as _;
@@ -14,7 +14,7 @@ const MAX_PAIRS: usize = 1_000_000;
 
 /// One line of a comparison, with its line break.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Line<'a> {
+pub enum LineChange<'a> {
     /// It is in both texts.
     Kept(&'a str),
     /// It is in the old text only.
@@ -24,7 +24,7 @@ pub enum Line<'a> {
 }
 
 /// The lines of both texts. What was removed stands before what was added in its place.
-pub fn differences<'a>(old: &'a str, new: &'a str) -> Vec<Line<'a>> {
+pub fn differences<'a>(old: &'a str, new: &'a str) -> Vec<LineChange<'a>> {
     let old: Vec<&str> = old.split_inclusive('\n').collect();
     let new: Vec<&str> = new.split_inclusive('\n').collect();
     let before = same(old.iter(), new.iter());
@@ -32,13 +32,13 @@ pub fn differences<'a>(old: &'a str, new: &'a str) -> Vec<Line<'a>> {
     let behind = same(old_rest.iter().rev(), new_rest.iter().rev());
     let old_part = &old_rest[..old_rest.len() - behind];
     let new_part = &new_rest[..new_rest.len() - behind];
-    let mut lines: Vec<Line<'a>> = Vec::new();
-    lines.extend(old[..before].iter().map(|line| Line::Kept(line)));
+    let mut lines: Vec<LineChange<'a>> = Vec::new();
+    lines.extend(old[..before].iter().map(|line| LineChange::Kept(line)));
     compare(old_part, new_part, &mut lines);
     lines.extend(
         old[old.len() - behind..]
             .iter()
-            .map(|line| Line::Kept(line)),
+            .map(|line| LineChange::Kept(line)),
     );
     lines
 }
@@ -57,11 +57,11 @@ where
 }
 
 /// By a longest common subsequence.
-fn compare<'a>(old: &[&'a str], new: &[&'a str], lines: &mut Vec<Line<'a>>) {
+fn compare<'a>(old: &[&'a str], new: &[&'a str], lines: &mut Vec<LineChange<'a>>) {
     let width = new.len() + 1;
     if (old.len() + 1).saturating_mul(width) > MAX_PAIRS {
-        lines.extend(old.iter().map(|line| Line::Removed(line)));
-        lines.extend(new.iter().map(|line| Line::Added(line)));
+        lines.extend(old.iter().map(|line| LineChange::Removed(line)));
+        lines.extend(new.iter().map(|line| LineChange::Added(line)));
         return;
     }
     // How many lines the rests behind each pair have in common.
@@ -80,7 +80,7 @@ fn compare<'a>(old: &[&'a str], new: &[&'a str], lines: &mut Vec<Line<'a>>) {
     loop {
         match (old.get(row), new.get(column)) {
             (Some(one), Some(other)) if one == other => {
-                lines.push(Line::Kept(one));
+                lines.push(LineChange::Kept(one));
                 row += 1;
                 column += 1;
             }
@@ -89,15 +89,15 @@ fn compare<'a>(old: &[&'a str], new: &[&'a str], lines: &mut Vec<Line<'a>>) {
                 if let Some(other) = other
                     && common[at + 1] > common[at + width]
                 {
-                    lines.push(Line::Added(other));
+                    lines.push(LineChange::Added(other));
                     column += 1;
                 } else {
-                    lines.push(Line::Removed(one));
+                    lines.push(LineChange::Removed(one));
                     row += 1;
                 }
             }
             (None, Some(other)) => {
-                lines.push(Line::Added(other));
+                lines.push(LineChange::Added(other));
                 column += 1;
             }
             (None, None) => return,
@@ -108,7 +108,7 @@ fn compare<'a>(old: &[&'a str], new: &[&'a str], lines: &mut Vec<Line<'a>>) {
 /// A unified diff with so many lines around each change; nothing where the texts are the same.
 pub fn unified(old: (&str, &str), new: (&str, &str), context: usize) -> String {
     let lines = differences(old.1, new.1);
-    let is_change = |line: &Line<'_>| !matches!(line, Line::Kept(_));
+    let is_change = |line: &LineChange<'_>| !matches!(line, LineChange::Kept(_));
     let near = |at: usize| {
         let last = at.saturating_add(context).min(lines.len() - 1);
         lines[at.saturating_sub(context)..=last]
@@ -129,8 +129,12 @@ pub fn unified(old: (&str, &str), new: (&str, &str), context: usize) -> String {
             at += 1;
             continue;
         }
-        let removed = hunk.iter().filter(|line| matches!(line, Line::Removed(_)));
-        let added = hunk.iter().filter(|line| matches!(line, Line::Added(_)));
+        let removed = hunk
+            .iter()
+            .filter(|line| matches!(line, LineChange::Removed(_)));
+        let added = hunk
+            .iter()
+            .filter(|line| matches!(line, LineChange::Added(_)));
         let (removed, added) = (removed.count(), added.count());
         let (of_old, of_new) = (hunk.len() - added, hunk.len() - removed);
         if text.is_empty() {
@@ -144,9 +148,9 @@ pub fn unified(old: (&str, &str), new: (&str, &str), context: usize) -> String {
         );
         for line in hunk {
             let (sign, line) = match line {
-                Line::Kept(line) => (' ', line),
-                Line::Removed(line) => ('-', line),
-                Line::Added(line) => ('+', line),
+                LineChange::Kept(line) => (' ', line),
+                LineChange::Removed(line) => ('-', line),
+                LineChange::Added(line) => ('+', line),
             };
             let _ = writeln!(text, "{sign}{}", line.trim_end_matches('\n'));
         }
@@ -176,9 +180,9 @@ mod tests {
         let lines = differences(old, new).into_iter();
         lines
             .map(|line| match line {
-                Line::Kept(line) => format!(" {line}"),
-                Line::Removed(line) => format!("-{line}"),
-                Line::Added(line) => format!("+{line}"),
+                LineChange::Kept(line) => format!(" {line}"),
+                LineChange::Removed(line) => format!("-{line}"),
+                LineChange::Added(line) => format!("+{line}"),
             })
             .collect()
     }
@@ -206,10 +210,10 @@ mod tests {
         let (old, new) = (format!("first\n{old}same\n"), format!("first\n{new}same\n"));
         let lines = differences(&old, &new);
         assert_eq!(lines.len(), 2_202);
-        assert_eq!(lines[0], Line::Kept("first\n"));
-        assert_eq!(lines[1], Line::Removed("old 0\n"));
-        assert_eq!(lines[2_200], Line::Added("new 1099\n"));
-        assert_eq!(lines[2_201], Line::Kept("same\n"));
+        assert_eq!(lines[0], LineChange::Kept("first\n"));
+        assert_eq!(lines[1], LineChange::Removed("old 0\n"));
+        assert_eq!(lines[2_200], LineChange::Added("new 1099\n"));
+        assert_eq!(lines[2_201], LineChange::Kept("same\n"));
     }
 
     #[test]
@@ -242,15 +246,15 @@ mod tests {
             new in "([abc]\n){0,12}[abc]?",
         ) {
             let lines = differences(&old, &new);
-            let of = |left_out: fn(&Line<'_>) -> bool| -> String {
+            let of = |left_out: fn(&LineChange<'_>) -> bool| -> String {
                 let kept = lines.iter().filter(|line| !left_out(line));
                 kept.map(|line| match line {
-                    Line::Kept(line) | Line::Removed(line) | Line::Added(line) => *line,
+                    LineChange::Kept(line) | LineChange::Removed(line) | LineChange::Added(line) => *line,
                 })
                 .collect()
             };
-            prop_assert_eq!(&of(|line| matches!(line, Line::Added(_))), &old);
-            prop_assert_eq!(&of(|line| matches!(line, Line::Removed(_))), &new);
+            prop_assert_eq!(&of(|line| matches!(line, LineChange::Added(_))), &old);
+            prop_assert_eq!(&of(|line| matches!(line, LineChange::Removed(_))), &new);
         }
     }
 }

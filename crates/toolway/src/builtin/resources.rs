@@ -11,11 +11,11 @@ use toolway_wire::view::{self, ResourceBody};
 
 use super::{Aimed, Builtin, BuiltinAnswer, BuiltinCall, LIST_RESOURCES, READ_RESOURCE};
 use crate::call::brief;
-use crate::catalog::Hints;
+use crate::catalog::ToolHints;
 use crate::offering::Offering;
 use crate::snapshot::HostSnapshot;
 
-const READS: Hints = Hints {
+const READS: ToolHints = ToolHints {
     read_only: Some(true),
     destructive: Some(false),
     idempotent: Some(true),

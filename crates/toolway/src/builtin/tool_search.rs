@@ -6,7 +6,7 @@
 use serde_json::{Value, json};
 
 use super::{Builtin, BuiltinAnswer, BuiltinCall, TOOL_SEARCH};
-use crate::catalog::{CatalogTool, Hints};
+use crate::catalog::{CatalogTool, ToolHints};
 use crate::search::{Found, MAX_RESULTS, USUAL_RESULTS};
 
 pub(super) fn tool() -> Builtin {
@@ -36,7 +36,7 @@ pub(super) fn tool() -> Builtin {
         schema,
         async |call| search(&call),
     )
-    .hints(Hints {
+    .hints(ToolHints {
         read_only: Some(true),
         destructive: Some(false),
         idempotent: Some(true),

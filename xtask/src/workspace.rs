@@ -8,6 +8,9 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
+/// The example that the conformance suites judge.
+const CONFORMANCE: &str = "toolway-conformance";
+
 /// The repository this xtask was built from.
 pub(crate) struct Workspace {
     root: PathBuf,
@@ -87,17 +90,18 @@ impl Workspace {
     /// Builds `toolway` and returns the executable as cargo reports it, wherever its target
     /// directory is.
     pub(crate) fn build_binary(&self, profile: Profile) -> Result<PathBuf> {
-        let mut words = vec!["--package", "toolway-cli", "--bin", "toolway"];
-        if matches!(profile, Profile::Release) {
-            words.push("--release");
-        }
-        self.build(&words, "toolway")
+        let words: &[&str] = match profile {
+            Profile::Release => &["--release", "--package", "toolway-cli", "--bin", "toolway"],
+            // An example beside it lets all of the workspace decide on features, those for tests
+            // included: what the tests need later is then not compiled twice.
+            Profile::Debug => &["--workspace", "--bin", "toolway", "--example", CONFORMANCE],
+        };
+        self.build(words, "toolway")
     }
 
-    /// Builds an example of any crate. All of the workspace decides on features, as it does for
-    /// the tests, so that nothing is compiled twice.
-    pub(crate) fn build_example(&self, name: &str) -> Result<PathBuf> {
-        self.build(&["--workspace", "--example", name], name)
+    /// Builds the program that the conformance suites judge, with the same features.
+    pub(crate) fn build_conformance(&self) -> Result<PathBuf> {
+        self.build(&["--workspace", "--example", CONFORMANCE], CONFORMANCE)
     }
 
     /// Builds an example of one crate as it is measured.

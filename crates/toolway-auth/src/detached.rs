@@ -5,6 +5,7 @@
 //! Does not own: what a task does, or what its loss would mean (`refresh.rs`, `idp.rs`).
 
 use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -40,6 +41,14 @@ impl DetachedTasks {
         T: Send + 'static,
         F: Future<Output = T> + Send + 'static,
     {
+        self.start_boxed(Box::pin(work))
+    }
+
+    /// One kind of task for each outcome, not for each work: the runtime's part is compiled once.
+    fn start_boxed<T: Send + 'static>(
+        &self,
+        work: Pin<Box<dyn Future<Output = T> + Send>>,
+    ) -> impl Future<Output = Result<T, TaskLost>> + use<T> {
         let counted = TaskCount::new(self);
         let work = async move {
             let outcome = work.await;

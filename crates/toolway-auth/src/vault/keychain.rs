@@ -8,16 +8,23 @@
 //! front of a person who did not ask for it, or wait for one who is not there. While the thread
 //! hangs in a request, every other one fails at once.
 
-use std::collections::HashMap;
+#[cfg(target_os = "linux")]
+mod linux;
+#[cfg(not(target_os = "linux"))]
+mod native;
+
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, mpsc};
 use std::time::Duration;
 
-use keyring_core::{CredentialStore, Entry, Error};
 use tokio::sync::{oneshot, watch};
 use tokio::time::{Instant, timeout, timeout_at};
 use toolway_types::Secret;
 
+#[cfg(target_os = "linux")]
+use self::linux::SecretServiceKeychain as OpenKeychain;
+#[cfg(not(target_os = "linux"))]
+use self::native::NativeKeychain as OpenKeychain;
 use super::VaultKey;
 
 /// What our secrets are filed under.
@@ -76,7 +83,7 @@ impl KeychainConnection {
     }
 
     /// The keychain, unlocked.
-    fn unlocked(&mut self) -> Result<&CredentialStore, KeychainError> {
+    fn unlocked(&mut self) -> Result<&OpenKeychain, KeychainError> {
         let again = match &self.state {
             Ok(open) => open.require_unlocked().is_err(),
             Err(KeychainError::Locked) => true,
@@ -87,7 +94,7 @@ impl KeychainConnection {
             *self = Self::new();
         }
         match &self.state {
-            Ok(open) => Ok(open.store.as_ref()),
+            Ok(open) => Ok(open),
             Err(trouble) => Err(trouble.clone()),
         }
     }
@@ -150,37 +157,24 @@ impl Keychain {
 
     pub(super) async fn read(&self, key: &VaultKey) -> Result<Option<Secret>, KeychainError> {
         let key = key.clone();
-        let asked = self.ask(move |store| match entry(store, &key)?.get_password() {
-            Ok(secret) => Ok(Some(Secret::new(secret))),
-            Err(Error::NoEntry) => Ok(None),
-            Err(error) => Err(trouble(&error)),
-        });
-        asked.await
+        self.ask(move |open| open.read(&key)).await
     }
 
     pub(super) async fn write(&self, key: &VaultKey, secret: &Secret) -> Result<(), KeychainError> {
         let (key, secret) = (key.clone(), secret.clone());
-        let asked = self.ask(move |store| {
-            let set = entry(store, &key)?.set_password(secret.expose());
-            set.map_err(|error| trouble(&error))
-        });
-        asked.await
+        self.ask(move |open| open.write(&key, &secret)).await
     }
 
     pub(super) async fn remove(&self, key: &VaultKey) -> Result<(), KeychainError> {
         let key = key.clone();
-        let asked = self.ask(move |store| match entry(store, &key)?.delete_credential() {
-            Ok(()) | Err(Error::NoEntry) => Ok(()),
-            Err(error) => Err(trouble(&error)),
-        });
-        asked.await
+        self.ask(move |open| open.remove(&key)).await
     }
 
     /// Has the thread do something with the open keychain. Waits for the first answer as long as
     /// that may take, counted from the first asking.
     async fn ask<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&CredentialStore) -> Result<T, KeychainError> + Send + 'static,
+        work: impl FnOnce(&OpenKeychain) -> Result<T, KeychainError> + Send + 'static,
     ) -> Result<T, KeychainError> {
         let line = self.line.get_or_init(|| KeychainThread::open(self.probe));
         let mut first = line.answered.clone();
@@ -212,99 +206,14 @@ impl Keychain {
     }
 }
 
-fn entry(store: &CredentialStore, key: &VaultKey) -> Result<Entry, KeychainError> {
-    let label = format!("Toolway: {key}");
-    // Only the Secret Service shows a label.
-    let modifiers = HashMap::from([("label", label.as_str())]);
-    let modifiers = cfg!(target_os = "linux").then_some(&modifiers);
-    let built = store.build(SERVICE, &key.id(), modifiers);
-    built.map_err(|error| trouble(&error))
-}
-
-/// Errors of keychains name attributes, never contents; the two that hold contents do not show
-/// them.
-fn trouble(error: &Error) -> KeychainError {
-    match error {
-        Error::NoStorageAccess(_) => KeychainError::Locked,
-        Error::BadEncoding(_) | Error::BadDataFormat(..) => KeychainError::Refused {
-            why: "what it holds is no text".to_owned(),
-        },
-        error => KeychainError::Refused {
-            why: error.to_string(),
-        },
-    }
-}
-
-/// An open keychain.
-struct OpenKeychain {
-    store: Arc<CredentialStore>,
-    #[cfg(target_os = "linux")]
-    service: secret_service::blocking::SecretService<'static>,
-}
-
-#[cfg(target_os = "linux")]
-impl OpenKeychain {
-    fn new() -> Result<Self, KeychainError> {
-        use secret_service::EncryptionType::Plain;
-        use secret_service::blocking::SecretService;
-
-        // Nothing secret passes here: it is only asked whether requests would open a window.
-        let service = SecretService::connect(Plain).map_err(|error| absent(&error))?;
-        require_unlocked(&service)?;
-        let store = zbus_secret_service_keyring_store::Store::new();
-        let store = store.map_err(|error| absent(&error))?;
-        Ok(Self { store, service })
-    }
-
-    fn require_unlocked(&self) -> Result<(), KeychainError> {
-        require_unlocked(&self.service)
-    }
-}
-
-#[cfg(target_os = "linux")]
-fn require_unlocked(
-    service: &secret_service::blocking::SecretService<'_>,
-) -> Result<(), KeychainError> {
-    let collection = service.get_default_collection();
-    let collection = collection.map_err(|error| absent(&error))?;
-    match collection.is_locked() {
-        Ok(false) => Ok(()),
-        Ok(true) => Err(KeychainError::Locked),
-        Err(error) => Err(absent(&error)),
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-impl OpenKeychain {
-    #[cfg(target_os = "macos")]
-    fn new() -> Result<Self, KeychainError> {
-        let store = apple_native_keyring_store::keychain::Store::new();
-        let store = store.map_err(|error| absent(&error))?;
-        Ok(Self { store })
-    }
-
-    #[cfg(target_os = "windows")]
-    fn new() -> Result<Self, KeychainError> {
-        let store = windows_native_keyring_store::Store::new();
-        let store = store.map_err(|error| absent(&error))?;
-        Ok(Self { store })
-    }
-
-    #[cfg(not(any(target_os = "macos", target_os = "windows")))]
-    fn new() -> Result<Self, KeychainError> {
-        Err(KeychainError::Absent {
-            why: "none is known for this system".to_owned(),
-        })
-    }
-
-    /// These open a window of their own where one is needed.
-    fn require_unlocked(&self) -> Result<(), KeychainError> {
-        Ok(())
-    }
-}
-
 fn absent(error: &impl ToString) -> KeychainError {
     KeychainError::Absent {
         why: error.to_string(),
+    }
+}
+
+fn no_text() -> KeychainError {
+    KeychainError::Refused {
+        why: "what it holds is no text".to_owned(),
     }
 }

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use serde_json::{Map, Value};
-use similar::TextDiff;
+use toolway_types::text::unified;
 use toolway_types::{Author, Scope};
 
 use super::{DecisionContext, NameApproval, ServerCandidate};
@@ -178,9 +178,5 @@ pub(super) fn difference(approved: &Value, now: &Map<String, Value>) -> String {
     // The approval screen shows the whole new definition.
     let (old, new) = redaction::to_compare(approved, now);
     let (old, new) = (pretty(&old), pretty(&new));
-    TextDiff::from_lines(&old, &new)
-        .unified_diff()
-        .context_radius(3)
-        .header("approved", "now")
-        .to_string()
+    unified(("approved", &old), ("now", &new), 3)
 }

@@ -10,8 +10,7 @@ use std::fmt;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
-use similar::{ChangeTag, TextDiff};
-use toolway_types::text::{TextKind, counted, legible, mark, spelled_out};
+use toolway_types::text::{LineChange, TextKind, counted, differences, legible, mark, spelled_out};
 use toolway_wire::view;
 
 /// How much of each part of a definition is kept to show differences, 16 KiB together: no part
@@ -260,23 +259,20 @@ pub enum Against {
 
 impl Difference {
     pub(super) fn between(old: &str, new: &Definition) -> Self {
-        let diff = TextDiff::from_lines(old, &new.text);
+        let compared = differences(old, &new.text);
         let mut all = Vec::new();
         let mut lines = Vec::new();
         for part in parts_of([old, &new.text]) {
-            let mut of_part: Vec<String> = diff
-                .iter_all_changes()
-                .filter(|change| part_of(change.value()) == Some(part))
-                .filter_map(|change| {
-                    let sign = match change.tag() {
-                        ChangeTag::Equal => return None,
-                        ChangeTag::Delete => '-',
-                        ChangeTag::Insert => '+',
-                    };
-                    // The file may hold what we did not write.
-                    let line = spelled_out(change.value().trim_end());
-                    Some(format!("{sign} {line}"))
+            let mut of_part: Vec<String> = compared
+                .iter()
+                .filter_map(|line| match line {
+                    LineChange::Kept(_) => None,
+                    LineChange::Removed(line) => Some(('-', *line)),
+                    LineChange::Added(line) => Some(('+', *line)),
                 })
+                .filter(|(_, line)| part_of(line) == Some(part))
+                // The file may hold what we did not write.
+                .map(|(sign, line)| format!("{sign} {}", spelled_out(line.trim_end())))
                 .collect();
             let is_cut = |line: &String| line.starts_with('+') && line.contains(NOT_KEPT);
             if of_part.iter().any(is_cut) {

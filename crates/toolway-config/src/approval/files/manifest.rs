@@ -153,10 +153,10 @@ impl Installed {
             .entry(modules.to_owned())
             .or_insert_with(|| packages(modules));
         let packages = packages.as_ref()?.iter();
-        let named = packages.filter(|package| {
+        let wanted = packages.filter(|package| {
             package.may_be_any || is_one(&package.folder) || is_one(&package.name)
         });
-        Some(named.map(|package| package.manifest.clone()).collect())
+        Some(wanted.map(|package| package.manifest.clone()).collect())
     }
 }
 

@@ -30,8 +30,8 @@ pub(crate) use began::Began;
 pub(crate) use decide::{Standing, Vouched, decide};
 pub(crate) use digest::digest;
 use digest::digest_of;
-use files::Files;
 pub(crate) use files::Installed;
+use files::{Files, Stand};
 pub use files::{RepositoryFiles, Unbound};
 pub(crate) use given::note as note_brought;
 pub use given::{allow_brought, brought};
@@ -275,9 +275,12 @@ pub fn approve(
 /// The repository's files that a server of the project runs, as they are now, and what of it an
 /// approval cannot cover.
 pub fn repository_files(environment: &Environment, server: &PlannedServer) -> RepositoryFiles {
-    let directory = directory_of(environment, server);
+    let stand = Stand {
+        directory: directory_of(environment, server),
+        scope: server.scope,
+    };
     let installed = Installed::default();
-    files::named(environment, directory, &server.definition, &installed)
+    files::named(environment, stand, &server.definition, &installed)
 }
 
 /// The directory that decisions about a server of the project belong to.

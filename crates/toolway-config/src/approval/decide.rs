@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use similar::TextDiff;
 use toolway_types::{Author, Scope};
 
-use super::files::{self, Files, Installed};
+use super::files::{self, Files, Installed, Stand};
 use super::{Approvals, Coverage, Decided};
 use crate::load::Consent;
 use crate::merge::{Basis, ByName, Candidate};
@@ -113,8 +113,12 @@ pub(crate) fn decide(basis: &Basis, candidate: &Candidate, installed: &Installed
         }
         Some(record) if Some(&record.digest) == candidate.digest.as_ref() => {
             let directory = &candidate.place.directory;
+            let stand = Stand {
+                directory,
+                scope: candidate.scope,
+            };
             let definition = &server.definition;
-            let now = || files::named(&basis.environment, directory, definition, installed);
+            let now = || files::named(&basis.environment, stand, definition, installed);
             let changed = match record.coverage {
                 // They mean whatever stands there.
                 Coverage::Typed => None,

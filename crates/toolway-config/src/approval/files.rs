@@ -15,6 +15,7 @@ use std::path::{Component, Path, PathBuf};
 
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
+use toolway_types::Scope;
 
 use crate::Environment;
 use crate::environment::path_key;
@@ -52,16 +53,29 @@ pub struct RepositoryFiles {
     pub unbound: BTreeSet<Unbound>,
 }
 
-/// The files of the repository that an entry in `directory` runs, as they are now.
+/// Where an entry stands.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Stand<'a> {
+    pub(crate) directory: &'a Path,
+    pub(crate) scope: Scope,
+}
+
+/// The files of the repository that an entry runs, as they are now.
 pub(crate) fn named(
     environment: &Environment,
-    directory: &Path,
+    stand: Stand<'_>,
     definition: &Map<String, Value>,
     installed: &Installed,
 ) -> RepositoryFiles {
-    let repository = environment.repository_of(directory);
+    let repository = environment.repository_of(stand.directory);
+    // As in `spec.rs`: only a project's entry starts beside its file, unless it says so.
+    let private = environment.private_folder();
+    let usual = match stand.scope {
+        Scope::Project => stand.directory,
+        _ => &private,
+    };
     let mut found = RepositoryFiles::default();
-    for entry in expanded(environment, directory, definition) {
+    for entry in expanded(environment, stand.directory, definition) {
         let scene = Scene {
             repository,
             values: entry.values,
@@ -87,10 +101,11 @@ pub(crate) fn named(
         for (name, value) in &entry.env {
             process.variable(name, value);
         }
-        scene.bind(&entry.start, process, &mut found, 0);
+        let start = entry.start.as_deref().unwrap_or(usual);
+        scene.bind(start, process, &mut found, 0);
         let mut helper = reading();
         helper.process(&entry.helper);
-        scene.bind(directory, helper, &mut found, 0);
+        scene.bind(usual, helper, &mut found, 0);
     }
     found
 }

@@ -1,6 +1,6 @@
 //! Where the repository lies, which files it tracks, and how its binary is built.
 //!
-//! Owns every use of `git` and of `cargo build`. Does not decide what to do with the files.
+//! Owns every use of `git`, of `cargo build` and of `rustc`. Does not decide what to do with the files.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -112,6 +112,29 @@ impl Workspace {
             words.push("--release");
         }
         self.build(&words, name)
+    }
+
+    /// Compiles a program of one file that depends on nothing, optimised, into a folder.
+    pub(crate) fn compile(&self, source: &str, folder: &Path) -> Result<PathBuf> {
+        let name = Path::new(source).file_stem();
+        let program = folder.join(name.with_context(|| format!("`{source}` has no name"))?);
+        let output = Command::new("rustc")
+            .args(["--edition", "2024", "-C", "opt-level=3", "-o"])
+            .arg(&program)
+            .arg(self.path(source))
+            .output()
+            .context("`rustc` cannot be run")?;
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr);
+            bail!("`{source}` does not compile: {}", said.trim());
+        }
+        Ok(program)
+    }
+
+    /// The program as people run it, where a build left it.
+    pub(crate) fn released_binary(&self) -> Option<PathBuf> {
+        let binary = self.path("target/release/toolway");
+        binary.is_file().then_some(binary)
     }
 
     fn build(&self, words: &[&str], name: &str) -> Result<PathBuf> {

@@ -10,7 +10,7 @@ use std::ffi::OsString;
 
 use clap::{ArgMatches, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use toolway_config::Flags;
-use toolway_types::name::{AccountError, check_account};
+use toolway_types::name::{AccountNameError, check_account};
 
 pub(crate) use self::dashes::with_dashes;
 use crate::commands::{
@@ -217,6 +217,6 @@ impl Command {
 }
 
 /// A person's word for an account.
-pub(crate) fn account_word(word: &str) -> Result<String, AccountError> {
+pub(crate) fn account_word(word: &str) -> Result<String, AccountNameError> {
     check_account(word).map(|()| word.to_owned())
 }

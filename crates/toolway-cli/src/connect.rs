@@ -18,7 +18,7 @@ use tokio::signal::unix::SignalKind;
 use toolway::watch::{ConfigWatch, Watched};
 use toolway::{Audit, Host, HostOptions, Prompter, Respondent};
 use toolway_config::{Plan, PlannedServer};
-use toolway_tui::{News, Screen, Theme};
+use toolway_tui::{NoticeFeed, TerminalSize, Theme};
 use toolway_types::{ConnectionState, ServerName, TransportKind};
 
 pub(crate) use self::options::{CALLER, State, client_options, host_options, shield};
@@ -264,7 +264,7 @@ pub(crate) async fn settle(context: &Context, host: &Host) {
 }
 
 /// As [`settle`]; what there is to tell of each picture is printed meanwhile, above the view.
-pub(crate) async fn settle_telling(context: &Context, host: &Host, news: Option<News<'_>>) {
+pub(crate) async fn settle_telling(context: &Context, host: &Host, news: Option<NoticeFeed<'_>>) {
     if context.output.can_animate() {
         // A terminal that cannot be drawn on is no reason to fail.
         let _ = toolway_tui::show(host.watch(), io::stderr, view(context), news).await;
@@ -282,9 +282,9 @@ pub(crate) async fn within(limit: Option<Duration>, waiting: impl Future<Output 
 }
 
 /// How live views are drawn on stderr.
-pub(crate) fn view(context: &Context) -> toolway_tui::Options {
-    toolway_tui::Options {
-        screen: Screen::of(io::stderr()),
+pub(crate) fn view(context: &Context) -> toolway_tui::ViewOptions {
+    toolway_tui::ViewOptions {
+        screen: TerminalSize::of(io::stderr()),
         theme: theme(context),
     }
 }

@@ -33,7 +33,7 @@ use crate::report::{Outcome, Report};
 
 fn main() -> ExitCode {
     // First of all: the process that outlives this one must have nothing of it.
-    toolway::keeper::serve_if_asked();
+    toolway::launcher::run_if_requested();
     // Before any secret is read.
     let closed = toolway::forbid_inspection();
     let words = match with_dashes(std::env::args_os().collect()) {

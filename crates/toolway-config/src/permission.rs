@@ -2,9 +2,11 @@
 //!
 //! Owns the `permissions` object of a settings file (`allow`, `ask`, `deny`, `defaultMode`,
 //! `disableBypass`, `pins`, `classifier`), the union of these over all scopes, and the decision. The
-//! classifier is read in `permission/classifier.rs`. The syntax of one rule is in `permission/rule.rs`, which rules speak of a tool in `permission/concern.rs`, which allow
-//! rules count for a repository's server in `permission/brought.rs`, the reading
-//! of the object in `permission/read.rs`, its words in `permission/mode.rs`, what rules miss in `permission/aim.rs`, hooks are in
+//! classifier is read in `permission/classifier.rs`. The syntax of one rule is in
+//! `permission/rule.rs`, what is judged in `permission/subject.rs`, which rules speak of a tool in
+//! `permission/concern.rs`, which allow rules count for a repository's server in
+//! `permission/brought.rs`, the reading of the object in `permission/read.rs`, its words in
+//! `permission/mode.rs`, what rules miss in `permission/aim.rs`, hooks are in
 //! `permission/hooks.rs`.
 //! Does not own: asking a person, running hooks, or the pseudo-tool `authenticate`, which the
 //! dispatch line lets through before it comes here.
@@ -23,13 +25,13 @@ mod predicate;
 mod read;
 mod rule;
 mod spelling;
+mod subject;
 #[cfg(test)]
 mod tests;
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 use toolway_types::{Diagnosis, Origin, Scope, ServerName, ToolKey};
 
 pub use aim::{Miss, miss};
@@ -45,8 +47,10 @@ pub use predicate::Hints;
 use concern::{Concerned, Rules};
 use predicate::Truth;
 use rule::{Rule, Stance};
-pub use rule::{rule_for_server, rule_for_tool};
+pub use rule::{Unsure, rule_for_server, rule_for_tool};
 pub use spelling::Spellings;
+pub use subject::Subject;
+use subject::Target;
 
 /// What the rules say about one call.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -119,99 +123,6 @@ impl RuleList {
             Ok(_) => Ok(()),
             Err(broken) => Err((broken.reason, broken.hint)),
         }
-    }
-}
-
-/// The call that is judged: which tool, and what is known about this very call.
-#[derive(Debug, Clone, Copy)]
-pub struct Subject<'a> {
-    target: Target<'a>,
-    shown_as: Option<&'a str>,
-    alone: bool,
-    arguments: Option<&'a Map<String, Value>>,
-    hints: Option<Hints>,
-    /// Made before; only ever those of this very tool.
-    spellings: Option<&'a Spellings>,
-}
-
-#[derive(Debug, Clone, Copy)]
-enum Target<'a> {
-    Tool(&'a ToolKey),
-    Builtin(&'a str),
-}
-
-impl<'a> Subject<'a> {
-    /// A server's tool, with nothing known about arguments or annotations yet.
-    pub fn tool(key: &'a ToolKey) -> Self {
-        Self::of(Target::Tool(key))
-    }
-
-    /// One of the host's own tools, e.g. `ToolSearch`.
-    pub fn builtin(name: &'a str) -> Self {
-        Self::of(Target::Builtin(name))
-    }
-
-    fn of(target: Target<'a>) -> Self {
-        Self {
-            target,
-            shown_as: None,
-            alone: false,
-            arguments: None,
-            hints: None,
-            spellings: None,
-        }
-    }
-
-    /// The name the catalogue shows it under, when that is not the exposed name (an alias, or a
-    /// server without prefix). The catalogue promises that it is unique.
-    #[must_use]
-    pub fn shown_as(mut self, name: &'a str) -> Self {
-        self.shown_as = Some(name);
-        self.spellings = None;
-        self
-    }
-
-    /// No other tool that is known is spelled like it, so that an allow rule in the plain
-    /// spelling means this one.
-    #[must_use]
-    pub fn spelled_alone(mut self) -> Self {
-        self.alone = true;
-        self.spellings = None;
-        self
-    }
-
-    /// The arguments it is called with.
-    #[must_use]
-    pub fn with_arguments(mut self, arguments: &'a Map<String, Value>) -> Self {
-        self.arguments = Some(arguments);
-        self
-    }
-
-    /// What the server claims about the tool.
-    #[must_use]
-    pub fn with_hints(mut self, hints: Hints) -> Self {
-        self.hints = Some(hints);
-        self
-    }
-
-    /// The exposed name that tells its tool from all others.
-    fn apart(&self, key: &ToolKey) -> Cow<'a, str> {
-        match self.spellings.and_then(Spellings::apart) {
-            Some(name) => Cow::Borrowed(name),
-            None => Cow::Owned(key.exposed_apart()),
-        }
-    }
-}
-
-impl<'a> From<&'a ToolKey> for Subject<'a> {
-    fn from(key: &'a ToolKey) -> Self {
-        Subject::tool(key)
-    }
-}
-
-impl<'a> From<&Subject<'a>> for Subject<'a> {
-    fn from(subject: &Subject<'a>) -> Self {
-        *subject
     }
 }
 

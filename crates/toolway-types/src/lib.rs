@@ -22,7 +22,7 @@ pub mod url_rules;
 pub mod wildcard;
 
 pub use author::Author;
-pub use budget::{Budget, Pool, Share, Spent};
+pub use budget::{Budget, BudgetExceeded, BytePool, PoolShare};
 pub use diagnosis::{Diagnosis, Severity};
 pub use era::{Era, ProtocolMode};
 pub use name::{NameError, ServerName, ToolKey};

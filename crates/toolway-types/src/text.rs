@@ -21,7 +21,7 @@ use std::fmt;
 use serde_json::{Map, Value};
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
 
-pub use self::legible::{LINE_BREAK, Nature, counted, legible, legible_within, mark};
+pub use self::legible::{LINE_BREAK, TextKind, counted, legible, legible_within, mark};
 
 /// What stands at the end of text that [`cut`] shortened.
 pub const TRUNCATED: &str = "… [truncated]";
@@ -64,7 +64,7 @@ pub fn clean(text: &str) -> Cow<'_, str> {
 }
 
 /// As [`clean`], with the number of characters that were removed. The `\r` of a line end is not
-/// counted, since nobody meant to hide anything with it.
+/// counted, since it hides nothing.
 pub fn clean_counted(text: &str) -> (Cow<'_, str>, usize) {
     if is_clean(text) {
         return (Cow::Borrowed(text), 0);
@@ -189,6 +189,11 @@ pub fn fold(name: &str) -> String {
         .replace('ς', "σ")
         .nfc()
         .collect()
+}
+
+/// A name with letters and their marks apart, for comparing with what was replaced letter by letter.
+pub fn decomposed(name: &str) -> String {
+    name.nfd().collect()
 }
 
 fn is_clean(text: &str) -> bool {

@@ -20,7 +20,7 @@ use serde::Serialize;
 use serde_json::value::to_raw_value;
 use serde_json::{Map, Value, json};
 use toolway::config::{Environment, Flags, Plan, plan};
-use toolway::dispatch::send::{Line, Lines as _, Patience, SendOptions};
+use toolway::dispatch::send::{AnswerTimeout, Line, Lines as _, SendOptions};
 use toolway::types::ServerName;
 use toolway::{
     Audit, CallOptions, Clock, Consent, Host, HostOptions, InProcessServer, Reading, ServerEnd,
@@ -101,7 +101,7 @@ async fn bare(line: &dyn Line, calls: usize) {
         let options = SendOptions {
             timeout: line.timeout().unwrap_or(Duration::from_mins(1)),
             idle: line.usual_idle(),
-            patience: Patience::OfChannel,
+            answer_timeout: AnswerTimeout::ByChannel,
             progress: None,
             tool: None,
             pool: None,

@@ -26,15 +26,15 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use tokio::sync::{Notify, mpsc};
-use toolway_auth::helper::{Helper, HelperCredentials, KeepBack};
+use toolway_auth::helper::{HelperCredentials, HelperRunner, RedactHeaders};
 use toolway_auth::logins::Logins;
-use toolway_auth::memory::NeedsAuth;
-use toolway_auth::references::References;
+use toolway_auth::needs_auth::NeedsAuthMemory;
+use toolway_auth::references::ReferenceResolver;
 use toolway_auth::registration::ClientDocument;
-use toolway_auth::scopes::Attempts;
+use toolway_auth::scopes::LoginAttempts;
 use toolway_auth::vault::Vault;
 use toolway_config::IdentitySettings;
-use toolway_transport::client::Client;
+use toolway_transport::client::HttpClient;
 use toolway_transport::{Credentials, OpenOptions};
 use toolway_types::{OauthSpec, RemoteSpec, Secret, ServerName, ServerSpec, TransportSpec};
 use tracing::info;
@@ -80,9 +80,9 @@ pub struct AuthOptions {
 pub(crate) struct Auth {
     passes: Arc<dyn Passes>,
     store: Option<Store>,
-    memory: Option<NeedsAuth>,
+    memory: Option<NeedsAuthMemory>,
     document: Option<ClientDocument>,
-    attempts: Attempts,
+    attempts: LoginAttempts,
     /// The servers that were connected to.
     known: Mutex<BTreeMap<ServerName, Known>>,
     /// The logins under way.
@@ -125,9 +125,9 @@ impl Auth {
     /// Nothing where there is neither a vault nor anybody in its place.
     pub(crate) fn new(
         options: AuthOptions,
-        client: &Client,
+        client: &HttpClient,
         identity: Option<Arc<IdentitySettings>>,
-        references: Option<&References>,
+        references: Option<&ReferenceResolver>,
     ) -> Option<Arc<Self>> {
         let store = options.vault.map(|vault| Store {
             organisation: CurrentOrganisation::new(identity.map(|settings| {
@@ -147,9 +147,9 @@ impl Auth {
         Some(Arc::new(Self {
             passes: options.passes.or(kept)?,
             store,
-            memory: options.memory.map(NeedsAuth::new),
+            memory: options.memory.map(NeedsAuthMemory::new),
             document: options.document,
-            attempts: Attempts::default(),
+            attempts: LoginAttempts::default(),
             known: Mutex::default(),
             running: Mutex::default(),
             waiting: Mutex::default(),
@@ -206,7 +206,7 @@ impl Auth {
     pub(crate) fn set_identity(
         &self,
         identity: Option<Arc<IdentitySettings>>,
-        references: Option<&References>,
+        references: Option<&ReferenceResolver>,
     ) -> bool {
         let Some(store) = &self.store else {
             return false;
@@ -390,7 +390,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 pub async fn forget_need(memory: &Path, spec: &ServerSpec) {
     let source = Source::Spec(Box::new(spec.clone()));
     let definition = definition(&spec.name, &source);
-    NeedsAuth::new(memory)
+    NeedsAuthMemory::new(memory)
         .forget(spec.name.as_str(), &definition)
         .await;
 }
@@ -444,7 +444,7 @@ pub(crate) fn credentials(
         return None;
     };
     let remote = remote(spec)?;
-    let keep_back = || -> KeepBack {
+    let keep_back = || -> RedactHeaders {
         let journal = journal.cloned();
         Box::new(move |headers| {
             if let Some(journal) = &journal {
@@ -457,7 +457,7 @@ pub(crate) fn credentials(
             credentials: None,
             ..open.clone()
         };
-        let helper = Helper::new(server.clone(), remote.url.clone(), definition, open);
+        let helper = HelperRunner::new(server.clone(), remote.url.clone(), definition, open);
         HelperCredentials::new(helper, keep_back())
     });
     let login = auth.and_then(|auth| {

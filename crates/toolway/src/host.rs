@@ -18,12 +18,12 @@ use std::sync::atomic::AtomicU64;
 
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
-use toolway_auth::references::References;
+use toolway_auth::references::ReferenceResolver;
 use toolway_config::Plan;
 use toolway_transport::OpenOptions;
-use toolway_transport::client::Client;
-use toolway_transport::stdio::keeper::Keeper;
-use toolway_types::{ConnectionState, Pool, Untrusted};
+use toolway_transport::client::HttpClient;
+use toolway_transport::stdio::launcher::Launcher;
+use toolway_types::{BytePool, ConnectionState, Untrusted};
 
 use self::attention::Attention;
 use self::background::Background;
@@ -78,7 +78,7 @@ pub struct Host {
     hooks: RunnerOwner,
     roots: watch::Sender<Arc<[Root]>>,
     stop: CancellationToken,
-    keeper: Keeper,
+    launcher: Launcher,
     interests: Arc<Interests>,
     auth: Option<Arc<Auth>>,
     attendant: Option<Task<()>>,
@@ -95,7 +95,7 @@ struct Reach {
     runner: Arc<Runner>,
     output_dir: PathBuf,
     /// The memory that pictures of all results are decoded in.
-    picture_memory: Pool,
+    picture_memory: BytePool,
     attention: Attention,
 }
 
@@ -104,14 +104,14 @@ impl Host {
     pub fn start(plan: Plan, options: HostOptions) -> Host {
         let members = supervisor::roster(&plan, &options.in_process, options.only.as_deref());
         let (roots, current_roots) = watch::channel(Arc::from(options.roots));
-        let keeper = options.keeper.clone();
+        let launcher = options.launcher.clone();
         let open = OpenOptions {
-            client: Client::new(options.http),
+            client: HttpClient::new(options.http),
             shield: options.shield,
-            keeper: options.keeper,
+            launcher: options.launcher,
             ..OpenOptions::default()
         };
-        let references = options.secrets.map(|vault| References {
+        let references = options.secrets.map(|vault| ReferenceResolver {
             vault,
             inherited: Arc::clone(&plan.inherited_env),
             cwd: plan.command_directory.clone(),
@@ -149,7 +149,7 @@ impl Host {
                 .era_memory
                 .map_or_else(EraMemory::none, EraMemory::at),
             limits: ConnectLimits::new(&limits),
-            all_lists: Pool::new(ALL_LISTS),
+            all_lists: BytePool::new(ALL_LISTS),
             retry_first: options.retry_first,
             journal: options.journal.clone(),
             panics: Arc::new(AtomicU64::new(0)),
@@ -181,7 +181,7 @@ impl Host {
                 .map(|prompter| attention.of_prompter(prompter)),
             runner: Arc::clone(hooks.runner()),
             output_dir: options.output_dir,
-            picture_memory: Pool::new(MAX_PICTURE_MEMORY),
+            picture_memory: BytePool::new(MAX_PICTURE_MEMORY),
             attention,
         });
         let reload = Arc::new(Reload {
@@ -207,7 +207,7 @@ impl Host {
             hooks,
             roots,
             stop,
-            keeper,
+            launcher,
             interests,
             auth,
             attendant,

@@ -97,15 +97,15 @@ pub use toolway_auth;
 /// Where plans come from: files, environment and flags.
 pub use toolway_config as config;
 /// How remote servers are reached: proxies and certificates.
-pub use toolway_transport::client::ClientOptions;
+pub use toolway_transport::client::HttpClientOptions;
 /// Closes the program to other processes of the same user, where it wants that.
 pub use toolway_transport::forbid_inspection;
 /// The server's side of an [`InProcessServer`]'s connection.
 pub use toolway_transport::in_process::ServerEnd;
 /// Who starts servers that are processes, so that none outlives the program.
-pub use toolway_transport::stdio::keeper;
+pub use toolway_transport::stdio::launcher;
 /// What servers that are processes are kept from writing.
-pub use toolway_transport::{Protected, Protection, Shield, ShieldError, ShieldState};
+pub use toolway_transport::{ProtectedPath, Protection, Shield, ShieldError, ShieldState};
 /// The words both sides speak: names, scopes, states, diagnoses.
 pub use toolway_types as types;
 /// What a [`Respondent`] says when it cannot answer.

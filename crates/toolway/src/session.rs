@@ -16,10 +16,10 @@ use std::time::Duration;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 use tokio::sync::{broadcast, watch};
-use toolway_transport::{Channel, CloseReason, Patience, SendFailure};
+use toolway_transport::{AnswerTimeout, Channel, CloseReason, SendFailure};
 use toolway_types::{Era, ProtocolMode, ServerFacts, TransportSpec, Untrusted};
 use toolway_wire::era::method;
-use toolway_wire::meta::Meta;
+use toolway_wire::meta::RequestMeta;
 use toolway_wire::view::{Tool, task as task_view};
 use toolway_wire::{Message, envelope, headers};
 
@@ -171,7 +171,7 @@ pub(crate) struct RequestOptions<'a> {
     /// The longest to wait without a sign of life: progress starts it anew.
     pub idle: Option<Duration>,
     /// How long an answer may take to begin, where requests are answered one by one.
-    pub patience: Patience,
+    pub answer_timeout: AnswerTimeout,
     /// Where its progress goes; the server is asked for progress only when somebody listens.
     pub progress: Option<ProgressSink>,
     /// The tool that a `tools/call` calls, whose schema may ask for headers.
@@ -186,7 +186,7 @@ impl RequestOptions<'_> {
         Self {
             timeout,
             idle: None,
-            patience: Patience::OfSender,
+            answer_timeout: AnswerTimeout::BySender,
             progress: None,
             headers_for: None,
             is_task: None,
@@ -212,12 +212,12 @@ impl Session {
         let RequestOptions {
             timeout,
             idle,
-            patience,
+            answer_timeout,
             progress,
             headers_for: tool,
             is_task,
         } = options;
-        let deadline = Deadline::new(timeout, idle).with_patience(patience);
+        let deadline = Deadline::new(timeout, idle).with_answer_timeout(answer_timeout);
         match self.0.facts.era {
             Era::Legacy if tool.is_some_and(|tool| self.makes_task_of(tool)) => {
                 let time = (timeout, deadline);
@@ -264,7 +264,9 @@ impl Session {
         let id = correlator.reserve();
         let makes_tasks = method == method::TOOLS_CALL && self.offers_tasks(TASK_CALLS);
         let bytes = if progress.is_some() || deadline.wants_signs_of_life() {
-            let spliced = Meta::new().with_progress_token(id).splice(Some(params));
+            let spliced = RequestMeta::new()
+                .with_progress_token(id)
+                .splice(Some(params));
             let spliced = spliced.map_err(|error| RequestError::Malformed(error.to_string()))?;
             envelope::request(id, method, &spliced)
         } else {

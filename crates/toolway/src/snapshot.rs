@@ -12,6 +12,7 @@ use toolway_types::{
     ConnectionState, Origin, Scope, ServerName, ToolKey, TransportKind, Untrusted,
 };
 
+use crate::auth::NotWidened;
 use crate::call::{CallError, ToolRequest, ToolTarget};
 use crate::catalog::Catalog;
 use crate::connection::Lists;
@@ -162,10 +163,13 @@ impl Lines for HostSnapshot {
             .server(server.as_str())
             .map(|known| known.state.clone())
         {
-            Some(ConnectionState::NeedsAuth { detail }) => Err(CallError::NeedsAuth {
+            Some(ConnectionState::NeedsAuth {
+                detail,
+                unnamed_scopes,
+            }) => Err(CallError::NeedsAuth {
                 server,
                 scopes: scopes_in(&detail),
-                not_widened: None,
+                not_widened: unnamed_scopes.then_some(NotWidened::Unnamed),
             }),
             Some(state) => Err(CallError::Unavailable { server, state }),
             None => {

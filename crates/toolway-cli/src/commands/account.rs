@@ -10,13 +10,13 @@ use clap::{Args, Subcommand};
 use serde::Serialize;
 use toolway::account::{self, Connectors, ConnectorsOf, DirectoryState, refresh};
 use toolway::journal::timestamp;
-use toolway::{ClientOptions, Host};
-use toolway_auth::account::kept::AccountLoginError;
-use toolway_auth::account::{AccountStatus, KeptAccount};
+use toolway::{Host, HttpClientOptions};
+use toolway_auth::account::stored::AccountLoginError;
+use toolway_auth::account::{AccountStatus, StoredAccount};
 use toolway_auth::logins::Logins;
 use toolway_config::account::directory::copy_file;
 use toolway_config::{Directory, Plan, Provider};
-use toolway_transport::client::Client;
+use toolway_transport::client::HttpClient;
 use toolway_types::{Scope, TransportKind};
 
 use super::auth::{StatusArgs, not_read};
@@ -312,7 +312,7 @@ fn without_copy(state: DirectoryState) -> DirectoryState {
     }
 }
 
-fn kept(context: &Context, provider: &Provider) -> KeptAccount {
+fn kept(context: &Context, provider: &Provider) -> StoredAccount {
     let logins = Logins::new(connect::vault(context));
     account::kept(provider, logins, client(context))
 }
@@ -321,9 +321,9 @@ fn kept_list(context: &Context, provider: &Provider) -> Directory {
     Directory::kept(&context.environment, provider).unwrap_or_default()
 }
 
-fn client(context: &Context) -> Client {
-    let options: ClientOptions = connect::client_options(context);
-    Client::new(options)
+fn client(context: &Context) -> HttpClient {
+    let options: HttpClientOptions = connect::client_options(context);
+    HttpClient::new(options)
 }
 
 fn shown_time(seconds: u64) -> String {

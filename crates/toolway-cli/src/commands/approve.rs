@@ -7,7 +7,7 @@ use clap::Args;
 use toolway_config::{Cited, Plan, PlannedServer, Unheeded, Verdict, is_harmless};
 use toolway_types::Scope;
 use toolway_types::name::as_word;
-use toolway_types::text::{Nature, legible};
+use toolway_types::text::{TextKind, legible};
 
 use crate::commands::add::say_written;
 use crate::context::Context;
@@ -179,7 +179,7 @@ fn allow_rules(
     }
     let shown = unheeded.iter().map(|unheeded| {
         let Cited { rule, origin } = &*unheeded.rule;
-        format!("`{}` in {origin}", legible(rule, Nature::Code))
+        format!("`{}` in {origin}", legible(rule, TextKind::Code))
     });
     let shown = shown.collect::<Vec<_>>().join(", ");
     if args.with_rules {
@@ -273,8 +273,8 @@ fn trust_local_settings(context: &Context, args: &ApproveArgs) -> Outcome {
     };
     let mut sheet = context.output.screen().sheet();
     let place = path.display().to_string();
-    sheet.row(&format!("{}:", legible(&place, Nature::Code)));
-    sheet.quote(&text, Nature::Source, usize::MAX);
+    sheet.row(&format!("{}:", legible(&place, TextKind::Code)));
+    sheet.quote(&text, TextKind::Source, usize::MAX);
     let question = "Let these settings count?";
     ask(context, args.yes, &sheet.finish(), question, |last| {
         spaced("toolway approve --local-settings", last)

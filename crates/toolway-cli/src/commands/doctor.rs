@@ -36,6 +36,9 @@ pub(crate) struct DoctorArgs {
     network: bool,
 }
 
+/// Where the words behind labels begin.
+const LABEL: usize = 14;
+
 /// Runs the command.
 pub(crate) fn run(context: &Context, args: &DoctorArgs) -> Outcome {
     let plan = context.plan();
@@ -93,7 +96,7 @@ pub(crate) fn run(context: &Context, args: &DoctorArgs) -> Outcome {
     }
     for (index, hook) in plan.hooks.iter().enumerate() {
         let label = if index == 0 { "hooks" } else { "" };
-        let _ = writeln!(text, "{label:<14}{}", hook_line(hook));
+        let _ = writeln!(text, "{label:<LABEL$}{}", hook_line(hook));
     }
     for diagnosis in &found {
         text.push('\n');
@@ -102,7 +105,7 @@ pub(crate) fn run(context: &Context, args: &DoctorArgs) -> Outcome {
     if found.is_empty() && checks.iter().all(|check| check.health == Health::Ok) {
         text.push_str("\nno problems found\n");
     }
-    context.output.paragraphs(&text)?;
+    context.output.paragraphs(&text, Some(LABEL))?;
     Ok(exit)
 }
 

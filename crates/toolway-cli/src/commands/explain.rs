@@ -76,7 +76,7 @@ pub(crate) fn run(context: &Context, args: &ExplainArgs) -> Outcome {
     if let Some(next) = next_step(first) {
         let _ = writeln!(text, "next: {next}");
     }
-    context.output.result(&text)?;
+    context.output.paragraphs(&text, None)?;
     Ok(Exit::Success)
 }
 

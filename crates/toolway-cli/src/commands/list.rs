@@ -27,7 +27,7 @@ use super::auth::{self, Shown};
 use crate::connect::{self, Wanted};
 use crate::context::Context;
 use crate::exit::Exit;
-use crate::report::Outcome;
+use crate::report::{Outcome, UNNAMED_SCOPES};
 
 /// List the configured servers and connect to them
 ///
@@ -321,7 +321,7 @@ fn fill(context: &Context, rows: &mut [Row], plan: &Plan, snapshot: &HostSnapsho
             .find(|server| server.name == planned.name)
         {
             fill_row(row, server);
-            row.login = login_command(context, row);
+            row.login = login_command(context, row, &server.state);
             let hint = hint(context, row, &server.state);
             row.hint = hint.map(|hint| context.reached(hint));
         }
@@ -344,8 +344,9 @@ fn fill_row(row: &mut Row, server: &ServerSnapshot) {
                 .map(|line| line.line().to_string())
                 .collect();
         }
-        ConnectionState::NeedsAuth { .. } => {
+        ConnectionState::NeedsAuth { unnamed_scopes, .. } => {
             row.error = Some(match &row.account {
+                _ if *unnamed_scopes => UNNAMED_SCOPES.to_owned(),
                 Some(account) => format!("wants a login as `{account}` first"),
                 None => "wants a login first".to_owned(),
             });

@@ -115,7 +115,7 @@ fn put(context: &Context, line: &Line, args: &LogsArgs) -> Result<(), Report> {
         };
         context.output.json_line(&shown)?;
     } else {
-        context.output.result(&format!("{line}\n"))?;
+        context.output.paragraphs(&format!("{line}\n"), None)?;
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use clap::Args;
 use serde_json::{Map, Value};
 use toolway::catalog::CatalogPrompt;
-use toolway::view::{Content, PromptMessage, ResourceBody};
+use toolway::view::{ContentBlock, PromptMessage, ResourceBody};
 use toolway::{CallError, CallOptions, Catalog, Consent, Offering, PromptOutcome};
 use toolway_types::name::{as_word, shell_word};
 use toolway_types::{ServerName, Untrusted};
@@ -296,16 +296,16 @@ fn as_text(messages: &[PromptMessage]) -> String {
         }
         let _ = writeln!(text, "[{}]", Untrusted::new(&message.role).line());
         let words = match &message.content {
-            Content::Text { text } => text.clone(),
-            Content::Image { data, mime_type } | Content::Audio { data, mime_type } => {
+            ContentBlock::Text { text } => text.clone(),
+            ContentBlock::Image { data, mime_type } | ContentBlock::Audio { data, mime_type } => {
                 noted(mime_type, data)
             }
-            Content::Resource {
+            ContentBlock::Resource {
                 body: ResourceBody::Text(words),
                 uri,
                 ..
             } => format!("<{}>\n{words}", Untrusted::new(uri).line()),
-            Content::Resource {
+            ContentBlock::Resource {
                 body: ResourceBody::Blob(data),
                 mime_type,
                 uri,
@@ -314,8 +314,8 @@ fn as_text(messages: &[PromptMessage]) -> String {
                 Untrusted::new(uri).line(),
                 noted(mime_type.as_deref().unwrap_or("binary"), data)
             ),
-            Content::ResourceLink { uri, .. } => uri.clone(),
-            Content::Unknown { raw, .. } => raw.get().to_owned(),
+            ContentBlock::ResourceLink { uri, .. } => uri.clone(),
+            ContentBlock::Unknown { raw, .. } => raw.get().to_owned(),
         };
         text.push_str(&words);
         if !words.ends_with('\n') {

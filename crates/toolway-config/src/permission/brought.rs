@@ -87,6 +87,13 @@ impl Permissions {
         self.rules.brought.get(server)
     }
 
+    /// The server that stands in the place of the classifier's, so that it decides nothing: one that
+    /// a repository brought.
+    pub fn classifier_displaced_by(&self) -> Option<&Arc<Brought>> {
+        let server = self.classifier()?.server()?;
+        self.brought(&ServerName::new(server).ok()?)
+    }
+
     /// The allow rule that would let this call run, were it not given for another server.
     pub fn unheeded<'a>(&self, subject: impl Into<Subject<'a>>) -> Option<Unheeded> {
         let subject = subject.into();

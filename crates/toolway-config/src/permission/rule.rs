@@ -13,6 +13,7 @@
 //! well: the wide reading includes the narrow one.
 
 mod meant;
+mod unsure;
 
 use std::sync::Arc;
 
@@ -21,6 +22,7 @@ use toolway_types::text::{self, fold};
 use toolway_types::{Origin, Scope, ServerName, ToolKey, name};
 
 use self::meant::Meant;
+pub use self::unsure::Unsure;
 use super::brought::beginning;
 use super::glob::Glob;
 use super::predicate::{Predicate, Truth};
@@ -256,6 +258,7 @@ impl Rule {
             // Folding joins a letter and its mark where the pattern has them apart, so what is
             // named to the letter counts as well. An exposed name has neither.
             || (!matches!(self.identity, Identity::Exposed(_)) && self.permits(subject))
+            || (subject.unsure).is_some_and(|unsure| self.could_mean(subject, spellings, unsure))
     }
 
     /// Whether, as a permitting rule, it names this tool and can mean no other.

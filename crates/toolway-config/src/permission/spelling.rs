@@ -14,7 +14,7 @@ use super::rule::PREFIX;
 use super::{Subject, Target};
 
 /// What stands between a server and a tool where people type them.
-const BETWEEN: [&str; 5] = [".", " ", "/", ":", "__"];
+pub(super) const BETWEEN: [&str; 5] = [".", " ", "/", ":", "__"];
 
 /// The spellings of one tool, folded (NFC, lower case). Making them costs more than judging by
 /// them, so whoever judges many calls of one tool keeps them.

@@ -4,7 +4,7 @@
 //! needs no switch and no entry: a variable must not be a way around it.
 //! Does not own: the logins (`toolway-auth`), or where the identity provider is (`identity`).
 
-use toolway_types::url_rules::Reading;
+use toolway_types::url_rules::PatternReading;
 use toolway_types::{CrossApp, Diagnosis, OauthSpec, Origin, ServerSpec, TransportSpec};
 
 use super::Policy;
@@ -57,7 +57,7 @@ impl Requirement {
             // As a denial is read: what the administrator left open is meant.
             Some(rules) => rules
                 .iter()
-                .find(|rule| rule.matches(subject, Reading::Wide))
+                .find(|rule| rule.matches(subject, PatternReading::Wide))
                 .map(|rule| &rule.origin),
         }
     }

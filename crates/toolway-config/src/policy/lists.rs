@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use toolway_types::url_rules::Reading;
+use toolway_types::url_rules::PatternReading;
 use toolway_types::{UrlList, UrlRules};
 
 use super::rule::{Rule, RuleList, Subject};
@@ -77,13 +77,13 @@ impl Lists {
 
     /// The reason when a rule denies it.
     pub(crate) fn denies(&self, subject: &Subject<'_>) -> Result<(), Refusal> {
-        self.denied_when(|rule| rule.matches(subject, Reading::Wide))
+        self.denied_when(|rule| rule.matches(subject, PatternReading::Wide))
     }
 
     /// The reason when a rule about commands denies one that runs beside a server.
     pub(crate) fn denies_program(&self, subject: &Subject<'_>) -> Result<(), Refusal> {
         self.denied_when(|rule| {
-            rule.is_about(&subject.target) && rule.matches(subject, Reading::Wide)
+            rule.is_about(&subject.target) && rule.matches(subject, PatternReading::Wide)
         })
     }
 
@@ -154,7 +154,7 @@ impl Lists {
         let mut objection = None;
         for rule in &list.rules {
             if (precise && !rule.is_about(&subject.target))
-                || !rule.matches(subject, Reading::Narrow)
+                || !rule.matches(subject, PatternReading::Narrow)
             {
                 continue;
             }

@@ -207,16 +207,16 @@ mod tests {
 
     use serde_json::json;
     use toolway_types::Origin;
-    use toolway_types::url_rules::Reading;
+    use toolway_types::url_rules::PatternReading;
 
     use super::super::rule::{Rule, Subject, Target};
     use super::*;
 
     fn is_denied(rule: &[&str], started: &Started) -> bool {
         let rule = json!({ "serverCommand": rule });
-        let rule = Rule::parse(&rule, Origin::Program, Reading::Wide).unwrap();
+        let rule = Rule::parse(&rule, Origin::Program, PatternReading::Wide).unwrap();
         let target = Target::Command(started);
-        rule.matches(&Subject { name: "x", target }, Reading::Wide)
+        rule.matches(&Subject { name: "x", target }, PatternReading::Wide)
     }
 
     fn process(words: &[&str]) -> Started {

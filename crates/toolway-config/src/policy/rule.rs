@@ -9,7 +9,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 use toolway_types::text::fold;
-use toolway_types::url_rules::{Reading, UrlPattern};
+use toolway_types::url_rules::{PatternReading, UrlPattern};
 use toolway_types::{Origin, wildcard};
 use url::Url;
 
@@ -69,7 +69,11 @@ pub(crate) enum Target<'a> {
 impl Rule {
     /// Reads a rule of a list that is read so; the reason completes the sentence
     /// "`deniedMcpServers[0]` …".
-    pub(crate) fn parse(value: &Value, origin: Origin, reading: Reading) -> Result<Self, String> {
+    pub(crate) fn parse(
+        value: &Value,
+        origin: Origin,
+        reading: PatternReading,
+    ) -> Result<Self, String> {
         let Value::Object(map) = value else {
             return Err("must be an object".to_owned());
         };
@@ -108,7 +112,7 @@ impl Rule {
     }
 
     /// Whether the rule speaks of a server.
-    pub(crate) fn matches(&self, subject: &Subject<'_>, reading: Reading) -> bool {
+    pub(crate) fn matches(&self, subject: &Subject<'_>, reading: PatternReading) -> bool {
         match (&self.speaks_of, &subject.target) {
             (SpeaksOf::Name(pattern), _) => name_matches(pattern, subject.name, reading),
             (SpeaksOf::Url(pattern), Target::Remote(url)) => pattern.matches(url, reading),
@@ -155,10 +159,14 @@ fn texts(key: &str, items: &[Value]) -> Result<Vec<String>, String> {
 }
 
 /// What a rule permits beside its command. A denial means the command, whatever is set beside it.
-fn permitted(map: &Map<String, Value>, key: &str, reading: Reading) -> Result<Vec<String>, String> {
+fn permitted(
+    map: &Map<String, Value>,
+    key: &str,
+    reading: PatternReading,
+) -> Result<Vec<String>, String> {
     match map.get(key) {
         None => Ok(Vec::new()),
-        Some(_) if reading == Reading::Wide => Err(format!(
+        Some(_) if reading == PatternReading::Wide => Err(format!(
             "must not have `{key}`: it denies the command whatever is set"
         )),
         Some(Value::Array(items)) => texts(key, items),
@@ -170,11 +178,11 @@ fn value_text(map: &Map<String, Value>) -> String {
     serde_json::to_string(map).unwrap_or_default()
 }
 
-fn name_matches(pattern: &str, name: &str, reading: Reading) -> bool {
+fn name_matches(pattern: &str, name: &str, reading: PatternReading) -> bool {
     if wildcard::matches(pattern, name) {
         return true;
     }
-    if reading == Reading::Narrow {
+    if reading == PatternReading::Narrow {
         return false;
     }
     // The same name in other letters, or as it appears in tool names, is still that name.
@@ -194,13 +202,13 @@ fn name_matches(pattern: &str, name: &str, reading: Reading) -> bool {
 }
 
 impl CommandRule {
-    fn matches(&self, started: &Started, reading: Reading) -> bool {
+    fn matches(&self, started: &Started, reading: PatternReading) -> bool {
         // Alone, `**` has no program before it: it stands for every command.
         if self.words == ["**"] {
             return true;
         }
         match reading {
-            Reading::Narrow => {
+            PatternReading::Narrow => {
                 let plain = started.line.as_ref().and_then(|line| line.words.as_ref());
                 let found = started.found.as_ref();
                 let permits = |words: &[String]| {
@@ -210,7 +218,7 @@ impl CommandRule {
                 };
                 permits(&started.words) || plain.is_some_and(|words| permits(words))
             }
-            Reading::Wide => {
+            PatternReading::Wide => {
                 let (parts, hides) = started.may_run();
                 let real = started.found.as_ref().map(|found| found.real.as_path());
                 // Where the program was found is known of the first only, or of a plain line.

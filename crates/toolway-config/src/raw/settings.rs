@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use toolway_types::url_rules::Reading;
+use toolway_types::url_rules::PatternReading;
 use toolway_types::{Diagnosis, Origin};
 
 use super::json::{Spot, kind_of};
@@ -394,9 +394,9 @@ impl Reader<'_> {
         };
         // Only a permission is read narrowly.
         let reading = if self.key.starts_with("allowed") {
-            Reading::Narrow
+            PatternReading::Narrow
         } else {
-            Reading::Wide
+            PatternReading::Wide
         };
         let mut rules = Vec::with_capacity(items.len());
         for (index, item) in items.iter().enumerate() {

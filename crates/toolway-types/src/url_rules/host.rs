@@ -7,7 +7,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use url::{Host, Url};
 
-use super::pattern::Reading;
+use super::pattern::PatternReading;
 use crate::wildcard;
 
 /// Names of this machine that systems give it beside `localhost`.
@@ -67,7 +67,7 @@ impl HostPattern {
     }
 
     /// Whether it means the host of a URL.
-    pub(super) fn matches(&self, url: &Url, reading: Reading) -> bool {
+    pub(super) fn matches(&self, url: &Url, reading: PatternReading) -> bool {
         let Some(host) = url.host() else {
             return false;
         };
@@ -75,7 +75,7 @@ impl HostPattern {
         if self.has(&text.trim_end_matches('.').to_ascii_lowercase(), reading) {
             return true;
         }
-        if reading == Reading::Narrow {
+        if reading == PatternReading::Narrow {
             return false;
         }
         // The same machine in the other family's notation; no permission reaches that far.
@@ -110,11 +110,11 @@ impl HostPattern {
         };
         SPELLINGS
             .iter()
-            .any(|spelling| self.has(spelling, Reading::Wide))
+            .any(|spelling| self.has(spelling, PatternReading::Wide))
             || Host::parse(&written).is_ok_and(|host| is_this_machine(&host))
     }
 
-    fn has(&self, host: &str, reading: Reading) -> bool {
+    fn has(&self, host: &str, reading: PatternReading) -> bool {
         match self {
             Self::Any => !host.is_empty(),
             Self::Below(parent) => host
@@ -126,8 +126,8 @@ impl HostPattern {
 }
 
 /// A leading `*` stands for one label or more, whatever follows it. A `*` at the end does so in a
-/// denial only: whoever allows `intern.*` has not allowed `intern.evil.example`.
-fn labels_match(patterns: &[String], labels: &[&str], reading: Reading) -> bool {
+/// denial only: allowing `intern.*` does not allow `intern.evil.example`.
+fn labels_match(patterns: &[String], labels: &[&str], reading: PatternReading) -> bool {
     let each = |patterns: &[String], labels: &[&str]| {
         patterns.len() == labels.len()
             && std::iter::zip(patterns, labels)
@@ -139,7 +139,7 @@ fn labels_match(patterns: &[String], labels: &[&str], reading: Reading) -> bool 
     };
     let is_star = |label: Option<&String>| label.is_some_and(|label| label == "*");
     let at_front = if is_star(patterns.first()) { more } else { 0 };
-    let at_end = if reading == Reading::Wide && is_star(patterns.last()) {
+    let at_end = if reading == PatternReading::Wide && is_star(patterns.last()) {
         more
     } else {
         0
@@ -236,7 +236,7 @@ mod tests {
     use super::super::UrlPattern;
     use super::*;
 
-    fn matches(pattern: &str, url: &str, reading: Reading) -> bool {
+    fn matches(pattern: &str, url: &str, reading: PatternReading) -> bool {
         let url = Url::parse(url).unwrap();
         UrlPattern::parse(pattern).unwrap().matches(&url, reading)
     }
@@ -259,7 +259,10 @@ mod tests {
             ("*.corp.*", "a.b.corp.example.com"),
         ] {
             let (pattern, url) = (format!("*://{denied}:*/*"), format!("http://{host}:80/mcp"));
-            assert!(matches(&pattern, &url, Reading::Wide), "{denied}: {host}");
+            assert!(
+                matches(&pattern, &url, PatternReading::Wide),
+                "{denied}: {host}"
+            );
         }
         for (denied, host) in [
             ("10.*", "11.1.2.3"),
@@ -269,10 +272,13 @@ mod tests {
             ("intern.*", "x.intern.example"),
         ] {
             let (pattern, url) = (format!("*://{denied}:*/*"), format!("http://{host}:80/mcp"));
-            assert!(!matches(&pattern, &url, Reading::Wide), "{denied}: {host}");
+            assert!(
+                !matches(&pattern, &url, PatternReading::Wide),
+                "{denied}: {host}"
+            );
         }
-        // A permission stays inside its labels: `intern.*` is no permission for whoever has a name
-        // that begins so.
+        // A permission stays inside its labels: `intern.*` does not allow other hosts whose name
+        // begins so.
         for (allowed, host) in [
             ("10.*", "10.1.2.3"),
             ("intern.*", "intern.evil.example"),
@@ -283,7 +289,7 @@ mod tests {
                 format!("http://{host}:80/mcp"),
             );
             assert!(
-                !matches(&pattern, &url, Reading::Narrow),
+                !matches(&pattern, &url, PatternReading::Narrow),
                 "{allowed}: {host}"
             );
         }

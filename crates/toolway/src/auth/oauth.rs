@@ -16,11 +16,12 @@ use http::{HeaderMap, HeaderValue};
 use tokio::sync::{Mutex, watch};
 use tokio::time::Instant;
 use toolway_auth::challenge;
-use toolway_auth::helper::KeepBack;
-use toolway_auth::refresh::{BREATH, LONGEST_WAIT};
+use toolway_auth::helper::RedactHeaders;
+use toolway_auth::refresh::{DEFAULT_HOLD_OFF, LONGEST_WAIT};
 use toolway_auth::token::dpop::{DPOP, USE_NONCE};
 use toolway_transport::credentials::{
-    Credentials, CredentialsError, Presented, Refusal, Request, Verdict,
+    CredentialHeaders, CredentialRefusal, CredentialRequest, Credentials, CredentialsError,
+    RetryDecision,
 };
 use toolway_types::Secret;
 use tracing::{debug, warn};
@@ -32,7 +33,7 @@ use super::{Auth, vouched};
 pub(crate) struct LoginCredentials {
     target: Target,
     auth: Arc<Auth>,
-    keep_back: KeepBack,
+    keep_back: RedactHeaders,
     known: Mutex<Known>,
     /// Whether it was widened, and the server has not taken it yet.
     is_wider: AtomicBool,
@@ -65,8 +66,8 @@ impl Hindrance {
     fn of(error: &PassError, refused: Option<&Secret>) -> Option<Self> {
         let wait: Duration = match error {
             PassError::Over(_) => return None,
-            PassError::Unavailable(_) => BREATH,
-            PassError::Later { after, .. } => (*after).clamp(BREATH, LONGEST_WAIT),
+            PassError::Unavailable(_) => DEFAULT_HOLD_OFF,
+            PassError::Later { after, .. } => (*after).clamp(DEFAULT_HOLD_OFF, LONGEST_WAIT),
         };
         Some(Self {
             refused: refused.cloned(),
@@ -81,7 +82,7 @@ impl Hindrance {
 }
 
 impl LoginCredentials {
-    pub(crate) fn new(target: Target, auth: Arc<Auth>, keep_back: KeepBack) -> Self {
+    pub(crate) fn new(target: Target, auth: Arc<Auth>, keep_back: RedactHeaders) -> Self {
         Self {
             target,
             auth,
@@ -165,11 +166,11 @@ impl LoginCredentials {
     async fn entered(
         &self,
         may_enter: bool,
-        presented: &Presented,
+        presented: &CredentialHeaders,
         challenge: Option<String>,
-    ) -> Verdict {
+    ) -> RetryDecision {
         if !may_enter {
-            return Verdict::GiveUp;
+            return RetryDecision::GiveUp;
         }
         let refused = shown(presented);
         let mut known = self.known.lock().await;
@@ -177,15 +178,15 @@ impl LoginCredentials {
         if let Some(pass) = &known.pass
             && Some(&pass.access) != refused.as_ref()
         {
-            return Verdict::Again;
+            return RetryDecision::Again;
         }
         let login = self.auth.enter(&self.target, challenge.as_deref()).await;
         match login.map(Pass::from) {
             Some(pass) if Some(&pass.access) != refused.as_ref() => {
                 self.learn(&mut known, Some(&pass));
-                Verdict::Again
+                RetryDecision::Again
             }
-            _ => Verdict::GiveUp,
+            _ => RetryDecision::GiveUp,
         }
     }
 }
@@ -207,19 +208,19 @@ impl fmt::Debug for LoginCredentials {
 impl Credentials for LoginCredentials {
     fn present<'a>(
         &'a self,
-        request: Request<'a>,
-    ) -> BoxFuture<'a, Result<Presented, CredentialsError>> {
+        request: CredentialRequest<'a>,
+    ) -> BoxFuture<'a, Result<CredentialHeaders, CredentialsError>> {
         async move {
             let Some(pass) = self.pass().await? else {
                 // Then the server says what it wants.
-                return Ok(Presented::default());
+                return Ok(CredentialHeaders::default());
             };
             // A server may take requests at another path of its origin, as one of SSE does. It is
             // the server that was configured which names it, and which has the token anyhow.
             let is_there = request.url.origin() == as_http(&self.target.url).origin();
             if !is_there || !pass.is_for(&self.target.url) {
                 warn!(server = %self.target.server, "a login for another resource is not shown");
-                return Ok(Presented::default());
+                return Ok(CredentialHeaders::default());
             }
             headers(&pass, request)
         }
@@ -228,9 +229,9 @@ impl Credentials for LoginCredentials {
 
     fn refused<'a>(
         &'a self,
-        presented: &'a Presented,
-        refusal: Refusal<'a>,
-    ) -> BoxFuture<'a, Verdict> {
+        presented: &'a CredentialHeaders,
+        refusal: CredentialRefusal<'a>,
+    ) -> BoxFuture<'a, RetryDecision> {
         async move {
             // 403 says that the login is known and does not reach that far: only a person can
             // change that.
@@ -241,10 +242,10 @@ impl Credentials for LoginCredentials {
                 let is_short = vouched::is_short(challenge.as_deref());
                 let may_enter = is_short && self.auth.widens_itself(&self.target).await;
                 let verdict = self.entered(may_enter, presented, challenge.clone()).await;
-                if verdict == Verdict::Again {
+                if verdict == RetryDecision::Again {
                     self.is_wider.store(true, Ordering::Relaxed);
                 }
-                if verdict == Verdict::GiveUp
+                if verdict == RetryDecision::GiveUp
                     && is_short
                     && let Some(challenge) = challenge
                 {
@@ -262,10 +263,10 @@ impl Credentials for LoginCredentials {
                 && wants_nonce(&refusal)
                 && key.learn(refusal.request.url, refusal.headers)
             {
-                return Verdict::WithNonce;
+                return RetryDecision::WithNonce;
             }
             if self.renew(shown(presented).as_ref()).await {
-                return Verdict::Again;
+                return RetryDecision::Again;
             }
             let may_enter = self.auth.is_vouched_for(&self.target);
             self.entered(may_enter, presented, refusal.challenges())
@@ -280,7 +281,7 @@ impl Credentials for LoginCredentials {
         }
     }
 
-    fn heard(&self, request: Request<'_>, headers: &HeaderMap) {
+    fn heard(&self, request: CredentialRequest<'_>, headers: &HeaderMap) {
         // Somebody who renews right now will learn the nonce with the next answer.
         let Ok(known) = self.known.try_lock() else {
             return;
@@ -291,7 +292,10 @@ impl Credentials for LoginCredentials {
     }
 }
 
-fn headers(pass: &Pass, request: Request<'_>) -> Result<Presented, CredentialsError> {
+fn headers(
+    pass: &Pass,
+    request: CredentialRequest<'_>,
+) -> Result<CredentialHeaders, CredentialsError> {
     let broken = |what: &str| CredentialsError::Broken(format!("the login cannot be used: {what}"));
     let value = |text: String| {
         HeaderValue::try_from(text).map_err(|_| broken("its token does not fit into a header"))
@@ -305,17 +309,17 @@ fn headers(pass: &Pass, request: Request<'_>) -> Result<Presented, CredentialsEr
         let proof = proof.map_err(|error| broken(&error.to_string()))?;
         headers.insert(DPOP, value(proof)?);
     }
-    Ok(Presented::new(headers))
+    Ok(CredentialHeaders::new(headers))
 }
 
 /// The token that was shown.
-fn shown(presented: &Presented) -> Option<Secret> {
+fn shown(presented: &CredentialHeaders) -> Option<Secret> {
     let value = presented.headers().get(AUTHORIZATION)?.to_str().ok()?;
     let (_, token) = value.split_once(' ')?;
     Some(Secret::new(token))
 }
 
-fn wants_nonce(refusal: &Refusal<'_>) -> bool {
+fn wants_nonce(refusal: &CredentialRefusal<'_>) -> bool {
     let challenges = refusal.challenges().unwrap_or_default();
     challenge::parse(&challenges).into_iter().any(|challenge| {
         challenge.scheme == "dpop" && challenge.parameter("error") == Some(USE_NONCE)

@@ -13,14 +13,16 @@ use std::sync::{Arc, Weak};
 use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 use toolway_auth::challenge;
-use toolway_auth::login::Way;
-use toolway_auth::logins::{How, Login};
+use toolway_auth::login::LoginMethod;
+use toolway_auth::logins::{Login, LoginGrant};
 use toolway_types::{ServerName, Untrusted};
 use tracing::{debug, info};
 
 use super::login::{Invitation, LoginHandle, LoginOptions, LoginProblem, Outcome};
 use super::pass::Target;
+use super::vouched::is_short;
 use super::{Auth, lock};
+use crate::error::scopes_in;
 use crate::host::attention::Attention;
 use crate::respondent::{Counterpart, Elicitation, ElicitationAnswer, MoreRights};
 use crate::session::question;
@@ -187,10 +189,12 @@ impl Widener {
             return Widened::Yes;
         }
         let way = match login.how {
-            How::Code => Way::Browser,
-            How::Device => Way::Device,
+            LoginGrant::Code => LoginMethod::Browser,
+            LoginGrant::Device => LoginMethod::Device,
             // Nobody could help these.
-            How::ClientCredentials | How::CrossApp | How::Workload => return Widened::Unasked,
+            LoginGrant::ClientCredentials | LoginGrant::CrossApp | LoginGrant::Workload => {
+                return Widened::Unasked;
+            }
         };
         let options = LoginOptions {
             way,
@@ -327,6 +331,13 @@ impl Auth {
     /// A server took what a step-up got it.
     pub(super) fn helped(&self, server: &ServerName) {
         self.attempts.helped(server.as_str());
+    }
+
+    /// Whether a server was shown a login, and wants one that reaches further without saying how
+    /// far.
+    pub(crate) fn fell_short_of_unnamed(&self, server: &ServerName, challenge: &Untrusted) -> bool {
+        let is_unnamed = is_short(Some(challenge.as_received())) && scopes_in(challenge).is_empty();
+        is_unnamed && lock(&self.shown).contains_key(server)
     }
 
     /// The login that a server is shown, where one is kept.

@@ -3,18 +3,18 @@
 //! Owns which servers that is for, going that way first, and what follows where it fails: nothing
 //! where policy says so, and the ordinary login only where the server's authorization server does
 //! not take assertions at all (SEC-45).
-//! Does not own: the steps (`toolway-auth`, `badge.rs`), or keeping the outcome (`login.rs`).
+//! Does not own: the steps (`toolway-auth`, `source.rs`), or keeping the outcome (`login.rs`).
 
 use std::fmt;
 use std::sync::Arc;
 
-use toolway_auth::badge::{self, Badge, BadgeFault, Entered};
 use toolway_auth::challenge;
+use toolway_auth::federated::{self, FederatedLogin, FederatedLoginFault, FederatedSource};
 use toolway_auth::idp::{self, IdpError};
-use toolway_auth::login::{LoginRequest, Way};
-use toolway_auth::logins::{How, Login};
-use toolway_auth::web::Web;
-use toolway_auth::xaa::{Rule, XaaError};
+use toolway_auth::login::{LoginMethod, LoginRequest};
+use toolway_auth::logins::{Login, LoginGrant};
+use toolway_auth::web::WebClient;
+use toolway_auth::xaa::{CrossAppRule, XaaError};
 use toolway_types::{CrossApp, ServerName};
 use tracing::{debug, info};
 
@@ -53,7 +53,7 @@ pub enum VouchFault {
     Organisation(#[from] OrganisationError),
     /// It does not vouch, or is not believed.
     #[error(transparent)]
-    Badge(BadgeFault),
+    Badge(FederatedLoginFault),
 }
 
 /// Says which policy leaves no other way, where a person could think of one.
@@ -74,7 +74,8 @@ impl NotVouched {
     /// Whether all that is missing is a login at the identity provider.
     pub fn lacks_identity(&self) -> bool {
         let (VouchFault::Organisation(OrganisationError::Identity(error))
-        | VouchFault::Badge(BadgeFault::Organisation(XaaError::Identity(error)))) = &self.fault
+        | VouchFault::Badge(FederatedLoginFault::Organisation(XaaError::Identity(error)))) =
+            &self.fault
         else {
             return false;
         };
@@ -100,18 +101,18 @@ impl Target {
     }
 
     /// Whether a login that came about in this way may be used.
-    pub(super) fn allows(&self, how: How) -> bool {
+    pub(super) fn allows(&self, how: LoginGrant) -> bool {
         match self.cross_app {
-            CrossApp::Off => how != How::CrossApp,
+            CrossApp::Off => how != LoginGrant::CrossApp,
             CrossApp::Preferred => true,
-            CrossApp::Only { .. } => how == How::CrossApp,
+            CrossApp::Only { .. } => how == LoginGrant::CrossApp,
         }
     }
 
-    pub(super) fn rule(&self) -> Rule {
+    pub(super) fn rule(&self) -> CrossAppRule {
         match self.cross_app {
-            CrossApp::Only { .. } => Rule::Only,
-            CrossApp::Off | CrossApp::Preferred => Rule::Preferred,
+            CrossApp::Only { .. } => CrossAppRule::Only,
+            CrossApp::Off | CrossApp::Preferred => CrossAppRule::Preferred,
         }
     }
 
@@ -133,21 +134,21 @@ impl Auth {
     pub(super) async fn vouched(
         &self,
         store: &Store,
-        web: &Web,
+        web: &WebClient,
         target: &Target,
         request: &LoginRequest<'_>,
-        way: idp::Way<'_>,
-    ) -> Result<Option<Entered>, LoginProblem> {
+        way: idp::IdpLoginMethod<'_>,
+    ) -> Result<Option<FederatedLogin>, LoginProblem> {
         let refused = |fault| target.not_vouched(fault);
         let organisation = store.organisation.get();
         let organisation = organisation.ok_or_else(|| refused(VouchFault::NoProvider))?;
         let provider = organisation.provider().await;
-        let badge = Badge::Organisation {
+        let source = FederatedSource::Organisation {
             provider: provider.map_err(|error| refused(error.into()))?,
-            way,
+            method: way,
             rule: target.rule(),
         };
-        let entered = badge::enter(web, &store.logins, request, badge).await;
+        let entered = federated::log_in(web, &store.logins, request, source).await;
         entered.map_err(|error| refused(VouchFault::Badge(error.fault)))
     }
 
@@ -162,14 +163,15 @@ impl Auth {
     pub(super) async fn by_platform(
         &self,
         store: &Store,
-        web: &Web,
+        web: &WebClient,
         target: &Target,
         request: &LoginRequest<'_>,
-    ) -> Result<Option<Entered>, LoginProblem> {
+    ) -> Result<Option<FederatedLogin>, LoginProblem> {
         let Some(platform) = store.platform(target) else {
             return Ok(None);
         };
-        let entered = badge::enter(web, &store.logins, request, platform.badge()).await;
+        let entered =
+            federated::log_in(web, &store.logins, request, platform.federated_source()).await;
         entered.map_err(|error| target.not_vouched(VouchFault::Badge(error.fault)))
     }
 
@@ -207,8 +209,8 @@ impl Auth {
     /// with what it showed then.
     async fn again(&self, target: &Target) -> LoginOptions {
         match self.kept_login(target).await {
-            Some(login) if login.how == How::ClientCredentials => LoginOptions {
-                way: Way::ClientCredentials,
+            Some(login) if login.how == LoginGrant::ClientCredentials => LoginOptions {
+                way: LoginMethod::ClientCredentials,
                 account: Some(login.account),
                 client_id: Some(login.client.client_id),
                 client_secret: login.client.client_secret,
@@ -229,7 +231,7 @@ impl Auth {
             return true;
         }
         let login = self.kept_login(target).await;
-        login.is_some_and(|login| login.how == How::ClientCredentials)
+        login.is_some_and(|login| login.how == LoginGrant::ClientCredentials)
     }
 
     fn trouble(&self, target: &Target, problem: &LoginProblem) {

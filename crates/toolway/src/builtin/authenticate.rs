@@ -192,7 +192,7 @@ async fn begin_account(
 fn state(call: &BuiltinCall, name: &str, url: Option<&str>, entry: &str) -> Told {
     let picture = call.host.snapshot();
     let detail = match picture.server(name).map(|server| &server.state) {
-        Some(ConnectionState::NeedsAuth { detail }) => detail,
+        Some(ConnectionState::NeedsAuth { detail, .. }) => detail,
         Some(ConnectionState::Connected(_)) => {
             return Told::Answer(BuiltinAnswer::text(format!(
                 "server `{name}` is connected: no login is wanted any more"

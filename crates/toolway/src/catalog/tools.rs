@@ -134,6 +134,11 @@ impl CatalogTool {
         self.spellings().subject().with_hints(self.hints)
     }
 
+    /// Whether no other tool of the catalogue is spelled like it.
+    pub fn is_spelled_alone(&self) -> bool {
+        self.spelled_alone
+    }
+
     /// Whether the host itself answers it.
     pub fn is_built_in(&self) -> bool {
         self.own.is_some()

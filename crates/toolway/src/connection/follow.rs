@@ -17,7 +17,7 @@ use futures_util::stream::FuturesUnordered;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 use toolway_transport::stdio::stderr::ServerLog;
-use toolway_types::{Era, Pool};
+use toolway_types::{BytePool, Era};
 
 use self::pace::{Outcome, Pace};
 use super::lists::{Fetched, Lists, fetch_again};
@@ -37,7 +37,7 @@ pub(super) struct Follower {
     lists: Lists,
     log: Option<ServerLog>,
     timeout: Duration,
-    all_lists: Pool,
+    all_lists: BytePool,
     changes: watch::Receiver<ListChanges>,
     paces: [Pace; 3],
     fetches: FuturesUnordered<BoxFuture<'static, Fetched>>,
@@ -64,7 +64,7 @@ impl Follower {
         lists: Lists,
         log: Option<ServerLog>,
         timeout: Duration,
-        all_lists: Pool,
+        all_lists: BytePool,
     ) -> Self {
         let now = Instant::now();
         let (report, announcing) = watch::channel(Standing::default());

@@ -9,7 +9,7 @@ use std::time::Duration;
 use futures_util::future;
 use serde_json::value::RawValue;
 use toolway_transport::SendFailure;
-use toolway_types::{Pool, ServerName, Untrusted};
+use toolway_types::{BytePool, ServerName, Untrusted};
 use toolway_wire::era::method;
 use toolway_wire::error::METHOD_NOT_FOUND;
 use toolway_wire::headers::header_params;
@@ -45,7 +45,7 @@ impl Lists {
     pub(crate) async fn fetch(
         session: &Session,
         timeout: Duration,
-        all_lists: &Pool,
+        all_lists: &BytePool,
     ) -> Result<Self, ConnectError> {
         let source = Source {
             session,
@@ -172,7 +172,7 @@ pub(super) async fn fetch_again(
     session: Session,
     list: List,
     timeout: Duration,
-    all_lists: Pool,
+    all_lists: BytePool,
 ) -> Fetched {
     let source = Source {
         session: &session,
@@ -265,7 +265,7 @@ struct Source<'a> {
     /// For each request.
     timeout: Duration,
     /// What the lists of all servers may hold together.
-    all_lists: &'a Pool,
+    all_lists: &'a BytePool,
 }
 
 impl Source<'_> {

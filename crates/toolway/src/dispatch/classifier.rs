@@ -16,8 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tokio::time::timeout;
 use toolway_config::permission::{Classifier, DEFAULT_HOOK_TIMEOUT, Subject};
-use toolway_config::{HookAction, Permissions};
-use toolway_types::{Origin, ServerName};
+use toolway_types::Origin;
 
 use super::Dispatch;
 use super::hooks::{HookDecision, HookedCall, Means, Printed, late, one_line, title};
@@ -310,7 +309,6 @@ async fn configured(
     input: &ClassifierInput,
     dispatch: &Dispatch<'_>,
 ) -> Result<Classification, String> {
-    require_own_server(&classifier.action, dispatch.permissions)?;
     let means = Means {
         place: dispatch.hooks.place(),
         calls: Some(dispatch),
@@ -329,22 +327,6 @@ async fn configured(
             Err(format!("it ended with {}{colon}{complaint}", ended.status))
         }
         Printed::Tool(text) => read(&text),
-    }
-}
-
-/// A server of the same name that a repository brought is not the one that was named: it must not
-/// decide what may run.
-fn require_own_server(action: &HookAction, permissions: &Permissions) -> Result<(), String> {
-    let HookAction::McpTool { server, .. } = action else {
-        return Ok(());
-    };
-    let name = ServerName::new(server).map_err(|error| error.to_string())?;
-    match permissions.brought(&name) {
-        None => Ok(()),
-        Some(brought) => Err(format!(
-            "`{server}` here comes from {}, and a repository's server decides nothing",
-            brought.origin
-        )),
     }
 }
 

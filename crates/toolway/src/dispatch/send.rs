@@ -13,7 +13,7 @@ use futures_util::future::BoxFuture;
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
-pub use toolway_transport::Patience;
+pub use toolway_transport::AnswerTimeout;
 use toolway_transport::{CloseReason, SendFailure};
 use toolway_types::{ConnectionState, ServerName, ToolKey, Untrusted};
 use toolway_wire::{RpcError, view};
@@ -87,7 +87,7 @@ pub struct SendOptions<'a> {
     /// The longest it may go without a sign of life; progress is one.
     pub idle: Option<Duration>,
     /// How long an answer may take to begin, where requests are answered one by one.
-    pub patience: Patience,
+    pub answer_timeout: AnswerTimeout,
     /// Where progress goes.
     pub progress: Option<ProgressSink>,
     /// The tool called, as its server described it: its schema may ask for arguments to be
@@ -305,10 +305,13 @@ pub(crate) fn explain(error: SendError, key: &ToolKey, after: Duration) -> CallE
             rounds,
         },
         SendError::TaskCancelled => CallError::CancelledByServer { server, tool },
-        SendError::Unavailable(ConnectionState::NeedsAuth { detail }) => CallError::NeedsAuth {
+        SendError::Unavailable(ConnectionState::NeedsAuth {
+            detail,
+            unnamed_scopes,
+        }) => CallError::NeedsAuth {
             server,
             scopes: scopes_in(&detail),
-            not_widened: None,
+            not_widened: unnamed_scopes.then_some(NotWidened::Unnamed),
         },
         SendError::NotWidened { challenge, why } => CallError::NeedsAuth {
             server,

@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 use similar::{ChangeTag, TextDiff};
-use toolway_types::text::{Nature, counted, legible, mark, spelled_out};
+use toolway_types::text::{TextKind, counted, legible, mark, spelled_out};
 use toolway_wire::view;
 
 /// How much of each part of a definition is kept to show differences, 16 KiB together: no part
@@ -164,12 +164,12 @@ fn ordered(value: Value) -> Value {
 }
 
 /// A part as words, and what they are.
-fn words(value: &Value) -> (String, Nature) {
+fn words(value: &Value) -> (String, TextKind) {
     match value {
-        Value::String(words) => (words.clone(), Nature::Prose),
+        Value::String(words) => (words.clone(), TextKind::Prose),
         other => (
             serde_json::to_string_pretty(other).unwrap_or_default(),
-            Nature::Source,
+            TextKind::Source,
         ),
     }
 }
@@ -177,7 +177,13 @@ fn words(value: &Value) -> (String, Nature) {
 /// Adds a part to the text: its name, and behind it what it says, in lines that fit a terminal. Of
 /// what has no room stands there how much it is, and its digest, so that a change of it is a
 /// difference too. Gives what had none.
-fn show<'a>(text: &mut String, name: &str, room: usize, words: &'a str, nature: Nature) -> &'a str {
+fn show<'a>(
+    text: &mut String,
+    name: &str,
+    room: usize,
+    words: &'a str,
+    nature: TextKind,
+) -> &'a str {
     let end = text.len() + room;
     let mut rest = words;
     while !rest.is_empty() {

@@ -16,7 +16,9 @@ use futures_util::future::BoxFuture;
 use http::{HeaderName, HeaderValue};
 use tokio::sync::{Notify, broadcast, mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
-use toolway_transport::{Channel, CloseReason, Command, Outgoing, Patience, Tag};
+use toolway_transport::{
+    AnswerTimeout, Channel, ChannelCommand, CloseReason, OutgoingMessage, RequestTag,
+};
 use toolway_types::Untrusted;
 use tracing::debug;
 
@@ -49,7 +51,7 @@ pub(crate) struct Correlator {
 /// What the handle and the reading loop share.
 struct Shared {
     /// Weak, because the loop alone decides how long the channel lives.
-    commands: mpsc::WeakSender<Command>,
+    commands: mpsc::WeakSender<ChannelCommand>,
     notices: mpsc::UnboundedSender<Notice>,
     waiting: Waiting,
     /// Tasks of the server's that somebody follows, to be woken when it speaks of them.
@@ -95,7 +97,7 @@ enum Notice {
     /// A request that nobody waits for any more.
     Left { id: u64, farewell: Farewell },
     /// A request whose answer nobody needs.
-    Order(Outgoing),
+    Order(OutgoingMessage),
 }
 
 /// What the server hears when nobody waits for a request any more. Its own stream, where it has
@@ -168,11 +170,11 @@ impl Correlator {
             Ok(answer) => answer,
             Err(error) => return Box::pin(std::future::ready(Err(error))),
         };
-        let outgoing = Outgoing {
+        let outgoing = OutgoingMessage {
             bytes: exchange.bytes,
-            tag: Some(Tag(exchange.id)),
+            tag: Some(RequestTag(exchange.id)),
             headers: exchange.headers,
-            patience: exchange.deadline.patience(),
+            answer_timeout: exchange.deadline.answer_timeout(),
         };
         let in_flight = InFlight {
             shared: &self.shared,
@@ -194,11 +196,11 @@ impl Correlator {
         let closed = || RequestError::Closed(self.shared.waiting.close_reason());
         let commands = self.shared.commands.upgrade().ok_or_else(closed)?;
         self.shared.tap_sent(&bytes);
-        let message = Command::Send(Outgoing {
+        let message = ChannelCommand::Send(OutgoingMessage {
             bytes,
             tag: None,
             headers,
-            patience: Patience::OfChannel,
+            answer_timeout: AnswerTimeout::ByChannel,
         });
         tokio::select! {
             () = self.shared.closed.cancelled() => Err(closed()),
@@ -211,11 +213,11 @@ impl Correlator {
     pub(super) fn order(&self, id: u64, bytes: Bytes, headers: Vec<(HeaderName, HeaderValue)>) {
         // Its answer finds a place to go, and nobody there.
         if self.shared.waiting.register(id, None).is_ok() {
-            let _ = self.shared.notices.send(Notice::Order(Outgoing {
+            let _ = self.shared.notices.send(Notice::Order(OutgoingMessage {
                 bytes,
-                tag: Some(Tag(id)),
+                tag: Some(RequestTag(id)),
                 headers,
-                patience: Patience::OfChannel,
+                answer_timeout: AnswerTimeout::ByChannel,
             }));
         }
     }
@@ -331,7 +333,7 @@ struct InFlight<'a> {
     shared: &'a Shared,
     id: u64,
     /// Until it is sent.
-    unsent: Option<Outgoing>,
+    unsent: Option<OutgoingMessage>,
     answer: oneshot::Receiver<Answer>,
     farewell: Farewell,
     late: Option<Late>,
@@ -349,7 +351,7 @@ impl InFlight<'_> {
                         && let Some(outgoing) = self.unsent.take()
                     {
                         self.shared.tap_sent(&outgoing.bytes);
-                        permit.send(Command::Send(outgoing));
+                        permit.send(ChannelCommand::Send(outgoing));
                     },
                 }
             }

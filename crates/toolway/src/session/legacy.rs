@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
-use toolway_transport::Patience;
+use toolway_transport::AnswerTimeout;
 use toolway_types::{Era, ServerFacts, Untrusted};
 use toolway_wire::era::{LATEST_LEGACY, LEGACY_VERSIONS, method};
 use toolway_wire::{envelope, headers};
@@ -49,7 +49,7 @@ pub(super) async fn initialize(
             bytes: envelope::request(id, method::INITIALIZE, &params),
             headers: Vec::new(),
             // Connecting has a limit of its own.
-            deadline: Deadline::new(timeout, None).with_patience(Patience::OfSender),
+            deadline: Deadline::new(timeout, None).with_answer_timeout(AnswerTimeout::BySender),
             progress: None,
             farewell: Farewell::Silent,
             late: None,

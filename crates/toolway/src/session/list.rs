@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use serde_json::value::to_raw_value;
-use toolway_types::{Budget, Pool, Share, Spent, Untrusted};
+use toolway_types::{Budget, BudgetExceeded, BytePool, PoolShare, Untrusted};
 use toolway_wire::view::{self, ItemFault, ListView};
 
 use super::{RequestOptions, Session, freshness, raw};
@@ -49,7 +49,7 @@ pub(crate) struct Listing<T> {
     pub ttl: Option<Duration>,
     /// What it holds of the bytes that all lists share.
     #[expect(dead_code, reason = "given back when the list goes")]
-    pub share: Option<Arc<Share>>,
+    pub share: Option<Arc<PoolShare>>,
 }
 
 impl<T> Default for Listing<T> {
@@ -71,7 +71,7 @@ pub(crate) async fn fetch<T>(
     method: &'static str,
     view: &ListView<T>,
     timeout: Duration,
-    all_lists: &Pool,
+    all_lists: &BytePool,
 ) -> Result<Listing<T>, RequestError> {
     let mut listing = Listing::default();
     let mut items = Vec::new();
@@ -130,12 +130,12 @@ pub(crate) async fn fetch<T>(
 /// The room for one list: its own budget, and its part of the bytes that all lists share.
 struct Room {
     own: Budget,
-    share: Share,
+    share: PoolShare,
     shared: usize,
 }
 
 impl Room {
-    fn new(all_lists: &Pool) -> Self {
+    fn new(all_lists: &BytePool) -> Self {
         Self {
             own: view::LIST,
             share: all_lists.share(),
@@ -144,7 +144,7 @@ impl Room {
     }
 
     /// Takes what the list has by now from what all share.
-    fn share_out(&mut self) -> Result<(), Spent> {
+    fn share_out(&mut self) -> Result<(), BudgetExceeded> {
         let held = view::LIST.bytes - self.own.bytes;
         let wanted = held.saturating_sub(FOR_SURE);
         self.share.grow(wanted - self.share.bytes())
@@ -170,10 +170,10 @@ impl Room {
 }
 
 /// What is said of a list that ended because it holds too much.
-pub(crate) fn ended(method: &str, spent: Spent, kept: usize) -> String {
+pub(crate) fn ended(method: &str, spent: BudgetExceeded, kept: usize) -> String {
     let limit = match spent {
-        Spent::Bytes => format!("{} MiB", view::LIST.bytes >> 20),
-        Spent::Items => format!("{} items", view::LIST.items),
+        BudgetExceeded::Bytes => format!("{} MiB", view::LIST.bytes >> 20),
+        BudgetExceeded::Items => format!("{} items", view::LIST.items),
     };
     format!(
         "`{method}`: the list has more than {limit}; what follows the first {kept} items is left \

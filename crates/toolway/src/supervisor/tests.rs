@@ -49,7 +49,7 @@ fn standing_still(plan: Plan) -> (Supervisor, Handle) {
         references: None,
         eras: EraMemory::none(),
         limits: ConnectLimits::new(&Limits::default()),
-        all_lists: toolway_types::Pool::new(1 << 20),
+        all_lists: toolway_types::BytePool::new(1 << 20),
         retry_first: RetryFirst::Never,
         journal: None,
         panics: Arc::default(),

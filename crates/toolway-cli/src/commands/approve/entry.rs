@@ -11,7 +11,7 @@ use toolway_config::{
     Environment, PlannedServer, RepositoryFiles, Unbound, Verdict, entry_keys, is_harmless,
     references_of, split_command,
 };
-use toolway_types::text::{Nature, counted, legible};
+use toolway_types::text::{TextKind, counted, legible};
 use toolway_types::{Origin, ReferenceKind, Scope, SecretReference, TransportKind};
 use url::Url;
 
@@ -100,7 +100,7 @@ pub(super) fn sheet(
 }
 
 fn code(text: &str) -> String {
-    legible(text, Nature::Code)
+    legible(text, TextKind::Code)
 }
 
 fn changed(sheet: &mut Sheet, server: &PlannedServer) {
@@ -115,7 +115,7 @@ fn changed(sheet: &mut Sheet, server: &PlannedServer) {
     for line in difference.lines() {
         let mut rest = line.chars();
         let sign = rest.next().unwrap_or(' ');
-        let rest = legible(rest.as_str(), Nature::Source);
+        let rest = legible(rest.as_str(), TextKind::Source);
         sheet.row(&format!("  {sign}{rest}"));
     }
 }

@@ -81,14 +81,7 @@ pub(super) fn parse<'a>(
             None => Err(missing_tool(first)),
         };
     }
-    // Server names may hold dots themselves: the longest configured one that fits is meant.
-    let dotted = first
-        .char_indices()
-        .rev()
-        .filter(|(_, character)| *character == '.')
-        .map(|(at, _)| (&first[..at], &first[at + 1..]))
-        .find(|(server, _)| plan.winner(server).is_some());
-    match dotted {
+    match dotted(plan, first) {
         Some((server, "")) => Err(missing_tool(server)),
         Some((server, tool)) => Ok(named(server, tool, &words[1..])),
         None => {
@@ -108,6 +101,16 @@ pub(super) fn parse<'a>(
             Err(unknown(plan, first.split('.').next().unwrap_or(first)))
         }
     }
+}
+
+/// `server.tool`: server names may hold dots themselves, so the longest configured one that fits is
+/// meant.
+pub(in crate::commands) fn dotted<'w>(plan: &Plan, word: &'w str) -> Option<(&'w str, &'w str)> {
+    word.char_indices()
+        .rev()
+        .filter(|(_, character)| *character == '.')
+        .map(|(at, _)| (&word[..at], &word[at + 1..]))
+        .find(|(server, _)| plan.winner(server).is_some())
 }
 
 /// The tool of this name, or alias, that a single server has. Nobody can tell that while one of

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 use toolway::ShieldState;
-use toolway::keeper::Keeper;
+use toolway::launcher::Launcher;
 use toolway_config::{Plan, Verdict};
 use toolway_types::{ShieldMode, TransportSpec};
 
@@ -61,7 +61,7 @@ impl Shielding {
             let paths = paths.iter().map(|path| path.display().to_string());
             paths.collect::<Vec<_>>()
         };
-        let reach = match connect::shield(context).state(&Keeper::same_program()) {
+        let reach = match connect::shield(context).state(&Launcher::same_program()) {
             // An entry's own word counts for more.
             _ if switched_off && !wanted => Err("`TOOLWAY_SHIELD` is `off`".to_owned()),
             ShieldState::On {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use toolway_config::import::{Found, Imported, Stranger, Writer};
 use toolway_config::without_secrets;
 use toolway_types::name::as_word;
-use toolway_types::text::{Nature, legible};
+use toolway_types::text::{TextKind, legible};
 use unicode_width::UnicodeWidthStr as _;
 
 use super::{Candidate, Fate, ImportArgs, Target};
@@ -46,7 +46,7 @@ pub(super) fn say_left_out(context: &Context, candidates: &[Candidate<'_>]) {
 
 /// What a file holds is its writer's word: no row of it can pass for one of ours (SEC-52).
 pub(super) fn render(candidates: &[Candidate<'_>], screen: Screen) -> String {
-    let words = |text: &str| legible(text, Nature::Prose);
+    let words = |text: &str| legible(text, TextKind::Prose);
     let mut sheet = screen.sheet();
     let mut file: Option<&Found> = None;
     let mut width = 0;
@@ -61,7 +61,7 @@ pub(super) fn render(candidates: &[Candidate<'_>], screen: Screen) -> String {
             sheet.row(&format!(
                 "{} ({})",
                 candidate.found.client.title(),
-                legible(&candidate.found.path.display().to_string(), Nature::Code)
+                legible(&candidate.found.path.display().to_string(), TextKind::Code)
             ));
             if let Writer::Stranger(stranger) = candidate.found.writer {
                 sheet.row(&format!("  not your own: {stranger}"));
@@ -108,7 +108,7 @@ fn is_decided_here(candidate: &Candidate<'_>) -> bool {
 fn whole(sheet: &mut Sheet, server: &Imported) {
     let shown = serde_json::to_string_pretty(&server.definition).unwrap_or_default();
     for line in shown.lines() {
-        sheet.row(&format!("      {}", legible(line, Nature::Source)));
+        sheet.row(&format!("      {}", legible(line, TextKind::Source)));
     }
 }
 
@@ -123,7 +123,7 @@ fn add_row(sheet: &mut Sheet, lead: &str, candidate: &Candidate<'_>) {
     };
     let word = |key: &str| shown.get(key).and_then(Value::as_str);
     match (word("url"), word("command")) {
-        (Some(url), _) => sheet.row(&format!("{lead}{}", legible(url, Nature::Code))),
+        (Some(url), _) => sheet.row(&format!("{lead}{}", legible(url, TextKind::Code))),
         (None, Some(command)) => {
             let args = shown.get("args").and_then(Value::as_array);
             let args = args.into_iter().flatten().filter_map(Value::as_str);
@@ -134,7 +134,7 @@ fn add_row(sheet: &mut Sheet, lead: &str, candidate: &Candidate<'_>) {
     }
     for key in ["cwd", "headersHelper"] {
         if let Some(text) = word(key) {
-            sheet.row(&format!("      {key}: {}", legible(text, Nature::Code)));
+            sheet.row(&format!("      {key}: {}", legible(text, TextKind::Code)));
         }
     }
     // Their values may be secrets; their names tell which of them are code.

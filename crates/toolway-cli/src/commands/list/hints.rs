@@ -113,13 +113,19 @@ pub(super) fn hint(context: &Context, row: &Row, state: &ConnectionState) -> Opt
             let hint = offline.unwrap_or_else(|| failure_hint(name, failure));
             Some(format!("`{name}`: {hint}"))
         }
-        ConnectionState::NeedsAuth { .. } => context.advice(name).or_else(|| {
+        ConnectionState::NeedsAuth { unnamed_scopes, .. } => context.advice(name).or_else(|| {
             let what = if is_connector(row) {
                 "your account".to_owned()
             } else {
                 format!("`{name}`")
             };
-            Some(format!("log in to {what} with `{}`", row.login.as_ref()?))
+            let which = if *unnamed_scopes {
+                "; ask whoever runs it which scopes it takes"
+            } else {
+                ""
+            };
+            let login = row.login.as_ref()?;
+            Some(format!("log in to {what} with `{login}`{which}"))
         }),
         ConnectionState::Disabled { .. }
         | ConnectionState::Pending { .. }
@@ -128,15 +134,28 @@ pub(super) fn hint(context: &Context, row: &Row, state: &ConnectionState) -> Opt
 }
 
 /// The command that logs in to a server which wants that, where one is enough.
-pub(super) fn login_command(context: &Context, row: &Row) -> Option<String> {
-    if row.state != "needs-auth" || context.advice(&row.name).is_some() {
+pub(super) fn login_command(
+    context: &Context,
+    row: &Row,
+    state: &ConnectionState,
+) -> Option<String> {
+    let ConnectionState::NeedsAuth { unnamed_scopes, .. } = state else {
+        return None;
+    };
+    if context.advice(&row.name).is_some() {
         return None;
     }
     Some(if is_connector(row) {
         "toolway account login".to_owned()
     } else {
         let words = auth::login_words(&row.name, row.account.as_deref());
-        format!("toolway login {words}")
+        // One like the last would be refused at once.
+        let scopes = if *unnamed_scopes {
+            " --scopes <scopes>"
+        } else {
+            ""
+        };
+        format!("toolway login {words}{scopes}")
     })
 }
 

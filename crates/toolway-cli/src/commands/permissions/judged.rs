@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use toolway::{Builtin, CatalogTool, Offering, builtin};
 use toolway_config::permission::{Cited, Decision, Permissions, Subject};
 use toolway_config::{Mode, Unheeded};
-use toolway_types::ToolKey;
+use toolway_types::name::as_word;
+use toolway_types::{ToolKey, Untrusted};
 
 use super::{mode, source};
 
@@ -34,6 +35,8 @@ pub(in crate::commands) struct Judged<'a> {
     is_open: bool,
     mode: &'static str,
     by_mode: String,
+    /// Whether a rule counts only because nobody knows what its server calls the tool.
+    is_presumed: bool,
 }
 
 impl<'a> Judged<'a> {
@@ -51,7 +54,9 @@ impl<'a> Judged<'a> {
         own: &Own,
     ) -> Self {
         let is_auto = permissions.mode() == Mode::Auto;
-        let classifier = permissions.classifier().filter(|_| is_auto);
+        let named = permissions.classifier().filter(|_| is_auto);
+        let displaced = permissions.classifier_displaced_by();
+        let classifier = named.filter(|_| displaced.is_none());
         let (word, rule) = match permissions.decide(subject) {
             Decision::Deny { rule } => ("denied", Some(rule)),
             Decision::Unreadable { origin } => {
@@ -70,15 +75,22 @@ impl<'a> Judged<'a> {
             Own::WhileLocked if is_open => ("allowed", Some(word)),
             _ => (word, None),
         };
-        let by_mode = match classifier {
-            Some(classifier) => format!(
+        let by_mode = match (named, displaced) {
+            (Some(classifier), None) => format!(
                 "by `{}` in the mode `auto`: no rule names it",
                 classifier.action.title()
             ),
-            None if is_auto => {
+            (Some(classifier), Some(by)) => format!(
+                "by the mode `auto`, whose classifier `{}` decides nothing (`{}` here comes from \
+                 {}): no rule names it",
+                classifier.action.title(),
+                by.server,
+                by.origin
+            ),
+            (None, _) if is_auto => {
                 "by the mode `auto`, which has no classifier: no rule names it".to_owned()
             }
-            None => format!("by the mode `{}`: no rule names it", mode(permissions)),
+            (None, _) => format!("by the mode `{}`: no rule names it", mode(permissions)),
         };
         Self {
             key,
@@ -89,7 +101,44 @@ impl<'a> Judged<'a> {
             is_open,
             mode: mode(permissions),
             by_mode,
+            is_presumed: false,
         }
+    }
+
+    /// The same, because a rule can mean what the tool may be called.
+    pub(super) fn presumed(self) -> Self {
+        Self {
+            is_presumed: true,
+            ..self
+        }
+    }
+
+    /// Whether the same is decided, for the same reason.
+    pub(super) fn says_as(&self, other: &Self) -> bool {
+        self.word == other.word && self.rule == other.rule
+    }
+
+    /// How much is let through; the least is refused.
+    pub(super) fn leniency(&self) -> u8 {
+        match self.word {
+            "denied" => 0,
+            "asked" => 1,
+            "classified" => 2,
+            _ => 3,
+        }
+    }
+
+    /// Why a rule counts that may mean another tool.
+    pub(super) fn note(&self) -> Option<String> {
+        let ToolKey { server, tool } = self.key;
+        self.is_presumed.then(|| {
+            format!(
+                "note: server `{server}` has not said whether `{}` is what it calls the tool; a \
+                 rule that restricts counts if it can mean it\nhint: ask it with `toolway tools {}`",
+                Untrusted::new(tool).line(),
+                as_word(server.as_str())
+            )
+        })
     }
 
     /// As data.
@@ -108,6 +157,9 @@ impl<'a> Judged<'a> {
                 "source": source(&rule.origin),
                 "entry": source(&server.origin),
             });
+        }
+        if self.is_presumed {
+            decided["nameIsKnown"] = false.into();
         }
         if let Some(otherwise) = self.otherwise {
             decided["while"] = "needs-auth".into();

@@ -1,6 +1,6 @@
 //! Rules with a condition on arguments or annotations.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use toolway_types::Scope;
 
 use super::super::*;

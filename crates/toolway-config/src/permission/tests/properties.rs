@@ -170,6 +170,26 @@ proptest! {
         prop_assert_eq!(allowed, naive_allow(&rule, &tool));
     }
 
+    /// Whoever knows a tool only by the name that models see overlooks no rule that denies it.
+    #[test]
+    fn sec_31_what_denies_a_tool_denies_it_by_its_exposed_name(
+        rule in rule_text(), tool in tool_key(),
+    ) {
+        let (permissions, _) =
+            Permissions::parse(&json!({ "deny": [rule] }), &here(), Scope::User);
+        for exposed in [tool.exposed(), tool.exposed_apart()] {
+            let start = format!("mcp__{}__", tool.server.normalized());
+            let Some(own) = exposed.strip_prefix(&start) else {
+                continue;
+            };
+            let guessed = key(tool.server.as_str(), own);
+            let subject = Subject::tool(&guessed).shown_as(&exposed).unsure_of(Unsure::Tool);
+            if is_deny(&permissions.decide(&tool)) {
+                prop_assert!(is_deny(&permissions.decide(subject)), "{} {}", rule, exposed);
+            }
+        }
+    }
+
     /// Spellings that were made before decide as those made for the call, and not once the tool
     /// is shown under another name.
     #[test]

@@ -144,3 +144,70 @@ fn an_allow_rule_that_could_mean_two_servers_is_told() {
         ]
     );
 }
+
+/// Whether a deny rule counts for a tool of which only this name is known.
+fn could_deny(rule: &str, server: &str, tool: &str, unsure: Unsure) -> bool {
+    let tool = key(server, tool);
+    let shown = tool.spelled();
+    let subject = Subject::tool(&tool).shown_as(&shown).unsure_of(unsure);
+    verdict(&rules(&json!({ "deny": [rule] })), subject).0 == 'd'
+}
+
+#[test]
+fn sec_31_a_rule_that_restricts_counts_for_whatever_a_spelling_can_stand_for() {
+    for (rule, tool) in [
+        ("mcp__s__do thing", "do_thing"),
+        ("mcp__s__Do Thing", "do_thing"),
+        ("mcp__s__do * now", "do_this_now"),
+        ("s.do thing", "do_thing"),
+        ("do thing", "do_thing"),
+        // One letter and its mark are two characters.
+        ("mcp__s__caf\u{e9}", "cafe_"),
+        ("mcp__s__caf\u{e9}", "caf_"),
+        // Its lower case is two characters.
+        ("mcp__s__\u{130}x", "_x"),
+        // A digest stands for the end.
+        ("mcp__s__do thing", "do_thing_0123456789"),
+    ] {
+        assert!(could_deny(rule, "s", tool, Unsure::Tool), "{rule} {tool}");
+    }
+    for (rule, tool) in [
+        ("mcp__s__do thing", "do-thing"),
+        ("mcp__s__do thing", "do_things"),
+        ("mcp__s__do thing", "do_thin"),
+        ("mcp__s__do things", "do_thing_0123456789"),
+        ("mcp__t__do thing", "do_thing"),
+        ("mcp__s!__do thing", "do_thing"),
+    ] {
+        assert!(!could_deny(rule, "s", tool, Unsure::Tool), "{rule} {tool}");
+    }
+    // One that cannot be read may be a name.
+    let broken = json!({ "deny": ["mcp__s__a b(c"] });
+    let (denying, _) = Permissions::parse(&broken, &here(), Scope::User);
+    let tool = key("s", "a_b_c");
+    let subject = Subject::tool(&tool).unsure_of(Unsure::Tool);
+    assert_eq!(verdict(&denying, subject).0, 'd');
+    // A server's name is known, or it is a spelling as well.
+    assert!(could_deny(
+        "mcp__s!__do thing",
+        "s_",
+        "do_thing",
+        Unsure::Both
+    ));
+    assert!(could_deny("mcp__s!", "s_", "do_thing", Unsure::Both));
+    // Then the border may be elsewhere.
+    assert!(could_deny("mcp__s!__do", "s", "_do", Unsure::Both));
+    assert!(could_deny("mcp__s!", "s", "_do", Unsure::Both));
+    assert!(!could_deny(
+        "mcp__s!__do thing",
+        "s_",
+        "do_thing",
+        Unsure::Tool
+    ));
+    assert!(!could_deny("mcp__s!", "s_", "do_thing", Unsure::Tool));
+    // What a digest took the place of may go on.
+    let cut = format!("{}_0123456789", "x".repeat(64 - 11 - "mcp__s__".len()));
+    let whole = format!("mcp__s__{} and more", "x".repeat(60));
+    assert!(could_deny(&whole, "s", &cut, Unsure::Tool));
+    assert!(!could_deny("mcp__s__y*", "s", &cut, Unsure::Tool));
+}

@@ -45,7 +45,7 @@ impl CatalogTool {
                 raw: input_schema.clone(),
                 input_schema,
                 output_schema: None,
-                annotations: view::Annotations::default(),
+                annotations: view::ToolAnnotations::default(),
                 requires_task: false,
                 meta: None,
             },

@@ -11,7 +11,7 @@ use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use toolway_config::HookEvent;
-use toolway_transport::program::Finished;
+use toolway_transport::program::ProgramOutput;
 use toolway_types::text;
 
 use crate::respondent::ElicitationAnswer;
@@ -128,7 +128,7 @@ impl HookReply {
     }
 
     /// Reads how a program ended and what it printed. The error says what is wrong with it.
-    pub(super) fn of_program(event: HookEvent, ended: &Finished) -> Result<Self, String> {
+    pub(super) fn of_program(event: HookEvent, ended: &ProgramOutput) -> Result<Self, String> {
         let complaint = || {
             let said = String::from_utf8_lossy(&ended.stderr);
             Some(one_line(&said)).filter(|said| !said.is_empty())

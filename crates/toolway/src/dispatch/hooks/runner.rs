@@ -19,8 +19,8 @@ use tokio::time::timeout;
 use toolway_config::permission::HookPlace;
 use toolway_config::{Hook, HookAction, HookEvent, Hooks};
 use toolway_transport::OpenOptions;
-use toolway_transport::program::{self, Finished, Invocation, Program, ProgramLimits};
-use toolway_types::{Origin, Pool, ServerName, ShieldMode};
+use toolway_transport::program::{self, Invocation, ProgramLimits, ProgramOutput, ProgramRun};
+use toolway_types::{BytePool, Origin, ServerName, ShieldMode};
 
 use super::{HookInput, HookReply, LibraryHook, reply, tool};
 use crate::audit::{ActingHook, Audit};
@@ -47,7 +47,7 @@ pub struct Runner {
     approvals: Arc<Approvals>,
     audit: Option<Audit>,
     /// None: results of hooks are wanted whole, and no picture is ever decoded.
-    picture_memory: Pool,
+    picture_memory: BytePool,
     /// How processes are started; gone when the host is.
     open: Mutex<Option<OpenOptions>>,
     /// The settings the host started with, until there are pictures.
@@ -61,7 +61,7 @@ pub struct Runner {
 type Pictures = watch::Receiver<Arc<HostSnapshot>>;
 
 /// The host's hold on its runner. When it goes, no hook starts any more: a session that somebody
-/// still holds must not keep the keeper of processes alive.
+/// still holds must not keep the launcher of processes alive.
 pub(crate) struct RunnerOwner {
     runner: Arc<Runner>,
     pictures: Option<Arc<Pictures>>,
@@ -174,7 +174,7 @@ pub(super) struct Heard {
 /// What came of running something that was configured.
 pub(in crate::dispatch) enum Printed {
     /// A program ended.
-    Program(Finished),
+    Program(ProgramOutput),
     /// A tool answered this.
     Tool(String),
 }
@@ -348,6 +348,9 @@ impl Runner {
                 let work = async {
                     match self.arrived(target.server()).await {
                         Some(picture) => {
+                            // It may be another since the call began.
+                            let permissions = &picture.settings.permissions;
+                            target.require_own_server(&picture.catalog, permissions)?;
                             let calls = Dispatch {
                                 catalog: &picture.catalog,
                                 lines: &*picture,
@@ -405,13 +408,13 @@ fn program(
     limit: Duration,
     input: &impl Serialize,
     place: &HookPlace,
-) -> Result<Program, String> {
+) -> Result<ProgramRun, String> {
     let mut stdin = serde_json::to_vec(input).map_err(|error| error.to_string())?;
     stdin.push(b'\n');
     let project = place.environment.get("TOOLWAY_PROJECT_DIR").cloned();
     // Hooks that were written for another host find their files by its name for it.
     let env = project.map(|project| ("CLAUDE_PROJECT_DIR".to_owned(), project));
-    Ok(Program {
+    Ok(ProgramRun {
         invocation,
         stdin,
         inherited: Arc::clone(&place.environment),

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use base64::Engine as _;
 use serde_json::Value;
-use toolway_wire::view::{Content, ToolResult};
+use toolway_wire::view::{ContentBlock, ToolResult};
 
 use super::media::{self, Kind, LENIENT, MAX_MEDIA, Media};
 use super::spill::Store;
@@ -51,8 +51,8 @@ pub(super) fn any(result: &ToolResult, texts: Texts) -> bool {
     let structured = result.structured.as_deref();
     structured.is_some_and(|structured| has_long_run(structured.get()))
         || result.content.iter().any(|block| match block {
-            Content::Unknown { raw, .. } => has_long_run(raw.get()),
-            Content::Text { text } => texts == Texts::Searched && has_long_run(text),
+            ContentBlock::Unknown { raw, .. } => has_long_run(raw.get()),
+            ContentBlock::Text { text } => texts == Texts::Searched && has_long_run(text),
             _ => false,
         })
 }
@@ -105,8 +105,8 @@ impl<'a> Sieve<'a> {
         let mut plain = Vec::new();
         for (block, content) in result.content.iter().enumerate() {
             let text = match content {
-                Content::Unknown { raw, .. } => self.json(block, raw.get()),
-                Content::Text { text } if texts == Texts::Searched => self
+                ContentBlock::Unknown { raw, .. } => self.json(block, raw.get()),
+                ContentBlock::Text { text } if texts == Texts::Searched => self
                     .word(block, text, None)
                     .or_else(|| self.json(block, text))
                     .or_else(|| self.prose(block, text)),

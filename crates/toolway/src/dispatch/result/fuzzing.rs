@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use serde_json::value::RawValue;
-use toolway_types::Pool;
+use toolway_types::BytePool;
 use toolway_wire::view;
 
 use super::bounds::Bounds;
@@ -27,7 +27,7 @@ pub fn deliver(
     let raw: &RawValue = serde_json::from_str(result).ok()?;
     let result = view::tool_result(raw).ok()?;
     let bounds = Bounds::of(None, max_tokens);
-    let pictures = Pool::new(super::MAX_PICTURE_MEMORY);
+    let pictures = BytePool::new(super::MAX_PICTURE_MEMORY);
     let done = super::work(&result, &Delivery::Bounded, bounds, directory, &pictures);
     Some((done.saved, done.bounded?, done.warnings))
 }

@@ -8,8 +8,8 @@ use std::borrow::Cow;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::value::RawValue;
-use toolway_types::Pool;
-use toolway_wire::view::{Content, ResourceBody};
+use toolway_types::BytePool;
+use toolway_wire::view::{ContentBlock, ResourceBody};
 
 use super::bounds::{Bounds, Size};
 use super::media::{self, Decoded, Kind, MAX_MEDIA, Media};
@@ -26,14 +26,14 @@ pub(super) const MAX_PICTURES: usize = 20;
 
 /// A result, its media and where they were saved.
 pub(super) struct Source<'a> {
-    pub(super) content: &'a [Content],
+    pub(super) content: &'a [ContentBlock],
     pub(super) structured: Option<&'a RawValue>,
     /// The parts that had binary data, without it.
     pub(super) plain: &'a [Plain],
     pub(super) decoded: &'a Decoded,
     pub(super) saved: &'a [SavedFile],
     /// The memory that pictures are decoded in.
-    pub(super) picture_memory: &'a Pool,
+    pub(super) picture_memory: &'a BytePool,
 }
 
 /// One piece.
@@ -200,9 +200,9 @@ pub(super) fn gather<'a>(source: &Source<'a>, bounds: Bounds) -> Vec<Piece<'a>> 
     let mut left_out = 0_usize;
     for (block, content) in source.content.iter().enumerate() {
         let body = match content {
-            Content::Text { text } if text.is_empty() => continue,
-            Content::Text { text } => Body::Text(source.read(block, text)),
-            Content::Resource {
+            ContentBlock::Text { text } if text.is_empty() => continue,
+            ContentBlock::Text { text } => Body::Text(source.read(block, text)),
+            ContentBlock::Resource {
                 uri,
                 mime_type,
                 body: ResourceBody::Text(text),
@@ -211,7 +211,7 @@ pub(super) fn gather<'a>(source: &Source<'a>, bounds: Bounds) -> Vec<Piece<'a>> 
                 mime_type: mime_type.as_deref(),
                 text,
             },
-            Content::ResourceLink {
+            ContentBlock::ResourceLink {
                 uri,
                 name,
                 title,
@@ -223,8 +223,10 @@ pub(super) fn gather<'a>(source: &Source<'a>, bounds: Bounds) -> Vec<Piece<'a>> 
                 description: description.as_deref(),
                 mime_type: mime_type.as_deref(),
             },
-            Content::Unknown { raw, .. } => Body::Text(source.read(block, raw.get())),
-            Content::Image { .. } | Content::Audio { .. } | Content::Resource { .. } => {
+            ContentBlock::Unknown { raw, .. } => Body::Text(source.read(block, raw.get())),
+            ContentBlock::Image { .. }
+            | ContentBlock::Audio { .. }
+            | ContentBlock::Resource { .. } => {
                 if gallery.seen == MAX_MEDIA {
                     left_out += 1;
                 } else {
@@ -281,11 +283,11 @@ impl<'a, 's> Gallery<'a, 's> {
     }
 
     /// What stands in place of one block of media.
-    fn hang(&mut self, block: usize, content: &Content) -> Vec<Piece<'a>> {
+    fn hang(&mut self, block: usize, content: &ContentBlock) -> Vec<Piece<'a>> {
         self.seen += 1;
         let what = match content {
-            Content::Audio { .. } => "sound",
-            Content::Image { .. } => "picture",
+            ContentBlock::Audio { .. } => "sound",
+            ContentBlock::Image { .. } => "picture",
             _ => "resource",
         };
         let notice = |text: &str| vec![Piece::notice(block, text)];
@@ -306,14 +308,14 @@ impl<'a, 's> Gallery<'a, 's> {
             return notice(&format!("The {what} of block {block} is not shown: {why}"));
         };
         let declared = media::encoded(content).and_then(|(_, declared)| declared);
-        let is_picture =
-            matches!(content, Content::Image { .. }) || declared.is_some_and(starts_with_image);
+        let is_picture = matches!(content, ContentBlock::Image { .. })
+            || declared.is_some_and(starts_with_image);
         let place = self.place(block);
         if !is_picture {
             let kind = media.kind.mime_type;
             let size = media.bytes.len();
             let from = match content {
-                Content::Resource { uri, .. } => format!(" from {}", brief(uri)),
+                ContentBlock::Resource { uri, .. } => format!(" from {}", brief(uri)),
                 _ => String::new(),
             };
             return notice(&format!("A {what}{from}: {kind}, {size} bytes, {place}"));

@@ -11,7 +11,7 @@
 use std::time::Duration;
 
 use toolway_config::Limits;
-use toolway_transport::Patience;
+use toolway_transport::AnswerTimeout;
 
 use super::{Line, SendOptions};
 use crate::call::CallOptions;
@@ -47,7 +47,7 @@ pub(crate) fn options(
             .or_else(|| line.timeout())
             .unwrap_or_else(|| general.whole()),
         idle: idle(options, line, general),
-        patience: patience(options, line, general),
+        answer_timeout: answer_timeout(options, line, general),
         progress: options.progress.clone(),
         tool: None,
         pool: options.pool.clone(),
@@ -76,7 +76,7 @@ fn idle(options: &CallOptions, line: &dyn Line, general: GeneralLimits) -> Optio
 
 /// How long the answer to an HTTP request may take to begin: as long as its channel has it, unless
 /// somebody nearer said how long the call may take.
-fn patience(options: &CallOptions, line: &dyn Line, general: GeneralLimits) -> Patience {
+fn answer_timeout(options: &CallOptions, line: &dyn Line, general: GeneralLimits) -> AnswerTimeout {
     let ranks = [
         (options.timeout, None),
         (line.timeout(), line.request_timeout()),
@@ -84,10 +84,10 @@ fn patience(options: &CallOptions, line: &dyn Line, general: GeneralLimits) -> P
     ];
     for (whole, request) in ranks {
         match (whole, request) {
-            (_, Some(_)) => return Patience::OfChannel,
-            (Some(_), None) => return Patience::OfSender,
+            (_, Some(_)) => return AnswerTimeout::ByChannel,
+            (Some(_), None) => return AnswerTimeout::BySender,
             (None, None) => {}
         }
     }
-    Patience::OfChannel
+    AnswerTimeout::ByChannel
 }

@@ -267,7 +267,7 @@ impl Scene {
                 ..GeneralLimits::default()
             },
             output_dir: &output_dir,
-            picture_memory: &Pool::new(MAX_PICTURE_MEMORY),
+            picture_memory: &BytePool::new(MAX_PICTURE_MEMORY),
             audit: None,
             max_output_tokens: self.max_output_tokens,
             result_text: self.result_text,

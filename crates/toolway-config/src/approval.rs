@@ -29,7 +29,9 @@ use allowed_rules::AllowedRules;
 pub use allowed_rules::allow_for_repository_server;
 pub(crate) use digest::digest;
 use digest::digest_of;
-pub(crate) use files::{FileDigests, InstalledPackages, is_as_it_was, named as named_files};
+pub(crate) use files::{
+    EntryPlace, FileDigests, InstalledPackages, is_as_it_was, named as named_files,
+};
 pub use files::{RepositoryFiles, UnboundCode};
 pub(crate) use local::trusts_local;
 pub use local::{LocalTrust, local_settings_text, local_trust, trust_local};

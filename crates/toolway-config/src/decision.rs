@@ -11,7 +11,8 @@ use toolway_types::{Author, Origin, Scope};
 
 use crate::Environment;
 use crate::approval::{
-    ApprovalsFile, FileDigests, InstalledPackages, RepositoryFiles, named_files, write_record,
+    ApprovalsFile, EntryPlace, FileDigests, InstalledPackages, RepositoryFiles, named_files,
+    write_record,
 };
 use crate::edit::{EditError, Edited};
 use crate::permission::{Permissions, RepositoryServer};
@@ -35,9 +36,12 @@ pub fn approve(
 /// The repository's files that a server of the project runs, as they are now, and what of it an
 /// approval cannot cover.
 pub fn repository_files(environment: &Environment, server: &PlannedServer) -> RepositoryFiles {
-    let directory = directory_of(environment, server);
+    let place = EntryPlace {
+        directory: directory_of(environment, server),
+        scope: server.scope,
+    };
     let installed = InstalledPackages::default();
-    named_files(environment, directory, &server.definition, &installed)
+    named_files(environment, place, &server.definition, &installed)
 }
 
 /// The directory that decisions about a server of the project belong to.

@@ -89,3 +89,44 @@ fn sec_05_an_approval_says_what_it_cannot_cover() {
     approved `one`: [HOME]/.config/toolway/approvals.json:17
     ");
 }
+
+#[test]
+fn sec_05_the_screen_of_a_local_entry_says_where_it_starts() {
+    let home = TempHome::new();
+    home.write(home.project().join("tools/a.js"), "1");
+    let entry = |cwd: Option<&str>| {
+        let mut entry = json!({"command": "node", "args": ["tools/a.js"]});
+        if let Some(cwd) = cwd {
+            entry["cwd"] = json!(cwd);
+        }
+        servers(&[("own", entry)])
+    };
+    let local = ".toolway/settings.local.json";
+    home.write(local, entry(None));
+    assert_snapshot!(toolway(&home, &["approve", "own"]), @"
+    exit: 6
+    ----- stdout
+    ----- stderr
+    server `own` from [PROJECT]/.toolway/settings.local.json:3
+      it starts in a private directory of its own: a relative path leads to nothing of the project
+    Approved, it counts as your own: no shield, your certificates, proxies and registries without credentials, and every variable and secret it names.
+    This runs on this machine, with your rights:
+      node tools/a.js
+    error: nobody is there to confirm this
+    hint: read the above, then run `toolway approve own --yes`
+    ");
+    home.write(local, entry(Some(".")));
+    assert_snapshot!(toolway(&home, &["approve", "own"]), @"
+    exit: 6
+    ----- stdout
+    ----- stderr
+    server `own` from [PROJECT]/.toolway/settings.local.json:3
+      cwd: .
+      your yes covers [PROJECT]/tools/a.js as it is now; a change asks again
+    Approved, it counts as your own: no shield, your certificates, proxies and registries without credentials, and every variable and secret it names.
+    This runs on this machine, with your rights:
+      node tools/a.js
+    error: nobody is there to confirm this
+    hint: read the above, then run `toolway approve own --yes`
+    ");
+}

@@ -14,6 +14,7 @@ use std::path::{Component, Path, PathBuf};
 
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
+use toolway_types::Scope;
 
 use crate::Environment;
 use crate::environment::path_key;
@@ -51,16 +52,29 @@ pub struct RepositoryFiles {
     pub unbound: BTreeSet<UnboundCode>,
 }
 
-/// The files of the repository that an entry in `directory` runs, as they are now.
+/// The directory that an entry belongs to, and its scope.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct EntryPlace<'a> {
+    pub(crate) directory: &'a Path,
+    pub(crate) scope: Scope,
+}
+
+/// The files of the repository that an entry runs, as they are now.
 pub(crate) fn named(
     environment: &Environment,
-    directory: &Path,
+    place: EntryPlace<'_>,
     definition: &Map<String, Value>,
     installed: &InstalledPackages,
 ) -> RepositoryFiles {
-    let repository = environment.repository_of(directory);
+    let repository = environment.repository_of(place.directory);
+    // As in `spec.rs`: only a project's entry starts beside its file, unless it says so.
+    let private = environment.private_folder();
+    let usual = match place.scope {
+        Scope::Project => place.directory,
+        _ => &private,
+    };
     let mut found = RepositoryFiles::default();
-    for entry in expanded(environment, directory, definition) {
+    for entry in expanded(environment, place.directory, definition) {
         let scene = FileBinder {
             repository,
             values: entry.values,
@@ -86,10 +100,11 @@ pub(crate) fn named(
         for (name, value) in &entry.env {
             process.variable(name, value);
         }
-        scene.bind(&entry.start, process, &mut found, 0);
+        let start = entry.start.as_deref().unwrap_or(usual);
+        scene.bind(start, process, &mut found, 0);
         let mut helper = reading();
         helper.process(&entry.helper);
-        scene.bind(directory, helper, &mut found, 0);
+        scene.bind(usual, helper, &mut found, 0);
     }
     found
 }

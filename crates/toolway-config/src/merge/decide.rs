@@ -12,8 +12,8 @@ use toolway_types::{Author, Scope};
 
 use super::{DecisionContext, NameApproval, ServerCandidate};
 use crate::approval::{
-    ApprovalBasis, ApprovalCoverage, ApprovalDecision, ApprovalState, ApprovalsFile, FileDigests,
-    InstalledPackages, is_as_it_was, named_files,
+    ApprovalBasis, ApprovalCoverage, ApprovalDecision, ApprovalState, ApprovalsFile, EntryPlace,
+    FileDigests, InstalledPackages, is_as_it_was, named_files,
 };
 use crate::keys::{listed, spelled_out};
 use crate::load::ProjectConsent;
@@ -70,8 +70,12 @@ pub(super) fn decide(
         }
         Some(record) if Some(&record.digest) == candidate.digest.as_ref() => {
             let directory = &candidate.place.directory;
+            let place = EntryPlace {
+                directory,
+                scope: candidate.scope,
+            };
             let definition = &server.definition;
-            let now = || named_files(&basis.environment, directory, definition, installed);
+            let now = || named_files(&basis.environment, place, definition, installed);
             let changed = match record.coverage {
                 // Typed by the user: files are not bound.
                 ApprovalCoverage::Typed => None,

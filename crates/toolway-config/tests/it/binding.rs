@@ -515,3 +515,37 @@ fn sec_30_links_of_a_repository_lead_no_search_in_circles() {
     stage.approve("x", &[]);
     assert_eq!(word(&stage.plan(), "x"), "admitted");
 }
+
+#[test]
+fn sec_05_a_local_entry_binds_what_it_runs_from_where_it_starts() {
+    let stage = Stage::new();
+    let project = stage.root.join("home/repo").display().to_string();
+    let script = format!("{project}/tools/a.js");
+    let asks_again = |definition: Value| {
+        stage.write("home/repo/tools/a.js", "1");
+        stage.local(&json!({"mcpServers": {"x": definition}}).to_string());
+        stage.approve("x", &[]);
+        assert_eq!(word(&stage.plan(), "x"), "admitted", "{definition}");
+        stage.write("home/repo/tools/a.js", "2");
+        word(&stage.plan(), "x") == "pending-approval"
+    };
+    let node = |path: &str| entry("node", &[path]);
+    let mut there = node("tools/a.js");
+    there["cwd"] = json!(".");
+    for definition in [
+        node(&script),
+        node("${TOOLWAY_PROJECT_DIR}/tools/a.js"),
+        there,
+        json!({"url": "https://h.example/", "headersHelper": "tools/a.js"}),
+    ] {
+        assert!(asks_again(definition.clone()), "{definition}");
+    }
+    // Without `cwd` it starts in a private directory, so the project's file is none of its own.
+    for definition in [
+        node("tools/a.js"),
+        node("./tools/a.js"),
+        json!({"url": "https://h.example/", "headersHelper": "node tools/a.js"}),
+    ] {
+        assert!(!asks_again(definition.clone()), "{definition}");
+    }
+}

@@ -50,6 +50,12 @@ pub(super) fn sheet(
     let references = references_of(&server.definition);
     reads(&mut sheet, server, covered, environment, &references);
     covers(&mut sheet, server, files);
+    if is_program && server.scope == Scope::Local && !server.definition.contains_key("cwd") {
+        sheet.row(
+            "  it starts in a private directory of its own: a relative path leads to nothing of \
+             the project",
+        );
+    }
     if server.scope == Scope::Local {
         let network = if is_program || server.definition.contains_key("headersHelper") {
             " your certificates, proxies and registries without credentials,"

@@ -25,10 +25,11 @@ pub(super) enum VariableValues {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ExpandedEntry {
     pub(super) values: VariableValues,
-    pub(super) start: PathBuf,
+    /// Where the entry says that its process starts.
+    pub(super) start: Option<PathBuf>,
     pub(super) words: Vec<String>,
     pub(super) env: BTreeMap<String, String>,
-    /// The program that prints headers. It starts beside the file that names it.
+    /// The program that prints headers. A relative path to it begins beside the file that names it.
     pub(super) helper: Vec<String>,
 }
 
@@ -73,17 +74,21 @@ impl EntryExpansion<'_> {
         let args = args.into_iter().flatten().filter_map(Value::as_str);
         let env = definition.get("env").and_then(Value::as_object);
         let helper = text("headersHelper").and_then(|line| split_command(line).ok());
+        let mut helper: Vec<String> = helper.iter().flatten().map(|it| word(it)).collect();
+        if let Some(program) = helper.first_mut().filter(|program| program.contains('/')) {
+            *program = directory.join(&*program).to_string_lossy().into_owned();
+        }
         let cwd = text("cwd").and_then(|cwd| self.expand(cwd));
         ExpandedEntry {
             values: self.values,
-            start: cwd.map_or_else(|| directory.to_owned(), |cwd| directory.join(cwd)),
+            start: cwd.map(|cwd| directory.join(cwd)),
             words: text("command").into_iter().chain(args).map(word).collect(),
             env: env
                 .into_iter()
                 .flatten()
                 .filter_map(|(name, value)| Some((name.clone(), word(value.as_str()?))))
                 .collect(),
-            helper: helper.iter().flatten().map(|it| word(it)).collect(),
+            helper,
         }
     }
 

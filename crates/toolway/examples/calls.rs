@@ -20,7 +20,7 @@ use serde::Serialize;
 use serde_json::value::to_raw_value;
 use serde_json::{Map, Value, json};
 use toolway::config::{Environment, Flags, Plan, plan};
-use toolway::dispatch::send::{Line, Lines as _, Patience, SendOptions};
+use toolway::route::{Line, Lines as _, Patience, SendOptions};
 use toolway::types::ServerName;
 use toolway::{
     Audit, CallOptions, Clock, Consent, Host, HostOptions, InProcessServer, Reading, ServerEnd,

@@ -26,10 +26,11 @@ use toolway_transport::credentials::{
 };
 use toolway_types::{Secret, TransportSpec};
 
-pub(crate) use self::current::{AccountChange, CurrentAccount, follow_current};
+pub(crate) use self::current::{AccountChange, CurrentAccount};
 pub use self::follow::{DirectoryState, PATIENCE, Refreshed, forget, refresh};
 pub(crate) use self::login::Door;
-use crate::connection::Source;
+use crate::server_source::Source;
+
 use crate::journal::JournalWriter;
 
 /// An account and what a host needs to have its connectors.

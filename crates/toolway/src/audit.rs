@@ -33,9 +33,8 @@ use tokio::sync::oneshot;
 use tracing::warn;
 
 use self::facts::Facts;
-use crate::call::{CallError, CallOptions, ToolOutcome, ToolRequest};
+use crate::call::{CallError, CallOptions, Grant, ToolOutcome, ToolRequest};
 use crate::catalog::CatalogTool;
-use crate::dispatch::permission::Grant;
 use crate::journal::{LogFile, timestamp};
 use crate::pins::Difference;
 use crate::tasks;

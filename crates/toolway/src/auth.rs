@@ -25,7 +25,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::Notify;
 use toolway_auth::helper::{Helper, HelperCredentials, KeepBack};
 use toolway_auth::logins::Logins;
 use toolway_auth::memory::NeedsAuth;
@@ -48,15 +48,15 @@ use self::organisation::CurrentOrganisation;
 pub use self::organisation::{Organisation, OrganisationError, Whoever};
 pub use self::papers::{Papers, Workload};
 pub use self::pass::{Pass, PassError, Passes, Target};
-pub use self::step_up::NotWidened;
 use self::step_up::{Reached, StepUp};
 use self::store::{Asked, Store};
 use self::vouched::Trouble;
-pub(crate) use self::vouched::is_short;
 pub use self::vouched::{NotVouched, VouchFault};
-use crate::connection::{Source, definition};
+pub use crate::call::NotWidened;
 use crate::journal::JournalWriter;
-use crate::supervisor::{Request, Unless};
+use crate::reconnect::{ServerOrders, Unless};
+use crate::server_source::Source;
+use crate::server_source::definition::definition;
 use crate::tasks::{self, Task};
 
 /// What a host needs for logins.
@@ -321,7 +321,7 @@ impl Auth {
     }
 
     /// Has servers connected anew as soon as somebody has logged in, in any process.
-    pub(crate) fn attend(self: &Arc<Self>, requests: mpsc::Sender<Request>) -> Task<()> {
+    pub(crate) fn attend(self: &Arc<Self>, orders: ServerOrders) -> Task<()> {
         let auth = Arc::clone(self);
         tasks::spawn("logins", async move {
             // Nothing is watched before somebody waits.
@@ -330,12 +330,12 @@ impl Auth {
             loop {
                 for (server, epoch) in auth.ready().await {
                     info!(%server, "somebody logged in: connecting anew");
-                    let request = Request::Reconnect {
-                        server: server.as_str().to_owned(),
-                        unless: Unless::Later(epoch),
-                        done: tokio::sync::oneshot::channel().0,
-                    };
-                    if requests.send(request).await.is_err() {
+                    let unless = Unless::Later(epoch);
+                    if orders
+                        .request_reconnect(server.as_str(), unless)
+                        .await
+                        .is_none()
+                    {
                         return;
                     }
                 }

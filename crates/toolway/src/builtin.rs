@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use toolway_types::name::MAX_EXPOSED_LEN;
 
 use crate::call::ProgressSink;
-use crate::catalog::Hints;
+use crate::catalog::{Aimed, Hints, Presence};
 use crate::offering::Offering;
 use crate::pool::ToolPool;
 
@@ -28,19 +28,11 @@ mod tests;
 
 pub(crate) use self::authenticate::address;
 pub use self::handle::HostHandle;
-pub(crate) use self::line::{Aimed, Answers, Desk, OwnTool, Presence};
+pub(crate) use self::line::Desk;
+pub use crate::offering::{LIST_RESOURCES, READ_RESOURCE, RESERVED, TOOL_SEARCH};
 
-/// The name of the tool that lists resources.
-pub const LIST_RESOURCES: &str = "ListMcpResources";
-/// The name of the tool that reads one.
-pub const READ_RESOURCE: &str = "ReadMcpResource";
-/// The name of the tool that finds and loads tools.
-pub const TOOL_SEARCH: &str = "ToolSearch";
 /// The tool's own name, of a server that wants a login, by which one is begun.
 pub const AUTHENTICATE: &str = "authenticate";
-/// Names that no server and no embedding program can take.
-pub const RESERVED: [&str; 3] = [LIST_RESOURCES, READ_RESOURCE, TOOL_SEARCH];
-
 /// What answers a call.
 pub type BuiltinHandler = dyn Fn(BuiltinCall) -> BoxFuture<'static, BuiltinAnswer> + Send + Sync;
 

@@ -15,23 +15,22 @@ use toolway_config::Unheeded;
 use toolway_types::{Origin, ServerName, ToolKey, Untrusted};
 use toolway_wire::view;
 
-use crate::dispatch::permission::KeepIn;
-use crate::dispatch::result::outline::Outline;
-use crate::dispatch::result::{SelectError, is_repeated, outline_of, select};
 use crate::pins::Difference;
 use crate::pool::ToolPool;
-use crate::projection::Projection;
 
 mod bounded;
 mod error;
+mod granted;
 mod refused;
 
+pub use crate::json_schema::Problem;
 pub use bounded::{Block, BoundedResult, Delivery, Treatment};
 pub(crate) use bounded::{
     MAX_DESCRIPTION, MAX_NAME, MAX_URI, framed, line, link_text, resource_text,
 };
 pub(crate) use error::brief;
-pub use error::{CallError, Oversize, Problem, TimeLimit};
+pub use error::{CallError, KeptOutBy, NotWidened, Oversize, TimeLimit};
+pub use granted::{Grant, GrantingClassifier, GrantingHook};
 pub use refused::RefusedBy;
 
 /// A wish to run a tool.
@@ -341,33 +340,19 @@ impl ToolOutcome {
         self.replaced_by = Some(by);
     }
 
-    /// What a filter gives of the whole result: of its structured content, or of its text where
-    /// that is JSON.
-    pub fn select(&self, projection: &Projection) -> Result<Vec<Value>, SelectError> {
-        select(self.result(), projection)
-    }
-
-    /// The structured content as JSON, unless the content says the same already. In the place of
-    /// binary data it says what that is and where it was saved.
-    pub fn unsaid_structure(&self) -> Option<&str> {
-        let result = self.result();
-        let structured = result.structured.as_deref()?;
-        if is_repeated(structured, &result.content) {
-            return None;
-        }
-        let plain = self.plain(result.content.len());
-        Some(plain.unwrap_or(structured.get()))
-    }
-
     /// A block in which there was binary data, with words in the place of it; nothing for one in
     /// which there was none.
     pub fn plain(&self, block: usize) -> Option<&str> {
         let plain = self.plain.iter().find(|plain| plain.block == block)?;
         Some(&plain.text)
     }
+}
 
-    /// The shape of what can be selected from.
-    pub fn outline(&self) -> Option<Outline> {
-        outline_of(self.result())
-    }
+/// Where a rule is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeepIn {
+    /// The person's own settings: it counts everywhere.
+    User,
+    /// The project's local settings: it counts in this project, for this person.
+    Local,
 }

@@ -17,12 +17,16 @@ use toolway_types::{ServerName, ToolKey};
 use toolway_wire::view;
 
 use crate::call::{CallError, ToolTarget};
+use crate::catalog::deferral::{HostPart, Terms};
+use crate::catalog::index::Index;
 use crate::pool::Loading;
-use crate::pool::settle::{HostPart, Terms};
-use crate::search::index::Index;
 
+pub(crate) mod deferral;
+pub(crate) mod index;
 pub mod instructions;
 mod names;
+mod own_tool;
+mod pool;
 pub mod prompts;
 pub mod resources;
 pub mod sanitize;
@@ -31,10 +35,12 @@ pub mod tools;
 #[cfg(test)]
 mod tests;
 
+pub use crate::call::KeptOutBy;
 pub use instructions::{Instructions, InstructionsDelta, Section};
+pub(crate) use own_tool::{Aim, Aimed, Answers, OwnTool, Presence};
 pub use prompts::CatalogPrompt;
 pub use resources::{CatalogResource, CatalogTemplate};
-pub use tools::{CatalogTool, Hints, KeptOutBy, LeftOutTool};
+pub use tools::{CatalogTool, Hints, LeftOutTool};
 
 /// What one connected server offers, as its lists were read.
 #[derive(Debug, Clone)]

@@ -25,8 +25,9 @@ use toolway_types::{RemoteSpec, ServerSpec, StdioSpec, TransportSpec};
 use toolway_wire::view;
 use tracing::debug;
 
-use crate::connection::{Lists, Source};
 use crate::journal::Redactor;
+use crate::listing::{Key, Label, Lists};
+use crate::server_source::Source;
 use crate::snapshot::HostSnapshot;
 
 /// What is kept of one server. A list that does not fit any more is not kept at all.
@@ -47,19 +48,6 @@ pub(crate) struct CatalogMemory {
     folder: PathBuf,
 }
 
-/// Under which name a server's lists are kept, and what is kept out of them.
-#[derive(Clone)]
-pub(crate) struct Label {
-    key: Key,
-    redactor: Arc<Redactor>,
-}
-
-impl std::fmt::Debug for Label {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_tuple("Label").field(&self.key).finish()
-    }
-}
-
 impl Label {
     /// The label of a connection; `None` where nothing is kept: objects of this program are asked
     /// in no time, and an editor is another one tomorrow.
@@ -70,11 +58,6 @@ impl Label {
         })
     }
 }
-
-/// The digest of a definition with everything that makes it another server, or the same server for
-/// somebody else: values of variables and headers, and the account.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Key(String);
 
 impl Key {
     fn of(source: &Source) -> Option<Self> {

@@ -8,7 +8,7 @@
 //!             ─permission→ PermittedCall ─send→ RawResult ─result→ ToolOutcome
 //! ```
 //!
-//! Does not own connections: it asks [`send::Lines`] for one. A call runs in its caller's task;
+//! Does not own connections: it asks [`Lines`] for one. A call runs in its caller's task;
 //! dropping the future cancels it, wherever it stands.
 
 use std::mem;
@@ -23,6 +23,7 @@ use toolway_types::Pool;
 use crate::audit::{Audit, Entry};
 use crate::call::{CallError, CallOptions, Prompter, ToolOutcome, ToolRequest, ToolTarget};
 use crate::catalog::Catalog;
+use crate::route::{GeneralLimits, Lines};
 
 pub mod classifier;
 pub mod hooks;
@@ -48,13 +49,13 @@ pub struct Dispatch<'a> {
     /// Who runs them, and the hooks of the embedding program.
     pub runner: &'a hooks::Runner,
     /// The open connections.
-    pub lines: &'a dyn send::Lines,
+    pub lines: &'a dyn Lines,
     /// What people answered before, and how tools were defined then.
     pub approvals: &'a permission::Approvals,
     /// Who asks a person, where someone can.
     pub prompter: Option<&'a dyn Prompter>,
     /// The limits where neither the call nor the server's entry says.
-    pub limits: send::GeneralLimits,
+    pub limits: GeneralLimits,
     /// The private directory for files of results.
     pub output_dir: &'a Path,
     /// The memory that pictures are decoded in.

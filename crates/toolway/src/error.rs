@@ -378,3 +378,9 @@ fn quoted(versions: &[Untrusted]) -> String {
         .collect::<Vec<_>>()
         .join(", ")
 }
+
+/// Whether a challenge asks for a login that reaches further.
+pub(crate) fn is_short(challenge: Option<&str>) -> bool {
+    let bearer = challenge.and_then(challenge::bearer);
+    bearer.is_some_and(|bearer| bearer.error == Some(challenge::BearerError::InsufficientScope))
+}

@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use tokio::sync::{broadcast, mpsc, oneshot, watch};
+use tokio::sync::{broadcast, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use toolway_auth::references::References;
 use toolway_config::Plan;
@@ -25,7 +25,6 @@ use toolway_transport::client::Client;
 use toolway_transport::stdio::keeper::Keeper;
 use toolway_types::{ConnectionState, Pool, Untrusted};
 
-use self::attention::Attention;
 use self::background::Background;
 pub use self::background::{
     BackgroundCall, CallHandle, CallId, CallStage, Called, CollectError, TooManyCalls,
@@ -34,7 +33,8 @@ pub use self::following::{ResourceSubscription, SubscribeError};
 pub use self::offers::{CompletionReference, PromptOutcome, ResourceOutcome, Suggestions};
 pub use self::options::HostOptions;
 use self::reload::Reload;
-use crate::account::{self, CurrentAccount, DirectoryState};
+use crate::account::{CurrentAccount, DirectoryState};
+use crate::attention::Attention;
 use crate::audit::{Audit, Entry};
 use crate::auth::Auth;
 use crate::call::{
@@ -49,15 +49,17 @@ use crate::dispatch::result::MAX_PICTURE_MEMORY;
 use crate::event::{self, Changes, HostEvent, NoPlanSource, UnknownServer};
 use crate::journal::Journal;
 use crate::pool::ToolPool;
+use crate::reconnect::{ServerOrders, Unless};
 use crate::respondent::Root;
 use crate::search::Missing;
 use crate::session::ClientIdentity;
 use crate::session::list::ALL_LISTS;
 use crate::snapshot::{HostSnapshot, ServerSnapshot, Settings};
-use crate::supervisor::{self, Request, Supervisor, Unless};
+use crate::supervisor;
+use crate::supervisor::{ApplyPlan, Supervisor};
 use crate::tasks::{self, Task};
 
-pub(crate) mod attention;
+mod account;
 mod background;
 mod batch;
 mod ending;
@@ -89,7 +91,8 @@ pub struct Host {
 /// What a call needs of the host, so that one can outlive its caller.
 struct Reach {
     pictures: watch::Receiver<Arc<HostSnapshot>>,
-    requests: mpsc::Sender<Request>,
+    orders: ServerOrders,
+    plans: mpsc::Sender<ApplyPlan>,
     audit: Option<Audit>,
     prompter: Option<Arc<dyn Prompter>>,
     runner: Arc<Runner>,
@@ -171,10 +174,11 @@ impl Host {
         supervisor.add_builtins(options.builtins);
         hooks.follow(handle.pictures.clone());
         let attendant = auth.as_ref();
-        let attendant = attendant.map(|auth| auth.attend(handle.requests.clone()));
+        let attendant = attendant.map(|auth| auth.attend(handle.orders.clone()));
         let reach = Arc::new(Reach {
             pictures: handle.pictures,
-            requests: handle.requests,
+            orders: handle.orders,
+            plans: handle.plans,
             audit: options.audit,
             prompter: options
                 .prompter
@@ -253,11 +257,8 @@ impl Host {
             auth.forget_server(server).await;
         }
         reach
-            .ask(|done| Request::Reconnect {
-                server: server.to_owned(),
-                unless: Unless::Never,
-                done,
-            })
+            .orders
+            .reconnect(server, Unless::Never)
             .await
             .unwrap_or_else(|| Err(unknown()))?;
         self.ready(server).await;
@@ -410,11 +411,7 @@ impl Reach {
         options: &CallOptions,
     ) -> Result<(), CallError> {
         if matches!(server.state, ConnectionState::Failed(_)) {
-            self.ask(|done| Request::Revive {
-                server: server.name.as_str().to_owned(),
-                done,
-            })
-            .await;
+            self.orders.revive(server.name.as_str()).await;
         }
         let general = || picture.general_limits().whole();
         let after = options.timeout.unwrap_or_else(general);
@@ -428,13 +425,6 @@ impl Reach {
             after,
             limit: TimeLimit::Whole,
         })
-    }
-
-    /// Asks the supervisor; `None` when it is gone.
-    async fn ask<T>(&self, request: impl FnOnce(oneshot::Sender<T>) -> Request) -> Option<T> {
-        let (done, answer) = oneshot::channel();
-        self.requests.send(request(done)).await.ok()?;
-        answer.await.ok()
     }
 }
 

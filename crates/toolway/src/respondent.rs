@@ -7,21 +7,19 @@
 //! hears of sampling, or of elicitation unless hooks are there to answer it, and without roots
 //! none hears of roots.
 
-use std::fmt;
+mod remarks;
+
 use std::path::Path;
-use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
-use tokio::sync::watch;
 use toolway_types::{Secret, ServerName, Untrusted};
 use toolway_wire::RpcError;
 use url::Url;
 
-use crate::dispatch::hooks::Runner;
-use crate::dispatch::validate::{Checker, Size, Verdict};
-use crate::session::question::Remarks;
+pub(crate) use self::remarks::Remarks;
+use crate::json_schema::{Checker, Size, Verdict};
 
 /// Answers what servers ask. The embedding program supplies it.
 ///
@@ -152,28 +150,16 @@ impl Root {
     }
 }
 
-/// What this program offers to the server at the other end of one channel.
-#[derive(Clone)]
-pub(crate) struct Counterpart {
-    /// The server, as the respondent is told.
-    pub server: ServerName,
-    /// Who answers.
-    pub respondent: Option<Arc<dyn Respondent>>,
-    /// Who is asked before them.
-    pub hooks: Arc<Runner>,
-    /// The roots of this moment.
-    pub roots: watch::Receiver<Arc<[Root]>>,
-    /// What a person should know about what became of its questions.
-    pub remarks: Arc<Remarks>,
+/// An answer, and whose it is.
+pub(crate) struct Given {
+    pub(crate) answer: ElicitationAnswer,
+    /// The hook whose words these are, where they are a hook's.
+    pub(crate) by: Option<String>,
 }
 
-impl fmt::Debug for Counterpart {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_struct("Counterpart")
-            .field("server", &self.server)
-            .field("respondent", &self.respondent.is_some())
-            .field("roots", &*self.roots.borrow())
-            .finish_non_exhaustive()
+impl Given {
+    /// Of no hook.
+    pub(crate) fn by_nobody(answer: ElicitationAnswer) -> Self {
+        Self { answer, by: None }
     }
 }

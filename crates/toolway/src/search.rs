@@ -6,12 +6,9 @@
 
 use toolway_types::Untrusted;
 
-use self::index::Wanted;
 use crate::call::{CallError, ToolTarget, brief};
+use crate::catalog::index::Wanted;
 use crate::catalog::{Catalog, CatalogTool};
-
-pub(crate) mod index;
-mod words;
 
 #[cfg(test)]
 mod tests;
@@ -134,9 +131,10 @@ impl Catalog {
         })
     }
 
-    fn index(&self) -> &index::Index {
-        self.search
-            .get_or_init(|| index::Index::build(&self.searchable().collect::<Vec<_>>()))
+    fn index(&self) -> &crate::catalog::index::Index {
+        self.search.get_or_init(|| {
+            crate::catalog::index::Index::build(&self.searchable().collect::<Vec<_>>())
+        })
     }
 }
 
@@ -151,7 +149,7 @@ fn wanted(query: &str) -> Vec<Wanted> {
     let mut all = Vec::new();
     for part in query.split_whitespace() {
         let required = part.starts_with('+');
-        words::pieces(part, |word| {
+        crate::catalog::index::words::pieces(part, |word| {
             let word = word.clone();
             let wanted = Wanted { word, required };
             if !all.contains(&wanted) && all.len() < MAX_WORDS {
@@ -161,7 +159,7 @@ fn wanted(query: &str) -> Vec<Wanted> {
     }
     let telling: Vec<Wanted> = all
         .iter()
-        .filter(|wanted| wanted.required || !words::is_empty(&wanted.word))
+        .filter(|wanted| wanted.required || !crate::catalog::index::words::is_empty(&wanted.word))
         .cloned()
         .collect();
     if telling.is_empty() { all } else { telling }

@@ -17,7 +17,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 use tokio::sync::{broadcast, watch};
 use toolway_transport::{Channel, CloseReason, Patience, SendFailure};
-use toolway_types::{Era, ProtocolMode, ServerFacts, TransportSpec, Untrusted};
+use toolway_types::{Era, ProtocolMode, ServerFacts, Untrusted};
 use toolway_wire::era::method;
 use toolway_wire::meta::Meta;
 use toolway_wire::view::{Tool, task as task_view};
@@ -25,15 +25,18 @@ use toolway_wire::{Message, envelope, headers};
 
 use self::correlator::Deadline;
 pub(crate) use self::correlator::{Correlator, Pump, Strays};
-pub(crate) use self::inbound::{List, ListChanges};
+pub(crate) use self::counterpart::Counterpart;
+pub(crate) use self::inbound::ListChanges;
 pub(crate) use self::probe::is_era_evidence;
 use crate::call::ProgressSink;
 use crate::catalog::instructions::MAX_INSTRUCTIONS;
 use crate::error::{ConnectError, RequestError};
-use crate::respondent::Counterpart;
-use crate::session::question::Remarks;
+use crate::listing::List;
+use crate::respondent::Remarks;
+use crate::server_source::Delivery;
 
 mod correlator;
+mod counterpart;
 mod declared;
 mod errand;
 pub(crate) mod freshness;
@@ -42,7 +45,6 @@ mod legacy;
 mod legacy_task;
 pub(crate) mod list;
 mod modern;
-pub(crate) mod patience;
 mod probe;
 mod progress;
 pub(crate) mod question;
@@ -55,30 +57,6 @@ const MAX_GREETING: usize = 1 << 20;
 
 /// Where a legacy server declares that calls can be tasks, within its capability `tasks`.
 const TASK_CALLS: &str = "/requests/tools/call";
-
-/// How messages travel, as far as the protocol cares.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Delivery {
-    /// One stream each way: a process, an object in this program.
-    Stream,
-    /// Each request has an answer of its own, with headers and a status: HTTP.
-    PerRequest,
-}
-
-impl Delivery {
-    /// How a transport delivers.
-    pub(crate) fn of(transport: &TransportSpec) -> Self {
-        match transport {
-            TransportSpec::Http(_) | TransportSpec::Connector(_) => Self::PerRequest,
-            TransportSpec::Stdio(_)
-            | TransportSpec::Sse(_)
-            | TransportSpec::Ws(_)
-            | TransportSpec::Sdk
-            | TransportSpec::SseIde(_)
-            | TransportSpec::WsIde(_) => Self::Stream,
-        }
-    }
-}
 
 /// What we say about ourselves.
 #[derive(Debug)]

@@ -30,9 +30,9 @@ use toolway_wire::view::{self, ResourceBody, SkillFile, SkillFiles, skill};
 pub use self::error::{FailedCheck, SkillError};
 use crate::call::{CallError, CallOptions, Consent, TimeLimit, ToolTarget};
 use crate::dispatch::offered::Warrant;
-use crate::dispatch::send::Lines as _;
 use crate::host::Host;
 use crate::offering::Offering;
+use crate::route::Lines as _;
 use crate::session::list::{self, MAX_PAGES};
 
 /// The most skills that are taken from one server.

@@ -14,10 +14,10 @@ use toolway_types::{
 
 use crate::call::{CallError, ToolRequest, ToolTarget};
 use crate::catalog::Catalog;
-use crate::connection::Lists;
-use crate::dispatch::send::{GeneralLimits, Line, Lines};
 use crate::error::scopes_in;
+use crate::listing::Lists;
 use crate::offering::Offering;
+use crate::route::{GeneralLimits, Line, Lines};
 
 /// All servers and the catalogue at one moment.
 #[derive(Clone, Default)]

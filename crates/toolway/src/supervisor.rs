@@ -19,13 +19,15 @@ use toolway_types::{ConnectionState, ServerName};
 use tracing::info_span;
 
 pub(crate) use self::member::{Member, roster};
-pub(crate) use self::request::{Anew, Request, Unless};
+pub(crate) use self::request::{Anew, ApplyPlan};
 use crate::builtin::{Builtin, Desk, HostHandle};
 use crate::catalog::Catalog;
+use crate::catalog::deferral::Deferral;
 use crate::connection::clock::{self, Clock};
-use crate::connection::{Connection, Context, Lists, News, Orders, Report, Tries};
+use crate::connection::{Connection, Context, News, Orders, Report, Tries};
 use crate::event::{HostEvent, UnknownServer};
-use crate::pool::settle::Deferral;
+use crate::listing::Lists;
+use crate::reconnect::{ServerOrder, ServerOrders, Unless};
 use crate::snapshot::{HostSnapshot, ServerSnapshot, Settings};
 use crate::tasks::{self, Task};
 
@@ -36,8 +38,8 @@ mod request;
 
 /// How many reports may wait before connections are held back.
 const REPORTS_LEN: usize = 64;
-/// How many requests of the host may wait.
-const REQUESTS_LEN: usize = 64;
+/// How many orders, and how many plans, may wait.
+const ORDERS_LEN: usize = 64;
 /// How long a failure stands before a call may have the server tried again.
 const FAILURE_STANDS: Duration = Duration::from_secs(30);
 
@@ -60,7 +62,8 @@ pub(crate) struct Supervisor {
     context: Arc<Context>,
     report_to: mpsc::Sender<Report>,
     reports: mpsc::Receiver<Report>,
-    requests: mpsc::Receiver<Request>,
+    orders: mpsc::Receiver<ServerOrder>,
+    plans: mpsc::Receiver<ApplyPlan>,
     events: broadcast::Sender<HostEvent>,
     published: watch::Sender<Arc<HostSnapshot>>,
     /// The host's own tools.
@@ -71,8 +74,10 @@ pub(crate) struct Supervisor {
 
 /// The host's side of a supervisor.
 pub(crate) struct Handle {
-    /// Where requests go.
-    pub requests: mpsc::Sender<Request>,
+    /// Where orders about servers go.
+    pub orders: ServerOrders,
+    /// Where new plans go.
+    pub plans: mpsc::Sender<ApplyPlan>,
     /// Every picture.
     pub pictures: watch::Receiver<Arc<HostSnapshot>>,
 }
@@ -88,11 +93,12 @@ impl Supervisor {
         stop: CancellationToken,
     ) -> (Self, Handle) {
         let (report_to, reports) = mpsc::channel(REPORTS_LEN);
-        let (requests_to, requests) = mpsc::channel(REQUESTS_LEN);
+        let (orders_to, orders) = ServerOrders::queue(ORDERS_LEN);
+        let (plans_to, plans) = mpsc::channel(ORDERS_LEN);
         let published: watch::Sender<Arc<HostSnapshot>> = watch::Sender::default();
         let desk = Desk::new(HostHandle::new(
             published.subscribe(),
-            requests_to.downgrade(),
+            orders_to.downgrade(),
             context.auth.clone(),
             context.connectors.clone(),
             Arc::clone(&context.hooks),
@@ -106,7 +112,8 @@ impl Supervisor {
             context,
             report_to,
             reports,
-            requests,
+            orders,
+            plans,
             events,
             published,
             clock,
@@ -123,7 +130,8 @@ impl Supervisor {
         }
         supervisor.publish(&[]);
         let handle = Handle {
-            requests: requests_to,
+            orders: orders_to,
+            plans: plans_to,
             pictures: supervisor.published.subscribe(),
         };
         (supervisor, handle)
@@ -137,7 +145,7 @@ impl Supervisor {
         }
     }
 
-    /// Takes reports and requests until it is stopped, then waits until every connection is gone.
+    /// Takes reports, orders and plans until it is stopped, then waits until every connection is gone.
     /// A bug in one step costs that step and nothing else.
     pub(crate) async fn run(mut self) {
         let mut batch = Vec::new();
@@ -166,8 +174,9 @@ impl Supervisor {
                         this.resume();
                     }
                 }),
-                request = self.requests.recv() => match request {
-                    Some(request) => self.contained(|this| this.serve(request)),
+                Some(order) = self.orders.recv() => self.contained(|this| this.carry_out(order)),
+                plan = self.plans.recv() => match plan {
+                    Some(plan) => self.contained(|this| this.take_plan(plan)),
                     // The host is gone without a word; its drop aborts this task as well.
                     None => break,
                 },
@@ -202,30 +211,26 @@ impl Supervisor {
         }
     }
 
-    fn serve(&mut self, request: Request) {
-        // Whoever asked may have gone; what was asked for is done all the same.
-        match request {
-            Request::Reconnect {
+    // In these two the caller may be gone; what was asked for is done all the same.
+    fn carry_out(&mut self, order: ServerOrder) {
+        match order {
+            ServerOrder::Reconnect {
                 server,
                 unless,
                 done,
             } => {
                 let _ = done.send(self.reconnect(server, unless));
             }
-            Request::Revive { server, done } => {
+            ServerOrder::Revive { server, done } => {
                 self.revive(&server);
                 let _ = done.send(());
             }
-            Request::Apply {
-                members,
-                settings,
-                anew,
-                done,
-            } => {
-                let changes = self.apply(members, settings, anew);
-                let _ = done.send(changes);
-            }
         }
+    }
+
+    fn take_plan(&mut self, plan: ApplyPlan) {
+        let changes = self.apply(plan.members, plan.settings, plan.anew);
+        let _ = plan.done.send(changes);
     }
 
     fn reconnect(&mut self, server: String, unless: Unless) -> Result<(), UnknownServer> {
@@ -237,7 +242,7 @@ impl Supervisor {
             return Err(UnknownServer(server));
         };
         let name = name.clone();
-        if member.running.is_some() && !unless.holds(member) {
+        if member.running.is_some() && !member.overtakes(unless) {
             self.epoch += 1;
             member.begin_anew(self.epoch, Tries::AsFirst, &self.events);
             self.publish(&[name]);

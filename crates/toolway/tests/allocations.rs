@@ -18,7 +18,7 @@ use toolway::config::{Environment, Flags, Plan, plan};
 use toolway::dispatch::Dispatch;
 use toolway::dispatch::hooks::Runner;
 use toolway::dispatch::permission::Approvals;
-use toolway::dispatch::send::{GeneralLimits, Line, Lines, SendError, SendOptions};
+use toolway::route::{GeneralLimits, Line, Lines, SendError, SendOptions};
 use toolway::types::{ServerName, ToolKey};
 use toolway::{CallError, CallOptions, Catalog, Consent, ToolRequest, ToolTarget, view};
 

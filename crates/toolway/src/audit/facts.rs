@@ -13,9 +13,8 @@ use toolway_types::{Untrusted, text};
 
 use super::MAX_KEPT;
 use super::record::{ActingHook, By, Classified, Decision, End, Record};
-use crate::call::{CallError, RefusedBy, ToolRequest, ToolTarget};
+use crate::call::{CallError, Grant, RefusedBy, ToolRequest, ToolTarget};
 use crate::catalog::CatalogTool;
-use crate::dispatch::permission::Grant;
 use crate::journal::timestamp;
 
 /// The longest name that is written down whole.

@@ -16,7 +16,7 @@ use url::Url;
 use super::organisation::CurrentOrganisation;
 use super::store::{Asked, Store};
 use super::target;
-use crate::connection::Source;
+use crate::server_source::Source;
 
 /// The logins in a vault.
 #[derive(Debug)]

@@ -25,8 +25,10 @@ use toolway_transport::credentials::{
 use toolway_types::Secret;
 use tracing::{debug, warn};
 
+use super::Auth;
 use super::pass::{Pass, PassError, Target, as_http};
-use super::{Auth, vouched};
+
+use crate::error::is_short;
 
 /// The credentials of a login.
 pub(crate) struct LoginCredentials {
@@ -238,7 +240,7 @@ impl Credentials for LoginCredentials {
                 // An organisation, or the client itself, can ask for more than the first time; a
                 // person is not here.
                 let challenge = refusal.challenges();
-                let is_short = vouched::is_short(challenge.as_deref());
+                let is_short = is_short(challenge.as_deref());
                 let may_enter = is_short && self.auth.widens_itself(&self.target).await;
                 let verdict = self.entered(may_enter, presented, challenge.clone()).await;
                 if verdict == Verdict::Again {

@@ -7,7 +7,6 @@
 //! how often there may be one (`toolway-auth`, `scopes.rs`), or logins that need nobody: those
 //! are widened where they are shown (`oauth.rs`).
 
-use std::fmt;
 use std::sync::{Arc, Weak};
 
 use tokio::sync::{oneshot, watch};
@@ -21,37 +20,11 @@ use tracing::{debug, info};
 use super::login::{Invitation, LoginHandle, LoginOptions, LoginProblem, Outcome};
 use super::pass::Target;
 use super::{Auth, lock};
-use crate::host::attention::Attention;
-use crate::respondent::{Counterpart, Elicitation, ElicitationAnswer, MoreRights};
-use crate::session::question;
+use crate::attention::Attention;
+use crate::call::NotWidened;
+use crate::respondent::{Elicitation, ElicitationAnswer, MoreRights};
+use crate::session::{Counterpart, question};
 use crate::tasks::{self, Task};
-
-/// Why a login does not reach further although somebody tried.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum NotWidened {
-    /// The person, or a hook, did not agree.
-    Declined,
-    /// They agreed, and it failed.
-    Failed(String),
-    /// It was widened, and the server refuses still.
-    StillRefused,
-    /// The server did not say which scopes it wants.
-    Unnamed,
-}
-
-impl fmt::Display for NotWidened {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Declined => formatter.write_str("nobody agreed to one just now"),
-            Self::Failed(why) => write!(formatter, "one was begun and failed: {why}"),
-            Self::StillRefused => {
-                formatter.write_str("one was asked for and granted, and the server refuses still")
-            }
-            Self::Unnamed => formatter
-                .write_str("one that reaches further, and the server did not say which scopes"),
-        }
-    }
-}
 
 /// What came of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -9,7 +9,6 @@ use std::fmt;
 use std::sync::Arc;
 
 use toolway_auth::badge::{self, Badge, BadgeFault, Entered};
-use toolway_auth::challenge;
 use toolway_auth::idp::{self, IdpError};
 use toolway_auth::login::{LoginRequest, Way};
 use toolway_auth::logins::{How, Login};
@@ -275,10 +274,4 @@ impl Auth {
             }
         }
     }
-}
-
-/// Whether a challenge asks for a login that reaches further.
-pub(crate) fn is_short(challenge: Option<&str>) -> bool {
-    let bearer = challenge.and_then(challenge::bearer);
-    bearer.is_some_and(|bearer| bearer.error == Some(challenge::BearerError::InsufficientScope))
 }

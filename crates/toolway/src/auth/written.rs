@@ -14,7 +14,7 @@ use toolway_types::{
 };
 
 use super::{Auth, lock, target};
-use crate::connection::Source;
+use crate::server_source::Source;
 
 /// How long a server may take to say where its logins are made.
 const DESCRIBED_WITHIN: Duration = Duration::from_secs(5);

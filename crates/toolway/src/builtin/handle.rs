@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, json};
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::watch;
 use toolway_types::{ConnectionState, ServerName, ToolKey, Untrusted};
 use toolway_wire::era::method;
 
@@ -16,17 +16,18 @@ use crate::account::Connectors;
 use crate::auth::Auth;
 use crate::call::{CallError, CallOptions, Consent};
 use crate::dispatch::hooks::Runner;
-use crate::dispatch::send::{self, Line, Lines};
+use crate::dispatch::send;
 use crate::offering::{Leave, Offering};
+use crate::reconnect::WeakServerOrders;
+use crate::route::{Line, Lines};
 use crate::snapshot::{HostSnapshot, ServerSnapshot};
-use crate::supervisor::Request;
 
 /// A look at the host.
 #[derive(Clone)]
 pub struct HostHandle {
     pictures: watch::Receiver<Arc<HostSnapshot>>,
     /// Held weakly: the supervisor holds this, and ends when nobody can ask it for anything.
-    requests: mpsc::WeakSender<Request>,
+    orders: WeakServerOrders,
     auth: Option<Arc<Auth>>,
     connectors: Option<Connectors>,
     /// Who judges what is read.
@@ -36,14 +37,14 @@ pub struct HostHandle {
 impl HostHandle {
     pub(crate) fn new(
         pictures: watch::Receiver<Arc<HostSnapshot>>,
-        requests: mpsc::WeakSender<Request>,
+        orders: WeakServerOrders,
         auth: Option<Arc<Auth>>,
         connectors: Option<Connectors>,
         runner: Arc<Runner>,
     ) -> Self {
         Self {
             pictures,
-            requests,
+            orders,
             auth,
             connectors,
             runner,
@@ -139,19 +140,8 @@ impl HostHandle {
         if !picture.server(server.as_str()).is_some_and(failed) {
             return;
         }
-        let Some(requests) = self.requests.upgrade() else {
-            return;
-        };
-        let (done, answer) = oneshot::channel();
-        let server = server.as_str().to_owned();
-        if requests
-            .send(Request::Revive { server, done })
-            .await
-            .is_ok()
-        {
-            drop(requests);
-            // An error means that the host is gone; the last picture says so.
-            answer.await.ok();
+        if let Some(orders) = self.orders.upgrade() {
+            orders.revive(server.as_str()).await;
         }
     }
 }

@@ -9,10 +9,10 @@ use serde_json::{Map, Value, json};
 use toolway_types::{ServerName, Untrusted};
 use toolway_wire::view::{self, ResourceBody};
 
-use super::{Aimed, Builtin, BuiltinAnswer, BuiltinCall, LIST_RESOURCES, READ_RESOURCE};
+use super::{Builtin, BuiltinAnswer, BuiltinCall};
 use crate::call::brief;
-use crate::catalog::Hints;
-use crate::offering::Offering;
+use crate::catalog::{Aimed, Hints};
+use crate::offering::{LIST_RESOURCES, Offering, READ_RESOURCE};
 use crate::snapshot::HostSnapshot;
 
 const READS: Hints = Hints {

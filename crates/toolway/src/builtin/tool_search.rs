@@ -5,8 +5,9 @@
 
 use serde_json::{Value, json};
 
-use super::{Builtin, BuiltinAnswer, BuiltinCall, TOOL_SEARCH};
+use super::{Builtin, BuiltinAnswer, BuiltinCall};
 use crate::catalog::{CatalogTool, Hints};
+use crate::offering::TOOL_SEARCH;
 use crate::search::{Found, MAX_RESULTS, USUAL_RESULTS};
 
 pub(super) fn tool() -> Builtin {

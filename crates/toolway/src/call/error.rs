@@ -10,8 +10,7 @@ use serde_json::value::RawValue;
 use toolway_types::{ConnectionState, ServerName, ToolKey, Untrusted, text};
 
 use super::{RefusedBy, ToolTarget};
-use crate::auth::NotWidened;
-use crate::catalog::KeptOutBy;
+use crate::json_schema::Problem;
 
 /// Why *we* have no answer to a call. Tool names are [`Untrusted`]: a server chose them.
 #[derive(Debug, thiserror::Error)]
@@ -259,15 +258,6 @@ impl fmt::Display for Lost<'_> {
     }
 }
 
-/// One way in which arguments do not fit.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
-    /// Where, as a JSON pointer into the arguments; empty for the arguments as a whole.
-    pub path: String,
-    /// What was expected there.
-    pub message: String,
-}
-
 /// Which side of a call is too large.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Oversize {
@@ -387,4 +377,44 @@ impl fmt::Display for Problems<'_> {
         }
         Ok(())
     }
+}
+
+/// Why a login does not reach further although somebody tried.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NotWidened {
+    /// The person, or a hook, did not agree.
+    Declined,
+    /// They agreed, and it failed.
+    Failed(String),
+    /// It was widened, and the server refuses still.
+    StillRefused,
+    /// The server did not say which scopes it wants.
+    Unnamed,
+}
+
+impl fmt::Display for NotWidened {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Declined => formatter.write_str("nobody agreed to one just now"),
+            Self::Failed(why) => write!(formatter, "one was begun and failed: {why}"),
+            Self::StillRefused => {
+                formatter.write_str("one was asked for and granted, and the server refuses still")
+            }
+            Self::Unnamed => formatter
+                .write_str("one that reaches further, and the server did not say which scopes"),
+        }
+    }
+}
+
+/// Who keeps a tool out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeptOutBy {
+    /// Its server's entry.
+    Entry,
+    /// Its server, which lists more tools than are used.
+    Cap,
+    /// The tool itself, which cannot be offered as it is.
+    Flaw,
+    /// Another tool, which would be shown under the same name.
+    Namesake,
 }

@@ -8,6 +8,8 @@ use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 use toolway_types::text::{self, is_hidden};
 
+use crate::json_schema::MAX_SCHEMA_NODES;
+
 mod schema;
 
 pub use schema::{Shown, Side, schema};
@@ -20,9 +22,6 @@ pub const MAX_TITLE: usize = 256;
 pub const MAX_NAME: usize = 2_048;
 /// The largest schema, in bytes.
 pub const MAX_SCHEMA_BYTES: usize = 64 * 1024;
-/// The most values in a schema, counting every object, array and scalar.
-pub const MAX_SCHEMA_NODES: usize = 2_000;
-
 /// Why a piece of JSON cannot be shown.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unfit {

@@ -18,9 +18,9 @@ use toolway_wire::{headers, view};
 use super::names::Named;
 use super::sanitize::{Shown, Side, Unfit};
 use super::{CatalogWarning, sanitize};
-use crate::builtin::Answers;
-use crate::call::CallError;
-use crate::dispatch::validate::Checker;
+use crate::call::{CallError, KeptOutBy};
+use crate::catalog::Answers;
+use crate::json_schema::Checker;
 use crate::offering::{Offered, Offering};
 use crate::pins::{Definition, Place};
 
@@ -202,19 +202,6 @@ impl MetaHints {
             defer_loading: is_true(wire.defer_loading),
         }
     }
-}
-
-/// Who keeps a tool out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum KeptOutBy {
-    /// Its server's entry.
-    Entry,
-    /// Its server, which lists more tools than are used.
-    Cap,
-    /// The tool itself, which cannot be offered as it is.
-    Flaw,
-    /// Another tool, which would be shown under the same name.
-    Namesake,
 }
 
 /// A tool that is kept out.

@@ -21,17 +21,16 @@ use tracing::{debug, error};
 
 use super::era_memory::Key;
 use super::older::Older;
-use super::source::Source;
 use super::standing::Standing;
-use super::{Connected, Connection, Lists};
-use crate::catalog_memory::Label;
+use super::{Connected, Connection};
 use crate::error::{ConnectError, RequestError};
 use crate::journal::{JournalWriter, Redactor, secrets_of};
-use crate::respondent::Counterpart;
-use crate::session::question::Remarks;
-use crate::session::{self, Correlator, Delivery, Greeting, Session, Tap};
+use crate::listing::{Label, Lists};
+use crate::respondent::Remarks;
+use crate::server_source::{Delivery, Source};
+use crate::session::{Correlator, Counterpart, Greeting, Session, Tap};
 use crate::tasks::{self, Task};
-use crate::{account, auth};
+use crate::{account, auth, session};
 
 /// The longest that an attempt holds its slot.
 const SLOT_FOR: Duration = Duration::from_secs(3);

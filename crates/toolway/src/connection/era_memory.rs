@@ -15,11 +15,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use toolway_transport::state_file::{self, now};
-use toolway_types::{Era, ProtocolMode, ServerName, ServerSpec, TransportSpec};
+use toolway_types::{Era, ProtocolMode, ServerSpec, TransportSpec};
 use tracing::debug;
 
-use super::source::Source;
 use crate::error::ConnectError;
+use crate::server_source::Source;
+use crate::server_source::definition::digest;
 use crate::session;
 
 /// How many definitions are remembered, the newest.
@@ -67,7 +68,7 @@ impl Key {
     pub(crate) fn of(source: &Source) -> Option<Self> {
         match source {
             Source::Spec(spec) if source.protocol() == ProtocolMode::Auto => {
-                Some(Self::digest(spec))
+                Some(Self(digest(spec)))
             }
             Source::Spec(_) | Source::Object { .. } => None,
         }
@@ -89,37 +90,6 @@ impl Key {
         };
         let text = json!(["http as sse", { "url": remote.url.as_str() }]).to_string();
         Some(Self(hex::encode(Sha256::digest(text))))
-    }
-
-    fn digest(spec: &ServerSpec) -> Self {
-        let place = match &spec.transport {
-            TransportSpec::Stdio(process) => json!({
-                "command": process.command,
-                "args": process.args,
-                "env": process.env.keys().collect::<Vec<_>>(),
-                "cwd": process.cwd.path(),
-            }),
-            TransportSpec::Http(remote)
-            | TransportSpec::Sse(remote)
-            | TransportSpec::Ws(remote)
-            | TransportSpec::SseIde(remote)
-            | TransportSpec::WsIde(remote)
-            | TransportSpec::Connector(remote) => json!({ "url": remote.url.as_str() }),
-            TransportSpec::Sdk => json!({ "name": spec.name.as_str() }),
-        };
-        let text = json!([spec.transport.kind().as_str(), place]).to_string();
-        Self(hex::encode(Sha256::digest(text)))
-    }
-}
-
-/// The digest of a definition, whichever era it speaks; an object of this program is known by
-/// its name alone.
-pub(crate) fn definition(name: &ServerName, source: &Source) -> String {
-    match source {
-        Source::Spec(spec) => Key::digest(spec).0,
-        Source::Object { .. } => {
-            hex::encode(Sha256::digest(json!(["object", name.as_str()]).to_string()))
-        }
     }
 }
 
@@ -186,7 +156,7 @@ pub fn forget_era(path: &Path, spec: &ServerSpec) -> io::Result<()> {
     if let Some(older) = Key::older(spec) {
         store.save(&older, None, now())?;
     }
-    store.save(&Key::digest(spec), None, now())
+    store.save(&Key(digest(spec)), None, now())
 }
 
 impl Record {

@@ -20,11 +20,12 @@ use toolway_transport::stdio::stderr::ServerLog;
 use toolway_types::{Era, Pool};
 
 use self::pace::{Outcome, Pace};
-use super::lists::{Fetched, Lists, fetch_again};
+use super::lists::{Fetched, fetch_again};
 use super::standing;
 use crate::error::RequestError;
+use crate::listing::{List, Lists};
 use crate::session::subscription::Standing;
-use crate::session::{List, ListChanges, Session};
+use crate::session::{ListChanges, Session};
 
 mod pace;
 

@@ -22,6 +22,7 @@ use super::standing::{Doubt, Standing};
 use super::{Connected, Connection, Event, News, Orders};
 use crate::error::{self, RequestError};
 use crate::pins::{Difference, Instructions};
+use crate::server_source::definition::definition;
 use crate::session::{RequestOptions, Session};
 
 /// The longest that calls in flight keep a connection that another one took over from.
@@ -49,7 +50,7 @@ impl Connection {
         if judge.settings().permissions.pins() == PinPolicy::Off {
             return None;
         }
-        let definition = super::definition(&self.server, &self.source);
+        let definition = definition(&self.server, &self.source);
         let said = facts.instructions.as_ref().map(Untrusted::as_received);
         let said = Instructions::of(&self.server, &definition, said.unwrap_or_default());
         said.compare(judge.pins()).await

@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 use toolway_config::Limits;
 
-use super::source::{Group, Source};
+use crate::server_source::{Group, Source};
 
 /// How many connect at a time, and for how long.
 #[derive(Debug, Clone)]

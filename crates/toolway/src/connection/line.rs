@@ -19,13 +19,13 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 use toolway_transport::{CloseReason, SendFailure};
 use toolway_types::{ConnectionState, Failure, Untrusted};
 
-use super::source::{Group, Source};
 use super::standing::{FORGOTTEN, Standing, broken};
-use crate::auth::NotWidened;
 use crate::auth::step_up::{Widened, Widener};
-use crate::auth::vouched::is_short;
-use crate::dispatch::send::{Line, SendError, SendOptions};
+use crate::call::NotWidened;
+use crate::error::is_short;
 use crate::error::{self, RequestError};
+use crate::route::{Line, SendError, SendOptions};
+use crate::server_source::{Group, Source};
 use crate::session::RequestOptions;
 
 /// Longer than any program runs, and still a time that can be named.

@@ -9,36 +9,15 @@ use std::time::Duration;
 use futures_util::future;
 use serde_json::value::RawValue;
 use toolway_transport::SendFailure;
-use toolway_types::{Pool, ServerName, Untrusted};
+use toolway_types::{Pool, Untrusted};
 use toolway_wire::era::method;
 use toolway_wire::error::METHOD_NOT_FOUND;
 use toolway_wire::headers::header_params;
 use toolway_wire::view::{self, ListView, Prompt, Resource, ResourceTemplate, Tool};
 
-use crate::catalog::ServerOffer;
-use crate::catalog_memory::Label;
 use crate::error::{ConnectError, RequestError, wants_login};
-use crate::session::list::{self, Listing};
-use crate::session::{List, Session};
-
-/// Everything one server offers, as far as it could be read.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Lists {
-    /// Tools.
-    pub tools: Listing<Tool>,
-    /// Resources.
-    pub resources: Listing<Resource>,
-    /// Resource templates.
-    pub templates: Listing<ResourceTemplate>,
-    /// Prompts.
-    pub prompts: Listing<Prompt>,
-    /// What is wrong with the server itself.
-    pub conduct: Vec<String>,
-    /// Under which name it is kept for the next run; nothing is without one.
-    pub label: Option<Label>,
-    /// Of each list, why it may be old.
-    stale: [Option<String>; 3],
-}
+use crate::listing::{List, Listing, Lists};
+use crate::session::{Session, list};
 
 impl Lists {
     /// Fetches whatever the server's capabilities offer, all lists at once.
@@ -94,45 +73,6 @@ impl Lists {
             changed: taken.changed || said_otherwise,
             ..taken
         }
-    }
-
-    /// For how long a list is fresh, where the server says so.
-    pub(super) fn ttl(&self, list: List) -> Option<Duration> {
-        match list {
-            List::Tools => self.tools.ttl,
-            List::Prompts => self.prompts.ttl,
-            List::Resources => match (self.resources.ttl, self.templates.ttl) {
-                (Some(resources), Some(templates)) => Some(resources.min(templates)),
-                (resources, templates) => resources.or(templates),
-            },
-        }
-    }
-
-    /// Everything that was skipped.
-    pub(crate) fn warnings(&self) -> Vec<String> {
-        [
-            &self.tools.warnings,
-            &self.resources.warnings,
-            &self.templates.warnings,
-            &self.prompts.warnings,
-            &self.conduct,
-        ]
-        .into_iter()
-        .flatten()
-        .chain(self.stale.iter().flatten())
-        .cloned()
-        .collect()
-    }
-
-    /// The same for the catalogue.
-    pub(crate) fn offer(&self, server: &ServerName) -> ServerOffer {
-        let mut offer = ServerOffer::new(server.clone());
-        offer.tools = self.tools.items.to_vec();
-        offer.flawed.clone_from(&self.tools.faults);
-        offer.resources = self.resources.items.to_vec();
-        offer.resource_templates = self.templates.items.to_vec();
-        offer.prompts = self.prompts.items.to_vec();
-        offer
     }
 }
 

@@ -14,10 +14,10 @@ use tracing::debug;
 
 use super::attempt::{Live, Step};
 use super::era_memory::Key;
-use super::source::Source;
 use super::{Connection, EraMemory};
 use crate::error::{ConnectError, RequestError};
-use crate::session::{Delivery, Greeting, Session, is_era_evidence};
+use crate::server_source::{Delivery, Source};
+use crate::session::{Greeting, Session, is_era_evidence};
 
 /// How long a server that was not known to be old may take to say where to post. It has just
 /// answered, and an old one says it at once; a present one that opens a stream never does.

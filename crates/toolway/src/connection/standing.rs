@@ -16,9 +16,10 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 use toolway_transport::{CloseReason, CredentialsError, SendFailure};
 use toolway_types::{ConnectionState, Era, Untrusted};
 
-use crate::dispatch::send::SendError;
 use crate::error::{RequestError, about_certificate};
-use crate::session::{Delivery, Session};
+use crate::route::SendError;
+use crate::server_source::Delivery;
+use crate::session::Session;
 
 /// How many broken requests in a row end a connection.
 const BROKEN_IN_A_ROW: u32 = 3;

@@ -4,7 +4,7 @@
 //! for a tool of that server (`offering.rs` says under which name). Only a [`Warrant`] lets one be
 //! sent. Does not own the requests themselves (`host/offers.rs`, `skills.rs`).
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use toolway_types::ServerName;
 
 use super::permission::PermittedCall;
@@ -12,8 +12,9 @@ use super::resolve::{Arguments, ResolvedCall};
 use super::{Dispatch, hooks, permission, validate};
 use crate::audit::Entry;
 use crate::call::{CallError, CallOptions, ToolRequest, ToolTarget};
-use crate::catalog::CatalogTool;
-use crate::offering::{Ask, Leave, Offering};
+use crate::catalog::{Catalog, CatalogTool, Hints};
+use crate::offering::{Leave, Offered, Offering, Pinned};
+use crate::pins::Definition;
 
 /// A request that was let through, as it is to be sent. Only this module makes one.
 #[derive(Debug)]
@@ -135,5 +136,95 @@ impl Dispatch<'_> {
         };
         tool.own = Some(own.aimed_at(aim, server.clone(), line));
         Ok(Some(Box::new(tool)))
+    }
+}
+
+/// One thing asked of a server beside calls.
+pub(crate) struct Ask<'a> {
+    pub(crate) offering: Offering,
+    pub(crate) server: &'a ServerName,
+    /// What stands in `server` of the arguments: its name, or as somebody spelled it.
+    pub(crate) spelled: &'a str,
+    /// What is asked, `server` among it.
+    pub(crate) arguments: &'a Map<String, Value>,
+    pub(crate) leave: Leave,
+}
+
+impl Ask<'_> {
+    fn text(&self, name: &str) -> Option<&str> {
+        self.arguments.get(name).and_then(Value::as_str)
+    }
+
+    /// Whether it takes nobody's yes: nothing is sent that the server did not write itself. A rule
+    /// or a hook that wants somebody asked still counts.
+    fn is_free(&self, catalog: &Catalog) -> bool {
+        match self.offering {
+            // Any other address carries words to the server, as the arguments of a tool do.
+            Offering::ReadResource => {
+                let uri = self.text("uri").unwrap_or_default();
+                catalog.resource(self.server, uri).is_some()
+            }
+            Offering::GetPrompt | Offering::Complete => false,
+            Offering::ListResources
+            | Offering::ListPrompts
+            | Offering::ListSkills
+            | Offering::ReadInstructions => true,
+        }
+    }
+
+    /// The tool it is judged as. It takes no other server and no other prompt than these: a hook
+    /// that writes arguments cannot lead it elsewhere.
+    pub(crate) fn tool(&self, catalog: &Catalog) -> CatalogTool {
+        let mut properties = self.offering.properties();
+        properties["server"] = json!({ "enum": [self.spelled] });
+        if self.offering == Offering::GetPrompt {
+            properties["name"] = json!({ "enum": [self.text("name")] });
+        }
+        let schema = json!({
+            "type": "object",
+            "properties": properties,
+            "required": ["server"],
+            "additionalProperties": false,
+        });
+        let reads = Hints {
+            read_only: Some(true),
+            destructive: Some(false),
+            idempotent: Some(true),
+            open_world: None,
+        };
+        let listed = self.is_free(catalog);
+        let free = listed || self.leave == Leave::Given;
+        let (pin, definition) = match self.pinned(catalog, listed) {
+            Some((pin, definition)) => (Some(pin), Some(definition)),
+            None => (None, None),
+        };
+        CatalogTool::offered(
+            self.offering.of(self.server),
+            &schema,
+            reads,
+            Offered { free, pin },
+            definition,
+        )
+    }
+
+    /// What its definition is, where one was or will be permitted. What a resource holds may
+    /// change at any time, so of those that are listed nothing is remembered.
+    fn pinned(&self, catalog: &Catalog, listed: bool) -> Option<(Pinned, Definition)> {
+        match self.offering {
+            Offering::GetPrompt => {
+                let name = self.text("name")?;
+                let prompt = catalog.prompt(self.server, name)?;
+                let definition = Definition::of_prompt(&prompt.received);
+                Some((Pinned::Prompt(name.to_owned()), definition))
+            }
+            Offering::ReadResource if !listed => {
+                let templates = catalog.templates_of(self.server);
+                let received = templates.iter().map(|template| &*template.received);
+                let definition = Definition::of_templates(received);
+                // None is something to remember too: what comes later is a change.
+                Some((Pinned::Templates, definition))
+            }
+            _ => None,
+        }
     }
 }

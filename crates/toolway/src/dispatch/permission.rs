@@ -13,11 +13,12 @@ use toolway_config::permission::{Cited, Decision, Mode, PinPolicy, Subject};
 use toolway_types::{Origin, Untrusted};
 
 use self::answers::Asking;
-use super::Dispatch;
-use super::classifier;
 use super::hooks::{HookDecision, HookedCall, Verdict};
+use super::{Dispatch, classifier};
 use crate::audit::Entry;
-use crate::call::{CallError, Consent, Question, RefusedBy};
+use crate::call::{
+    CallError, Consent, Grant, GrantingClassifier, GrantingHook, Question, RefusedBy,
+};
 use crate::catalog::CatalogTool;
 use crate::pins::{Against, Standing};
 
@@ -27,7 +28,8 @@ mod keeper;
 mod tests;
 
 pub use self::answers::Approvals;
-pub use self::keeper::{KeepIn, RuleKeeper, SettingsRules};
+pub use self::keeper::{RuleKeeper, SettingsRules};
+pub use crate::call::KeepIn;
 
 /// A call that may run. Only this module makes one:
 ///
@@ -42,46 +44,6 @@ pub use self::keeper::{KeepIn, RuleKeeper, SettingsRules};
 pub struct PermittedCall<'a> {
     call: HookedCall<'a>,
     grant: Grant,
-}
-
-/// Who said yes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Grant {
-    /// An allow rule.
-    Rule(Arc<Cited>),
-    /// A hook, where neither a rule nor another hook wanted a person asked.
-    Hook(Box<GrantingHook>),
-    /// The classifier, in mode `auto`.
-    Classifier(Box<GrantingClassifier>),
-    /// The mode, which allows everything.
-    Mode,
-    /// The person who typed the call.
-    Typed,
-    /// The person who was asked.
-    Person,
-    /// The person who was asked before, and whose answer holds as long as the host runs.
-    Session,
-    /// Nobody has to: it is a tool of the host's own that does no harm, and neither a rule nor a
-    /// hook has anything against it.
-    BuiltIn,
-}
-
-/// A hook that said yes. Apart, because few calls have one and every grant is moved along.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct GrantingHook {
-    /// What it is called in messages.
-    pub title: String,
-    /// Where it stands.
-    pub origin: Origin,
-}
-
-/// A classifier that said yes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct GrantingClassifier {
-    /// What it is called in messages.
-    pub title: String,
-    /// Where it stands.
-    pub origin: Origin,
 }
 
 impl<'a> PermittedCall<'a> {

@@ -38,11 +38,10 @@ mod picture;
 mod pieces;
 mod spill;
 mod structured;
-pub mod tokens;
 
 pub use bounds::{MAX_CHARS, MAX_RAISED_CHARS};
 pub(crate) use picture::MAX_MEMORY as MAX_PICTURE_MEMORY;
-pub(crate) use structured::is_repeated;
+use structured::is_repeated;
 
 /// A result without media that is shorter than this is not worth another thread.
 const SMALL: usize = 64 * 1024;
@@ -323,4 +322,29 @@ fn structure(result: &view::ToolResult) -> Option<Value> {
 /// The outline of what can be selected from a result.
 pub fn outline_of(result: &view::ToolResult) -> Option<outline::Outline> {
     outline::outline(&structure(result)?.to_string())
+}
+
+impl ToolOutcome {
+    /// What a filter gives of the whole result: of its structured content, or of its text where
+    /// that is JSON.
+    pub fn select(&self, projection: &Projection) -> Result<Vec<Value>, SelectError> {
+        select(self.result(), projection)
+    }
+
+    /// The structured content as JSON, unless the content says the same already. In the place of
+    /// binary data it says what that is and where it was saved.
+    pub fn unsaid_structure(&self) -> Option<&str> {
+        let result = self.result();
+        let structured = result.structured.as_deref()?;
+        if is_repeated(structured, &result.content) {
+            return None;
+        }
+        let plain = self.plain(result.content.len());
+        Some(plain.unwrap_or(structured.get()))
+    }
+
+    /// The shape of what can be selected from.
+    pub fn outline(&self) -> Option<outline::Outline> {
+        outline_of(self.result())
+    }
 }

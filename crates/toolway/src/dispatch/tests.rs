@@ -10,9 +10,9 @@ use toolway_types::{ServerName, ToolKey, Untrusted};
 use toolway_wire::RpcError;
 
 use self::scene::{Scene, Sent, settings};
-use super::send::SendError;
 use super::*;
 use crate::call::{Answer, Consent, Oversize, Question, RefusedBy};
+use crate::route::SendError;
 
 pub(super) mod scene;
 mod structured;

@@ -11,10 +11,11 @@ use toolway_types::{ServerName, ToolKey, Untrusted};
 use super::Host;
 use crate::call::{CallError, CallOptions, Consent, TimeLimit, brief};
 use crate::connection::{Answer, Interest};
-use crate::dispatch::send::{self, Lines as _, SendError};
+use crate::dispatch::send;
 use crate::error::RequestError;
 use crate::event::HostEvent;
 use crate::offering::Offering;
+use crate::route::{Lines as _, SendError};
 
 /// Why nobody says when a resource changes.
 #[derive(Debug, thiserror::Error)]

@@ -10,7 +10,7 @@ use toolway_types::{ConnectionState, ServerName};
 use super::Host;
 use crate::auth::{Auth, Kept, LoggedOut, LoginHandle, LoginOptions, LoginProblem, Organisation};
 use crate::event::UnknownServer;
-use crate::supervisor::{Request, Unless};
+use crate::reconnect::Unless;
 
 impl Host {
     /// Begins a login, or joins the one under way. A server that has not said what it wants is
@@ -65,14 +65,7 @@ impl Host {
         self.known(server)?;
         let out = auth.log_out(server, account).await?;
         if !out.is_empty() {
-            let server = server.to_owned();
-            self.reach
-                .ask(|done| Request::Reconnect {
-                    server,
-                    unless: Unless::Never,
-                    done,
-                })
-                .await;
+            self.reach.orders.reconnect(server, Unless::Never).await;
         }
         Ok(out)
     }

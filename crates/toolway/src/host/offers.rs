@@ -18,9 +18,10 @@ use super::Host;
 use crate::call::{CallError, CallOptions, Consent, SavedFile, ToolTarget};
 use crate::dispatch::offered::Warrant;
 use crate::dispatch::result::contents;
-use crate::dispatch::send::{self, Lines};
+use crate::dispatch::send;
 use crate::offering::{Leave, Offering};
 use crate::pins::Instructions;
+use crate::route::Lines;
 
 /// What a resource holds.
 #[derive(Debug)]

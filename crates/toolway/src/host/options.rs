@@ -16,14 +16,15 @@ use crate::audit::Audit;
 use crate::auth::AuthOptions;
 use crate::builtin::Builtin;
 use crate::call::Prompter;
+use crate::connection::RetryFirst;
 use crate::connection::clock::{Clock, SystemClock};
-use crate::connection::{InProcessServer, RetryFirst};
 use crate::dispatch::classifier::LibraryClassifier;
 use crate::dispatch::hooks::LibraryHook;
 use crate::dispatch::permission::RuleKeeper;
 use crate::event::Replan;
 use crate::journal::Journal;
 use crate::respondent::{Respondent, Root};
+use crate::server_source::InProcessServer;
 
 /// What the embedding program decides.
 pub struct HostOptions {

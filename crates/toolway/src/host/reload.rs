@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, oneshot};
 use toolway_auth::references::References;
 use toolway_config::Plan;
 use toolway_types::ServerName;
@@ -14,10 +14,11 @@ use toolway_types::ServerName;
 use super::{Reach, settings};
 use crate::account::{AccountChange, CurrentAccount};
 use crate::auth::Auth;
-use crate::connection::InProcessServer;
 use crate::event::{Changes, NoPlanSource, Replan};
+use crate::reconnect::Unless;
+use crate::server_source::InProcessServer;
 use crate::snapshot::ServerSnapshot;
-use crate::supervisor::{self, Anew, Request, Unless};
+use crate::supervisor::{self, Anew, ApplyPlan};
 use crate::tasks;
 
 /// Where plans come from, and who takes them.
@@ -53,13 +54,16 @@ impl Reload {
             account: account.clone(),
         };
         let settings = settings(plan);
-        let asked = self.reach.ask(|done| Request::Apply {
+        let (done, answer) = oneshot::channel();
+        let plan = ApplyPlan {
             members,
             settings,
             anew,
             done,
-        });
-        let changes = asked.await.unwrap_or_default();
+        };
+        // Nothing changes when the supervisor is gone.
+        let _ = self.reach.plans.send(plan).await;
+        let changes = answer.await.unwrap_or_default();
         // Last, because it ends whoever follows the old account, and that may be who applies this.
         if let AccountChange::To(connectors) = account {
             self.account.replace(connectors);
@@ -84,13 +88,9 @@ impl Reload {
     pub(crate) async fn reconnect_waiting(&self, which: impl Fn(&ServerSnapshot) -> bool) {
         let picture = self.reach.snapshot();
         for server in picture.servers.iter().filter(|server| which(server)) {
-            let asked = self.reach.ask(|done| Request::Reconnect {
-                server: server.name.as_str().to_owned(),
-                unless: Unless::LoggedIn,
-                done,
-            });
+            let name = server.name.as_str();
             // A server that is gone by now needs nothing.
-            let _ = asked.await;
+            let _ = self.reach.orders.reconnect(name, Unless::LoggedIn).await;
         }
     }
 }

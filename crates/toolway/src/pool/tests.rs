@@ -8,10 +8,11 @@ use toolway_config::ToolSearch;
 use toolway_types::ServerName;
 use toolway_wire::view;
 
-use super::settle::{Deferral, tokens};
 use super::*;
 use crate::builtin::{Desk, HostHandle};
-use crate::catalog::ServerOffer;
+use crate::catalog::deferral::{Deferral, tokens};
+use crate::catalog::{Catalog, ServerOffer};
+use crate::reconnect::ServerOrders;
 use crate::snapshot::HostSnapshot;
 
 fn offer(server: &str, loading: Loading, tools: &[Value]) -> ServerOffer {
@@ -50,10 +51,10 @@ fn catalog(
     offers: impl IntoIterator<Item = ServerOffer>,
 ) -> Arc<Catalog> {
     let pictures = tokio::sync::watch::Sender::<Arc<HostSnapshot>>::default();
-    let (requests, _) = tokio::sync::mpsc::channel(1);
+    let (orders, _) = ServerOrders::queue(1);
     let desk = Desk::new(HostHandle::new(
         pictures.subscribe(),
-        requests.downgrade(),
+        orders.downgrade(),
         None,
         None,
         Arc::default(),

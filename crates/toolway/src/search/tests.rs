@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 use toolway_types::ServerName;
 use toolway_wire::view;
 
-use super::words::{pieces, stem};
 use super::*;
 use crate::catalog::ServerOffer;
+use crate::catalog::index::words::{pieces, stem};
 
 fn offer(server: &str, tools: &[Value]) -> ServerOffer {
     let list = to_raw_value(&json!({ "tools": tools })).unwrap();

@@ -27,9 +27,10 @@ pub(crate) use self::reader::Pump;
 pub(super) use self::waiting::Late;
 use self::waiting::{Answer, Waiting};
 use super::Tap;
-use super::inbound::{List, ListChanges, Reception};
+use super::inbound::{ListChanges, Reception};
 use crate::call::ProgressSink;
 use crate::error::RequestError;
+use crate::listing::List;
 
 mod asked;
 mod deadline;

@@ -11,7 +11,8 @@ use serde_json::{Map, Value, json};
 use toolway_wire::view::task;
 
 use super::raw;
-use crate::respondent::{Counterpart, Offers, Respondent, Root};
+use crate::respondent::{Offers, Respondent, Root};
+use crate::session::Counterpart;
 
 /// What was, or will be, declared on one channel.
 #[derive(Debug)]

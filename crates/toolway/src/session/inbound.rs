@@ -24,7 +24,8 @@ use super::question::Question;
 use super::subscription::{self, Desk};
 use super::{progress, raw};
 use crate::call::Progress;
-use crate::respondent::Counterpart;
+use crate::listing::List;
+use crate::session::Counterpart;
 
 /// The longest URI of a resource that is said to have changed. Many of them wait for whoever is
 /// slow to hear of them.
@@ -68,31 +69,6 @@ pub(super) enum Inbound {
     Withdrawn(Id),
     /// Nothing to do.
     Nothing,
-}
-
-/// The lists a server may change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum List {
-    /// Tools.
-    Tools,
-    /// Resources and their templates.
-    Resources,
-    /// Prompts.
-    Prompts,
-}
-
-impl List {
-    /// Every list.
-    pub(crate) const ALL: [List; 3] = [List::Tools, List::Resources, List::Prompts];
-
-    /// What it is a list of.
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            List::Tools => "tools",
-            List::Resources => "resources",
-            List::Prompts => "prompts",
-        }
-    }
 }
 
 /// How often each list was said to have changed. Counts, not flags, so that several changes

@@ -15,6 +15,7 @@ use toolway_wire::view::{self, ItemFault, ListView};
 
 use super::{RequestOptions, Session, freshness, raw};
 use crate::error::RequestError;
+use crate::listing::Listing;
 
 /// A server with more pages than this is broken, or wants to keep us busy.
 pub(crate) const MAX_PAGES: usize = 100;
@@ -33,37 +34,6 @@ const MAX_NAME: usize = 256;
 
 /// How much of a cursor is told.
 const MAX_CURSOR: usize = 100;
-
-/// What a list held, and what was wrong with it.
-#[derive(Debug, Clone)]
-pub(crate) struct Listing<T> {
-    /// Every usable item, in the server's order.
-    pub items: Arc<Vec<T>>,
-    /// One line for each thing that was skipped.
-    pub warnings: Vec<String>,
-    /// The items among those that have a name.
-    pub faults: Vec<ItemFault>,
-    /// Whether the list could not be read at all.
-    pub failed: bool,
-    /// For how long it is fresh, where the server says so: as long as its shortest-lived page.
-    pub ttl: Option<Duration>,
-    /// What it holds of the bytes that all lists share.
-    #[expect(dead_code, reason = "given back when the list goes")]
-    pub share: Option<Arc<Share>>,
-}
-
-impl<T> Default for Listing<T> {
-    fn default() -> Self {
-        Self {
-            items: Arc::default(),
-            warnings: Vec::new(),
-            faults: Vec::new(),
-            failed: false,
-            ttl: None,
-            share: None,
-        }
-    }
-}
 
 /// Fetches every page of a list, as far as there is room for it.
 pub(crate) async fn fetch<T>(

@@ -18,9 +18,10 @@ use toolway_wire::view::Tool;
 use toolway_wire::{envelope, headers};
 
 use super::correlator::{Correlator, Deadline, Exchange, Farewell};
-use super::{ClientIdentity, Delivery, MAX_GREETING, Session, facts, raw, task};
+use super::{ClientIdentity, MAX_GREETING, Session, facts, raw, task};
 use crate::call::ProgressSink;
 use crate::error::RequestError;
+use crate::server_source::Delivery;
 
 /// A modern request before it has an id.
 pub(super) struct Request<'a> {

@@ -17,8 +17,9 @@ use toolway_wire::{Message, RpcError, envelope};
 
 use super::correlator::Correlator;
 use super::modern::Discovery;
-use super::{Delivery, Greeting, legacy, modern, patience};
+use super::{Greeting, legacy, modern};
 use crate::error::{ConnectError, RequestError};
+use crate::server_source::{Delivery, patience};
 
 type Answer = Result<Box<RawValue>, RequestError>;
 

@@ -19,13 +19,9 @@ use url::{Host, Url};
 
 use super::declared::Declared;
 use super::raw;
-use crate::call::Problem;
-use crate::dispatch::validate::{Checker, Size, Verdict};
-use crate::respondent::{Counterpart, Elicitation, ElicitationAnswer, Root};
-
-mod remarks;
-
-pub(crate) use self::remarks::Remarks;
+use crate::json_schema::{Checker, Problem, Size, Verdict};
+use crate::respondent::{Elicitation, ElicitationAnswer, Given, Root};
+use crate::session::Counterpart;
 
 /// The most of an address, or of what is wrong with an answer, in characters.
 const MAX_SHOWN: usize = 500;
@@ -199,20 +195,6 @@ async fn elicit(request: Elicitation, asked: Asked, counterpart: &Counterpart) -
             hooks.review(server, &request, answer, remarks).await
         }
         _ => Given::by_nobody(ElicitationAnswer::Cancel),
-    }
-}
-
-/// An answer, and whose it is.
-pub(crate) struct Given {
-    pub(crate) answer: ElicitationAnswer,
-    /// The hook whose words these are, where they are a hook's.
-    pub(crate) by: Option<String>,
-}
-
-impl Given {
-    /// Of no hook.
-    pub(crate) fn by_nobody(answer: ElicitationAnswer) -> Self {
-        Self { answer, by: None }
     }
 }
 

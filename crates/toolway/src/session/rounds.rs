@@ -21,11 +21,11 @@ use toolway_wire::view::{self, ResultType, Tool};
 use tracing::debug;
 
 use super::correlator::{Deadline, MAX_QUESTIONS};
-use super::inbound::List;
 use super::modern::{self, Request};
 use super::question::{Question, Refusal};
 use super::{Session, list, refine, task};
 use crate::error::RequestError;
+use crate::listing::List;
 
 /// How often a server may ask for input before one request is given up.
 pub(super) const MAX_ROUNDS: usize = 10;

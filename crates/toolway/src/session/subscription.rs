@@ -25,9 +25,10 @@ use toolway_wire::error::METHOD_NOT_FOUND;
 
 use super::correlator::Deadline;
 use super::freshness::spread;
-use super::inbound::{Inbound, List};
+use super::inbound::Inbound;
 use super::{Session, modern, raw, refine};
 use crate::error::RequestError;
+use crate::listing::List;
 
 /// How long the acknowledgement, the first thing a server sends, may take.
 const ACKNOWLEDGED_WITHIN: Duration = Duration::from_secs(30);

@@ -13,8 +13,9 @@ use toolway_types::{ConnectionState, ServerName};
 
 use super::{Anew, Member, Start, Supervisor};
 use crate::account::AccountChange;
-use crate::connection::{ConnectLimits, Context, Source};
+use crate::connection::{ConnectLimits, Context};
 use crate::event::{Changes, HostEvent};
+use crate::server_source::Source;
 use crate::snapshot::Settings;
 
 impl Supervisor {

@@ -19,13 +19,17 @@ use super::Running;
 use crate::auth::written;
 use crate::builtin::address;
 use crate::catalog::{Catalog, EDITOR_TOOLS, ServerOffer};
+use crate::connection::Context;
 use crate::connection::line::Door;
 use crate::connection::standing::Standing;
-use crate::connection::{self, Context, InProcessServer, Lists, Source};
-use crate::dispatch::send::Line;
+use crate::listing::Lists;
 use crate::offering::Offering;
 use crate::pins::{Against, Difference};
 use crate::pool::Loading;
+use crate::reconnect::Unless;
+use crate::route::Line;
+use crate::server_source::definition::definition;
+use crate::server_source::{InProcessServer, Source};
 use crate::snapshot::{Counts, ServerSnapshot};
 
 /// One server, and what to connect to if it may connect.
@@ -102,7 +106,7 @@ impl Member {
     /// The digest of what it is defined as.
     pub(super) fn definition(&self, name: &ServerName) -> Option<Arc<str>> {
         let source = self.source.as_ref()?;
-        Some(connection::definition(name, source).into())
+        Some(definition(name, source).into())
     }
 
     fn new(shown: ServerSnapshot, source: Option<Source>) -> Self {
@@ -209,6 +213,15 @@ impl Member {
 }
 
 impl Member {
+    /// Whether an order has been overtaken by what this server is now.
+    pub(super) fn overtakes(&self, unless: Unless) -> bool {
+        match unless {
+            Unless::Never => false,
+            Unless::Later(epoch) => self.epoch != epoch,
+            Unless::LoggedIn => !matches!(self.shown.state, ConnectionState::NeedsAuth { .. }),
+        }
+    }
+
     /// The way to it.
     pub(super) fn line(&self, server: &ServerName, context: &Context) -> Option<Arc<dyn Line>> {
         let source = self.source.as_ref()?;

@@ -14,9 +14,9 @@ use toolway_config::Plan;
 use toolway_types::ServerName;
 
 use super::member::roster;
+use crate::catalog::deferral::{Deferral, HostPart};
 use crate::catalog::{Catalog, ServerOffer};
 use crate::catalog_memory::{CatalogMemory, KnownLists};
-use crate::pool::settle::{Deferral, HostPart};
 use crate::snapshot::{HostSnapshot, ServerSnapshot};
 
 /// What servers offered when they were last connected.

@@ -40,7 +40,7 @@ fn settings(plan: Plan) -> Arc<Settings> {
 /// A supervisor that only does what the test has it do.
 fn standing_still(plan: Plan) -> (Supervisor, Handle) {
     let context = Arc::new(Context {
-        attention: crate::host::attention::Attention::default(),
+        attention: crate::attention::Attention::default(),
         client: Arc::new(ClientIdentity::new("tests", "0")),
         respondent: None,
         hooks: Arc::default(),

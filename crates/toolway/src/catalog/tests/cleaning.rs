@@ -1,11 +1,10 @@
 //! What servers write is cleaned and bounded in every field, and nothing goes without a word.
 
 use super::*;
-use crate::catalog::sanitize::{
-    MAX_DESCRIPTION, MAX_NAME, MAX_SCHEMA_BYTES, MAX_SCHEMA_NODES, Side,
-};
+use crate::catalog::sanitize::{MAX_DESCRIPTION, MAX_NAME, MAX_SCHEMA_BYTES, Side};
 use crate::catalog::tools::MAX_TOOLS;
 use crate::export::{Target, export};
+use crate::json_schema::MAX_SCHEMA_NODES;
 
 /// Every class that hides or steers, by its edges and a few from inside: C0, whole terminal
 /// sequences, C1, soft hyphen, joiners, bidi marks, embeddings and isolates, fillers, variation

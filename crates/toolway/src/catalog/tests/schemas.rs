@@ -2,7 +2,7 @@
 //! checked than what the server sent.
 
 use super::*;
-use crate::dispatch::validate::{Size, Verdict};
+use crate::json_schema::{Size, Verdict};
 
 const HEART: &str = "\u{2764}\u{fe0f}";
 const FAMILY: &str = "\u{1F468}\u{200d}\u{1F469}";

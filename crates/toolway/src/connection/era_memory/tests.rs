@@ -3,9 +3,8 @@
 use std::fs;
 use std::time::Duration;
 
-use toolway_testkit::ScannedFolder;
-use toolway_testkit::marked;
 use toolway_testkit::marked::MARK;
+use toolway_testkit::{ScannedFolder, marked};
 use toolway_types::{RemoteSpec, Secret, ServerName, StdioSpec};
 use toolway_wire::RpcError;
 
@@ -201,7 +200,7 @@ async fn the_file_is_private_and_holds_no_value_of_the_definition() {
 
 #[test]
 fn a_definition_is_known_by_what_makes_it_another_server() {
-    let digest = |spec: &ServerSpec| Key::digest(spec);
+    let digest = |spec: &ServerSpec| Key(digest(spec));
     let base = process("a");
     let TransportSpec::Stdio(stdio) = &base.transport else {
         panic!("a process")
@@ -267,12 +266,12 @@ async fn a_definition_can_be_forgotten_and_the_others_stay() {
     forget_era(&path, &process("one")).expect("nothing to forget is no error");
     let memory = EraMemory::at(path.clone());
     for command in ["one", "two"] {
-        let key = Key::digest(&process(command));
+        let key = Key(digest(&process(command)));
         memory.learn(Some(&key), Ok(Era::Legacy)).await;
     }
     forget_era(&path, &process("one")).expect("the file can be written");
     let next = EraMemory::at(path);
-    let recalled = |command| next.recall(Some(&Key::digest(&process(command))));
+    let recalled = |command| next.recall(Some(&Key(digest(&process(command)))));
     assert_eq!(recalled("one"), None);
     assert_eq!(recalled("two"), Some(Era::Legacy));
 }

@@ -9,8 +9,7 @@ use toolway_types::ServerName;
 
 use super::runner::{Heard, HookName, Means, Runner};
 use super::{HookDecision, HookInput};
-use crate::respondent::{Elicitation, ElicitationAnswer};
-use crate::session::question::{Given, Remarks};
+use crate::respondent::{Elicitation, ElicitationAnswer, Given, Remarks};
 use crate::snapshot::Settings;
 
 impl Runner {

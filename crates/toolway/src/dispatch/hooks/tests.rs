@@ -14,8 +14,8 @@ use super::{HookInput, HookReply, LibraryHook};
 use crate::call::{
     Answer, CallError, CallOptions, Consent, Prompter, Question, RefusedBy, ToolOutcome,
 };
-use crate::dispatch::send::SendError;
 use crate::dispatch::tests::scene::{Scene, settings};
+use crate::route::SendError;
 
 mod programs;
 mod replies;

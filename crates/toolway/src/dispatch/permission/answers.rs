@@ -19,8 +19,8 @@ use toolway_config::Brought;
 use toolway_config::permission::{rule_for_server, rule_for_tool};
 use toolway_types::{Origin, ServerName, ToolKey, Untrusted};
 
-use super::{Grant, KeepIn, RuleKeeper};
-use crate::call::{Answer, Lasting, Prompter, Question, Reach, RefusedBy};
+use super::RuleKeeper;
+use crate::call::{Answer, Grant, KeepIn, Lasting, Prompter, Question, Reach, RefusedBy};
 use crate::catalog::CatalogTool;
 use crate::pins::{Difference, Pins};
 

@@ -25,8 +25,8 @@ use super::hidden;
 use super::media::Media;
 use super::pieces::{Body, Piece, Source, gather};
 use super::spill::{SpillError, Store};
-use super::tokens::Meter;
 use crate::call::{BoundedResult, SavedFile, Treatment};
+use crate::tokens::Meter;
 
 #[cfg(test)]
 mod tests;

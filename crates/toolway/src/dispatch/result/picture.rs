@@ -19,7 +19,7 @@ use toolway_types::Pool;
 use toolway_types::text::{clean_line, cut};
 
 use self::memory::{Head, half_way};
-use super::tokens::PIXELS_PER_TOKEN;
+use crate::tokens::PIXELS_PER_TOKEN;
 
 mod memory;
 

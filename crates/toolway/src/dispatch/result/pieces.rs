@@ -15,11 +15,12 @@ use super::bounds::{Bounds, Size};
 use super::media::{self, Decoded, Kind, MAX_MEDIA, Media};
 use super::picture;
 use super::structured::is_repeated;
-use super::tokens::{self, Meter};
 use crate::call::{
     Block, MAX_DESCRIPTION, MAX_NAME, MAX_URI, Plain, SavedFile, framed, line, link_text,
     resource_text,
 };
+use crate::tokens;
+use crate::tokens::Meter;
 
 /// The most pictures that are shown.
 pub(super) const MAX_PICTURES: usize = 20;

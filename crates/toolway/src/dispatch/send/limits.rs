@@ -10,30 +10,10 @@
 
 use std::time::Duration;
 
-use toolway_config::Limits;
 use toolway_transport::Patience;
 
-use super::{Line, SendOptions};
 use crate::call::CallOptions;
-
-/// The limits of the whole host, where neither a call nor a server's entry says otherwise.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct GeneralLimits {
-    /// The longest a call may take; absent means what is usual.
-    pub timeout: Option<Duration>,
-    /// The longest a call may go without a sign of life; zero is for ever, and absent means what
-    /// is usual for the kind of server.
-    pub idle: Option<Duration>,
-    /// How long the answer to an HTTP request may take to begin; absent means what is usual.
-    pub request: Option<Duration>,
-}
-
-impl GeneralLimits {
-    /// The longest a call may take where nobody nearer says.
-    pub(crate) fn whole(&self) -> Duration {
-        self.timeout.unwrap_or(Limits::USUAL_TOOL)
-    }
-}
+use crate::route::{GeneralLimits, Line, SendOptions};
 
 /// The conditions under which something is asked of a server.
 pub(crate) fn options(

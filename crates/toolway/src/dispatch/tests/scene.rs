@@ -15,10 +15,10 @@ use toolway_wire::view;
 
 use super::super::hooks::{LibraryHook, RunnerOwner};
 use super::super::result::MAX_PICTURE_MEMORY;
-use super::super::send::{GeneralLimits, Line, Lines, SendError, SendOptions};
 use super::super::*;
 use crate::call::Progress;
 use crate::catalog::ServerOffer;
+use crate::route::{GeneralLimits, Line, Lines, SendError, SendOptions};
 
 /// What a line saw of one request.
 #[derive(Debug, Clone, PartialEq)]

@@ -6,8 +6,8 @@
 use serde_json::Value;
 use toolway_wire::view::{self, ResultType};
 
-use super::{Problem, Size, Verdict};
 use crate::dispatch::send::RawResult;
+use crate::json_schema::{Problem, Size, Verdict};
 
 /// How many problems the warning tells.
 const MAX_TOLD: usize = 4;

@@ -18,7 +18,7 @@ use toolway_wire::{Id, RpcError, envelope, error};
 use tracing::debug;
 
 use super::deadline::{Asking, Thinking};
-use crate::respondent::Counterpart;
+use crate::session::Counterpart;
 use crate::session::question::Question;
 use crate::tasks::{self, Task};
 

@@ -592,7 +592,7 @@ proptest! {
         let bounded = place.bound(&result, bounds);
         let size = bounded.blocks.iter().fold(Size::default(), |sum, block| match block {
             Block::Image { width, height, .. } => sum + Size {
-                tokens: super::super::tokens::of_picture(*width, *height),
+                tokens: crate::tokens::of_picture(*width, *height),
                 ..Size::default()
             },
             other => sum + super::super::pieces::size_of(&other.text()),

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use serde_json::value::to_raw_value;
 
 use super::*;
-use crate::dispatch::validate::{compile, repair as surgery};
+use crate::json_schema::{compile, repair as surgery};
 
 /// A schema with an integer `b` beside the unusable property `a`.
 fn beside(a: &Value) -> Value {

@@ -12,7 +12,7 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::Size;
+use crate::json_schema::Size;
 
 pub(super) mod pattern;
 

@@ -30,7 +30,7 @@ impl Default for Attention {
 
 impl Attention {
     /// The same prompter, one question at a time.
-    pub(super) fn of_prompter(&self, prompter: Arc<dyn Prompter>) -> Arc<dyn Prompter> {
+    pub(crate) fn of_prompter(&self, prompter: Arc<dyn Prompter>) -> Arc<dyn Prompter> {
         Arc::new(Prompting {
             prompter,
             turn: Mutex::new(()),
@@ -39,7 +39,7 @@ impl Attention {
     }
 
     /// The same respondent; what a person is asked is counted.
-    pub(super) fn of_respondent(&self, respondent: Arc<dyn Respondent>) -> Arc<dyn Respondent> {
+    pub(crate) fn of_respondent(&self, respondent: Arc<dyn Respondent>) -> Arc<dyn Respondent> {
         Arc::new(Responding {
             respondent,
             attention: self.clone(),
@@ -47,7 +47,7 @@ impl Attention {
     }
 
     /// Waits for so much time in which nobody is being asked anything.
-    pub(super) async fn unasked(&self, time: Duration) {
+    pub(crate) async fn unasked(&self, time: Duration) {
         let mut open = self.0.subscribe();
         let mut left = time;
         loop {

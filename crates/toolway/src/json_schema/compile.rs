@@ -1,7 +1,7 @@
 //! From a schema to what checks against it.
 //!
 //! Owns finding out what of a schema cannot be used, and how much memory its patterns may take.
-//! Taking that out without asking for more than before is `validate/repair.rs`.
+//! Taking that out without asking for more than before is `json_schema/repair.rs`.
 
 use std::collections::HashSet;
 
@@ -11,9 +11,9 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use toolway_types::text;
 
-use super::repair::{self, Place};
-use super::weight::{self, Unbounded, Weight, pattern};
-use super::{MAX_MESSAGE, Size};
+use crate::json_schema::repair::Place;
+use crate::json_schema::weight::{Unbounded, Weight, pattern};
+use crate::json_schema::{MAX_MESSAGE, Size, repair, weight};
 
 /// The most memory one pattern of a schema may take: `[\p{L}\p{N}_-]{1,256}` needs this much.
 const PATTERN_BYTES: usize = 16 * 1024 * 1024;
@@ -209,10 +209,7 @@ fn fault(schema: &Value, error: &ValidationError<'_>, limit: usize) -> Fault {
             _ => jsonschema::draft202012::meta::validator(),
         };
         // One more than are taken out, and one place can have several problems.
-        for error in meta
-            .iter_errors(schema)
-            .take(crate::catalog::sanitize::MAX_SCHEMA_NODES)
-        {
+        for error in meta.iter_errors(schema).take(super::MAX_SCHEMA_NODES) {
             parts.push(part(&error));
         }
     }

@@ -86,7 +86,7 @@ fn size(pattern: &str) -> u64 {
 }
 
 /// The pattern with every repetition written once: what is left when its size is not the matter.
-pub(in crate::dispatch::validate) fn without_counts(pattern: &str) -> String {
+pub(in crate::json_schema) fn without_counts(pattern: &str) -> String {
     let mut plain = String::with_capacity(pattern.len());
     let mut characters = pattern.chars();
     while let Some(character) = characters.next() {

@@ -58,12 +58,12 @@ pub(crate) fn patience_for(transport: &TransportSpec, limit: Duration, attempt: 
 }
 
 /// How long a stream may be silent to everything before it is given up for a fresh one.
-pub(super) fn hush(limit: Duration) -> Duration {
+pub(crate) fn hush(limit: Duration) -> Duration {
     (limit / 3).max(limit.saturating_sub(FOR_A_FRESH_PROCESS))
 }
 
 /// How long a stream may be silent to the probe before `initialize` is sent as well.
-pub(super) fn second_question(limit: Duration) -> Duration {
+pub(crate) fn second_question(limit: Duration) -> Duration {
     SECOND_QUESTION.min(hush(limit) / 2)
 }
 

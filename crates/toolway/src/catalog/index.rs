@@ -9,10 +9,10 @@
 use std::collections::HashMap;
 
 use self::arguments::Arguments;
-use super::words;
 use crate::catalog::CatalogTool;
 
 mod arguments;
+pub(crate) mod words;
 
 /// The fields of a tool: how much a word in it weighs, and how much a long field is held
 /// against its words.
@@ -67,15 +67,15 @@ pub(crate) struct Index {
 
 /// One word of a query.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Wanted {
+pub(crate) struct Wanted {
     /// In lower case, as asked.
-    pub(super) word: String,
+    pub(crate) word: String,
     /// Whether only tools that have it count.
-    pub(super) required: bool,
+    pub(crate) required: bool,
 }
 
 impl Index {
-    pub(super) fn build(tools: &[&CatalogTool]) -> Self {
+    pub(crate) fn build(tools: &[&CatalogTool]) -> Self {
         let mut reader = Reader::default();
         let read: Vec<[Field; FIELDS.len()]> =
             tools.iter().map(|tool| reader.fields(tool)).collect();
@@ -127,7 +127,7 @@ impl Index {
     }
 
     /// The places of the tools that fit a query, best first, with their scores.
-    pub(super) fn rank(&self, query: &[Wanted]) -> Vec<(usize, f32)> {
+    pub(crate) fn rank(&self, query: &[Wanted]) -> Vec<(usize, f32)> {
         let mut scores = vec![(0.0_f32, 0_u32, 0_u32); self.tools];
         let required = query.iter().filter(|wanted| wanted.required).count();
         for (place, wanted) in query.iter().enumerate() {

@@ -8,10 +8,10 @@ use std::collections::HashMap;
 use toolway_config::ToolSearch;
 use toolway_types::ServerName;
 
-use super::Loading;
-use crate::builtin::{OwnTool, Presence, RESERVED};
-use crate::catalog::{Catalog, CatalogTool, CatalogWarning, ServerOffer};
-use crate::dispatch::result::tokens::estimate;
+use crate::catalog::{Catalog, CatalogTool, CatalogWarning, OwnTool, Presence, ServerOffer};
+use crate::offering::RESERVED;
+use crate::pool::Loading;
+use crate::tokens::estimate;
 
 /// The most servers that the search tool names.
 const MAX_NAMED: usize = 40;

@@ -3,6 +3,9 @@
 //! Owns the choice between a definition, which the transport opens, and a server object of the
 //! embedding program, which is linked up here.
 
+pub(crate) mod definition;
+pub(crate) mod patience;
+
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,8 +18,7 @@ use toolway_types::{CrossApp, ProtocolMode, Secret, ServerSpec, TransportSpec};
 
 use crate::error::ConnectError;
 use crate::journal::secrets_of;
-use crate::session::Delivery;
-use crate::session::patience::patience_for;
+use crate::server_source::patience::patience_for;
 use crate::tasks::{self, Task};
 
 /// A server inside the embedding program: given its end of a channel, it serves until the
@@ -225,6 +227,30 @@ impl Source {
                 | TransportSpec::WsIde(_)
                 | TransportSpec::Connector(_) => Group::Remote,
             },
+        }
+    }
+}
+
+/// How messages travel, as far as the protocol cares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Delivery {
+    /// One stream each way: a process, an object in this program.
+    Stream,
+    /// Each request has an answer of its own, with headers and a status: HTTP.
+    PerRequest,
+}
+
+impl Delivery {
+    /// How a transport delivers.
+    pub(crate) fn of(transport: &TransportSpec) -> Self {
+        match transport {
+            TransportSpec::Http(_) | TransportSpec::Connector(_) => Self::PerRequest,
+            TransportSpec::Stdio(_)
+            | TransportSpec::Sse(_)
+            | TransportSpec::Ws(_)
+            | TransportSpec::Sdk
+            | TransportSpec::SseIde(_)
+            | TransportSpec::WsIde(_) => Self::Stream,
         }
     }
 }

@@ -7,9 +7,10 @@ use toolway_types::{ServerName, ToolKey};
 use toolway_wire::view;
 
 use super::*;
-use crate::call::ToolTarget;
-use crate::catalog::{Catalog, ServerOffer};
+use crate::call::{CallError, Oversize, ToolTarget};
+use crate::catalog::{Catalog, CatalogTool, ServerOffer};
 use crate::dispatch::resolve::{Arguments, resolve};
+use crate::dispatch::validate::validate;
 
 mod patterns;
 mod repair;

@@ -10,7 +10,7 @@ use std::fmt;
 
 use serde_json::{Map, Value, json};
 
-use super::weight::REFERENCES;
+use crate::json_schema::weight::REFERENCES;
 
 /// Keywords under which the steps to a schema are a name.
 const MAPS: [&str; 6] = [

@@ -53,7 +53,7 @@ const ALIKE: [&[&str]; 26] = [
 
 /// Calls `take` with each term of a text: pieces of letters and digits, split where the case
 /// says so (`createPullRequest`, `HTTPServer`), in lower case, stemmed.
-pub(super) fn terms(text: &str, mut take: impl FnMut(&str)) {
+pub(crate) fn terms(text: &str, mut take: impl FnMut(&str)) {
     pieces(text, |piece| {
         cut_endings(piece);
         take(piece);
@@ -61,7 +61,7 @@ pub(super) fn terms(text: &str, mut take: impl FnMut(&str)) {
 }
 
 /// As [`terms`], before stemming. The pieces share one buffer: an index reads many thousands.
-pub(super) fn pieces(text: &str, mut take: impl FnMut(&mut String)) {
+pub(crate) fn pieces(text: &str, mut take: impl FnMut(&mut String)) {
     let mut piece = String::new();
     let mut give = |piece: &mut String| {
         take(piece);
@@ -98,7 +98,7 @@ fn is_ideograph(c: char) -> bool {
 }
 
 /// A word without the endings that [`cut_endings`] cuts.
-pub(super) fn stem(mut word: String) -> String {
+pub(crate) fn stem(mut word: String) -> String {
     cut_endings(&mut word);
     word
 }
@@ -141,17 +141,17 @@ fn cut_endings(word: &mut String) {
 }
 
 /// What a word of a query weighs beside the others.
-pub(super) fn weight(word: &str) -> f32 {
+pub(crate) fn weight(word: &str) -> f32 {
     if FAINT.contains(&word) { FAINTLY } else { 1.0 }
 }
 
 /// Whether a word of a query says nothing.
-pub(super) fn is_empty(word: &str) -> bool {
+pub(crate) fn is_empty(word: &str) -> bool {
     EMPTY.contains(&word)
 }
 
 /// The stems of the words that can stand for this one.
-pub(super) fn alike(stemmed: &str) -> impl Iterator<Item = String> {
+pub(crate) fn alike(stemmed: &str) -> impl Iterator<Item = String> {
     ALIKE
         .iter()
         .filter(move |group| group.iter().any(|word| stem((*word).to_owned()) == stemmed))

@@ -1,0 +1,46 @@
+//! Who permitted a call.
+
+use std::sync::Arc;
+
+use toolway_config::permission::Cited;
+use toolway_types::Origin;
+
+/// Who said yes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Grant {
+    /// An allow rule.
+    Rule(Arc<Cited>),
+    /// A hook, where neither a rule nor another hook wanted a person asked.
+    Hook(Box<GrantingHook>),
+    /// The classifier, in mode `auto`.
+    Classifier(Box<GrantingClassifier>),
+    /// The mode, which allows everything.
+    Mode,
+    /// The person who typed the call.
+    Typed,
+    /// The person who was asked.
+    Person,
+    /// The person who was asked before, and whose answer holds as long as the host runs.
+    Session,
+    /// Nobody has to: it is a tool of the host's own that does no harm, and neither a rule nor a
+    /// hook has anything against it.
+    BuiltIn,
+}
+
+/// A hook that said yes. Apart, because few calls have one and every grant is moved along.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GrantingHook {
+    /// What it is called in messages.
+    pub title: String,
+    /// Where it stands.
+    pub origin: Origin,
+}
+
+/// A classifier that said yes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GrantingClassifier {
+    /// What it is called in messages.
+    pub title: String,
+    /// Where it stands.
+    pub origin: Origin,
+}

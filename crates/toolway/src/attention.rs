@@ -15,8 +15,8 @@ use tokio::time::Instant;
 use toolway_types::ServerName;
 use toolway_wire::RpcError;
 
-use crate::call::{Answer, Prompter, Question};
-use crate::respondent::{Elicitation, ElicitationAnswer, Offers, Respondent};
+use crate::call::{PermissionAnswer, PermissionQuestion, Prompter};
+use crate::client_handler::{ClientHandler, ClientOffers, Elicitation, ElicitationAnswer};
 
 /// How many questions to a person are open.
 #[derive(Clone)]
@@ -31,7 +31,7 @@ impl Default for Attention {
 impl Attention {
     /// The same prompter, one question at a time.
     pub(crate) fn of_prompter(&self, prompter: Arc<dyn Prompter>) -> Arc<dyn Prompter> {
-        Arc::new(Prompting {
+        Arc::new(CountedPrompter {
             prompter,
             turn: Mutex::new(()),
             attention: self.clone(),
@@ -39,9 +39,12 @@ impl Attention {
     }
 
     /// The same respondent; what a person is asked is counted.
-    pub(crate) fn of_respondent(&self, respondent: Arc<dyn Respondent>) -> Arc<dyn Respondent> {
-        Arc::new(Responding {
-            respondent,
+    pub(crate) fn of_client_handler(
+        &self,
+        client_handler: Arc<dyn ClientHandler>,
+    ) -> Arc<dyn ClientHandler> {
+        Arc::new(CountedClientHandler {
+            client_handler,
             attention: self.clone(),
         })
     }
@@ -65,29 +68,29 @@ impl Attention {
     }
 
     /// A question is open until what is given is dropped.
-    pub(crate) fn open(&self) -> Open<'_> {
+    pub(crate) fn open(&self) -> OpenQuestion<'_> {
         self.0.send_modify(|open| *open += 1);
-        Open(&self.0)
+        OpenQuestion(&self.0)
     }
 }
 
 /// A question is open until this is dropped.
-pub(crate) struct Open<'a>(&'a watch::Sender<usize>);
+pub(crate) struct OpenQuestion<'a>(&'a watch::Sender<usize>);
 
-impl Drop for Open<'_> {
+impl Drop for OpenQuestion<'_> {
     fn drop(&mut self) {
         self.0.send_modify(|open| *open = open.saturating_sub(1));
     }
 }
 
-struct Prompting {
+struct CountedPrompter {
     prompter: Arc<dyn Prompter>,
     turn: Mutex<()>,
     attention: Attention,
 }
 
-impl Prompter for Prompting {
-    fn ask<'a>(&'a self, question: &'a Question<'a>) -> BoxFuture<'a, Answer> {
+impl Prompter for CountedPrompter {
+    fn ask<'a>(&'a self, question: &'a PermissionQuestion<'a>) -> BoxFuture<'a, PermissionAnswer> {
         Box::pin(async move {
             let _open = self.attention.open();
             let _turn = self.turn.lock().await;
@@ -96,14 +99,14 @@ impl Prompter for Prompting {
     }
 }
 
-struct Responding {
-    respondent: Arc<dyn Respondent>,
+struct CountedClientHandler {
+    client_handler: Arc<dyn ClientHandler>,
     attention: Attention,
 }
 
-impl Respondent for Responding {
-    fn offers(&self) -> Offers {
-        self.respondent.offers()
+impl ClientHandler for CountedClientHandler {
+    fn offers(&self) -> ClientOffers {
+        self.client_handler.offers()
     }
 
     fn elicit<'a>(
@@ -113,12 +116,12 @@ impl Respondent for Responding {
     ) -> BoxFuture<'a, ElicitationAnswer> {
         Box::pin(async move {
             let _open = self.attention.open();
-            self.respondent.elicit(server, request).await
+            self.client_handler.elicit(server, request).await
         })
     }
 
     fn visited<'a>(&'a self, server: &'a ServerName) -> BoxFuture<'a, ()> {
-        self.respondent.visited(server)
+        self.client_handler.visited(server)
     }
 
     fn sample<'a>(
@@ -126,6 +129,6 @@ impl Respondent for Responding {
         server: &'a ServerName,
         request: Box<RawValue>,
     ) -> BoxFuture<'a, Result<Box<RawValue>, RpcError>> {
-        self.respondent.sample(server, request)
+        self.client_handler.sample(server, request)
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! Owns the type by which a tool of the host, or of the program that embeds it, enters the
 //! catalogue and is called like any other: found, validated, seen by hooks, permitted, answered,
-//! and its result processed. Parts: `handle.rs` (what such a tool may do with the host),
-//! `line.rs` (how the pipeline reaches it), and one file per tool.
+//! and its result processed. Parts: `handle.rs` (what such a tool may do with the host), `route.rs`
+//! (how the pipeline reaches it), and one file per tool.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,14 +13,14 @@ use serde_json::{Map, Value, json};
 use toolway_types::name::MAX_EXPOSED_LEN;
 
 use crate::call::ProgressSink;
-use crate::catalog::{Aimed, Hints, Presence};
+use crate::catalog::{AimedServer, Hints, Presence};
 use crate::offering::Offering;
 use crate::pool::ToolPool;
 
 mod authenticate;
 mod handle;
-mod line;
 mod resources;
+mod route;
 mod tool_search;
 
 #[cfg(test)]
@@ -28,7 +28,7 @@ mod tests;
 
 pub(crate) use self::authenticate::address;
 pub use self::handle::HostHandle;
-pub(crate) use self::line::Desk;
+pub(crate) use crate::builtin::route::BuiltinTools;
 pub use crate::offering::{LIST_RESOURCES, READ_RESOURCE, RESERVED, TOOL_SEARCH};
 
 /// The tool's own name, of a server that wants a login, by which one is begun.
@@ -208,7 +208,7 @@ pub struct BuiltinCall {
     /// Where news of a long call goes.
     pub progress: Progressing,
     /// The server that it was judged for.
-    pub(crate) aimed: Option<Aimed>,
+    pub(crate) aimed: Option<AimedServer>,
 }
 
 /// Where progress goes, if anywhere.

@@ -20,17 +20,17 @@ use crate::pool::ToolPool;
 
 mod bounded;
 mod error;
-mod granted;
+mod permitted;
 mod refused;
 
+pub use crate::call::permitted::{PermittedBy, PermittingClassifier, PermittingHook};
 pub use crate::json_schema::Problem;
-pub use bounded::{Block, BoundedResult, Delivery, Treatment};
+pub use bounded::{BoundedResult, ContentBlock, ResultDelivery, Treatment};
 pub(crate) use bounded::{
     MAX_DESCRIPTION, MAX_NAME, MAX_URI, framed, line, link_text, resource_text,
 };
 pub(crate) use error::brief;
 pub use error::{CallError, KeptOutBy, NotWidened, Oversize, TimeLimit};
-pub use granted::{Grant, GrantingClassifier, GrantingHook};
 pub use refused::RefusedBy;
 
 /// A wish to run a tool.
@@ -92,7 +92,7 @@ pub struct CallOptions {
     /// Who asks, for the audit: the front-end's own word.
     pub caller: Option<Arc<str>>,
     /// What is wanted of the result.
-    pub delivery: Delivery,
+    pub delivery: ResultDelivery,
     /// The model session that asks: what it finds by `ToolSearch` is loaded there.
     pub pool: Option<ToolPool>,
     /// How long [`Host::call_or_background`](crate::Host::call_or_background) waits before it
@@ -124,7 +124,7 @@ impl CallOptions {
             idle_timeout: None,
             progress: None,
             caller: None,
-            delivery: Delivery::Whole,
+            delivery: ResultDelivery::Whole,
             pool: None,
             background_after: None,
             order: BatchOrder::InOrder,
@@ -179,13 +179,13 @@ pub struct Progress {
 /// Asks a person whether a call may run. The front-end supplies it.
 pub trait Prompter: Send + Sync {
     /// Puts one question and waits for the answer.
-    fn ask<'a>(&'a self, question: &'a Question<'a>) -> BoxFuture<'a, Answer>;
+    fn ask<'a>(&'a self, question: &'a PermissionQuestion<'a>) -> BoxFuture<'a, PermissionAnswer>;
 }
 
 /// What a person must see to decide: the real server and the arguments as they will be sent,
 /// because a title or a hint is only the server's word about itself (SEC-34).
 #[derive(Debug, Clone)]
-pub struct Question<'a> {
+pub struct PermissionQuestion<'a> {
     /// The server and the tool's own name.
     pub key: &'a ToolKey,
     /// The name models see.
@@ -236,7 +236,7 @@ pub enum Lasting {
 
 /// A person's answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Answer {
+pub enum PermissionAnswer {
     /// Run it, this once.
     Yes,
     /// Run it, and do not ask about this tool again as long as the host runs.
@@ -244,7 +244,7 @@ pub enum Answer {
     /// Run it, and keep a rule that allows it.
     Always {
         /// What the rule names.
-        reach: Reach,
+        reach: RuleReach,
         /// Where it is kept; of no matter for [`Lasting::AlwaysHere`].
         keep_in: KeepIn,
     },
@@ -256,12 +256,15 @@ pub enum Answer {
 
 /// What a rule made of an answer names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reach {
+pub enum RuleReach {
     /// This tool.
     Tool,
     /// Every tool of its server.
     Server,
 }
+
+/// What a call came to.
+pub type CallResult = Result<ToolOutcome, CallError>;
 
 /// What a tool answered. An error that the tool itself reports is an answer like any other.
 #[derive(Debug)]
@@ -279,7 +282,7 @@ pub struct ToolOutcome {
     /// Media of the result and other binary data in it, saved as files.
     pub saved: Vec<SavedFile>,
     /// The parts in which there was binary data, without it.
-    pub(crate) plain: Vec<Plain>,
+    pub(crate) plain: Vec<PlainBlock>,
     /// What a model should get of it, where the caller wanted that.
     pub bounded: Option<Box<BoundedResult>>,
     /// What a person should know about this call and cannot see in the result.
@@ -308,7 +311,7 @@ pub struct SavedFile {
 
 /// A part of a result that had binary data, with words in the place of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Plain {
+pub(crate) struct PlainBlock {
     /// Which block it is, as in [`SavedFile`].
     pub(crate) block: usize,
     /// The part as JSON, or as text where it is text.

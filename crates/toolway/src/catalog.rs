@@ -18,14 +18,14 @@ use toolway_wire::view;
 
 use crate::call::{CallError, ToolTarget};
 use crate::catalog::deferral::{HostPart, Terms};
-use crate::catalog::index::Index;
+use crate::catalog::index::SearchIndex;
 use crate::pool::Loading;
 
+mod builtin;
 pub(crate) mod deferral;
 pub(crate) mod index;
 pub mod instructions;
 mod names;
-mod own_tool;
 mod pool;
 pub mod prompts;
 pub mod resources;
@@ -36,8 +36,10 @@ pub mod tools;
 mod tests;
 
 pub use crate::call::KeptOutBy;
+pub(crate) use crate::catalog::builtin::{
+    AimedOffering, AimedServer, BuiltinBackend, CatalogBuiltin, Presence,
+};
 pub use instructions::{Instructions, InstructionsDelta, Section};
-pub(crate) use own_tool::{Aim, Aimed, Answers, OwnTool, Presence};
 pub use prompts::CatalogPrompt;
 pub use resources::{CatalogResource, CatalogTemplate};
 pub use tools::{CatalogTool, Hints, LeftOutTool};
@@ -132,7 +134,7 @@ pub struct Catalog {
     /// The aliases of those tools that have one, as keys of their servers.
     aliases: HashMap<ToolKey, ToolKey, RandomState>,
     /// Made by the first search.
-    pub(crate) search: OnceLock<Index>,
+    pub(crate) search: OnceLock<SearchIndex>,
 }
 
 /// Something a server offered that is not in the catalogue as it was offered.

@@ -11,6 +11,11 @@ use toolway_transport::{CloseReason, CredentialsError, OpenError, SendFailure};
 use toolway_types::{CertificateFault, Failure, FailureKind, ServerName, Untrusted};
 use toolway_wire::RpcError;
 
+use serde_json::value::RawValue;
+
+/// What a request came to: the result of the server, unread.
+pub(crate) type RequestResult = Result<Box<RawValue>, RequestError>;
+
 /// Why one request has no result.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum RequestError {

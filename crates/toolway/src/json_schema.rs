@@ -33,7 +33,7 @@ pub(crate) const MAX_ALTERNATIVES: usize = 4;
 pub(crate) const MAX_MESSAGE: usize = 300;
 
 /// What is to be said about a value.
-pub(crate) enum Verdict {
+pub(crate) enum SchemaVerdict {
     /// They fit.
     Fits,
     /// They do not; at least one problem.
@@ -44,11 +44,11 @@ pub(crate) enum Verdict {
 
 /// A tool's schema, compiled, or why it cannot be.
 #[derive(Debug)]
-pub(crate) struct Checker {
+pub(crate) struct SchemaChecker {
     compiled: Result<compile::Compiled, String>,
 }
 
-impl Checker {
+impl SchemaChecker {
     /// Compiles a schema, in the dialect it names. Never reads a file or the network.
     pub(crate) fn compile(schema: &RawValue) -> Self {
         Self {
@@ -62,33 +62,33 @@ impl Checker {
     }
 
     /// Checks a value of this size.
-    pub(crate) fn check(&self, value: &Value, size: Size) -> Verdict {
+    pub(crate) fn check(&self, value: &Value, size: ValueSize) -> SchemaVerdict {
         let compile::Compiled {
             validator, weight, ..
         } = match &self.compiled {
             Ok(compiled) => compiled,
-            Err(why) => return Verdict::Unchecked(why.clone()),
+            Err(why) => return SchemaVerdict::Unchecked(why.clone()),
         };
         if weight.work(size) > weight::MAX_WORK {
-            return Verdict::Unchecked("would take too much work for this value".to_owned());
+            return SchemaVerdict::Unchecked("would take too much work for this value".to_owned());
         }
         // Most values fit, and to find that out takes no list of what is wrong.
         if validator.is_valid(value) {
-            return Verdict::Fits;
+            return SchemaVerdict::Fits;
         }
         let mut problems = Vec::new();
         for error in validator.iter_errors(value).take(MAX_PROBLEMS) {
             if let ValidationErrorKind::BacktrackLimitExceeded { .. }
             | ValidationErrorKind::RegexEngineFailure { .. } = error.kind()
             {
-                return Verdict::Unchecked("has a pattern that takes too long".to_owned());
+                return SchemaVerdict::Unchecked("has a pattern that takes too long".to_owned());
             }
             problems.push(explain(&error));
         }
         if problems.is_empty() {
-            Verdict::Fits
+            SchemaVerdict::Fits
         } else {
-            Verdict::Violates(problems)
+            SchemaVerdict::Violates(problems)
         }
     }
 }
@@ -141,7 +141,7 @@ pub(crate) fn alternatives(path: &str, context: &[Vec<ValidationError<'static>>]
 
 /// How large a value is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Size {
+pub(crate) struct ValueSize {
     /// At least so many bytes of JSON.
     pub(crate) bytes: usize,
     /// How many values.
@@ -150,16 +150,16 @@ pub(crate) struct Size {
     pub(crate) depth: usize,
 }
 
-impl Size {
+impl ValueSize {
     pub(crate) fn of(arguments: &Map<String, Value>) -> Self {
-        let mut size = Size::default();
+        let mut size = ValueSize::default();
         size.add_object(arguments, 1);
         size
     }
 
     /// Of any value; counting stops past the limits.
     pub(crate) fn of_value(value: &Value) -> Self {
-        let mut size = Size::default();
+        let mut size = ValueSize::default();
         size.add(value, 1);
         size
     }

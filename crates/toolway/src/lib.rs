@@ -37,6 +37,7 @@ pub mod builtin;
 pub mod call;
 pub mod catalog;
 mod catalog_memory;
+pub mod client_handler;
 mod connection;
 pub mod dispatch;
 pub mod error;
@@ -51,7 +52,6 @@ mod pins;
 pub mod pool;
 pub mod projection;
 mod reconnect;
-pub mod respondent;
 pub mod route;
 pub mod search;
 mod server_source;
@@ -64,20 +64,22 @@ pub mod template;
 pub mod tokens;
 pub mod watch;
 
-pub use crate::call::KeepIn;
-pub use crate::json_schema::Problem;
-pub use crate::server_source::patience::installs_first;
 pub use account::{Connectors, DirectoryState};
 pub use audit::Audit;
 pub use builtin::{Builtin, BuiltinAnswer, BuiltinCall, BuiltinError, HostHandle};
+pub use call::KeepIn;
 pub use call::{
-    Answer, BatchOrder, Block, BoundedResult, CallError, CallOptions, Consent, Delivery, Lasting,
-    Oversize, Progress, ProgressSink, Prompter, Question, Reach, RefusedBy, SavedFile, TimeLimit,
-    ToolOutcome, ToolRequest, ToolTarget, Treatment,
+    BatchOrder, BoundedResult, CallError, CallOptions, Consent, ContentBlock, Lasting, Oversize,
+    PermissionAnswer, PermissionQuestion, Progress, ProgressSink, Prompter, RefusedBy,
+    ResultDelivery, RuleReach, SavedFile, TimeLimit, ToolOutcome, ToolRequest, ToolTarget,
+    Treatment,
 };
 pub use catalog::{Catalog, CatalogTool, CatalogWarning};
 pub use catalog_memory::{KnownLists, forget_catalog, refresh_turn};
-pub use connection::clock::{Clock, Reading, SystemClock};
+pub use client_handler::{
+    ClientHandler, ClientOffers, Elicitation, ElicitationAnswer, MoreRights, Root,
+};
+pub use connection::clock::{Clock, ClockReading, SystemClock};
 pub use connection::{InProcessServer, RetryFirst, forget_era};
 pub use dispatch::classifier::{
     Classification, ClassifierFunction, ClassifierInput, ClassifierRule, LibraryClassifier,
@@ -93,13 +95,14 @@ pub use host::{
     TooManyCalls,
 };
 pub use journal::{Journal, JournalWriter};
+pub use json_schema::Problem;
 pub use offering::Offering;
 pub use pins::{Against, Difference};
 pub use pool::{Loading, ToolPool};
-pub use respondent::{Elicitation, ElicitationAnswer, MoreRights, Offers, Respondent, Root};
+pub use server_source::patience::installs_first;
 pub use skills::{FailedCheck, ListedSkill, LoadedSkill, SkillContents, SkillError, SkillList};
 pub use snapshot::{Counts, HostSnapshot, ServerSnapshot};
-pub use supervisor::recall::{Known, Recalled, recall_catalog};
+pub use supervisor::recall::{Recalled, RecalledServer, recall_catalog};
 pub use template::{TemplateError, UriTemplate};
 /// Logins: what an account is asked with, and where it is kept.
 pub use toolway_auth;
@@ -118,7 +121,7 @@ pub use toolway_transport::{
 /// What servers that are processes are kept from writing.
 /// The words both sides speak: names, scopes, states, diagnoses.
 pub use toolway_types as types;
-/// What a [`Respondent`] says when it cannot answer.
+/// What a [`ClientHandler`] says when it cannot answer.
 pub use toolway_wire::{RpcError, view};
 /// What results, tools, resources and prompts look like, read.
 pub use watch::{ConfigWatch, Watched};

@@ -14,7 +14,7 @@ use crate::journal::Redactor;
 
 /// What a list held, and what was wrong with it.
 #[derive(Debug, Clone)]
-pub(crate) struct Listing<T> {
+pub(crate) struct FetchedList<T> {
     /// Every usable item, in the server's order.
     pub items: Arc<Vec<T>>,
     /// One line for each thing that was skipped.
@@ -30,7 +30,7 @@ pub(crate) struct Listing<T> {
     pub share: Option<Arc<Share>>,
 }
 
-impl<T> Default for Listing<T> {
+impl<T> Default for FetchedList<T> {
     fn default() -> Self {
         Self {
             items: Arc::default(),
@@ -45,7 +45,7 @@ impl<T> Default for Listing<T> {
 
 /// The lists a server may change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum List {
+pub(crate) enum ListKind {
     /// Tools.
     Tools,
     /// Resources and their templates.
@@ -54,46 +54,46 @@ pub(crate) enum List {
     Prompts,
 }
 
-impl List {
+impl ListKind {
     /// Every list.
-    pub(crate) const ALL: [List; 3] = [List::Tools, List::Resources, List::Prompts];
+    pub(crate) const ALL: [ListKind; 3] = [ListKind::Tools, ListKind::Resources, ListKind::Prompts];
 
     /// What it is a list of.
     pub(crate) fn word(self) -> &'static str {
         match self {
-            List::Tools => "tools",
-            List::Resources => "resources",
-            List::Prompts => "prompts",
+            ListKind::Tools => "tools",
+            ListKind::Resources => "resources",
+            ListKind::Prompts => "prompts",
         }
     }
 }
 
 /// Everything one server offers, as far as it could be read.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Lists {
+pub(crate) struct ServerLists {
     /// Tools.
-    pub tools: Listing<Tool>,
+    pub tools: FetchedList<Tool>,
     /// Resources.
-    pub resources: Listing<Resource>,
+    pub resources: FetchedList<Resource>,
     /// Resource templates.
-    pub templates: Listing<ResourceTemplate>,
+    pub templates: FetchedList<ResourceTemplate>,
     /// Prompts.
-    pub prompts: Listing<Prompt>,
+    pub prompts: FetchedList<Prompt>,
     /// What is wrong with the server itself.
     pub conduct: Vec<String>,
     /// Under which name it is kept for the next run; nothing is without one.
-    pub label: Option<Label>,
+    pub label: Option<MemoryLabel>,
     /// Of each list, why it may be old.
     pub(crate) stale: [Option<String>; 3],
 }
 
-impl Lists {
+impl ServerLists {
     /// For how long a list is fresh, where the server says so.
-    pub(crate) fn ttl(&self, list: List) -> Option<Duration> {
+    pub(crate) fn ttl(&self, list: ListKind) -> Option<Duration> {
         match list {
-            List::Tools => self.tools.ttl,
-            List::Prompts => self.prompts.ttl,
-            List::Resources => match (self.resources.ttl, self.templates.ttl) {
+            ListKind::Tools => self.tools.ttl,
+            ListKind::Prompts => self.prompts.ttl,
+            ListKind::Resources => match (self.resources.ttl, self.templates.ttl) {
                 (Some(resources), Some(templates)) => Some(resources.min(templates)),
                 (resources, templates) => resources.or(templates),
             },
@@ -130,18 +130,21 @@ impl Lists {
 
 /// Under which name a server's lists are kept, and what is kept out of them.
 #[derive(Clone)]
-pub(crate) struct Label {
-    pub(crate) key: Key,
+pub(crate) struct MemoryLabel {
+    pub(crate) key: CatalogKey,
     pub(crate) redactor: Arc<Redactor>,
 }
 
-impl std::fmt::Debug for Label {
+impl std::fmt::Debug for MemoryLabel {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_tuple("Label").field(&self.key).finish()
+        formatter
+            .debug_tuple("MemoryLabel")
+            .field(&self.key)
+            .finish()
     }
 }
 
 /// The digest of a definition with everything that makes it another server, or the same server for
 /// somebody else: values of variables and headers, and the account.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Key(pub(crate) String);
+pub(crate) struct CatalogKey(pub(crate) String);

@@ -12,7 +12,7 @@ use toolway_config::permission::{Decision, Subject};
 use toolway_types::{ServerName, ToolKey};
 
 use crate::call::RefusedBy;
-use crate::pins::Place;
+use crate::pins::PinPlace;
 
 /// Something that is asked of a server beside calls of its tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -98,7 +98,7 @@ impl Offering {
 
 /// Whether somebody's yes is there already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Leave {
+pub(crate) enum PriorConsent {
     /// It is judged like any call.
     Wanted,
     /// Whoever asks was permitted itself; a rule or a hook may want a person asked all the same.
@@ -107,26 +107,26 @@ pub(crate) enum Leave {
 
 /// How a tool that stands for an offering is judged.
 #[derive(Debug)]
-pub(crate) struct Offered {
+pub(crate) struct JudgedOffering {
     /// Whether it may run unless a rule or a hook has something against it.
     pub(crate) free: bool,
     /// What its definition is remembered as, where it has one that can change.
-    pub(crate) pin: Option<Pinned>,
+    pub(crate) pin: Option<PinnedOffering>,
 }
 
 /// What is remembered of an offering's definition (SEC-33).
 #[derive(Debug)]
-pub(crate) enum Pinned {
+pub(crate) enum PinnedOffering {
     /// The prompt of this name.
     Prompt(String),
     /// All templates of the server together: what its unlisted addresses mean.
     Templates,
 }
 
-impl Pinned {
-    pub(crate) fn place(&self, server: &ServerName, definition: Option<&str>) -> Place {
+impl PinnedOffering {
+    pub(crate) fn place(&self, server: &ServerName, definition: Option<&str>) -> PinPlace {
         let (kind, name) = self.parts();
-        Place::beside(server, definition, kind, name)
+        PinPlace::beside(server, definition, kind, name)
     }
 
     /// What it is called in the file of pins.
@@ -137,8 +137,8 @@ impl Pinned {
 
     fn parts(&self) -> (&'static str, &str) {
         match self {
-            Pinned::Prompt(name) => ("prompt", name),
-            Pinned::Templates => ("templates", ""),
+            PinnedOffering::Prompt(name) => ("prompt", name),
+            PinnedOffering::Templates => ("templates", ""),
         }
     }
 }

@@ -1,17 +1,14 @@
-//! The pool: which tools one model session has in its list.
+//! The pool: which tools one model session has loaded.
 //!
-//! Owns the value a session holds — the tools it has loaded — and the list that follows from it:
-//! every tool that is not deferred, the host's own first, and what was loaded. Parts: `settle.rs`
-//! (which tools are deferred). There is no global pool: two sessions of one host load apart.
+//! Owns the value a session holds. The list that follows from it is `catalog/pool.rs`, which tools
+//! are deferred `catalog/deferral.rs`. There is no global pool: two sessions of one host load
+//! apart.
 
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use toolway_types::ToolKey;
-
-#[cfg(test)]
-mod tests;
 
 /// What a server's entry says about when its tools are listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -18,7 +18,7 @@ use crate::call::{CallError, NotWidened, ProgressSink};
 use crate::pool::ToolPool;
 
 /// An open way to one server: a session, as far as a call is concerned.
-pub trait Line: Send + Sync {
+pub trait Route: Send + Sync {
     /// Sends one request and waits for its result. Dropping the future cancels the request and
     /// tells the server.
     fn request<'a>(
@@ -52,9 +52,9 @@ pub trait Line: Send + Sync {
 }
 
 /// Where lines come from: the host's connections.
-pub trait Lines: Send + Sync {
+pub trait Routes: Send + Sync {
     /// The line of one server, or why there is none.
-    fn line(&self, server: &ServerName) -> Result<Arc<dyn Line>, CallError>;
+    fn route(&self, server: &ServerName) -> Result<Arc<dyn Route>, CallError>;
 
     /// The server that somebody means by this: its name, or the only one that it is when
     /// normalised.

@@ -27,7 +27,7 @@ pub type InProcessServer = Arc<dyn Fn(ServerEnd) -> BoxFuture<'static, ()> + Sen
 
 /// What to connect to.
 #[derive(Clone)]
-pub(crate) enum Source {
+pub(crate) enum ServerSource {
     /// A definition.
     Spec(Box<ServerSpec>),
     /// An object of the embedding program, with the entry that names it, if there is one.
@@ -41,28 +41,28 @@ pub(crate) enum Source {
     },
 }
 
-impl fmt::Debug for Source {
+impl fmt::Debug for ServerSource {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Source::Spec(spec) => formatter.debug_tuple("Spec").field(spec).finish(),
-            Source::Object { .. } => formatter.write_str("Object"),
+            ServerSource::Spec(spec) => formatter.debug_tuple("Spec").field(spec).finish(),
+            ServerSource::Object { .. } => formatter.write_str("Object"),
         }
     }
 }
 
 /// Two sources are one when they lead to the same server in the same way. Where the entry stands
 /// is no part of it.
-impl PartialEq for Source {
+impl PartialEq for ServerSource {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
-            (Source::Spec(one), Source::Spec(other)) => one == other,
+            (ServerSource::Spec(one), ServerSource::Spec(other)) => one == other,
             (
-                Source::Object {
+                ServerSource::Object {
                     server,
                     timeout,
                     protocol,
                 },
-                Source::Object {
+                ServerSource::Object {
                     server: other,
                     timeout: other_timeout,
                     protocol: other_protocol,
@@ -70,15 +70,14 @@ impl PartialEq for Source {
             ) => {
                 Arc::ptr_eq(server, other) && timeout == other_timeout && protocol == other_protocol
             }
-            (Source::Spec(_), Source::Object { .. }) | (Source::Object { .. }, Source::Spec(_)) => {
-                false
-            }
+            (ServerSource::Spec(_), ServerSource::Object { .. })
+            | (ServerSource::Object { .. }, ServerSource::Spec(_)) => false,
         }
     }
 }
 
 /// A channel, and the server behind it when that runs in this program.
-pub(crate) struct Opened {
+pub(crate) struct OpenedSource {
     /// The channel.
     pub channel: Channel,
     /// The server's task.
@@ -87,31 +86,31 @@ pub(crate) struct Opened {
 
 /// The two groups that connect side by side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Group {
+pub(crate) enum ConnectGroup {
     /// Processes and objects on this machine.
     Local,
     /// Servers across a network.
     Remote,
 }
 
-impl Source {
+impl ServerSource {
     /// Opens a fresh channel.
-    pub(crate) async fn open(&self, options: &OpenOptions) -> Result<Opened, ConnectError> {
+    pub(crate) async fn open(&self, options: &OpenOptions) -> Result<OpenedSource, ConnectError> {
         match self {
-            Source::Spec(spec) if spec.transport == TransportSpec::Sdk => {
+            ServerSource::Spec(spec) if spec.transport == TransportSpec::Sdk => {
                 Err(ConnectError::NoServerObject)
             }
-            Source::Spec(spec) => {
+            ServerSource::Spec(spec) => {
                 let channel = toolway_transport::open(spec, options).await?;
-                Ok(Opened {
+                Ok(OpenedSource {
                     channel,
                     server: None,
                 })
             }
-            Source::Object { server, .. } => {
+            ServerSource::Object { server, .. } => {
                 let (channel, end) = in_process::pair();
                 let server = tasks::spawn("in-process server", server(end));
-                Ok(Opened {
+                Ok(OpenedSource {
                     channel,
                     server: Some(server),
                 })
@@ -122,21 +121,21 @@ impl Source {
     /// The directories that it is told of, where its entry says so.
     pub(crate) fn roots(&self) -> &[PathBuf] {
         match self {
-            Source::Spec(spec) => &spec.roots,
-            Source::Object { .. } => &[],
+            ServerSource::Spec(spec) => &spec.roots,
+            ServerSource::Object { .. } => &[],
         }
     }
 
     /// Which era its entry asks for. The old HTTP+SSE transport exists in the legacy era only.
     pub(crate) fn protocol(&self) -> ProtocolMode {
         match self {
-            Source::Spec(spec) => match (spec.protocol, &spec.transport) {
+            ServerSource::Spec(spec) => match (spec.protocol, &spec.transport) {
                 (ProtocolMode::Auto, TransportSpec::Sse(_) | TransportSpec::SseIde(_)) => {
                     ProtocolMode::Legacy
                 }
                 (asked_for, _) => asked_for,
             },
-            Source::Object { protocol, .. } => *protocol,
+            ServerSource::Object { protocol, .. } => *protocol,
         }
     }
 
@@ -144,46 +143,46 @@ impl Source {
     /// have `limit`.
     pub(crate) fn patience(&self, limit: Duration, attempt: u32) -> Duration {
         match self {
-            Source::Spec(spec) => patience_for(&spec.transport, limit, attempt),
-            Source::Object { .. } => limit,
+            ServerSource::Spec(spec) => patience_for(&spec.transport, limit, attempt),
+            ServerSource::Object { .. } => limit,
         }
     }
 
     /// How long the answer to an HTTP request may take to begin, by its entry.
     pub(crate) fn request_timeout(&self) -> Option<Duration> {
         match self {
-            Source::Spec(spec) => spec.request_timeout,
-            Source::Object { .. } => None,
+            ServerSource::Spec(spec) => spec.request_timeout,
+            ServerSource::Object { .. } => None,
         }
     }
 
     /// What must not be written down.
     pub(crate) fn secrets(&self) -> Vec<Secret> {
         match self {
-            Source::Spec(spec) => secrets_of(spec),
-            Source::Object { .. } => Vec::new(),
+            ServerSource::Spec(spec) => secrets_of(spec),
+            ServerSource::Object { .. } => Vec::new(),
         }
     }
 
     /// The longest a call may take by its entry.
     pub(crate) fn timeout(&self) -> Option<Duration> {
         match self {
-            Source::Spec(spec) => spec.timeout,
-            Source::Object { timeout, .. } => *timeout,
+            ServerSource::Spec(spec) => spec.timeout,
+            ServerSource::Object { timeout, .. } => *timeout,
         }
     }
 
     /// How its messages travel.
-    pub(crate) fn delivery(&self) -> Delivery {
+    pub(crate) fn delivery(&self) -> MessageDelivery {
         match self {
-            Source::Spec(spec) => Delivery::of(&spec.transport),
-            Source::Object { .. } => Delivery::Stream,
+            ServerSource::Spec(spec) => MessageDelivery::of(&spec.transport),
+            ServerSource::Object { .. } => MessageDelivery::Stream,
         }
     }
 
     /// Whether the organisation's word may count there.
     pub(crate) fn is_vouched_for(&self) -> bool {
-        let Source::Spec(spec) = self else {
+        let ServerSource::Spec(spec) = self else {
             return false;
         };
         let (TransportSpec::Http(remote) | TransportSpec::Sse(remote) | TransportSpec::Ws(remote)) =
@@ -198,16 +197,16 @@ impl Source {
     /// Whether it is reached by the account's token.
     pub(crate) fn is_connector(&self) -> bool {
         match self {
-            Source::Spec(spec) => matches!(spec.transport, TransportSpec::Connector(_)),
-            Source::Object { .. } => false,
+            ServerSource::Spec(spec) => matches!(spec.transport, TransportSpec::Connector(_)),
+            ServerSource::Object { .. } => false,
         }
     }
 
     /// Whether an editor is at the other end.
     pub(crate) fn is_editor(&self) -> bool {
         match self {
-            Source::Object { .. } => false,
-            Source::Spec(spec) => matches!(
+            ServerSource::Object { .. } => false,
+            ServerSource::Spec(spec) => matches!(
                 spec.transport,
                 TransportSpec::SseIde(_) | TransportSpec::WsIde(_)
             ),
@@ -215,17 +214,17 @@ impl Source {
     }
 
     /// Whose slots it takes while it connects.
-    pub(crate) fn group(&self) -> Group {
+    pub(crate) fn group(&self) -> ConnectGroup {
         match self {
-            Source::Object { .. } => Group::Local,
-            Source::Spec(spec) => match spec.transport {
-                TransportSpec::Stdio(_) | TransportSpec::Sdk => Group::Local,
+            ServerSource::Object { .. } => ConnectGroup::Local,
+            ServerSource::Spec(spec) => match spec.transport {
+                TransportSpec::Stdio(_) | TransportSpec::Sdk => ConnectGroup::Local,
                 TransportSpec::Http(_)
                 | TransportSpec::Sse(_)
                 | TransportSpec::Ws(_)
                 | TransportSpec::SseIde(_)
                 | TransportSpec::WsIde(_)
-                | TransportSpec::Connector(_) => Group::Remote,
+                | TransportSpec::Connector(_) => ConnectGroup::Remote,
             },
         }
     }
@@ -233,14 +232,14 @@ impl Source {
 
 /// How messages travel, as far as the protocol cares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Delivery {
+pub(crate) enum MessageDelivery {
     /// One stream each way: a process, an object in this program.
     Stream,
     /// Each request has an answer of its own, with headers and a status: HTTP.
     PerRequest,
 }
 
-impl Delivery {
+impl MessageDelivery {
     /// How a transport delivers.
     pub(crate) fn of(transport: &TransportSpec) -> Self {
         match transport {

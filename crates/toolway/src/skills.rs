@@ -29,10 +29,10 @@ use toolway_wire::view::{self, ResourceBody, SkillFile, SkillFiles, skill};
 
 pub use self::error::{FailedCheck, SkillError};
 use crate::call::{CallError, CallOptions, Consent, TimeLimit, ToolTarget};
-use crate::dispatch::offered::Warrant;
+use crate::dispatch::offered::PermittedOffering;
 use crate::host::Host;
 use crate::offering::Offering;
-use crate::route::Lines as _;
+use crate::route::Routes as _;
 use crate::session::list::{self, MAX_PAGES};
 
 /// The most skills that are taken from one server.
@@ -196,7 +196,7 @@ impl Host {
 
     async fn skills_by(
         &self,
-        warrant: &Warrant,
+        warrant: &PermittedOffering,
         plain: Option<SkillList>,
     ) -> Result<SkillList, SkillError> {
         let server = warrant.server();
@@ -301,13 +301,13 @@ impl Host {
         let options = CallOptions::new(Consent::Typed);
         let key = ToolKey::new(server.clone(), method::SKILLS_LIST);
         self.await_server(&ToolTarget::Key(key), &options).await?;
-        let picture = self.snapshot();
+        let snapshot = self.snapshot();
         let Some(ConnectionState::Connected(facts)) =
-            picture.server(server.as_str()).map(|shown| &shown.state)
+            snapshot.server(server.as_str()).map(|shown| &shown.state)
         else {
-            // One that is being brought back has a line all the same, and is waited for there.
-            let line = picture.line(server).map(drop);
-            return line.map(|()| None).map_err(SkillError::Call);
+            // One that is being brought back has a route all the same, and is waited for there.
+            let route = snapshot.route(server).map(drop);
+            return route.map(|()| None).map_err(SkillError::Call);
         };
         let extensions = facts.capabilities.get("extensions");
         let declared = extensions
@@ -316,7 +316,7 @@ impl Host {
         if declared {
             return Ok(None);
         }
-        match plain::list(&picture.catalog, server) {
+        match plain::list(&snapshot.catalog, server) {
             Some(list) => Ok(Some(list)),
             None => Err(SkillError::NotOffered {
                 server: server.clone(),
@@ -330,7 +330,7 @@ impl Host {
         &self,
         server: &ServerName,
         params: Map<String, Value>,
-    ) -> Result<(Warrant, Option<SkillList>), SkillError> {
+    ) -> Result<(PermittedOffering, Option<SkillList>), SkillError> {
         let offering = Offering::ListSkills;
         // Of one that a rule denies nothing is known.
         let plain = match self.snapshot().refusal(server, offering) {
@@ -342,7 +342,7 @@ impl Host {
         Ok((warrant, plain))
     }
 
-    async fn list_skills(&self, warrant: &Warrant) -> Result<SkillList, SkillError> {
+    async fn list_skills(&self, warrant: &PermittedOffering) -> Result<SkillList, SkillError> {
         let server = warrant.server();
         let options = CallOptions::new(Consent::Typed);
         let name = method::SKILLS_LIST;
@@ -388,7 +388,11 @@ impl Host {
         Ok(SkillList { skills, warnings })
     }
 
-    async fn get_skill(&self, warrant: &Warrant, uri: &str) -> Result<ListedSkill, SkillError> {
+    async fn get_skill(
+        &self,
+        warrant: &PermittedOffering,
+        uri: &str,
+    ) -> Result<ListedSkill, SkillError> {
         let server = warrant.server();
         let options = CallOptions::new(Consent::Typed);
         let params = json!({ "uri": uri });

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use clap::{Args, Subcommand};
 use serde::Serialize;
-use toolway::auth::{Book, Organisation, OrganisationError, Whoever};
+use toolway::auth::{Organisation, OrganisationError, OrganisationUser, StoredLogins};
 use toolway::journal::timestamp;
 use toolway::watch::request_reconnect;
 use toolway_auth::idp::GivenBack;
@@ -140,7 +140,7 @@ async fn log_out(context: &Context, organisation: &Organisation) -> Outcome {
         .logout()
         .await
         .map_err(|error| not_known(&error))?;
-    let book = Book::new(connect::vault(context), connect::client_options(context));
+    let book = StoredLogins::new(connect::vault(context), connect::client_options(context));
     let logins = book.logins().await.map_err(|error| not_read(&error))?;
     for login in logins.iter().filter(|login| login.how == How::CrossApp) {
         let (server, account) = (login.server.as_str(), login.account.as_str());
@@ -264,7 +264,7 @@ pub(super) fn served(plan: &Plan) -> Vec<Served> {
         .collect()
 }
 
-fn lasting(whoever: &Whoever) -> String {
+fn lasting(whoever: &OrganisationUser) -> String {
     if whoever.renews {
         return "renews itself".to_owned();
     }

@@ -78,7 +78,7 @@ impl CurrentAccount {
     pub(crate) fn replace(&self, connectors: Option<Connectors>) {
         self.connectors.send_modify(|current| {
             if let Some(old) = std::mem::replace(current, connectors) {
-                old.door.end();
+                old.login_runner.end();
             }
             self.state.send_replace(DirectoryState::Asking);
         });

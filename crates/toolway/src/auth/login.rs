@@ -16,8 +16,6 @@ use std::time::Duration;
 use tokio::sync::{oneshot, watch};
 use toolway_auth::assertion::ClientKey;
 use toolway_auth::badge::Entered;
-use toolway_auth::challenge;
-use toolway_auth::idp;
 use toolway_auth::jwt::{KeyError, SigningKey};
 use toolway_auth::login::{Desk, LoginRequest, Obtained, Person, Progress, Way, Whom, obtain};
 use toolway_auth::logins::{DEFAULT_ACCOUNT, How, Login};
@@ -25,15 +23,16 @@ use toolway_auth::scopes::Spent;
 use toolway_auth::token::unix_now;
 use toolway_auth::web::{Tell, Web};
 use toolway_auth::xaa::Rule;
+use toolway_auth::{challenge, idp};
 use toolway_types::{OauthSpec, Secret, ServerName, Untrusted};
 
-use self::invitation::Nobody;
-pub(crate) use self::invitation::Relay;
-use super::organisation::Door;
-use super::pass::Target;
-use super::store::Store;
-use super::vouched::VouchFault;
+pub(crate) use self::invitation::InvitationRelay;
+use self::invitation::NoUser;
+use super::organisation::ProviderPage;
+use super::store::LoginStore;
 use super::{Auth, lock};
+use crate::auth::access_token::LoginTarget;
+use crate::auth::federated_login::FederatedLoginFault;
 use crate::event::UnknownServer;
 use crate::tasks::{self, Task};
 
@@ -107,13 +106,13 @@ pub struct LoggedIn {
 }
 
 /// How a login ended.
-pub(super) type Outcome = Result<LoggedIn, LoginProblem>;
+pub(super) type LoginResult = Result<LoggedIn, LoginProblem>;
 
 /// A login under way. Dropping it does not end the login; the host's end does.
 #[derive(Debug)]
 pub struct LoginHandle {
     invited: watch::Receiver<Option<Invitation>>,
-    outcome: Option<oneshot::Receiver<Outcome>>,
+    outcome: Option<oneshot::Receiver<LoginResult>>,
 }
 
 impl LoginHandle {
@@ -125,7 +124,7 @@ impl LoginHandle {
     }
 
     /// Where its end is told; none where somebody else began it.
-    pub(super) fn take_outcome(&mut self) -> Option<oneshot::Receiver<Outcome>> {
+    pub(super) fn take_outcome(&mut self) -> Option<oneshot::Receiver<LoginResult>> {
         self.outcome.take()
     }
 
@@ -138,17 +137,17 @@ impl LoginHandle {
 
 /// A login under way, as the host holds it.
 #[derive(Debug)]
-pub(super) struct Running {
+pub(super) struct RunningLogin {
     account: Option<String>,
     invited: watch::Receiver<Option<Invitation>>,
     task: Task<()>,
     /// Whether nobody wants it any more: it is on its way out.
     is_given_up: bool,
     /// Where its end is told, if whoever began it does not wait for that.
-    left: Option<oneshot::Receiver<Outcome>>,
+    left: Option<oneshot::Receiver<LoginResult>>,
 }
 
-impl Running {
+impl RunningLogin {
     fn is_under_way(&self) -> bool {
         !self.is_given_up && !self.task.is_finished()
     }
@@ -199,7 +198,7 @@ impl Auth {
             if let Some(former) = &mut former {
                 let _ = former.task.end_within(Duration::ZERO).await;
             }
-            let relay = Relay {
+            let relay = InvitationRelay {
                 invite,
                 person: options.person.clone(),
             };
@@ -210,7 +209,7 @@ impl Auth {
             let _ = done.send(outcome);
         };
         let task = tasks::spawn("login", work);
-        let began = Running {
+        let began = RunningLogin {
             account,
             invited: invited.clone(),
             task,
@@ -262,12 +261,12 @@ impl Auth {
     pub(super) fn is_logging_in(&self, server: &ServerName) -> bool {
         let running = lock(&self.running);
         let running = running.get(server);
-        running.is_some_and(Running::is_under_way)
+        running.is_some_and(RunningLogin::is_under_way)
     }
 
     async fn log_in(
         &self,
-        target: Target,
+        target: LoginTarget,
         spec: OauthSpec,
         challenge: Option<&str>,
         options: &LoginOptions,
@@ -291,7 +290,7 @@ impl Auth {
     /// person. None where there is nobody.
     pub(super) async fn obtained(
         &self,
-        target: &Target,
+        target: &LoginTarget,
         mut spec: OauthSpec,
         challenge: Option<&str>,
         options: &LoginOptions,
@@ -320,7 +319,7 @@ impl Auth {
             has("dpop") && !has("bearer")
         });
         let given = options.client_secret.as_ref();
-        let given = given.or(store.papers.secret(server));
+        let given = given.or(store.client_identities.secret(server));
         let mut secret = given.or(spec.client_secret.as_ref()).cloned();
         if secret.is_none()
             && target.is_vouched_for()
@@ -338,7 +337,7 @@ impl Auth {
             way: options.way,
             whom: options.whom,
             client_secret: secret.as_ref(),
-            client_key: key.as_ref().or(store.papers.key(server)),
+            client_key: key.as_ref().or(store.client_identities.key(server)),
             document: self.document.as_ref(),
             known_issuer: before.as_ref().map(|login| login.issuer.as_str()),
             wants_dpop,
@@ -367,7 +366,7 @@ impl Auth {
         }
         let person = match person {
             Some(person) => person,
-            None if options.way == Way::ClientCredentials => &Nobody,
+            None if options.way == Way::ClientCredentials => &NoUser,
             None => return Ok(None),
         };
         let desk = Desk {
@@ -386,21 +385,21 @@ impl Auth {
     /// The organisation's way, with the person at its door if they are there.
     async fn vouched_login(
         &self,
-        store: &Store,
+        store: &LoginStore,
         web: &Web,
-        target: &Target,
+        target: &LoginTarget,
         request: &LoginRequest<'_>,
         person: Option<&dyn Person>,
     ) -> Result<Option<Entered>, LoginProblem> {
         let way = request.way;
         match person {
             _ if way == Way::ClientCredentials => match target.rule() {
-                Rule::Only => Err(target.not_vouched(VouchFault::OtherWay)),
+                Rule::Only => Err(target.not_vouched(FederatedLoginFault::OtherWay)),
                 Rule::Preferred => Ok(None),
             },
             Some(person) => {
-                let door = Door { way, person };
-                let entered = self.vouched(store, web, target, request, door.way());
+                let page = ProviderPage { way, person };
+                let entered = self.vouched(store, web, target, request, page.way());
                 entered.await
             }
             None => {
@@ -413,7 +412,7 @@ impl Auth {
     /// The scopes of a login that has to reach further than the one before (REL-26).
     fn wider(
         &self,
-        target: &Target,
+        target: &LoginTarget,
         before: Option<&Login>,
         bearer: Option<&challenge::BearerChallenge>,
         options: &LoginOptions,
@@ -455,7 +454,12 @@ impl Auth {
     }
 }
 
-fn kept(target: &Target, account: String, client_key: Option<Secret>, obtained: Obtained) -> Login {
+fn kept(
+    target: &LoginTarget,
+    account: String,
+    client_key: Option<Secret>,
+    obtained: Obtained,
+) -> Login {
     Login {
         server: target.server.as_str().to_owned(),
         definition: target.definition.clone(),

@@ -3,7 +3,7 @@
 //! Owns making it of the settings, which one it is at the moment, looking up its client's secret
 //! when it is first needed, and who the person in front of it is. There is one for all servers, so that they share one login.
 //! Does not own: the login there (`toolway-auth`, `idp.rs`), or what servers get of it
-//! (`vouched.rs`).
+//! (`federated_login.rs`).
 
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -26,9 +26,9 @@ use url::Url;
 
 /// An organisation whose word counts at servers.
 #[derive(Clone)]
-pub struct Organisation(Arc<Inner>);
+pub struct Organisation(Arc<OrganisationInner>);
 
-struct Inner {
+struct OrganisationInner {
     settings: Arc<IdentitySettings>,
     vault: Vault,
     open: OpenOptions,
@@ -67,7 +67,7 @@ impl CurrentOrganisation {
 
 /// Who is logged in there, without any secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Whoever {
+pub struct OrganisationUser {
     /// The provider's name for the person.
     pub subject: String,
     /// Until when its word is good, in seconds since 1970.
@@ -98,7 +98,7 @@ impl Organisation {
         client: Client,
         references: Option<References>,
     ) -> Self {
-        Self(Arc::new(Inner {
+        Self(Arc::new(OrganisationInner {
             settings,
             vault,
             open: OpenOptions {
@@ -116,10 +116,14 @@ impl Organisation {
     }
 
     /// Logs the person in, whoever was logged in before.
-    pub async fn login(&self, way: Way, person: &dyn Person) -> Result<Whoever, OrganisationError> {
-        let door = Door { way, person };
-        let identity = self.provider().await?.login(door.way()).await?;
-        Ok(Whoever::from(&identity))
+    pub async fn login(
+        &self,
+        way: Way,
+        person: &dyn Person,
+    ) -> Result<OrganisationUser, OrganisationError> {
+        let page = ProviderPage { way, person };
+        let identity = self.provider().await?.login(page.way()).await?;
+        Ok(OrganisationUser::from(&identity))
     }
 
     /// Forgets who the person is, and has the provider forget it. What servers were given stays
@@ -129,9 +133,9 @@ impl Organisation {
     }
 
     /// Who is logged in. Asks nobody.
-    pub async fn whoever(&self) -> Result<Option<Whoever>, OrganisationError> {
+    pub async fn whoever(&self) -> Result<Option<OrganisationUser>, OrganisationError> {
         let stored = self.provider().await?.stored().await?;
-        Ok(stored.as_ref().map(Whoever::from))
+        Ok(stored.as_ref().map(OrganisationUser::from))
     }
 
     /// Whether somebody is logged in there, as far as is known without asking.
@@ -176,7 +180,7 @@ impl Organisation {
     }
 }
 
-impl From<&idp::Identity> for Whoever {
+impl From<&idp::Identity> for OrganisationUser {
     fn from(identity: &idp::Identity) -> Self {
         Self {
             subject: identity.subject.clone(),
@@ -188,7 +192,7 @@ impl From<&idp::Identity> for Whoever {
 }
 
 /// The person in front of the provider's login page.
-pub(super) struct Door<'a> {
+pub(super) struct ProviderPage<'a> {
     pub(super) way: Way,
     pub(super) person: &'a dyn Person,
 }
@@ -196,7 +200,7 @@ pub(super) struct Door<'a> {
 /// What the page is called in front of a person who knows servers by their names.
 const NAME: &str = "identity provider";
 
-impl Door<'_> {
+impl ProviderPage<'_> {
     pub(super) fn way(&self) -> idp::Way<'_> {
         match self.way {
             Way::Browser | Way::Paste => idp::Way::Browser(self),
@@ -206,7 +210,7 @@ impl Door<'_> {
     }
 }
 
-impl Window for Door<'_> {
+impl Window for ProviderPage<'_> {
     fn open<'a>(&'a self, page: &'a Url) -> BoxFuture<'a, ()> {
         Box::pin(async move {
             let page = Page {

@@ -3,7 +3,7 @@
 //! A server that answers 403 and names scopes may have them after a person agreed. Owns asking
 //! that person, with what the login has and what it would get, waiting until they are done with
 //! the page, and that requests which fall short together share one question (REL-26).
-//! Does not own: sending the request again (`connection/line.rs`), the login itself (`login.rs`),
+//! Does not own: sending the request again (`connection/session_slot.rs`), the login itself (`login.rs`),
 //! how often there may be one (`toolway-auth`, `scopes.rs`), or logins that need nobody: those
 //! are widened where they are shown (`oauth.rs`).
 
@@ -17,13 +17,13 @@ use toolway_auth::logins::{How, Login};
 use toolway_types::{ServerName, Untrusted};
 use tracing::{debug, info};
 
-use super::login::{Invitation, LoginHandle, LoginOptions, LoginProblem, Outcome};
-use super::pass::Target;
+use super::login::{Invitation, LoginHandle, LoginOptions, LoginProblem, LoginResult};
 use super::{Auth, lock};
 use crate::attention::Attention;
+use crate::auth::access_token::LoginTarget;
 use crate::call::NotWidened;
-use crate::respondent::{Elicitation, ElicitationAnswer, MoreRights};
-use crate::session::{Counterpart, question};
+use crate::client_handler::{Elicitation, ElicitationAnswer, MoreRights};
+use crate::session::{ClientSide, question};
 use crate::tasks::{self, Task};
 
 /// What came of an attempt.
@@ -42,7 +42,7 @@ pub(crate) enum Widened {
 pub(crate) struct Widener {
     pub(crate) auth: Arc<Auth>,
     /// Who is asked.
-    pub(crate) counterpart: Counterpart,
+    pub(crate) client_side: ClientSide,
     /// Told as long as a person is at it.
     pub(crate) attention: Attention,
 }
@@ -57,7 +57,7 @@ pub(super) struct StepUp {
 
 /// The last login of a server that was widened.
 #[derive(Debug)]
-pub(super) struct Reached {
+pub(super) struct WidenedLogin {
     at: Instant,
     scopes: Vec<String>,
 }
@@ -89,29 +89,29 @@ impl Widener {
 
     /// A request was taken that was not before: attempts are counted anew.
     pub(crate) fn helped(&self) {
-        self.auth.helped(&self.counterpart.server);
+        self.auth.helped(&self.client_side.server);
     }
 
     fn has_somebody(&self) -> bool {
-        let Counterpart {
+        let ClientSide {
             server,
-            respondent,
+            client_handler,
             hooks,
             ..
-        } = &self.counterpart;
-        let person = respondent.as_ref();
+        } = &self.client_side;
+        let person = client_handler.as_ref();
         person.is_some_and(|person| person.offers().url) || hooks.answers(server)
     }
 
     /// Whether the login was widened since a request was sent, by another that fell short.
     fn has_reached(&self, wanted: &[String], began: Instant) -> bool {
         let reached = lock(&self.auth.reached);
-        let reached = reached.get(&self.counterpart.server);
+        let reached = reached.get(&self.client_side.server);
         reached.is_some_and(|it| it.at >= began && covers(&it.scopes, wanted))
     }
 
     fn joined_or_begun(&self, challenge: &str, wanted: &[String]) -> Arc<StepUp> {
-        let server = &self.counterpart.server;
+        let server = &self.client_side.server;
         let mut all = lock(&self.auth.step_ups);
         let running = all.get(server).and_then(Weak::upgrade);
         if let Some(running) = running.filter(|it| it.outcome.borrow().is_none()) {
@@ -136,7 +136,7 @@ impl Widener {
 
     /// What the next login has to know.
     fn conclude(&self, outcome: &Widened, challenge: String) {
-        let server = &self.counterpart.server;
+        let server = &self.client_side.server;
         match outcome {
             Widened::Yes => {
                 info!(%server, "the login reaches further now");
@@ -150,7 +150,7 @@ impl Widener {
     }
 
     async fn attempt(&self, challenge: &str, wanted: &[String]) -> Widened {
-        let server = &self.counterpart.server;
+        let server = &self.client_side.server;
         let Some(login) = self.auth.login_of(server).await else {
             return Widened::Unasked;
         };
@@ -178,7 +178,7 @@ impl Widener {
         let Some(outcome) = handle.take_outcome() else {
             return Widened::Unasked;
         };
-        let mut begun = Begun {
+        let mut begun = BegunLogin {
             widener: self,
             handle,
         };
@@ -186,7 +186,7 @@ impl Widener {
         if widened == Widened::Yes
             && let Some(login) = self.auth.login_of(server).await
         {
-            let reached = Reached {
+            let reached = WidenedLogin {
                 at: Instant::now(),
                 scopes: login.requested,
             };
@@ -199,13 +199,13 @@ impl Widener {
     async fn asked(
         &self,
         handle: &mut LoginHandle,
-        mut outcome: oneshot::Receiver<Outcome>,
+        mut outcome: oneshot::Receiver<LoginResult>,
         login: &Login,
         wanted: &[String],
     ) -> Widened {
         let invitation = handle.invitation().await;
         if let Some(invitation) = invitation {
-            let Some(request) = request(&self.counterpart.server, invitation, login, wanted) else {
+            let Some(request) = request(&self.client_side.server, invitation, login, wanted) else {
                 return Widened::Unasked;
             };
             // Not only while the question stands: a person at the page is being asked still.
@@ -213,7 +213,7 @@ impl Widener {
             let answer = tokio::select! {
                 biased;
                 ended = &mut outcome => return judged(ended),
-                answer = question::put_to_person(request, &self.counterpart) => answer,
+                answer = question::put_to_person(request, &self.client_side) => answer,
             };
             if !matches!(answer, ElicitationAnswer::Accept(_)) {
                 return Widened::No(NotWidened::Declined);
@@ -225,21 +225,21 @@ impl Widener {
 }
 
 /// A login that was begun for a question, and is given up with it.
-struct Begun<'a> {
+struct BegunLogin<'a> {
     widener: &'a Widener,
     handle: LoginHandle,
 }
 
-impl Drop for Begun<'_> {
+impl Drop for BegunLogin<'_> {
     fn drop(&mut self) {
         let Widener {
-            auth, counterpart, ..
+            auth, client_side, ..
         } = self.widener;
-        auth.give_up(&counterpart.server, &self.handle);
+        auth.give_up(&client_side.server, &self.handle);
     }
 }
 
-fn judged(ended: Result<Outcome, oneshot::error::RecvError>) -> Widened {
+fn judged(ended: Result<LoginResult, oneshot::error::RecvError>) -> Widened {
     match ended {
         Ok(Ok(_)) => Widened::Yes,
         // Nobody was asked anything: it is known already that it would not help.
@@ -310,7 +310,7 @@ impl Auth {
     }
 
     /// The same for a server that is known.
-    pub(super) async fn kept_login(&self, target: &Target) -> Option<Login> {
+    pub(super) async fn kept_login(&self, target: &LoginTarget) -> Option<Login> {
         let logins = &self.store.as_ref()?.logins;
         let account = target.account.as_deref();
         let found = logins.find(target.server.as_str(), &target.definition, account);

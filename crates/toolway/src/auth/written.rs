@@ -14,7 +14,7 @@ use toolway_types::{
 };
 
 use super::{Auth, lock, target};
-use crate::server_source::Source;
+use crate::server_source::ServerSource;
 
 /// How long a server may take to say where its logins are made.
 const DESCRIBED_WITHIN: Duration = Duration::from_secs(5);
@@ -49,8 +49,8 @@ pub(super) fn written(spec: &ServerSpec) -> Option<&'static str> {
 }
 
 /// What it means that such a server wants a login: what its entry has is not good.
-pub(crate) fn refused(source: &Source, origin: &Origin) -> Option<Failure> {
-    let Source::Spec(spec) = source else {
+pub(crate) fn refused(source: &ServerSource, origin: &Origin) -> Option<Failure> {
+    let ServerSource::Spec(spec) = source else {
         return None;
     };
     Some(Failure {
@@ -63,11 +63,11 @@ pub(crate) fn refused(source: &Source, origin: &Origin) -> Option<Failure> {
 impl Auth {
     /// Whether a login may be what a server wants that only says that something is forbidden: it
     /// says where logins are made, and nobody has logged in.
-    pub(crate) async fn could_help(&self, server: &ServerName, source: &Source) -> bool {
+    pub(crate) async fn could_help(&self, server: &ServerName, source: &ServerSource) -> bool {
         let (Some(store), Some(target)) = (&self.store, target(server, source)) else {
             return false;
         };
-        let has_helper = matches!(source, Source::Spec(spec)
+        let has_helper = matches!(source, ServerSource::Spec(spec)
             if open_to_logins(spec).is_some_and(|remote| remote.headers_helper.is_some()));
         if has_helper || lock(&self.shown).contains_key(server) {
             return false;

@@ -15,35 +15,35 @@ use toolway_wire::era::method;
 use crate::account::Connectors;
 use crate::auth::Auth;
 use crate::call::{CallError, CallOptions, Consent};
-use crate::dispatch::hooks::Runner;
+use crate::dispatch::hooks::HookRunner;
 use crate::dispatch::send;
-use crate::offering::{Leave, Offering};
+use crate::offering::{Offering, PriorConsent};
 use crate::reconnect::WeakServerOrders;
-use crate::route::{Line, Lines};
+use crate::route::{Route, Routes};
 use crate::snapshot::{HostSnapshot, ServerSnapshot};
 
 /// A look at the host.
 #[derive(Clone)]
 pub struct HostHandle {
-    pictures: watch::Receiver<Arc<HostSnapshot>>,
+    snapshots: watch::Receiver<Arc<HostSnapshot>>,
     /// Held weakly: the supervisor holds this, and ends when nobody can ask it for anything.
     orders: WeakServerOrders,
     auth: Option<Arc<Auth>>,
     connectors: Option<Connectors>,
     /// Who judges what is read.
-    runner: Arc<Runner>,
+    runner: Arc<HookRunner>,
 }
 
 impl HostHandle {
     pub(crate) fn new(
-        pictures: watch::Receiver<Arc<HostSnapshot>>,
+        snapshots: watch::Receiver<Arc<HostSnapshot>>,
         orders: WeakServerOrders,
         auth: Option<Arc<Auth>>,
         connectors: Option<Connectors>,
-        runner: Arc<Runner>,
+        runner: Arc<HookRunner>,
     ) -> Self {
         Self {
-            pictures,
+            snapshots,
             orders,
             auth,
             connectors,
@@ -65,9 +65,9 @@ impl HostHandle {
         self.connectors.as_ref()
     }
 
-    /// The picture of this moment.
+    /// The snapshot of this moment.
     pub fn snapshot(&self) -> Arc<HostSnapshot> {
-        Arc::clone(&self.pictures.borrow())
+        Arc::clone(&self.snapshots.borrow())
     }
 
     /// Reads a resource, as its server answers. A server that is connecting is waited for, and one
@@ -82,28 +82,28 @@ impl HostHandle {
         uri: &str,
     ) -> Result<Box<RawValue>, CallError> {
         self.revive(server).await;
-        let pending = |picture: &Arc<HostSnapshot>| {
-            let server = picture.server(server.as_str());
+        let pending = |snapshot: &Arc<HostSnapshot>| {
+            let server = snapshot.server(server.as_str());
             server.is_some_and(ServerSnapshot::is_pending)
         };
-        // An error means that the host is gone; then the last picture has no line either.
+        // An error means that the host is gone; then the last snapshot has no line either.
         let _ = self
-            .pictures
+            .snapshots
             .clone()
-            .wait_for(|picture| !pending(picture))
+            .wait_for(|snapshot| !pending(snapshot))
             .await;
-        let picture = self.snapshot();
-        let line = picture.line(server)?;
+        let snapshot = self.snapshot();
+        let route = snapshot.route(server)?;
         let params = Map::from_iter([("uri".to_owned(), uri.into())]);
         let options = CallOptions::new(Consent::Prompt);
         let offering = Offering::ReadResource;
-        let dispatch = self.runner.dispatch(&picture);
-        let asked = dispatch.warrant(offering, server, params, Leave::Given, &options);
+        let dispatch = self.runner.dispatch(&snapshot);
+        let asked = dispatch.warrant(offering, server, params, PriorConsent::Given, &options);
         let (entry, warrant) = asked.await;
         let read = match warrant {
             Ok(warrant) => {
                 let uri = warrant.text("uri").unwrap_or_default();
-                self.read_by(&*line, server, uri).await
+                self.read_by(&*route, server, uri).await
             }
             Err(error) => Err(error),
         };
@@ -114,7 +114,7 @@ impl HostHandle {
     /// The same over this line, for a call that was judged already.
     pub(super) async fn read_by(
         &self,
-        line: &dyn Line,
+        route: &dyn Route,
         server: &ServerName,
         uri: &str,
     ) -> Result<Box<RawValue>, CallError> {
@@ -126,9 +126,10 @@ impl HostHandle {
                 what: Untrusted::new(error.to_string()),
             })?;
         let options = CallOptions::new(Consent::Typed);
-        let options = send::options(&options, line, self.snapshot().general_limits());
+        let options = send::options(&options, route, self.snapshot().general_limits());
         let limit = options.timeout;
-        line.request(method::RESOURCES_READ, params, options)
+        route
+            .request(method::RESOURCES_READ, params, options)
             .await
             .map_err(|error| send::explain(error, &key, limit))
     }
@@ -136,8 +137,8 @@ impl HostHandle {
     /// Has a server tried again, if it has failed.
     async fn revive(&self, server: &ServerName) {
         let failed = |shown: &ServerSnapshot| matches!(shown.state, ConnectionState::Failed(_));
-        let picture = self.snapshot();
-        if !picture.server(server.as_str()).is_some_and(failed) {
+        let snapshot = self.snapshot();
+        if !snapshot.server(server.as_str()).is_some_and(failed) {
             return;
         }
         if let Some(orders) = self.orders.upgrade() {

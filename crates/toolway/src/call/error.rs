@@ -24,7 +24,7 @@ pub enum CallError {
         suggestions: Vec<String>,
     },
     /// More than one tool answers to the name.
-    #[error("`{target}` could be any of {}", Names(.candidates))]
+    #[error("`{target}` could be any of {}", QuotedNames(.candidates))]
     Ambiguous {
         /// What was asked for.
         target: ToolTarget,
@@ -64,7 +64,7 @@ pub enum CallError {
         by: RefusedBy,
     },
     /// The server has no open connection.
-    #[error("server `{server}` is {}", State(.state))]
+    #[error("server `{server}` is {}", StateText(.state))]
     Unavailable {
         /// The server.
         server: ServerName,
@@ -72,7 +72,7 @@ pub enum CallError {
         state: ConnectionState,
     },
     /// The server wants a login first.
-    #[error("server `{server}` needs a login{}{}", WithScopes(.scopes), After(.not_widened.as_ref()))]
+    #[error("server `{server}` needs a login{}{}", WithScopes(.scopes), StepUpText(.not_widened.as_ref()))]
     NeedsAuth {
         /// The server.
         server: ServerName,
@@ -157,7 +157,7 @@ pub enum CallError {
         what: Untrusted,
     },
     /// The call or its answer did not get through.
-    #[error("the call of `{}` of server `{server}` {}", brief(.tool), Lost(*.sent, .message))]
+    #[error("the call of `{}` of server `{server}` {}", brief(.tool), LostText(*.sent, .message))]
     Transport {
         /// The server.
         server: ServerName,
@@ -242,9 +242,9 @@ impl fmt::Display for Waited<'_> {
     }
 }
 
-struct Lost<'a>(bool, &'a Untrusted);
+struct LostText<'a>(bool, &'a Untrusted);
 
-impl fmt::Display for Lost<'_> {
+impl fmt::Display for LostText<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let why = brief(self.1);
         if self.0 {
@@ -284,9 +284,9 @@ pub(crate) fn brief(text: &Untrusted) -> String {
     text::cut(&text.line(), MAX_BRIEF).into_owned()
 }
 
-struct State<'a>(&'a ConnectionState);
+struct StateText<'a>(&'a ConnectionState);
 
-impl fmt::Display for State<'_> {
+impl fmt::Display for StateText<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let word = self.0.as_str();
         match self.0 {
@@ -315,9 +315,9 @@ impl fmt::Display for WithScopes<'_> {
     }
 }
 
-struct After<'a>(Option<&'a NotWidened>);
+struct StepUpText<'a>(Option<&'a NotWidened>);
 
-impl fmt::Display for After<'_> {
+impl fmt::Display for StepUpText<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             Some(why) => write!(formatter, ": {why}"),
@@ -345,15 +345,19 @@ impl fmt::Display for Suggest<'_> {
             [] => Ok(()),
             [name] => write!(formatter, "; did you mean `{name}`?"),
             [names @ .., last] => {
-                write!(formatter, "; did you mean {} or `{last}`?", Names(names))
+                write!(
+                    formatter,
+                    "; did you mean {} or `{last}`?",
+                    QuotedNames(names)
+                )
             }
         }
     }
 }
 
-struct Names<'a>(&'a [String]);
+struct QuotedNames<'a>(&'a [String]);
 
-impl fmt::Display for Names<'_> {
+impl fmt::Display for QuotedNames<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, name) in self.0.iter().enumerate() {
             write!(formatter, "{}`{name}`", if index == 0 { "" } else { ", " })?;

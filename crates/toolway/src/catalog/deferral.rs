@@ -3,12 +3,15 @@
 //! Owns the decision for one catalogue, made once while it is built. A person's word about a
 //! server comes first, then the setting of the host, then what the tool says of itself.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::HashMap;
 
 use toolway_config::ToolSearch;
 use toolway_types::ServerName;
 
-use crate::catalog::{Catalog, CatalogTool, CatalogWarning, OwnTool, Presence, ServerOffer};
+use crate::catalog::{Catalog, CatalogBuiltin, CatalogTool, CatalogWarning, Presence, ServerOffer};
 use crate::offering::RESERVED;
 use crate::pool::Loading;
 use crate::tokens::estimate;
@@ -39,7 +42,7 @@ impl Default for Deferral {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct HostPart {
     /// The host's own tools, by the name they were offered under.
-    pub(crate) own: Vec<OwnTool>,
+    pub(crate) own: Vec<CatalogBuiltin>,
     /// When tools are deferred.
     pub(crate) deferral: Deferral,
 }
@@ -109,7 +112,7 @@ impl Terms {
 
     /// Gives the host's own tools their names and their answers.
     fn introduce(&self, tools: Vec<CatalogTool>) -> Vec<(CatalogTool, Presence)> {
-        let mut known: HashMap<&str, &OwnTool> = self
+        let mut known: HashMap<&str, &CatalogBuiltin> = self
             .host
             .own
             .iter()

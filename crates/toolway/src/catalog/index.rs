@@ -8,7 +8,7 @@
 
 use std::collections::HashMap;
 
-use self::arguments::Arguments;
+use self::arguments::IndexedArguments;
 use crate::catalog::CatalogTool;
 
 mod arguments;
@@ -58,7 +58,7 @@ struct Term {
 
 /// All words of one catalogue's tools.
 #[derive(Debug, Default)]
-pub(crate) struct Index {
+pub(crate) struct SearchIndex {
     /// The place in `terms` of each word.
     numbers: HashMap<String, u32>,
     terms: Vec<Term>,
@@ -67,17 +67,17 @@ pub(crate) struct Index {
 
 /// One word of a query.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Wanted {
+pub(crate) struct QueryWord {
     /// In lower case, as asked.
     pub(crate) word: String,
     /// Whether only tools that have it count.
     pub(crate) required: bool,
 }
 
-impl Index {
+impl SearchIndex {
     pub(crate) fn build(tools: &[&CatalogTool]) -> Self {
-        let mut reader = Reader::default();
-        let read: Vec<[Field; FIELDS.len()]> =
+        let mut reader = WordReader::default();
+        let read: Vec<[WordRange; FIELDS.len()]> =
             tools.iter().map(|tool| reader.fields(tool)).collect();
         let mut usual = [0.0_f32; FIELDS.len()];
         for fields in &read {
@@ -127,7 +127,7 @@ impl Index {
     }
 
     /// The places of the tools that fit a query, best first, with their scores.
-    pub(crate) fn rank(&self, query: &[Wanted]) -> Vec<(usize, f32)> {
+    pub(crate) fn rank(&self, query: &[QueryWord]) -> Vec<(usize, f32)> {
         let mut scores = vec![(0.0_f32, 0_u32, 0_u32); self.tools];
         let required = query.iter().filter(|wanted| wanted.required).count();
         for (place, wanted) in query.iter().enumerate() {
@@ -164,7 +164,7 @@ impl Index {
     }
 
     /// The terms that a word can mean, and how surely it means each.
-    fn variants(&self, wanted: &Wanted, next: Option<&Wanted>) -> Vec<(&Term, f32)> {
+    fn variants(&self, wanted: &QueryWord, next: Option<&QueryWord>) -> Vec<(&Term, f32)> {
         let stemmed = words::stem(wanted.word.clone());
         let mut found = Vec::new();
         if let Some(term) = self.term(&stemmed) {
@@ -228,21 +228,21 @@ fn count(number: usize) -> f32 {
     number as f32
 }
 
-/// The words of one field: a part of [`Reader::words`].
-type Field = std::ops::Range<usize>;
+/// The words of one field: a part of [`WordReader::words`].
+type WordRange = std::ops::Range<usize>;
 
 /// Reads the words of tools. Each word is kept once and has a number from then on: a thousand
 /// tools have many words, and few different ones.
 #[derive(Default)]
-struct Reader {
+struct WordReader {
     numbers: HashMap<String, u32>,
     /// The words of all fields, one after the other.
     words: Vec<u32>,
 }
 
-impl Reader {
+impl WordReader {
     /// The words of all texts, as one field; at most [`MAX_WORDS`].
-    fn field<'a>(&mut self, texts: impl IntoIterator<Item = &'a str>) -> Field {
+    fn field<'a>(&mut self, texts: impl IntoIterator<Item = &'a str>) -> WordRange {
         let begin = self.words.len();
         for text in texts {
             words::terms(text, |term| {
@@ -265,9 +265,9 @@ impl Reader {
         number
     }
 
-    fn fields(&mut self, tool: &CatalogTool) -> [Field; FIELDS.len()] {
+    fn fields(&mut self, tool: &CatalogTool) -> [WordRange; FIELDS.len()] {
         let (first, rest) = first_sentence(&tool.description);
-        let arguments = Arguments::of(&tool.input_schema);
+        let arguments = IndexedArguments::of(&tool.input_schema);
         [
             self.name(tool),
             self.field([tool.key.server.as_str()]),
@@ -280,7 +280,7 @@ impl Reader {
         ]
     }
 
-    fn name(&mut self, tool: &CatalogTool) -> Field {
+    fn name(&mut self, tool: &CatalogTool) -> WordRange {
         let own = self.field([tool.key.tool.as_str()]);
         if tool.name == tool.key.exposed() || tool.name == tool.key.exposed_apart() {
             return own;

@@ -18,11 +18,11 @@ use toolway_wire::RpcError;
 
 pub(crate) use self::limits::options;
 use super::permission::PermittedCall;
-use crate::audit::Entry;
+use crate::audit::AuditEntry;
 use crate::call::{CallError, CallOptions, NotWidened, Oversize, TimeLimit};
 use crate::catalog::CatalogTool;
 use crate::error::{about_certificate, closed_for_login, is_short, scopes_in, wants_login};
-use crate::route::{GeneralLimits, Lines, SendError, SendOptions};
+use crate::route::{GeneralLimits, Routes, SendError, SendOptions};
 
 /// A server's answer to a permitted call, unread.
 #[derive(Debug)]
@@ -56,7 +56,7 @@ impl<'a> RawResult<'a> {
 }
 
 #[derive(Serialize)]
-struct Params<'a> {
+struct CallParams<'a> {
     name: &'a str,
     arguments: &'a Map<String, Value>,
 }
@@ -67,12 +67,12 @@ struct Params<'a> {
 ///
 /// ```compile_fail,E0308
 /// use toolway::dispatch::{hooks::HookedCall, send};
-/// use toolway::route::{GeneralLimits, Lines};
+/// use toolway::route::{GeneralLimits, Routes};
 /// use toolway::{CallOptions, Consent};
 ///
-/// async fn rush(call: HookedCall<'_>, lines: &dyn Lines, limits: GeneralLimits) {
+/// async fn rush(call: HookedCall<'_>, routes: &dyn Routes, limits: GeneralLimits) {
 ///     let options = CallOptions::new(Consent::Typed);
-///     let _ = send::send(call, lines, &options, limits).await;
+///     let _ = send::send(call, routes, &options, limits).await;
 /// }
 /// ```
 ///
@@ -80,37 +80,37 @@ struct Params<'a> {
 ///
 /// ```
 /// use toolway::dispatch::{permission::PermittedCall, send};
-/// use toolway::route::{GeneralLimits, Lines};
+/// use toolway::route::{GeneralLimits, Routes};
 /// use toolway::{CallOptions, Consent};
 ///
-/// async fn proceed(call: PermittedCall<'_>, lines: &dyn Lines, limits: GeneralLimits) {
+/// async fn proceed(call: PermittedCall<'_>, routes: &dyn Routes, limits: GeneralLimits) {
 ///     let options = CallOptions::new(Consent::Typed);
-///     let _ = send::send(call, lines, &options, limits).await;
+///     let _ = send::send(call, routes, &options, limits).await;
 /// }
 /// ```
 pub async fn send<'a>(
     call: PermittedCall<'a>,
-    lines: &dyn Lines,
+    routes: &dyn Routes,
     options: &CallOptions,
     general: GeneralLimits,
 ) -> Result<RawResult<'a>, CallError> {
-    noted(call, lines, options, general, &mut Entry::none()).await
+    send_audited(call, routes, options, general, &mut AuditEntry::none()).await
 }
 
 /// The same, writing down what is sent.
-pub(super) async fn noted<'a>(
+pub(super) async fn send_audited<'a>(
     mut call: PermittedCall<'a>,
-    lines: &dyn Lines,
+    routes: &dyn Routes,
     options: &CallOptions,
     general: GeneralLimits,
-    entry: &mut Entry,
+    entry: &mut AuditEntry,
 ) -> Result<RawResult<'a>, CallError> {
     let key = &call.tool().key;
-    let line = match &call.tool().own {
-        Some(answers) => Arc::clone(&answers.line),
-        None => lines.line(&key.server)?,
+    let route = match &call.tool().own {
+        Some(answers) => Arc::clone(&answers.route),
+        None => routes.route(&key.server)?,
     };
-    let params = Params {
+    let params = CallParams {
         name: &key.tool,
         arguments: call.arguments(),
     };
@@ -124,11 +124,11 @@ pub(super) async fn noted<'a>(
     let send_options = SendOptions {
         tool: Some(call.tool().received()),
         remarks: Some(&remarks),
-        ..limits::options(options, &*line, general)
+        ..limits::options(options, &*route, general)
     };
     let timeout = send_options.timeout;
     entry.sent(&params);
-    let answer = line.request("tools/call", params, send_options).await;
+    let answer = route.request("tools/call", params, send_options).await;
     let remarks = remarks.into_inner().unwrap_or_else(PoisonError::into_inner);
     match answer {
         Ok(result) => {
@@ -138,7 +138,7 @@ pub(super) async fn noted<'a>(
             Ok(RawResult {
                 call,
                 result,
-                of_editor: line.is_editor(),
+                of_editor: route.is_editor(),
             })
         }
         Err(error) => Err(explain(error, key, timeout).after(remarks)),

@@ -16,7 +16,9 @@ use toolway_types::Untrusted;
 use super::resolve::ResolvedCall;
 use crate::call::{CallError, Oversize};
 use crate::catalog::CatalogTool;
-use crate::json_schema::{MAX_ARGUMENT_BYTES, MAX_ARGUMENT_DEPTH, Problem, Size, Verdict};
+use crate::json_schema::{
+    MAX_ARGUMENT_BYTES, MAX_ARGUMENT_DEPTH, Problem, SchemaVerdict, ValueSize,
+};
 
 mod defaults;
 mod structured;
@@ -92,7 +94,7 @@ fn complete(call: &mut ResolvedCall<'_>) -> Result<Option<Box<str>>, CallError> 
 
 /// Checks the arguments; gives the reason where they cannot be checked.
 pub(super) fn check(call: &ResolvedCall<'_>) -> Result<Option<Box<str>>, CallError> {
-    let size = Size::of(call.arguments());
+    let size = ValueSize::of(call.arguments());
     if size.bytes > MAX_ARGUMENT_BYTES {
         return Err(CallError::TooLarge {
             server: call.tool().key.server.clone(),
@@ -113,18 +115,18 @@ pub(super) fn check(call: &ResolvedCall<'_>) -> Result<Option<Box<str>>, CallErr
         });
     }
     match call.tool().checker().check(call.value(), size) {
-        Verdict::Fits => Ok(call.tool().checker().gap().map(|gap| {
+        SchemaVerdict::Fits => Ok(call.tool().checker().gap().map(|gap| {
             let shown = &call.tool().shown;
             format!("the arguments of `{shown}` were checked in part only: {gap}").into()
         })),
-        Verdict::Unchecked(why) => {
+        SchemaVerdict::Unchecked(why) => {
             let warning = format!(
                 "the arguments of `{}` were not checked: its schema {why}",
                 call.tool().shown
             );
             Ok(Some(warning.into()))
         }
-        Verdict::Violates(problems) => Err(CallError::Invalid {
+        SchemaVerdict::Violates(problems) => Err(CallError::Invalid {
             server: call.tool().key.server.clone(),
             tool: call.tool_name(),
             problems,

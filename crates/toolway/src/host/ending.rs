@@ -37,7 +37,7 @@ impl Host {
         }
         let connectors = self.reload.account.connectors();
         if let Some(connectors) = &connectors {
-            connectors.door.end();
+            connectors.login_runner.end();
         }
         let account = connectors.map(|connectors| connectors.account);
         self.stop.cancel();
@@ -55,16 +55,16 @@ impl Host {
         if let Some(journal) = &self.journal {
             journal.flush().await;
         }
-        if let Some(audit) = &self.reach.audit {
+        if let Some(audit) = &self.core.audit {
             audit.flush().await;
         }
     }
 }
 
 /// Files and locks may block; the end of a host waits for them beside the end of its servers.
-async fn remember(catalogs: Option<CatalogMemory>, picture: Arc<HostSnapshot>) {
+async fn remember(catalogs: Option<CatalogMemory>, snapshot: Arc<HostSnapshot>) {
     if let Some(catalogs) = catalogs {
-        let _ = tokio::task::spawn_blocking(move || catalogs.keep(&picture)).await;
+        let _ = tokio::task::spawn_blocking(move || catalogs.keep(&snapshot)).await;
     }
 }
 

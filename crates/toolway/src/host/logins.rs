@@ -8,7 +8,9 @@ use std::sync::Arc;
 use toolway_types::{ConnectionState, ServerName};
 
 use super::Host;
-use crate::auth::{Auth, Kept, LoggedOut, LoginHandle, LoginOptions, LoginProblem, Organisation};
+use crate::auth::{
+    Auth, LoginHandle, LoginOptions, LoginProblem, Organisation, RemovedLogin, StoredLogin,
+};
 use crate::event::UnknownServer;
 use crate::reconnect::Unless;
 
@@ -47,7 +49,7 @@ impl Host {
     pub fn unattended_account_login(
         &self,
     ) -> Option<impl Future<Output = Result<(), String>> + use<>> {
-        let mut login = self.reload.account.connectors()?.door.under_way()?;
+        let mut login = self.reload.account.connectors()?.login_runner.under_way()?;
         Some(async move {
             let ended = login.outcome().await;
             ended.unwrap_or_else(|| Err("the login was given up".to_owned()))
@@ -60,12 +62,12 @@ impl Host {
         &self,
         server: &str,
         account: Option<&str>,
-    ) -> Result<Vec<LoggedOut>, LoginProblem> {
+    ) -> Result<Vec<RemovedLogin>, LoginProblem> {
         let auth = self.auth()?;
         self.known(server)?;
         let out = auth.log_out(server, account).await?;
         if !out.is_empty() {
-            self.reach.orders.reconnect(server, Unless::Never).await;
+            self.core.orders.reconnect(server, Unless::Never).await;
         }
         Ok(out)
     }
@@ -82,7 +84,7 @@ impl Host {
     }
 
     /// Every login that is kept, of servers that are configured and of others.
-    pub async fn logins(&self) -> Result<Vec<Kept>, LoginProblem> {
+    pub async fn logins(&self) -> Result<Vec<StoredLogin>, LoginProblem> {
         self.auth()?.logins().await
     }
 
@@ -91,14 +93,14 @@ impl Host {
     }
 
     fn known(&self, server: &str) -> Result<ServerName, UnknownServer> {
-        let picture = self.snapshot();
-        let known = picture.server(server).map(|server| server.name.clone());
+        let snapshot = self.snapshot();
+        let known = snapshot.server(server).map(|server| server.name.clone());
         known.ok_or_else(|| UnknownServer(server.to_owned()))
     }
 
     fn state(&self, server: &str) -> Result<ConnectionState, UnknownServer> {
-        let picture = self.snapshot();
-        let known = picture.server(server).map(|server| server.state.clone());
+        let snapshot = self.snapshot();
+        let known = snapshot.server(server).map(|server| server.state.clone());
         known.ok_or_else(|| UnknownServer(server.to_owned()))
     }
 }

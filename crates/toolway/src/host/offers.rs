@@ -16,12 +16,12 @@ use toolway_wire::view;
 
 use super::Host;
 use crate::call::{CallError, CallOptions, Consent, SavedFile, ToolTarget};
-use crate::dispatch::offered::Warrant;
+use crate::dispatch::offered::PermittedOffering;
 use crate::dispatch::result::contents;
 use crate::dispatch::send;
-use crate::offering::{Leave, Offering};
-use crate::pins::Instructions;
-use crate::route::Lines;
+use crate::offering::{Offering, PriorConsent};
+use crate::pins::PinnedInstructions;
+use crate::route::Routes;
 
 /// What a resource holds.
 #[derive(Debug)]
@@ -108,18 +108,18 @@ impl Host {
 
     /// Takes what a server says to models now as what it may say, and connects to it anew.
     pub async fn accept_instructions(&self, server: &ServerName) -> Result<(), CallError> {
-        let picture = self.snapshot();
-        picture.line(server)?;
-        let shown = picture.server(server.as_str()).map(|shown| &shown.state);
+        let snapshot = self.snapshot();
+        snapshot.route(server)?;
+        let shown = snapshot.server(server.as_str()).map(|shown| &shown.state);
         let Some(ConnectionState::Connected(facts)) = shown else {
             return Ok(());
         };
-        let Some(definition) = picture.definition(server) else {
+        let Some(definition) = snapshot.definition(server) else {
             return Ok(());
         };
         let said = facts.instructions.as_ref().map(Untrusted::as_received);
-        let said = Instructions::of(server, definition, said.unwrap_or_default());
-        said.accept(self.reach.runner.pins()).await;
+        let said = PinnedInstructions::of(server, definition, said.unwrap_or_default());
+        said.accept(self.core.runner.pins()).await;
         // A server that is gone by now has nothing to say.
         let _ = self.reconnect(server.as_str()).await;
         Ok(())
@@ -128,7 +128,7 @@ impl Host {
     /// Saves the binary parts of what was read in the private directory. Gives the files, whose
     /// `block` is the place of the part, and one sentence for each that could not be saved.
     pub async fn save_resource(&self, read: &ResourceOutcome) -> (Vec<SavedFile>, Vec<String>) {
-        contents::save(&read.result.contents, &self.reach.output_dir).await
+        contents::save(&read.result.contents, &self.core.output_dir).await
     }
 
     /// Asks for values that an argument could have, given how it begins and what the other
@@ -223,9 +223,9 @@ impl Host {
     ) -> Result<(Box<RawValue>, Vec<String>), CallError> {
         self.await_server(&ToolTarget::Key(offering.of(server)), options)
             .await?;
-        let picture = self.snapshot();
-        let dispatch = self.reach.dispatch(&picture);
-        let asked = dispatch.warrant(offering, server, params, Leave::Wanted, options);
+        let snapshot = self.snapshot();
+        let dispatch = self.core.dispatch(&snapshot);
+        let asked = dispatch.warrant(offering, server, params, PriorConsent::Wanted, options);
         let (entry, warrant) = asked.await;
         let (answer, warnings) = match warrant {
             Ok(mut warrant) => {
@@ -247,12 +247,12 @@ impl Host {
         server: &ServerName,
         params: Map<String, Value>,
         options: &CallOptions,
-    ) -> Result<Warrant, CallError> {
+    ) -> Result<PermittedOffering, CallError> {
         self.await_server(&ToolTarget::Key(offering.of(server)), options)
             .await?;
-        let picture = self.snapshot();
-        let dispatch = self.reach.dispatch(&picture);
-        let asked = dispatch.warrant(offering, server, params, Leave::Wanted, options);
+        let snapshot = self.snapshot();
+        let dispatch = self.core.dispatch(&snapshot);
+        let asked = dispatch.warrant(offering, server, params, PriorConsent::Wanted, options);
         let (entry, warrant) = asked.await;
         entry.finish_judged(&warrant).await;
         warrant
@@ -261,7 +261,7 @@ impl Host {
     /// Sends what a warrant allows, one request or several.
     pub(crate) async fn send(
         &self,
-        warrant: &Warrant,
+        warrant: &PermittedOffering,
         method: &str,
         params: &Value,
         options: &CallOptions,
@@ -271,12 +271,13 @@ impl Host {
             .into_iter()
             .find_map(|key| warrant.text(key));
         let what = named.unwrap_or(method);
-        let picture = self.snapshot();
-        let line = picture.line(server)?;
+        let snapshot = self.snapshot();
+        let route = snapshot.route(server)?;
         let params = to_raw_value(params).map_err(|error| malformed(server, what, &error))?;
-        let options = send::options(options, &*line, picture.general_limits());
+        let options = send::options(options, &*route, snapshot.general_limits());
         let limit = options.timeout;
-        line.request(method, params, options)
+        route
+            .request(method, params, options)
             .await
             .map_err(|error| send::explain(error, &ToolKey::new(server.clone(), what), limit))
     }

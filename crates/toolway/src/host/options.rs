@@ -16,6 +16,7 @@ use crate::audit::Audit;
 use crate::auth::AuthOptions;
 use crate::builtin::Builtin;
 use crate::call::Prompter;
+use crate::client_handler::{ClientHandler, Root};
 use crate::connection::RetryFirst;
 use crate::connection::clock::{Clock, SystemClock};
 use crate::dispatch::classifier::LibraryClassifier;
@@ -23,7 +24,6 @@ use crate::dispatch::hooks::LibraryHook;
 use crate::dispatch::permission::RuleKeeper;
 use crate::event::Replan;
 use crate::journal::Journal;
-use crate::respondent::{Respondent, Root};
 use crate::server_source::InProcessServer;
 
 /// What the embedding program decides.
@@ -54,7 +54,7 @@ pub struct HostOptions {
     /// The version servers see.
     pub client_version: String,
     /// Who answers what servers ask; without one they are told that nobody does.
-    pub respondent: Option<Arc<dyn Respondent>>,
+    pub client_handler: Option<Arc<dyn ClientHandler>>,
     /// The places servers are told of; without any, servers do not hear of roots at all.
     pub roots: Vec<Root>,
     /// The private directory for files of results.
@@ -104,7 +104,7 @@ impl Default for HostOptions {
             builtins: Vec::new(),
             client_name: "toolway".to_owned(),
             client_version: env!("CARGO_PKG_VERSION").to_owned(),
-            respondent: None,
+            client_handler: None,
             roots: Vec::new(),
             output_dir: std::env::temp_dir().join("toolway"),
             secrets: None,

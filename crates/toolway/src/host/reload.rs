@@ -11,19 +11,20 @@ use toolway_auth::references::References;
 use toolway_config::Plan;
 use toolway_types::ServerName;
 
-use super::{Reach, settings};
+use super::HostCore;
+use super::start::settings;
 use crate::account::{AccountChange, CurrentAccount};
 use crate::auth::Auth;
 use crate::event::{Changes, NoPlanSource, Replan};
 use crate::reconnect::Unless;
 use crate::server_source::InProcessServer;
 use crate::snapshot::ServerSnapshot;
-use crate::supervisor::{self, Anew, ApplyPlan};
-use crate::tasks;
+use crate::supervisor::{ApplyPlan, PlanEffects};
+use crate::{supervisor, tasks};
 
 /// Where plans come from, and who takes them.
 pub(crate) struct Reload {
-    pub(super) reach: Arc<Reach>,
+    pub(super) core: Arc<HostCore>,
     pub(super) in_process: Vec<(ServerName, InProcessServer)>,
     pub(super) only: Option<Vec<ServerName>>,
     pub(super) replan: Option<Replan>,
@@ -49,7 +50,7 @@ impl Reload {
             auth.set_identity(identity, self.references.as_ref())
         });
         let account = self.account.change(&plan);
-        let anew = Anew {
+        let anew = PlanEffects {
             organisation,
             account: account.clone(),
         };
@@ -62,7 +63,7 @@ impl Reload {
             done,
         };
         // Nothing changes when the supervisor is gone.
-        let _ = self.reach.plans.send(plan).await;
+        let _ = self.core.plans.send(plan).await;
         let changes = answer.await.unwrap_or_default();
         // Last, because it ends whoever follows the old account, and that may be who applies this.
         if let AccountChange::To(connectors) = account {
@@ -86,11 +87,11 @@ impl Reload {
 
     /// Has those of these servers connected anew that wait for a login; waits for none of them.
     pub(crate) async fn reconnect_waiting(&self, which: impl Fn(&ServerSnapshot) -> bool) {
-        let picture = self.reach.snapshot();
-        for server in picture.servers.iter().filter(|server| which(server)) {
+        let snapshot = self.core.snapshot();
+        for server in snapshot.servers.iter().filter(|server| which(server)) {
             let name = server.name.as_str();
             // A server that is gone by now needs nothing.
-            let _ = self.reach.orders.reconnect(name, Unless::LoggedIn).await;
+            let _ = self.core.orders.reconnect(name, Unless::LoggedIn).await;
         }
     }
 }

@@ -11,9 +11,9 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use toolway_types::text;
 
-use crate::json_schema::repair::Place;
+use crate::json_schema::repair::SchemaPath;
 use crate::json_schema::weight::{Unbounded, Weight, pattern};
-use crate::json_schema::{MAX_MESSAGE, Size, repair, weight};
+use crate::json_schema::{MAX_MESSAGE, ValueSize, repair, weight};
 
 /// The most memory one pattern of a schema may take: `[\p{L}\p{N}_-]{1,256}` needs this much.
 const PATTERN_BYTES: usize = 16 * 1024 * 1024;
@@ -38,17 +38,17 @@ pub(super) struct Compiled {
 }
 
 /// Why a schema cannot be run.
-enum Fault {
+enum CompileFault {
     /// As a whole: it …
     Whole(String),
     /// It is in a dialect that is not known.
     Dialect,
     /// Because of these parts.
-    Parts(Vec<(Place, String)>),
+    Parts(Vec<(SchemaPath, String)>),
 }
 
 /// What is not checked, and why.
-struct Part {
+struct UncheckedPart {
     place: String,
     why: String,
 }
@@ -59,11 +59,11 @@ pub(super) fn compile(schema: &RawValue) -> Result<Compiled, String> {
         serde_json::from_str(schema.get()).map_err(|error| format!("cannot be read: {error}"))?;
     let mut fault = match build(&schema) {
         Ok(compiled) => return Ok(compiled),
-        Err(Fault::Whole(why)) => return Err(why),
+        Err(CompileFault::Whole(why)) => return Err(why),
         Err(fault) => fault,
     };
     let first = match &fault {
-        Fault::Parts(parts) => parts
+        CompileFault::Parts(parts) => parts
             .first()
             .map(|(place, why)| format!("{}: {why}", pointer(place))),
         _ => None,
@@ -76,7 +76,7 @@ pub(super) fn compile(schema: &RawValue) -> Result<Compiled, String> {
         return Err(unusable());
     }
     repair::translate(&mut schema);
-    let mut parts: Vec<Part> = Vec::new();
+    let mut parts: Vec<UncheckedPart> = Vec::new();
     let mut repairs = 0;
     // Each round takes something out, or is the last.
     for _ in 0..=MAX_REPAIRS {
@@ -90,17 +90,17 @@ pub(super) fn compile(schema: &RawValue) -> Result<Compiled, String> {
             Err(found) => fault = found,
         }
         match fault {
-            Fault::Whole(why) => return Err(why),
-            Fault::Dialect => {
+            CompileFault::Whole(why) => return Err(why),
+            CompileFault::Dialect => {
                 repairs += 1;
                 let why = "its dialect is not known, and it is read as 2020-12";
                 let gone = repair::adopt(&mut schema);
-                parts.extend(gone.into_iter().map(|place| Part {
+                parts.extend(gone.into_iter().map(|place| UncheckedPart {
                     place,
                     why: why.to_owned(),
                 }));
             }
-            Fault::Parts(found) => {
+            CompileFault::Parts(found) => {
                 let mut old = HashSet::new();
                 for (place, why) in found {
                     // Gone with another part already.
@@ -116,7 +116,7 @@ pub(super) fn compile(schema: &RawValue) -> Result<Compiled, String> {
                     let Some(gone) = repair::take_out(&mut schema, &place) else {
                         return Err(unusable());
                     };
-                    parts.extend(gone.into_iter().map(|place| Part {
+                    parts.extend(gone.into_iter().map(|place| UncheckedPart {
                         place,
                         why: why.clone(),
                     }));
@@ -127,17 +127,17 @@ pub(super) fn compile(schema: &RawValue) -> Result<Compiled, String> {
     Err(unusable())
 }
 
-fn pointer(place: &Place) -> String {
+fn pointer(place: &SchemaPath) -> String {
     let pointer = place.to_string();
     format!("`{}`", text::cut(&text::clean_line(&pointer), MAX_PART))
 }
 
 /// One line about what is not checked.
-fn told(parts: &[Part]) -> Option<Box<str>> {
+fn told(parts: &[UncheckedPart]) -> Option<Box<str>> {
     let mut told: Vec<String> = parts
         .iter()
         .take(MAX_TOLD)
-        .map(|Part { place, why }| {
+        .map(|UncheckedPart { place, why }| {
             let place = text::clean_line(place);
             format!("`{}` was not checked: {why}", text::cut(&place, MAX_PART))
         })
@@ -148,29 +148,29 @@ fn told(parts: &[Part]) -> Option<Box<str>> {
     (!told.is_empty()).then(|| told.join("; ").into())
 }
 
-fn build(schema: &Value) -> Result<Compiled, Fault> {
+fn build(schema: &Value) -> Result<Compiled, CompileFault> {
     let weight = match weight::weigh(schema) {
         Ok(weight) => weight,
         Err(Unbounded::Reference) => {
             let places = weight::unfollowed(schema);
             if places.is_empty() {
-                return Err(Fault::Whole(Unbounded::Reference.to_string()));
+                return Err(CompileFault::Whole(Unbounded::Reference.to_string()));
             }
             let why = "a reference to elsewhere or to nothing is not followed";
             let parts = places
                 .into_iter()
-                .map(|steps| (Place::new(steps), why.to_owned()));
-            return Err(Fault::Parts(parts.collect()));
+                .map(|steps| (SchemaPath::new(steps), why.to_owned()));
+            return Err(CompileFault::Parts(parts.collect()));
         }
-        Err(why) => return Err(Fault::Whole(why.to_string())),
+        Err(why) => return Err(CompileFault::Whole(why.to_string())),
     };
-    if weight.work(Size::default()) > weight::MAX_WORK {
-        return Err(Fault::Whole(
+    if weight.work(ValueSize::default()) > weight::MAX_WORK {
+        return Err(CompileFault::Whole(
             "would take too much work for any value".to_owned(),
         ));
     }
     if Draft::default().detect(schema) == Draft::Unknown {
-        return Err(Fault::Dialect);
+        return Err(CompileFault::Dialect);
     }
     let limit = pattern_limit(schema);
     let validator = jsonschema::options()
@@ -187,17 +187,17 @@ fn build(schema: &Value) -> Result<Compiled, Fault> {
 
 /// What the library could not use. It tells one thing at a time; everything of the same kind is
 /// looked for at once, because it compiles all patterns anew each time.
-fn fault(schema: &Value, error: &ValidationError<'_>, limit: usize) -> Fault {
+fn fault(schema: &Value, error: &ValidationError<'_>, limit: usize) -> CompileFault {
     if error.instance_path().as_str().is_empty() {
         let reason = text::clean_line(&error.to_string()).into_owned();
         let reason = text::cut(&reason, MAX_MESSAGE);
-        return Fault::Whole(format!("cannot be used: {reason}"));
+        return CompileFault::Whole(format!("cannot be used: {reason}"));
     }
     let mut parts = Vec::new();
     if let ValidationErrorKind::Format { .. } = error.kind() {
         find_patterns(schema, &mut Vec::new(), &mut |steps, pattern| {
             if let Some(why) = unusable_pattern(pattern, limit) {
-                parts.push((Place::new(steps.to_vec()), why.to_owned()));
+                parts.push((SchemaPath::new(steps.to_vec()), why.to_owned()));
             }
         });
     } else {
@@ -216,10 +216,10 @@ fn fault(schema: &Value, error: &ValidationError<'_>, limit: usize) -> Fault {
     if parts.is_empty() {
         parts.push(part(error));
     }
-    Fault::Parts(parts)
+    CompileFault::Parts(parts)
 }
 
-fn part(error: &ValidationError<'_>) -> (Place, String) {
+fn part(error: &ValidationError<'_>) -> (SchemaPath, String) {
     let error = deepest(error);
     let reason = match error.kind() {
         ValidationErrorKind::AnyOf { .. } | ValidationErrorKind::OneOfNotValid { .. } => {
@@ -229,7 +229,7 @@ fn part(error: &ValidationError<'_>) -> (Place, String) {
     };
     let reason = text::clean_line(&reason);
     (
-        Place::parse(error.instance_path().as_str()),
+        SchemaPath::parse(error.instance_path().as_str()),
         text::cut(&reason, MAX_PART).into_owned(),
     )
 }

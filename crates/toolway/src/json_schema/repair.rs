@@ -53,9 +53,9 @@ const HOLDERS: [&str; 5] = ["$schema", "$id", "id", "$defs", "definitions"];
 
 /// A place in a schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Place(Vec<String>);
+pub(super) struct SchemaPath(Vec<String>);
 
-impl Place {
+impl SchemaPath {
     pub(super) fn new(steps: Vec<String>) -> Self {
         Self(steps)
     }
@@ -76,7 +76,7 @@ impl Place {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for SchemaPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0
             .iter()
@@ -93,7 +93,7 @@ pub(super) fn can_be_repaired(schema: &Value) -> bool {
             && pointer.starts_with('/')
             && schema.pointer(pointer).is_some()
         {
-            fits &= is_schema_place(schema, &Place::parse(pointer).0);
+            fits &= is_schema_place(schema, &SchemaPath::parse(pointer).0);
         }
     });
     fits
@@ -162,7 +162,7 @@ pub(super) fn translate(schema: &mut Value) {
 
 /// Whether this is how draft-03 asked for something that is asked otherwise since, and on which
 /// whole schemas are built.
-pub(super) fn is_old(schema: &Value, place: &Place) -> bool {
+pub(super) fn is_old(schema: &Value, place: &SchemaPath) -> bool {
     match (place.last(), schema.pointer(&place.to_string())) {
         ("required", Some(Value::Bool(_))) => true,
         ("type", Some(kind)) => kind == "any",
@@ -188,7 +188,7 @@ pub(super) fn adopt(schema: &mut Value) -> Vec<String> {
 
 /// Takes a part out, with what cannot stay without it. Gives the places that went, or nothing
 /// where the part is the schema.
-pub(super) fn take_out(schema: &mut Value, place: &Place) -> Option<Vec<String>> {
+pub(super) fn take_out(schema: &mut Value, place: &SchemaPath) -> Option<Vec<String>> {
     if place.0.is_empty() {
         return None;
     }

@@ -9,7 +9,7 @@ use toolway_wire::view;
 use super::*;
 use crate::call::{CallError, Oversize, ToolTarget};
 use crate::catalog::{Catalog, CatalogTool, ServerOffer};
-use crate::dispatch::resolve::{Arguments, resolve};
+use crate::dispatch::resolve::{CallArguments, resolve};
 use crate::dispatch::validate::validate;
 
 mod patterns;
@@ -33,7 +33,7 @@ fn check(
     );
     assert_eq!(catalog.warnings, []);
     let target = ToolTarget::Key(ToolKey::new(server, "t"));
-    let mut arguments = Arguments::from(arguments.as_object().unwrap().clone());
+    let mut arguments = CallArguments::from(arguments.as_object().unwrap().clone());
     let call = validate(resolve(&catalog, &target, &mut arguments).unwrap())?;
     Ok((call.arguments().clone(), call.warning().map(str::to_owned)))
 }
@@ -296,7 +296,7 @@ fn a_validator_is_compiled_once_for_each_catalogue() {
     let (old, new) = (&first.tools[0], &second.tools[0]);
     for checker in [
         CatalogTool::checker,
-        (|tool| tool.output_checker().unwrap()) as fn(&CatalogTool) -> &Checker,
+        (|tool| tool.output_checker().unwrap()) as fn(&CatalogTool) -> &SchemaChecker,
     ] {
         assert!(std::ptr::eq(checker(old), checker(old)), "kept");
         assert!(

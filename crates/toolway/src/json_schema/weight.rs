@@ -12,7 +12,7 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use crate::json_schema::Size;
+use crate::json_schema::ValueSize;
 
 pub(super) mod pattern;
 
@@ -80,7 +80,7 @@ pub(super) struct Weight {
 
 impl Weight {
     /// The most judgements that arguments of this size can take.
-    pub(super) fn work(self, size: Size) -> u64 {
+    pub(super) fn work(self, size: ValueSize) -> u64 {
         let levels = u32::try_from(size.depth).unwrap_or(u32::MAX);
         let judging = self.judgements.saturating_mul(size.values.max(1));
         let bytes = u64::try_from(size.bytes).unwrap_or(u64::MAX);

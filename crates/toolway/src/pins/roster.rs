@@ -31,7 +31,7 @@ pub(super) struct Roster {
 }
 
 #[derive(Default, Serialize, Deserialize)]
-struct Content {
+struct RosterContent {
     pinned: BTreeSet<String>,
 }
 
@@ -67,7 +67,7 @@ impl Roster {
             if pinned.len() == before {
                 return Ok(None);
             }
-            Ok(Some(serde_json::to_string(&Content { pinned })?))
+            Ok(Some(serde_json::to_string(&RosterContent { pinned })?))
         })
     }
 }
@@ -78,7 +78,7 @@ fn short(place: &str) -> &str {
 
 fn read(path: &Path) -> io::Result<BTreeSet<String>> {
     match state_file::read(path, MAX_FILE) {
-        Ok(text) => Ok(serde_json::from_str::<Content>(&text)?.pinned),
+        Ok(text) => Ok(serde_json::from_str::<RosterContent>(&text)?.pinned),
         Err(error)
             if [io::ErrorKind::NotFound, io::ErrorKind::NotADirectory].contains(&error.kind()) =>
         {

@@ -4,14 +4,14 @@ use serde_json::json;
 use sha2::{Digest as _, Sha256};
 use toolway_types::{ServerName, ServerSpec, TransportSpec};
 
-use crate::server_source::Source;
+use crate::server_source::ServerSource;
 
 /// The digest of a definition, whichever era it speaks; an object of this program is known by
 /// its name alone.
-pub(crate) fn definition(name: &ServerName, source: &Source) -> String {
+pub(crate) fn definition(name: &ServerName, source: &ServerSource) -> String {
     match source {
-        Source::Spec(spec) => digest(spec),
-        Source::Object { .. } => {
+        ServerSource::Spec(spec) => digest(spec),
+        ServerSource::Object { .. } => {
             hex::encode(Sha256::digest(json!(["object", name.as_str()]).to_string()))
         }
     }

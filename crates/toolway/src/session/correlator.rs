@@ -20,23 +20,23 @@ use toolway_transport::{Channel, CloseReason, Command, Outgoing, Patience, Tag};
 use toolway_types::Untrusted;
 use tracing::debug;
 
-pub(super) use self::asked::MAX_QUESTIONS;
-use self::deadline::Asking;
 pub(super) use self::deadline::Deadline;
+use self::deadline::QuestionsInProgress;
 pub(crate) use self::reader::Pump;
-pub(super) use self::waiting::Late;
-use self::waiting::{Answer, Waiting};
-use super::Tap;
+use super::ChannelTap;
 use super::inbound::{ListChanges, Reception};
 use crate::call::ProgressSink;
-use crate::error::RequestError;
-use crate::listing::List;
+use crate::error::{RequestError, RequestResult};
+use crate::listing::ListKind;
+pub(super) use crate::session::correlator::pending::LateAnswerHandler;
+use crate::session::correlator::pending::PendingRequests;
+pub(super) use crate::session::correlator::questions::MAX_QUESTIONS;
 
-mod asked;
 mod deadline;
 mod outbox;
+mod pending;
+mod questions;
 mod reader;
-mod waiting;
 
 /// How many changes of resources wait for a slow reader before the oldest are dropped.
 const UPDATES_LEN: usize = 64;
@@ -44,15 +44,15 @@ const UPDATES_LEN: usize = 64;
 /// A cheap handle for sending requests over one channel.
 #[derive(Clone)]
 pub(crate) struct Correlator {
-    shared: Arc<Shared>,
+    shared: Arc<CorrelatorShared>,
 }
 
 /// What the handle and the reading loop share.
-struct Shared {
+struct CorrelatorShared {
     /// Weak, because the loop alone decides how long the channel lives.
     commands: mpsc::WeakSender<Command>,
     notices: mpsc::UnboundedSender<Notice>,
-    waiting: Waiting,
+    waiting: PendingRequests,
     /// Tasks of the server's that somebody follows, to be woken when it speaks of them.
     followed: Mutex<HashMap<String, Arc<Notify>>>,
     next_id: AtomicU64,
@@ -60,8 +60,8 @@ struct Shared {
     changes: watch::Sender<ListChanges>,
     updates: broadcast::Sender<Untrusted>,
     reception: Reception,
-    asking: watch::Sender<Asking>,
-    tap: Option<Arc<dyn Tap>>,
+    asking: watch::Sender<QuestionsInProgress>,
+    tap: Option<Arc<dyn ChannelTap>>,
     stop: CancellationToken,
     closed: CancellationToken,
 }
@@ -111,7 +111,7 @@ pub(super) enum Farewell {
 }
 
 /// One request, ready to go.
-pub(super) struct Exchange {
+pub(super) struct RequestExchange {
     /// From [`Correlator::reserve`].
     pub id: u64,
     /// The whole message.
@@ -125,27 +125,27 @@ pub(super) struct Exchange {
     /// What the server hears when the wait ends early.
     pub farewell: Farewell,
     /// What is done with an answer that comes all the same.
-    pub late: Option<Late>,
+    pub late: Option<LateAnswerHandler>,
 }
 
 /// Puts a correlator on a channel. Nothing moves until the pump is polled.
 pub(super) fn open(
     channel: Channel,
     reception: Reception,
-    tap: Option<Arc<dyn Tap>>,
+    tap: Option<Arc<dyn ChannelTap>>,
 ) -> (Correlator, Pump) {
     let (notices, notices_receiver) = mpsc::unbounded_channel();
-    let shared = Arc::new(Shared {
+    let shared = Arc::new(CorrelatorShared {
         commands: channel.commands.downgrade(),
         notices,
-        waiting: Waiting::default(),
+        waiting: PendingRequests::default(),
         followed: Mutex::default(),
         next_id: AtomicU64::new(1),
         counters: Counters::default(),
         changes: watch::Sender::default(),
         updates: broadcast::Sender::new(UPDATES_LEN),
         reception,
-        asking: Asking::none(),
+        asking: QuestionsInProgress::none(),
         tap,
         stop: CancellationToken::new(),
         closed: CancellationToken::new(),
@@ -164,7 +164,7 @@ impl Correlator {
     ///
     /// In a box of its own: a request is one box around this one, and allocators are slow from a
     /// kilobyte on.
-    pub(super) fn exchange(&self, exchange: Exchange) -> BoxFuture<'_, Answer> {
+    pub(super) fn exchange(&self, exchange: RequestExchange) -> BoxFuture<'_, RequestResult> {
         let answer = match self.shared.waiting.register(exchange.id, exchange.progress) {
             Ok(answer) => answer,
             Err(error) => return Box::pin(std::future::ready(Err(error))),
@@ -234,7 +234,7 @@ impl Correlator {
     }
 
     /// Says that a list must have changed, although the server did not.
-    pub(super) fn suspect(&self, list: List) {
+    pub(super) fn suspect(&self, list: ListKind) {
         self.shared
             .changes
             .send_modify(|changes| changes.note(list));
@@ -277,7 +277,7 @@ impl Correlator {
     }
 }
 
-impl Shared {
+impl CorrelatorShared {
     fn followed(&self) -> MutexGuard<'_, HashMap<String, Arc<Notify>>> {
         self.followed.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -289,7 +289,7 @@ impl Shared {
     }
 
     /// Ends one request; an answer that nobody waits for is counted.
-    fn settle(&self, id: u64, answer: Answer) {
+    fn settle(&self, id: u64, answer: RequestResult) {
         if let Some(late) = self.waiting.late(id)
             && let Ok(result) = &answer
         {
@@ -309,7 +309,7 @@ impl Shared {
     }
 
     /// An error without an id can only be meant for a request when there is exactly one.
-    fn settle_only(&self, answer: Answer) {
+    fn settle_only(&self, answer: RequestResult) {
         let only = self.waiting.only();
         if let Some(id) = only.filter(|_| !self.reception.is_settled()) {
             self.settle(id, answer);
@@ -329,17 +329,17 @@ impl Shared {
 
 /// A request that is being waited for; dropping it before the answer ends the request.
 struct InFlight<'a> {
-    shared: &'a Shared,
+    shared: &'a CorrelatorShared,
     id: u64,
     /// Until it is sent.
     unsent: Option<Outgoing>,
-    answer: oneshot::Receiver<Answer>,
+    answer: oneshot::Receiver<RequestResult>,
     farewell: Farewell,
-    late: Option<Late>,
+    late: Option<LateAnswerHandler>,
 }
 
 impl InFlight<'_> {
-    async fn wait(mut self, deadline: Deadline) -> Answer {
+    async fn wait(mut self, deadline: Deadline) -> RequestResult {
         let exchanged = async {
             if let Some(commands) = self.shared.commands.upgrade() {
                 // The answer side is watched meanwhile: a channel that closes while its queue is

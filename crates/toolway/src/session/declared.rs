@@ -11,28 +11,30 @@ use serde_json::{Map, Value, json};
 use toolway_wire::view::task;
 
 use super::raw;
-use crate::respondent::{Offers, Respondent, Root};
-use crate::session::Counterpart;
+use crate::client_handler::{ClientHandler, ClientOffers, Root};
+use crate::session::ClientSide;
 
 /// What was, or will be, declared on one channel.
 #[derive(Debug)]
-pub(super) struct Declared {
+pub(super) struct DeclaredCapabilities {
     /// What the respondent and hooks offer together.
-    pub offers: Offers,
+    pub offers: ClientOffers,
     /// The respondent's part in it.
-    pub person: Offers,
+    pub person: ClientOffers,
     roots: AtomicBool,
     with_roots: Box<RawValue>,
     without_roots: Box<RawValue>,
 }
 
-impl Declared {
-    pub(super) fn new(counterpart: &Counterpart) -> Self {
-        let respondent = counterpart.respondent.as_deref();
-        let person = respondent.map(Respondent::offers).unwrap_or_default();
+impl DeclaredCapabilities {
+    pub(super) fn new(client_side: &ClientSide) -> Self {
+        let client_handler = client_side.client_handler.as_deref();
+        let person = client_handler
+            .map(ClientHandler::offers)
+            .unwrap_or_default();
         // A hook may answer any question; one that leaves it to nobody is answered with a cancel.
-        let hooks = counterpart.hooks.answers(&counterpart.server);
-        let offers = Offers {
+        let hooks = client_side.hooks.answers(&client_side.server);
+        let offers = ClientOffers {
             form: person.form || hooks,
             url: person.url || hooks,
             sampling: person.sampling.clone(),
@@ -76,14 +78,14 @@ impl Declared {
     }
 }
 
-fn modern(offers: &Offers, roots: Option<Value>) -> Box<RawValue> {
+fn modern(offers: &ClientOffers, roots: Option<Value>) -> Box<RawValue> {
     let mut capabilities = common(offers, roots);
     let extensions = json!({ task::EXTENSION: {} });
     capabilities.insert("extensions".to_owned(), extensions);
     to_raw_value(&capabilities).unwrap_or_else(|_| raw("{}"))
 }
 
-fn common(offers: &Offers, roots: Option<Value>) -> Map<String, Value> {
+fn common(offers: &ClientOffers, roots: Option<Value>) -> Map<String, Value> {
     let mut capabilities = Map::new();
     if let Some(roots) = roots {
         capabilities.insert("roots".to_owned(), roots);

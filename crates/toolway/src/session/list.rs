@@ -15,7 +15,7 @@ use toolway_wire::view::{self, ItemFault, ListView};
 
 use super::{RequestOptions, Session, freshness, raw};
 use crate::error::RequestError;
-use crate::listing::Listing;
+use crate::listing::FetchedList;
 
 /// A server with more pages than this is broken, or wants to keep us busy.
 pub(crate) const MAX_PAGES: usize = 100;
@@ -42,10 +42,10 @@ pub(crate) async fn fetch<T>(
     view: &ListView<T>,
     timeout: Duration,
     all_lists: &Pool,
-) -> Result<Listing<T>, RequestError> {
-    let mut listing = Listing::default();
+) -> Result<FetchedList<T>, RequestError> {
+    let mut listing = FetchedList::default();
     let mut items = Vec::new();
-    let mut room = Room::new(all_lists);
+    let mut room = ListBudget::new(all_lists);
     let mut seen = HashSet::new();
     let mut params = raw("{}");
     let mut ttl_ms: Option<u64> = None;
@@ -98,13 +98,13 @@ pub(crate) async fn fetch<T>(
 }
 
 /// The room for one list: its own budget, and its part of the bytes that all lists share.
-struct Room {
+struct ListBudget {
     own: Budget,
     share: Share,
     shared: usize,
 }
 
-impl Room {
+impl ListBudget {
     fn new(all_lists: &Pool) -> Self {
         Self {
             own: view::LIST,
@@ -130,8 +130,8 @@ impl Room {
     }
 
     /// What the list holds of what all share is given back with it.
-    fn close<T>(self, listing: Listing<T>, items: Vec<T>) -> Listing<T> {
-        Listing {
+    fn close<T>(self, listing: FetchedList<T>, items: Vec<T>) -> FetchedList<T> {
+        FetchedList {
             items: Arc::new(items),
             share: (self.share.bytes() > 0).then(|| Arc::new(self.share)),
             ..listing

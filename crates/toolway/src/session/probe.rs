@@ -3,7 +3,7 @@
 //! Owns the rules for reading an answer to `server/discover`, the order in which the two eras are
 //! tried, and how a fresh channel is greeted after one that ended or went silent. Opening that
 //! channel is the connection's work, remembering the outcome `era_memory.rs`'s; how long is waited
-//! stands in `patience.rs`.
+//! stands in `server_source/patience.rs`.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -18,10 +18,8 @@ use toolway_wire::{Message, RpcError, envelope};
 use super::correlator::Correlator;
 use super::modern::Discovery;
 use super::{Greeting, legacy, modern};
-use crate::error::{ConnectError, RequestError};
-use crate::server_source::{Delivery, patience};
-
-type Answer = Result<Box<RawValue>, RequestError>;
+use crate::error::{ConnectError, RequestError, RequestResult};
+use crate::server_source::{MessageDelivery, patience};
 
 /// What an answer to the probe says about the era.
 #[derive(Debug)]
@@ -56,7 +54,7 @@ impl Greeting {
                 ..
             }
         );
-        let open = self.mode == ProtocolMode::Auto && self.delivery == Delivery::Stream;
+        let open = self.mode == ProtocolMode::Auto && self.delivery == MessageDelivery::Stream;
         if self.again || !open || !lost {
             return None;
         }
@@ -74,7 +72,7 @@ impl Greeting {
     /// How long a stream may be silent to everything. Nothing comes after a second channel, so
     /// that one may use up the time.
     fn hush(&self) -> Duration {
-        if self.again || self.delivery == Delivery::PerRequest {
+        if self.again || self.delivery == MessageDelivery::PerRequest {
             self.timeout
         } else {
             patience::hush(self.timeout)
@@ -91,7 +89,7 @@ pub(super) async fn settle(
         (ProtocolMode::Legacy, ..) => initialize(correlator, greeting, greeting.timeout).await,
         (ProtocolMode::Modern, ..) => discover_only(correlator, greeting).await,
         (ProtocolMode::Auto, Some(Era::Legacy), _) => initialize_first(correlator, greeting).await,
-        (ProtocolMode::Auto, _, Delivery::PerRequest)
+        (ProtocolMode::Auto, _, MessageDelivery::PerRequest)
         | (ProtocolMode::Auto, Some(Era::Modern), _) => {
             let asked = tokio::time::timeout(greeting.hush(), ask_twice(correlator, greeting));
             let evidence = asked
@@ -99,7 +97,9 @@ pub(super) async fn settle(
                 .unwrap_or(Evidence::Nothing(RequestError::TimedOut));
             conclude(correlator, greeting, evidence).await
         }
-        (ProtocolMode::Auto, None, Delivery::Stream) => settle_stream(correlator, greeting).await,
+        (ProtocolMode::Auto, None, MessageDelivery::Stream) => {
+            settle_stream(correlator, greeting).await
+        }
     }
 }
 
@@ -116,9 +116,9 @@ async fn initialize(
 
 /// Why `initialize` was not answered. Where the transport has statuses, one without an error of
 /// the protocol may come from a server of the transport before it.
-fn unwelcome(delivery: Delivery, error: RequestError) -> ConnectError {
+fn unwelcome(delivery: MessageDelivery, error: RequestError) -> ConnectError {
     if let (
-        Delivery::PerRequest,
+        MessageDelivery::PerRequest,
         RequestError::Send(SendFailure::Status {
             status: status @ (400 | 404 | 405),
             body,
@@ -185,7 +185,7 @@ pub(crate) fn is_era_evidence(error: &ConnectError) -> bool {
     is_refusal(error) || is_silence_or_end
 }
 
-async fn ask(correlator: &Correlator, greeting: &Greeting) -> Answer {
+async fn ask(correlator: &Correlator, greeting: &Greeting) -> RequestResult {
     modern::discover(
         correlator,
         &greeting.client,
@@ -303,7 +303,7 @@ async fn settle_stream(
 }
 
 /// The table: what an answer to `server/discover` proves.
-fn weigh(answer: Answer) -> Evidence {
+fn weigh(answer: RequestResult) -> Evidence {
     let legacy = Evidence::Legacy {
         offered: Vec::new(),
     };

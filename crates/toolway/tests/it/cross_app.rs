@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use toolway::auth::{
-    AuthOptions, Book, Invitation, LoginHandle, LoginOptions, LoginProblem, VouchFault,
+    AuthOptions, FederatedLoginFault, Invitation, LoginHandle, LoginOptions, LoginProblem,
+    StoredLogins,
 };
 use toolway::journal::Journal;
 use toolway::{CallOptions, ClientOptions, Consent, Host, HostOptions};
@@ -203,9 +204,9 @@ async fn attempt(host: &Host, server: &str, way: Way) -> Result<(), LoginProblem
 }
 
 async fn until_connected(host: &Host, server: &str) {
-    let mut pictures = host.watch();
-    let connected = pictures.wait_for(|picture| {
-        let state = picture.server(server).map(|server| &server.state);
+    let mut snapshots = host.watch();
+    let connected = snapshots.wait_for(|snapshot| {
+        let state = snapshot.server(server).map(|server| &server.state);
         matches!(state, Some(ConnectionState::Connected(_)))
     });
     let waited = tokio::time::timeout(Duration::from_mins(1), connected);
@@ -390,7 +391,7 @@ async fn sec_45_where_policy_says_so_no_login_page_is_opened() {
         .await
         .expect_err("refused");
     assert!(
-        matches!(&problem, LoginProblem::NotVouched(why) if matches!(why.fault, VouchFault::NoProvider)),
+        matches!(&problem, LoginProblem::NotVouched(why) if matches!(why.fault, FederatedLoginFault::NoProvider)),
         "{problem:?}"
     );
     assert!(problem.to_string().contains("managed-settings.json:1"));
@@ -544,7 +545,7 @@ async fn another_identity_provider_takes_over_in_a_host_that_runs() {
     until_connected(&first, "shop").await;
     first.shutdown().await;
     // Somebody is logged in at the provider, and nobody at the server.
-    let book = Book::new(scene.vault(), ClientOptions::default());
+    let book = StoredLogins::new(scene.vault(), ClientOptions::default());
     assert_eq!(
         book.log_out(Some("shop"), None).await.expect("out").len(),
         1

@@ -42,12 +42,12 @@ impl fmt::Debug for Invitation {
 }
 
 /// Tells the host what the person is invited to, and passes everything on.
-pub(crate) struct Relay {
+pub(crate) struct InvitationRelay {
     pub(crate) invite: watch::Sender<Option<Invitation>>,
     pub(crate) person: Option<Arc<dyn Person>>,
 }
 
-impl Relay {
+impl InvitationRelay {
     fn page(&self, page: Page<'_>) {
         self.invite.send_replace(Some(Invitation::Page {
             host: page.host.to_owned(),
@@ -56,7 +56,7 @@ impl Relay {
     }
 }
 
-impl Person for Relay {
+impl Person for InvitationRelay {
     fn open<'a>(&'a self, page: Page<'a>) -> BoxFuture<'a, Result<(), String>> {
         self.page(page);
         match &self.person {
@@ -100,9 +100,9 @@ impl Person for Relay {
 }
 
 /// Nobody, for a client that logs in for itself.
-pub(super) struct Nobody;
+pub(super) struct NoUser;
 
-impl Person for Nobody {
+impl Person for NoUser {
     fn open<'a>(&'a self, _: Page<'a>) -> BoxFuture<'a, Result<(), String>> {
         Box::pin(async { Err("there is nobody to open a page for".to_owned()) })
     }

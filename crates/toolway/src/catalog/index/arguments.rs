@@ -16,23 +16,23 @@ const DEPTH: usize = 3;
 
 /// The arguments of one tool, those inside others included.
 #[derive(Debug, Default)]
-pub(super) struct Arguments<'a> {
+pub(super) struct IndexedArguments<'a> {
     pub(super) names: Vec<Cow<'a, str>>,
     pub(super) purposes: Vec<Cow<'a, str>>,
 }
 
-impl<'a> Arguments<'a> {
+impl<'a> IndexedArguments<'a> {
     /// Of a schema; nothing of one that cannot be read.
     pub(super) fn of(schema: &'a RawValue) -> Self {
         let mut arguments = Self::default();
         let mut deserializer = serde_json::Deserializer::from_str(schema.get());
-        if let Ok(schema) = (Look { depth: DEPTH }).deserialize(&mut deserializer) {
+        if let Ok(schema) = (SchemaSeed { depth: DEPTH }).deserialize(&mut deserializer) {
             arguments.take(schema);
         }
         arguments
     }
 
-    fn take(&mut self, schema: Schema<'a>) {
+    fn take(&mut self, schema: ArgumentSchema<'a>) {
         if self.names.len() > MAX_WORDS {
             return;
         }
@@ -49,20 +49,20 @@ impl<'a> Arguments<'a> {
 
 /// A schema as far as it is looked at.
 #[derive(Default)]
-struct Schema<'a> {
+struct ArgumentSchema<'a> {
     description: Option<Cow<'a, str>>,
-    properties: Vec<(Cow<'a, str>, Schema<'a>)>,
-    items: Option<Box<Schema<'a>>>,
+    properties: Vec<(Cow<'a, str>, ArgumentSchema<'a>)>,
+    items: Option<Box<ArgumentSchema<'a>>>,
 }
 
 /// Reads a schema whose arguments are looked at so many levels deep.
 #[derive(Clone, Copy)]
-struct Look {
+struct SchemaSeed {
     depth: usize,
 }
 
 /// Reads the value of `properties`.
-struct Properties(Look);
+struct Properties(SchemaSeed);
 
 /// A text, borrowed where it has no escapes; none for anything else.
 struct Text<'a>(Option<Cow<'a, str>>);
@@ -100,29 +100,32 @@ macro_rules! scalars_are {
     };
 }
 
-impl<'de> DeserializeSeed<'de> for Look {
-    type Value = Schema<'de>;
+impl<'de> DeserializeSeed<'de> for SchemaSeed {
+    type Value = ArgumentSchema<'de>;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Schema<'de>, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(
+        self,
+        deserializer: D,
+    ) -> Result<ArgumentSchema<'de>, D::Error> {
         deserializer.deserialize_any(self)
     }
 }
 
-impl<'de> Visitor<'de> for Look {
-    type Value = Schema<'de>;
+impl<'de> Visitor<'de> for SchemaSeed {
+    type Value = ArgumentSchema<'de>;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("a schema")
     }
 
-    scalars_are!(Schema::default());
+    scalars_are!(ArgumentSchema::default());
 
     fn visit_str<E>(self, _: &str) -> Result<Self::Value, E> {
-        Ok(Schema::default())
+        Ok(ArgumentSchema::default())
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Schema<'de>, A::Error> {
-        let mut schema = Schema::default();
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<ArgumentSchema<'de>, A::Error> {
+        let mut schema = ArgumentSchema::default();
         while let Some(Name(name)) = members.next_key()? {
             match &*name {
                 "description" => schema.description = members.next_value::<Text<'de>>()?.0,
@@ -142,7 +145,7 @@ impl<'de> Visitor<'de> for Look {
 }
 
 impl<'de> DeserializeSeed<'de> for Properties {
-    type Value = Vec<(Cow<'de, str>, Schema<'de>)>;
+    type Value = Vec<(Cow<'de, str>, ArgumentSchema<'de>)>;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
         deserializer.deserialize_any(self)
@@ -150,7 +153,7 @@ impl<'de> DeserializeSeed<'de> for Properties {
 }
 
 impl<'de> Visitor<'de> for Properties {
-    type Value = Vec<(Cow<'de, str>, Schema<'de>)>;
+    type Value = Vec<(Cow<'de, str>, ArgumentSchema<'de>)>;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("properties")
@@ -163,7 +166,7 @@ impl<'de> Visitor<'de> for Properties {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Self::Value, A::Error> {
-        let inside = Look {
+        let inside = SchemaSeed {
             depth: self.0.depth - 1,
         };
         let mut properties = Vec::new();
@@ -220,7 +223,7 @@ mod tests {
 
     fn read(schema: &Value) -> (String, String) {
         let raw = serde_json::value::to_raw_value(schema).unwrap();
-        let Arguments { names, purposes } = Arguments::of(&raw);
+        let IndexedArguments { names, purposes } = IndexedArguments::of(&raw);
         (names.join(" "), purposes.join(" | "))
     }
 

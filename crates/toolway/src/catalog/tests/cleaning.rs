@@ -1,9 +1,9 @@
 //! What servers write is cleaned and bounded in every field, and nothing goes without a word.
 
 use super::*;
-use crate::catalog::sanitize::{MAX_DESCRIPTION, MAX_NAME, MAX_SCHEMA_BYTES, Side};
+use crate::catalog::sanitize::{MAX_DESCRIPTION, MAX_NAME, MAX_SCHEMA_BYTES, SchemaSide};
 use crate::catalog::tools::MAX_TOOLS;
-use crate::export::{Target, export};
+use crate::export::{ExportTarget, export};
 use crate::json_schema::MAX_SCHEMA_NODES;
 
 /// Every class that hides or steers, by its edges and a few from inside: C0, whole terminal
@@ -136,7 +136,7 @@ fn texts(catalog: &Catalog) -> Vec<String> {
         ]);
     }
     texts.push(catalog.instructions.to_string());
-    for target in Target::ALL {
+    for target in ExportTarget::ALL {
         let export = export(target, &catalog.tools);
         collect(&export.tools, &mut texts);
         texts.extend(export.notes.into_iter().map(|note| note.argument));
@@ -305,7 +305,7 @@ fn sec_35_a_key_that_is_there_twice_hides_nothing_in_a_schema() {
     for hidden in ["\u{202e}", "\\u202e", "\\u001b[1m"] {
         let text = format!(r#"{{"title": "a{hidden}", "title": "b: c", "x": [{{}}]}}"#);
         let raw = RawValue::from_string(text).unwrap();
-        let cleaned = sanitize::schema(&raw, Side::Input).unwrap();
+        let cleaned = sanitize::schema(&raw, SchemaSide::Input).unwrap();
         assert_eq!(cleaned.json.get(), r#"{"title":"b: c","x":[{}]}"#);
     }
 }

@@ -11,8 +11,8 @@ use toolway_types::ToolKey;
 use toolway_wire::view;
 
 use super::{CatalogTool, Hints};
-use crate::offering::{Offered, Pinned};
-use crate::pins::{Definition, Shown, label_of};
+use crate::offering::{JudgedOffering, PinnedOffering};
+use crate::pins::{Definition, ShownTool, label_of};
 
 impl CatalogTool {
     /// What stands for something that a server offers beside its tools.
@@ -20,7 +20,7 @@ impl CatalogTool {
         key: ToolKey,
         schema: &Value,
         hints: Hints,
-        offered: Offered,
+        offered: JudgedOffering,
         definition: Option<Definition>,
     ) -> Self {
         let input_schema = to_raw_value(schema).unwrap_or_default();
@@ -88,13 +88,13 @@ impl CatalogTool {
     }
 
     /// The name that it is permitted under; none for what is no tool.
-    pub(crate) fn shown_for_pin(&self) -> Option<Shown<'_>> {
+    pub(crate) fn shown_for_pin(&self) -> Option<ShownTool<'_>> {
         let (name, key) = (self.name.as_str(), &self.key);
-        self.offered.is_none().then_some(Shown { name, key })
+        self.offered.is_none().then_some(ShownTool { name, key })
     }
 
     /// What it is pinned as, when it stands for something else.
-    pub(super) fn pinned_as(&self) -> Option<&Pinned> {
+    pub(super) fn pinned_as(&self) -> Option<&PinnedOffering> {
         self.offered.as_ref()?.pin.as_ref()
     }
 }

@@ -47,7 +47,7 @@ pub(super) struct Pace {
 
 /// How a fetch ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Outcome {
+pub(super) enum FetchOutcome {
     /// With something new.
     Changed,
     /// With what was known.
@@ -123,11 +123,11 @@ impl Pace {
     }
 
     /// The fetch ended; what it brought is fresh for so long.
-    pub(super) fn end(&mut self, now: Instant, outcome: Outcome, ttl: Option<Duration>) {
+    pub(super) fn end(&mut self, now: Instant, outcome: FetchOutcome, ttl: Option<Duration>) {
         self.running = false;
         self.not_before = now + self.interval;
         match outcome {
-            Outcome::Failed => {
+            FetchOutcome::Failed => {
                 self.failures += 1;
                 if self.failures <= RETRIES {
                     let wait = SHORTEST * (1 << self.failures.min(5));
@@ -135,8 +135,8 @@ impl Pace {
                 }
                 return;
             }
-            Outcome::Changed => self.polls_without_news = 0,
-            Outcome::Same => self.polls_without_news += 1,
+            FetchOutcome::Changed => self.polls_without_news = 0,
+            FetchOutcome::Same => self.polls_without_news += 1,
         }
         self.failures = 0;
         self.plan_poll(now, ttl);

@@ -14,7 +14,7 @@ use toolway_config::HookEvent;
 use toolway_transport::program::Finished;
 use toolway_types::text;
 
-use crate::respondent::ElicitationAnswer;
+use crate::client_handler::ElicitationAnswer;
 
 /// The exit code that says no.
 const BLOCKS: i32 = 2;
@@ -154,7 +154,7 @@ impl HookReply {
         if text.trim().is_empty() {
             return Ok(Self::default());
         }
-        let said = Said::read(event, text)?;
+        let said = ReplyObject::read(event, text)?;
         let mut reply = Self {
             updated_input: said.object("updatedInput")?,
             additional_context: said.string("additionalContext")?,
@@ -223,11 +223,11 @@ pub(super) fn context(words: &str) -> String {
 }
 
 /// The words of a hook, from either place.
-struct Said(Map<String, Value>);
+struct ReplyObject(Map<String, Value>);
 
-impl Said {
+impl ReplyObject {
     fn read(event: HookEvent, text: &str) -> Result<Self, String> {
-        let Ok(outer) = serde_json::from_str::<Members>(text) else {
+        let Ok(outer) = serde_json::from_str::<RawMembers>(text) else {
             return Err("it printed something that is not one JSON object".to_owned());
         };
         let mut said = Self(Map::new());
@@ -236,7 +236,7 @@ impl Said {
             if value.get() == "null" {
                 continue;
             }
-            let Ok(own) = serde_json::from_str::<Members>(value.get()) else {
+            let Ok(own) = serde_json::from_str::<RawMembers>(value.get()) else {
                 return Err(expected(&word, "an object"));
             };
             if own.0.iter().any(|(word, _)| word == OWN) {
@@ -256,7 +256,7 @@ impl Said {
     fn take(
         &mut self,
         event: HookEvent,
-        members: Members,
+        members: RawMembers,
         apart: &[&str],
     ) -> Result<Vec<(String, Box<RawValue>)>, String> {
         let mut left = Vec::new();
@@ -327,25 +327,25 @@ impl Said {
 }
 
 /// The members of an object as they were written: of two with one name both.
-struct Members(Vec<(String, Box<RawValue>)>);
+struct RawMembers(Vec<(String, Box<RawValue>)>);
 
-impl<'de> Deserialize<'de> for Members {
+impl<'de> Deserialize<'de> for RawMembers {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Object;
 
         impl<'de> Visitor<'de> for Object {
-            type Value = Members;
+            type Value = RawMembers;
 
             fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
                 formatter.write_str("an object")
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<RawMembers, A::Error> {
                 let mut members = Vec::new();
                 while let Some(member) = map.next_entry()? {
                     members.push(member);
                 }
-                Ok(Members(members))
+                Ok(RawMembers(members))
             }
         }
 

@@ -12,7 +12,8 @@ use toolway_types::Origin;
 
 use super::{HookInput, HookReply, LibraryHook};
 use crate::call::{
-    Answer, CallError, CallOptions, Consent, Prompter, Question, RefusedBy, ToolOutcome,
+    CallError, CallOptions, Consent, PermissionAnswer, PermissionQuestion, Prompter, RefusedBy,
+    ToolOutcome,
 };
 use crate::dispatch::tests::scene::{Scene, settings};
 use crate::route::SendError;
@@ -148,10 +149,10 @@ async fn rules_and_hooks_are_weighed_together() {
 struct Person;
 
 impl Prompter for Person {
-    fn ask<'a>(&'a self, question: &'a Question<'a>) -> BoxFuture<'a, Answer> {
+    fn ask<'a>(&'a self, question: &'a PermissionQuestion<'a>) -> BoxFuture<'a, PermissionAnswer> {
         assert_eq!(question.hook, Some("the hook `h` in (program): look at it"));
         assert_eq!(question.arguments.get("n"), Some(&json!(7)));
-        Box::pin(std::future::ready(Answer::Yes))
+        Box::pin(std::future::ready(PermissionAnswer::Yes))
     }
 }
 
@@ -566,7 +567,7 @@ async fn rel_30_a_tool_that_cannot_be_asked_refuses_the_call() {
 struct Undisturbed;
 
 impl Prompter for Undisturbed {
-    fn ask<'a>(&'a self, question: &'a Question<'a>) -> BoxFuture<'a, Answer> {
+    fn ask<'a>(&'a self, question: &'a PermissionQuestion<'a>) -> BoxFuture<'a, PermissionAnswer> {
         panic!("{question:?}");
     }
 }

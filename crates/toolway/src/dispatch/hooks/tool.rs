@@ -16,7 +16,7 @@ use toolway_types::name::as_word;
 use toolway_types::{ServerName, ToolKey, text};
 use toolway_wire::view::{Content, ResourceBody};
 
-use super::{Runner, reply};
+use super::{HookRunner, reply};
 use crate::call::{
     CallError, CallOptions, Consent, RefusedBy, ToolOutcome, ToolRequest, ToolTarget,
 };
@@ -31,12 +31,12 @@ const MAX_NAME: usize = 100;
 const MAX_CHANGE: usize = 500;
 
 /// A tool to call.
-pub(super) struct Target {
+pub(super) struct HookTool {
     key: ToolKey,
     arguments: Map<String, Value>,
 }
 
-impl Target {
+impl HookTool {
     /// The tool, with `${path}` in its arguments filled in from what the hook is told.
     pub(super) fn new(
         server: &str,
@@ -67,7 +67,7 @@ impl Target {
         timeout: Duration,
     ) -> BoxFuture<'a, Result<String, String>> {
         async move {
-            let (no_hooks, nobody) = (Hooks::empty(), Runner::none());
+            let (no_hooks, nobody) = (Hooks::empty(), HookRunner::none());
             let dispatch = Dispatch {
                 hooks: &no_hooks,
                 runner: &nobody,

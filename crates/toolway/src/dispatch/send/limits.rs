@@ -13,21 +13,21 @@ use std::time::Duration;
 use toolway_transport::Patience;
 
 use crate::call::CallOptions;
-use crate::route::{GeneralLimits, Line, SendOptions};
+use crate::route::{GeneralLimits, Route, SendOptions};
 
 /// The conditions under which something is asked of a server.
 pub(crate) fn options(
     options: &CallOptions,
-    line: &dyn Line,
+    route: &dyn Route,
     general: GeneralLimits,
 ) -> SendOptions<'static> {
     SendOptions {
         timeout: options
             .timeout
-            .or_else(|| line.timeout())
+            .or_else(|| route.timeout())
             .unwrap_or_else(|| general.whole()),
-        idle: idle(options, line, general),
-        patience: patience(options, line, general),
+        idle: idle(options, route, general),
+        patience: patience(options, route, general),
         progress: options.progress.clone(),
         tool: None,
         pool: options.pool.clone(),
@@ -36,14 +36,14 @@ pub(crate) fn options(
 }
 
 /// How long a call may go without a sign of life.
-fn idle(options: &CallOptions, line: &dyn Line, general: GeneralLimits) -> Option<Duration> {
-    let nearer = options.timeout.or_else(|| line.timeout());
+fn idle(options: &CallOptions, route: &dyn Route, general: GeneralLimits) -> Option<Duration> {
+    let nearer = options.timeout.or_else(|| route.timeout());
     options
         .idle_timeout
         .or_else(|| {
             let (usual, whole) = match general.idle {
                 Some(idle) => (idle, nearer),
-                None => (line.usual_idle()?, nearer.or(general.timeout)),
+                None => (route.usual_idle()?, nearer.or(general.timeout)),
             };
             Some(if usual.is_zero() {
                 usual
@@ -56,10 +56,10 @@ fn idle(options: &CallOptions, line: &dyn Line, general: GeneralLimits) -> Optio
 
 /// How long the answer to an HTTP request may take to begin: as long as its channel has it, unless
 /// somebody nearer said how long the call may take.
-fn patience(options: &CallOptions, line: &dyn Line, general: GeneralLimits) -> Patience {
+fn patience(options: &CallOptions, route: &dyn Route, general: GeneralLimits) -> Patience {
     let ranks = [
         (options.timeout, None),
-        (line.timeout(), line.request_timeout()),
+        (route.timeout(), route.request_timeout()),
         (general.timeout, general.request),
     ];
     for (whole, request) in ranks {

@@ -80,10 +80,10 @@ fn sec_35_what_is_told_of_a_schema_is_clean() {
         json!({"properties": {"a": {"pattern": format!("^[^{hidden}]{{0}}q$")}}}),
         json!({"properties": {"a": {"anyOf": [{"enum": [format!("x{hidden}"), "z"]}, {"type": "null"}]}}}),
     ] {
-        let told = match Checker::compile(&serde_json::value::to_raw_value(&schema).unwrap())
-            .check(&json!({"a": format!("w{hidden}")}), Size::default())
+        let told = match SchemaChecker::compile(&serde_json::value::to_raw_value(&schema).unwrap())
+            .check(&json!({"a": format!("w{hidden}")}), ValueSize::default())
         {
-            Verdict::Violates(problems) => format!("{problems:?}"),
+            SchemaVerdict::Violates(problems) => format!("{problems:?}"),
             _ => panic!("{schema} took it"),
         };
         assert!(!told.contains("202e") && !told.contains("200b"), "{told}");
@@ -94,7 +94,7 @@ fn sec_35_what_is_told_of_a_schema_is_clean() {
         json!({"properties": {"a": {"pattern": format!("({hidden}")}}}),
         json!({"properties": {"a": {"patternProperties": {format!("({hidden}"): true}}}}),
     ] {
-        let checker = Checker::compile(&serde_json::value::to_raw_value(&schema).unwrap());
+        let checker = SchemaChecker::compile(&serde_json::value::to_raw_value(&schema).unwrap());
         let told = format!("{:?}", checker.gap().unwrap());
         assert!(!told.contains("202e") && !told.contains("200b"), "{told}");
     }

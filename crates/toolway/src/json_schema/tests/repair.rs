@@ -315,7 +315,7 @@ proptest! {
         places(&schema, "", &mut all);
         let place = at.get(&all);
         let mut less = schema.clone();
-        surgery::take_out(&mut less, &surgery::Place::parse(place)).unwrap();
+        surgery::take_out(&mut less, &surgery::SchemaPath::parse(place)).unwrap();
         let Some(after) = compiled(&less) else {
             return Ok(());
         };

@@ -4,13 +4,13 @@ use toolway_types::Pool;
 use toolway_wire::view;
 
 use super::*;
-use crate::listing::Listing;
+use crate::listing::FetchedList;
 
-async fn list(session: &Session) -> Listing<view::Tool> {
+async fn list(session: &Session) -> FetchedList<view::Tool> {
     list_from(session, &Pool::new(list::ALL_LISTS)).await
 }
 
-async fn list_from(session: &Session, all_lists: &Pool) -> Listing<view::Tool> {
+async fn list_from(session: &Session, all_lists: &Pool) -> FetchedList<view::Tool> {
     list::fetch(session, "tools/list", &view::TOOLS, LIMIT, all_lists)
         .await
         .expect("a list")
@@ -96,7 +96,7 @@ fn heavy(count: usize, bytes: usize, cursor: Option<&str>) -> Value {
 }
 
 /// What becomes of a list of these pages; those that are not asked for are an error.
-async fn list_of(pages: Vec<Value>, all_lists: &Pool) -> Listing<view::Tool> {
+async fn list_of(pages: Vec<Value>, all_lists: &Pool) -> FetchedList<view::Tool> {
     let (session, _pump, mut peer) = legacy().await;
     let script = async {
         for page in pages {

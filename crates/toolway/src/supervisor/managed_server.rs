@@ -15,36 +15,36 @@ use toolway_types::{
     ConnectionState, Origin, ProtocolMode, Scope, ServerName, TransportKind, TransportSpec,
 };
 
-use super::Running;
 use crate::auth::written;
 use crate::builtin::address;
 use crate::catalog::{Catalog, EDITOR_TOOLS, ServerOffer};
-use crate::connection::Context;
-use crate::connection::line::Door;
-use crate::connection::standing::Standing;
-use crate::listing::Lists;
+use crate::connection::ConnectionContext;
+use crate::connection::open_session::OpenSession;
+use crate::connection::session_slot::SessionSlot;
+use crate::listing::ServerLists;
 use crate::offering::Offering;
 use crate::pins::{Against, Difference};
 use crate::pool::Loading;
 use crate::reconnect::Unless;
-use crate::route::Line;
+use crate::route::Route;
 use crate::server_source::definition::definition;
-use crate::server_source::{InProcessServer, Source};
+use crate::server_source::{InProcessServer, ServerSource};
 use crate::snapshot::{Counts, ServerSnapshot};
+use crate::supervisor::RunningConnection;
 
 /// One server, and what to connect to if it may connect.
-pub(crate) struct Member {
+pub(crate) struct ManagedServer {
     pub(super) shown: ServerSnapshot,
-    pub(super) source: Option<Source>,
+    pub(super) source: Option<ServerSource>,
     /// The task that connects it, if it may connect.
-    pub(super) running: Option<Running>,
+    pub(super) running: Option<RunningConnection>,
     /// Of the newest order or definition; reports from before it do not count.
     pub(super) epoch: u64,
     /// Where calls come in.
-    pub(super) door: Door,
+    pub(super) slot: SessionSlot,
     /// The session, while it is connected.
-    pub(super) standing: Option<Arc<Standing>>,
-    pub(super) lists: Lists,
+    pub(super) open_session: Option<Arc<OpenSession>>,
+    pub(super) lists: ServerLists,
     /// How its instructions changed since it first connected.
     pub(super) instructions: Option<Difference>,
     /// Whether it has been connected since somebody last asked for it.
@@ -68,14 +68,14 @@ pub(crate) fn roster(
     plan: &Plan,
     objects: &[(ServerName, InProcessServer)],
     only: Option<&[ServerName]>,
-) -> BTreeMap<ServerName, Member> {
+) -> BTreeMap<ServerName, ManagedServer> {
     let mut members = BTreeMap::new();
     for planned in &plan.servers {
         // The winner of a name comes first; what it shadows is shown from the plan.
         if !matches!(planned.verdict, Verdict::Shadowed { .. }) {
             members
                 .entry(planned.name.clone())
-                .or_insert_with(|| Member::planned(planned));
+                .or_insert_with(|| ManagedServer::planned(planned));
         }
     }
     for (name, object) in objects {
@@ -86,7 +86,7 @@ pub(crate) fn roster(
         if let Some(member) = members.get_mut(name) {
             member.take_object(object);
         } else {
-            let mut member = Member::object(name, object, blocked);
+            let mut member = ManagedServer::object(name, object, blocked);
             member.curation = Arc::new(plan.curation_of_object(name));
             members.insert(name.clone(), member);
         }
@@ -102,22 +102,22 @@ pub(crate) fn roster(
     members
 }
 
-impl Member {
+impl ManagedServer {
     /// The digest of what it is defined as.
     pub(super) fn definition(&self, name: &ServerName) -> Option<Arc<str>> {
         let source = self.source.as_ref()?;
         Some(definition(name, source).into())
     }
 
-    fn new(shown: ServerSnapshot, source: Option<Source>) -> Self {
+    fn new(shown: ServerSnapshot, source: Option<ServerSource>) -> Self {
         Self {
             shown,
             source,
             running: None,
             epoch: 0,
-            door: Door::new(),
-            standing: None,
-            lists: Lists::default(),
+            slot: SessionSlot::new(),
+            open_session: None,
+            lists: ServerLists::default(),
             instructions: None,
             stood: false,
             failed_at: None,
@@ -134,7 +134,7 @@ impl Member {
         let (state, source) = match &planned.verdict {
             Verdict::Admitted(spec) => (
                 ConnectionState::Pending { attempt: 1 },
-                Some(Source::Spec(spec.clone())),
+                Some(ServerSource::Spec(spec.clone())),
             ),
             refused => {
                 let reason = reason.clone().unwrap_or_else(|| refused.word().to_owned());
@@ -166,7 +166,7 @@ impl Member {
         let (state, source, verdict_word) = if let Some(reason) = blocked.clone() {
             (ConnectionState::Disabled { reason }, None, "refused")
         } else {
-            let source = Source::Object {
+            let source = ServerSource::Object {
                 server: Arc::clone(object),
                 timeout: None,
                 protocol: ProtocolMode::Auto,
@@ -194,11 +194,11 @@ impl Member {
     /// Puts the object behind the entry that names it. An entry that may not connect, or that is
     /// reached in another way, stays as it is: an object never gets around the plan.
     fn take_object(&mut self, object: &InProcessServer) {
-        let Some(Source::Spec(spec)) = &self.source else {
+        let Some(ServerSource::Spec(spec)) = &self.source else {
             return;
         };
         if spec.transport == TransportSpec::Sdk {
-            self.source = Some(Source::Object {
+            self.source = Some(ServerSource::Object {
                 server: Arc::clone(object),
                 timeout: spec.timeout,
                 protocol: spec.protocol,
@@ -212,7 +212,7 @@ impl Member {
     }
 }
 
-impl Member {
+impl ManagedServer {
     /// Whether an order has been overtaken by what this server is now.
     pub(super) fn overtakes(&self, unless: Unless) -> bool {
         match unless {
@@ -223,10 +223,14 @@ impl Member {
     }
 
     /// The way to it.
-    pub(super) fn line(&self, server: &ServerName, context: &Context) -> Option<Arc<dyn Line>> {
+    pub(super) fn route(
+        &self,
+        server: &ServerName,
+        context: &ConnectionContext,
+    ) -> Option<Arc<dyn Route>> {
         let source = self.source.as_ref()?;
         let refused = written::refused(source, &self.shown.origin);
-        Some((self.door).line(source, context.widener(server, source), refused))
+        Some((self.slot).route(source, context.widener(server, source), refused))
     }
 
     /// What it offers, without what a rule denies as a whole: whoever lists it need not ask.
@@ -341,7 +345,7 @@ impl Member {
     pub(super) fn show(&self, catalog: &Catalog) -> ServerSnapshot {
         let mut shown = self.shown.clone();
         shown.state = self.outward(shown.state);
-        if self.standing.is_none() {
+        if self.open_session.is_none() {
             if shown.is_pending() {
                 shown.warnings.extend(self.trouble.clone());
             }

@@ -7,13 +7,13 @@ use serde_json::Map;
 use tokio::sync::Semaphore;
 use toolway_wire::RpcError;
 
-use super::*;
-use crate::respondent::{Elicitation, ElicitationAnswer, Offers, Respondent};
+use crate::client_handler::{ClientHandler, ClientOffers, Elicitation, ElicitationAnswer};
+use crate::session::tests::*;
 
 /// Answers every form with these fields, every URL with a yes, and every model's question with
 /// its own parameters; each only when the gate lets it through.
 pub(super) struct Scripted {
-    pub offers: Offers,
+    pub offers: ClientOffers,
     pub fields: Map<String, Value>,
     pub gate: Semaphore,
     pub asked: Mutex<Vec<String>>,
@@ -33,7 +33,7 @@ impl Scripted {
     /// Offers everything and answers at once.
     pub(super) fn new() -> Self {
         Self {
-            offers: Offers {
+            offers: ClientOffers {
                 form: true,
                 url: true,
                 sampling: Some(raw("{}")),
@@ -74,8 +74,8 @@ impl Scripted {
     }
 }
 
-impl Respondent for Scripted {
-    fn offers(&self) -> Offers {
+impl ClientHandler for Scripted {
+    fn offers(&self) -> ClientOffers {
         self.offers.clone()
     }
 
@@ -119,10 +119,10 @@ impl Respondent for Scripted {
 }
 
 /// A program with this respondent and no roots.
-pub(super) fn answered_by(respondent: &Arc<Scripted>) -> Counterpart {
-    Counterpart {
-        respondent: Some(Arc::clone(respondent) as Arc<dyn Respondent>),
+pub(super) fn answered_by(client_handler: &Arc<Scripted>) -> ClientSide {
+    ClientSide {
+        client_handler: Some(Arc::clone(client_handler) as Arc<dyn ClientHandler>),
         roots: watch::channel(Arc::from([])).1,
-        ..counterpart()
+        ..client_side()
     }
 }

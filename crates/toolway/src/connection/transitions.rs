@@ -11,10 +11,13 @@ use tokio::time::Instant;
 use toolway_types::{ConnectionState, Failure, FailureKind, Untrusted};
 use tracing::{error, info};
 
-use super::backoff::{self, Backoff, Retry, RetryFirst};
-use super::keep::Loss;
-use super::{Connection, Event, News, Orders, Phase, Tries};
 use crate::auth::written;
+use crate::connection::backoff::{Backoff, Retry, RetryFirst};
+use crate::connection::keep::Loss;
+use crate::connection::{
+    Connection, ConnectionEvent, ConnectionNews, ConnectionOrders, ConnectionPhase, RetryMode,
+    backoff,
+};
 use crate::error::ConnectError;
 
 /// How long requests that a forgotten session turned away are waited for.
@@ -23,30 +26,30 @@ const EXPIRY_PATIENCE: Duration = Duration::from_millis(800);
 const LAST_WORDS: usize = 4 * 1024;
 
 /// The part of a connection that events change.
-pub(super) struct Course {
+pub(super) struct TransitionState {
     /// The newest orders that were obeyed.
-    pub(super) handled: Orders,
+    pub(super) handled: ConnectionOrders,
     pub(super) backoff: Backoff,
-    tries: Tries,
+    tries: RetryMode,
     stands_since: Option<Instant>,
     /// Whether the last failure could pass by itself.
     may_pass: bool,
 }
 
-impl Course {
+impl TransitionState {
     /// A connection's beginning.
-    pub(super) fn new(handled: Orders) -> Self {
+    pub(super) fn new(handled: ConnectionOrders) -> Self {
         Self {
             handled,
             backoff: Backoff::new(),
-            tries: Tries::AsFirst,
+            tries: RetryMode::AsFirst,
             stands_since: None,
             may_pass: true,
         }
     }
 
     /// A new series, whose first attempt is due at once.
-    fn begin(&mut self, tries: Tries) {
+    fn begin(&mut self, tries: RetryMode) {
         self.backoff.renew();
         self.tries = tries;
         self.may_pass = true;
@@ -56,61 +59,71 @@ impl Course {
 impl Connection {
     /// What follows an event. Reports the new state before anything is cleared away, so that
     /// calls wait at the door and do not run into what is being closed.
-    pub(super) async fn decide(&self, event: Event, course: &mut Course) -> Option<Phase> {
-        let stood = course.stands_since.take().map(|since| since.elapsed());
+    pub(super) async fn decide(
+        &self,
+        event: ConnectionEvent,
+        transitions: &mut TransitionState,
+    ) -> Option<ConnectionPhase> {
+        let stood = transitions.stands_since.take().map(|since| since.elapsed());
         match event {
-            Event::Ended => None,
-            Event::Waited => Some(Phase::Connecting),
-            Event::Connected(connected) => {
-                let facts = connected.standing.session.facts();
+            ConnectionEvent::Ended => None,
+            ConnectionEvent::Waited => Some(ConnectionPhase::Connecting),
+            ConnectionEvent::Connected(connected) => {
+                let facts = connected.open_session.session.facts();
                 let (era, version) = (facts.era.as_str(), &facts.protocol_version);
-                self.note(course, &format!("connected ({era}, {version})"));
-                course.stands_since = Some(Instant::now());
-                Some(Phase::Standing(connected))
+                self.note(transitions, &format!("connected ({era}, {version})"));
+                transitions.stands_since = Some(Instant::now());
+                Some(ConnectionPhase::Standing(connected))
             }
-            Event::Ordered(orders) => {
-                self.note(course, "connecting anew, as asked for");
+            ConnectionEvent::Ordered(orders) => {
+                self.note(transitions, "connecting anew, as asked for");
                 // The supervisor has set the state, in the same moment as the order.
                 self.epoch.store(orders.epoch, Ordering::Relaxed);
-                course.begin(orders.tries);
-                Some(Phase::Connecting)
+                transitions.begin(orders.tries);
+                Some(ConnectionPhase::Connecting)
             }
-            Event::Resumed if !course.may_pass => Some(Phase::Resting),
-            Event::Resumed => {
-                course.begin(Tries::Series);
+            ConnectionEvent::Resumed if !transitions.may_pass => Some(ConnectionPhase::Resting),
+            ConnectionEvent::Resumed => {
+                transitions.begin(RetryMode::Series);
                 self.retrying(1, None).await;
-                Some(Phase::Connecting)
+                Some(ConnectionPhase::Connecting)
             }
-            Event::NotConnected { error, last_words } => {
-                Some(self.not_connected(&error, last_words, course).await)
+            ConnectionEvent::NotConnected { error, last_words } => {
+                Some(self.not_connected(&error, last_words, transitions).await)
             }
-            Event::Lost(Loss::Expired(standing)) => {
-                self.note(course, "the server forgot the session: connecting anew");
-                course.begin(Tries::Series);
+            ConnectionEvent::Lost(Loss::Expired(open_session)) => {
+                self.note(
+                    transitions,
+                    "the server forgot the session: connecting anew",
+                );
+                transitions.begin(RetryMode::Series);
                 self.retrying(1, None).await;
                 // Everybody whose request the server turned away for the same reason must hear
                 // so, or could not know that it may be sent again.
-                let _ = tokio::time::timeout(EXPIRY_PATIENCE, standing.unused()).await;
-                Some(Phase::Connecting)
+                let _ = tokio::time::timeout(EXPIRY_PATIENCE, open_session.unused()).await;
+                Some(ConnectionPhase::Connecting)
             }
-            Event::Lost(Loss::Asleep) => {
-                self.note(course, "did not answer after a sleep: connecting anew");
-                course.begin(Tries::Series);
+            ConnectionEvent::Lost(Loss::Asleep) => {
+                self.note(transitions, "did not answer after a sleep: connecting anew");
+                transitions.begin(RetryMode::Series);
                 self.retrying(1, None).await;
-                Some(Phase::Connecting)
+                Some(ConnectionPhase::Connecting)
             }
-            Event::Lost(Loss::Login(detail)) => {
+            ConnectionEvent::Lost(Loss::Login(detail)) => {
                 // There is no way from `connected` to `needs-auth` but this one.
                 self.retrying(1, None).await;
-                Some(self.wants_login(detail, course).await)
+                Some(self.wants_login(detail, transitions).await)
             }
-            Event::Lost(Loss::Ended(failure)) => {
-                self.note(course, &format!("lost: {}", failure.message));
-                course.tries = Tries::Series;
-                let retry = course.backoff.lost(stood.unwrap_or_default());
-                Some(self.try_again(course, retry, failure, Duration::ZERO).await)
+            ConnectionEvent::Lost(Loss::Ended(failure)) => {
+                self.note(transitions, &format!("lost: {}", failure.message));
+                transitions.tries = RetryMode::Series;
+                let retry = transitions.backoff.lost(stood.unwrap_or_default());
+                Some(
+                    self.try_again(transitions, retry, failure, Duration::ZERO)
+                        .await,
+                )
             }
-            Event::Panicked => Some(self.panicked(stood, course).await),
+            ConnectionEvent::Panicked => Some(self.panicked(stood, transitions).await),
         }
     }
 
@@ -118,111 +131,123 @@ impl Connection {
         &self,
         error: &ConnectError,
         last_words: Vec<Untrusted>,
-        course: &mut Course,
-    ) -> Phase {
+        transitions: &mut TransitionState,
+    ) -> ConnectionPhase {
         if let ConnectError::NeedsAuth { challenge } = error {
             let detail = challenge.clone().unwrap_or_else(|| Untrusted::new(""));
-            return self.wants_login(detail, course).await;
+            return self.wants_login(detail, transitions).await;
         }
-        course.may_pass = !backoff::is_final(error);
-        let retry = if course.may_pass && self.is_patient(course.tries) {
-            course.backoff.failed()
+        transitions.may_pass = !backoff::is_final(error);
+        let retry = if transitions.may_pass && self.is_patient(transitions.tries) {
+            transitions.backoff.failed()
         } else {
             None
         };
         info!(%error, "not connected");
-        self.note(course, &format!("not connected: {error}"));
+        self.note(transitions, &format!("not connected: {error}"));
         let failure = error.to_failure(last_words);
-        self.try_again(course, retry, failure, backoff::asked_for(error))
+        self.try_again(transitions, retry, failure, backoff::asked_for(error))
             .await
     }
 
     /// Waiting helps nobody: a person has to log in first.
-    async fn wants_login(&self, detail: Untrusted, course: &mut Course) -> Phase {
+    async fn wants_login(
+        &self,
+        detail: Untrusted,
+        transitions: &mut TransitionState,
+    ) -> ConnectionPhase {
         if let Some(failure) = written::refused(&self.source, &self.origin) {
             info!(failure.message, "not connected");
-            self.note(course, &format!("not connected: {}", failure.message));
-            course.may_pass = false;
-            self.report(News::Down(ConnectionState::Failed(failure)))
+            self.note(transitions, &format!("not connected: {}", failure.message));
+            transitions.may_pass = false;
+            self.report(ConnectionNews::Down(ConnectionState::Failed(failure)))
                 .await;
-            return Phase::Resting;
+            return ConnectionPhase::Resting;
         }
         info!("the server asks for a login");
-        self.note(course, "the server asks for a login");
-        course.may_pass = false;
+        self.note(transitions, "the server asks for a login");
+        transitions.may_pass = false;
         if let Some(auth) = &self.context.auth {
             let epoch = self.epoch.load(Ordering::Relaxed);
             auth.wanted(&self.server, &self.source, epoch).await;
         }
-        self.report(News::Down(ConnectionState::NeedsAuth { detail }))
+        self.report(ConnectionNews::Down(ConnectionState::NeedsAuth { detail }))
             .await;
-        Phase::Resting
+        ConnectionPhase::Resting
     }
 
-    async fn panicked(&self, stood: Option<Duration>, course: &mut Course) -> Phase {
+    async fn panicked(
+        &self,
+        stood: Option<Duration>,
+        transitions: &mut TransitionState,
+    ) -> ConnectionPhase {
         let count = self.context.panics.fetch_add(1, Ordering::Relaxed) + 1;
         error!(count, "a bug ended the connection");
-        self.note(course, "an internal error ended the connection");
-        course.may_pass = true;
+        self.note(transitions, "an internal error ended the connection");
+        transitions.may_pass = true;
         let failure = Failure {
             kind: FailureKind::Protocol,
             message: "an internal error ended the connection".to_owned(),
             stderr: Vec::new(),
         };
         let retry = match stood {
-            Some(stood) => course.backoff.lost(stood),
-            None if self.is_patient(course.tries) => course.backoff.failed(),
+            Some(stood) => transitions.backoff.lost(stood),
+            None if self.is_patient(transitions.tries) => transitions.backoff.failed(),
             None => None,
         };
         if retry.is_some() {
             // A bug is worth being seen, even if the next attempt hides it.
-            course.tries = Tries::Series;
-            self.report(News::Down(ConnectionState::Failed(failure.clone())))
-                .await;
+            transitions.tries = RetryMode::Series;
+            self.report(ConnectionNews::Down(ConnectionState::Failed(
+                failure.clone(),
+            )))
+            .await;
         }
-        self.try_again(course, retry, failure, Duration::ZERO).await
+        self.try_again(transitions, retry, failure, Duration::ZERO)
+            .await
     }
 
     /// Waits for the next attempt, or has failed if there is none.
     async fn try_again(
         &self,
-        course: &Course,
+        transitions: &TransitionState,
         retry: Option<Retry>,
         mut failure: Failure,
         at_least: Duration,
-    ) -> Phase {
+    ) -> ConnectionPhase {
         shorten(&mut failure.stderr);
         let Some(Retry { attempt, delay }) = retry else {
-            self.note(course, "failed: not tried again by itself");
-            self.report(News::Down(ConnectionState::Failed(failure)))
+            self.note(transitions, "failed: not tried again by itself");
+            self.report(ConnectionNews::Down(ConnectionState::Failed(failure)))
                 .await;
-            return Phase::Resting;
+            return ConnectionPhase::Resting;
         };
         let delay = delay.max(at_least);
         info!(attempt, ?delay, "trying again");
         let seconds = delay.as_secs_f32();
-        self.note(course, &format!("trying again in {seconds:.1} s"));
+        self.note(transitions, &format!("trying again in {seconds:.1} s"));
         self.retrying(attempt, Some(failure)).await;
-        Phase::BackingOff(delay)
+        ConnectionPhase::BackingOff(delay)
     }
 
-    fn is_patient(&self, tries: Tries) -> bool {
+    fn is_patient(&self, tries: RetryMode) -> bool {
         match tries {
-            Tries::AsFirst => self.context.retry_first == RetryFirst::Backoff,
-            Tries::Once => false,
-            Tries::Series => true,
+            RetryMode::AsFirst => self.context.retry_first == RetryFirst::Backoff,
+            RetryMode::Once => false,
+            RetryMode::Series => true,
         }
     }
 
     /// Writes a line into the journal.
-    fn note(&self, course: &Course, text: &str) {
+    fn note(&self, transitions: &TransitionState, text: &str) {
         if let Some(journal) = &self.journal {
-            journal.note(course.backoff.attempt(), text);
+            journal.note(transitions.backoff.attempt(), text);
         }
     }
 
     async fn retrying(&self, attempt: u32, failure: Option<Failure>) {
-        self.report(News::Retrying { attempt, failure }).await;
+        self.report(ConnectionNews::Retrying { attempt, failure })
+            .await;
     }
 }
 

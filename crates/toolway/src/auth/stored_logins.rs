@@ -13,18 +13,18 @@ use toolway_transport::client::{Client, ClientOptions};
 use toolway_types::ServerSpec;
 use url::Url;
 
-use super::organisation::CurrentOrganisation;
-use super::store::{Asked, Store};
-use super::target;
-use crate::server_source::Source;
+use crate::auth::organisation::CurrentOrganisation;
+use crate::auth::store::{LoginStore, RenewalsUnderWay};
+use crate::auth::target;
+use crate::server_source::ServerSource;
 
 /// The logins in a vault.
 #[derive(Debug)]
-pub struct Book(Store);
+pub struct StoredLogins(LoginStore);
 
 /// A login, without its secrets.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Kept {
+pub struct StoredLogin {
     /// The server's name.
     pub server: String,
     /// The person's word for the account.
@@ -50,15 +50,15 @@ pub struct Kept {
 }
 
 /// The login that a server of this definition uses, of all that are kept.
-pub fn used<'a>(logins: &'a [Kept], spec: &ServerSpec) -> Option<&'a Kept> {
-    let target = target(&spec.name, &Source::Spec(Box::new(spec.clone())))?;
+pub fn used<'a>(logins: &'a [StoredLogin], spec: &ServerSpec) -> Option<&'a StoredLogin> {
+    let target = target(&spec.name, &ServerSource::Spec(Box::new(spec.clone())))?;
     let account = target.account.as_deref();
-    let fits = |login: &&Kept| {
+    let fits = |login: &&StoredLogin| {
         login.server == spec.name.as_str()
             && login.definition == target.definition
             && account.is_none_or(|account| login.account == account)
     };
-    let rank = |login: &&Kept| (login.account == DEFAULT_ACCOUNT, login.logged_in_at);
+    let rank = |login: &&StoredLogin| (login.account == DEFAULT_ACCOUNT, login.logged_in_at);
     let best = logins.iter().filter(fits).max_by_key(rank)?;
     // One that policy does not allow any more is as good as none.
     target.allows(best.how).then_some(best)
@@ -66,7 +66,7 @@ pub fn used<'a>(logins: &'a [Kept], spec: &ServerSpec) -> Option<&'a Kept> {
 
 /// A login that was given up.
 #[derive(Debug)]
-pub struct LoggedOut {
+pub struct RemovedLogin {
     /// The server's name.
     pub server: String,
     /// The person's word for the account.
@@ -79,16 +79,16 @@ pub struct LoggedOut {
     pub not_revoked: Option<RevokeError>,
 }
 
-impl Book {
+impl StoredLogins {
     /// The logins in a vault.
     pub fn new(vault: Vault, http: ClientOptions) -> Self {
-        Self(Store {
+        Self(LoginStore {
             logins: Logins::new(vault),
             client: Client::new(http),
             organisation: CurrentOrganisation::default(),
-            papers: Arc::default(),
+            client_identities: Arc::default(),
             references: None,
-            asked: Asked::default(),
+            asked: RenewalsUnderWay::default(),
             tell: None,
         })
     }
@@ -101,12 +101,12 @@ impl Book {
     }
 
     /// Every login that can be read.
-    pub async fn logins(&self) -> Result<Vec<Kept>, LoginsError> {
+    pub async fn logins(&self) -> Result<Vec<StoredLogin>, LoginsError> {
         self.0.kept().await
     }
 
     /// The same, with why others that are kept could not be read.
-    pub async fn every_login(&self) -> Result<(Vec<Kept>, Vec<LoginsError>), LoginsError> {
+    pub async fn every_login(&self) -> Result<(Vec<StoredLogin>, Vec<LoginsError>), LoginsError> {
         self.0.every().await
     }
 
@@ -115,17 +115,17 @@ impl Book {
         &self,
         server: Option<&str>,
         account: Option<&str>,
-    ) -> Result<Vec<LoggedOut>, LoginsError> {
+    ) -> Result<Vec<RemovedLogin>, LoginsError> {
         self.0.log_out(server, account).await
     }
 }
 
-impl Store {
-    pub(super) async fn kept(&self) -> Result<Vec<Kept>, LoginsError> {
+impl LoginStore {
+    pub(super) async fn kept(&self) -> Result<Vec<StoredLogin>, LoginsError> {
         Ok(self.every().await?.0)
     }
 
-    async fn every(&self) -> Result<(Vec<Kept>, Vec<LoginsError>), LoginsError> {
+    async fn every(&self) -> Result<(Vec<StoredLogin>, Vec<LoginsError>), LoginsError> {
         let (mut logins, mut unread) = (Vec::new(), Vec::new());
         for listed in self.logins.vault().list().await? {
             if listed.key.kind != Kind::Login {
@@ -145,7 +145,7 @@ impl Store {
         &self,
         server: Option<&str>,
         account: Option<&str>,
-    ) -> Result<Vec<LoggedOut>, LoginsError> {
+    ) -> Result<Vec<RemovedLogin>, LoginsError> {
         let mut out = Vec::new();
         for listed in self.logins.vault().list().await? {
             let key = listed.key;
@@ -159,7 +159,7 @@ impl Store {
             out.push(match removed {
                 Some(login) => self.give_back(login).await,
                 // It could not be read any more, and is gone.
-                None => LoggedOut {
+                None => RemovedLogin {
                     server: key.server,
                     account: key.account,
                     issuer: key.issuer,
@@ -171,12 +171,12 @@ impl Store {
         Ok(out)
     }
 
-    async fn give_back(&self, login: Login) -> LoggedOut {
+    async fn give_back(&self, login: Login) -> RemovedLogin {
         let not_revoked = match &login.revocation_endpoint {
             Some(endpoint) => self.revoke(&login, endpoint).await.err(),
             None => None,
         };
-        LoggedOut {
+        RemovedLogin {
             server: login.server,
             account: login.account,
             issuer: login.issuer,
@@ -197,7 +197,7 @@ impl Store {
             Web::new(self.client.clone(), reach)
         };
         let own = login.signing_key();
-        let key = self.papers.key(&login.server).or(own.as_ref());
+        let key = self.client_identities.key(&login.server).or(own.as_ref());
         let client = login.client.client(key);
         let revocation = Revocation {
             endpoint,
@@ -209,8 +209,8 @@ impl Store {
     }
 }
 
-fn shown(login: Login, backend: Backend) -> Kept {
-    Kept {
+fn shown(login: Login, backend: Backend) -> StoredLogin {
+    StoredLogin {
         renews: login.renews(),
         definition: login.definition,
         logged_in_at: login.logged_in_at,

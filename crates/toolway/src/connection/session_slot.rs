@@ -1,10 +1,9 @@
-//! The way to one server, as a call sees it.
+//! The session slot of one server: the place where calls enter, whichever session is open.
 //!
-//! Owns the door through which calls come to whichever session stands. A session that the server
-//! forgot is asked for anew, and the call that found out is sent once more. So is one that the
-//! server refused for want of scopes, after somebody has agreed to a login that reaches further.
-//! Nothing else is ever sent twice.
-//! Does not own what outcomes say about the session (`standing.rs`), its end or its successor
+//! Owns the routes through it. A session that the server forgot is asked for anew, and the call
+//! that found out is sent once more. So is one that the server refused for want of scopes, after a
+//! login with more scopes. Nothing else is ever sent twice.
+//! Does not own what outcomes say about the session (`open_session.rs`), its end or its successor
 //! (`connection.rs`).
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,13 +18,13 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 use toolway_transport::{CloseReason, SendFailure};
 use toolway_types::{ConnectionState, Failure, Untrusted};
 
-use super::standing::{FORGOTTEN, Standing, broken};
 use crate::auth::step_up::{Widened, Widener};
 use crate::call::NotWidened;
-use crate::error::is_short;
-use crate::error::{self, RequestError};
-use crate::route::{Line, SendError, SendOptions};
-use crate::server_source::{Group, Source};
+use crate::connection::open_session::{FORGOTTEN, OpenSession, broken};
+use crate::error;
+use crate::error::{RequestResult, is_short};
+use crate::route::{Route, SendError, SendOptions};
+use crate::server_source::{ConnectGroup, ServerSource};
 use crate::session::RequestOptions;
 
 /// Longer than any program runs, and still a time that can be named.
@@ -33,55 +32,56 @@ const FOR_EVER: Duration = Duration::from_hours(10 * 365 * 24);
 
 /// Where the door leads.
 #[derive(Clone)]
-enum Way {
+enum SlotState {
     /// Nowhere yet: a connection is being made.
     Waiting,
     /// To this session.
-    Open(Arc<Standing>),
+    Open(Arc<OpenSession>),
     /// Nowhere, until the state changes.
     Shut(ConnectionState),
 }
 
 /// One server's door. It outlives sessions, connections and definitions.
-pub(crate) struct Door {
-    way: watch::Sender<Way>,
+pub(crate) struct SessionSlot {
+    state: watch::Sender<SlotState>,
 }
 
-impl Door {
+impl SessionSlot {
     /// A door of a server that is being connected.
     pub(crate) fn new() -> Self {
         Self {
-            way: watch::Sender::new(Way::Waiting),
+            state: watch::Sender::new(SlotState::Waiting),
         }
     }
 
     /// Calls wait here from now on.
     pub(crate) fn hold(&self) {
-        self.way.send_replace(Way::Waiting);
+        self.state.send_replace(SlotState::Waiting);
     }
 
     /// Calls go to this session from now on.
-    pub(crate) fn open(&self, standing: &Arc<Standing>) {
-        self.way.send_replace(Way::Open(Arc::clone(standing)));
+    pub(crate) fn open(&self, open_session: &Arc<OpenSession>) {
+        self.state
+            .send_replace(SlotState::Open(Arc::clone(open_session)));
     }
 
     /// Calls are turned away from now on.
     pub(crate) fn shut(&self, state: &ConnectionState) {
-        self.way.send_replace(Way::Shut(state.clone()));
+        self.state.send_replace(SlotState::Shut(state.clone()));
     }
 
     /// A line through this door to a server of this source, whose login may be widened. `written`
     /// is what it means that the server wants one, where its entry holds it.
-    pub(crate) fn line(
+    pub(crate) fn route(
         &self,
-        source: &Source,
+        source: &ServerSource,
         widener: Option<Widener>,
         written: Option<Failure>,
-    ) -> Arc<dyn Line> {
-        Arc::new(ServerLine {
+    ) -> Arc<dyn Route> {
+        Arc::new(ServerRoute {
             widener,
             written,
-            way: self.way.subscribe(),
+            state: self.state.subscribe(),
             timeout: source.timeout(),
             request_timeout: source.request_timeout(),
             idle: usual_idle(source.group()),
@@ -90,10 +90,10 @@ impl Door {
     }
 }
 
-struct ServerLine {
+struct ServerRoute {
     widener: Option<Widener>,
     written: Option<Failure>,
-    way: watch::Receiver<Way>,
+    state: watch::Receiver<SlotState>,
     timeout: Option<Duration>,
     request_timeout: Option<Duration>,
     idle: Duration,
@@ -101,36 +101,36 @@ struct ServerLine {
 }
 
 /// A call inside: the session does not end in an orderly way before this is dropped.
-struct Entered {
-    standing: Arc<Standing>,
+struct EnteredSession {
+    open_session: Arc<OpenSession>,
     counted: TaskTrackerToken,
 }
 
-impl ServerLine {
+impl ServerRoute {
     /// Goes through the door, waiting while a connection is being made. `spent` is the session
     /// that the caller has tried already.
-    async fn enter(&self, spent: Option<&Arc<Standing>>) -> Result<Entered, SendError> {
-        let of_use = |standing: &Arc<Standing>| {
+    async fn enter(&self, spent: Option<&Arc<OpenSession>>) -> Result<EnteredSession, SendError> {
+        let of_use = |open_session: &Arc<OpenSession>| {
             // A session that has ended or is in doubt is about to be replaced, and nothing was
             // sent yet.
-            spent.is_none_or(|spent| !Arc::ptr_eq(spent, standing)) && standing.is_of_use()
+            spent.is_none_or(|spent| !Arc::ptr_eq(spent, open_session)) && open_session.is_of_use()
         };
-        let mut way = self.way.clone();
-        let now = way
-            .wait_for(|way| match way {
-                Way::Waiting => false,
-                Way::Open(standing) => of_use(standing),
-                Way::Shut(_) => true,
+        let mut state = self.state.clone();
+        let now = state
+            .wait_for(|state| match state {
+                SlotState::Waiting => false,
+                SlotState::Open(open_session) => of_use(open_session),
+                SlotState::Shut(_) => true,
             })
             .await;
         match now.as_deref() {
             // Counted while the door cannot move, so that whoever moves it sees this call.
-            Ok(Way::Open(standing)) => Ok(Entered {
-                standing: Arc::clone(standing),
-                counted: standing.token(),
+            Ok(SlotState::Open(open_session)) => Ok(EnteredSession {
+                open_session: Arc::clone(open_session),
+                counted: open_session.token(),
             }),
-            Ok(Way::Shut(state)) => Err(SendError::Unavailable(state.clone())),
-            Ok(Way::Waiting) | Err(_) => Err(SendError::Closed(CloseReason::Asked)),
+            Ok(SlotState::Shut(state)) => Err(SendError::Unavailable(state.clone())),
+            Ok(SlotState::Waiting) | Err(_) => Err(SendError::Closed(CloseReason::Asked)),
         }
     }
 
@@ -142,7 +142,7 @@ impl ServerLine {
     ) -> Result<Box<RawValue>, SendError> {
         let began = Instant::now();
         let is_task = AtomicBool::new(false);
-        let passage = Passage {
+        let request = RoutedRequest {
             method,
             params: &params,
             options: &options,
@@ -151,11 +151,11 @@ impl ServerLine {
                 .unwrap_or(began + FOR_EVER),
             is_task: &is_task,
         };
-        let outcome = self.pass(&passage).await;
+        let outcome = self.send_in_session(&request).await;
         match (outcome, &self.widener) {
             (Err(error), Some(widener)) if challenge_of(&error).is_some() => {
                 // Boxed: a call that is not refused must not carry the room for it along.
-                Box::pin(self.pass_wider(passage, widener, error, began)).await
+                Box::pin(self.send_after_step_up(request, widener, error, began)).await
             }
             (outcome, _) => outcome.map_err(|error| self.blame(error)),
         }
@@ -178,54 +178,63 @@ impl ServerLine {
     }
 
     /// Sends a request, and again when the server had forgotten the session.
-    async fn pass(&self, passage: &Passage<'_>) -> Result<Box<RawValue>, SendError> {
-        let entering = tokio::time::timeout_at(passage.deadline, self.enter(None));
+    async fn send_in_session(
+        &self,
+        request: &RoutedRequest<'_>,
+    ) -> Result<Box<RawValue>, SendError> {
+        let entering = tokio::time::timeout_at(request.deadline, self.enter(None));
         let Ok(entered) = entering.await else {
             return Err(SendError::TimedOut);
         };
-        let Entered { standing, counted } = entered?;
-        let outcome = passage.attempt(&standing).await;
-        let expired = standing.judge(&outcome);
-        if !(expired && standing.expires()) {
-            return outcome.map_err(|error| standing.explain(error));
+        let EnteredSession {
+            open_session,
+            counted,
+        } = entered?;
+        let outcome = request.attempt(&open_session).await;
+        let expired = open_session.judge(&outcome);
+        if !(expired && open_session.expires()) {
+            return outcome.map_err(|error| open_session.explain(error));
         }
         // What became a task has begun, and would begin a second time.
-        if passage.is_task.load(Ordering::Relaxed) {
+        if request.is_task.load(Ordering::Relaxed) {
             return Err(broken(FORGOTTEN));
         }
         drop(counted);
         // Boxed: a session that is known must not carry the room for another along.
-        Box::pin(self.pass_again(passage, &standing)).await
+        Box::pin(self.send_again(request, &open_session)).await
     }
 
     /// Sends a request once more, in another session than this one.
-    async fn pass_again(
+    async fn send_again(
         &self,
-        passage: &Passage<'_>,
-        spent: &Arc<Standing>,
+        request: &RoutedRequest<'_>,
+        spent: &Arc<OpenSession>,
     ) -> Result<Box<RawValue>, SendError> {
-        let entering = tokio::time::timeout_at(passage.deadline, self.enter(Some(spent)));
+        let entering = tokio::time::timeout_at(request.deadline, self.enter(Some(spent)));
         let Ok(entered) = entering.await else {
             return Err(SendError::TimedOut);
         };
-        let Entered { standing, counted } = entered?;
-        let outcome = passage.attempt(&standing).await;
-        standing.judge(&outcome);
+        let EnteredSession {
+            open_session,
+            counted,
+        } = entered?;
+        let outcome = request.attempt(&open_session).await;
+        open_session.judge(&outcome);
         drop(counted);
-        outcome.map_err(|error| standing.explain(error))
+        outcome.map_err(|error| open_session.explain(error))
     }
 
     /// Has the login widened that a request fell short of, and sends the request once more. The
     /// time that a person takes for it is not the request's.
-    async fn pass_wider(
+    async fn send_after_step_up(
         &self,
-        mut passage: Passage<'_>,
+        mut request: RoutedRequest<'_>,
         widener: &Widener,
         error: SendError,
         began: Instant,
     ) -> Result<Box<RawValue>, SendError> {
         // What became a task has begun, and would begin a second time.
-        if passage.is_task.load(Ordering::Relaxed) {
+        if request.is_task.load(Ordering::Relaxed) {
             return Err(error);
         }
         let Some(challenge) = challenge_of(&error) else {
@@ -236,9 +245,9 @@ impl ServerLine {
             Widened::Unasked => return Err(error),
             Widened::No(why) => why,
             Widened::Yes => {
-                let deadline = passage.deadline.checked_add(asked.elapsed());
-                passage.deadline = deadline.unwrap_or(passage.deadline);
-                match self.pass(&passage).await {
+                let deadline = request.deadline.checked_add(asked.elapsed());
+                request.deadline = deadline.unwrap_or(request.deadline);
+                match self.send_in_session(&request).await {
                     Err(again) if challenge_of(&again).is_some() => {
                         return Err(not_widened(&again, NotWidened::StillRefused));
                     }
@@ -256,7 +265,7 @@ impl ServerLine {
 }
 
 /// A request on its way through the door.
-struct Passage<'a> {
+struct RoutedRequest<'a> {
     method: &'a str,
     params: &'a RawValue,
     options: &'a SendOptions<'a>,
@@ -265,8 +274,8 @@ struct Passage<'a> {
     is_task: &'a AtomicBool,
 }
 
-impl Passage<'_> {
-    async fn attempt(&self, standing: &Standing) -> Result<Box<RawValue>, RequestError> {
+impl RoutedRequest<'_> {
+    async fn attempt(&self, open_session: &OpenSession) -> RequestResult {
         let options = RequestOptions {
             timeout: self.deadline.saturating_duration_since(Instant::now()),
             idle: self.options.idle,
@@ -275,7 +284,7 @@ impl Passage<'_> {
             headers_for: self.options.tool,
             is_task: Some(self.is_task),
         };
-        let session = &standing.session;
+        let session = &open_session.session;
         let before = session.remarks().count();
         let outcome = session.ask(self.method, self.params, options).await;
         if session.remarks().count() != before
@@ -312,14 +321,14 @@ fn not_widened(error: &SendError, why: NotWidened) -> SendError {
 /// How long a server of this kind may be silent. A process or an object of ours that works for
 /// long is at least there to be looked at; a server across a network may be gone without anybody
 /// having been told.
-fn usual_idle(group: Group) -> Duration {
+fn usual_idle(group: ConnectGroup) -> Duration {
     match group {
-        Group::Local => Duration::from_mins(30),
-        Group::Remote => Duration::from_mins(5),
+        ConnectGroup::Local => Duration::from_mins(30),
+        ConnectGroup::Remote => Duration::from_mins(5),
     }
 }
 
-impl Line for ServerLine {
+impl Route for ServerRoute {
     fn request<'a>(
         &'a self,
         method: &'a str,
@@ -356,13 +365,13 @@ mod tests {
         fn room<A, B, C, D, F>(_: impl FnOnce(A, B, C, D) -> F) -> usize {
             size_of::<F>()
         }
-        let room = room(ServerLine::send);
+        let room = room(ServerRoute::send);
         assert!(room <= 1024, "{room}");
     }
 
     #[test]
     fn rel_09_a_remote_server_may_be_silent_for_less_long_than_a_local_one() {
-        assert_eq!(usual_idle(Group::Local), Duration::from_mins(30));
-        assert_eq!(usual_idle(Group::Remote), Duration::from_mins(5));
+        assert_eq!(usual_idle(ConnectGroup::Local), Duration::from_mins(30));
+        assert_eq!(usual_idle(ConnectGroup::Remote), Duration::from_mins(5));
     }
 }

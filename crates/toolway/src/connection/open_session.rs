@@ -1,24 +1,23 @@
-//! A session that stands, and what its requests say about it.
+//! A session that is open, and what its requests say about it.
 //!
-//! Owns the judgement of outcomes: three broken requests in a row, or one that nobody listened to,
-//! put the session in doubt, and so does a login that is refused, or a server that forgot it; and
-//! the words for calls whose session was ended under them.
+//! Owns the judgement of outcomes: three broken requests in a row, or one refused connection, put
+//! the session in doubt, and so does a login that is refused, or a server that forgot it; and the
+//! messages of calls whose session was ended under them.
 //! Does not own the session's end or its successor (`connection.rs`).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use futures_util::FutureExt as _;
-use serde_json::value::RawValue;
 use tokio::sync::watch;
 use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 use toolway_transport::{CloseReason, CredentialsError, SendFailure};
 use toolway_types::{ConnectionState, Era, Untrusted};
 
-use crate::error::{RequestError, about_certificate};
+use crate::error::{RequestError, RequestResult, about_certificate};
 use crate::route::SendError;
-use crate::server_source::Delivery;
+use crate::server_source::MessageDelivery;
 use crate::session::Session;
 
 /// How many broken requests in a row end a connection.
@@ -28,7 +27,7 @@ const BROKEN_IN_A_ROW: u32 = 3;
 pub(super) const FORGOTTEN: &str = "the server forgot the session";
 
 /// A session that stands, and who uses it.
-pub(crate) struct Standing {
+pub(crate) struct OpenSession {
     /// The session.
     pub session: Session,
     calls: TaskTracker,
@@ -51,10 +50,10 @@ pub(crate) enum Doubt {
     Login(Untrusted),
 }
 
-impl Standing {
+impl OpenSession {
     /// For a session that was just settled.
-    pub(crate) fn new(session: Session, delivery: Delivery) -> Arc<Self> {
-        let expires = delivery == Delivery::PerRequest && session.facts().era == Era::Legacy;
+    pub(crate) fn new(session: Session, delivery: MessageDelivery) -> Arc<Self> {
+        let expires = delivery == MessageDelivery::PerRequest && session.facts().era == Era::Legacy;
         let calls = TaskTracker::new();
         // It counts; nothing is spawned on it.
         calls.close();
@@ -124,7 +123,7 @@ impl Standing {
 
     /// What the outcome of a request says about the session. True when the server does not know
     /// the session any more, and so never saw the request.
-    pub(super) fn judge(&self, outcome: &Result<Box<RawValue>, RequestError>) -> bool {
+    pub(super) fn judge(&self, outcome: &RequestResult) -> bool {
         match outcome {
             Err(RequestError::Send(SendFailure::Status {
                 status: 404,

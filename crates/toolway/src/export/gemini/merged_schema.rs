@@ -8,13 +8,13 @@ use serde_json::{Map, Value};
 
 /// A schema that holds together with others.
 #[derive(Clone, Copy)]
-pub(super) struct Part<'a> {
+pub(super) struct SchemaPart<'a> {
     pub(super) schema: &'a Value,
     /// Whether its `anyOf` and `oneOf` were followed already, and its own words told.
     pub(super) decided: bool,
 }
 
-impl<'a> Part<'a> {
+impl<'a> SchemaPart<'a> {
     pub(super) fn new(schema: &'a Value) -> Self {
         Self {
             schema,
@@ -25,7 +25,7 @@ impl<'a> Part<'a> {
 
 /// What several schemas together say of one value.
 #[derive(Default)]
-pub(super) struct Said<'a> {
+pub(super) struct MergedSchema<'a> {
     /// The first word on each keyword.
     pub(super) keywords: BTreeMap<&'a str, &'a Value>,
     pub(super) types: Option<BTreeSet<&'a str>>,
@@ -38,7 +38,7 @@ pub(super) struct Said<'a> {
     pub(super) followed: Vec<*const Value>,
 }
 
-impl<'a> Said<'a> {
+impl<'a> MergedSchema<'a> {
     pub(super) fn description(&self) -> String {
         if self.descriptions.is_empty() {
             let title = self.keywords.get("title").and_then(|title| title.as_str());

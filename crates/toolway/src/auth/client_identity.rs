@@ -1,12 +1,12 @@
-//! What logins can show that no person types: the token of the platform that this runs on, and
-//! the secrets and keys of clients.
+//! What identifies a client without a user: the token of the platform that this runs on, and the
+//! secrets and keys of clients.
 //!
 //! Owns which of them belongs to which server, for its first login and for every renewal.
-//! Does not own: getting tokens by them (`toolway-auth`), or the word of an organisation, which is
-//! in the settings (`organisation.rs`).
+//! Does not own: getting tokens by them (`toolway-auth`), or federated logins by an organisation,
+//! which is in the settings (`organisation.rs`).
 //!
-//! All of it comes from the embedding program, or from an entry that the person or the organisation
-//! wrote. No server has a say in it.
+//! All of it comes from the embedding program, or from an entry that the user or the organisation
+//! wrote. No server decides about it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,14 +20,14 @@ use toolway_auth::workload::Source;
 use toolway_transport::OpenOptions;
 use toolway_types::{OauthSpec, Secret, WorkloadSource};
 
-use super::pass::Target;
-use super::store::Store;
+use crate::auth::access_token::LoginTarget;
+use crate::auth::store::LoginStore;
 
 /// What logins can show, each by the name of the server it is for.
 #[derive(Debug, Clone, Default)]
-pub struct Papers {
+pub struct ClientIdentities {
     /// The platform's token, which is the login there.
-    pub workloads: BTreeMap<String, Workload>,
+    pub workloads: BTreeMap<String, WorkloadToken>,
     /// The secret of the configured client.
     pub secrets: BTreeMap<String, Secret>,
     /// The key of the configured client, in place of a secret.
@@ -36,14 +36,14 @@ pub struct Papers {
 
 /// A token of the platform.
 #[derive(Debug, Clone)]
-pub struct Workload {
+pub struct WorkloadToken {
     /// Where it comes from.
     pub source: Arc<Source>,
     /// Whom it is for, when that is not the authorization server itself.
     pub audience: Option<String>,
 }
 
-impl Papers {
+impl ClientIdentities {
     pub(super) fn secret(&self, server: &str) -> Option<&Secret> {
         self.secrets.get(server)
     }
@@ -53,14 +53,14 @@ impl Papers {
     }
 }
 
-impl Store {
+impl LoginStore {
     /// The platform's word, where it is the login: the program has one or the entry names one, and
     /// policy has no other way in mind.
-    pub(super) fn platform(&self, target: &Target) -> Option<Voucher> {
+    pub(super) fn platform(&self, target: &LoginTarget) -> Option<Voucher> {
         if !target.allows(How::Workload) {
             return None;
         }
-        if let Some(workload) = self.papers.workloads.get(target.server.as_str()) {
+        if let Some(workload) = self.client_identities.workloads.get(target.server.as_str()) {
             return Some(Voucher::Platform {
                 source: Arc::clone(&workload.source),
                 audience: workload.audience.clone(),

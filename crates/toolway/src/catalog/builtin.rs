@@ -9,7 +9,7 @@ use std::sync::Arc;
 use toolway_types::{ServerName, ToolKey};
 
 use crate::offering::Offering;
-use crate::route::Line;
+use crate::route::Route;
 
 /// When a built-in tool is there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub(crate) enum Presence {
 
 /// A built-in tool on its way into a catalogue.
 #[derive(Debug, Clone)]
-pub(crate) struct OwnTool {
+pub(crate) struct CatalogBuiltin {
     /// The name it has among the host's offers.
     pub(crate) offered_as: String,
     /// Its identity.
@@ -31,57 +31,57 @@ pub(crate) struct OwnTool {
     /// The name models see.
     pub(crate) name: String,
     pub(crate) presence: Presence,
-    pub(crate) answers: Answers,
+    pub(crate) answers: BuiltinBackend,
 }
 
 /// Who answers a built-in tool.
 #[derive(Clone)]
-pub(crate) struct Answers {
-    pub(crate) line: Arc<dyn Line>,
+pub(crate) struct BuiltinBackend {
+    pub(crate) route: Arc<dyn Route>,
     /// Whether it may run unless a rule or a hook has something against it.
     pub(crate) free: bool,
     /// What it asks of a server that it names.
-    pub(crate) aim: Option<Aim>,
+    pub(crate) aim: Option<AimedOffering>,
 }
 
 /// What a built-in tool asks of a server.
 #[derive(Clone)]
-pub(crate) struct Aim {
+pub(crate) struct AimedOffering {
     pub(crate) offering: Offering,
     /// The way to it for one server alone.
-    pub(crate) line: Arc<dyn Fn(Aimed) -> Arc<dyn Line> + Send + Sync>,
+    pub(crate) route: Arc<dyn Fn(AimedServer) -> Arc<dyn Route> + Send + Sync>,
 }
 
 /// The server that a call was judged for, and the way there.
 #[derive(Clone)]
-pub(crate) struct Aimed {
+pub(crate) struct AimedServer {
     pub(crate) server: ServerName,
-    pub(crate) line: Option<Arc<dyn Line>>,
+    pub(crate) route: Option<Arc<dyn Route>>,
 }
 
-impl fmt::Debug for Aimed {
+impl fmt::Debug for AimedServer {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Aimed({})", self.server)
     }
 }
 
-impl Answers {
+impl BuiltinBackend {
     /// The same, for this server alone.
     pub(crate) fn aimed_at(
         &self,
-        aim: &Aim,
+        aim: &AimedOffering,
         server: ServerName,
-        line: Option<Arc<dyn Line>>,
+        route: Option<Arc<dyn Route>>,
     ) -> Self {
         Self {
-            line: (aim.line)(Aimed { server, line }),
+            route: (aim.route)(AimedServer { server, route }),
             free: self.free,
             aim: None,
         }
     }
 }
 
-impl fmt::Debug for Answers {
+impl fmt::Debug for BuiltinBackend {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Answers {{ free: {} }}", self.free)
     }

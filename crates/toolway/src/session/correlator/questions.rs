@@ -17,9 +17,9 @@ use toolway_wire::meta::Meta;
 use toolway_wire::{Id, RpcError, envelope, error};
 use tracing::debug;
 
-use super::deadline::{Asking, Thinking};
-use crate::session::Counterpart;
-use crate::session::question::Question;
+use crate::session::ClientSide;
+use crate::session::correlator::deadline::{QuestionGuard, QuestionsInProgress};
+use crate::session::question::ServerQuestion;
 use crate::tasks::{self, Task};
 
 /// How many questions of one server may wait for somebody at once.
@@ -29,7 +29,7 @@ pub(in crate::session) const MAX_QUESTIONS: usize = 16;
 const ROOM: Budget = Budget::new(16 << 20, MAX_QUESTIONS);
 
 pub(super) struct Questions {
-    open: HashMap<Id, Open>,
+    open: HashMap<Id, OpenServerQuestion>,
     room: Budget,
     count: u64,
     answers: mpsc::UnboundedSender<Ready>,
@@ -37,13 +37,13 @@ pub(super) struct Questions {
 }
 
 /// The request that a question came as.
-pub(super) struct Source {
+pub(super) struct QuestionSource {
     pub id: Id,
     /// The task that it belongs to, which the answer has to name.
     pub task: Option<Box<RawValue>>,
 }
 
-impl Source {
+impl QuestionSource {
     fn answer(&self, outcome: Result<Box<RawValue>, RpcError>) -> Bytes {
         let id = &self.id;
         let result = match outcome {
@@ -61,7 +61,7 @@ impl Source {
     }
 }
 
-struct Open {
+struct OpenServerQuestion {
     number: u64,
     size: usize,
     _task: Task<()>,
@@ -90,18 +90,18 @@ impl Questions {
     /// Takes a question on; gives what can be said to it at once.
     pub(super) fn take(
         &mut self,
-        from: Source,
-        question: Question,
+        from: QuestionSource,
+        question: ServerQuestion,
         size: usize,
-        counterpart: &Counterpart,
-        asking: &watch::Sender<Asking>,
+        client_side: &ClientSide,
+        asking: &watch::Sender<QuestionsInProgress>,
     ) -> Option<Bytes> {
         let refuse = |code, why: &str| Some(from.answer(Err(RpcError::new(code, why))));
         if self.open.contains_key(&from.id) {
             return refuse(error::INVALID_REQUEST, "this id is in use");
         }
         if !question.takes_time() {
-            let outcome = question.put(counterpart).now_or_never();
+            let outcome = question.put(client_side).now_or_never();
             return outcome.map(|outcome| from.answer(outcome));
         }
         match self.room.take(size) {
@@ -113,20 +113,20 @@ impl Questions {
         }
         self.count += 1;
         let number = self.count;
-        let thinking = Thinking::start(asking);
-        let counterpart = counterpart.clone();
+        let thinking = QuestionGuard::start(asking);
+        let client_side = client_side.clone();
         let id = from.id.clone();
-        let mut reply = Reply {
+        let mut reply = QuestionReply {
             from,
             number,
             answers: Some(self.answers.clone()),
         };
         let task = tasks::spawn("question", async move {
-            let outcome = question.put(&counterpart).await;
+            let outcome = question.put(&client_side).await;
             drop(thinking);
             reply.send(outcome);
         });
-        let task = Open {
+        let task = OpenServerQuestion {
             number,
             size,
             _task: task,
@@ -168,13 +168,13 @@ impl Questions {
 }
 
 /// The one answer to a question. A respondent that panics gives an error, not silence.
-struct Reply {
-    from: Source,
+struct QuestionReply {
+    from: QuestionSource,
     number: u64,
     answers: Option<mpsc::UnboundedSender<Ready>>,
 }
 
-impl Reply {
+impl QuestionReply {
     fn send(&mut self, outcome: Result<Box<RawValue>, RpcError>) {
         let Some(answers) = self.answers.take() else {
             return;
@@ -187,7 +187,7 @@ impl Reply {
     }
 }
 
-impl Drop for Reply {
+impl Drop for QuestionReply {
     fn drop(&mut self) {
         if std::thread::panicking() {
             self.send(Err(RpcError::new(

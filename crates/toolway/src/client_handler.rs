@@ -3,7 +3,7 @@
 //! Owns the words between the host and the embedding program. When a server may ask, and what it
 //! hears when nobody answers, is the session's (`session/inbound.rs`, `session/rounds.rs`).
 //!
-//! Nothing is offered unless the embedding program says so: without a [`Respondent`] no server
+//! Nothing is offered unless the embedding program says so: without a [`ClientHandler`] no server
 //! hears of sampling, or of elicitation unless hooks are there to answer it, and without roots
 //! none hears of roots.
 
@@ -19,16 +19,16 @@ use toolway_wire::RpcError;
 use url::Url;
 
 pub(crate) use self::remarks::Remarks;
-use crate::json_schema::{Checker, Size, Verdict};
+use crate::json_schema::{SchemaChecker, SchemaVerdict, ValueSize};
 
 /// Answers what servers ask. The embedding program supplies it.
 ///
 /// A question may wait for a person as long as it likes: nothing else waits with it. When the
 /// server takes its question back, or its connection ends, the future is dropped.
-pub trait Respondent: Send + Sync + 'static {
+pub trait ClientHandler: Send + Sync + 'static {
     /// Which of the methods below servers may use. Asked once for each connection, and declared
     /// to the server.
-    fn offers(&self) -> Offers;
+    fn offers(&self) -> ClientOffers;
 
     /// Puts a server's question to a person. Show them which server asks.
     fn elicit<'a>(
@@ -56,7 +56,7 @@ pub trait Respondent: Send + Sync + 'static {
 
 /// What servers may ask for.
 #[derive(Debug, Clone, Default)]
-pub struct Offers {
+pub struct ClientOffers {
     /// A person can fill in a form.
     pub form: bool,
     /// A person can be sent to a URL.
@@ -123,9 +123,9 @@ pub fn problems_of_field(schema: &Value, value: &Value) -> Vec<String> {
     };
     // The size is that of an object which holds nothing else.
     let alone = Map::from_iter([(String::new(), value.clone())]);
-    match Checker::compile(&schema).check(value, Size::of(&alone)) {
-        Verdict::Fits | Verdict::Unchecked(_) => Vec::new(),
-        Verdict::Violates(problems) => problems.into_iter().map(|it| it.message).collect(),
+    match SchemaChecker::compile(&schema).check(value, ValueSize::of(&alone)) {
+        SchemaVerdict::Fits | SchemaVerdict::Unchecked(_) => Vec::new(),
+        SchemaVerdict::Violates(problems) => problems.into_iter().map(|it| it.message).collect(),
     }
 }
 
@@ -151,13 +151,13 @@ impl Root {
 }
 
 /// An answer, and whose it is.
-pub(crate) struct Given {
+pub(crate) struct GivenAnswer {
     pub(crate) answer: ElicitationAnswer,
     /// The hook whose words these are, where they are a hook's.
     pub(crate) by: Option<String>,
 }
 
-impl Given {
+impl GivenAnswer {
     /// Of no hook.
     pub(crate) fn by_nobody(answer: ElicitationAnswer) -> Self {
         Self { answer, by: None }

@@ -7,13 +7,13 @@ use toolway_types::Origin;
 
 /// Who said yes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Grant {
+pub enum PermittedBy {
     /// An allow rule.
     Rule(Arc<Cited>),
     /// A hook, where neither a rule nor another hook wanted a person asked.
-    Hook(Box<GrantingHook>),
+    Hook(Box<PermittingHook>),
     /// The classifier, in mode `auto`.
-    Classifier(Box<GrantingClassifier>),
+    Classifier(Box<PermittingClassifier>),
     /// The mode, which allows everything.
     Mode,
     /// The person who typed the call.
@@ -29,7 +29,7 @@ pub enum Grant {
 
 /// A hook that said yes. Apart, because few calls have one and every grant is moved along.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct GrantingHook {
+pub struct PermittingHook {
     /// What it is called in messages.
     pub title: String,
     /// Where it stands.
@@ -38,7 +38,7 @@ pub struct GrantingHook {
 
 /// A classifier that said yes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct GrantingClassifier {
+pub struct PermittingClassifier {
     /// What it is called in messages.
     pub title: String,
     /// Where it stands.

@@ -18,8 +18,8 @@ use notify::event::{AccessKind, AccessMode};
 use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
 use tokio::sync::Notify;
 
-use super::stamp::Stamps;
-use super::{Change, Watched};
+use crate::watch::stamp::Stamps;
+use crate::watch::{ConfigChange, Watched};
 
 /// How often to look although nothing was noticed.
 const SELDOM: Duration = Duration::from_secs(10);
@@ -28,14 +28,14 @@ const SELDOM: Duration = Duration::from_secs(10);
 const OFTEN: Duration = Duration::from_secs(2);
 
 /// What was seen last, and the notices.
-pub(super) struct Eyes {
+pub(super) struct PathWatcher {
     watched: Watched,
-    marks: BTreeMap<PathBuf, Mark>,
+    marks: BTreeMap<PathBuf, PathMark>,
     stamps: Option<Stamps>,
     notices: Option<Notices>,
 }
 
-impl Eyes {
+impl PathWatcher {
     /// Looks for the first time; `dirty` is told when there may be something to see.
     pub(super) fn open(watched: Watched, dirty: &Arc<Notify>) -> Self {
         let stamps = watched.reconnects.clone().map(Stamps::read);
@@ -58,20 +58,20 @@ impl Eyes {
     }
 
     /// What changed since the last look.
-    pub(super) fn look(&mut self) -> Vec<Change> {
+    pub(super) fn look(&mut self) -> Vec<ConfigChange> {
         let mut changes = Vec::new();
         let marks = self.look_at_files();
         if marks != self.marks {
             self.marks = marks;
-            changes.push(Change::Files);
+            changes.push(ConfigChange::Files);
         }
         if let Some(stamps) = &mut self.stamps {
-            changes.extend(stamps.news().into_iter().map(Change::Reconnect));
+            changes.extend(stamps.news().into_iter().map(ConfigChange::Reconnect));
         }
         changes
     }
 
-    fn look_at_files(&mut self) -> BTreeMap<PathBuf, Mark> {
+    fn look_at_files(&mut self) -> BTreeMap<PathBuf, PathMark> {
         let paths = (self.watched.paths)();
         if let Some(notices) = &mut self.notices {
             // Before looking: what happens behind the look is noticed.
@@ -79,7 +79,7 @@ impl Eyes {
         }
         paths
             .into_iter()
-            .map(|path| (path.clone(), Mark::of(&path)))
+            .map(|path| (path.clone(), PathMark::of(&path)))
             .collect()
     }
 
@@ -92,16 +92,16 @@ impl Eyes {
 /// What tells a path apart from what it was: the file itself, what a link leads to, and who may
 /// write the directory, which decides whether a policy is believed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Mark {
-    own: Option<Facts>,
-    target: Option<Facts>,
+struct PathMark {
+    own: Option<FileFacts>,
+    target: Option<FileFacts>,
     directory: Option<(u32, u32)>,
 }
 
 /// Device, inode, size, and the times of content and of the inode.
-type Facts = (u64, u64, u64, (i64, i64), (i64, i64));
+type FileFacts = (u64, u64, u64, (i64, i64), (i64, i64));
 
-impl Mark {
+impl PathMark {
     fn of(path: &Path) -> Self {
         let facts = |metadata: std::fs::Metadata| {
             (
@@ -126,14 +126,14 @@ impl Mark {
 
 /// Which notices concern us.
 #[derive(Default)]
-struct Interest {
+struct NoticeFilter {
     /// These paths.
     paths: BTreeSet<PathBuf>,
     /// Everything in this folder.
     folder: Option<PathBuf>,
 }
 
-impl Interest {
+impl NoticeFilter {
     fn holds(&self, event: &notify::Event) -> bool {
         let in_folder =
             |path: &Path| self.folder.is_some() && path.parent() == self.folder.as_deref();
@@ -149,14 +149,14 @@ struct Notices {
     watcher: RecommendedWatcher,
     /// The directories watched, and which ones they were: one that was replaced is another.
     directories: BTreeMap<PathBuf, (u64, u64)>,
-    interest: Arc<Mutex<Interest>>,
+    interest: Arc<Mutex<NoticeFilter>>,
     /// Some directory cannot be watched.
     is_blind: bool,
 }
 
 impl Notices {
     fn start(dirty: &Arc<Notify>) -> Option<Self> {
-        let interest: Arc<Mutex<Interest>> = Arc::default();
+        let interest: Arc<Mutex<NoticeFilter>> = Arc::default();
         let (dirty, wanted) = (Arc::clone(dirty), Arc::clone(&interest));
         let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
             let wanted = wanted.lock().unwrap_or_else(PoisonError::into_inner);
@@ -182,9 +182,9 @@ impl Notices {
 
     /// Watches the directories of these paths and the folder of stamps, and no others.
     fn aim(&mut self, paths: &[PathBuf], folder: Option<&Path>) {
-        let mut interest = Interest {
+        let mut interest = NoticeFilter {
             folder: folder.map(Path::to_owned),
-            ..Interest::default()
+            ..NoticeFilter::default()
         };
         let mut wanted = BTreeMap::new();
         let directories = paths.iter().filter_map(|path| path.parent()).chain(folder);

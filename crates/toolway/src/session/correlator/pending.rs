@@ -12,12 +12,10 @@ use tokio::time::Instant;
 use toolway_transport::CloseReason;
 
 use crate::call::ProgressSink;
-use crate::error::RequestError;
-
-pub(super) type Answer = Result<Box<RawValue>, RequestError>;
+use crate::error::{RequestError, RequestResult};
 
 /// What is done with an answer that comes when nobody waits for it any more.
-pub(in crate::session) type Late = Box<dyn FnOnce(&RawValue) + Send>;
+pub(in crate::session) type LateAnswerHandler = Box<dyn FnOnce(&RawValue) + Send>;
 
 /// How many requests that were given up are remembered for the sake of a late answer. Most
 /// servers send none.
@@ -25,24 +23,24 @@ const LEFT_LEN: usize = 256;
 
 /// All requests in flight on one channel.
 #[derive(Default)]
-pub(super) struct Waiting(Mutex<State>);
+pub(super) struct PendingRequests(Mutex<PendingState>);
 
 #[derive(Default)]
-struct State {
-    requests: HashMap<u64, Waiter>,
+struct PendingState {
+    requests: HashMap<u64, PendingRequest>,
     /// Given up, but an answer would still mean something; oldest first.
-    left: VecDeque<(u64, Late)>,
+    left: VecDeque<(u64, LateAnswerHandler)>,
     closed: Option<CloseReason>,
 }
 
-struct Waiter {
-    answer: oneshot::Sender<Answer>,
+struct PendingRequest {
+    answer: oneshot::Sender<RequestResult>,
     progress: Option<ProgressSink>,
     last_sign: Instant,
 }
 
-impl Waiting {
-    fn state(&self) -> MutexGuard<'_, State> {
+impl PendingRequests {
+    fn state(&self) -> MutexGuard<'_, PendingState> {
         // Every change to the map is one call, so a panic elsewhere leaves it whole.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -52,13 +50,13 @@ impl Waiting {
         &self,
         id: u64,
         progress: Option<ProgressSink>,
-    ) -> Result<oneshot::Receiver<Answer>, RequestError> {
+    ) -> Result<oneshot::Receiver<RequestResult>, RequestError> {
         let (answer, receiver) = oneshot::channel();
         let mut state = self.state();
         if let Some(reason) = &state.closed {
             return Err(RequestError::Closed(reason.clone()));
         }
-        let waiter = Waiter {
+        let waiter = PendingRequest {
             answer,
             progress,
             last_sign: Instant::now(),
@@ -68,7 +66,7 @@ impl Waiting {
     }
 
     /// Ends one request; false when nobody waits under this id.
-    pub(super) fn settle(&self, id: u64, answer: Answer) -> bool {
+    pub(super) fn settle(&self, id: u64, answer: RequestResult) -> bool {
         let waiter = self.state().requests.remove(&id);
         let waited_for = waiter.is_some();
         if let Some(waiter) = waiter {
@@ -84,7 +82,7 @@ impl Waiting {
 
     /// Gives one request up, and has `late` see its answer if one still comes. False when it had
     /// ended already; `late` stays where it is then.
-    pub(super) fn leave(&self, id: u64, late: &mut Option<Late>) -> bool {
+    pub(super) fn leave(&self, id: u64, late: &mut Option<LateAnswerHandler>) -> bool {
         let mut state = self.state();
         if state.requests.remove(&id).is_none() {
             return false;
@@ -99,7 +97,7 @@ impl Waiting {
     }
 
     /// Who wants to see the answer to a request that was given up.
-    pub(super) fn late(&self, id: u64) -> Option<Late> {
+    pub(super) fn late(&self, id: u64) -> Option<LateAnswerHandler> {
         let mut state = self.state();
         let place = state.left.iter().position(|(left, _)| *left == id)?;
         state.left.remove(place).map(|(_, late)| late)

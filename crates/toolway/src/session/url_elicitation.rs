@@ -14,18 +14,16 @@ use toolway_wire::era::method;
 use toolway_wire::error::URL_ELICITATION_REQUIRED;
 use toolway_wire::view::elicit::{ElicitRequest, InputRequest, elicit_request};
 
-use super::correlator::Deadline;
-use super::{Session, refine, rounds};
 use crate::call::ProgressSink;
-use crate::error::RequestError;
+use crate::error::{RequestError, RequestResult};
+use crate::session::correlator::Deadline;
+use crate::session::{Session, legacy, refine, rounds};
 
 /// How often one request may send a person somewhere.
-const MAX_ERRANDS: usize = 3;
+const MAX_PAGE_VISITS: usize = 3;
 
 /// How long the server's word that a page is dealt with is waited for. It need not give it.
 const PATIENCE: Duration = Duration::from_mins(1);
-
-type Answer = Result<Box<RawValue>, RequestError>;
 
 /// Sends a legacy request, and again after each errand.
 pub(super) async fn drive(
@@ -34,12 +32,10 @@ pub(super) async fn drive(
     params: &RawValue,
     deadline: Deadline,
     progress: Option<ProgressSink>,
-) -> Answer {
-    for _ in 0..MAX_ERRANDS {
-        let outcome = session
-            .legacy_request(name, params, deadline, progress.clone())
-            .await
-            .map_err(refine);
+) -> RequestResult {
+    for _ in 0..MAX_PAGE_VISITS {
+        let sent = legacy::send(session, name, params, deadline, progress.clone());
+        let outcome = sent.await.map_err(refine);
         let pages = match &outcome {
             Err(RequestError::Rpc(error)) if error.code == URL_ELICITATION_REQUIRED => pages(error),
             _ => return outcome,
@@ -55,13 +51,13 @@ pub(super) async fn drive(
             return outcome;
         }
     }
-    let last = session.legacy_request(name, params, deadline, progress);
+    let last = legacy::send(session, name, params, deadline, progress);
     let outcome = Box::pin(last).await.map_err(refine);
     if let Err(RequestError::Rpc(error)) = &outcome
         && error.code == URL_ELICITATION_REQUIRED
     {
         session.remarks().make(format!(
-            "the server wants a page visited again after {MAX_ERRANDS} visits, which are the most \
+            "the server wants a page visited again after {MAX_PAGE_VISITS} visits, which are the most \
              for one request"
         ));
     }
@@ -111,10 +107,10 @@ async fn run(
     if answers.values().any(|given| given.action != "accept") {
         return Ok(false);
     }
-    let counterpart = session.reception().counterpart();
+    let client_side = session.reception().client_side();
     let said = async {
-        match &counterpart.respondent {
-            Some(person) => person.visited(&counterpart.server).await,
+        match &client_side.client_handler {
+            Some(person) => person.visited(&client_side.server).await,
             None => std::future::pending().await,
         }
     };

@@ -1,7 +1,6 @@
-//! Passes: what a login gives a request, and who keeps logins.
+//! Access tokens: what a login gives a request, and the interface to what keeps logins.
 //!
-//! Owns the seam between the host and the keeper of logins, and the rule that a pass is shown
-//! only where it was issued for (SEC-19).
+//! Owns the rule that a token is sent only where it was issued for (SEC-19).
 //! Does not own: how logins are kept and renewed (`toolway-auth`).
 
 use std::fmt;
@@ -17,7 +16,7 @@ use url::Url;
 
 /// The server that a login is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Target {
+pub struct LoginTarget {
     /// Its name.
     pub server: ServerName,
     /// The digest of its definition: another definition under the same name is another server.
@@ -38,7 +37,7 @@ pub struct Target {
 
 /// What a request shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pass {
+pub struct AccessToken {
     /// The access token.
     pub access: Secret,
     /// How it is shown.
@@ -53,7 +52,7 @@ pub struct Pass {
     pub renew_at: Option<u64>,
 }
 
-impl Pass {
+impl AccessToken {
     /// Whether it may be shown at this address: the one it was issued for, or below it.
     pub(crate) fn is_for(&self, url: &Url) -> bool {
         let Ok(resource) = self.resource.parse::<Url>() else {
@@ -80,7 +79,7 @@ pub(super) fn as_http(url: &Url) -> Url {
 
 /// Why there is no pass although there is a login. The message says what to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum PassError {
+pub enum AccessTokenError {
     /// The login is over: a person has to log in again.
     #[error("{0}")]
     Over(String),
@@ -98,14 +97,14 @@ pub enum PassError {
 }
 
 /// Who keeps logins and renews them.
-pub trait Passes: Send + Sync + fmt::Debug {
+pub trait AccessTokenSource: Send + Sync + fmt::Debug {
     /// The pass for a server, renewed when it is due, or when `refused` is still the newest one.
     /// None when nobody has logged in.
-    fn pass<'a>(
+    fn access_token<'a>(
         &'a self,
-        target: &'a Target,
+        target: &'a LoginTarget,
         refused: Option<&'a Secret>,
-    ) -> BoxFuture<'a, Result<Option<Pass>, PassError>>;
+    ) -> BoxFuture<'a, Result<Option<AccessToken>, AccessTokenError>>;
 
     /// Counts up whenever a login was saved or removed, by any process.
     fn changes(&self) -> watch::Receiver<u64>;
@@ -117,7 +116,7 @@ mod tests {
 
     #[test]
     fn sec_19_a_pass_is_shown_only_where_it_was_issued_for() {
-        let pass = |resource: &str| Pass {
+        let access_token = |resource: &str| AccessToken {
             access: Secret::new(toolway_testkit::marked!("t-")),
             kind: TokenKind::Bearer,
             key: None,
@@ -125,7 +124,8 @@ mod tests {
             resource: resource.to_owned(),
             renew_at: None,
         };
-        let is_for = |resource: &str, url: &str| pass(resource).is_for(&url.parse().unwrap());
+        let is_for =
+            |resource: &str, url: &str| access_token(resource).is_for(&url.parse().unwrap());
         for (resource, url) in [
             ("https://a.example/mcp", "https://a.example/mcp"),
             ("https://a.example/mcp/", "https://a.example/mcp"),

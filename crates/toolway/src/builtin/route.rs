@@ -14,25 +14,27 @@ use serde_json::{Map, Value, json};
 use toolway_types::{ConnectionState, ServerName, ToolKey};
 use toolway_wire::view;
 
-use super::{Builtin, BuiltinCall, HostHandle, Progressing, authenticate};
 use crate::account::Connectors;
+use crate::builtin::{Builtin, BuiltinCall, HostHandle, Progressing, authenticate};
 use crate::catalog::deferral::{Deferral, HostPart};
-use crate::catalog::{Aim, Aimed, Answers, OwnTool, Presence, ServerOffer};
-use crate::route::{Line, SendError, SendOptions};
+use crate::catalog::{
+    AimedOffering, AimedServer, BuiltinBackend, CatalogBuiltin, Presence, ServerOffer,
+};
+use crate::route::{Route, SendError, SendOptions};
 use crate::snapshot::ServerSnapshot;
 
 /// Where the host's own tools are kept.
-pub(crate) struct Desk {
+pub(crate) struct BuiltinTools {
     host: HostHandle,
     tools: Vec<(Builtin, Presence)>,
 }
 
-impl Desk {
+impl BuiltinTools {
     /// The host's own tools.
     pub(crate) fn new(host: HostHandle) -> Self {
         Self {
             host,
-            tools: super::standard().into(),
+            tools: crate::builtin::standard().into(),
         }
     }
 
@@ -92,48 +94,48 @@ impl Desk {
         }
     }
 
-    fn own(&self, tool: Builtin, key: ToolKey, name: String, presence: Presence) -> OwnTool {
+    fn own(&self, tool: Builtin, key: ToolKey, name: String, presence: Presence) -> CatalogBuiltin {
         let offered_as = tool.name.clone();
         let (free, aims) = (tool.free, tool.aims);
-        let own = OwnLine {
+        let own = BuiltinRoute {
             tool,
             host: self.host.clone(),
             aimed: None,
         };
         let aim = aims.map(|offering| {
             let own = own.clone();
-            Aim {
+            AimedOffering {
                 offering,
-                line: Arc::new(move |aimed| {
-                    Arc::new(OwnLine {
+                route: Arc::new(move |aimed| {
+                    Arc::new(BuiltinRoute {
                         aimed: Some(aimed),
                         ..own.clone()
                     })
                 }),
             }
         });
-        OwnTool {
+        CatalogBuiltin {
             offered_as,
             key,
             name,
             presence,
-            answers: Answers {
+            answers: BuiltinBackend {
                 free,
                 aim,
-                line: Arc::new(own),
+                route: Arc::new(own),
             },
         }
     }
 }
 
 #[derive(Clone)]
-struct OwnLine {
+struct BuiltinRoute {
     tool: Builtin,
     host: HostHandle,
-    aimed: Option<Aimed>,
+    aimed: Option<AimedServer>,
 }
 
-impl Line for OwnLine {
+impl Route for BuiltinRoute {
     fn request<'a>(
         &'a self,
         _method: &'a str,

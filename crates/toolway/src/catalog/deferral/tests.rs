@@ -8,10 +8,10 @@ use toolway_config::ToolSearch;
 use toolway_types::ServerName;
 use toolway_wire::view;
 
-use super::*;
-use crate::builtin::{Desk, HostHandle};
+use crate::builtin::{BuiltinTools, HostHandle};
 use crate::catalog::deferral::{Deferral, tokens};
 use crate::catalog::{Catalog, ServerOffer};
+use crate::pool::*;
 use crate::reconnect::ServerOrders;
 use crate::snapshot::HostSnapshot;
 
@@ -50,10 +50,10 @@ fn catalog(
     context_tokens: usize,
     offers: impl IntoIterator<Item = ServerOffer>,
 ) -> Arc<Catalog> {
-    let pictures = tokio::sync::watch::Sender::<Arc<HostSnapshot>>::default();
+    let snapshots = tokio::sync::watch::Sender::<Arc<HostSnapshot>>::default();
     let (orders, _) = ServerOrders::queue(1);
-    let desk = Desk::new(HostHandle::new(
-        pictures.subscribe(),
+    let builtin_tools = BuiltinTools::new(HostHandle::new(
+        snapshots.subscribe(),
         orders.downgrade(),
         None,
         None,
@@ -63,7 +63,7 @@ fn catalog(
         search,
         context_tokens,
     };
-    let own = desk.offer(deferral, std::iter::empty());
+    let own = builtin_tools.offer(deferral, std::iter::empty());
     Catalog::build(1, offers.into_iter().chain([own]))
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use serde_json::json;
 use toolway::auth::{
-    AuthOptions, Invitation, LoggedIn, LoginOptions, LoginProblem, Papers, Workload,
+    AuthOptions, ClientIdentities, Invitation, LoggedIn, LoginOptions, LoginProblem, WorkloadToken,
 };
 use toolway::{CallError, CallOptions, Consent, Host, HostOptions, ToolRequest, ToolTarget};
 use toolway_auth::assertion::ClientKey;
@@ -31,7 +31,7 @@ async fn host(
     home: &Home,
     authority: &Authority,
     oauth: serde_json::Value,
-    papers: Papers,
+    client_identities: ClientIdentities,
 ) -> Host {
     let mut entry = authority.entry();
     entry["oauth"] = oauth;
@@ -42,7 +42,7 @@ async fn host(
     let options = HostOptions {
         auth: AuthOptions {
             vault: Some(vault),
-            papers,
+            client_identities,
             ..AuthOptions::default()
         },
         ..home.options()
@@ -97,7 +97,7 @@ async fn a_login_after_a_call_that_needs_more_asks_for_all_of_it_and_the_connect
             ..Settings::default()
         }),
     );
-    let host = host(&home, &authority, json!({}), Papers::default()).await;
+    let host = host(&home, &authority, json!({}), ClientIdentities::default()).await;
     log_in(&host, LoginOptions::default()).await.1.expect("in");
     connect(&host).await;
     falls_short(&host, "write").await;
@@ -130,7 +130,7 @@ async fn rel_26_a_call_that_no_login_helps_opens_one_window_and_then_none() {
             ..Settings::default()
         }),
     );
-    let host = host(&home, &authority, json!({}), Papers::default()).await;
+    let host = host(&home, &authority, json!({}), ClientIdentities::default()).await;
     log_in(&host, LoginOptions::default()).await.1.expect("in");
     connect(&host).await;
     falls_short(&host, "nobody-gets-this").await;
@@ -169,11 +169,17 @@ async fn a_client_with_a_key_logs_itself_in_and_renews_by_it() {
         }),
     );
     let key = Arc::new(ClientKey { key, id: None });
-    let papers = Papers {
+    let client_identities = ClientIdentities {
         keys: BTreeMap::from([("shop".to_owned(), key)]),
-        ..Papers::default()
+        ..ClientIdentities::default()
     };
-    let host = host(&home, &authority, json!({ "clientId": "robot" }), papers).await;
+    let host = host(
+        &home,
+        &authority,
+        json!({ "clientId": "robot" }),
+        client_identities,
+    )
+    .await;
     let options = LoginOptions {
         way: Way::ClientCredentials,
         ..LoginOptions::default()
@@ -239,15 +245,21 @@ async fn a_platform_vouches_and_nobody_is_asked() {
         .assertion(&identity, authority.issuer(), authority.resource(), &[])
         .await
         .expect("a token");
-    let workload = Workload {
+    let workload = WorkloadToken {
         source: Arc::new(Source::Given(token)),
         audience: None,
     };
-    let papers = Papers {
+    let client_identities = ClientIdentities {
         workloads: BTreeMap::from([("shop".to_owned(), workload)]),
-        ..Papers::default()
+        ..ClientIdentities::default()
     };
-    let host = host(&home, &authority, json!({ "clientId": "workload" }), papers).await;
+    let host = host(
+        &home,
+        &authority,
+        json!({ "clientId": "workload" }),
+        client_identities,
+    )
+    .await;
     facts(&host, "shop");
     let answer = whoami(&host).await.expect("connected by itself");
     assert!(answer.contains("client=workload"), "{answer}");

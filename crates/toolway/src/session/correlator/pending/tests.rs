@@ -41,7 +41,7 @@ proptest! {
     fn rel_22_every_request_has_exactly_one_outcome_and_it_is_its_own(
         steps in prop::collection::vec(step(), 0..80)
     ) {
-        let waiting = Waiting::default();
+        let waiting = PendingRequests::default();
         let mut requests = Vec::new();
         let mut current: HashMap<u64, usize> = HashMap::new();
         let mut closed = false;

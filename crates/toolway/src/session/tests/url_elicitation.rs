@@ -1,16 +1,18 @@
 //! A legacy server that will not answer before a person has visited a page.
 
-use super::respondent::{Scripted, answered_by};
-use super::*;
+use crate::session::tests::client_handler::{Scripted, answered_by};
+use crate::session::tests::*;
+
+use crate::error::RequestResult;
 
 const REQUIRED: i64 = -32042;
 
-async fn asked_by_legacy(respondent: &Arc<Scripted>) -> (Session, Task<()>, Peer) {
-    let counterpart = answered_by(respondent);
-    settled_with(ProtocolMode::Legacy, Delivery::Stream, counterpart).await
+async fn asked_by_legacy(client_handler: &Arc<Scripted>) -> (Session, Task<()>, Peer) {
+    let client_side = answered_by(client_handler);
+    settled_with(ProtocolMode::Legacy, MessageDelivery::Stream, client_side).await
 }
 
-async fn call(session: &Session) -> Result<Box<RawValue>, RequestError> {
+async fn call(session: &Session) -> RequestResult {
     let params = params(&json!({ "name": "pay" }));
     let options = RequestOptions::within(Duration::from_mins(10));
     session.request("tools/call", params, options).await
@@ -24,8 +26,8 @@ fn visit(url: &str) -> Value {
 
 #[tokio::test(start_paused = true)]
 async fn a_page_is_shown_and_the_call_sent_again_when_the_server_says_it_is_dealt_with() {
-    let respondent = Arc::new(Scripted::new());
-    let (session, _pump, mut peer) = asked_by_legacy(&respondent).await;
+    let client_handler = Arc::new(Scripted::new());
+    let (session, _pump, mut peer) = asked_by_legacy(&client_handler).await;
     let begun = tokio::time::Instant::now();
     let script = async {
         let first = peer.expect("tools/call").await;
@@ -48,15 +50,15 @@ async fn a_page_is_shown_and_the_call_sent_again_when_the_server_says_it_is_deal
     assert_eq!(outcome.expect("answered").get(), r#"{"done":true}"#);
     assert_eq!(begun.elapsed().as_secs(), 20);
     assert_eq!(
-        respondent.asked(),
+        client_handler.asked(),
         ["scripted url pay https://example.com/pay e"]
     );
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_server_that_says_nothing_is_asked_again_after_a_while_and_three_times_at_most() {
-    let respondent = Arc::new(Scripted::new());
-    let (session, _pump, mut peer) = asked_by_legacy(&respondent).await;
+    let client_handler = Arc::new(Scripted::new());
+    let (session, _pump, mut peer) = asked_by_legacy(&client_handler).await;
     let script = async {
         for _ in 0..4 {
             let request = peer.expect("tools/call").await;
@@ -66,7 +68,7 @@ async fn a_server_that_says_nothing_is_asked_again_after_a_while_and_three_times
     };
     let (outcome, ()) = tokio::join!(call(&session), script);
     assert!(matches!(outcome, Err(RequestError::Rpc(error)) if error.code == REQUIRED));
-    assert_eq!(respondent.asked().len(), 3);
+    assert_eq!(client_handler.asked().len(), 3);
     let remarks = session.remarks().since(0);
     assert!(remarks[0].contains("after 3 visits"), "{remarks:?}");
 }
@@ -75,11 +77,11 @@ async fn a_server_that_says_nothing_is_asked_again_after_a_while_and_three_times
 async fn without_consent_a_page_or_somebody_to_ask_the_call_is_not_sent_again() {
     let everything = Arc::new(Scripted::new());
     let nobody = Arc::new(Scripted {
-        offers: crate::respondent::Offers::default(),
+        offers: crate::client_handler::ClientOffers::default(),
         ..Scripted::new()
     });
     let safe = visit("https://example.com/pay");
-    for (respondent, data, refused) in [
+    for (client_handler, data, refused) in [
         // Nobody may be sent there, so nobody is.
         (&everything, visit("http://example.com/pay"), false),
         (&everything, json!({ "elicitations": [] }), false),
@@ -92,7 +94,7 @@ async fn without_consent_a_page_or_somebody_to_ask_the_call_is_not_sent_again() 
         ),
         (&nobody, safe, true),
     ] {
-        let (session, _pump, mut peer) = asked_by_legacy(respondent).await;
+        let (session, _pump, mut peer) = asked_by_legacy(client_handler).await;
         let script = async {
             let request = peer.expect("tools/call").await;
             peer.refuse(&request, REQUIRED, data.clone()).await;

@@ -6,30 +6,30 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use toolway_types::ServerName;
 
-use crate::dispatch::hooks::Runner;
-use crate::respondent::{Remarks, Respondent, Root};
+use crate::client_handler::{ClientHandler, Remarks, Root};
+use crate::dispatch::hooks::HookRunner;
 
 /// What this program offers to the server at the other end of one channel.
 #[derive(Clone)]
-pub(crate) struct Counterpart {
+pub(crate) struct ClientSide {
     /// The server, as the respondent is told.
     pub server: ServerName,
     /// Who answers.
-    pub respondent: Option<Arc<dyn Respondent>>,
+    pub client_handler: Option<Arc<dyn ClientHandler>>,
     /// Who is asked before them.
-    pub hooks: Arc<Runner>,
+    pub hooks: Arc<HookRunner>,
     /// The roots of this moment.
     pub roots: watch::Receiver<Arc<[Root]>>,
     /// What a person should know about what became of its questions.
     pub remarks: Arc<Remarks>,
 }
 
-impl fmt::Debug for Counterpart {
+impl fmt::Debug for ClientSide {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
-            .debug_struct("Counterpart")
+            .debug_struct("ClientSide")
             .field("server", &self.server)
-            .field("respondent", &self.respondent.is_some())
+            .field("respondent", &self.client_handler.is_some())
             .field("roots", &*self.roots.borrow())
             .finish_non_exhaustive()
     }

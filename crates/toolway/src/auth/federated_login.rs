@@ -1,9 +1,9 @@
-//! Logins that need no login page of the server's: the organisation vouches, or the platform.
+//! Logins that need no login page of the server: by the organisation, or by the platform.
 //!
-//! Owns which servers that is for, going that way first, and what follows where it fails: nothing
-//! where policy says so, and the ordinary login only where the server's authorization server does
-//! not take assertions at all (SEC-45).
-//! Does not own: the steps (`toolway-auth`, `badge.rs`), or keeping the outcome (`login.rs`).
+//! Owns which servers that is for, trying it first, and what follows where it fails: nothing where
+//! policy says so, and the ordinary login only where the server's authorization server does not
+//! take assertions at all (SEC-45).
+//! Does not own: the steps (`toolway-auth`), or keeping the outcome (`login.rs`).
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,28 +17,28 @@ use toolway_auth::xaa::{Rule, XaaError};
 use toolway_types::{CrossApp, ServerName};
 use tracing::{debug, info};
 
-use super::login::{LoginOptions, LoginProblem};
-use super::organisation::OrganisationError;
-use super::pass::Target;
-use super::store::Store;
-use super::{Auth, lock};
+use crate::auth::access_token::LoginTarget;
+use crate::auth::login::{LoginOptions, LoginProblem};
+use crate::auth::organisation::OrganisationError;
+use crate::auth::store::LoginStore;
+use crate::auth::{Auth, lock};
 
 /// Why nobody vouched for the person, or was not believed.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot log in to `{server}`: {fault}{}", Rules(self))]
-pub struct NotVouched {
+#[error("cannot log in to `{server}`: {fault}{}", PolicyNote(self))]
+pub struct FederatedLoginError {
     /// The server.
     pub server: ServerName,
     /// Why.
     #[source]
-    pub fault: VouchFault,
+    pub fault: FederatedLoginFault,
     /// The policy that leaves no other way.
     pub policy: Option<String>,
 }
 
 /// Why nobody vouched for the person, or was not believed.
 #[derive(Debug, thiserror::Error)]
-pub enum VouchFault {
+pub enum FederatedLoginFault {
     /// There is no organisation.
     #[error(
         "it takes cross-app access, and no identity provider is configured: set `identityProvider` in your settings"
@@ -56,9 +56,9 @@ pub enum VouchFault {
 }
 
 /// Says which policy leaves no other way, where a person could think of one.
-struct Rules<'a>(&'a NotVouched);
+struct PolicyNote<'a>(&'a FederatedLoginError);
 
-impl fmt::Display for Rules<'_> {
+impl fmt::Display for PolicyNote<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0.policy {
             Some(policy) if !self.0.lacks_identity() => {
@@ -69,11 +69,12 @@ impl fmt::Display for Rules<'_> {
     }
 }
 
-impl NotVouched {
+impl FederatedLoginError {
     /// Whether all that is missing is a login at the identity provider.
     pub fn lacks_identity(&self) -> bool {
-        let (VouchFault::Organisation(OrganisationError::Identity(error))
-        | VouchFault::Badge(BadgeFault::Organisation(XaaError::Identity(error)))) = &self.fault
+        let (FederatedLoginFault::Organisation(OrganisationError::Identity(error))
+        | FederatedLoginFault::Badge(BadgeFault::Organisation(XaaError::Identity(error)))) =
+            &self.fault
         else {
             return false;
         };
@@ -87,12 +88,12 @@ impl NotVouched {
 
 /// What kept a server from being logged in to, as it is told to whoever asks.
 #[derive(Debug, Clone)]
-pub(super) struct Trouble {
+pub(super) struct LoginObstacle {
     advice: String,
     pub(super) lacks_identity: bool,
 }
 
-impl Target {
+impl LoginTarget {
     /// Whether the organisation's word counts there.
     pub(super) fn is_vouched_for(&self) -> bool {
         self.cross_app != CrossApp::Off
@@ -114,8 +115,8 @@ impl Target {
         }
     }
 
-    pub(super) fn not_vouched(&self, fault: VouchFault) -> LoginProblem {
-        LoginProblem::NotVouched(Box::new(NotVouched {
+    pub(super) fn not_vouched(&self, fault: FederatedLoginFault) -> LoginProblem {
+        LoginProblem::NotVouched(Box::new(FederatedLoginError {
             server: self.server.clone(),
             fault,
             policy: match &self.cross_app {
@@ -131,15 +132,15 @@ impl Auth {
     /// way is allowed.
     pub(super) async fn vouched(
         &self,
-        store: &Store,
+        store: &LoginStore,
         web: &Web,
-        target: &Target,
+        target: &LoginTarget,
         request: &LoginRequest<'_>,
         way: idp::Way<'_>,
     ) -> Result<Option<Entered>, LoginProblem> {
         let refused = |fault| target.not_vouched(fault);
         let organisation = store.organisation.get();
-        let organisation = organisation.ok_or_else(|| refused(VouchFault::NoProvider))?;
+        let organisation = organisation.ok_or_else(|| refused(FederatedLoginFault::NoProvider))?;
         let provider = organisation.provider().await;
         let badge = Badge::Organisation {
             provider: provider.map_err(|error| refused(error.into()))?,
@@ -147,11 +148,11 @@ impl Auth {
             rule: target.rule(),
         };
         let entered = badge::enter(web, &store.logins, request, badge).await;
-        entered.map_err(|error| refused(VouchFault::Badge(error.fault)))
+        entered.map_err(|error| refused(FederatedLoginFault::Badge(error.fault)))
     }
 
     /// Whether somebody else's word counts at a server, so that no person need be there.
-    pub(super) fn is_vouched_for(&self, target: &Target) -> bool {
+    pub(super) fn is_vouched_for(&self, target: &LoginTarget) -> bool {
         let store = self.store.as_ref();
         let platform = store.and_then(|store| store.platform(target));
         target.is_vouched_for() || platform.is_some()
@@ -160,22 +161,22 @@ impl Auth {
     /// Goes the platform's way; none where it has no word.
     pub(super) async fn by_platform(
         &self,
-        store: &Store,
+        store: &LoginStore,
         web: &Web,
-        target: &Target,
+        target: &LoginTarget,
         request: &LoginRequest<'_>,
     ) -> Result<Option<Entered>, LoginProblem> {
         let Some(platform) = store.platform(target) else {
             return Ok(None);
         };
         let entered = badge::enter(web, &store.logins, request, platform.badge()).await;
-        entered.map_err(|error| target.not_vouched(VouchFault::Badge(error.fault)))
+        entered.map_err(|error| target.not_vouched(FederatedLoginFault::Badge(error.fault)))
     }
 
     /// A server wants a login, and somebody else's word may be enough of one. Nobody is asked.
     pub(super) async fn enter(
         self: &Arc<Self>,
-        target: &Target,
+        target: &LoginTarget,
         challenge: Option<&str>,
     ) -> Option<Login> {
         let known = lock(&self.known).get(&target.server).cloned();
@@ -204,7 +205,7 @@ impl Auth {
 
     /// How a login is made once more without anybody: a client that logged in for itself does so
     /// with what it showed then.
-    async fn again(&self, target: &Target) -> LoginOptions {
+    async fn again(&self, target: &LoginTarget) -> LoginOptions {
         match self.kept_login(target).await {
             Some(login) if login.how == How::ClientCredentials => LoginOptions {
                 way: Way::ClientCredentials,
@@ -223,7 +224,7 @@ impl Auth {
 
     /// Whether a login can be widened with nobody there: by somebody else's word, or because the
     /// client logged in for itself.
-    pub(super) async fn widens_itself(&self, target: &Target) -> bool {
+    pub(super) async fn widens_itself(&self, target: &LoginTarget) -> bool {
         if self.is_vouched_for(target) {
             return true;
         }
@@ -231,10 +232,10 @@ impl Auth {
         login.is_some_and(|login| login.how == How::ClientCredentials)
     }
 
-    fn trouble(&self, target: &Target, problem: &LoginProblem) {
+    fn trouble(&self, target: &LoginTarget, problem: &LoginProblem) {
         let lacks_identity =
             matches!(problem, LoginProblem::NotVouched(problem) if problem.lacks_identity());
-        let trouble = Trouble {
+        let trouble = LoginObstacle {
             advice: problem.to_string(),
             lacks_identity,
         };
@@ -251,7 +252,7 @@ impl Auth {
 
     /// Whether a server that wanted a login a moment ago may get one without anybody: the platform
     /// vouches, or somebody is logged in at the organisation.
-    pub(super) async fn may_enter(&self, target: &Target) -> bool {
+    pub(super) async fn may_enter(&self, target: &LoginTarget) -> bool {
         let store = self.store.as_ref();
         // The platform can always be asked.
         if store.is_some_and(|store| store.platform(target).is_some()) {
@@ -269,7 +270,7 @@ impl Auth {
                 false
             }
             None => {
-                self.trouble(target, &target.not_vouched(VouchFault::NoProvider));
+                self.trouble(target, &target.not_vouched(FederatedLoginFault::NoProvider));
                 false
             }
         }

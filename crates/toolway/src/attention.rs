@@ -1,9 +1,9 @@
-//! A person has one pair of eyes.
+//! Questions to the user, counted.
 //!
-//! Owns that permission is asked for one call at a time, whichever calls run beside each other,
-//! and knows whether a person is being asked anything at all. Who asks, and how, is the
-//! front-end's affair; how servers' questions take turns with each other and with these as well:
-//! one with several windows may show several, and only it knows where an answer is typed.
+//! Owns that permission is asked for one call at a time, whichever calls run beside each other, and
+//! knows whether a question to the user is open. How questions are asked is the front-end's affair;
+//! how servers' questions take turns with each other and with these as well: one with several
+//! windows may show several.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,7 +38,7 @@ impl Attention {
         })
     }
 
-    /// The same respondent; what a person is asked is counted.
+    /// The same client handler; questions to the user are counted.
     pub(crate) fn of_client_handler(
         &self,
         client_handler: Arc<dyn ClientHandler>,
@@ -49,7 +49,7 @@ impl Attention {
         })
     }
 
-    /// Waits for so much time in which nobody is being asked anything.
+    /// Waits for so much time in which no question to a user is open.
     pub(crate) async fn unasked(&self, time: Duration) {
         let mut open = self.0.subscribe();
         let mut left = time;

@@ -311,7 +311,7 @@ impl Drop for AuditEntry {
             {
                 shared.lost.fetch_add(1, Ordering::Relaxed);
             }
-            // Nobody can wait here when the queue is full, and many may go away at once.
+            // A drop cannot wait when the queue is full, and many may be dropped at once.
             queue.clerk.unpark();
         }
     }
@@ -368,8 +368,8 @@ struct AuditThread {
 
 impl AuditThread {
     fn work(mut self, orders: &Receiver<AuditOrder>) {
-        // Sleeps until there is something, writes all there is, and dozes for as long as more
-        // comes: nobody has to wake it then.
+        // Sleeps until there is something, writes all there is, and polls for as long as more
+        // comes, so that senders need not wake it.
         while let Ok(mut order) = orders.recv() {
             loop {
                 self.follow(order);
@@ -395,7 +395,7 @@ impl AuditThread {
             AuditOrder::Write(facts) => self.add(&AuditLine::Call(Box::new(facts.into_record()))),
             AuditOrder::Flush(done) => {
                 self.write();
-                // Whoever asked may have stopped waiting.
+                // The caller may have stopped waiting.
                 let _ = done.send(());
             }
         }

@@ -65,7 +65,7 @@ use crate::tasks::{self, Task};
 /// What a host needs for logins.
 #[derive(Debug, Clone, Default)]
 pub struct AuthOptions {
-    /// Where logins are kept; nobody can log in without one.
+    /// Where logins are kept; without one there are no logins.
     pub vault: Option<Vault>,
     /// A file that remembers which servers want a login, so that the next start need not ask;
     /// nothing is remembered without one.
@@ -74,7 +74,7 @@ pub struct AuthOptions {
     pub document: Option<ClientDocument>,
     /// What logins can show that no person types.
     pub client_identities: ClientIdentities,
-    /// Who gives passes in place of the vault.
+    /// Gives access tokens in place of the vault.
     pub access_tokens: Option<Arc<dyn AccessTokenSource>>,
 }
 
@@ -92,7 +92,7 @@ pub(crate) struct Auth {
     running: Mutex<BTreeMap<ServerName, login::RunningLogin>>,
     /// The servers that wait for a login, with the token that was refused last.
     waiting: Mutex<BTreeMap<ServerName, WaitingServer>>,
-    /// Told when one more waits: somebody may have logged in a moment before.
+    /// Notified when one more server waits: a login may have been made a moment before.
     more: Notify,
     /// The token that each server was shown last.
     shown: Mutex<BTreeMap<ServerName, Secret>>,
@@ -125,7 +125,7 @@ struct WaitingServer {
 }
 
 impl Auth {
-    /// Nothing where there is neither a vault nor anybody in its place.
+    /// `None` where there is neither a vault nor a source of access tokens in its place.
     pub(crate) fn new(
         options: AuthOptions,
         client: &Client,
@@ -165,8 +165,8 @@ impl Auth {
         }))
     }
 
-    /// Whether a server said a moment ago, to any process, that it wants a login, and nobody has
-    /// logged in since.
+    /// Whether a server said a moment ago, to any process, that it wants a login, and there was no
+    /// login since.
     pub(crate) async fn remembers(&self, server: &ServerName, source: &ServerSource) -> bool {
         let (Some(memory), Some(target)) = (&self.memory, target(server, source)) else {
             return false;
@@ -201,12 +201,12 @@ impl Auth {
         Ok(store.log_out(Some(server), account).await?)
     }
 
-    /// Who vouches for the person.
+    /// The organisation of federated logins.
     pub(crate) fn organisation(&self) -> Option<Organisation> {
         self.store.as_ref()?.organisation.get()
     }
 
-    /// Has these settings say who vouches for the person from now on. Gives whether that is
+    /// Sets the organisation of federated logins. Gives whether that is
     /// another than before.
     pub(crate) fn set_identity(
         &self,
@@ -236,7 +236,7 @@ impl Auth {
         lock(&self.running).clear();
     }
 
-    /// Somebody wants to try.
+    /// Forgets that a server wants a login, before the next attempt.
     async fn forget(&self, target: &LoginTarget) {
         lock(&self.troubles).remove(&target.server);
         if let Some(memory) = &self.memory {
@@ -277,7 +277,7 @@ impl Auth {
             login: target.map(|target| (target, spec.unwrap_or_default())),
         };
         lock(&self.known).insert(server.clone(), known);
-        // OrganisationUser is being connected waits for nobody.
+        // A server that is being connected does not wait for a login.
         lock(&self.waiting).remove(server);
     }
 
@@ -325,11 +325,11 @@ impl Auth {
         lock(&self.short).insert(server.clone(), challenge);
     }
 
-    /// Has servers connected anew as soon as somebody has logged in, in any process.
+    /// Connects waiting servers anew as soon as there is a login for them, made in any process.
     pub(crate) fn attend(self: &Arc<Self>, orders: ServerOrders) -> Task<()> {
         let auth = Arc::clone(self);
         tasks::spawn("logins", async move {
-            // Nothing is watched before somebody waits.
+            // Nothing is watched before a server waits.
             auth.more.notified().await;
             let mut changes = auth.access_tokens.changes();
             loop {
@@ -359,11 +359,12 @@ impl Auth {
         let waiting = lock(&self.waiting).clone();
         let mut ready = Vec::new();
         for (server, waiting) in waiting {
-            let access_token = self.access_tokens.access_token(&waiting.target, None).await;
-            let has_pass = matches!(access_token, Ok(Some(access_token)) if Some(&access_token.access) != waiting.refused.as_ref());
+            let token = self.access_tokens.access_token(&waiting.target, None).await;
+            let has_token =
+                matches!(token, Ok(Some(token)) if Some(&token.access) != waiting.refused.as_ref());
             // A login under way goes the same way by itself.
             let waits = waiting.lacks_identity && !self.is_logging_in(&server);
-            if (has_pass || (waits && self.may_enter(&waiting.target).await))
+            if (has_token || (waits && self.may_enter(&waiting.target).await))
                 && self.stops_waiting(&server, waiting.epoch)
             {
                 self.forget(&waiting.target).await;

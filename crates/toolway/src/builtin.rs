@@ -116,7 +116,7 @@ impl Builtin {
         self
     }
 
-    /// Nobody is asked before it runs. A rule or a hook that denies or asks still counts.
+    /// No user is asked before it runs. A rule or a hook that denies or asks still counts.
     #[must_use]
     pub fn without_asking(mut self) -> Self {
         self.free = true;
@@ -144,7 +144,7 @@ impl Builtin {
         self.hints
     }
 
-    /// Whether it runs without anybody being asked, unless a rule or a hook wants it.
+    /// Whether it runs without a user being asked, unless a rule or a hook wants it.
     pub fn is_free(&self) -> bool {
         self.free
     }
@@ -257,7 +257,7 @@ impl BuiltinAnswer {
         }
     }
 
-    /// An object, and the same as text for whoever reads only that.
+    /// An object, and the same as text for clients that read only text.
     pub fn object(object: Value) -> Self {
         let text = object.to_string();
         Self {

@@ -116,7 +116,7 @@ pub enum BatchOrder {
 }
 
 impl CallOptions {
-    /// The server's own time limit, nobody listening to progress, and the whole result.
+    /// The server's own time limit, no progress, and the whole result.
     pub fn new(consent: Consent) -> Self {
         Self {
             consent,
@@ -152,9 +152,8 @@ impl fmt::Debug for CallOptions {
 /// Who answers for a call that has to be asked about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Consent {
-    /// A person typed this very call, which is that person's yes. A deny rule still refuses; a
-    /// hook that wants a person asked, and a tool whose definition changed, still ask: whoever
-    /// typed the call cannot have known.
+    /// A user typed this very call, which permits it. A deny rule still refuses; a hook that wants
+    /// a user asked, and a tool whose definition changed, still ask: the user could not know.
     Typed,
     /// As typed, by a person who has seen how the tool's definition changed.
     Reviewed,
@@ -250,7 +249,7 @@ pub enum PermissionAnswer {
     },
     /// Do not.
     No,
-    /// Do not, and say why to whoever wanted it.
+    /// Do not, and tell the caller why.
     NoBecause(String),
 }
 
@@ -271,7 +270,7 @@ pub type CallResult = Result<ToolOutcome, CallError>;
 pub struct ToolOutcome {
     /// The whole MCP result, byte for byte as the server sent it, whatever a hook made of it.
     pub raw: Box<RawValue>,
-    /// The same, read, once somebody needed it; what a hook put in its place, where one did.
+    /// The same, parsed on first use; what a hook put in its place, where one did.
     pub(crate) read: OnceLock<Box<view::ToolResult>>,
     /// Whether the tool says that it failed.
     pub is_error: bool,
@@ -287,7 +286,7 @@ pub struct ToolOutcome {
     pub bounded: Option<Box<BoundedResult>>,
     /// What a person should know about this call and cannot see in the result.
     pub warnings: Vec<String>,
-    /// What hooks want known by whoever reads the result, clean, in the order of the hooks.
+    /// What hooks say to the reader of the result, clean, in the order of the hooks.
     pub context: Vec<String>,
     /// The hook that put other output in the place of the server's, where one did. Then
     /// [`ToolOutcome::result`] and all that is made of it are the hook's, and only `raw` is the

@@ -111,8 +111,8 @@ pub struct Catalog {
     pub revision: u64,
     /// Every tool, by server and then by the tool's own name.
     pub tools: Vec<CatalogTool>,
-    /// Tools that no list shows and no name finds: whoever calls one knows its server and its own
-    /// name. Apart from the others, so that nobody shows them by forgetting to look.
+    /// Tools that no list shows and no name finds: a caller has to know the server and the tool's
+    /// own name. Apart from the others, so that no list shows them by mistake.
     host_only: Vec<CatalogTool>,
     /// The host's own tools.
     built_in: Vec<CatalogTool>,

@@ -1,9 +1,9 @@
 //! What servers offered when they were last connected, kept between runs.
 //!
 //! Owns the files: one for each definition, their names, their bounds, and what of a server's words
-//! may stand in them. What is shown of them is `supervisor/recall.rs`: there the plan of this moment
-//! decides, as it does for what a connected server offers. Nothing is ever permitted, validated or
-//! sent by what stands here.
+//! may stand in them. What is shown of them is `supervisor/recall.rs`: there the plan of this
+//! moment decides, as it does for what a connected server offers. Nothing is ever permitted,
+//! validated or sent by what stands here.
 //!
 //! Invariants: a file's name is a digest of the definition, so that no two definitions share one;
 //! it holds lists as the server sent them, without the values that are known to be secret; the
@@ -353,8 +353,8 @@ pub fn forget_catalog(folder: &Path, spec: &ServerSpec) {
     }
 }
 
-/// The turn of whoever asks a server anew so that its catalogue is fresh, among all processes; held
-/// until the file is dropped. Nothing where nothing is kept of such a server.
+/// The lock of a process that asks a server anew so that its catalogue is fresh; held until the
+/// file is dropped. `None` where nothing is kept of such a server.
 pub fn refresh_turn(folder: &Path, spec: &ServerSpec) -> io::Result<Option<std::fs::File>> {
     let Some(key) = CatalogKey::of_spec(spec) else {
         return Ok(None);

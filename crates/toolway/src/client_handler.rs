@@ -1,7 +1,7 @@
 //! What servers may ask of this program: a person's input, a model's words, its roots.
 //!
-//! Owns the words between the host and the embedding program. When a server may ask, and what it
-//! hears when nobody answers, is the session's (`session/inbound.rs`, `session/rounds.rs`).
+//! Owns the interface between the host and the embedding program. When a server may ask, and what
+//! it gets without an answer, is the session's (`session/inbound.rs`, `session/rounds.rs`).
 //!
 //! Nothing is offered unless the embedding program says so: without a [`ClientHandler`] no server
 //! hears of sampling, or of elicitation unless hooks are there to answer it, and without roots
@@ -37,9 +37,8 @@ pub trait ClientHandler: Send + Sync + 'static {
         request: Elicitation,
     ) -> BoxFuture<'a, ElicitationAnswer>;
 
-    /// Resolves when the person says that they are done with the page that they agreed to visit
-    /// for this server last. A server need not say so, and is otherwise waited for. Dropped when it
-    /// does. Nobody says anything unless the embedding program has a way for it.
+    /// Resolves when the user says that they are done with the page that they last agreed to visit
+    /// for this server. Dropped when the server says so first. The default never resolves.
     fn visited<'a>(&'a self, server: &'a ServerName) -> BoxFuture<'a, ()> {
         let _ = server;
         Box::pin(std::future::pending())

@@ -94,11 +94,11 @@ pub(crate) struct ConnectionContext {
     pub journal: Option<Journal>,
     /// How many bugs of ours, or of the embedding program, ended a connection.
     pub panics: Arc<AtomicU64>,
-    /// Which resources somebody wants to hear of.
+    /// Which resources are followed.
     pub interests: Arc<ResourceInterests>,
     /// Whether a person is being asked anything.
     pub attention: Attention,
-    /// What is known of logins; nobody can log in without it.
+    /// What is known of logins; without it there are none.
     pub auth: Option<Arc<Auth>>,
     /// The account whose connectors are servers too.
     pub connectors: Option<Connectors>,
@@ -122,7 +122,7 @@ impl ConnectionContext {
         }
     }
 
-    /// Who widens the login of a server; nobody where there is no room for one.
+    /// Gets more scopes for the login of a server; `None` where that is not possible.
     pub(crate) fn widener(&self, server: &ServerName, source: &ServerSource) -> Option<Widener> {
         auth::target(server, source)?;
         Some(Widener {
@@ -342,7 +342,7 @@ impl Connection {
         let mut orders = self.orders.clone();
         let newest = orders.wait_for(|orders| orders != handled).await;
         let Ok(newest) = newest.map(|newest| *newest) else {
-            // Nobody gives orders any more; the end is told in another way.
+            // There are no orders any more; the end is told in another way.
             return std::future::pending().await;
         };
         let before = std::mem::replace(handled, newest);
@@ -363,7 +363,7 @@ impl Connection {
     }
 
     async fn report(&self, news: ConnectionNews) {
-        // The supervisor ends after its connections; if it is gone, so is everybody who asks.
+        // The supervisor ends after its connections; if it is gone, so are all callers.
         let _ = self
             .reports
             .send(ConnectionReport {

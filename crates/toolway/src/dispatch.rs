@@ -81,10 +81,10 @@ impl Dispatch<'_> {
         outcome
     }
 
-    /// The one way by which something that runs inside a call, a tool that calls tools, a hook or
-    /// a gateway, calls a tool. The call goes down the whole line as a call of that very tool:
-    /// rules, pins, hooks and the audit see it and its arguments, not what it came through, so
-    /// nobody gets around a rule by a detour. Boxed, because it is part of another call.
+    /// The one way by which something inside a call, such as a tool that calls tools, a hook or a
+    /// gateway, calls a tool. It runs through all stages as a call of that very tool: rules, pins,
+    /// hooks and the audit see it and its arguments, not what it came through, so a detour gets
+    /// around no rule. Boxed, because it is part of another call.
     pub fn forward(
         &self,
         request: ToolRequest,

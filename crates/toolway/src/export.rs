@@ -1,12 +1,11 @@
 //! The tool pool in the shapes that providers of models take.
 //!
-//! Owns the `tools` value of a request to the Anthropic Messages API, to `OpenAI`'s Chat Completions
-//! and Responses, and to Gemini (`functionDeclarations`). The catalogue passes schemas through as
-//! they are; here, and only here, a schema loses what one target refuses, and only for that target.
-//! What a call may hold is still checked against the server's own schema.
-//! Does not own: which tools go in. Parts: `form.rs` (what is JSON Schema 2020-12 at all),
-//! `refs.rs` (where references lead), `root.rs` (the root of a schema), `gemini.rs` (Gemini's
-//! subset).
+//! Owns the `tools` value of a request to the Anthropic Messages API, to `OpenAI`'s Chat
+//! Completions and Responses, and to Gemini (`functionDeclarations`). The catalogue passes schemas
+//! through as they are; here, and only here, a schema loses what one target refuses, and only for
+//! that target. What a call may hold is still checked against the server's own schema. Does not
+//! own: which tools go in. Parts: `form.rs` (what is JSON Schema 2020-12 at all), `refs.rs` (where
+//! references lead), `root.rs` (the root of a schema), `gemini.rs` (Gemini's subset).
 //!
 //! One refused schema costs a whole request, hence the rules. Each has its source:
 //!

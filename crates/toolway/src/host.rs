@@ -3,7 +3,7 @@
 //! Owns the way in: start, look, wait, call, change, stop. The work is elsewhere: servers in
 //! `supervisor.rs`, calls in `dispatch.rs`. Parts: `options.rs` (what the embedding program
 //! decides), `offers.rs` (resources and prompts), `following.rs` (resources that change),
-//! `batch.rs` (several calls at once), `background.rs` (calls that nobody waits for),
+//! `batch.rs` (several calls at once), `background.rs` (calls in the background),
 //! `attention.rs` (permission is asked for one call at a time), `logins.rs` (logging in and out),
 //! `start.rs` (how the parts are put together),
 //! `ending.rs` (the orderly end, and what is kept for the next run).
@@ -121,7 +121,7 @@ impl Host {
             .await;
     }
 
-    /// Waits until this server is not connecting any more. A server nobody knows is not.
+    /// Waits until this server is not connecting any more. An unknown server is not.
     pub async fn ready(&self, server: &str) {
         self.core.ready(server).await;
     }
@@ -164,7 +164,7 @@ impl Host {
         self.reload.account.directory()
     }
 
-    /// Carries one call through the whole line. A server that is connecting, also one that was
+    /// Runs one call through all stages. A server that is connecting, also one that was
     /// lost and is being brought back, is waited for when the call names it, for as long as the
     /// call may take. A server that failed more than half a minute ago is tried once more first.
     /// Dropping the future cancels the call and tells the server.

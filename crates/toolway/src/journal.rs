@@ -359,7 +359,7 @@ impl JournalThread {
                     self.waiting.fetch_sub(entry.size, Ordering::Relaxed);
                     self.write(&entry);
                 }
-                // Whoever asked may have stopped waiting.
+                // The caller may have stopped waiting.
                 JournalOrder::Flush(done) => drop(done.send(())),
             }
         }

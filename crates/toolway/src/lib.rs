@@ -67,12 +67,11 @@ pub mod watch;
 pub use account::{Connectors, DirectoryState};
 pub use audit::Audit;
 pub use builtin::{Builtin, BuiltinAnswer, BuiltinCall, BuiltinError, HostHandle};
-pub use call::KeepIn;
 pub use call::{
-    BatchOrder, BoundedResult, CallError, CallOptions, Consent, ContentBlock, Lasting, Oversize,
-    PermissionAnswer, PermissionQuestion, Progress, ProgressSink, Prompter, RefusedBy,
-    ResultDelivery, RuleReach, SavedFile, TimeLimit, ToolOutcome, ToolRequest, ToolTarget,
-    Treatment,
+    BatchOrder, BoundedResult, CallError, CallOptions, CallResult, Consent, ContentBlock, KeepIn,
+    Lasting, Oversize, PermissionAnswer, PermissionQuestion, Progress, ProgressSink, Prompter,
+    RefusedBy, ResultDelivery, RuleReach, SavedFile, TimeLimit, ToolOutcome, ToolRequest,
+    ToolTarget, Treatment,
 };
 pub use catalog::{Catalog, CatalogTool, CatalogWarning};
 pub use catalog_memory::{KnownLists, forget_catalog, refresh_turn};

@@ -145,6 +145,6 @@ impl std::fmt::Debug for MemoryLabel {
 }
 
 /// The digest of a definition with everything that makes it another server, or the same server for
-/// somebody else: values of variables and headers, and the account.
+/// another user: values of variables and headers, and the account.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CatalogKey(pub(crate) String);

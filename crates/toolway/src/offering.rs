@@ -96,12 +96,12 @@ impl Offering {
     }
 }
 
-/// Whether somebody's yes is there already.
+/// Whether there is permission already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PriorConsent {
     /// It is judged like any call.
     Wanted,
-    /// Whoever asks was permitted itself; a rule or a hook may want a person asked all the same.
+    /// The caller was permitted itself; a rule or a hook may want a user asked all the same.
     Given,
 }
 

@@ -140,7 +140,7 @@ pub(crate) enum PinState {
     New,
     /// As it was.
     Same,
-    /// It changed, or nobody can tell whether it did.
+    /// It changed, or that is unknown.
     Changed(Difference),
 }
 
@@ -157,7 +157,7 @@ enum PinReadError {
 
 impl PinPlace {
     /// The place of a tool: what its server's definition is, and the tool's own name. A server
-    /// that nobody can tell apart by its definition is known by its name.
+    /// without a definition of its own is known by its name.
     pub(crate) fn of(key: &ToolKey, server: Option<&str>) -> Self {
         let server = server.unwrap_or(key.server.as_str());
         Self::made(server, &serde_json::json!([server, key.tool]))

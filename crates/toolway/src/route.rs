@@ -38,8 +38,7 @@ pub trait Route: Send + Sync {
         None
     }
 
-    /// How long a call may go without a sign of life where nobody says anything; for ever when
-    /// absent.
+    /// How long a call may go without a sign of life by default; for ever when absent.
     fn usual_idle(&self) -> Option<Duration> {
         None
     }
@@ -51,13 +50,12 @@ pub trait Route: Send + Sync {
     }
 }
 
-/// Where lines come from: the host's connections.
+/// Where routes come from: the connections of the host.
 pub trait Routes: Send + Sync {
-    /// The line of one server, or why there is none.
+    /// The route to one server, or why there is none.
     fn route(&self, server: &ServerName) -> Result<Arc<dyn Route>, CallError>;
 
-    /// The server that somebody means by this: its name, or the only one that it is when
-    /// normalised.
+    /// The server of this name, or the only one that has it when normalised.
     fn named(&self, _spelled: &str) -> Option<ServerName> {
         None
     }
@@ -142,7 +140,7 @@ pub struct GeneralLimits {
 }
 
 impl GeneralLimits {
-    /// The longest a call may take where nobody nearer says.
+    /// The longest a call may take by default.
     pub(crate) fn whole(&self) -> Duration {
         self.timeout.unwrap_or(Limits::USUAL_TOOL)
     }

@@ -6,13 +6,13 @@
 use toolway_types::Untrusted;
 
 use crate::call::{CallError, ToolTarget, brief};
-use crate::catalog::index::QueryWord;
+use crate::catalog::index::{QueryWord, SearchIndex, words};
 use crate::catalog::{Catalog, CatalogTool};
 
 #[cfg(test)]
 mod tests;
 
-/// How many tools a search gives where nobody says.
+/// How many tools a search gives by default.
 pub const USUAL_RESULTS: usize = 5;
 /// The most tools a search gives.
 pub const MAX_RESULTS: usize = 50;
@@ -44,9 +44,9 @@ pub struct MissingTool {
 }
 
 impl Catalog {
-    /// Finds tools. `select:one,two` takes those of that exposed or own name or alias, in that order;
-    /// anything else is ranked by how well names, descriptions, arguments and search hints fit
-    /// its words. A word with `+` before it must be there.
+    /// Finds tools. `select:one,two` takes those of that exposed or own name or alias, in that
+    /// order; anything else is ranked by how well names, descriptions, arguments and search hints
+    /// fit its words. A word with `+` before it must be there.
     pub fn search(&self, query: &str, max_results: usize) -> SearchResult<'_> {
         let query: String = query.chars().take(MAX_QUERY).collect();
         let query = query.trim();
@@ -130,10 +130,9 @@ impl Catalog {
         })
     }
 
-    fn index(&self) -> &crate::catalog::index::SearchIndex {
-        self.search.get_or_init(|| {
-            crate::catalog::index::SearchIndex::build(&self.searchable().collect::<Vec<_>>())
-        })
+    fn index(&self) -> &SearchIndex {
+        self.search
+            .get_or_init(|| SearchIndex::build(&self.searchable().collect::<Vec<_>>()))
     }
 }
 
@@ -148,7 +147,7 @@ fn wanted(query: &str) -> Vec<QueryWord> {
     let mut all = Vec::new();
     for part in query.split_whitespace() {
         let required = part.starts_with('+');
-        crate::catalog::index::words::pieces(part, |word| {
+        words::pieces(part, |word| {
             let word = word.clone();
             let wanted = QueryWord { word, required };
             if !all.contains(&wanted) && all.len() < MAX_WORDS {
@@ -158,7 +157,7 @@ fn wanted(query: &str) -> Vec<QueryWord> {
     }
     let telling: Vec<QueryWord> = all
         .iter()
-        .filter(|wanted| wanted.required || !crate::catalog::index::words::is_empty(&wanted.word))
+        .filter(|wanted| wanted.required || !words::is_empty(&wanted.word))
         .cloned()
         .collect();
     if telling.is_empty() { all } else { telling }

@@ -149,7 +149,7 @@ pub(crate) struct RequestOptions<'a> {
     pub idle: Option<Duration>,
     /// How long an answer may take to begin, where requests are answered one by one.
     pub patience: Patience,
-    /// Where its progress goes; the server is asked for progress only when somebody listens.
+    /// Where its progress goes; the server is asked for progress only where there is a listener.
     pub progress: Option<ProgressSink>,
     /// The tool that a `tools/call` calls, whose schema may ask for headers.
     pub headers_for: Option<&'a Tool>,
@@ -177,9 +177,8 @@ impl Session {
         &self.0.facts
     }
 
-    /// Sends a request and waits for its result, through as many rounds of input and as long a
-    /// task as the server makes of it. Dropping the future tells the server that nobody waits
-    /// any more.
+    /// Sends a request and waits for its result, through as many rounds of input and as long a task
+    /// as the server makes of it. Dropping the future cancels the request at the server.
     pub(crate) async fn ask(
         &self,
         method: &str,
@@ -201,10 +200,7 @@ impl Session {
                 // Boxed: most calls are no task, and must not carry the room for one along.
                 Box::pin(legacy_task::drive(self, params, time, progress, is_task)).await
             }
-            Era::Legacy => {
-                crate::session::url_elicitation::drive(self, method, params, deadline, progress)
-                    .await
-            }
+            Era::Legacy => url_elicitation::drive(self, method, params, deadline, progress).await,
             Era::Modern => {
                 let request = modern::ModernRequest {
                     method,
@@ -218,7 +214,7 @@ impl Session {
         }
     }
 
-    /// The same with parameters that nobody else needs.
+    /// The same with owned parameters.
     #[cfg(test)]
     pub(crate) async fn request(
         &self,
@@ -302,7 +298,7 @@ impl Session {
     }
 
     /// Does something between two messages of one request. The server owes nothing meanwhile, so
-    /// nobody would hear that it is gone: the end of the channel is watched for here.
+    /// its end would go unnoticed: the end of the channel is watched for here.
     async fn between<T>(
         &self,
         deadline: Deadline,

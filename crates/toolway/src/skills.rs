@@ -169,7 +169,7 @@ impl LoadedSkill {
         &self.listed
     }
 
-    /// The main file, head included. Whoever shows it to a model says which server it is from.
+    /// The main file, head included. Where it is shown to a model, say which server it is from.
     pub fn text(&self) -> &Untrusted {
         &self.text
     }
@@ -251,9 +251,9 @@ impl Host {
         }
     }
 
-    /// Reads the main file of a skill that was listed, and hands it out only if its size, its
-    /// digest and its head are what was listed. A skill that somebody approved is loaded from
-    /// the very entry they saw.
+    /// Reads the main file of a skill that was listed, and gives it only if its size, its digest
+    /// and its head are what was listed. A skill that a user approved is loaded from the very entry
+    /// they saw.
     pub async fn load_skill(&self, skill: &ListedSkill) -> Result<LoadedSkill, SkillError> {
         let read = self.read_listed(skill, skill.uri()).await?;
         let text = String::from_utf8(read.bytes)

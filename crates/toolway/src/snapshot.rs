@@ -36,8 +36,8 @@ pub struct HostSnapshot {
     pub(crate) healing: BTreeSet<ServerName>,
     /// Whether one that is not connected may come.
     pub(crate) awaited: bool,
-    /// How many bugs ended a connection since the host started. Each was contained: that
-    /// connection was torn down and tried again, and nobody else noticed.
+    /// How many bugs ended a connection since the host started. Each was contained: that connection
+    /// was torn down and tried again, and nothing else was affected.
     pub panics: u64,
     /// What the plan says about calls.
     pub(crate) settings: Arc<CallSettings>,
@@ -84,8 +84,8 @@ impl HostSnapshot {
         }
     }
 
-    /// Why all of this is refused of a server, where a rule says so: whoever shows an empty list
-    /// should rather say that.
+    /// Why all of this is refused of a server, where a rule says so: better to show than an empty
+    /// list.
     pub fn refusal(&self, server: &ServerName, offering: Offering) -> Option<CallError> {
         let by = offering.denied(server, &self.settings.permissions)?;
         Some(CallError::Refused {
@@ -137,7 +137,7 @@ impl fmt::Debug for HostSnapshot {
 }
 
 /// A call that resolved against this snapshot is sent to the servers of this snapshot. If a server
-/// has lost its connection since, the call waits at its door for the next one.
+/// has lost its connection since, the call waits in its session slot for the next one.
 impl Routes for HostSnapshot {
     fn named(&self, spelled: &str) -> Option<ServerName> {
         let names = || self.servers.iter().map(|server| &server.name);

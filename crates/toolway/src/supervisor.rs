@@ -146,8 +146,8 @@ impl Supervisor {
         }
     }
 
-    /// Takes reports, orders and plans until it is stopped, then waits until every connection is gone.
-    /// A bug in one step costs that step and nothing else.
+    /// Takes reports, orders and plans until it is stopped, then waits until every connection is
+    /// gone. A bug in one step costs that step and nothing else.
     pub(crate) async fn run(mut self) {
         let mut batch = Vec::new();
         let mut watch = None;
@@ -161,7 +161,9 @@ impl Supervisor {
                 _ = self.reports.recv_many(&mut batch, REPORTS_LEN) => {
                     let mut changed = Vec::new();
                     // A resource's content is no part of the snapshot.
-                    let seen = batch.iter().any(|report| !matches!(report.news, ConnectionNews::Updated(_)));
+                    let is_shown =
+                        |report: &ConnectionReport| !matches!(report.news, ConnectionNews::Updated(_));
+                    let seen = batch.iter().any(is_shown);
                     for report in batch.drain(..) {
                         self.contained(|this| this.take(report, &mut changed));
                     }
@@ -196,7 +198,7 @@ impl Supervisor {
     }
 
     /// Takes one step. Everything a step changes is complete in itself, so after a bug the rest
-    /// goes on; whoever asked for the step hears that it has no answer.
+    /// goes on; the caller of the step gets no answer.
     fn contained(&mut self, step: impl FnOnce(&mut Self)) {
         if catch_unwind(AssertUnwindSafe(|| step(self))).is_err() {
             let count = self.context.panics.fetch_add(1, Ordering::Relaxed) + 1;
@@ -377,7 +379,7 @@ impl Supervisor {
             settings: Arc::clone(&self.settings),
         }));
         for server in changed {
-            // Nobody may listen.
+            // There may be no listener.
             let _ = self.events.send(HostEvent::CatalogChanged {
                 revision,
                 server: server.clone(),

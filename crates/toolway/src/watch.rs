@@ -65,7 +65,7 @@ impl fmt::Debug for Watched {
 pub enum ConfigChange {
     /// One or more files are not what they were.
     Files,
-    /// Somebody wants this server to be connected anew.
+    /// A user wants this server to be connected anew.
     Reconnect(ServerName),
 }
 

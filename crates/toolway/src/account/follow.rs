@@ -32,7 +32,7 @@ const LARGEST: u64 = 1024 * 1024;
 pub enum DirectoryState {
     /// The provider is being asked; until it answers the copy stands for it.
     Asking,
-    /// Nobody is logged in, so nobody is asked.
+    /// Not logged in, so the provider is not asked.
     LoggedOut {
         /// Why, and what to do about it.
         why: String,

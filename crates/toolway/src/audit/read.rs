@@ -1,4 +1,4 @@
-//! Reading the audit, for whoever shows it.
+//! Reading the audit, to show it.
 //!
 //! Owns which file that is; how its lines are chosen and followed is `journal/lines.rs`.
 

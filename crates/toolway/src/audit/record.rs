@@ -158,11 +158,11 @@ pub enum DecidedBy {
     Person,
     /// The person who was asked before, for as long as the program runs.
     Session,
-    /// Nobody: the tool's definition changed, and no person has looked at it.
+    /// No one: the tool's definition changed, and no user has seen the change.
     Changed,
-    /// Nobody has to: a tool of the host's own that does no harm.
+    /// No decision is needed: a tool of the host's own that does no harm.
     BuiltIn,
-    /// Nobody: a person had to be asked, and there was none.
+    /// No one: a user had to be asked, and there was none.
     Nobody,
     /// A settings file that cannot be read.
     Unreadable {
@@ -183,7 +183,7 @@ pub enum CallEnd {
     Unknown,
     /// The arguments do not fit.
     Invalid,
-    /// Somebody or something said no.
+    /// It was refused.
     Refused,
     /// The server is not connected.
     Unavailable,

@@ -164,7 +164,7 @@ async fn the_last_handle_leaves_nothing_unwritten() {
         note(&audit, &format!("t{number}")).await;
     }
     drop(audit);
-    // Nobody waits for the thread, so this does.
+    // The product does not wait for the thread, so the test does.
     while calls(&directory).len() < 100 {
         tokio::task::yield_now().await;
     }

@@ -31,7 +31,7 @@ pub struct LoginTarget {
     pub cross_app: CrossApp,
     /// The platform's token that its entry says is the login.
     pub workload: Option<WorkloadSpec>,
-    /// What policy denies, to whoever its login leads to as well.
+    /// The hosts that policy denies, also for redirects of the login.
     pub rules: Arc<UrlRules>,
 }
 
@@ -98,8 +98,8 @@ pub enum AccessTokenError {
 
 /// Who keeps logins and renews them.
 pub trait AccessTokenSource: Send + Sync + fmt::Debug {
-    /// The pass for a server, renewed when it is due, or when `refused` is still the newest one.
-    /// None when nobody has logged in.
+    /// The access token for a server, renewed when it is due, or when `refused` is still the newest
+    /// one. `None` without a login.
     fn access_token<'a>(
         &'a self,
         target: &'a LoginTarget,

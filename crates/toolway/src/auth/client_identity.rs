@@ -39,7 +39,7 @@ pub struct ClientIdentities {
 pub struct WorkloadToken {
     /// Where it comes from.
     pub source: Arc<Source>,
-    /// Whom it is for, when that is not the authorization server itself.
+    /// The audience, where it is not the authorization server itself.
     pub audience: Option<String>,
 }
 

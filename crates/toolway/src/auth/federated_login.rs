@@ -23,7 +23,7 @@ use crate::auth::organisation::OrganisationError;
 use crate::auth::store::LoginStore;
 use crate::auth::{Auth, lock};
 
-/// Why nobody vouched for the person, or was not believed.
+/// Why there was no federated login.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot log in to `{server}`: {fault}{}", PolicyNote(self))]
 pub struct FederatedLoginError {
@@ -36,7 +36,7 @@ pub struct FederatedLoginError {
     pub policy: Option<String>,
 }
 
-/// Why nobody vouched for the person, or was not believed.
+/// Why there was no federated login.
 #[derive(Debug, thiserror::Error)]
 pub enum FederatedLoginFault {
     /// There is no organisation.
@@ -50,7 +50,7 @@ pub enum FederatedLoginFault {
     /// The organisation cannot be asked.
     #[error(transparent)]
     Organisation(#[from] OrganisationError),
-    /// It does not vouch, or is not believed.
+    /// The organisation gave no assertion, or it was refused.
     #[error(transparent)]
     Badge(BadgeFault),
 }
@@ -86,7 +86,7 @@ impl FederatedLoginError {
     }
 }
 
-/// What kept a server from being logged in to, as it is told to whoever asks.
+/// What kept a server from being logged in to, for messages.
 #[derive(Debug, Clone)]
 pub(super) struct LoginObstacle {
     advice: String,
@@ -151,7 +151,7 @@ impl Auth {
         entered.map_err(|error| refused(FederatedLoginFault::Badge(error.fault)))
     }
 
-    /// Whether somebody else's word counts at a server, so that no person need be there.
+    /// Whether a federated login can be used at a server, so that no user is needed.
     pub(super) fn is_vouched_for(&self, target: &LoginTarget) -> bool {
         let store = self.store.as_ref();
         let platform = store.and_then(|store| store.platform(target));
@@ -173,7 +173,7 @@ impl Auth {
         entered.map_err(|error| target.not_vouched(FederatedLoginFault::Badge(error.fault)))
     }
 
-    /// A server wants a login, and somebody else's word may be enough of one. Nobody is asked.
+    /// A server wants a login, and a federated one may do. No user is asked.
     pub(super) async fn enter(
         self: &Arc<Self>,
         target: &LoginTarget,
@@ -203,8 +203,8 @@ impl Auth {
         }
     }
 
-    /// How a login is made once more without anybody: a client that logged in for itself does so
-    /// with what it showed then.
+    /// How a login is made once more without a user: a client that logged in for itself does so
+    /// again in the same way.
     async fn again(&self, target: &LoginTarget) -> LoginOptions {
         match self.kept_login(target).await {
             Some(login) if login.how == How::ClientCredentials => LoginOptions {
@@ -222,7 +222,7 @@ impl Auth {
         }
     }
 
-    /// Whether a login can be widened with nobody there: by somebody else's word, or because the
+    /// Whether a login can get more scopes without a user: by a federated login, or because the
     /// client logged in for itself.
     pub(super) async fn widens_itself(&self, target: &LoginTarget) -> bool {
         if self.is_vouched_for(target) {
@@ -250,8 +250,8 @@ impl Auth {
         found.map(|(_, trouble)| trouble.advice.clone())
     }
 
-    /// Whether a server that wanted a login a moment ago may get one without anybody: the platform
-    /// vouches, or somebody is logged in at the organisation.
+    /// Whether a server that wanted a login a moment ago may get one without a user: by the
+    /// platform, or by a login at the organisation.
     pub(super) async fn may_enter(&self, target: &LoginTarget) -> bool {
         let store = self.store.as_ref();
         // The platform can always be asked.

@@ -116,19 +116,19 @@ pub struct LoginHandle {
 }
 
 impl LoginHandle {
-    /// What the person is to do, as soon as it is known; none when the login ended before, or
-    /// needs nobody.
+    /// What the user is to do, as soon as it is known; `None` when the login ended before, or needs
+    /// no user.
     pub async fn invitation(&mut self) -> Option<Invitation> {
         let invited = self.invited.wait_for(Option::is_some).await;
         invited.ok().and_then(|invited| invited.clone())
     }
 
-    /// Where its end is told; none where somebody else began it.
+    /// Where its end is told; `None` where another caller began it.
     pub(super) fn take_outcome(&mut self) -> Option<oneshot::Receiver<LoginResult>> {
         self.outcome.take()
     }
 
-    /// How it ended. A login that somebody else began tells them alone.
+    /// How it ended. A login that another caller began is told to that caller alone.
     pub async fn outcome(self) -> Option<Result<LoggedIn, LoginProblem>> {
         let outcome = self.outcome?.await;
         Some(outcome.unwrap_or(Err(LoginProblem::Ended)))
@@ -141,9 +141,9 @@ pub(super) struct RunningLogin {
     account: Option<String>,
     invited: watch::Receiver<Option<Invitation>>,
     task: Task<()>,
-    /// Whether nobody wants it any more: it is on its way out.
+    /// Whether it is no longer wanted, and about to end.
     is_given_up: bool,
-    /// Where its end is told, if whoever began it does not wait for that.
+    /// Where its end is told, if its first caller does not wait for that.
     left: Option<oneshot::Receiver<LoginResult>>,
 }
 
@@ -205,7 +205,7 @@ impl Auth {
             let outcome = auth
                 .log_in(target, spec, challenge.as_deref(), &options, &relay)
                 .await;
-            // Nobody may wait for it.
+            // The receiver may be gone.
             let _ = done.send(outcome);
         };
         let task = tasks::spawn("login", work);
@@ -223,7 +223,7 @@ impl Auth {
         })
     }
 
-    /// Leaves a login to whoever wants to wait for its end.
+    /// Leaves a login to any caller that waits for its end.
     pub(crate) fn leave(&self, server: &ServerName, mut login: LoginHandle) {
         let mut running = lock(&self.running);
         if let Some(running) = running.get_mut(server)
@@ -246,7 +246,7 @@ impl Auth {
         left.collect()
     }
 
-    /// Gives a login up that nobody wants any more.
+    /// Ends a login that no caller wants any more.
     pub(super) fn give_up(&self, server: &ServerName, login: &LoginHandle) {
         let mut running = lock(&self.running);
         if let Some(running) = running.get_mut(server)
@@ -286,8 +286,8 @@ impl Auth {
         })
     }
 
-    /// Gets a login and keeps it: by the organisation's word where that counts, else by the
-    /// person. None where there is nobody.
+    /// Gets a login and keeps it: a federated one where possible, else by the user. `None` where
+    /// there is no user.
     pub(super) async fn obtained(
         &self,
         target: &LoginTarget,
@@ -382,7 +382,7 @@ impl Auth {
         Ok(Some(login))
     }
 
-    /// The organisation's way, with the person at its door if they are there.
+    /// A federated login by the organisation, with the user at its page where there is one.
     async fn vouched_login(
         &self,
         store: &LoginStore,
@@ -420,7 +420,7 @@ impl Auth {
         let requested = before.map(|login| login.requested.as_slice());
         let requested = requested.unwrap_or_default();
         if !options.scopes.is_empty() {
-            // A person asked: that is counted by nobody.
+            // The user asked for it, so it does not count as an attempt.
             let mut scopes = requested.to_vec();
             for scope in &options.scopes {
                 if !scopes.contains(scope) {

@@ -1,8 +1,8 @@
 //! The credentials that a login gives one connection.
 //!
-//! Owns showing a pass on every request, renewing it before it expires and once when the server
-//! refuses it, and the nonce that a server wants in a proof.
-//! Does not own: whether a request is sent again (`toolway-transport`), or renewing itself.
+//! Owns sending the access token with every request, renewing it before it expires and once when
+//! the server refuses it, and the nonce that a server wants in a proof. Does not own: whether a
+//! request is sent again (`toolway-transport`), or renewing itself.
 
 use std::fmt;
 use std::sync::Arc;
@@ -51,13 +51,12 @@ struct LastToken {
     hindered: Option<RenewalPause>,
 }
 
-/// A renewal that may work later, as this connection has heard. The login is kept. Whoever keeps
-/// logins leaves the authorization server alone by themselves; this spares asking them, and knows
-/// which token not to show.
+/// A renewal that may work later. The login is kept. The store does not ask the authorization
+/// server before its time either; this spares asking the store, and knows which token not to send.
 struct RenewalPause {
     /// The token that the server refused, if it was that.
     refused: Option<Secret>,
-    /// Until then nobody asks again.
+    /// Until then no renewal is tried.
     until: Instant,
     error: AccessTokenError,
 }
@@ -176,7 +175,7 @@ impl LoginCredentials {
         }
     }
 
-    /// Has the organisation vouch, where its word counts.
+    /// Tries a federated login, where one is possible.
     async fn entered(
         &self,
         may_enter: bool,
@@ -296,7 +295,7 @@ impl Credentials for LoginCredentials {
     }
 
     fn heard(&self, request: Request<'_>, headers: &HeaderMap) {
-        // Somebody who renews right now will learn the nonce with the next answer.
+        // A renewal under way learns the nonce with the next answer.
         let Ok(known) = self.known.try_lock() else {
             return;
         };

@@ -1,9 +1,9 @@
 //! The organisation's identity provider, as a host and its front-ends use it.
 //!
 //! Owns making it of the settings, which one it is at the moment, looking up its client's secret
-//! when it is first needed, and who the person in front of it is. There is one for all servers, so that they share one login.
-//! Does not own: the login there (`toolway-auth`, `idp.rs`), or what servers get of it
-//! (`federated_login.rs`).
+//! when it is first needed, and who the person in front of it is. There is one for all servers, so
+//! that they share one login. Does not own: the login there (`toolway-auth`, `idp.rs`), or what
+//! servers get of it (`federated_login.rs`).
 
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -54,7 +54,7 @@ impl CurrentOrganisation {
         Self(Arc::new(RwLock::new(organisation)))
     }
 
-    /// Whoever it is now. What has begun with one is finished with it.
+    /// The current one. What has begun with one is finished with it.
     pub(crate) fn get(&self) -> Option<Organisation> {
         let current = self.0.read().unwrap_or_else(PoisonError::into_inner);
         current.clone()
@@ -78,7 +78,7 @@ pub struct OrganisationUser {
     pub is_of_use: bool,
 }
 
-/// Why the organisation does not vouch.
+/// Why there is no login by the organisation.
 #[derive(Debug, thiserror::Error)]
 pub enum OrganisationError {
     /// The secret of its client is not there.
@@ -115,7 +115,7 @@ impl Organisation {
         &self.0.settings
     }
 
-    /// Logs the person in, whoever was logged in before.
+    /// Logs the user in, whichever user was logged in before.
     pub async fn login(
         &self,
         way: Way,
@@ -132,16 +132,16 @@ impl Organisation {
         Ok(self.provider().await?.logout().await?)
     }
 
-    /// Who is logged in. Asks nobody.
-    pub async fn whoever(&self) -> Result<Option<OrganisationUser>, OrganisationError> {
+    /// Who is logged in, without asking the provider.
+    pub async fn current_user(&self) -> Result<Option<OrganisationUser>, OrganisationError> {
         let stored = self.provider().await?.stored().await?;
         Ok(stored.as_ref().map(OrganisationUser::from))
     }
 
-    /// Whether somebody is logged in there, as far as is known without asking.
+    /// Whether a user is logged in there, as far as is known without asking.
     pub(super) async fn knows_somebody(&self) -> bool {
-        let whoever = self.whoever().await;
-        matches!(whoever, Ok(Some(whoever)) if whoever.is_of_use)
+        let current_user = self.current_user().await;
+        matches!(current_user, Ok(Some(current_user)) if current_user.is_of_use)
     }
 
     /// Waits until what is being renewed is saved, and no longer than this.

@@ -1,11 +1,11 @@
 //! Widening a login in the middle of a request.
 //!
-//! A server that answers 403 and names scopes may have them after a person agreed. Owns asking
-//! that person, with what the login has and what it would get, waiting until they are done with
-//! the page, and that requests which fall short together share one question (REL-26).
-//! Does not own: sending the request again (`connection/session_slot.rs`), the login itself (`login.rs`),
-//! how often there may be one (`toolway-auth`, `scopes.rs`), or logins that need nobody: those
-//! are widened where they are shown (`oauth.rs`).
+//! A server that answers 403 and names scopes may get them after the user agreed. Owns asking the
+//! user, with what the login has and what it would get, waiting until they are done with the page,
+//! and that requests which lack scopes together share one question (REL-26). Does not own: sending
+//! the request again (`connection/session_slot.rs`), the login itself (`login.rs`), how often there
+//! may be one (`toolway-auth`, `scopes.rs`), or logins that need no user: those get more scopes
+//! where they are sent (`oauth.rs`).
 
 use std::sync::{Arc, Weak};
 
@@ -31,13 +31,13 @@ use crate::tasks::{self, Task};
 pub(crate) enum Widened {
     /// There is another login now.
     Yes,
-    /// Nobody was asked: there is nobody, or it would not help.
+    /// The user was not asked: there is none, or it would not help.
     Unasked,
     /// There is none, and why.
     No(NotWidened),
 }
 
-/// Whoever can widen the login of one server.
+/// Can get more scopes for the login of one server.
 #[derive(Clone)]
 pub(crate) struct Widener {
     pub(crate) auth: Arc<Auth>,
@@ -47,7 +47,7 @@ pub(crate) struct Widener {
     pub(crate) attention: Attention,
 }
 
-/// An attempt under way. It ends when nobody waits for it any more.
+/// An attempt under way. It ends when no request waits for it any more.
 #[derive(Debug)]
 pub(super) struct StepUp {
     scopes: Vec<String>,
@@ -154,7 +154,7 @@ impl Widener {
         let Some(login) = self.auth.login_of(server).await else {
             return Widened::Unasked;
         };
-        // Another process was quicker, and nobody has shown its login here yet.
+        // Another process was quicker, and its login was not sent from here yet.
         let shown = lock(&self.auth.shown).get(server).cloned();
         if shown.as_ref() != Some(&login.tokens.access) && covers(&login.requested, wanted) {
             return Widened::Yes;
@@ -162,7 +162,7 @@ impl Widener {
         let way = match login.how {
             How::Code => Way::Browser,
             How::Device => Way::Device,
-            // Nobody could help these.
+            // More scopes would not help these.
             How::ClientCredentials | How::CrossApp | How::Workload => return Widened::Unasked,
         };
         let options = LoginOptions {
@@ -174,7 +174,7 @@ impl Widener {
         let Ok(mut handle) = self.auth.begin(server, Some(&challenge), options) else {
             return Widened::Unasked;
         };
-        // Somebody logs in already, and is told how that ends.
+        // A login is under way already, and its end is told there.
         let Some(outcome) = handle.take_outcome() else {
             return Widened::Unasked;
         };
@@ -242,14 +242,14 @@ impl Drop for BegunLogin<'_> {
 fn judged(ended: Result<LoginResult, oneshot::error::RecvError>) -> Widened {
     match ended {
         Ok(Ok(_)) => Widened::Yes,
-        // Nobody was asked anything: it is known already that it would not help.
+        // The user was not asked: it is known already that it would not help.
         Ok(Err(LoginProblem::Spent { .. })) => Widened::Unasked,
         Ok(Err(problem)) => Widened::No(NotWidened::Failed(problem.to_string())),
         Err(_) => Widened::No(NotWidened::Failed(LoginProblem::Ended.to_string())),
     }
 }
 
-/// The question; none where the page is one that nobody is sent to.
+/// The question; `None` where the page is one that users are not sent to.
 fn request(
     server: &ServerName,
     invitation: Invitation,

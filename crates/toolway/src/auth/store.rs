@@ -31,7 +31,7 @@ use crate::auth::client_identity::ClientIdentities;
 pub(crate) struct LoginStore {
     pub(crate) logins: Logins,
     pub(crate) client: Client,
-    /// Who vouches for the person.
+    /// The organisation of federated logins.
     pub(crate) organisation: CurrentOrganisation,
     /// What logins can show that no person types.
     pub(super) client_identities: Arc<ClientIdentities>,
@@ -181,7 +181,7 @@ impl LoginStore {
         kept.ok().flatten()
     }
 
-    /// Keeps it: the server is logged in to anew without anybody who could give it.
+    /// Keeps it: the next login at the server is made without a user who could give it.
     pub(super) async fn keep_client_secret(
         &self,
         target: &LoginTarget,

@@ -1,7 +1,7 @@
 //! The logins that are kept, with or without a host that uses them.
 //!
-//! Owns listing them without their secrets, which of them a server uses, and giving them up: here first, then at the
-//! authorization server.
+//! Owns listing them without their secrets, which of them a server uses, and giving them up: here
+//! first, then at the authorization server.
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ pub struct StoredLogin {
     pub resource: String,
     /// What was granted, as far as is known.
     pub scopes: Vec<String>,
-    /// Until when the token is good, in seconds since 1970; unknown when nobody said.
+    /// Until when the token is valid, in seconds since 1970; `None` when unknown.
     pub expires_at: Option<u64>,
     /// Whether it renews itself.
     pub renews: bool,
@@ -93,7 +93,7 @@ impl StoredLogins {
         })
     }
 
-    /// The same, and whoever this is hears of authorization servers that take long to answer.
+    /// The same; `tell` is called about authorization servers that take long to answer.
     #[must_use]
     pub fn telling(mut self, tell: Tell) -> Self {
         self.0.tell = Some(tell);

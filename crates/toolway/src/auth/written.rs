@@ -61,8 +61,8 @@ pub(crate) fn refused(source: &ServerSource, origin: &Origin) -> Option<Failure>
 }
 
 impl Auth {
-    /// Whether a login may be what a server wants that only says that something is forbidden: it
-    /// says where logins are made, and nobody has logged in.
+    /// Whether a login may be what a server wants that only answers 403: it says where logins are
+    /// made, and there is none.
     pub(crate) async fn could_help(&self, server: &ServerName, source: &ServerSource) -> bool {
         let (Some(store), Some(target)) = (&self.store, target(server, source)) else {
             return false;

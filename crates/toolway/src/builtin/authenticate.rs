@@ -162,7 +162,8 @@ async fn begin_account(
     let url: Option<Url> = url.and_then(|url| url.parse().ok());
     let provider = &connectors.provider;
     if !url.is_some_and(|url| provider.proxy.leads_to(&url)) {
-        // An entry that calls itself a connector and leads elsewhere: the account is no login there.
+        // An entry that calls itself a connector and leads elsewhere: the account is no login
+        // there.
         return by_hand;
     }
     let mut login = connectors.login_runner.begin();

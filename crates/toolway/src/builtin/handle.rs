@@ -1,7 +1,8 @@
 //! What a built-in tool may do with the host it runs in.
 //!
 //! Owns the handle: it looks, and it reads resources, which rules and hooks judge. It cannot call
-//! tools, for that would go around the rules; nor change servers, except that one which failed is tried again for a reader.
+//! tools, for that would go around the rules; nor change servers, except that one which failed is
+//! tried again for a reader.
 
 use std::fmt;
 use std::sync::Arc;
@@ -26,7 +27,7 @@ use crate::snapshot::{HostSnapshot, ServerSnapshot};
 #[derive(Clone)]
 pub struct HostHandle {
     snapshots: watch::Receiver<Arc<HostSnapshot>>,
-    /// Held weakly: the supervisor holds this, and ends when nobody can ask it for anything.
+    /// Weak: the supervisor holds this, and ends when all senders are gone.
     orders: WeakServerOrders,
     auth: Option<Arc<Auth>>,
     connectors: Option<Connectors>,
@@ -74,8 +75,8 @@ impl HostHandle {
     /// that has failed is tried again first, as for a call. Where an error names a tool, it is
     /// the URI.
     ///
-    /// Rules and hooks speak of it as of `ReadMcpResource` of that server. Nobody can be asked, so
-    /// where one wants that, the answer is no.
+    /// Rules and hooks see it as `ReadMcpResource` of that server. No user can be asked, so where
+    /// one would have to be, it is refused.
     pub async fn read_resource(
         &self,
         server: &ServerName,
@@ -86,7 +87,7 @@ impl HostHandle {
             let server = snapshot.server(server.as_str());
             server.is_some_and(ServerSnapshot::is_pending)
         };
-        // An error means that the host is gone; then the last snapshot has no line either.
+        // An error means that the host is gone; then the last snapshot has no route either.
         let _ = self
             .snapshots
             .clone()
@@ -111,7 +112,7 @@ impl HostHandle {
         read
     }
 
-    /// The same over this line, for a call that was judged already.
+    /// The same by this route, for a call that was judged already.
     pub(super) async fn read_by(
         &self,
         route: &dyn Route,

@@ -1,9 +1,9 @@
 //! `ListMcpResources` and `ReadMcpResource`: resources for models, which call tools only.
 //!
-//! Owns the two tools. A call that names a server is judged as one of that server
-//! (`offering.rs`): nobody is asked about lists and what stands in them, while any other address
-//! takes somebody's yes, as a tool does. What is read comes back as an embedded resource, so
-//! binary content is saved to a file like that of any result.
+//! Owns the two tools. A call that names a server is judged as one of that server (`offering.rs`):
+//! lists and listed resources need no permission of a user, while any other address needs one, as a
+//! tool does. What is read comes back as an embedded resource, so binary content is saved to a file
+//! like that of any result.
 
 use serde_json::{Map, Value, json};
 use toolway_types::{ServerName, Untrusted};
@@ -93,7 +93,7 @@ fn nobody(snapshot: &HostSnapshot, wanted: &str) -> BuiltinAnswer {
 
 fn listing(call: &BuiltinCall) -> BuiltinAnswer {
     let snapshot = call.host.snapshot();
-    // Only what it was judged for counts, whoever goes by that name by now.
+    // Only the server it was judged for counts, even if another has its name by now.
     let only = match (call.text("server"), &call.aimed) {
         (Some(wanted), None) => return nobody(&snapshot, wanted),
         (_, aimed) => aimed.as_ref().map(|aimed| &aimed.server),

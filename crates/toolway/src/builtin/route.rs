@@ -1,4 +1,4 @@
-//! How the pipeline reaches a built-in tool: as a line like a server's.
+//! How the pipeline reaches a built-in tool: by a route like that of a server.
 //!
 //! Owns the way there, and the offer by which the tools enter a catalogue. A bug in a tool ends
 //! that call and nothing else.

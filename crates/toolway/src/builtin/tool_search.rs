@@ -1,7 +1,7 @@
 //! `ToolSearch`: finds tools that are not in the list, and loads them.
 //!
-//! Owns the tool. The ranking is `search.rs`'s, what is loaded the caller's pool. It runs
-//! nothing, so nobody is asked; what it found is judged when it is called.
+//! Owns the tool. The ranking is `search.rs`, what is loaded the caller's pool. It runs nothing, so
+//! no permission is needed; what it found is judged when it is called.
 
 use serde_json::{Value, json};
 

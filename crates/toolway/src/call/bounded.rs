@@ -85,7 +85,7 @@ pub enum ContentBlock {
     Image {
         /// Its bytes in base64.
         data: String,
-        /// What it is: PNG, JPEG, GIF or WebP, by its bytes and not by anybody's word.
+        /// PNG, JPEG, GIF or WebP, by its bytes and not as declared.
         mime_type: &'static str,
         /// Its width in pixels.
         width: u32,

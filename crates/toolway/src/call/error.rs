@@ -1,7 +1,7 @@
 //! Why a call has no answer.
 //!
-//! Owns the one closed list of reasons. A tool that answers `isError` is not among them: that is
-//! an answer. Each edge maps these variants once; nobody reads the messages.
+//! Owns the one closed list of reasons. A tool that answers `isError` is not among them: that is an
+//! answer. Each edge maps these variants once; no code reads the messages.
 
 use std::fmt;
 use std::time::Duration;
@@ -53,7 +53,7 @@ pub enum CallError {
         /// What is wrong, and where.
         problems: Vec<Problem>,
     },
-    /// Somebody or something said no.
+    /// It was refused.
     #[error("`{}` of server `{server}` was refused {by}", brief(.tool))]
     Refused {
         /// The server.
@@ -109,7 +109,7 @@ pub enum CallError {
         /// The tool.
         tool: Untrusted,
     },
-    /// The server wants input before it answers, and nobody here gives it.
+    /// The server wants input before it answers, and this program cannot give it.
     #[error("server `{server}` needs input for `{}` that nobody here can give: {}", brief(.tool), brief(.input))]
     InputRefused {
         /// The server.
@@ -383,7 +383,7 @@ impl fmt::Display for Problems<'_> {
     }
 }
 
-/// Why a login does not reach further although somebody tried.
+/// Why a login has not enough scopes although getting more was tried.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NotWidened {
     /// The person, or a hook, did not agree.

@@ -22,8 +22,8 @@ pub enum PermittedBy {
     Person,
     /// The person who was asked before, and whose answer holds as long as the host runs.
     Session,
-    /// Nobody has to: it is a tool of the host's own that does no harm, and neither a rule nor a
-    /// hook has anything against it.
+    /// No permission is needed: it is a tool of the host's own that does no harm, and neither a
+    /// rule nor a hook refuses it.
     BuiltIn,
 }
 

@@ -34,9 +34,9 @@ pub(super) trait HasExposedName {
 }
 
 /// Tells items apart whose plain spellings are alike: the one that is spelled so without loss keeps
-/// the spelling, all others go by a digest. So nothing that another server offers can rename it.
+/// the spelling, all others get a digest. So nothing that another server offers can rename it.
 /// `alias` is the key that a name is made from in place of the item's own; `kept_out` are names of
-/// tools that no list shows: they are nobody else's either.
+/// tools that no list shows: no other tool gets them either.
 pub(super) fn tell_apart<'a, T: HasExposedName>(
     items: &mut [T],
     kept_out: &HashSet<String>,

@@ -1,9 +1,9 @@
-//! What a person should know about the questions of one server: that a hook said no in their
-//! place, or that nobody was asked at all.
+//! What a user should know about the questions of one server: that a hook refused in their place,
+//! or that no user was asked.
 //!
-//! Owns that every remark is written down (`toolway logs`) and that a request under way learns of
-//! those made since it was sent. Which request a question belongs to only a server knows, so all
-//! that are under way are told. The words are those of whoever makes the remark.
+//! Owns that every remark is written down (`toolway logs`) and that a request under way gets those
+//! made since it was sent. Only a server knows which request a question belongs to, so all that are
+//! under way get them.
 
 use std::collections::VecDeque;
 use std::fmt;

@@ -66,7 +66,7 @@ impl LiveChannel {
     }
 
     /// Ends it in an orderly way; when this returns, nothing of it is left. A bug in what was
-    /// behind it is counted. Whoever stops waiting may ask again.
+    /// behind it is counted. A caller that stops waiting may call again.
     pub(super) async fn end(&mut self, panics: &AtomicU64) {
         self.correlator.close();
         if let Some(pump) = &mut self.pump {
@@ -89,10 +89,10 @@ impl LiveChannel {
 }
 
 impl Connection {
-    /// Makes one attempt, within its time. What is open afterwards stands in `live`, whatever
-    /// the outcome. It holds a slot while it gets going, but not for as long as it hangs: slots
-    /// are there so that a hundred servers do not start at once, and a few that never answer
-    /// must not keep everybody else waiting.
+    /// Makes one attempt, within its time. What is open afterwards is in `live`, whatever the
+    /// outcome. It holds a slot while it starts, but not for as long as it hangs: slots keep a
+    /// hundred servers from starting at once, and a few that never answer must not block the
+    /// others.
     pub(super) async fn attempt(
         &self,
         number: u32,

@@ -1,9 +1,10 @@
 //! Which era each definition spoke, kept across runs, so that the next start need not probe; and
 //! which definitions of HTTP lead to a server of the transport before it.
 //!
-//! Owns the file's content and its key; how it is shared is `toolway_transport::state_file`. The file is a hint and nothing else: it may be missing, broken, or
-//! written by several hosts at once, and none of that keeps a server from connecting. What proves
-//! a remembered era wrong is `probe.rs`'s to say.
+//! Owns the file's content and its key; how it is shared is `toolway_transport::state_file`. The
+//! file is a hint and nothing else: it may be missing, broken, or written by several hosts at once,
+//! and none of that keeps a server from connecting. What proves a remembered era wrong is
+//! `probe.rs`'s to say.
 //!
 //! Invariant: the file holds digests, never a command, an address or a value of the environment.
 
@@ -135,7 +136,7 @@ impl EraMemory {
             change(&mut known, key, era, now);
         }
         let (store, key) = (Arc::clone(store), key.clone());
-        // Files and locks may block, and nobody waits for this but the connection itself.
+        // Files and locks may block, and only the connection itself waits for this.
         let saved = tokio::task::spawn_blocking(move || store.save(&key, era, now)).await;
         if let Ok(Err(error)) = saved {
             debug!(%error, "the era was not remembered");

@@ -214,7 +214,7 @@ impl ListFollower {
     }
 }
 
-/// Whether the server says when this list changes, so that nobody needs to ask.
+/// Whether the server announces when this list changes, so that it need not be polled.
 fn is_announced(session: &Session, subscription: &SubscriptionState, list: ListKind) -> bool {
     session.facts().era == Era::Legacy || subscription.acknowledged.covers(list)
 }

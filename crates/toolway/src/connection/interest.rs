@@ -1,10 +1,9 @@
-//! Which resources somebody wants to hear of, and telling their servers so.
+//! Which resources are followed, and subscribing to them at their servers.
 //!
-//! Owns the wishes of a host, which outlive every connection, and what a connection that stands
-//! does about those that concern its server: `resources/subscribe` in the legacy era, one
-//! `subscriptions/listen` in the modern one. What the server then says travels as any other
-//! news. A wish that was granted before and is granted again, by a new session or a new stream,
-//! counts as an update: what happened between the two was said to nobody.
+//! Owns what a host follows, which outlives every connection, and what a connection does about it:
+//! `resources/subscribe` in the legacy era, one `subscriptions/listen` in the modern one. What the
+//! server then says is reported as any other news. A subscription that is made again, in a new
+//! session or a new stream, counts as an update: what happened in between was not announced.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -111,7 +110,7 @@ impl ResourceInterests {
     }
 }
 
-/// One wish, held. Dropping it lets the server know that nobody listens any more.
+/// One followed resource. Dropping it ends the subscription at the server.
 #[derive(Debug)]
 pub(crate) struct ResourceInterest {
     interests: Arc<ResourceInterests>,
@@ -150,13 +149,13 @@ impl Connection {
                 .cloned()
                 .collect();
             for uri in gone {
-                // Whatever it answers, nobody listens any more.
+                // Its answer is not needed any more.
                 let _ = self.say(session, method::RESOURCES_UNSUBSCRIBE, &uri).await;
                 subscribed.remove(&uri);
             }
             for (uri, wish) in &wanted {
                 if subscribed.contains(uri) {
-                    // Let go and asked for again before anybody looked.
+                    // Dropped and asked for again before the connection looked.
                     wish.answer.send_replace(SubscribeResult::Granted);
                     continue;
                 }

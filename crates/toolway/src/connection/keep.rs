@@ -115,7 +115,7 @@ impl Connection {
             };
             info!(alive, "looked after the connection: the machine slept");
             if !alive {
-                // Calls that end with it were not cancelled by anybody.
+                // Calls that end with it were not cancelled by a caller.
                 let why = "it did not answer after the machine slept".to_owned();
                 open_session.cast_doubt(Doubt::Unreachable(why));
                 return ConnectionEvent::Lost(Loss::Asleep);
@@ -123,7 +123,7 @@ impl Connection {
         }
     }
 
-    /// Waits for the calls in flight, which came before the door led elsewhere.
+    /// Waits for the calls in flight, which came before the slot got another session.
     async fn drain(&self, open_session: &OpenSession) {
         tokio::select! {
             () = self.stop.cancelled() => {}

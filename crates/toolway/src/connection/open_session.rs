@@ -35,7 +35,7 @@ pub(crate) struct OpenSession {
     broken: AtomicU32,
     /// Whether the server may forget the session before the connection ends.
     expires: bool,
-    /// Whether it ends because somebody asked for another.
+    /// Whether it ends because another was ordered.
     gave_way: AtomicBool,
 }
 
@@ -67,7 +67,7 @@ impl OpenSession {
         })
     }
 
-    /// It is about to end because somebody asked for another: calls in flight say so.
+    /// It is about to end because another was ordered: calls in flight say so.
     pub(super) fn give_way(&self) {
         self.gave_way.store(true, Ordering::Relaxed);
     }
@@ -100,13 +100,13 @@ impl OpenSession {
         }
     }
 
-    /// Waits until nobody uses the session. Only of use once the door leads elsewhere.
+    /// Waits until no call uses the session. Only of use once the slot has another one.
     pub(crate) async fn unused(&self) {
         self.calls.wait().await;
     }
 
     pub(super) fn cast_doubt(&self, why: Doubt) {
-        // The first reason stands, so that everybody who finds out shares one new session.
+        // The first reason stays, so that all calls that find out share one new session.
         self.doubt.send_if_modified(|doubt| {
             let first = doubt.is_none();
             if first {

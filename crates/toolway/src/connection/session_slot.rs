@@ -30,7 +30,7 @@ use crate::session::RequestOptions;
 /// Longer than any program runs, and still a time that can be named.
 const FOR_EVER: Duration = Duration::from_hours(10 * 365 * 24);
 
-/// Where the door leads.
+/// What is in the slot.
 #[derive(Clone)]
 enum SlotState {
     /// Nowhere yet: a connection is being made.
@@ -41,13 +41,13 @@ enum SlotState {
     Shut(ConnectionState),
 }
 
-/// One server's door. It outlives sessions, connections and definitions.
+/// One server's session slot. It outlives sessions, connections and definitions.
 pub(crate) struct SessionSlot {
     state: watch::Sender<SlotState>,
 }
 
 impl SessionSlot {
-    /// A door of a server that is being connected.
+    /// The slot of a server that is being connected.
     pub(crate) fn new() -> Self {
         Self {
             state: watch::Sender::new(SlotState::Waiting),
@@ -70,7 +70,7 @@ impl SessionSlot {
         self.state.send_replace(SlotState::Shut(state.clone()));
     }
 
-    /// A line through this door to a server of this source, whose login may be widened. `written`
+    /// A route through this slot to a server of this source, whose login may be widened. `written`
     /// is what it means that the server wants one, where its entry holds it.
     pub(crate) fn route(
         &self,
@@ -107,7 +107,7 @@ struct EnteredSession {
 }
 
 impl ServerRoute {
-    /// Goes through the door, waiting while a connection is being made. `spent` is the session
+    /// Takes the session, waiting while a connection is being made. `spent` is the session
     /// that the caller has tried already.
     async fn enter(&self, spent: Option<&Arc<OpenSession>>) -> Result<EnteredSession, SendError> {
         let of_use = |open_session: &Arc<OpenSession>| {
@@ -124,7 +124,7 @@ impl ServerRoute {
             })
             .await;
         match now.as_deref() {
-            // Counted while the door cannot move, so that whoever moves it sees this call.
+            // Counted while the slot cannot change, so that its next change sees this call.
             Ok(SlotState::Open(open_session)) => Ok(EnteredSession {
                 open_session: Arc::clone(open_session),
                 counted: open_session.token(),
@@ -264,7 +264,7 @@ impl ServerRoute {
     }
 }
 
-/// A request on its way through the door.
+/// A request on its way through the slot.
 struct RoutedRequest<'a> {
     method: &'a str,
     params: &'a RawValue,
@@ -318,9 +318,8 @@ fn not_widened(error: &SendError, why: NotWidened) -> SendError {
     }
 }
 
-/// How long a server of this kind may be silent. A process or an object of ours that works for
-/// long is at least there to be looked at; a server across a network may be gone without anybody
-/// having been told.
+/// How long a server of this kind may be silent. A local server that works for long can at least be
+/// looked at; one across a network may be gone without notice.
 fn usual_idle(group: ConnectGroup) -> Duration {
     match group {
         ConnectGroup::Local => Duration::from_mins(30),

@@ -1,4 +1,4 @@
-//! What follows what: from the event that ended a phase to the next phase.
+//! Transitions: from the event that ended a phase to the next phase.
 //!
 //! Owns the rules of a connection's life: what is tried again and how often, what a loss, an
 //! order, a sleep or a bug leads to. Does not own the waiting (`connection.rs`) or the numbers
@@ -58,7 +58,7 @@ impl TransitionState {
 
 impl Connection {
     /// What follows an event. Reports the new state before anything is cleared away, so that
-    /// calls wait at the door and do not run into what is being closed.
+    /// calls wait in the session slot and do not run into what is being closed.
     pub(super) async fn decide(
         &self,
         event: ConnectionEvent,
@@ -98,8 +98,8 @@ impl Connection {
                 );
                 transitions.begin(RetryMode::Series);
                 self.retrying(1, None).await;
-                // Everybody whose request the server turned away for the same reason must hear
-                // so, or could not know that it may be sent again.
+                // Every call that the server refused for the same reason must hear so, to know that
+                // it may be sent again.
                 let _ = tokio::time::timeout(EXPIRY_PATIENCE, open_session.unused()).await;
                 Some(ConnectionPhase::Connecting)
             }
@@ -150,7 +150,7 @@ impl Connection {
             .await
     }
 
-    /// Waiting helps nobody: a person has to log in first.
+    /// Waiting does not help: the user has to log in first.
     async fn wants_login(
         &self,
         detail: Untrusted,

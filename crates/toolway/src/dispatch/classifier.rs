@@ -236,7 +236,7 @@ impl ClassifierOpinion {
     }
 }
 
-/// Asks whoever decides in mode `auto`; nothing where nobody is named.
+/// Asks the classifier of mode `auto`; `None` where there is none.
 pub(super) async fn ask(
     call: &HookedCall<'_>,
     subject: Subject<'_>,

@@ -135,7 +135,7 @@ impl<'a> HookedCall<'a> {
         self.said().warnings.push(warning);
     }
 
-    /// What hooks want known by whoever reads the result.
+    /// What hooks say to the reader of the result.
     pub(super) fn context(&self) -> &[String] {
         self.said.as_ref().map_or(&[], |said| &said.context)
     }

@@ -1,8 +1,8 @@
 //! What is asked of a server beside calls, judged like a call.
 //!
 //! Owns the stages that such a request goes through: hooks, rules, a person's word, the audit, as
-//! for a tool of that server (`offering.rs` says under which name). Only a [`PermittedOffering`] lets one be
-//! sent. Does not own the requests themselves (`host/offers.rs`, `skills.rs`).
+//! for a tool of that server (`offering.rs` says under which name). Only a [`PermittedOffering`]
+//! lets one be sent. Does not own the requests themselves (`host/offers.rs`, `skills.rs`).
 
 use serde_json::{Map, Value, json};
 use toolway_types::ServerName;
@@ -124,7 +124,7 @@ impl Dispatch<'_> {
             leave: PriorConsent::Wanted,
         };
         let mut tool = ask.tool(self.catalog);
-        // Bound to the line of this very server, so that what is judged is what is read.
+        // Bound to the route of this very server, so that what is judged is what is read.
         let route = match aim.offering {
             Offering::ReadResource => Some(self.routes.route(&server)?),
             _ => None,
@@ -138,7 +138,7 @@ impl Dispatch<'_> {
 pub(crate) struct OfferingRequest<'a> {
     pub(crate) offering: Offering,
     pub(crate) server: &'a ServerName,
-    /// What stands in `server` of the arguments: its name, or as somebody spelled it.
+    /// What stands in `server` of the arguments: its name, or another spelling of it.
     pub(crate) spelled: &'a str,
     /// What is asked, `server` among it.
     pub(crate) arguments: &'a Map<String, Value>,
@@ -150,8 +150,8 @@ impl OfferingRequest<'_> {
         self.arguments.get(name).and_then(Value::as_str)
     }
 
-    /// Whether it takes nobody's yes: nothing is sent that the server did not write itself. A rule
-    /// or a hook that wants somebody asked still counts.
+    /// Whether it needs no permission: nothing is sent that the server did not write itself. A rule
+    /// or a hook that wants a user asked still counts.
     fn is_free(&self, catalog: &Catalog) -> bool {
         match self.offering {
             // Any other address carries words to the server, as the arguments of a tool do.

@@ -81,16 +81,16 @@ impl<'a> PermittedCall<'a> {
     }
 }
 
-/// What rules and hooks say, before anybody is asked.
+/// What rules and hooks say, before a user is asked.
 enum RuleOpinion {
     Granted(PermittedBy),
     /// The rule that wants it; none when the mode or a hook does.
     Ask(Option<Arc<Cited>>),
 }
 
-/// Decides whether the call may run, asking a person where that is called for: a deny rule, then
-/// a hook's no, then whoever wants a person asked, a changed definition among them, then an allow
-/// rule or a hook's yes, then the mode. Whatever may run is pinned as it is.
+/// Decides whether the call may run, asking a user where needed: a deny rule, then a hook's
+/// refusal, then a rule, hook or changed definition that wants a user asked, then an allow rule or
+/// a hook's permission, then the mode. Whatever may run is pinned as it is.
 pub(crate) async fn permit<'a>(
     mut call: HookedCall<'a>,
     dispatch: &Dispatch<'_>,
@@ -255,7 +255,8 @@ async fn consult(
         Consent::Reviewed => None,
         Consent::Typed | Consent::Prompt => asking.change,
     };
-    // Whoever typed the call knows neither what a hook has against it nor that the tool changed.
+    // The user who typed the call knows neither what a hook has against it nor that the tool
+    // changed.
     if consent != Consent::Prompt && hook.is_none() && unseen.is_none() {
         return Ok(PermittedBy::Typed);
     }
@@ -334,7 +335,7 @@ enum ClassifierDecision {
     Asks(classifier::ClassifierOpinion),
 }
 
-/// Asks whoever decides in mode `auto`; nothing where nobody does.
+/// Asks the classifier of mode `auto`; `None` where there is none.
 async fn classify(
     call: &mut HookedCall<'_>,
     dispatch: &Dispatch<'_>,

@@ -2,7 +2,7 @@
 //!
 //! Owns the shape of `tools/call` and the one table from what can go wrong on the way to a
 //! [`CallError`]. Which time limits hold is `send/limits.rs`. Does not own ids, deadlines or
-//! cancellation: those are the line's, and dropping the future here drops the request there.
+//! cancellation: those are the route's, and dropping the future here drops the request there.
 
 mod limits;
 
@@ -63,7 +63,7 @@ struct CallParams<'a> {
 
 /// Sends the call to its server.
 ///
-/// It takes a [`PermittedCall`] and nothing else, so a call that nobody permitted cannot be sent:
+/// It takes a [`PermittedCall`] and nothing else, so a call without permission cannot be sent:
 ///
 /// ```compile_fail,E0308
 /// use toolway::dispatch::{hooks::HookedCall, send};
@@ -145,7 +145,7 @@ pub(super) async fn send_audited<'a>(
     }
 }
 
-/// The one mapping from what happened on the line to what the caller is told.
+/// The one mapping from what happened on the route to what the caller is told.
 pub(crate) fn explain(error: SendError, key: &ToolKey, after: Duration) -> CallError {
     let server = key.server.clone();
     let tool = Untrusted::new(&key.tool);

@@ -1,4 +1,4 @@
-//! Whole calls over a scripted line: what is sent, what is refused, what comes back.
+//! Whole calls over a scripted route: what is sent, what is refused, what comes back.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;

@@ -18,7 +18,7 @@
 //!   (google-gemini/gemini-cli#5450); `float`, `double`, `int32` and `int64` for numbers (Schema
 //!   reference).
 //! - "properties: should be non-empty for OBJECT type": a function that takes nothing has no
-//!   `parameters`, as the reference allows; an object inside gets a member nobody need pass, as
+//!   `parameters`, as the reference allows; an object inside gets an optional member, as
 //!   Google's own agent kit does.
 //! - An array needs `items`; what is `required` must be among the properties.
 //! - "Parameter names must start with a letter or an underscore and must only contain chars a-z,
@@ -43,7 +43,8 @@ const MAX_DEPTH: usize = 24;
 const MAX_WEIGHT: usize = 512 * 1024;
 /// What a member weighs beside its texts.
 const MEMBER_WEIGHT: usize = 64;
-/// How often a definition is written out inside itself; a model needs no more to see how it goes on.
+/// How often a definition is written out inside itself; a model needs no more to see how it goes
+/// on.
 const MAX_UNROLLED: usize = 2;
 /// The most alternatives of one value.
 const MAX_ALTERNATIVES: usize = 32;

@@ -1,10 +1,11 @@
 //! References: every one that is exported leads to a schema in the same export.
 //!
-//! Owns where `$ref` leads, before a schema is shaped for a target and after. Servers write anchors,
-//! identifiers, pointers into anything and pointers to nothing; shaping takes away what others
-//! point to. Here they all become pointers to schemas that are there: what is not there any more,
-//! or was no schema's place, is copied below `$defs`. What leads nowhere, away from the schema
-//! (nothing is ever fetched) or round in a circle is no constraint; what stands beside it is kept.
+//! Owns where `$ref` leads, before a schema is shaped for a target and after. Servers write
+//! anchors, identifiers, pointers into anything and pointers to nothing; shaping takes away what
+//! others point to. Here they all become pointers to schemas that are there: what is not there any
+//! more, or was no schema's place, is copied below `$defs`. What leads nowhere, away from the
+//! schema (nothing is ever fetched) or round in a circle is no constraint; what stands beside it is
+//! kept.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -321,8 +322,8 @@ fn cut_circles(whole: &mut Value) {
     }
 }
 
-/// Takes the references that lead nowhere out of keywords that nobody knows, for some validators
-/// look into them. The values of an argument are left alone.
+/// Takes the references that lead nowhere out of unknown keywords, for some validators look into
+/// them. The values of an argument are left alone.
 fn cut_unknown(whole: &mut Value) {
     let mut lost = Vec::new();
     for place in places(whole) {

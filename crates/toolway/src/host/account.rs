@@ -10,7 +10,7 @@ use tracing::{debug, info, warn};
 use crate::account::{Connectors, DirectoryState, refresh};
 use crate::host::reload::Reload;
 
-/// Asks at the start and whenever somebody logs in or out, and has the host follow.
+/// Asks at the start and after every login and logout, and reloads the host.
 pub(crate) async fn follow(connectors: Connectors, reload: &Reload) {
     let account = &reload.account;
     let mut changes = connectors.account.changes();

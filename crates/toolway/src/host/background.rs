@@ -1,4 +1,4 @@
-//! Calls that nobody waits for: started, listed, cancelled and collected by their number.
+//! Calls in the background: started, listed, cancelled and collected by their number.
 //!
 //! Owns the list of them and its bounds. A call runs here as anywhere else; the difference is
 //! whose task it is. What a caller did not collect is kept for a while, so that it can come back
@@ -24,8 +24,7 @@ use crate::tasks::{self, Task};
 
 /// How many calls may run in the background at once.
 const MAX_RUNNING: usize = 100;
-/// How much of what ended is kept for whoever may still collect it; the newest, however large it
-/// is.
+/// How much of what ended is kept until it is collected; the newest, however large it is.
 const FINISHED: Budget = Budget::new(256 << 20, 100);
 /// How long they are kept.
 const KEPT_FOR: Duration = Duration::from_mins(10);
@@ -98,7 +97,7 @@ pub struct TooManyCalls;
 /// Why nothing can be collected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum CollectError {
-    /// Nobody knows it: it never was, was collected, or ended too long ago.
+    /// It is unknown: it never was, was collected, or ended too long ago.
     #[error("no call {0} is known: it was collected already, or ended too long ago")]
     Unknown(CallId),
     /// It was cancelled.
@@ -126,7 +125,7 @@ struct TrackedCall {
     _task: Task<()>,
 }
 
-/// Only the newest state counts; the outcome is taken out of it by whoever collects.
+/// Only the newest state counts; collecting takes the outcome out of it.
 #[derive(Default)]
 enum CallState {
     #[default]
@@ -266,7 +265,7 @@ impl Host {
     }
 
     /// Cancels a call in the background and tells its server; what ended is forgotten. False when
-    /// nobody knows it.
+    /// it is unknown.
     pub fn cancel(&self, id: CallId) -> bool {
         let call = self.background.list().calls.remove(&id);
         call.is_some()
@@ -292,7 +291,7 @@ impl Host {
             },
         };
         self.background.list().calls.remove(&id);
-        // Whoever ran it was dropped before it could say anything.
+        // Its task was dropped before the end.
         let outcome = outcome.ok_or(CollectError::Cancelled(id))?;
         let taken = outcome
             .lock()
@@ -332,7 +331,7 @@ impl Host {
         waiting.id = None;
         match collected {
             Ok(outcome) => outcome.map(finished),
-            // Somebody else cancelled it, or took its outcome, by its number.
+            // Another caller cancelled it, or took its outcome, by its number.
             Err(_) => Ok(Called::Background(handle)),
         }
     }

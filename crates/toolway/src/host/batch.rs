@@ -1,10 +1,10 @@
 //! Several calls at once, as one turn of a model asks for them.
 //!
 //! Owns what runs beside what. Calls of tools that say they only read run beside each other; any
-//! other call waits for all before it, and all behind it wait for it, so that nobody reads what
-//! was true before a write that was asked for earlier. Who knows that the calls have nothing to do
-//! with each other says so ([`BatchOrder::Parallel`]). That a tool only reads is its server's
-//! word: it decides what runs beside what and nothing more, least of all permission (SEC-34).
+//! other call waits for all before it, and all behind it wait for it, so that no call reads what
+//! was true before a write that was asked for earlier. A caller whose calls have nothing to do with
+//! each other says so ([`BatchOrder::Parallel`]). That a tool only reads is its server's word: it
+//! decides what runs beside what and nothing more, least of all permission (SEC-34).
 //!
 //! Invariants: outcomes come in the order asked, each its own; at most [`MAX_PARALLEL`] calls are
 //! under way, and at most [`MAX_AHEAD`] outcomes wait for one before them; dropping the stream
@@ -48,7 +48,7 @@ impl Host {
             writing: RwLock::new(()),
         });
         let (first, mut before) = oneshot::channel();
-        // Nobody is before the first.
+        // Nothing is before the first.
         drop(first);
         let calls = requests.into_iter().map(move |request| {
             let (done, next) = oneshot::channel();
@@ -73,7 +73,7 @@ struct BatchLimits {
 }
 
 /// A place in the order asked. Every call has one, because which kind it is shows only when its
-/// server is there; until then nobody behind it can know whether to wait for it.
+/// server is there; until then the calls behind it cannot know whether to wait for it.
 struct BatchTurn {
     before: oneshot::Receiver<()>,
     /// Dropped, it lets the next one go.
@@ -108,7 +108,7 @@ impl HostCore {
             return outcome;
         }
         let call = async {
-            // Never an error: nobody closes it.
+            // Never an error: it is never closed.
             let _place = room.places.acquire().await;
             self.call(request.clone(), options).await
         };

@@ -47,7 +47,7 @@ impl Host {
         }
         drop(self.hooks);
         let within = settled_by.saturating_duration_since(Instant::now());
-        // A server whose start was given up half-way has nobody else who waits for its end.
+        // The end of a server whose start was given up half-way is waited for here alone.
         tokio::join!(
             self.keeper.end(),
             settle(self.auth.as_deref(), account.as_ref(), within)

@@ -17,7 +17,7 @@ use crate::event::HostEvent;
 use crate::offering::Offering;
 use crate::route::{Routes as _, SendError};
 
-/// Why nobody says when a resource changes.
+/// Why a resource cannot be followed.
 #[derive(Debug, thiserror::Error)]
 pub enum SubscribeError {
     /// A request came to nothing. Where it names a tool, that is the URI.
@@ -139,7 +139,7 @@ impl Host {
         uri: &str,
     ) -> Result<ResourceSubscription, SubscribeError> {
         let options = CallOptions::new(Consent::Typed);
-        // Whoever may not read it has no business to know when it changes.
+        // Who may not read it may not follow it either.
         let params = Map::from_iter([("uri".to_owned(), uri.into())]);
         let warrant = self.warrant(Offering::ReadResource, server, params, &options);
         let warrant = warrant.await?;

@@ -39,8 +39,8 @@ impl Host {
         auth.begin(&name, challenge, options)
     }
 
-    /// The logins that a model, or whoever called `mcp__<server>__authenticate`, began and nobody
-    /// waits for. They end with this host, so a program that is about to end it waits for them.
+    /// The logins that a call of `mcp__<server>__authenticate` began and that are not waited for.
+    /// They end with this host, so a program that is about to end it waits for them.
     pub fn unattended_logins(&self) -> Vec<(ServerName, LoginHandle)> {
         self.auth.as_ref().map_or_else(Vec::new, |auth| auth.left())
     }
@@ -72,7 +72,7 @@ impl Host {
         Ok(out)
     }
 
-    /// The organisation that vouches for the person, where the plan of this moment names one.
+    /// The organisation of federated logins, where the plan of this moment names one.
     pub fn organisation(&self) -> Option<Organisation> {
         self.auth.as_ref()?.organisation()
     }

@@ -2,8 +2,8 @@
 //!
 //! Owns the requests and their results. What there is to read and to render stands in the
 //! catalogue; hearing that a resource changed is `following.rs`. Each request is judged first
-//! (`dispatch/offered.rs`): rules and hooks count, and where nobody says how it came about, it is
-//! taken for one that a person typed.
+//! (`dispatch/offered.rs`): rules and hooks count, and without options it is taken for one that a
+//! user typed.
 
 use std::collections::BTreeMap;
 use std::mem;
@@ -86,7 +86,7 @@ impl Host {
             .await
     }
 
-    /// As [`Host::read_resource`], for whoever these options say.
+    /// As [`Host::read_resource`], under these conditions.
     pub async fn read_resource_as(
         &self,
         server: &ServerName,
@@ -191,7 +191,7 @@ impl Host {
             .await
     }
 
-    /// As [`Host::get_prompt`], for whoever these options say.
+    /// As [`Host::get_prompt`], under these conditions.
     pub async fn get_prompt_as(
         &self,
         server: &ServerName,

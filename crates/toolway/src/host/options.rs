@@ -45,7 +45,7 @@ pub struct HostOptions {
     /// Hooks that are functions of this program. They run beside the configured ones, and where
     /// order counts, after them.
     pub hooks: Vec<LibraryHook>,
-    /// Who decides in mode `auto`, unless managed settings name somebody else.
+    /// Decides in mode `auto`, unless managed settings name another.
     pub classifier: Option<LibraryClassifier>,
     /// Tools that are functions of this program, beside the host's own.
     pub builtins: Vec<Builtin>,
@@ -53,7 +53,7 @@ pub struct HostOptions {
     pub client_name: String,
     /// The version servers see.
     pub client_version: String,
-    /// Who answers what servers ask; without one they are told that nobody does.
+    /// Answers what servers ask; without one nothing is offered to them.
     pub client_handler: Option<Arc<dyn ClientHandler>>,
     /// The places servers are told of; without any, servers do not hear of roots at all.
     pub roots: Vec<Root>,
@@ -65,7 +65,7 @@ pub struct HostOptions {
     pub http: ClientOptions,
     /// What processes are kept from writing: nothing unless directories are named.
     pub shield: Shield,
-    /// Who starts processes, so that none outlives this program: nobody unless one is named.
+    /// Starts processes, so that none outlives this program; none by default.
     pub keeper: Keeper,
     /// Whether a first connection that fails is tried again.
     pub retry_first: RetryFirst,

@@ -1,8 +1,8 @@
 //! A fresh plan for a host that runs.
 //!
-//! Owns what that takes, so that a task of the host can ask for it as well as its owner, and what
-//! a plan changes beside servers: who vouches for the person, and whose connectors there are.
-//! What it changes about servers is `supervisor/apply.rs`.
+//! Owns what that takes, so that a task of the host can ask for it as well as its owner, and what a
+//! plan changes beside servers: the organisation of federated logins, and whose connectors there
+//! are. What it changes about servers is `supervisor/apply.rs`.
 
 use std::sync::Arc;
 
@@ -65,7 +65,7 @@ impl Reload {
         // Nothing changes when the supervisor is gone.
         let _ = self.core.plans.send(plan).await;
         let changes = answer.await.unwrap_or_default();
-        // Last, because it ends whoever follows the old account, and that may be who applies this.
+        // Last, because it ends the task that follows the old account, and that may be the caller.
         if let AccountChange::To(connectors) = account {
             self.account.replace(connectors);
         }

@@ -3,9 +3,9 @@
 //! Owns names, appending and rotating. Opening is `toolway_transport::private_file`: everything
 //! goes through the open directory, and a file is ours, plain, 0600, in a directory that is 0700.
 //!
-//! Several processes append to one file: each line is one write in append mode. Whoever finds it
-//! full renames it, under the kernel's lock on the file itself, so that a process killed in the
-//! middle leaves no lock behind; the others notice that the name leads elsewhere and follow.
+//! Several processes append to one file: each line is one write in append mode. A process that
+//! finds it full renames it, under the kernel's lock on the file itself, so that a process killed
+//! in the middle leaves no lock behind; the others notice that the name leads elsewhere and follow.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -154,7 +154,7 @@ impl OpenLogFile {
         }
     }
 
-    /// Makes this file the old one, unless somebody else does or did.
+    /// Makes this file the old one, unless another process does or did.
     fn rotate(&self, name: &str) -> io::Result<()> {
         match rustix::fs::flock(&self.file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {}

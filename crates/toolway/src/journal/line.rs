@@ -70,8 +70,7 @@ pub struct JournalLine {
 }
 
 impl JournalLine {
-    /// Reads a line of a file. Whoever could write the file may have put anything into it, so the
-    /// text is cleaned again.
+    /// Reads a line of a file. The file is untrusted, so the text is cleaned again.
     pub fn parse(line: &str) -> Option<Self> {
         let mut words = line.splitn(4, ' ');
         let time = words.next().filter(|time| is_time(time))?.to_owned();

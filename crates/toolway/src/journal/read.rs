@@ -1,4 +1,4 @@
-//! Reading journals, for whoever shows them.
+//! Reading journals, to show them.
 //!
 //! Owns finding a server's files. How their lines are chosen and followed is `journal/lines.rs`;
 //! what is read is cleaned again.

@@ -1,7 +1,8 @@
 //! The pin of what a server says to models about itself.
 //!
 //! Owns when it is made: with the first connection, and when a person accepts other words. What
-//! becomes of words that changed is decided where they are passed on (`supervisor/managed_server.rs`).
+//! becomes of words that changed is decided where they are passed on
+//! (`supervisor/managed_server.rs`).
 
 use toolway_types::ServerName;
 

@@ -1,7 +1,7 @@
 //! Which tools were ever pinned: so that a pin that is gone is not taken for a first use (SEC-54).
 //!
-//! Owns a file of its own, kept apart from the pins: whoever takes those away, or one of them,
-//! leaves this behind. It cannot stop somebody who takes both; that is the shield's work.
+//! Owns a file of its own, kept apart from the pins: removing those, or one of them, leaves this
+//! behind. It does not help where both are removed; that is the shield's work.
 //!
 //! Invariants: it forgets nothing. Once it is full, everything counts as pinned before, which asks
 //! a person once too often and never once too little. A file that is missing knows of nothing.

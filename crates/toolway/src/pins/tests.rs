@@ -295,7 +295,7 @@ async fn sec_33_while_the_file_cannot_be_read_nothing_is_as_it_was_and_nothing_i
         assert!(said.contains(&*path.to_string_lossy()), "{said}");
         assert!(said.contains("line 1"), "{said}");
         assert!(said.contains("move it away"), "{said}");
-        // Not even one that is as it was, and one that nobody saw yet: nobody can tell.
+        // Not even one that is as it was, and one that was not seen yet: that is unknown.
         unknown(pins.check(&place("t"), &described("d"), None));
         unknown(pins.check(&place("new"), &described("d"), None));
         // What is accepted meanwhile holds in this process, and the file stays as it is.
@@ -380,7 +380,7 @@ async fn sec_54_a_pin_that_is_gone_is_no_first_use() {
         unknown(pins().check(&place("old"), &described("d"), None));
         std::fs::write(&path, &whole).unwrap();
     }
-    // Whoever takes both away is forgotten; a list that cannot be read is not a short one.
+    // Removing both forgets; a list that cannot be read is not a short one.
     std::fs::remove_file(&path).unwrap();
     std::fs::write(&roster, "{garbage").unwrap();
     let said = unknown(pins().check(&place("new"), &described("d"), None));

@@ -1,7 +1,7 @@
 //! How long a server may stay silent before that means something.
 //!
 //! Owns every wait of the handshake. `npx`, `uvx` and their like may install for a minute before
-//! anybody reads, so silence proves little; and some servers never answer anything after a first
+//! they read, so silence proves little; and some servers never answer anything after a first
 //! request that they do not know, so silence cannot be waited out either.
 
 use std::path::Path;
@@ -42,9 +42,9 @@ const RUNNERS: &[(&str, &[&str])] = &[
 /// Programs whose argument is a command line.
 const SHELLS: &[&str] = &["sh", "bash", "zsh", "dash"];
 
-/// The longest that connecting may take where nobody chose, given what most servers have and the
-/// attempt, counted from 1. A package runner gets more at once; another process gets more each time
-/// it was not ready. A limit above [`MOST`] stays what it is.
+/// The longest that connecting may take by default, given what most servers have and the attempt,
+/// counted from 1. A package runner gets more at once; another process gets more each time it was
+/// not ready. A limit above [`MOST`] stays what it is.
 pub(crate) fn patience_for(transport: &TransportSpec, limit: Duration, attempt: u32) -> Duration {
     let TransportSpec::Stdio(process) = transport else {
         return limit;

@@ -12,7 +12,7 @@ use crate::dispatch::hooks::HookRunner;
 /// What this program offers to the server at the other end of one channel.
 #[derive(Clone)]
 pub(crate) struct ClientSide {
-    /// The server, as the respondent is told.
+    /// The server, as the client handler is told.
     pub server: ServerName,
     /// Who answers.
     pub client_handler: Option<Arc<dyn ClientHandler>>,

@@ -1,8 +1,8 @@
 //! Requests over a channel: ids, deadlines, cancellation, and the loop that reads (`reader.rs`).
 //!
-//! Owns the map of waiting requests and everything that can end one of them. Knows no era: what
-//! a request says, and whether the server must be told that nobody waits for it, comes from
-//! `legacy.rs` and `modern.rs`.
+//! Owns the map of pending requests and everything that can end one of them. Knows no era: what a
+//! request says, and whether the server must be told of a cancellation, comes from `legacy.rs` and
+//! `modern.rs`.
 //!
 //! Invariants: an id is used once; every accepted request ends exactly once; the reading loop
 //! never waits for the server to read, so a server that does not read cannot stop the answers.
@@ -53,7 +53,7 @@ struct CorrelatorShared {
     commands: mpsc::WeakSender<Command>,
     notices: mpsc::UnboundedSender<Notice>,
     waiting: PendingRequests,
-    /// Tasks of the server's that somebody follows, to be woken when it speaks of them.
+    /// Tasks of the server that are followed, to be woken when it reports on them.
     followed: Mutex<HashMap<String, Arc<Notify>>>,
     next_id: AtomicU64,
     counters: Counters,
@@ -91,16 +91,16 @@ pub(crate) struct Strays {
     pub malformed: u64,
 }
 
-/// Something to be sent for somebody who does not wait.
+/// Something to be sent without waiting.
 enum Notice {
-    /// A request that nobody waits for any more.
+    /// A request that was cancelled.
     Left { id: u64, farewell: Farewell },
-    /// A request whose answer nobody needs.
+    /// A request whose answer is not needed.
     Order(Outgoing),
 }
 
-/// What the server hears when nobody waits for a request any more. Its own stream, where it has
-/// one, is closed in any case.
+/// What the server hears when a request is cancelled. Its own stream, where it has one, is closed
+/// in any case.
 #[derive(Debug, Clone)]
 pub(super) enum Farewell {
     /// This notification, with these headers.
@@ -207,10 +207,9 @@ impl Correlator {
         }
     }
 
-    /// Sends a request whose answer nobody needs. Never waits, so that it can be used where
-    /// something is dropped.
+    /// Sends a request whose answer is not needed. Never waits, so that it can be used in a drop.
     pub(super) fn order(&self, id: u64, bytes: Bytes, headers: Vec<(HeaderName, HeaderValue)>) {
-        // Its answer finds a place to go, and nobody there.
+        // Its answer is then received and ignored.
         if self.shared.waiting.register(id, None).is_ok() {
             let _ = self.shared.notices.send(Notice::Order(Outgoing {
                 bytes,
@@ -228,7 +227,7 @@ impl Correlator {
         Arc::clone(followed.entry(task.to_owned()).or_default())
     }
 
-    /// Nobody follows this task any more.
+    /// This task is not followed any more.
     pub(super) fn unfollow(&self, task: &str) {
         self.shared.followed().remove(task);
     }
@@ -288,7 +287,7 @@ impl CorrelatorShared {
         }
     }
 
-    /// Ends one request; an answer that nobody waits for is counted.
+    /// Ends one request; an answer without a pending request is counted.
     fn settle(&self, id: u64, answer: RequestResult) {
         if let Some(late) = self.waiting.late(id)
             && let Ok(result) = &answer

@@ -1,8 +1,8 @@
 //! What we declare to a server that it may ask of us.
 //!
-//! Owns the capability objects of both eras, made from what the embedding program and hooks offer. Whether
-//! a question is put at all is decided against the same values, so that nothing is declared that
-//! is not answered, and nothing is answered that was not declared.
+//! Owns the capability objects of both eras, made from what the embedding program and hooks offer.
+//! Whether a question is put at all is decided against the same values, so that nothing is declared
+//! that is not answered, and nothing is answered that was not declared.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -17,9 +17,9 @@ use crate::session::ClientSide;
 /// What was, or will be, declared on one channel.
 #[derive(Debug)]
 pub(super) struct DeclaredCapabilities {
-    /// What the respondent and hooks offer together.
+    /// What the client handler and hooks offer together.
     pub offers: ClientOffers,
-    /// The respondent's part in it.
+    /// The client handler's part in it.
     pub person: ClientOffers,
     roots: AtomicBool,
     with_roots: Box<RawValue>,
@@ -32,7 +32,7 @@ impl DeclaredCapabilities {
         let person = client_handler
             .map(ClientHandler::offers)
             .unwrap_or_default();
-        // A hook may answer any question; one that leaves it to nobody is answered with a cancel.
+        // A hook may answer any question; one that no hook and no user answers is cancelled.
         let hooks = client_side.hooks.answers(&client_side.server);
         let offers = ClientOffers {
             form: person.form || hooks,

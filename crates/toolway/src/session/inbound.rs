@@ -1,7 +1,7 @@
 //! What a server says on its own: its requests and notifications.
 //!
-//! Owns sorting a message into an [`InboundMessage`], and which of its requests are answered at once,
-//! which are put to somebody and which are refused. Decides nothing about our own requests;
+//! Owns sorting a message into an [`InboundMessage`], and which of its requests are answered at
+//! once, which take time and which are refused. Decides nothing about our own requests;
 //! `correlator.rs` does, from what this returns.
 
 use std::sync::OnceLock;
@@ -27,8 +27,8 @@ use crate::call::Progress;
 use crate::listing::ListKind;
 use crate::session::ClientSide;
 
-/// The longest URI of a resource that is said to have changed. Many of them wait for whoever is
-/// slow to hear of them.
+/// The longest URI of a resource that is said to have changed. Many of them wait for slow
+/// listeners.
 const MAX_URI: usize = 8 * 1024;
 
 /// A message, sorted.
@@ -56,7 +56,7 @@ pub(super) enum InboundMessage {
     PageDone(String),
     /// We answer this at once.
     Reply(Bytes),
-    /// Somebody has to be asked before we answer this.
+    /// A user, a hook or a model has to be asked before we answer this.
     Asked {
         id: Id,
         question: ServerQuestion,
@@ -108,7 +108,7 @@ pub(super) struct Reception {
     client_side: ClientSide,
     declared: DeclaredCapabilities,
     settled: OnceLock<Settled>,
-    desk: Subscriptions,
+    subscriptions: Subscriptions,
     freshness: Freshness,
 }
 
@@ -119,20 +119,20 @@ struct Settled {
 }
 
 impl Reception {
-    /// Offers what the counterpart offers.
+    /// Offers what the client side offers.
     pub(super) fn new(client_side: ClientSide) -> Self {
         Self {
             declared: DeclaredCapabilities::new(&client_side),
             client_side,
             settled: OnceLock::new(),
-            desk: Subscriptions::default(),
+            subscriptions: Subscriptions::default(),
             freshness: Freshness::default(),
         }
     }
 
     /// Where subscriptions are known.
-    pub(super) fn desk(&self) -> &Subscriptions {
-        &self.desk
+    pub(super) fn subscriptions(&self) -> &Subscriptions {
+        &self.subscriptions
     }
 
     /// The answers that may be used again.
@@ -224,7 +224,7 @@ pub(super) fn receive(bytes: &[u8], reception: &Reception) -> InboundMessage {
 }
 
 fn notified(name: &str, params: Option<&RawValue>, reception: &Reception) -> InboundMessage {
-    if let Some(heard) = subscription::hear(name, params, &reception.desk) {
+    if let Some(heard) = subscription::hear(name, params, &reception.subscriptions) {
         return heard;
     }
     match name {
@@ -338,7 +338,7 @@ fn related_task(params: &RawValue) -> Option<Box<RawValue>> {
     Some(params.meta.task)
 }
 
-/// The notification that nobody waits for a request any more.
+/// The notification that a request is cancelled.
 pub(super) fn cancelled(id: u64) -> Bytes {
     let params = to_raw_value(&json!({ "requestId": id, "reason": "no longer needed" })).ok();
     envelope::notification(method::CANCELLED, params.as_deref())

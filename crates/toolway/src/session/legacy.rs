@@ -1,4 +1,5 @@
-//! The legacy era: the handshake (`initialize`, then `notifications/initialized`), and its requests.
+//! The legacy era: the handshake (`initialize`, then `notifications/initialized`), and its
+//! requests.
 //!
 //! Owns what a legacy client says about itself, reading what the server answers, and the form of
 //! requests. When it is used is decided in `probe.rs`.

@@ -2,8 +2,8 @@
 //!
 //! Owns asking for the task, and getting its result when it has ended or wants something: a server
 //! asks its questions on the stream of that request, and they are answered where every question of
-//! a legacy server is (`correlator/questions.rs`). Looking after a task, and telling the server when
-//! nobody wants it any more, is the same as in the modern era (`task.rs`).
+//! a legacy server is (`correlator/questions.rs`). Polling a task, and cancelling it at the server,
+//! is the same as in the modern era (`task.rs`).
 //!
 //! A tool that merely allows a task is called as usual: an answer that is waited for needs no
 //! second request.
@@ -86,7 +86,7 @@ async fn follow(
                 let answer = follower.fetch(interval).await;
                 return answer.map_err(|error| explained(error, current.message));
             }
-            // Whoever waits for the result is who is asked.
+            // Questions come on the stream of the request for the result.
             TaskStatus::InputRequired(_) => match follower.wait().await {
                 Err(error) if got_lost(&error) => {
                     failures += 1;

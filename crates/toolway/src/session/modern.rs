@@ -107,7 +107,7 @@ pub(super) fn send<'a>(
     }
 }
 
-/// Sends a request whose answer nobody needs, without waiting.
+/// Sends a request whose answer is not needed, without waiting.
 pub(super) fn order(session: &Session, method: &str, params: &RawValue) {
     let inner = &*session.0;
     let request = ModernRequest {

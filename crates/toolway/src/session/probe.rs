@@ -310,7 +310,7 @@ fn weigh(answer: RequestResult) -> Evidence {
     match answer {
         Ok(result) => weigh_result(&result),
         Err(RequestError::Rpc(error)) => weigh_error(&error),
-        // Anything may have answered so, or nobody: a login wall, a gateway, a proxy.
+        // Anything may have answered so, or nothing: a login wall, a gateway, a proxy.
         Err(
             error @ (RequestError::TimedOut
             | RequestError::Idle { .. }

@@ -1,12 +1,12 @@
-//! What a server asks of us, whichever way it asks: read, put to hooks and the respondent,
+//! What a server asks of us, whichever way it asks: read, put to hooks and the client handler,
 //! answered.
 //!
-//! Owns which questions reach anybody at all, and the shape of every answer. How a question comes
-//! in is not decided here: as a request in the legacy era (`correlator/questions.rs`), in a round of
+//! Owns which questions are put at all, and the shape of every answer. How a question comes in is
+//! not decided here: as a request in the legacy era (`correlator/questions.rs`), in a round of
 //! input or in a task in the modern one (`rounds.rs`, `task.rs`).
 //!
-//! Invariants: nobody is asked what was not declared; a form's answer fits the form, or is not
-//! sent; only URLs that a person can judge reach a person.
+//! Invariants: nothing is asked that was not declared; a form's answer fits the form, or is not
+//! sent; only URLs that a user can judge reach a user.
 
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
@@ -31,7 +31,7 @@ const MAX_SHOWN: usize = 500;
 pub(super) enum ServerQuestion {
     /// To hooks, and then to a person.
     Elicit(Elicitation, AskedParty),
-    /// To a person, but nobody may be sent to this address.
+    /// To a user, but no user may be sent to this address.
     Unfit(Untrusted),
     /// To a model.
     Sample(Box<RawValue>),
@@ -130,7 +130,7 @@ impl ServerQuestion {
         }
     }
 
-    /// Whether somebody has to think about it; what nobody has to is answered at once.
+    /// Whether answering takes time; other questions are answered at once.
     pub(super) fn takes_time(&self) -> bool {
         matches!(self, Self::Elicit(..) | Self::Sample(_))
     }

@@ -4,9 +4,9 @@
 //! the request sent again; headers that the server does not accept are made anew once; a result
 //! that is a task is followed (`task.rs`). The caller sees one request and one answer.
 //!
-//! Invariants: every retry has an id of its own; `requestState` goes back byte for byte, once,
-//! with the request it came from, and nowhere else; nobody is asked anything unless everything
-//! that is asked can be answered; all rounds share one deadline, and none outlives the channel.
+//! Invariants: every retry has an id of its own; `requestState` goes back byte for byte, once, with
+//! the request it came from, and nowhere else; nothing is asked unless everything that is asked can
+//! be answered; all rounds share one deadline, and none outlives the channel.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -181,7 +181,7 @@ pub(super) async fn answers(
         return Err(RequestError::Malformed(problem));
     }
     let reception = session.reception();
-    // All are looked at before anybody is asked, so that nobody answers in vain.
+    // All are looked at before any is put, so that no answer is given in vain.
     let questions = requests
         .iter()
         .map(|request| {

@@ -1,12 +1,11 @@
 //! `subscriptions/listen`: the one long request over which a modern server says what changed.
 //!
-//! Owns opening it, telling its notifications from those of others, and opening the one about
-//! lists again when it ends, with a budget. What a change leads to is `follow.rs`'s; that changes
-//! between two subscriptions are lost is told to it by [`SubscriptionState::openings`]. The one about
+//! Owns opening it, telling its notifications from those of others, and opening the one about lists
+//! again when it ends, with a budget. What a change leads to is `follow.rs`'s; that changes between
+//! two subscriptions are lost is told to it by [`SubscriptionState::openings`]. The one about
 //! single resources, which stands beside it, is kept by `connection/interest.rs`.
 //!
-//! The request is none of a caller's: it has no time limit, nobody waits for it, and the end of
-//! the channel is its end.
+//! The request is none of a caller's: it has no time limit, and the end of the channel is its end.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -135,7 +134,13 @@ impl Subscriptions {
     fn open(&self, id: u64) -> (OpenSubscription<'_>, oneshot::Receiver<Value>) {
         let (sender, receiver) = oneshot::channel();
         self.entries().open.push((id, Some(sender)));
-        (OpenSubscription { desk: self, id }, receiver)
+        (
+            OpenSubscription {
+                subscriptions: self,
+                id,
+            },
+            receiver,
+        )
     }
 
     fn acknowledge(&self, id: u64, notifications: Value) {
@@ -154,13 +159,13 @@ impl Subscriptions {
 
 /// A subscription that is open for as long as this is held.
 struct OpenSubscription<'a> {
-    desk: &'a Subscriptions,
+    subscriptions: &'a Subscriptions,
     id: u64,
 }
 
 impl Drop for OpenSubscription<'_> {
     fn drop(&mut self) {
-        let mut entries = self.desk.entries();
+        let mut entries = self.subscriptions.entries();
         entries.open.retain(|(open, _)| *open != self.id);
         if entries.past.len() == REMEMBERED_IDS {
             entries.past.pop_front();
@@ -171,7 +176,7 @@ impl Drop for OpenSubscription<'_> {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Params<'a> {
+struct SubscriptionParams<'a> {
     #[serde(default, rename = "_meta")]
     meta: Option<Map<String, Value>>,
     #[serde(default)]
@@ -184,7 +189,7 @@ struct Params<'a> {
 pub(super) fn hear(
     name: &str,
     params: Option<&RawValue>,
-    desk: &Subscriptions,
+    subscriptions: &Subscriptions,
 ) -> Option<InboundMessage> {
     let is_change = matches!(
         name,
@@ -193,24 +198,24 @@ pub(super) fn hear(
     if !is_change && name != method::SUBSCRIPTION_ACKNOWLEDGED && name != method::CANCELLED {
         return None;
     }
-    let params: Params<'_> = serde_json::from_str(params?.get()).ok()?;
+    let params: SubscriptionParams<'_> = serde_json::from_str(params?.get()).ok()?;
     if name == method::CANCELLED {
         // Only for a subscription may a server say this of a request of ours, and it ends it.
         let id = Id::read(params.request_id?).ok()??.as_ours()?;
-        return desk.knows(id).then(|| InboundMessage::Answer {
+        return subscriptions.knows(id).then(|| InboundMessage::Answer {
             id,
             outcome: Ok(raw("{}")),
         });
     }
     let tag = params.meta?.remove(meta_key::SUBSCRIPTION_ID)?;
-    let ours = subscription_id(&tag).filter(|id| desk.knows(*id));
+    let ours = subscription_id(&tag).filter(|id| subscriptions.knows(*id));
     match ours {
         Some(id) if !is_change => {
-            desk.acknowledge(id, params.notifications);
+            subscriptions.acknowledge(id, params.notifications);
             Some(InboundMessage::Nothing)
         }
         Some(_) => None,
-        // A change on a subscription that nobody of ours opened is somebody else's.
+        // A change on a subscription that we did not open.
         None => Some(InboundMessage::Stray),
     }
 }
@@ -250,7 +255,7 @@ impl Session {
 
     /// Keeps one subscription open for as long as the channel lives and the budget lasts. Without
     /// anything to ask for it ends at once. A server that cannot be reached does not use up the
-    /// budget: `failed` hears of it, and it is tried again until somebody ends the connection.
+    /// budget: `failed` hears of it, and it is tried again until the connection ends.
     pub(crate) async fn subscribe(
         self,
         state: watch::Sender<SubscriptionState>,
@@ -331,7 +336,7 @@ impl Session {
             Ok(exchange) => exchange,
             Err(error) => return unsent(&error),
         };
-        let (_opened, answer) = correlator.reception().desk().open(exchange.id);
+        let (_opened, answer) = correlator.reception().subscriptions().open(exchange.id);
         let mut ended = std::pin::pin!(correlator.exchange(exchange));
         let notifications = tokio::select! {
             biased;

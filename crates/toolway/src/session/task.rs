@@ -1,8 +1,8 @@
 //! A call that became a task at the server, followed to its result.
 //!
-//! Owns polling, the input that a modern task may want on the way, and telling the server when
-//! nobody wants the task any more. News of a task only make the next poll come at once: what counts
-//! is what `tasks/get` says. How a legacy task begins and ends is `legacy_task.rs`.
+//! Owns polling, the input that a modern task may want on the way, and cancelling the task at the
+//! server. News of a task only make the next poll come at once: what counts is what `tasks/get`
+//! says. How a legacy task begins and ends is `legacy_task.rs`.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -112,8 +112,8 @@ fn too_much(_: Spent) -> RequestError {
     RequestError::Malformed("a task that asks for too much input".to_owned())
 }
 
-/// What is done with the answer to a call that nobody waits for any more: when it is a task, the
-/// server is told that nobody wants it. Holds no session, which may end before any answer comes.
+/// What is done with the answer to a call that was cancelled: when it is a task, the task is
+/// cancelled too. Holds no session, which may end before any answer comes.
 pub(super) fn unwanted(session: &Session) -> LateAnswerHandler {
     let session = Arc::downgrade(&session.0);
     Box::new(move |result| {
@@ -153,7 +153,7 @@ pub(super) fn unusable(error: &ViewError) -> RequestError {
     RequestError::Malformed(format!("an unusable task: {error}"))
 }
 
-/// Somebody who waits for a task. Dropped before the task is done, it tells the server.
+/// Waits for a task. Dropped before the task is done, it cancels the task at the server.
 pub(super) struct TaskFollower<'a> {
     session: &'a Session,
     id: String,
@@ -208,8 +208,8 @@ impl<'a> TaskFollower<'a> {
         fetching.await
     }
 
-    /// Waits for the result of a legacy task, for as long as the call may take: somebody may have
-    /// to be asked meanwhile.
+    /// Waits for the result of a legacy task, for as long as the call may take: a user may have to
+    /// be asked meanwhile.
     pub(super) async fn wait(&self) -> RequestResult {
         let params = self.named();
         let params = params.map_err(|error| RequestError::Malformed(error.to_string()))?;
@@ -286,8 +286,8 @@ impl Drop for TaskFollower<'_> {
     }
 }
 
-/// Whether asking again may help. Where nobody listens it does not: that ends the connection, and
-/// the task with it, as far as we are concerned.
+/// Whether asking again may help. Where the server is gone it does not: that ends the connection,
+/// and the task with it, as far as we are concerned.
 pub(super) fn got_lost(error: &RequestError) -> bool {
     matches!(
         error,

@@ -187,7 +187,7 @@ fn open_with(
     )
 }
 
-/// A program that has one root and nobody to ask.
+/// A program that has one root and no client handler.
 fn client_side() -> ClientSide {
     let root = Root::directory(Path::new("/work/project")).expect("an absolute path");
     ClientSide {

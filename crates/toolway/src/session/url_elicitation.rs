@@ -25,7 +25,7 @@ const MAX_PAGE_VISITS: usize = 3;
 /// How long the server's word that a page is dealt with is waited for. It need not give it.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// Sends a legacy request, and again after each errand.
+/// Sends a legacy request, and again after each visit of a page.
 pub(super) async fn drive(
     session: &Session,
     name: &str,
@@ -40,7 +40,7 @@ pub(super) async fn drive(
             Err(RequestError::Rpc(error)) if error.code == URL_ELICITATION_REQUIRED => pages(error),
             _ => return outcome,
         };
-        // Boxed: a request without an errand must not carry the room for one along.
+        // Boxed: a request without a page must not carry the room for one along.
         if pages.is_empty() || !Box::pin(run(session, &pages, deadline)).await? {
             if !pages.is_empty() {
                 session.remarks().make(format!(
@@ -99,8 +99,8 @@ async fn run(
     struct Given {
         action: String,
     }
-    // From before anybody is asked: a page may be dealt with before the yes is here.
-    let word = Word::about(session, pages);
+    // From before the user is asked: a page may be dealt with before their yes is here.
+    let notices = PageNotices::about(session, pages);
     let answers = rounds::answers(session, pages, deadline).await?;
     let answers: HashMap<String, Given> = serde_json::from_str(answers.get())
         .map_err(|error| RequestError::Malformed(error.to_string()))?;
@@ -116,7 +116,7 @@ async fn run(
     };
     let either = async {
         tokio::select! {
-            () = word.given() => {}
+            () = notices.given() => {}
             () = said => {}
         }
     };
@@ -126,12 +126,12 @@ async fn run(
 }
 
 /// The server's word about pages.
-struct Word<'a> {
+struct PageNotices<'a> {
     session: &'a Session,
     awaited: Vec<String>,
 }
 
-impl<'a> Word<'a> {
+impl<'a> PageNotices<'a> {
     fn about(session: &'a Session, pages: &[InputRequest]) -> Self {
         #[derive(Deserialize)]
         struct Named {
@@ -157,7 +157,7 @@ impl<'a> Word<'a> {
     }
 }
 
-impl Drop for Word<'_> {
+impl Drop for PageNotices<'_> {
     fn drop(&mut self) {
         for id in &self.awaited {
             self.session.correlator().unfollow(id);

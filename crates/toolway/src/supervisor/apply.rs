@@ -188,7 +188,7 @@ pub(crate) struct ApplyPlan {
 /// What connections rest on and a new plan changes, beside their definitions.
 #[derive(Debug, Default)]
 pub(crate) struct PlanEffects {
-    /// Whether another organisation vouches for the person.
+    /// Whether federated logins go by another organisation.
     pub organisation: bool,
     /// The account whose connectors are servers too.
     pub account: AccountChange,

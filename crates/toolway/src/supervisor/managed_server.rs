@@ -1,4 +1,4 @@
-//! Who is in: the servers of a plan and the objects of the embedding program.
+//! The servers of a plan and the objects of the embedding program.
 //!
 //! Owns what is known of one server between reports, and the roster that a plan gives. The only
 //! reader of a plan's servers in this crate. Does not own when anything starts or stops
@@ -47,7 +47,7 @@ pub(crate) struct ManagedServer {
     pub(super) lists: ServerLists,
     /// How its instructions changed since it first connected.
     pub(super) instructions: Option<Difference>,
-    /// Whether it has been connected since somebody last asked for it.
+    /// Whether it has been connected since that was last ordered.
     pub(super) stood: bool,
     /// Since when it has failed.
     pub(super) failed_at: Option<Instant>,
@@ -63,7 +63,7 @@ pub(crate) struct ManagedServer {
     pub(super) no_prefix: bool,
 }
 
-/// Who is in: the plan's servers that nobody shadows, and the objects of the embedding program.
+/// The plan's servers that are not shadowed, and the objects of the embedding program.
 pub(crate) fn roster(
     plan: &Plan,
     objects: &[(ServerName, InProcessServer)],
@@ -162,7 +162,7 @@ impl ManagedServer {
     }
 
     fn object(name: &ServerName, object: &InProcessServer, blocked: Option<String>) -> Self {
-        // A policy that cannot be read admits nothing, whoever brings it.
+        // A policy that cannot be read admits nothing, an object of the program neither.
         let (state, source, verdict_word) = if let Some(reason) = blocked.clone() {
             (ConnectionState::Disabled { reason }, None, "refused")
         } else {
@@ -233,7 +233,7 @@ impl ManagedServer {
         Some((self.slot).route(source, context.widener(server, source), refused))
     }
 
-    /// What it offers, without what a rule denies as a whole: whoever lists it need not ask.
+    /// What it offers, without what a rule denies as a whole, so that lists need not ask.
     pub(super) fn offer(&self, name: &ServerName, permissions: &Permissions) -> ServerOffer {
         let mut offer = self.lists.offer(name);
         if matches!(

@@ -1,9 +1,9 @@
-//! The snapshot of servers that nobody asked today: what they offered when they were last connected,
-//! as the plan of this moment lets it be seen.
+//! The snapshot of servers that were not asked today: what they offered when they were last
+//! connected, as the plan of this moment lets it be seen.
 //!
-//! Owns putting kept lists in the place of fetched ones; where they are kept is `catalog_memory.rs`.
-//! A server that may not connect has nothing to show, whatever was kept of it. No server of such a
-//! snapshot is connected, and no call can be sent by it.
+//! Owns putting kept lists in the place of fetched ones; where they are kept is
+//! `catalog_memory.rs`. A server that may not connect has nothing to show, whatever was kept of it.
+//! No server of such a snapshot is connected, and no call can be sent by it.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use super::*;
 
-/// Far longer than any look takes, and shorter than the pause between two looks that nobody asked
-/// for: what is seen in this time was noticed.
+/// Far longer than any look takes, and shorter than the pause between two regular looks: what is
+/// seen in this time was noticed.
 const PATIENCE: Duration = Duration::from_secs(8);
 
 struct Place {

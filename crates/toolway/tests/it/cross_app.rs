@@ -268,8 +268,12 @@ async fn sec_45_one_window_serves_three_servers_in_every_process() {
         }
     }
     assert_eq!(scene.idp.report().authorizations, 1);
-    let whoever = here.organisation().expect("configured").whoever().await;
-    assert!(whoever.expect("read").is_some_and(|who| who.is_of_use));
+    let current_user = here
+        .organisation()
+        .expect("configured")
+        .current_user()
+        .await;
+    assert!(current_user.expect("read").is_some_and(|who| who.is_of_use));
     let kept = here.logins().await.expect("logins");
     assert_eq!(kept.len(), 3);
     assert!(

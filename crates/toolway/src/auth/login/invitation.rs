@@ -1,4 +1,4 @@
-//! What a person is invited to do, and handing it to whoever waits for it.
+//! What a user is invited to do, and handing it to the caller that waits for it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -99,7 +99,7 @@ impl Person for InvitationRelay {
     }
 }
 
-/// Nobody, for a client that logs in for itself.
+/// The absent user of a client that logs in for itself.
 pub(super) struct NoUser;
 
 impl Person for NoUser {

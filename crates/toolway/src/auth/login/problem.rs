@@ -35,7 +35,7 @@ pub enum LoginProblem {
         /// Why.
         why: Spent,
     },
-    /// Nobody vouched for the person, or was not believed.
+    /// There was no federated login.
     #[error(transparent)]
     NotVouched(Box<FederatedLoginError>),
     /// A secret that the entry names for its login is not there.

@@ -1,4 +1,4 @@
-//! Who is deferred, by whose word, and what a session sees of it.
+//! Which tools are deferred, by which setting, and what a session sees of it.
 
 use std::sync::Arc;
 

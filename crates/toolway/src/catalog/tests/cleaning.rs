@@ -237,8 +237,8 @@ fn sec_35_no_hidden_character_survives_in_any_field() {
             .collect();
         assert!(left.contains(&"outside"), "{hidden:?}: {left:?}");
         assert_eq!(catalog.instructions.to_string(), "## s\n\n> before");
-        // Whatever was left out is told: a tool, a choice, an output schema, a resource, a template,
-        // a prompt.
+        // Whatever was left out is told: a tool, a choice, an output schema, a resource, a
+        // template, a prompt.
         assert_eq!(catalog.warnings.len(), 6, "{:?}", catalog.warnings);
     }
 }

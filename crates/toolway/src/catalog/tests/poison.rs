@@ -1,5 +1,5 @@
 //! SEC-32: text that means to steer a model. It cannot be told from honest text, so what is tested
-//! is that everybody sees whose it is, that it is bounded, and that it stays with its server.
+//! is that it is attributed, bounded, and stays with its server.
 
 use super::*;
 use crate::catalog::sanitize::MAX_DESCRIPTION;

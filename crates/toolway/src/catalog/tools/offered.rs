@@ -1,6 +1,6 @@
 //! Tools that stand for something else that a server offers.
 //!
-//! Owns how one is made, and what is different about it: whether anybody has to say yes, and what
+//! Owns how one is made, and what is different about it: whether a user has to permit it, and what
 //! its pin is. What they stand for is `offering.rs`.
 
 use std::sync::OnceLock;
@@ -70,8 +70,7 @@ impl CatalogTool {
         }
     }
 
-    /// Whether its definition is remembered. The host's own tools change with the program, which
-    /// nobody else can change.
+    /// Whether its definition is remembered. The host's own tools change only with the program.
     pub(crate) fn is_pinned(&self) -> bool {
         match &self.offered {
             Some(offered) => offered.pin.is_some(),

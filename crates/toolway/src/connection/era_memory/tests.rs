@@ -280,7 +280,7 @@ fn beside(path: &Path, ending: &str) -> PathBuf {
     path.with_added_extension(ending)
 }
 
-/// What must not wait for whoever planted something, run where waiting is noticed.
+/// Runs what must not block on a planted file, where blocking is noticed.
 fn promptly<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     let (done, result) = std::sync::mpsc::channel();
     std::thread::spawn(move || done.send(work()));
@@ -316,7 +316,7 @@ async fn sec_13_a_link_in_place_of_a_file_leads_nowhere() {
     assert!(!elsewhere.exists(), "made through a link");
     assert!(!path.exists());
 
-    // Nor is a record believed that lies elsewhere, or that somebody else may write.
+    // Nor is a record believed that lies elsewhere, or that other users may write.
     fs::remove_file(beside(&path, "lock")).expect("removed");
     memory.learn(Some(&key("b")), Ok(Era::Modern)).await;
     fs::rename(&path, &elsewhere).expect("moved");

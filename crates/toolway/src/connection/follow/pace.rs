@@ -1,9 +1,9 @@
 //! When one list is fetched again.
 //!
-//! Owns the rhythm: at once after a change, then not again for an interval that doubles while
-//! changes keep coming and shrinks back after quiet (REL-21); again and again, a few times, after
-//! a failure; and, where nobody announces changes, when the server's own `ttlMs` has passed.
-//! Knows no session and starts nothing.
+//! Owns when to fetch: at once after a change, then not again for an interval that doubles while
+//! changes keep coming and shrinks back after quiet (REL-21); a few times after a failure; and,
+//! where changes are not announced, when the server's own `ttlMs` has passed. Knows no session and
+//! starts nothing.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ const LONGEST: Duration = Duration::from_secs(30);
 /// How often a fetch that failed is tried again.
 const RETRIES: u32 = 5;
 
-/// Nobody is asked for news more often than this, whatever `ttlMs` says.
+/// A list is not polled more often than this, whatever `ttlMs` says.
 const SHORTEST_POLL: Duration = Duration::from_secs(30);
 
 /// The longest wait that repeated answers without news lead to.
@@ -95,8 +95,8 @@ impl Pace {
         self.polls_without_news = 0;
     }
 
-    /// When the next fetch begins; `None` when nothing asks for one, or one is under way.
-    /// Where changes are announced nobody asks without a reason.
+    /// When the next fetch begins; `None` when nothing asks for one, or one is under way. Where
+    /// changes are announced there is no polling.
     pub(super) fn due(&self, is_announced: bool) -> Option<Instant> {
         if self.running {
             return None;

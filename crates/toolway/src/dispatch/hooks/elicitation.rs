@@ -84,8 +84,8 @@ impl HookRunner {
     }
 }
 
-/// A no beats a question put away, which beats a yes; of several of a kind the last counts.
-/// Whoever stands in the way is remarked on.
+/// A refusal beats a cancel, which beats a yes; of several of a kind the last counts. Hooks that
+/// refuse or cancel are remarked on.
 fn verdict(whose: &str, heard: Vec<HookResult>, remarks: &Remarks) -> Option<GivenAnswer> {
     let mut verdict: Option<(ElicitationAnswer, HookName)> = None;
     for HookResult { hook, said } in heard {

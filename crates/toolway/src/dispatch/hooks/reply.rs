@@ -1,9 +1,9 @@
 //! What a hook says, and how it is read.
 //!
 //! Owns the shape of a hook's output and the meaning of its exit code. Reading is strict where a
-//! no could hide: what cannot be understood is a failure of the hook, never an empty answer. So is
-//! a word that is nearly one of ours, or one that is said twice; words that are like none of ours
-//! are somebody else's, and ignored.
+//! refusal could hide: what cannot be understood is a failure of the hook, never an empty answer.
+//! So is a key that is nearly one of ours, or one that occurs twice; keys that are like none of
+//! ours are ignored.
 
 use std::fmt;
 
@@ -82,7 +82,7 @@ pub struct HookReply {
     pub reason: Option<String>,
     /// Arguments to call with instead. They are checked against the tool's schema again.
     pub updated_input: Option<Map<String, Value>>,
-    /// Something that whoever reads the result should know too.
+    /// Something that the reader of the result should know too.
     pub additional_context: Option<String>,
     /// What to show in the place of the result: a text, content blocks, or a whole MCP result.
     pub updated_tool_output: Option<Value>,
@@ -206,18 +206,18 @@ impl HookReply {
         self.reason.as_deref().map(one_line)
     }
 
-    /// What whoever reads the result should know too.
+    /// What the reader of the result should know too.
     pub(super) fn context(&self) -> Option<String> {
         self.additional_context.as_deref().map(context)
     }
 }
 
-/// Somebody's words as one short line.
+/// Foreign text as one short line.
 pub(in crate::dispatch) fn one_line(words: &str) -> String {
     text::cut(&text::clean_line(words), MAX_REASON).into_owned()
 }
 
-/// Somebody's words for a model to read.
+/// Foreign text for a model to read.
 pub(super) fn context(words: &str) -> String {
     text::cut(&text::clean(words), MAX_CONTEXT).into_owned()
 }

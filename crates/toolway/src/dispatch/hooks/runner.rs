@@ -3,7 +3,7 @@
 //! Owns what a hook is started with and what counts as its failure. What is made of the answers
 //! is decided where they are asked for: before a call, after it, or around a server's question.
 //!
-//! Invariants: the answers come in the order of the configuration, whoever is ready first; a
+//! Invariants: the answers come in the order of the configuration, whichever is ready first; a
 //! failure names what failed; dropping the future ends every hook with all it started.
 
 use std::panic::AssertUnwindSafe;
@@ -60,8 +60,8 @@ pub struct HookRunner {
 
 type Snapshots = watch::Receiver<Arc<HostSnapshot>>;
 
-/// The host's hold on its runner. When it goes, no hook starts any more: a session that somebody
-/// still holds must not keep the keeper of processes alive.
+/// The host's owner of its runner. When it is dropped, no hook starts any more: a session that is
+/// still held must not keep the launcher of processes alive.
 pub(crate) struct HookRunnerOwner {
     runner: Arc<HookRunner>,
     snapshots: Option<Arc<Snapshots>>,
@@ -252,7 +252,7 @@ impl HookRunner {
         }
     }
 
-    /// What judges by this snapshot, with nobody to ask.
+    /// A dispatch by this snapshot, without a user to ask.
     pub(crate) fn dispatch<'a>(&'a self, snapshot: &'a HostSnapshot) -> Dispatch<'a> {
         let settings = &snapshot.settings;
         Dispatch {

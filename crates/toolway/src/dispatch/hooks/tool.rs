@@ -1,9 +1,9 @@
 //! A hook that is a tool of a server.
 //!
 //! Owns how its arguments are filled in and how its result is read as a hook's output. Its call
-//! passes the rules like any other, but no hooks: a hook on a hook's own tool would never end. A
-//! person wrote this very call into their settings, which is that person's yes, to the tool as it
-//! was: one that changed is refused, because nobody is asked within a hook's time.
+//! passes the rules like any other, but no hooks: a hook on a hook's own tool would never end. The
+//! user wrote this very call into their settings, which permits it, for the tool as it was: one
+//! that changed is refused, because no user is asked within a hook's time.
 
 use std::time::Duration;
 

@@ -83,7 +83,7 @@ pub(super) struct UserAnswer {
     pub(super) warning: Option<String>,
 }
 
-/// One open question; whoever holds the lock asks.
+/// One open question; the holder of the lock asks.
 #[derive(Default)]
 struct QuestionSlot(tokio::sync::Mutex<Option<UserAnswer>>);
 
@@ -215,7 +215,7 @@ impl Approvals {
             self.take(answer, tool, question, asking).await
         };
         drop(turn);
-        // Whoever comes from now on asks anew.
+        // Later callers ask anew.
         self.open().remove(&asked);
         *said = Some(answer.clone());
         answer
@@ -321,7 +321,7 @@ impl Approvals {
         Some(format!("{why}; the answer holds until this program ends"))
     }
 
-    /// The slot of a question, shared with whoever asks the same at this moment.
+    /// The slot of a question, shared with callers that ask the same at this moment.
     fn slot(&self, asked: QuestionDigest) -> Arc<QuestionSlot> {
         let mut open = self.open();
         open.retain(|_, slot| slot.strong_count() > 0);

@@ -359,7 +359,7 @@ async fn sec_33_what_is_typed_is_no_yes_to_a_change_that_nobody_has_seen() {
         panic!("{by:?}");
     };
     assert_eq!(difference.lines.last().unwrap(), "+ description: changed");
-    // Not either while nobody accepts it.
+    // Not either until it is accepted.
     refusal(scene.call("do.it", typed()).await);
     assert_eq!(scene.sent().len(), 1);
     let reviewed = CallOptions::new(Consent::Reviewed);

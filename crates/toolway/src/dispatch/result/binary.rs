@@ -1,9 +1,10 @@
-//! Binary data inside of JSON: base64 and `data:` addresses in structured content, in a block of
-//! a kind that nobody knows and, where a model reads it, in text.
+//! Binary data inside of JSON: base64 and `data:` addresses in structured content, in a block of an
+//! unknown kind and, where a model reads it, in text.
 //!
-//! Owns finding it, and the words that stand in its place: nobody reads base64, and a model pays
-//! for every letter of it. It is saved like the media of a result, and what a block of the content
-//! holds already is not saved again. What the server sent is not touched: this makes copies.
+//! Owns finding it, and the words that stand in its place: base64 is of no use to a reader, and a
+//! model pays for every letter of it. It is saved like the media of a result, and what a block of
+//! the content holds already is not saved again. What the server sent is not touched: this makes
+//! copies.
 
 use std::path::Path;
 

@@ -8,10 +8,10 @@
 //! 3. with pictures the text is cut instead, so that they stay visible, and saved besides;
 //! 4. where saving fails, the text is cut and the answer says why.
 //!
-//! Whatever cannot be shown — broken base64, no picture, a canvas beyond all bounds — has a
-//! notice in its place. Nothing here fails. Parts: `bounds.rs` (the numbers), `pieces.rs` (a
-//! result as pieces), `format.rs` and `outline.rs` (what a text is), `spill.rs` (the files), `hidden.rs` (what
-//! nobody can see in it).
+//! Whatever cannot be shown (broken base64, no picture, a canvas beyond all bounds) has a notice in
+//! its place. Nothing here fails. Parts: `bounds.rs` (the numbers), `pieces.rs` (a result as
+//! pieces), `format.rs` and `outline.rs` (what a text is), `spill.rs` (the files), `hidden.rs`
+//! (invisible characters).
 
 use std::fmt::Write as _;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! The seam for the fuzz targets in `fuzz/`: what they reach that nobody else may.
+//! Access for the fuzz targets in `fuzz/` to what is otherwise private.
 //!
 //! Owns nothing. It exists only where the compiler is told `--cfg fuzzing`, so that files and
 //! lines of a result can be driven with any input without becoming part of the library.

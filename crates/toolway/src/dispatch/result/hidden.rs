@@ -1,4 +1,4 @@
-//! What nobody can see in the text of a result, before a model gets it (SEC-35).
+//! Invisible characters in the text of a result, before a model gets it (SEC-35).
 //!
 //! Owns the removing and the notice about it. Whether it is done is a setting; what is saved to a
 //! file, and the result itself, stay as received.

@@ -374,7 +374,7 @@ fn shown_name(name: &str) -> String {
     serde_json::Value::from(&*clean_line(&head)).to_string()
 }
 
-/// Only plain names enter the way: it becomes part of a command that somebody may run.
+/// Only plain names enter the path: it becomes part of a command that may be run.
 fn find_longest(shape: &JsonShape, way: &mut String, longest: &mut Option<(String, usize)>) {
     match shape {
         JsonShape::Array { len, .. } if longest.as_ref().is_none_or(|(_, known)| len > known) => {

@@ -1,7 +1,7 @@
 //! How long a call may take: in all, without a sign of life, and until an answer begins.
 //!
 //! Owns which of the limits holds that a call, a server's entry and the environment name. Does not
-//! own keeping them: the line does, and the transport.
+//! own keeping them: the route does, and the transport.
 //!
 //! One rule decides: who is nearest to the call. A call is nearer than an entry, an entry nearer
 //! than the environment, and that nearer than what is usual. Who gives a call longer than is usual
@@ -54,8 +54,8 @@ fn idle(options: &CallOptions, route: &dyn Route, general: GeneralLimits) -> Opt
         .filter(|idle| !idle.is_zero())
 }
 
-/// How long the answer to an HTTP request may take to begin: as long as its channel has it, unless
-/// somebody nearer said how long the call may take.
+/// How long the answer to an HTTP request may take to begin: as long as its channel allows, unless
+/// a nearer limit says how long the call may take.
 fn patience(options: &CallOptions, route: &dyn Route, general: GeneralLimits) -> Patience {
     let ranks = [
         (options.timeout, None),

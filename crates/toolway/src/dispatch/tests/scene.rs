@@ -1,4 +1,4 @@
-//! A scene for calls: one scripted line, and what it was sent.
+//! A scene for calls: one scripted route, and what it was sent.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -20,7 +20,7 @@ use crate::call::Progress;
 use crate::catalog::ServerOffer;
 use crate::route::{GeneralLimits, Route, Routes, SendError, SendOptions};
 
-/// What a line saw of one request.
+/// What a route saw of one request.
 #[derive(Debug, Clone, PartialEq)]
 pub(in super::super) struct Sent {
     pub(in super::super) method: String,

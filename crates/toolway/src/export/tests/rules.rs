@@ -45,7 +45,7 @@ pub(super) fn check(target: ExportTarget, schema: &Value) {
     }
 }
 
-/// Written anew, and looking further than the exporter: into keywords that nobody knows as well.
+/// Written anew, and looking further than the exporter: into unknown keywords as well.
 fn references_lead_somewhere(whole: &Value, schema: &Value) {
     let members = match schema {
         Value::Object(members) => members,

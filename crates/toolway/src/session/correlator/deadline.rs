@@ -22,14 +22,14 @@ pub(in crate::session) struct Deadline {
     patience: Patience,
 }
 
-/// How many questions of the server's wait for somebody of ours, and when the last was answered.
+/// How many questions of the server are open on our side, and when the last was answered.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct QuestionsInProgress {
     open: usize,
     ended: Instant,
 }
 
-/// Somebody of ours thinks about a question until this is dropped.
+/// A question of the server is open until this is dropped.
 pub(super) struct QuestionGuard(watch::Sender<QuestionsInProgress>);
 
 impl Deadline {
@@ -108,8 +108,8 @@ impl Deadline {
         }
     }
 
-    /// Runs something that is no request of its own. Only the absolute end counts: nobody waits
-    /// for the server here.
+    /// Runs something that is no request of its own. Only the absolute end counts: the server is
+    /// not waited for here.
     pub(in crate::session) async fn unless_over<T>(
         self,
         work: impl Future<Output = T>,

@@ -14,7 +14,7 @@ use toolway_transport::CloseReason;
 use crate::call::ProgressSink;
 use crate::error::{RequestError, RequestResult};
 
-/// What is done with an answer that comes when nobody waits for it any more.
+/// What is done with an answer to a request that was cancelled.
 pub(in crate::session) type LateAnswerHandler = Box<dyn FnOnce(&RawValue) + Send>;
 
 /// How many requests that were given up are remembered for the sake of a late answer. Most
@@ -65,7 +65,7 @@ impl PendingRequests {
         Ok(receiver)
     }
 
-    /// Ends one request; false when nobody waits under this id.
+    /// Ends one request; false when none is pending under this id.
     pub(super) fn settle(&self, id: u64, answer: RequestResult) -> bool {
         let waiter = self.state().requests.remove(&id);
         let waited_for = waiter.is_some();

@@ -1,9 +1,9 @@
-//! The server's own requests while somebody thinks about them.
+//! The server's own requests while they are being answered.
 //!
 //! Owns the questions in flight: how many there may be, and that each is answered once, or not at
 //! all when the server takes it back. Each is a task of its own, so that neither the loop that
-//! reads nor another question waits for a person, and a respondent that panics costs only its own
-//! answer. Dropping this ends them all.
+//! reads nor another question waits for a person, and a client handler that panics costs only its
+//! own answer. Dropping this ends them all.
 
 use std::collections::HashMap;
 
@@ -22,7 +22,7 @@ use crate::session::correlator::deadline::{QuestionGuard, QuestionsInProgress};
 use crate::session::question::ServerQuestion;
 use crate::tasks::{self, Task};
 
-/// How many questions of one server may wait for somebody at once.
+/// How many questions of one server may be open at once.
 pub(in crate::session) const MAX_QUESTIONS: usize = 16;
 
 /// What they may hold together.
@@ -167,7 +167,7 @@ impl Questions {
     }
 }
 
-/// The one answer to a question. A respondent that panics gives an error, not silence.
+/// The one answer to a question. A client handler that panics gives an error, not silence.
 struct QuestionReply {
     from: QuestionSource,
     number: u64,

@@ -1,8 +1,8 @@
 //! The loop that reads a channel, and the work behind it.
 //!
-//! Owns what is done with each message, and what we say unasked: answers to the server's
-//! requests, and that nobody waits for a request any more. It never waits for the server to
-//! read: what cannot be sent at once stands in an outbox.
+//! Owns what is done with each message, and what we send unasked: answers to the server's requests,
+//! and cancellations. It never waits for the server to read: what cannot be sent at once is kept in
+//! an outbox.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ use crate::error::RequestError;
 use crate::session::correlator::questions::{QuestionSource, Questions};
 use crate::session::inbound::{self, InboundMessage};
 
-/// How many requests that nobody waits for are remembered until they are answered.
+/// How many cancelled requests are remembered until they are answered.
 const ORDERS_LEN: usize = 1024;
 
 /// For how long such a request is remembered.
@@ -45,7 +45,7 @@ struct ChannelReader {
     events: mpsc::Receiver<Event>,
     notices: mpsc::UnboundedReceiver<Notice>,
     outbox: Outbox,
-    /// Requests that nobody waits for, and until when their answers are expected; oldest first.
+    /// Cancelled requests, and until when their answers are expected; oldest first.
     orders: VecDeque<(Instant, Tag)>,
     questions: Questions,
 }
@@ -83,8 +83,8 @@ impl ChannelReader {
         let reason = self.read().await;
         trace!(?reason, "channel ended");
         self.shared.close_all(&reason);
-        // Dropping the senders asks the transport to end; dropping `events` frees a transport
-        // that wants to report something nobody reads.
+        // Dropping the senders asks the transport to end; dropping `events` frees a transport that
+        // wants to report something that is not read any more.
     }
 
     async fn read(&mut self) -> CloseReason {
@@ -182,7 +182,7 @@ impl ChannelReader {
                 self.shared.counters.unknown.fetch_add(1, Ordering::Relaxed);
             }
             InboundMessage::Progress { id, report } => {
-                // The listener runs outside the lock: it is somebody else's code.
+                // The listener runs outside the lock: it is foreign code.
                 if let Some(sink) = self.shared.waiting.stir(id) {
                     sink(report);
                 }
@@ -191,7 +191,7 @@ impl ChannelReader {
                 .shared
                 .changes
                 .send_modify(|changes| changes.note(list)),
-            // Nobody may listen.
+            // There may be no listener.
             InboundMessage::Updated(uri) => drop(self.shared.updates.send(Untrusted::new(uri))),
             InboundMessage::TaskChanged(id) | InboundMessage::PageDone(id) => {
                 if let Some(follower) = self.shared.followed().get(&id) {
@@ -272,8 +272,8 @@ impl ChannelReader {
 
 impl Drop for ChannelReader {
     fn drop(&mut self) {
-        // After an orderly end this changes nothing. After an abort or a panic nobody may wait for
-        // a loop that is gone.
+        // After an orderly end this changes nothing. After an abort or a panic no caller may wait
+        // for a loop that is gone.
         let reason = CloseReason::Broken("the session ended unexpectedly".to_owned());
         self.shared.close_all(&reason);
     }

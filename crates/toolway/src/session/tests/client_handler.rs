@@ -1,4 +1,4 @@
-//! A respondent that does what a test tells it.
+//! A client handler that does what a test tells it.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -118,7 +118,7 @@ impl ClientHandler for Scripted {
     }
 }
 
-/// A program with this respondent and no roots.
+/// A program with this client handler and no roots.
 pub(super) fn answered_by(client_handler: &Arc<Scripted>) -> ClientSide {
     ClientSide {
         client_handler: Some(Arc::clone(client_handler) as Arc<dyn ClientHandler>),

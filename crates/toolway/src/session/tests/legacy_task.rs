@@ -184,7 +184,7 @@ async fn what_the_server_asks_for_the_task_is_answered_while_the_result_is_waite
     let script = async {
         peer.make_task().await;
         peer.tell("input_required", "which one?").await;
-        // Only whoever waits for the result is asked.
+        // Only the waiter for the result is asked.
         let wanted = peer.expect("tasks/result").await;
         peer.say(json!({
             "jsonrpc": "2.0", "id": "q-1", "method": "elicitation/create",

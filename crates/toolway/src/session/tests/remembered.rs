@@ -212,7 +212,7 @@ async fn a_package_runner_that_installs_for_a_minute_connects_on_its_first_chann
             ..greeting(ProtocolMode::Auto, MessageDelivery::Stream)
         };
         let script = async {
-            // Both questions wait in the pipe until somebody reads.
+            // Both questions wait in the pipe until they are read.
             tokio::time::sleep(Duration::from_mins(1)).await;
             let probe = peer.expect("server/discover").await;
             let initialize = peer.expect("initialize").await;

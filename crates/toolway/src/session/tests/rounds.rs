@@ -292,7 +292,7 @@ async fn all_rounds_share_one_deadline_and_a_person_is_not_idle() {
         client_handler.gate.add_permits(1);
         let request = peer.expect("tools/call").await;
         tokio::time::sleep(Duration::from_secs(9)).await;
-        // Nobody answers this one before the whole time is over.
+        // This one is not answered before the whole time is over.
         peer.answer(&request, asks).await;
     };
     let (outcome, ()) = tokio::join!(call, script);

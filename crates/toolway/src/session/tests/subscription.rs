@@ -6,7 +6,7 @@ use toolway_types::Era;
 use super::*;
 use crate::session::subscription::{SubscriptionFilter, SubscriptionState};
 
-/// A modern server that announces these changes, and its standing.
+/// A modern server that announces these changes, and the state of its subscription.
 struct Scene {
     peer: Peer,
     session: Session,
@@ -145,7 +145,7 @@ async fn only_our_own_subscription_is_listened_to() {
     let mut scene = Scene::new(MessageDelivery::Stream, &all()).await;
     let (request, _) = scene.asked().await;
     let change = "notifications/tools/list_changed";
-    // Somebody else's acknowledgement and changes, and an acknowledgement without an address.
+    // An acknowledgement and changes of another subscription, and an acknowledgement without an id.
     scene
         .tagged(
             "notifications/subscriptions/acknowledged",

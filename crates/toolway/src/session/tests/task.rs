@@ -405,7 +405,7 @@ async fn a_call_that_was_dropped_and_became_a_task_all_the_same_is_cancelled() {
         request = peer.expect("tools/call") => request,
     };
     peer.expect("notifications/cancelled").await;
-    // The server had made the task when it heard that nobody waits.
+    // The server had made the task when it heard of the cancellation.
     peer.answer(&request, state("task", "working", json!({})))
         .await;
     let cancel = peer.expect("tasks/cancel").await;

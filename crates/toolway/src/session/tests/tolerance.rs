@@ -115,7 +115,7 @@ async fn sec_22_an_answer_with_a_doubled_member_ends_its_call_and_is_never_belie
         assert!(what.contains("twice"), "{what}");
         assert_eq!(strays.malformed, 1);
     }
-    // An answer whose id stands twice could be anybody's; its call fails rather than hangs.
+    // An answer whose id stands twice is ambiguous; its call fails rather than hangs.
     let (outcome, _) = answered_with(r#"{"jsonrpc":"2.0","id":9,"id":ID,"result":{}}"#).await;
     assert!(
         matches!(outcome, Err(RequestError::Malformed(_))),

@@ -82,7 +82,7 @@ async fn without_consent_a_page_or_somebody_to_ask_the_call_is_not_sent_again() 
     });
     let safe = visit("https://example.com/pay");
     for (client_handler, data, refused) in [
-        // Nobody may be sent there, so nobody is.
+        // Users are not sent to such a page.
         (&everything, visit("http://example.com/pay"), false),
         (&everything, json!({ "elicitations": [] }), false),
         (&everything, Value::Null, false),

@@ -1,8 +1,8 @@
 //! What it costs to look at a picture, told from its head before a pixel is read (SEC-56).
 //!
 //! Owns the estimates: of decoding, by the kind of file, and of scaling down. They are upper bounds
-//! of what the decoders and the scaling take at their worst moment. Who may take how much at once is
-//! the pool's, in `picture.rs`.
+//! of what the decoders and the scaling take at their worst moment. Who may take how much at once
+//! is the pool's, in `picture.rs`.
 
 use image::ImageFormat;
 

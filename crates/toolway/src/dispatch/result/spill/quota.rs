@@ -1,8 +1,8 @@
 //! How many files of results there are, and for how long.
 //!
 //! Owns the collecting of old ones, which happens when a new one is saved. Only plain files under
-//! names of our own making are counted and removed; whatever else lies in the directory is
-//! somebody's, and is left alone. Names are removed, never followed (SEC-37).
+//! names of our own making are counted and removed; other files in the directory are left alone.
+//! Names are removed, never followed (SEC-37).
 
 use std::collections::HashSet;
 use std::ffi::{CString, OsStr};
@@ -126,7 +126,8 @@ impl ResultDirectory {
     }
 }
 
-/// Whether a name is one that [`ResultDirectory::save`] makes: a digest, perhaps a number, an extension.
+/// Whether a name is one that [`ResultDirectory::save`] makes: a digest, perhaps a number, an
+/// extension.
 fn is_ours(name: &[u8]) -> bool {
     let Some((digest, rest)) = name.split_at_checked(64) else {
         return false;

@@ -165,7 +165,7 @@ fn sec_37_a_directory_that_others_can_enter_is_refused() {
 
 #[test]
 fn sec_37_a_directory_of_another_user_is_refused() {
-    // Nobody but the superuser can give a directory away, and then everything is theirs to test.
+    // Only the superuser can give a directory away, and then everything is theirs to test.
     let (_home, path) = private();
     std::fs::create_dir_all(&path).unwrap();
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o700)).unwrap();
@@ -306,7 +306,7 @@ fn sec_37_what_is_not_ours_is_never_collected() {
     let (kind, mode) = (rustix::fs::FileType::Fifo, Mode::RUSR | Mode::WUSR);
     let pipe = path.join(format!("{digest}-3.png"));
     rustix::fs::mknodat(rustix::fs::CWD, &pipe, kind, mode, 0).unwrap();
-    // Another name, another extension: a file of somebody else.
+    // Another name, another extension: not a file of ours.
     for name in [
         "notes.txt".to_owned(),
         format!("{digest}.sh"),

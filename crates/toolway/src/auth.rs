@@ -266,7 +266,7 @@ impl Auth {
     }
 
     /// A server is about to be connected to.
-    pub(crate) fn meets(&self, server: &ServerName, source: &ServerSource) {
+    pub(crate) fn note_connecting(&self, server: &ServerName, source: &ServerSource) {
         let spec = match source {
             ServerSource::Spec(spec) => remote(spec).and_then(|remote| remote.oauth.clone()),
             ServerSource::Object { .. } => None,
@@ -311,7 +311,7 @@ impl Auth {
     }
 
     /// What a server is shown from now on.
-    fn shows(&self, server: &ServerName, token: Option<&Secret>) {
+    fn note_sent_token(&self, server: &ServerName, token: Option<&Secret>) {
         let mut shown = lock(&self.shown);
         match token {
             Some(token) => shown.insert(server.clone(), token.clone()),
@@ -321,12 +321,12 @@ impl Auth {
 
     /// A login did not reach far enough for a request. The connection stands; the next login
     /// knows.
-    fn falls_short(&self, server: &ServerName, challenge: String) {
+    fn note_missing_scopes(&self, server: &ServerName, challenge: String) {
         lock(&self.short).insert(server.clone(), challenge);
     }
 
     /// Connects waiting servers anew as soon as there is a login for them, made in any process.
-    pub(crate) fn attend(self: &Arc<Self>, orders: ServerOrders) -> Task<()> {
+    pub(crate) fn reconnect_after_logins(self: &Arc<Self>, orders: ServerOrders) -> Task<()> {
         let auth = Arc::clone(self);
         tasks::spawn("logins", async move {
             // Nothing is watched before a server waits.

@@ -181,7 +181,7 @@ impl ServerSource {
     }
 
     /// Whether the organisation's word may count there.
-    pub(crate) fn is_vouched_for(&self) -> bool {
+    pub(crate) fn takes_federated_login(&self) -> bool {
         let ServerSource::Spec(spec) = self else {
             return false;
         };

@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sec_19_a_pass_is_shown_only_where_it_was_issued_for() {
+    fn sec_19_an_access_token_is_sent_only_where_it_was_issued_for() {
         let access_token = |resource: &str| AccessToken {
             access: Secret::new(toolway_testkit::marked!("t-")),
             kind: TokenKind::Bearer,

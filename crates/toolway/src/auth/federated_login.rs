@@ -95,7 +95,7 @@ pub(super) struct LoginObstacle {
 
 impl LoginTarget {
     /// Whether the organisation's word counts there.
-    pub(super) fn is_vouched_for(&self) -> bool {
+    pub(super) fn takes_federated_login(&self) -> bool {
         self.cross_app != CrossApp::Off
     }
 
@@ -115,8 +115,8 @@ impl LoginTarget {
         }
     }
 
-    pub(super) fn not_vouched(&self, fault: FederatedLoginFault) -> LoginProblem {
-        LoginProblem::NotVouched(Box::new(FederatedLoginError {
+    pub(super) fn no_federated_login(&self, fault: FederatedLoginFault) -> LoginProblem {
+        LoginProblem::NoFederatedLogin(Box::new(FederatedLoginError {
             server: self.server.clone(),
             fault,
             policy: match &self.cross_app {
@@ -130,7 +130,7 @@ impl LoginTarget {
 impl Auth {
     /// Goes the organisation's way; none where its word does not count at this server and another
     /// way is allowed.
-    pub(super) async fn vouched(
+    pub(super) async fn organisation_login(
         &self,
         store: &LoginStore,
         web: &Web,
@@ -138,7 +138,7 @@ impl Auth {
         request: &LoginRequest<'_>,
         way: idp::Way<'_>,
     ) -> Result<Option<Entered>, LoginProblem> {
-        let refused = |fault| target.not_vouched(fault);
+        let refused = |fault| target.no_federated_login(fault);
         let organisation = store.organisation.get();
         let organisation = organisation.ok_or_else(|| refused(FederatedLoginFault::NoProvider))?;
         let provider = organisation.provider().await;
@@ -152,10 +152,10 @@ impl Auth {
     }
 
     /// Whether a federated login can be used at a server, so that no user is needed.
-    pub(super) fn is_vouched_for(&self, target: &LoginTarget) -> bool {
+    pub(super) fn takes_federated_login(&self, target: &LoginTarget) -> bool {
         let store = self.store.as_ref();
         let platform = store.and_then(|store| store.platform(target));
-        target.is_vouched_for() || platform.is_some()
+        target.takes_federated_login() || platform.is_some()
     }
 
     /// Goes the platform's way; none where it has no word.
@@ -170,7 +170,7 @@ impl Auth {
             return Ok(None);
         };
         let entered = badge::enter(web, &store.logins, request, platform.badge()).await;
-        entered.map_err(|error| target.not_vouched(FederatedLoginFault::Badge(error.fault)))
+        entered.map_err(|error| target.no_federated_login(FederatedLoginFault::Badge(error.fault)))
     }
 
     /// A server wants a login, and a federated one may do. No user is asked.
@@ -225,7 +225,7 @@ impl Auth {
     /// Whether a login can get more scopes without a user: by a federated login, or because the
     /// client logged in for itself.
     pub(super) async fn widens_itself(&self, target: &LoginTarget) -> bool {
-        if self.is_vouched_for(target) {
+        if self.takes_federated_login(target) {
             return true;
         }
         let login = self.kept_login(target).await;
@@ -234,7 +234,7 @@ impl Auth {
 
     fn trouble(&self, target: &LoginTarget, problem: &LoginProblem) {
         let lacks_identity =
-            matches!(problem, LoginProblem::NotVouched(problem) if problem.lacks_identity());
+            matches!(problem, LoginProblem::NoFederatedLogin(problem) if problem.lacks_identity());
         let trouble = LoginObstacle {
             advice: problem.to_string(),
             lacks_identity,
@@ -258,7 +258,7 @@ impl Auth {
         if store.is_some_and(|store| store.platform(target).is_some()) {
             return true;
         }
-        if !target.is_vouched_for() {
+        if !target.takes_federated_login() {
             return false;
         }
         match store.and_then(|store| store.organisation.get()) {
@@ -266,11 +266,14 @@ impl Auth {
             Some(organisation) => {
                 let issuer = organisation.settings().issuer.clone();
                 let error = OrganisationError::from(IdpError::NeedsLogin { issuer });
-                self.trouble(target, &target.not_vouched(error.into()));
+                self.trouble(target, &target.no_federated_login(error.into()));
                 false
             }
             None => {
-                self.trouble(target, &target.not_vouched(FederatedLoginFault::NoProvider));
+                self.trouble(
+                    target,
+                    &target.no_federated_login(FederatedLoginFault::NoProvider),
+                );
                 false
             }
         }

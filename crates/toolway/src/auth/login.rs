@@ -322,7 +322,7 @@ impl Auth {
         let given = given.or(store.client_identities.secret(server));
         let mut secret = given.or(spec.client_secret.as_ref()).cloned();
         if secret.is_none()
-            && target.is_vouched_for()
+            && target.takes_federated_login()
             && let Some(id) = &spec.client_id
         {
             secret = store.client_secret(target, id).await;
@@ -352,9 +352,9 @@ impl Auth {
             store.logins.save(&login).await?;
             return Ok(Some(login));
         }
-        if target.is_vouched_for() {
-            let vouched = self.vouched_login(store, &web, target, &request, person);
-            if let Some(entered) = vouched.await? {
+        if target.takes_federated_login() {
+            let federated = self.federated_login(store, &web, target, &request, person);
+            if let Some(entered) = federated.await? {
                 let login = entered.login(target.definition.clone(), account);
                 self.forget(target).await;
                 store.logins.save(&login).await?;
@@ -383,7 +383,7 @@ impl Auth {
     }
 
     /// A federated login by the organisation, with the user at its page where there is one.
-    async fn vouched_login(
+    async fn federated_login(
         &self,
         store: &LoginStore,
         web: &Web,
@@ -394,16 +394,16 @@ impl Auth {
         let way = request.way;
         match person {
             _ if way == Way::ClientCredentials => match target.rule() {
-                Rule::Only => Err(target.not_vouched(FederatedLoginFault::OtherWay)),
+                Rule::Only => Err(target.no_federated_login(FederatedLoginFault::OtherWay)),
                 Rule::Preferred => Ok(None),
             },
             Some(person) => {
                 let page = ProviderPage { way, person };
-                let entered = self.vouched(store, web, target, request, page.way());
+                let entered = self.organisation_login(store, web, target, request, page.way());
                 entered.await
             }
             None => {
-                let entered = self.vouched(store, web, target, request, idp::Way::Kept);
+                let entered = self.organisation_login(store, web, target, request, idp::Way::Kept);
                 entered.await
             }
         }

@@ -140,7 +140,7 @@ impl LoginCredentials {
             known.changes.get_or_insert_with(|| access_tokens.changes());
         }
         let token = access_token.map(|access_token| &access_token.access);
-        self.auth.shows(&self.target.server, token);
+        self.auth.note_sent_token(&self.target.server, token);
         known.access_token = access_token.cloned();
         known.is_asked = true;
         known.hindered = None;
@@ -262,7 +262,8 @@ impl Credentials for LoginCredentials {
                     && is_short
                     && let Some(challenge) = challenge
                 {
-                    self.auth.falls_short(&self.target.server, challenge);
+                    self.auth
+                        .note_missing_scopes(&self.target.server, challenge);
                 }
                 return verdict;
             }
@@ -281,7 +282,7 @@ impl Credentials for LoginCredentials {
             if self.renew(shown(presented).as_ref()).await {
                 return Verdict::Again;
             }
-            let may_enter = self.auth.is_vouched_for(&self.target);
+            let may_enter = self.auth.takes_federated_login(&self.target);
             self.entered(may_enter, presented, refusal.challenges())
                 .await
         }

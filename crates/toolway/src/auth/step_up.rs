@@ -144,7 +144,7 @@ impl Widener {
             }
             Widened::Unasked | Widened::No(_) => {
                 debug!(%server, ?outcome, "the login does not reach further");
-                self.auth.falls_short(server, challenge);
+                self.auth.note_missing_scopes(server, challenge);
             }
         }
     }

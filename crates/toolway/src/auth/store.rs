@@ -155,7 +155,7 @@ impl LoginStore {
     /// Whether the way of the first login is to be gone once more, from the beginning: then it is
     /// also said what is missing.
     async fn begins_anew(&self, target: &LoginTarget, error: &RefreshError) -> bool {
-        if !target.is_vouched_for() {
+        if !target.takes_federated_login() {
             return false;
         }
         match (error, self.organisation.get()) {

@@ -99,11 +99,12 @@ impl HostHandle {
         let options = CallOptions::new(Consent::Prompt);
         let offering = Offering::ReadResource;
         let dispatch = self.runner.dispatch(&snapshot);
-        let asked = dispatch.warrant(offering, server, params, PriorConsent::Given, &options);
-        let (entry, warrant) = asked.await;
-        let read = match warrant {
-            Ok(warrant) => {
-                let uri = warrant.text("uri").unwrap_or_default();
+        let asked =
+            dispatch.permit_offering(offering, server, params, PriorConsent::Given, &options);
+        let (entry, permitted) = asked.await;
+        let read = match permitted {
+            Ok(permitted) => {
+                let uri = permitted.text("uri").unwrap_or_default();
                 self.read_by(&*route, server, uri).await
             }
             Err(error) => Err(error),

@@ -47,8 +47,10 @@ fn tools(count: usize, size: usize) -> Vec<view::Tool> {
 
 /// A snapshot with this server connected.
 fn snapshot(source: &ServerSource, tools: Vec<view::Tool>) -> HostSnapshot {
-    let mut lists = ServerLists::default();
-    lists.label = MemoryLabel::of(source, Arc::new(Redactor::new(&source.secrets())));
+    let mut lists = ServerLists {
+        label: MemoryLabel::of(source, Arc::new(Redactor::new(&source.secrets()))),
+        ..ServerLists::default()
+    };
     lists.tools.items = Arc::new(tools);
     let name = ServerName::new("server").expect("a name");
     HostSnapshot {

@@ -136,7 +136,7 @@ impl Connection {
         limit: Duration,
     ) -> Result<Connected, ConnectError> {
         if let Some(auth) = &self.context.auth {
-            auth.meets(&self.server, &self.source);
+            auth.note_connecting(&self.server, &self.source);
             if auth.remembers(&self.server, &self.source).await {
                 return Err(ConnectError::NeedsAuth { challenge: None });
             }

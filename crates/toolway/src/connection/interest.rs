@@ -128,7 +128,7 @@ impl Drop for ResourceInterest {
 
 impl Connection {
     /// Sees to the wishes about this server for as long as the session stands.
-    pub(super) async fn attend(&self, open_session: &OpenSession) {
+    pub(super) async fn follow_resources(&self, open_session: &OpenSession) {
         let wishes = self.context.interests.of(&self.server);
         let session = &open_session.session;
         match session.facts().era {

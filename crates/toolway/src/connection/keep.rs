@@ -84,7 +84,7 @@ impl Connection {
             self.context.all_lists.clone(),
         );
         let mut following = pin!(self.follow(follower).fuse());
-        let mut attending = pin!(self.attend(&open_session).fuse());
+        let mut following_resources = pin!(self.follow_resources(&open_session).fuse());
         loop {
             let order = tokio::select! {
                 () = self.stop.cancelled() => return ConnectionEvent::Ended,
@@ -95,7 +95,7 @@ impl Connection {
                 reason = session.closed() => return ended(session, &reason),
                 doubt = open_session.doubted() => return doubted(&open_session, doubt),
                 () = &mut following, if !following.is_terminated() => continue,
-                () = &mut attending, if !attending.is_terminated() => continue,
+                () = &mut following_resources, if !following_resources.is_terminated() => continue,
                 // Never closed while the session is held; what a slow reader missed is missed.
                 news = updates.recv() => {
                     if let Ok(uri) = news {

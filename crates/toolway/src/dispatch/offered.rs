@@ -44,7 +44,7 @@ impl PermittedOffering {
 
 impl Dispatch<'_> {
     /// Has a request judged; its line in the audit is the caller's to finish.
-    pub(crate) async fn warrant(
+    pub(crate) async fn permit_offering(
         &self,
         offering: Offering,
         server: &ServerName,
@@ -70,7 +70,7 @@ impl Dispatch<'_> {
         entry.asked(&asked);
         let mut arguments = CallArguments::from(asked);
         let judged = self.judge(&tool, &mut arguments, options, &mut entry).await;
-        let warrant = judged.map(|call| {
+        let permitted = judged.map(|call| {
             let mut params = call.arguments().clone();
             params.remove("server");
             PermittedOffering {
@@ -79,7 +79,7 @@ impl Dispatch<'_> {
                 warnings: call.warnings().to_vec(),
             }
         });
-        (entry, warrant)
+        (entry, permitted)
     }
 
     async fn judge<'a>(

@@ -141,9 +141,9 @@ impl Host {
         let options = CallOptions::new(Consent::Typed);
         // Who may not read it may not follow it either.
         let params = Map::from_iter([("uri".to_owned(), uri.into())]);
-        let warrant = self.warrant(Offering::ReadResource, server, params, &options);
-        let warrant = warrant.await?;
-        let uri = warrant.text("uri").unwrap_or(uri);
+        let permitted = self.permit_offering(Offering::ReadResource, server, params, &options);
+        let permitted = permitted.await?;
+        let uri = permitted.text("uri").unwrap_or(uri);
         let snapshot = self.snapshot();
         snapshot.route(server)?;
         let timeout = snapshot.general_limits().whole();

@@ -225,13 +225,14 @@ impl Host {
             .await?;
         let snapshot = self.snapshot();
         let dispatch = self.core.dispatch(&snapshot);
-        let asked = dispatch.warrant(offering, server, params, PriorConsent::Wanted, options);
-        let (entry, warrant) = asked.await;
-        let (answer, warnings) = match warrant {
-            Ok(mut warrant) => {
-                let warnings = mem::take(&mut warrant.warnings);
-                let params = Value::Object(warrant.params().clone());
-                let sent = self.send(&warrant, method, &params, options).await;
+        let asked =
+            dispatch.permit_offering(offering, server, params, PriorConsent::Wanted, options);
+        let (entry, permitted) = asked.await;
+        let (answer, warnings) = match permitted {
+            Ok(mut permitted) => {
+                let warnings = mem::take(&mut permitted.warnings);
+                let params = Value::Object(permitted.params().clone());
+                let sent = self.send(&permitted, method, &params, options).await;
                 (sent, warnings)
             }
             Err(error) => (Err(error), Vec::new()),
@@ -241,7 +242,7 @@ impl Host {
     }
 
     /// Has it judged whether this may be asked of a server, without asking yet.
-    pub(crate) async fn warrant(
+    pub(crate) async fn permit_offering(
         &self,
         offering: Offering,
         server: &ServerName,
@@ -252,24 +253,25 @@ impl Host {
             .await?;
         let snapshot = self.snapshot();
         let dispatch = self.core.dispatch(&snapshot);
-        let asked = dispatch.warrant(offering, server, params, PriorConsent::Wanted, options);
-        let (entry, warrant) = asked.await;
-        entry.finish_judged(&warrant).await;
-        warrant
+        let asked =
+            dispatch.permit_offering(offering, server, params, PriorConsent::Wanted, options);
+        let (entry, permitted) = asked.await;
+        entry.finish_judged(&permitted).await;
+        permitted
     }
 
-    /// Sends what a warrant allows, one request or several.
+    /// Sends what was permitted, one request or several.
     pub(crate) async fn send(
         &self,
-        warrant: &PermittedOffering,
+        permitted: &PermittedOffering,
         method: &str,
         params: &Value,
         options: &CallOptions,
     ) -> Result<Box<RawValue>, CallError> {
-        let server = warrant.server();
+        let server = permitted.server();
         let named = ["uri", "name"]
             .into_iter()
-            .find_map(|key| warrant.text(key));
+            .find_map(|key| permitted.text(key));
         let what = named.unwrap_or(method);
         let snapshot = self.snapshot();
         let route = snapshot.route(server)?;

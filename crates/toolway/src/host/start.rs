@@ -52,7 +52,7 @@ impl Host {
         shared.hooks.follow(handle.snapshots.clone());
         let auth = shared.auth.clone();
         let attendant = auth.as_ref();
-        let attendant = attendant.map(|auth| auth.attend(handle.orders.clone()));
+        let attendant = attendant.map(|auth| auth.reconnect_after_logins(handle.orders.clone()));
         let core = Arc::new(shared.core(&mut options, handle));
         let reload = Arc::new(Reload {
             core: Arc::clone(&core),

@@ -58,13 +58,13 @@ pub(crate) fn patience_for(transport: &TransportSpec, limit: Duration, attempt: 
 }
 
 /// How long a stream may be silent to everything before it is given up for a fresh one.
-pub(crate) fn hush(limit: Duration) -> Duration {
+pub(crate) fn silence_limit(limit: Duration) -> Duration {
     (limit / 3).max(limit.saturating_sub(FOR_A_FRESH_PROCESS))
 }
 
 /// How long a stream may be silent to the probe before `initialize` is sent as well.
 pub(crate) fn second_question(limit: Duration) -> Duration {
-    SECOND_QUESTION.min(hush(limit) / 2)
+    SECOND_QUESTION.min(silence_limit(limit) / 2)
 }
 
 /// Whether a process fetches what it runs, and so needs a network before it can serve.
@@ -139,7 +139,7 @@ mod tests {
         ] {
             let limit = patience_for(&process(line), LIMIT, 1);
             assert_eq!(limit, Duration::from_secs(90), "{line}");
-            assert!(hush(limit).as_secs() > 60, "it may need a minute");
+            assert!(silence_limit(limit).as_secs() > 60, "it may need a minute");
         }
     }
 
@@ -172,10 +172,10 @@ mod tests {
     #[test]
     fn a_fresh_process_has_time_left_after_a_silent_one() {
         for limit in [1, 3, 30, 60, 90, 600].map(Duration::from_secs) {
-            assert!(second_question(limit) < hush(limit));
-            assert!(hush(limit) < limit);
+            assert!(second_question(limit) < silence_limit(limit));
+            assert!(silence_limit(limit) < limit);
         }
-        assert_eq!(hush(LIMIT), Duration::from_secs(10));
+        assert_eq!(silence_limit(LIMIT), Duration::from_secs(10));
         assert_eq!(second_question(LIMIT), Duration::from_secs(2));
     }
 }

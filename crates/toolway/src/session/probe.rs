@@ -71,11 +71,11 @@ impl Greeting {
 
     /// How long a stream may be silent to everything. Nothing comes after a second channel, so
     /// that one may use up the time.
-    fn hush(&self) -> Duration {
+    fn silence_limit(&self) -> Duration {
         if self.again || self.delivery == MessageDelivery::PerRequest {
             self.timeout
         } else {
-            patience::hush(self.timeout)
+            patience::silence_limit(self.timeout)
         }
     }
 }
@@ -91,7 +91,8 @@ pub(super) async fn settle(
         (ProtocolMode::Auto, Some(Era::Legacy), _) => initialize_first(correlator, greeting).await,
         (ProtocolMode::Auto, _, MessageDelivery::PerRequest)
         | (ProtocolMode::Auto, Some(Era::Modern), _) => {
-            let asked = tokio::time::timeout(greeting.hush(), ask_twice(correlator, greeting));
+            let asked =
+                tokio::time::timeout(greeting.silence_limit(), ask_twice(correlator, greeting));
             let evidence = asked
                 .await
                 .unwrap_or(Evidence::Nothing(RequestError::TimedOut));
@@ -143,12 +144,12 @@ async fn initialize_first(
     correlator: &Correlator,
     greeting: &Greeting,
 ) -> Result<ServerFacts, ConnectError> {
-    let error = match initialize(correlator, greeting, greeting.hush()).await {
+    let error = match initialize(correlator, greeting, greeting.silence_limit()).await {
         Err(error) if is_refusal(&error) => error,
         outcome => return outcome,
     };
     tracing::debug!(%error, "`initialize` is refused: probing");
-    let limit = patience::hush(greeting.timeout);
+    let limit = patience::silence_limit(greeting.timeout);
     match tokio::time::timeout(limit, ask_twice(correlator, greeting)).await {
         Ok(Evidence::Modern(facts)) => Ok(*facts),
         _ => Err(error),
@@ -256,7 +257,7 @@ async fn settle_stream(
     greeting: &Greeting,
 ) -> Result<ServerFacts, ConnectError> {
     let mut probe = pin!(ask_twice(correlator, greeting));
-    let mut hush = pin!(tokio::time::sleep(greeting.hush()));
+    let mut silence = pin!(tokio::time::sleep(greeting.silence_limit()));
     let short = patience::second_question(greeting.timeout);
     if let Ok(evidence) = tokio::time::timeout(short, &mut probe).await {
         return conclude(correlator, greeting, evidence).await;
@@ -292,7 +293,7 @@ async fn settle_stream(
                 }
                 Err(error) => refusal = Some(error),
             },
-            () = &mut hush, if heard_nothing => {
+            () = &mut silence, if heard_nothing => {
                 return Err(ConnectError::request(method::INITIALIZE, RequestError::TimedOut));
             }
         }

@@ -29,7 +29,7 @@ impl Supervisor {
         let organisation = anew.organisation;
         let account = matches!(anew.account, AccountChange::To(_));
         let rests_on_it = |source: &ServerSource| {
-            (organisation && source.is_vouched_for()) || (account && source.is_connector())
+            (organisation && source.takes_federated_login()) || (account && source.is_connector())
         };
         if let AccountChange::To(connectors) = anew.account {
             let mut context = ConnectionContext::clone(&self.context);

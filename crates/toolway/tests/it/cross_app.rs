@@ -395,7 +395,7 @@ async fn sec_45_where_policy_says_so_no_login_page_is_opened() {
         .await
         .expect_err("refused");
     assert!(
-        matches!(&problem, LoginProblem::NotVouched(why) if matches!(why.fault, FederatedLoginFault::NoProvider)),
+        matches!(&problem, LoginProblem::NoFederatedLogin(why) if matches!(why.fault, FederatedLoginFault::NoProvider)),
         "{problem:?}"
     );
     assert!(problem.to_string().contains("managed-settings.json:1"));

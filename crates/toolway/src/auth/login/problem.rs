@@ -37,7 +37,7 @@ pub enum LoginProblem {
     },
     /// There was no federated login.
     #[error(transparent)]
-    NotVouched(Box<FederatedLoginError>),
+    NoFederatedLogin(Box<FederatedLoginError>),
     /// A secret that the entry names for its login is not there.
     #[error("cannot log in to `{server}`: {why}")]
     Secret {

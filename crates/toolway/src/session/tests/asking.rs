@@ -133,7 +133,7 @@ async fn a_model_is_asked_with_the_bytes_that_came() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_respondent_that_panics_costs_only_its_own_answer() {
+async fn a_client_handler_that_panics_costs_only_its_own_answer() {
     let client_handler = Arc::new(Scripted::new());
     let (_session, _pump, mut peer) = asked_by_legacy(&client_handler).await;
     let question = json!({ "systemPrompt": "panic" });

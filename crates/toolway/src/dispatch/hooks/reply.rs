@@ -11,8 +11,8 @@ use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use toolway_config::HookEvent;
-use toolway_transport::program::Finished;
-use toolway_types::text;
+use toolway_transport::program::ProgramOutput;
+use toolway_types::{nearest, text};
 
 use crate::client_handler::ElicitationAnswer;
 
@@ -128,7 +128,7 @@ impl HookReply {
     }
 
     /// Reads how a program ended and what it printed. The error says what is wrong with it.
-    pub(super) fn of_program(event: HookEvent, ended: &Finished) -> Result<Self, String> {
+    pub(super) fn of_program(event: HookEvent, ended: &ProgramOutput) -> Result<Self, String> {
         let complaint = || {
             let said = String::from_utf8_lossy(&ended.stderr);
             Some(one_line(&said)).filter(|said| !said.is_empty())
@@ -354,7 +354,7 @@ impl<'de> Deserialize<'de> for RawMembers {
 }
 
 /// Which of our words was meant by one that is none: the same letters in another case or with
-/// other joints, or a slip. Short words are like too many others, so less is forgiven them.
+/// other joints, or a slip.
 fn meant(event: HookEvent, word: &str) -> Option<&'static str> {
     if word.len() > MAX_WORD || FOREIGN.contains(&word) {
         return None;
@@ -363,19 +363,8 @@ fn meant(event: HookEvent, word: &str) -> Option<&'static str> {
         HookEvent::Elicitation | HookEvent::ElicitationResult => ANSWERS.as_slice(),
         HookEvent::PreToolUse | HookEvent::PostToolUse | HookEvent::PostToolUseFailure => &[],
     };
-    let folded = letters(word);
-    let words = WORDS.iter().chain(answers).copied().chain([OWN]);
-    words
-        .map(|known| (strsim::osa_distance(&folded, &letters(known)), known))
-        .filter(|(distance, known)| *distance <= if known.len() < 8 { 1 } else { 2 })
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, known)| known)
-}
-
-/// A word without case and joints.
-fn letters(word: &str) -> String {
-    let letters = word.chars().filter(|letter| letter.is_alphanumeric());
-    letters.flat_map(char::to_lowercase).collect()
+    let letters: String = word.chars().filter(|c| c.is_alphanumeric()).collect();
+    nearest(&letters, WORDS.iter().chain(answers).copied().chain([OWN]))
 }
 
 fn expected(key: &str, what: &str) -> String {

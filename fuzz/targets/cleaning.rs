@@ -8,7 +8,7 @@
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use toolway::catalog::sanitize::{self, MAX_DESCRIPTION, MAX_SCHEMA_BYTES, MAX_TITLE, Side};
+use toolway::catalog::sanitize::{self, MAX_DESCRIPTION, MAX_SCHEMA_BYTES, MAX_TITLE, SchemaSide};
 use toolway_types::Untrusted;
 use toolway_types::text::{
     self, TextKind, clean, clean_counted, clean_json, clean_line, legible, legible_within,
@@ -171,7 +171,7 @@ fn assert_no_hidden_text(value: &Value) {
 /// A schema: keys are refused instead of cleaned, and what would be another value once cleaned is
 /// left out, so the structure stays to the letter wherever nothing is.
 fn check_schema(raw: &RawValue) {
-    for side in [Side::Input, Side::Output] {
+    for side in [SchemaSide::Input, SchemaSide::Output] {
         let Ok(shown) = sanitize::schema(raw, side) else {
             continue;
         };

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use tokio::signal::unix::SignalKind;
 use toolway::watch::{ConfigWatch, Watched};
-use toolway::{Audit, Host, HostOptions, Prompter, Respondent};
+use toolway::{Audit, ClientHandler, Host, HostOptions, Prompter};
 use toolway_config::{Plan, PlannedServer};
 use toolway_tui::{NoticeFeed, TerminalSize, Theme};
 use toolway_types::{ConnectionState, ServerName, TransportKind};
@@ -80,7 +80,7 @@ pub(crate) struct Person {
     /// Whether a call may run.
     pub(crate) prompter: Option<Arc<dyn Prompter>>,
     /// What servers want to know.
-    pub(crate) respondent: Option<Arc<dyn Respondent>>,
+    pub(crate) client_handler: Option<Arc<dyn ClientHandler>>,
 }
 
 impl Person {
@@ -90,7 +90,7 @@ impl Person {
         let prompt = || Arc::new(TerminalPrompt::new(context)) as Arc<dyn Prompter>;
         Self {
             prompter: context.output.can_ask().then(prompt),
-            respondent: crate::elicit::person(context),
+            client_handler: crate::elicit::person(context),
         }
     }
 }
@@ -217,7 +217,7 @@ fn prepared(
     let has_connectors = plan.servers.iter().any(is_connector);
     let mut options = HostOptions {
         prompter: person.prompter,
-        respondent: person.respondent,
+        client_handler: person.client_handler,
         ..host_options(context)
     };
     if asks_provider || has_connectors {

@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use futures_util::future::BoxFuture;
 use serde_json::value::RawValue;
 use toolway::types::ServerName;
-use toolway::{Elicitation, ElicitationAnswer, Offers, Respondent, RpcError};
+use toolway::{ClientHandler, ClientOffers, Elicitation, ElicitationAnswer, RpcError};
 use toolway_config::Environment;
 use toolway_transport::browser::Browser;
 use toolway_types::Untrusted;
@@ -43,14 +43,14 @@ pub(crate) struct Person {
 }
 
 /// Who answers servers in this run: nobody where there is no terminal to ask on.
-pub(crate) fn person(context: &Context) -> Option<Arc<dyn Respondent>> {
+pub(crate) fn person(context: &Context) -> Option<Arc<dyn ClientHandler>> {
     context.output.can_ask().then(|| {
         Arc::new(Person {
             desk: Arc::clone(&context.desk),
             terminal: Terminal::new(context.output),
             pages: Pages::new(&context.environment),
             visiting: Mutex::default(),
-        }) as Arc<dyn Respondent>
+        }) as Arc<dyn ClientHandler>
     })
 }
 
@@ -73,9 +73,9 @@ impl Person {
     }
 }
 
-impl Respondent for Person {
-    fn offers(&self) -> Offers {
-        Offers {
+impl ClientHandler for Person {
+    fn offers(&self) -> ClientOffers {
+        ClientOffers {
             form: true,
             url: true,
             sampling: None,

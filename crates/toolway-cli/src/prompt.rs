@@ -13,7 +13,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use serde_json::Value;
-use toolway::{Against, Answer, KeepIn, Lasting, Prompter, Question, Reach};
+use toolway::{
+    Against, KeepIn, Lasting, PermissionAnswer, PermissionQuestion, Prompter, RuleReach,
+};
 use toolway_types::text::{TextKind, counted, legible, legible_within, mark};
 
 use crate::context::Context;
@@ -62,11 +64,11 @@ impl TerminalPrompt {
         }
     }
 
-    async fn put(&self, question: &Question<'_>) -> Answer {
+    async fn put(&self, question: &PermissionQuestion<'_>) -> PermissionAnswer {
         let screen = self.output.screen();
         let mut shown = render(question, screen, Extent::Bounded);
         if !self.lay_before(&shown.text, screen).await {
-            return Answer::No;
+            return PermissionAnswer::No;
         }
         let mut attempts = 0;
         while attempts < ATTEMPTS {
@@ -74,37 +76,37 @@ impl TerminalPrompt {
             let keys = keys(&question.lasting, &shown);
             let Line::Typed(line) = self.terminal.line(&keys).await else {
                 self.output.say("");
-                return Answer::No;
+                return PermissionAnswer::No;
             };
             match understand(&line, &question.lasting) {
                 Some(Key::View) if shown.is_cut => {
                     attempts = 0;
                     shown = render(question, screen, Extent::Whole);
                     if !self.lay_before(&shown.text, screen).await {
-                        return Answer::No;
+                        return PermissionAnswer::No;
                     }
                 }
-                Some(Key::Yes) => return Answer::Yes,
-                Some(Key::Session) => return Answer::Session,
-                Some(Key::No(None)) => return Answer::No,
-                Some(Key::No(Some(reason))) => return Answer::NoBecause(reason),
+                Some(Key::Yes) => return PermissionAnswer::Yes,
+                Some(Key::Session) => return PermissionAnswer::Session,
+                Some(Key::No(None)) => return PermissionAnswer::No,
+                Some(Key::No(Some(reason))) => return PermissionAnswer::NoBecause(reason),
                 Some(Key::Always(reach, _))
                     if matches!(question.lasting, Lasting::AlwaysHere { .. }) =>
                 {
                     let keep_in = KeepIn::Local;
-                    return Answer::Always { reach, keep_in };
+                    return PermissionAnswer::Always { reach, keep_in };
                 }
                 Some(Key::Always(reach, rule)) => {
                     if let Some(keep_in) = self.place_of(&rule).await {
-                        return Answer::Always { reach, keep_in };
+                        return PermissionAnswer::Always { reach, keep_in };
                     }
                     self.output.say("No rule is kept: it runs this once.");
-                    return Answer::Yes;
+                    return PermissionAnswer::Yes;
                 }
                 Some(Key::View) | None => {}
             }
         }
-        Answer::No
+        PermissionAnswer::No
     }
 
     /// Where a rule is to be kept.
@@ -141,8 +143,8 @@ impl TerminalPrompt {
 impl Prompter for TerminalPrompt {
     fn ask<'a>(
         &'a self,
-        question: &'a Question<'a>,
-    ) -> Pin<Box<dyn Future<Output = Answer> + Send + 'a>> {
+        question: &'a PermissionQuestion<'a>,
+    ) -> Pin<Box<dyn Future<Output = PermissionAnswer> + Send + 'a>> {
         Box::pin(async move {
             let _open = self.desk.open(Asker::Program).await;
             self.put(question).await
@@ -155,7 +157,7 @@ impl Prompter for TerminalPrompt {
 enum Key {
     Yes,
     Session,
-    Always(Reach, String),
+    Always(RuleReach, String),
     No(Option<String>),
     /// All of what is asked about.
     View,
@@ -169,8 +171,8 @@ fn understand(line: &str, lasting: &Lasting) -> Option<Key> {
             return None;
         };
         let rule = match reach {
-            Reach::Tool => tool,
-            Reach::Server => server,
+            RuleReach::Tool => tool,
+            RuleReach::Server => server,
         };
         rule.clone().map(|rule| Key::Always(reach, rule))
     };
@@ -178,9 +180,9 @@ fn understand(line: &str, lasting: &Lasting) -> Option<Key> {
         "y" | "Y" | "yes" => Some(Key::Yes),
         "s" if *lasting != Lasting::Once => Some(Key::Session),
         "v" => Some(Key::View),
-        "t" => rule(Reach::Tool),
+        "t" => rule(RuleReach::Tool),
         // A word, which is no slip of the finger: it reaches farther than any other answer.
-        "all" => rule(Reach::Server),
+        "all" => rule(RuleReach::Server),
         // Enter alone is no yes.
         "" | "n" | "N" | "no" => Some(Key::No(None)),
         _ => {
@@ -212,7 +214,7 @@ fn keys(lasting: &Lasting, shown: &Shown) -> String {
 
 /// What a person must see to decide. The tool and its server are named once more where the rows
 /// that follow push their name away.
-fn render(question: &Question<'_>, screen: Screen, extent: Extent) -> Shown {
+fn render(question: &PermissionQuestion<'_>, screen: Screen, extent: Extent) -> Shown {
     let mut sheet = screen.sheet();
     let mut is_cut = false;
     let who = format!(
@@ -329,7 +331,7 @@ mod tests {
         assert_eq!(of("y\n"), Some(Key::Yes));
         assert_eq!(of("s\n"), Some(Key::Session));
         let rule = "mcp__s__t".to_owned();
-        assert_eq!(of("t"), Some(Key::Always(Reach::Tool, rule)));
+        assert_eq!(of("t"), Some(Key::Always(RuleReach::Tool, rule)));
         assert_eq!(of("all"), None);
         // One shift away from an answer is nothing.
         let whole = Lasting::Always {
@@ -339,7 +341,7 @@ mod tests {
         assert_eq!(understand("S", &whole), None);
         assert_eq!(understand("a", &whole), None);
         let rule = "mcp__s".to_owned();
-        let all = Key::Always(Reach::Server, rule);
+        let all = Key::Always(RuleReach::Server, rule);
         assert_eq!(understand("all", &whole), Some(all));
         assert_eq!(of(""), Some(Key::No(None)));
         assert_eq!(of("n not now\n"), Some(Key::No(Some("not now".to_owned()))));
@@ -356,7 +358,7 @@ mod tests {
         arguments.insert("path".to_owned(), json!("a\u{1b}[2Jb"));
         arguments.insert("text".to_owned(), json!("x".repeat(1000)));
         let origin = Origin::Program;
-        let question = Question {
+        let question = PermissionQuestion {
             key: &key,
             name: "mcp__s__read",
             title: Some("A harmless title"),
@@ -404,7 +406,7 @@ mod tests {
             all,
             against: Against::Permitted,
         };
-        let question = Question {
+        let question = PermissionQuestion {
             key: &key,
             name: "mcp__s__read",
             title: None,

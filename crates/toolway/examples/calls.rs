@@ -20,11 +20,11 @@ use serde::Serialize;
 use serde_json::value::to_raw_value;
 use serde_json::{Map, Value, json};
 use toolway::config::{Environment, Flags, Plan, plan};
-use toolway::dispatch::send::{AnswerTimeout, Line, Lines as _, SendOptions};
+use toolway::route::{AnswerTimeout, Route, Routes as _, SendOptions};
 use toolway::types::ServerName;
 use toolway::{
-    Audit, CallOptions, Clock, Consent, Host, HostOptions, InProcessServer, Reading, ServerEnd,
-    ToolRequest, ToolTarget,
+    Audit, CallOptions, Clock, ClockReading, Consent, Host, HostOptions, InProcessServer,
+    ServerEnd, ToolRequest, ToolTarget,
 };
 
 /// How many tools the server offers.
@@ -47,12 +47,12 @@ async fn main() {
     let audit = Audit::in_directory(home.path().join("audit"));
     let audited = start(home.path(), Some(audit)).await;
     let server = ServerName::new(SERVER).expect("a name");
-    let picture = plain.snapshot();
-    let line = picture.line(&server).expect("a connected server");
+    let snapshot = plain.snapshot();
+    let route = snapshot.route(&server).expect("a connected server");
     if let Some(only) = only {
         for _ in 0..repetitions {
             match only.as_str() {
-                "bare" => bare(&*line, calls).await,
+                "bare" => bare(&*route, calls).await,
                 _ => piped(&plain, calls).await,
             }
         }
@@ -70,7 +70,7 @@ async fn main() {
             for place in 0..2 {
                 let begun = Instant::now();
                 let name = if (place + repetition) % 2 == 0 {
-                    bare(&*line, calls).await;
+                    bare(&*route, calls).await;
                     of_floor
                 } else {
                     piped(host, calls).await;
@@ -85,13 +85,13 @@ async fn main() {
         }
     }
     println!("{}", json!({ "calls": calls, "nanoseconds": times }));
-    drop((line, picture));
+    drop((route, snapshot));
     plain.shutdown().await;
     audited.shutdown().await;
 }
 
 /// What the session does by itself: the same bytes out, the same bytes back, unread.
-async fn bare(line: &dyn Line, calls: usize) {
+async fn bare(route: &dyn Route, calls: usize) {
     for number in 0..calls {
         let params = Params {
             name: "tool_7",
@@ -99,15 +99,15 @@ async fn bare(line: &dyn Line, calls: usize) {
         };
         let params = to_raw_value(&params).expect("JSON");
         let options = SendOptions {
-            timeout: line.timeout().unwrap_or(Duration::from_mins(1)),
-            idle: line.usual_idle(),
+            timeout: route.timeout().unwrap_or(Duration::from_mins(1)),
+            idle: route.usual_idle(),
             answer_timeout: AnswerTimeout::ByChannel,
             progress: None,
             tool: None,
             pool: None,
             remarks: None,
         };
-        let answer = line.request("tools/call", params, options).await;
+        let answer = route.request("tools/call", params, options).await;
         assert!(answer.expect("an answer").get().contains("done"));
     }
 }
@@ -143,8 +143,8 @@ fn arguments(number: usize) -> Map<String, Value> {
 struct Still;
 
 impl Clock for Still {
-    fn read(&self) -> Reading {
-        Reading {
+    fn read(&self) -> ClockReading {
+        ClockReading {
             boot: Duration::ZERO,
             awake: Duration::ZERO,
         }

@@ -29,10 +29,11 @@ use toolway_transport::credentials::{
 };
 use toolway_types::{Secret, TransportSpec};
 
-pub(crate) use self::current::{AccountChange, CurrentAccount, follow_current};
+pub(crate) use self::current::{AccountChange, CurrentAccount};
 pub use self::follow::{DirectoryState, PATIENCE, Refreshed, forget, refresh};
-pub(crate) use self::login::Door;
-use crate::connection::Source;
+pub(crate) use self::login::AccountLoginRunner;
+use crate::server_source::ServerSource;
+
 use crate::journal::JournalWriter;
 
 /// An account and what a host needs to have its connectors.
@@ -45,7 +46,7 @@ pub struct Connectors {
     /// Where the copy of the directory is kept.
     pub copy: PathBuf,
     /// Where a person logs in to it.
-    pub(crate) door: Arc<Door>,
+    pub(crate) login_runner: Arc<AccountLoginRunner>,
 }
 
 /// What a host needs to have the connectors of a plan's account; nothing where it has none.
@@ -62,13 +63,13 @@ impl Connectors {
         copy: PathBuf,
     ) -> Self {
         let kept = Arc::new(kept(&provider, logins, client.clone()));
-        let door = Arc::new(Door::new(Arc::clone(&kept)));
+        let login_runner = Arc::new(AccountLoginRunner::new(Arc::clone(&kept)));
         let account = ProviderAccount::new(spec_of(&provider), WebClient::trusted(client), kept);
         Self {
             account,
             provider,
             copy,
-            door,
+            login_runner,
         }
     }
 }
@@ -102,12 +103,12 @@ fn spec_of(provider: &AccountProvider) -> AccountSpec {
 /// The credentials for one connection to a connector; none for every other server, and none for
 /// an entry that calls itself a connector and leads elsewhere.
 pub(crate) fn credentials(
-    source: &Source,
+    source: &ServerSource,
     connectors: Option<&Connectors>,
     journal: Option<&JournalWriter>,
 ) -> Option<Arc<dyn Credentials>> {
     let connectors = connectors?;
-    let Source::Spec(spec) = source else {
+    let ServerSource::Spec(spec) = source else {
         return None;
     };
     let TransportSpec::Connector(remote) = &spec.transport else {

@@ -32,17 +32,18 @@ use serde_json::{Map, Value};
 use tokio::sync::oneshot;
 use tracing::warn;
 
-use self::facts::Facts;
-use crate::call::{CallError, CallOptions, ToolOutcome, ToolRequest};
+use self::facts::CallFacts;
+use crate::call::{CallError, CallOptions, PermittedBy, ToolOutcome, ToolRequest};
 use crate::catalog::CatalogTool;
-use crate::dispatch::permission::Grant;
 use crate::journal::{LogFile, timestamp};
 use crate::pins::Difference;
 use crate::tasks;
 
-pub use crate::journal::Follower;
+pub use crate::journal::LineFollower;
 pub use read::read_last;
-pub use record::{ActingHook, By, Classified, Decision, End, Line, Record};
+pub use record::{
+    ActingHook, AuditLine, CallEnd, CallRecord, DecidedBy, RecordedClassification, RecordedDecision,
+};
 
 /// The name of the file in its directory.
 const FILE: &str = "calls.jsonl";
@@ -68,30 +69,30 @@ const FLUSH_PATIENCE: Duration = Duration::from_secs(1);
 /// Where calls are written down. A cheap handle.
 #[derive(Clone)]
 pub struct Audit {
-    shared: Arc<Shared>,
+    shared: Arc<AuditShared>,
     arguments: bool,
     results: bool,
 }
 
-struct Shared {
+struct AuditShared {
     directory: PathBuf,
     /// The way to the thread, started by the first line; absent when it could not be.
-    queue: OnceLock<Option<Queue>>,
+    queue: OnceLock<Option<AuditQueue>>,
     /// Calls whose callers went away while the queue was full.
     lost: Arc<AtomicU64>,
-    trouble: Arc<Trouble>,
+    trouble: Arc<FirstWriteError>,
 }
 
 /// What first kept a line from being written, once something did.
-type Trouble = OnceLock<(ErrorKind, String)>;
+type FirstWriteError = OnceLock<(ErrorKind, String)>;
 
-struct Queue {
-    orders: SyncSender<Order>,
+struct AuditQueue {
+    orders: SyncSender<AuditOrder>,
     clerk: Thread,
 }
 
-enum Order {
-    Write(Box<Facts>),
+enum AuditOrder {
+    Write(Box<CallFacts>),
     Flush(oneshot::Sender<()>),
 }
 
@@ -99,7 +100,7 @@ impl Audit {
     /// Writes below a directory, which is made with the first line.
     pub fn in_directory(directory: PathBuf) -> Audit {
         Audit {
-            shared: Arc::new(Shared {
+            shared: Arc::new(AuditShared {
                 directory,
                 queue: OnceLock::new(),
                 lost: Arc::default(),
@@ -145,7 +146,7 @@ impl Audit {
         };
         let (done, written) = oneshot::channel();
         let asked = async {
-            queue.put(Order::Flush(done)).await;
+            queue.put(AuditOrder::Flush(done)).await;
             queue.clerk.unpark();
             // An error is a thread that is gone, and then nothing is left to wait for.
             let _ = written.await;
@@ -156,11 +157,11 @@ impl Audit {
     }
 
     /// Begins the line of a call. It is written when the entry is finished or dropped.
-    pub(crate) fn begin(&self, request: &ToolRequest, options: &CallOptions) -> Entry {
-        Entry(Some(Open {
+    pub(crate) fn begin(&self, request: &ToolRequest, options: &CallOptions) -> AuditEntry {
+        AuditEntry(Some(OpenAuditEntry {
             audit: self.clone(),
             begun: Instant::now(),
-            facts: Box::new(Facts::of(request, options.caller.clone())),
+            facts: Box::new(CallFacts::of(request, options.caller.clone())),
         }))
     }
 }
@@ -178,15 +179,24 @@ impl fmt::Debug for Audit {
 
 /// The line of one call under way. Dropped before it is finished, it says that the caller went
 /// away.
-pub(crate) struct Entry(Option<Open>);
+pub(crate) struct AuditEntry(Option<OpenAuditEntry>);
 
-struct Open {
+struct OpenAuditEntry {
     audit: Audit,
     begun: Instant,
-    facts: Box<Facts>,
+    facts: Box<CallFacts>,
 }
 
-impl Entry {
+impl AuditEntry {
+    /// The line of a call that begins now; nothing is written where there is no audit.
+    pub(crate) fn begin(
+        audit: Option<&Audit>,
+        request: &ToolRequest,
+        options: &CallOptions,
+    ) -> Self {
+        audit.map_or_else(Self::none, |audit| audit.begin(request, options))
+    }
+
     /// A call that is not written down.
     pub(crate) fn none() -> Self {
         Self(None)
@@ -238,14 +248,14 @@ impl Entry {
     }
 
     /// The classifier was asked.
-    pub(crate) fn classified(&mut self, classified: Classified) {
+    pub(crate) fn classified(&mut self, classified: RecordedClassification) {
         if let Some(open) = &mut self.0 {
             open.facts.classified = Some(Box::new(classified));
         }
     }
 
     /// The call may run.
-    pub(crate) fn granted(&mut self, grant: &Grant) {
+    pub(crate) fn granted(&mut self, grant: &PermittedBy) {
         if let Some(open) = &mut self.0 {
             open.facts.granted = Some(grant.clone());
         }
@@ -281,12 +291,12 @@ impl Entry {
             open.facts.result = Some(raw.to_owned());
         }
         if let Some(queue) = open.audit.shared.queue() {
-            queue.put(Order::Write(open.facts)).await;
+            queue.put(AuditOrder::Write(open.facts)).await;
         }
     }
 }
 
-impl Drop for Entry {
+impl Drop for AuditEntry {
     fn drop(&mut self) {
         let Some(mut open) = self.0.take() else {
             return;
@@ -294,18 +304,22 @@ impl Drop for Entry {
         open.facts.took = open.begun.elapsed();
         let shared = &open.audit.shared;
         if let Some(queue) = shared.queue() {
-            if queue.orders.try_send(Order::Write(open.facts)).is_err() {
+            if queue
+                .orders
+                .try_send(AuditOrder::Write(open.facts))
+                .is_err()
+            {
                 shared.lost.fetch_add(1, Ordering::Relaxed);
             }
-            // Nobody can wait here when the queue is full, and many may go away at once.
+            // A drop cannot wait when the queue is full, and many may be dropped at once.
             queue.clerk.unpark();
         }
     }
 }
 
-impl Queue {
+impl AuditQueue {
     /// Hands an order to the thread, waiting where the queue is full.
-    async fn put(&self, order: Order) {
+    async fn put(&self, order: AuditOrder) {
         if let Err(TrySendError::Full(order)) = self.orders.try_send(order) {
             self.clerk.unpark();
             let orders = self.orders.clone();
@@ -315,12 +329,12 @@ impl Queue {
     }
 }
 
-impl Shared {
-    fn queue(&self) -> Option<&Queue> {
+impl AuditShared {
+    fn queue(&self) -> Option<&AuditQueue> {
         self.queue
             .get_or_init(|| {
                 let (orders, received) = sync_channel(QUEUE_LINES);
-                let clerk = Clerk {
+                let clerk = AuditThread {
                     file: LogFile::new(self.directory.clone(), FILE.to_owned())
                         .rotating_at(ROTATE_AT),
                     lost: Arc::clone(&self.lost),
@@ -334,7 +348,7 @@ impl Shared {
                     .spawn(move || clerk.work(&received))
                     .inspect_err(|error| note_trouble(&self.trouble, error))
                     .ok()
-                    .map(|thread| Queue {
+                    .map(|thread| AuditQueue {
                         orders,
                         clerk: thread.thread().clone(),
                     })
@@ -344,18 +358,18 @@ impl Shared {
 }
 
 /// The thread that writes.
-struct Clerk {
+struct AuditThread {
     file: LogFile,
     lost: Arc<AtomicU64>,
     /// Lines to be written, each with its end.
     text: String,
-    trouble: Arc<Trouble>,
+    trouble: Arc<FirstWriteError>,
 }
 
-impl Clerk {
-    fn work(mut self, orders: &Receiver<Order>) {
-        // Sleeps until there is something, writes all there is, and dozes for as long as more
-        // comes: nobody has to wake it then.
+impl AuditThread {
+    fn work(mut self, orders: &Receiver<AuditOrder>) {
+        // Sleeps until there is something, writes all there is, and polls for as long as more
+        // comes, so that senders need not wake it.
         while let Ok(mut order) = orders.recv() {
             loop {
                 self.follow(order);
@@ -376,19 +390,19 @@ impl Clerk {
         }
     }
 
-    fn follow(&mut self, order: Order) {
+    fn follow(&mut self, order: AuditOrder) {
         match order {
-            Order::Write(facts) => self.add(&Line::Call(Box::new(facts.into_record()))),
-            Order::Flush(done) => {
+            AuditOrder::Write(facts) => self.add(&AuditLine::Call(Box::new(facts.into_record()))),
+            AuditOrder::Flush(done) => {
                 self.write();
-                // Whoever asked may have stopped waiting.
+                // The caller may have stopped waiting.
                 let _ = done.send(());
             }
         }
     }
 
     /// Puts a line to those that are to be written.
-    fn add(&mut self, line: &Line) {
+    fn add(&mut self, line: &AuditLine) {
         match serde_json::to_string(line) {
             Ok(text) => {
                 self.text.push_str(&text);
@@ -424,7 +438,7 @@ impl Clerk {
             return;
         }
         let time = timestamp(SystemTime::now());
-        let line = serde_json::to_string(&Line::Lost { time, lost }).unwrap_or_default();
+        let line = serde_json::to_string(&AuditLine::Lost { time, lost }).unwrap_or_default();
         if let Err(error) = self.file.append(&(line + "\n")) {
             // The file counts this line itself.
             self.lost.fetch_add(lost - 1, Ordering::Relaxed);
@@ -438,7 +452,7 @@ impl Clerk {
 }
 
 /// The first trouble is told, and only that.
-fn note_trouble(trouble: &Trouble, error: &io::Error) {
+fn note_trouble(trouble: &FirstWriteError, error: &io::Error) {
     if trouble.set((error.kind(), error.to_string())).is_ok() {
         warn!(%error, "calls cannot be written down");
     }

@@ -1,31 +1,32 @@
-//! Who a server's requests say they come from, and what is known of servers that want a login.
+//! The credentials of servers, and what is known of servers that want a login.
 //!
 //! Owns the choice of a server's credentials (its headers helper, its login, or both), which
-//! servers wait for a login, and bringing those back when one appears. Parts: `pass.rs` (what a
-//! login gives a request), `oauth.rs` (showing it), `combined.rs` (a helper and a login together),
-//! `store.rs` (logins in a vault), `login.rs` (logging in), `organisation.rs` and `vouched.rs`
-//! (cross-app access), `written.rs` (entries that hold their login), `step_up.rs` (a login that has to reach further in the middle of a request),
-//! `papers.rs` (what a login shows that no person types), `book.rs` (what is kept, and giving it up).
+//! servers wait for a login, and bringing those back when one appears. Parts: `access_token.rs`
+//! (what a login gives a request), `oauth.rs` (sending it), `combined.rs` (a helper and a login
+//! together), `store.rs` (logins in a vault), `login.rs` (logging in), `organisation.rs` and
+//! `federated_login.rs` (cross-app access), `written.rs` (entries that hold their login),
+//! `step_up.rs` (a login that needs more scopes in the middle of a request), `client_identity.rs`
+//! (what a login uses that no user types), `stored_logins.rs` (what is kept, and removing it).
 //! Does not own: how a helper runs, how logins are kept and renewed (`toolway-auth`), or when a
 //! refused request is sent again (`toolway-transport`).
 
-pub mod book;
+pub mod access_token;
+pub mod client_identity;
 mod combined;
+pub mod federated_login;
 pub mod login;
 mod oauth;
 pub mod organisation;
-pub mod papers;
-pub mod pass;
 pub mod step_up;
 mod store;
-pub mod vouched;
+pub mod stored_logins;
 pub(crate) mod written;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::Notify;
 use toolway_auth::helper::{HelperCredentials, HelperRunner, RedactHeaders};
 use toolway_auth::logins::Logins;
 use toolway_auth::needs_auth::NeedsAuthMemory;
@@ -39,30 +40,32 @@ use toolway_transport::{Credentials, OpenOptions};
 use toolway_types::{OauthSpec, RemoteSpec, Secret, ServerName, ServerSpec, TransportSpec};
 use tracing::info;
 
-pub use self::book::{Book, Kept, LoggedOut, used};
-use self::combined::Combined;
-pub(crate) use self::login::Relay;
+use self::combined::HelperAndLogin;
+pub(crate) use self::login::InvitationRelay;
 pub use self::login::{Invitation, LoggedIn, LoginHandle, LoginOptions, LoginProblem};
 use self::oauth::LoginCredentials;
 use self::organisation::CurrentOrganisation;
-pub use self::organisation::{Organisation, OrganisationError, Whoever};
-pub use self::papers::{Papers, Workload};
-pub use self::pass::{Pass, PassError, Passes, Target};
-pub use self::step_up::NotWidened;
-use self::step_up::{Reached, StepUp};
-use self::store::{Asked, Store};
-use self::vouched::Trouble;
-pub(crate) use self::vouched::is_short;
-pub use self::vouched::{NotVouched, VouchFault};
-use crate::connection::{Source, definition};
+pub use self::organisation::{Organisation, OrganisationError, OrganisationUser};
+use self::step_up::{StepUp, WidenedLogin};
+use self::store::{LoginStore, RenewalsUnderWay};
+pub use crate::auth::access_token::{
+    AccessToken, AccessTokenError, AccessTokenSource, LoginTarget,
+};
+pub use crate::auth::client_identity::{ClientIdentities, WorkloadToken};
+use crate::auth::federated_login::LoginObstacle;
+pub use crate::auth::federated_login::{FederatedLoginError, FederatedLoginFault};
+pub use crate::auth::stored_logins::{RemovedLogin, StoredLogin, StoredLogins, used};
+pub use crate::call::NotWidened;
 use crate::journal::JournalWriter;
-use crate::supervisor::{Request, Unless};
+use crate::reconnect::{ServerOrders, Unless};
+use crate::server_source::ServerSource;
+use crate::server_source::definition::definition;
 use crate::tasks::{self, Task};
 
 /// What a host needs for logins.
 #[derive(Debug, Clone, Default)]
 pub struct AuthOptions {
-    /// Where logins are kept; nobody can log in without one.
+    /// Where logins are kept; without one there are no logins.
     pub vault: Option<Vault>,
     /// A file that remembers which servers want a login, so that the next start need not ask;
     /// nothing is remembered without one.
@@ -70,26 +73,26 @@ pub struct AuthOptions {
     /// The metadata document of the embedding program, which is its client id.
     pub document: Option<ClientDocument>,
     /// What logins can show that no person types.
-    pub papers: Papers,
-    /// Who gives passes in place of the vault.
-    pub passes: Option<Arc<dyn Passes>>,
+    pub client_identities: ClientIdentities,
+    /// Gives access tokens in place of the vault.
+    pub access_tokens: Option<Arc<dyn AccessTokenSource>>,
 }
 
 /// What a host knows of logins.
 #[derive(Debug)]
 pub(crate) struct Auth {
-    passes: Arc<dyn Passes>,
-    store: Option<Store>,
+    access_tokens: Arc<dyn AccessTokenSource>,
+    store: Option<LoginStore>,
     memory: Option<NeedsAuthMemory>,
     document: Option<ClientDocument>,
     attempts: LoginAttempts,
     /// The servers that were connected to.
-    known: Mutex<BTreeMap<ServerName, Known>>,
+    known: Mutex<BTreeMap<ServerName, KnownServer>>,
     /// The logins under way.
-    running: Mutex<BTreeMap<ServerName, login::Running>>,
+    running: Mutex<BTreeMap<ServerName, login::RunningLogin>>,
     /// The servers that wait for a login, with the token that was refused last.
-    waiting: Mutex<BTreeMap<ServerName, Waiting>>,
-    /// Told when one more waits: somebody may have logged in a moment before.
+    waiting: Mutex<BTreeMap<ServerName, WaitingServer>>,
+    /// Notified when one more server waits: a login may have been made a moment before.
     more: Notify,
     /// The token that each server was shown last.
     shown: Mutex<BTreeMap<ServerName, Secret>>,
@@ -98,22 +101,22 @@ pub(crate) struct Auth {
     /// The logins that are being widened in the middle of a request.
     step_ups: Mutex<BTreeMap<ServerName, Weak<StepUp>>>,
     /// How far the last of them reached.
-    reached: Mutex<BTreeMap<ServerName, Reached>>,
+    reached: Mutex<BTreeMap<ServerName, WidenedLogin>>,
     /// What kept servers from being logged in to by themselves.
-    troubles: Mutex<BTreeMap<ServerName, Trouble>>,
+    troubles: Mutex<BTreeMap<ServerName, LoginObstacle>>,
 }
 
 /// A server, as far as a login has to know it.
 #[derive(Debug, Clone)]
-struct Known {
+struct KnownServer {
     is_remote: bool,
     /// Absent where its entry leaves no room for one.
-    login: Option<(Target, OauthSpec)>,
+    login: Option<(LoginTarget, OauthSpec)>,
 }
 
 #[derive(Debug, Clone)]
-struct Waiting {
-    target: Target,
+struct WaitingServer {
+    target: LoginTarget,
     /// The epoch of the connection that waits.
     epoch: u64,
     refused: Option<Secret>,
@@ -122,30 +125,30 @@ struct Waiting {
 }
 
 impl Auth {
-    /// Nothing where there is neither a vault nor anybody in its place.
+    /// `None` where there is neither a vault nor a source of access tokens in its place.
     pub(crate) fn new(
         options: AuthOptions,
         client: &HttpClient,
         identity: Option<Arc<IdentitySettings>>,
         references: Option<&ReferenceResolver>,
     ) -> Option<Arc<Self>> {
-        let store = options.vault.map(|vault| Store {
+        let store = options.vault.map(|vault| LoginStore {
             organisation: CurrentOrganisation::new(identity.map(|settings| {
                 let (vault, client) = (vault.clone(), client.clone());
                 Organisation::new(settings, vault, client, references.cloned())
             })),
             logins: Logins::new(vault),
             client: client.clone(),
-            papers: Arc::new(options.papers),
+            client_identities: Arc::new(options.client_identities),
             references: references.cloned(),
-            asked: Asked::default(),
+            asked: RenewalsUnderWay::default(),
             tell: None,
         });
         let kept = store
             .clone()
-            .map(|store| Arc::new(store) as Arc<dyn Passes>);
+            .map(|store| Arc::new(store) as Arc<dyn AccessTokenSource>);
         Some(Arc::new(Self {
-            passes: options.passes.or(kept)?,
+            access_tokens: options.access_tokens.or(kept)?,
             store,
             memory: options.memory.map(NeedsAuthMemory::new),
             document: options.document,
@@ -162,9 +165,9 @@ impl Auth {
         }))
     }
 
-    /// Whether a server said a moment ago, to any process, that it wants a login, and nobody has
-    /// logged in since.
-    pub(crate) async fn remembers(&self, server: &ServerName, source: &Source) -> bool {
+    /// Whether a server said a moment ago, to any process, that it wants a login, and there was no
+    /// login since.
+    pub(crate) async fn remembers(&self, server: &ServerName, source: &ServerSource) -> bool {
         let (Some(memory), Some(target)) = (&self.memory, target(server, source)) else {
             return false;
         };
@@ -176,12 +179,14 @@ impl Auth {
             return false;
         }
         // A login that cannot be read or renewed is as good as none.
-        !matches!(self.passes.pass(&target, None).await, Ok(Some(_)))
-            && !self.may_enter(&target).await
+        !matches!(
+            self.access_tokens.access_token(&target, None).await,
+            Ok(Some(_))
+        ) && !self.may_enter(&target).await
     }
 
     /// Every login that can be read.
-    pub(crate) async fn logins(&self) -> Result<Vec<Kept>, LoginProblem> {
+    pub(crate) async fn logins(&self) -> Result<Vec<StoredLogin>, LoginProblem> {
         let store = self.store.as_ref().ok_or(LoginProblem::NoVault)?;
         Ok(store.kept().await?)
     }
@@ -191,17 +196,17 @@ impl Auth {
         &self,
         server: &str,
         account: Option<&str>,
-    ) -> Result<Vec<LoggedOut>, LoginProblem> {
+    ) -> Result<Vec<RemovedLogin>, LoginProblem> {
         let store = self.store.as_ref().ok_or(LoginProblem::NoVault)?;
         Ok(store.log_out(Some(server), account).await?)
     }
 
-    /// Who vouches for the person.
+    /// The organisation of federated logins.
     pub(crate) fn organisation(&self) -> Option<Organisation> {
         self.store.as_ref()?.organisation.get()
     }
 
-    /// Has these settings say who vouches for the person from now on. Gives whether that is
+    /// Sets the organisation of federated logins. Gives whether that is
     /// another than before.
     pub(crate) fn set_identity(
         &self,
@@ -231,8 +236,8 @@ impl Auth {
         lock(&self.running).clear();
     }
 
-    /// Somebody wants to try.
-    async fn forget(&self, target: &Target) {
+    /// Forgets that a server wants a login, before the next attempt.
+    async fn forget(&self, target: &LoginTarget) {
         lock(&self.troubles).remove(&target.server);
         if let Some(memory) = &self.memory {
             memory
@@ -261,23 +266,23 @@ impl Auth {
     }
 
     /// A server is about to be connected to.
-    pub(crate) fn meets(&self, server: &ServerName, source: &Source) {
+    pub(crate) fn note_connecting(&self, server: &ServerName, source: &ServerSource) {
         let spec = match source {
-            Source::Spec(spec) => remote(spec).and_then(|remote| remote.oauth.clone()),
-            Source::Object { .. } => None,
+            ServerSource::Spec(spec) => remote(spec).and_then(|remote| remote.oauth.clone()),
+            ServerSource::Object { .. } => None,
         };
         let target = target(server, source);
-        let known = Known {
-            is_remote: matches!(source, Source::Spec(spec) if remote(spec).is_some()),
+        let known = KnownServer {
+            is_remote: matches!(source, ServerSource::Spec(spec) if remote(spec).is_some()),
             login: target.map(|target| (target, spec.unwrap_or_default())),
         };
         lock(&self.known).insert(server.clone(), known);
-        // Whoever is being connected waits for nobody.
+        // A server that is being connected does not wait for a login.
         lock(&self.waiting).remove(server);
     }
 
     /// A server wants a login, or another one than it got.
-    pub(crate) async fn wanted(&self, server: &ServerName, source: &Source, epoch: u64) {
+    pub(crate) async fn wanted(&self, server: &ServerName, source: &ServerSource, epoch: u64) {
         let Some(target) = target(server, source) else {
             return;
         };
@@ -295,7 +300,7 @@ impl Auth {
             let trouble = troubles.get(server);
             trouble.is_some_and(|trouble| trouble.lacks_identity)
         };
-        let waiting = Waiting {
+        let waiting = WaitingServer {
             target,
             epoch,
             refused,
@@ -306,7 +311,7 @@ impl Auth {
     }
 
     /// What a server is shown from now on.
-    fn shows(&self, server: &ServerName, token: Option<&Secret>) {
+    fn note_sent_token(&self, server: &ServerName, token: Option<&Secret>) {
         let mut shown = lock(&self.shown);
         match token {
             Some(token) => shown.insert(server.clone(), token.clone()),
@@ -316,26 +321,26 @@ impl Auth {
 
     /// A login did not reach far enough for a request. The connection stands; the next login
     /// knows.
-    fn falls_short(&self, server: &ServerName, challenge: String) {
+    fn note_missing_scopes(&self, server: &ServerName, challenge: String) {
         lock(&self.short).insert(server.clone(), challenge);
     }
 
-    /// Has servers connected anew as soon as somebody has logged in, in any process.
-    pub(crate) fn attend(self: &Arc<Self>, requests: mpsc::Sender<Request>) -> Task<()> {
+    /// Connects waiting servers anew as soon as there is a login for them, made in any process.
+    pub(crate) fn reconnect_after_logins(self: &Arc<Self>, orders: ServerOrders) -> Task<()> {
         let auth = Arc::clone(self);
         tasks::spawn("logins", async move {
-            // Nothing is watched before somebody waits.
+            // Nothing is watched before a server waits.
             auth.more.notified().await;
-            let mut changes = auth.passes.changes();
+            let mut changes = auth.access_tokens.changes();
             loop {
                 for (server, epoch) in auth.ready().await {
                     info!(%server, "somebody logged in: connecting anew");
-                    let request = Request::Reconnect {
-                        server: server.as_str().to_owned(),
-                        unless: Unless::Later(epoch),
-                        done: tokio::sync::oneshot::channel().0,
-                    };
-                    if requests.send(request).await.is_err() {
+                    let unless = Unless::Later(epoch);
+                    if orders
+                        .request_reconnect(server.as_str(), unless)
+                        .await
+                        .is_none()
+                    {
                         return;
                     }
                 }
@@ -354,12 +359,12 @@ impl Auth {
         let waiting = lock(&self.waiting).clone();
         let mut ready = Vec::new();
         for (server, waiting) in waiting {
-            let pass = self.passes.pass(&waiting.target, None).await;
-            let has_pass =
-                matches!(pass, Ok(Some(pass)) if Some(&pass.access) != waiting.refused.as_ref());
+            let token = self.access_tokens.access_token(&waiting.target, None).await;
+            let has_token =
+                matches!(token, Ok(Some(token)) if Some(&token.access) != waiting.refused.as_ref());
             // A login under way goes the same way by itself.
             let waits = waiting.lacks_identity && !self.is_logging_in(&server);
-            if (has_pass || (waits && self.may_enter(&waiting.target).await))
+            if (has_token || (waits && self.may_enter(&waiting.target).await))
                 && self.stops_waiting(&server, waiting.epoch)
             {
                 self.forget(&waiting.target).await;
@@ -388,7 +393,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// Forgets that a server wants a login, so that the next start asks it.
 pub async fn forget_need(memory: &Path, spec: &ServerSpec) {
-    let source = Source::Spec(Box::new(spec.clone()));
+    let source = ServerSource::Spec(Box::new(spec.clone()));
     let definition = definition(&spec.name, &source);
     NeedsAuthMemory::new(memory)
         .forget(spec.name.as_str(), &definition)
@@ -396,15 +401,15 @@ pub async fn forget_need(memory: &Path, spec: &ServerSpec) {
 }
 
 /// The server that a login would be for; none where its entry leaves no room for one.
-pub(crate) fn target(server: &ServerName, source: &Source) -> Option<Target> {
-    let Source::Spec(spec) = source else {
+pub(crate) fn target(server: &ServerName, source: &ServerSource) -> Option<LoginTarget> {
+    let ServerSource::Spec(spec) = source else {
         return None;
     };
     let remote = written::open_to_logins(spec)?;
     if written::written(spec).is_some() {
         return None;
     }
-    Some(Target {
+    Some(LoginTarget {
         server: server.clone(),
         definition: definition(server, source),
         url: remote.url.clone(),
@@ -434,13 +439,13 @@ pub(crate) fn target(server: &ServerName, source: &Source) -> Option<Target> {
 /// written.
 pub(crate) fn credentials(
     server: &ServerName,
-    source: &Source,
-    filled: &Source,
+    source: &ServerSource,
+    filled: &ServerSource,
     open: &OpenOptions,
     journal: Option<&JournalWriter>,
     auth: Option<&Arc<Auth>>,
 ) -> Option<Arc<dyn Credentials>> {
-    let Source::Spec(spec) = filled else {
+    let ServerSource::Spec(spec) = filled else {
         return None;
     };
     let remote = remote(spec)?;
@@ -465,7 +470,7 @@ pub(crate) fn credentials(
         Some(LoginCredentials::new(target, Arc::clone(auth), keep_back()))
     });
     match (helper, login) {
-        (Some(helper), Some(login)) => Some(Arc::new(Combined { helper, login })),
+        (Some(helper), Some(login)) => Some(Arc::new(HelperAndLogin { helper, login })),
         (Some(helper), None) => Some(Arc::new(helper)),
         (None, Some(login)) => Some(Arc::new(login)),
         (None, None) => None,

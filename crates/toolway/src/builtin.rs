@@ -2,8 +2,8 @@
 //!
 //! Owns the type by which a tool of the host, or of the program that embeds it, enters the
 //! catalogue and is called like any other: found, validated, seen by hooks, permitted, answered,
-//! and its result processed. Parts: `handle.rs` (what such a tool may do with the host),
-//! `line.rs` (how the pipeline reaches it), and one file per tool.
+//! and its result processed. Parts: `handle.rs` (what such a tool may do with the host), `route.rs`
+//! (how the pipeline reaches it), and one file per tool.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,14 +13,14 @@ use serde_json::{Map, Value, json};
 use toolway_types::name::MAX_EXPOSED_LEN;
 
 use crate::call::ProgressSink;
-use crate::catalog::ToolHints;
+use crate::catalog::{AimedServer, Presence, ToolHints};
 use crate::offering::Offering;
 use crate::pool::ToolPool;
 
 mod authenticate;
 mod handle;
-mod line;
 mod resources;
+mod route;
 mod tool_search;
 
 #[cfg(test)]
@@ -28,19 +28,11 @@ mod tests;
 
 pub(crate) use self::authenticate::address;
 pub use self::handle::HostHandle;
-pub(crate) use self::line::{Aimed, Answers, Desk, OwnTool, Presence};
+pub(crate) use crate::builtin::route::BuiltinTools;
+pub use crate::offering::{LIST_RESOURCES, READ_RESOURCE, RESERVED, TOOL_SEARCH};
 
-/// The name of the tool that lists resources.
-pub const LIST_RESOURCES: &str = "ListMcpResources";
-/// The name of the tool that reads one.
-pub const READ_RESOURCE: &str = "ReadMcpResource";
-/// The name of the tool that finds and loads tools.
-pub const TOOL_SEARCH: &str = "ToolSearch";
 /// The tool's own name, of a server that wants a login, by which one is begun.
 pub const AUTHENTICATE: &str = "authenticate";
-/// Names that no server and no embedding program can take.
-pub const RESERVED: [&str; 3] = [LIST_RESOURCES, READ_RESOURCE, TOOL_SEARCH];
-
 /// What answers a call.
 pub type BuiltinHandler = dyn Fn(BuiltinCall) -> BoxFuture<'static, BuiltinAnswer> + Send + Sync;
 
@@ -124,7 +116,7 @@ impl Builtin {
         self
     }
 
-    /// Nobody is asked before it runs. A rule or a hook that denies or asks still counts.
+    /// No user is asked before it runs. A rule or a hook that denies or asks still counts.
     #[must_use]
     pub fn without_asking(mut self) -> Self {
         self.free = true;
@@ -152,7 +144,7 @@ impl Builtin {
         self.hints
     }
 
-    /// Whether it runs without anybody being asked, unless a rule or a hook wants it.
+    /// Whether it runs without a user being asked, unless a rule or a hook wants it.
     pub fn is_free(&self) -> bool {
         self.free
     }
@@ -216,7 +208,7 @@ pub struct BuiltinCall {
     /// Where news of a long call goes.
     pub progress: Progressing,
     /// The server that it was judged for.
-    pub(crate) aimed: Option<Aimed>,
+    pub(crate) aimed: Option<AimedServer>,
 }
 
 /// Where progress goes, if anywhere.
@@ -265,7 +257,7 @@ impl BuiltinAnswer {
         }
     }
 
-    /// An object, and the same as text for whoever reads only that.
+    /// An object, and the same as text for clients that read only text.
     pub fn object(object: Value) -> Self {
         let text = object.to_string();
         Self {

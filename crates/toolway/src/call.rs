@@ -15,23 +15,22 @@ use toolway_config::UnheededRule;
 use toolway_types::{Origin, ServerName, ToolKey, Untrusted};
 use toolway_wire::view;
 
-use crate::dispatch::permission::KeepIn;
-use crate::dispatch::result::outline::Outline;
-use crate::dispatch::result::{SelectError, is_repeated, outline_of, select};
 use crate::pins::Difference;
 use crate::pool::ToolPool;
-use crate::projection::Projection;
 
 mod bounded;
 mod error;
+mod permitted;
 mod refused;
 
-pub use bounded::{Block, BoundedResult, Delivery, Treatment};
+pub use crate::call::permitted::{PermittedBy, PermittingClassifier, PermittingHook};
+pub use crate::json_schema::Problem;
+pub use bounded::{BoundedResult, ContentBlock, ResultDelivery, Treatment};
 pub(crate) use bounded::{
     MAX_DESCRIPTION, MAX_NAME, MAX_URI, framed, line, link_text, resource_text,
 };
 pub(crate) use error::brief;
-pub use error::{CallError, Oversize, Problem, TimeLimit};
+pub use error::{CallError, KeptOutBy, NotWidened, Oversize, TimeLimit};
 pub use refused::RefusedBy;
 
 /// A wish to run a tool.
@@ -93,7 +92,7 @@ pub struct CallOptions {
     /// Who asks, for the audit: the front-end's own word.
     pub caller: Option<Arc<str>>,
     /// What is wanted of the result.
-    pub delivery: Delivery,
+    pub delivery: ResultDelivery,
     /// The model session that asks: what it finds by `ToolSearch` is loaded there.
     pub pool: Option<ToolPool>,
     /// How long [`Host::call_or_background`](crate::Host::call_or_background) waits before it
@@ -117,7 +116,7 @@ pub enum BatchOrder {
 }
 
 impl CallOptions {
-    /// The server's own time limit, nobody listening to progress, and the whole result.
+    /// The server's own time limit, no progress, and the whole result.
     pub fn new(consent: Consent) -> Self {
         Self {
             consent,
@@ -125,7 +124,7 @@ impl CallOptions {
             idle_timeout: None,
             progress: None,
             caller: None,
-            delivery: Delivery::Whole,
+            delivery: ResultDelivery::Whole,
             pool: None,
             background_after: None,
             order: BatchOrder::InOrder,
@@ -153,9 +152,8 @@ impl fmt::Debug for CallOptions {
 /// Who answers for a call that has to be asked about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Consent {
-    /// A person typed this very call, which is that person's yes. A deny rule still refuses; a
-    /// hook that wants a person asked, and a tool whose definition changed, still ask: whoever
-    /// typed the call cannot have known.
+    /// A user typed this very call, which permits it. A deny rule still refuses; a hook that wants
+    /// a user asked, and a tool whose definition changed, still ask: the user could not know.
     Typed,
     /// As typed, by a person who has seen how the tool's definition changed.
     Reviewed,
@@ -180,13 +178,13 @@ pub struct Progress {
 /// Asks a person whether a call may run. The front-end supplies it.
 pub trait Prompter: Send + Sync {
     /// Puts one question and waits for the answer.
-    fn ask<'a>(&'a self, question: &'a Question<'a>) -> BoxFuture<'a, Answer>;
+    fn ask<'a>(&'a self, question: &'a PermissionQuestion<'a>) -> BoxFuture<'a, PermissionAnswer>;
 }
 
 /// What a person must see to decide: the real server and the arguments as they will be sent,
 /// because a title or a hint is only the server's word about itself (SEC-34).
 #[derive(Debug, Clone)]
-pub struct Question<'a> {
+pub struct PermissionQuestion<'a> {
     /// The server and the tool's own name.
     pub key: &'a ToolKey,
     /// The name models see.
@@ -237,7 +235,7 @@ pub enum Lasting {
 
 /// A person's answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Answer {
+pub enum PermissionAnswer {
     /// Run it, this once.
     Yes,
     /// Run it, and do not ask about this tool again as long as the host runs.
@@ -245,31 +243,34 @@ pub enum Answer {
     /// Run it, and keep a rule that allows it.
     Always {
         /// What the rule names.
-        reach: Reach,
+        reach: RuleReach,
         /// Where it is kept; of no matter for [`Lasting::AlwaysHere`].
         keep_in: KeepIn,
     },
     /// Do not.
     No,
-    /// Do not, and say why to whoever wanted it.
+    /// Do not, and tell the caller why.
     NoBecause(String),
 }
 
 /// What a rule made of an answer names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reach {
+pub enum RuleReach {
     /// This tool.
     Tool,
     /// Every tool of its server.
     Server,
 }
 
+/// What a call came to.
+pub type CallResult = Result<ToolOutcome, CallError>;
+
 /// What a tool answered. An error that the tool itself reports is an answer like any other.
 #[derive(Debug)]
 pub struct ToolOutcome {
     /// The whole MCP result, byte for byte as the server sent it, whatever a hook made of it.
     pub raw: Box<RawValue>,
-    /// The same, read, once somebody needed it; what a hook put in its place, where one did.
+    /// The same, parsed on first use; what a hook put in its place, where one did.
     pub(crate) read: OnceLock<Box<view::ToolResult>>,
     /// Whether the tool says that it failed.
     pub is_error: bool,
@@ -280,12 +281,12 @@ pub struct ToolOutcome {
     /// Media of the result and other binary data in it, saved as files.
     pub saved: Vec<SavedFile>,
     /// The parts in which there was binary data, without it.
-    pub(crate) plain: Vec<Plain>,
+    pub(crate) plain: Vec<PlainBlock>,
     /// What a model should get of it, where the caller wanted that.
     pub bounded: Option<Box<BoundedResult>>,
     /// What a person should know about this call and cannot see in the result.
     pub warnings: Vec<String>,
-    /// What hooks want known by whoever reads the result, clean, in the order of the hooks.
+    /// What hooks say to the reader of the result, clean, in the order of the hooks.
     pub context: Vec<String>,
     /// The hook that put other output in the place of the server's, where one did. Then
     /// [`ToolOutcome::result`] and all that is made of it are the hook's, and only `raw` is the
@@ -309,7 +310,7 @@ pub struct SavedFile {
 
 /// A part of a result that had binary data, with words in the place of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Plain {
+pub(crate) struct PlainBlock {
     /// Which block it is, as in [`SavedFile`].
     pub(crate) block: usize,
     /// The part as JSON, or as text where it is text.
@@ -341,33 +342,19 @@ impl ToolOutcome {
         self.replaced_by = Some(by);
     }
 
-    /// What a filter gives of the whole result: of its structured content, or of its text where
-    /// that is JSON.
-    pub fn select(&self, projection: &Projection) -> Result<Vec<Value>, SelectError> {
-        select(self.result(), projection)
-    }
-
-    /// The structured content as JSON, unless the content says the same already. In the place of
-    /// binary data it says what that is and where it was saved.
-    pub fn unsaid_structure(&self) -> Option<&str> {
-        let result = self.result();
-        let structured = result.structured.as_deref()?;
-        if is_repeated(structured, &result.content) {
-            return None;
-        }
-        let plain = self.plain(result.content.len());
-        Some(plain.unwrap_or(structured.get()))
-    }
-
     /// A block in which there was binary data, with words in the place of it; nothing for one in
     /// which there was none.
     pub fn plain(&self, block: usize) -> Option<&str> {
         let plain = self.plain.iter().find(|plain| plain.block == block)?;
         Some(&plain.text)
     }
+}
 
-    /// The shape of what can be selected from.
-    pub fn outline(&self) -> Option<Outline> {
-        outline_of(self.result())
-    }
+/// Where a rule is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeepIn {
+    /// The person's own settings: it counts everywhere.
+    User,
+    /// The project's local settings: it counts in this project, for this person.
+    Local,
 }

@@ -17,12 +17,16 @@ use toolway_types::{ServerName, ToolKey};
 use toolway_wire::view;
 
 use crate::call::{CallError, ToolTarget};
+use crate::catalog::deferral::{HostPart, Terms};
+use crate::catalog::index::SearchIndex;
 use crate::pool::Loading;
-use crate::pool::settle::{HostPart, Terms};
-use crate::search::index::Index;
 
+mod builtin;
+pub(crate) mod deferral;
+pub(crate) mod index;
 pub mod instructions;
 mod names;
+mod pool;
 pub mod prompts;
 pub mod resources;
 pub mod sanitize;
@@ -31,10 +35,14 @@ pub mod tools;
 #[cfg(test)]
 mod tests;
 
+pub use crate::call::KeptOutBy;
+pub(crate) use crate::catalog::builtin::{
+    AimedOffering, AimedServer, BuiltinBackend, CatalogBuiltin, Presence,
+};
 pub use instructions::{Instructions, InstructionsDelta, Section};
 pub use prompts::CatalogPrompt;
 pub use resources::{CatalogResource, CatalogTemplate};
-pub use tools::{CatalogTool, KeptOutBy, LeftOutTool, ToolHints};
+pub use tools::{CatalogTool, LeftOutTool, ToolHints};
 
 /// What one connected server offers, as its lists were read.
 #[derive(Debug, Clone)]
@@ -103,8 +111,8 @@ pub struct Catalog {
     pub revision: u64,
     /// Every tool, by server and then by the tool's own name.
     pub tools: Vec<CatalogTool>,
-    /// Tools that no list shows and no name finds: whoever calls one knows its server and its own
-    /// name. Apart from the others, so that nobody shows them by forgetting to look.
+    /// Tools that no list shows and no name finds: a caller has to know the server and the tool's
+    /// own name. Apart from the others, so that no list shows them by mistake.
     host_only: Vec<CatalogTool>,
     /// The host's own tools.
     built_in: Vec<CatalogTool>,
@@ -126,7 +134,7 @@ pub struct Catalog {
     /// The aliases of those tools that have one, as keys of their servers.
     aliases: HashMap<ToolKey, ToolKey, RandomState>,
     /// Made by the first search.
-    pub(crate) search: OnceLock<Index>,
+    pub(crate) search: OnceLock<SearchIndex>,
 }
 
 /// Something a server offered that is not in the catalogue as it was offered.

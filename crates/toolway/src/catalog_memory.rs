@@ -1,9 +1,9 @@
 //! What servers offered when they were last connected, kept between runs.
 //!
 //! Owns the files: one for each definition, their names, their bounds, and what of a server's words
-//! may stand in them. What is shown of them is `supervisor/recall.rs`: there the plan of this moment
-//! decides, as it does for what a connected server offers. Nothing is ever permitted, validated or
-//! sent by what stands here.
+//! may stand in them. What is shown of them is `supervisor/recall.rs`: there the plan of this
+//! moment decides, as it does for what a connected server offers. Nothing is ever permitted,
+//! validated or sent by what stands here.
 //!
 //! Invariants: a file's name is a digest of the definition, so that no two definitions share one;
 //! it holds lists as the server sent them, without the values that are known to be secret; the
@@ -25,8 +25,9 @@ use toolway_types::{RemoteSpec, ServerSpec, StdioSpec, TransportSpec};
 use toolway_wire::view;
 use tracing::debug;
 
-use crate::connection::{Lists, Source};
 use crate::journal::Redactor;
+use crate::listing::{CatalogKey, MemoryLabel, ServerLists};
+use crate::server_source::ServerSource;
 use crate::snapshot::HostSnapshot;
 
 /// What is kept of one server. A list that does not fit any more is not kept at all.
@@ -47,40 +48,22 @@ pub(crate) struct CatalogMemory {
     folder: PathBuf,
 }
 
-/// Under which name a server's lists are kept, and what is kept out of them.
-#[derive(Clone)]
-pub(crate) struct Label {
-    key: Key,
-    redactor: Arc<Redactor>,
-}
-
-impl std::fmt::Debug for Label {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_tuple("Label").field(&self.key).finish()
-    }
-}
-
-impl Label {
+impl MemoryLabel {
     /// The label of a connection; `None` where nothing is kept: objects of this program are asked
     /// in no time, and an editor is another one tomorrow.
-    pub(crate) fn of(source: &Source, redactor: Arc<Redactor>) -> Option<Self> {
+    pub(crate) fn of(source: &ServerSource, redactor: Arc<Redactor>) -> Option<Self> {
         Some(Self {
-            key: Key::of(source)?,
+            key: CatalogKey::of(source)?,
             redactor,
         })
     }
 }
 
-/// The digest of a definition with everything that makes it another server, or the same server for
-/// somebody else: values of variables and headers, and the account.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Key(String);
-
-impl Key {
-    fn of(source: &Source) -> Option<Self> {
+impl CatalogKey {
+    fn of(source: &ServerSource) -> Option<Self> {
         match source {
-            Source::Spec(spec) if !source.is_editor() => Self::of_spec(spec),
-            Source::Spec(_) | Source::Object { .. } => None,
+            ServerSource::Spec(spec) if !source.is_editor() => Self::of_spec(spec),
+            ServerSource::Spec(_) | ServerSource::Object { .. } => None,
         }
     }
 
@@ -130,9 +113,9 @@ fn of_remote(remote: &RemoteSpec) -> Value {
 
 /// What was kept of one server.
 #[derive(Debug)]
-pub(crate) struct Kept {
+pub(crate) struct RememberedLists {
     /// Its lists.
-    pub(crate) lists: Lists,
+    pub(crate) lists: ServerLists,
     /// Which of them are known.
     pub(crate) known: KnownLists,
     /// How long ago the server was asked.
@@ -156,10 +139,10 @@ impl CatalogMemory {
         Self { folder }
     }
 
-    /// Keeps what the connected servers of a picture offer. A file that cannot be written costs
+    /// Keeps what the connected servers of a snapshot offer. A file that cannot be written costs
     /// only itself.
-    pub(crate) fn keep(&self, picture: &HostSnapshot) {
-        for (server, lists) in &picture.lists {
+    pub(crate) fn keep(&self, snapshot: &HostSnapshot) {
+        for (server, lists) in &snapshot.lists {
             let kept = match (&lists.label, record(lists)) {
                 (Some(label), Some(text)) => self.save(&label.key, text),
                 _ => continue,
@@ -171,14 +154,14 @@ impl CatalogMemory {
     }
 
     /// What was kept of a definition, if that is still believed.
-    pub(crate) fn recall(&self, source: &Source) -> Option<Kept> {
-        let path = self.folder.join(Key::of(source)?.file());
+    pub(crate) fn recall(&self, source: &ServerSource) -> Option<RememberedLists> {
+        let path = self.folder.join(CatalogKey::of(source)?.file());
         let age = age_of(&path)?;
         // Room for the braces and names around the lists.
         let text = state_file::read(&path, MAX_SERVER as u64 + 4096).ok()?;
         let raw = RawValue::from_string(text).ok()?;
         let mut known = KnownLists::default();
-        let mut lists = Lists::default();
+        let mut lists = ServerLists::default();
         if let Ok(page) = view::TOOLS.page(&raw, &mut view::LIST.clone()) {
             known.tools = true;
             lists.tools.items = Arc::new(page.items);
@@ -194,10 +177,10 @@ impl CatalogMemory {
             lists.resources.items = Arc::new(resources.items);
             lists.templates.items = Arc::new(templates.items);
         }
-        Some(Kept { lists, known, age })
+        Some(RememberedLists { lists, known, age })
     }
 
-    fn save(&self, key: &Key, text: String) -> io::Result<()> {
+    fn save(&self, key: &CatalogKey, text: String) -> io::Result<()> {
         let path = self.folder.join(key.file());
         // Most servers offer what they offered: then only the time is new.
         if state_file::read(&path, text.len() as u64 + 1).is_ok_and(|before| before == text) {
@@ -251,7 +234,7 @@ fn age_of(path: &Path) -> Option<Duration> {
 }
 
 /// What is kept of these lists; nothing while one of them could not be read.
-fn record(lists: &Lists) -> Option<String> {
+fn record(lists: &ServerLists) -> Option<String> {
     let label = lists.label.as_ref()?;
     let failed = [
         lists.tools.failed,
@@ -262,7 +245,7 @@ fn record(lists: &Lists) -> Option<String> {
     if failed.contains(&true) {
         return None;
     }
-    let mut record = Record {
+    let mut record = FileBuilder {
         text: "{\"version\":1".to_owned(),
         redactor: &label.redactor,
     };
@@ -290,12 +273,12 @@ fn record(lists: &Lists) -> Option<String> {
 }
 
 /// The text of a file as it grows.
-struct Record<'a> {
+struct FileBuilder<'a> {
     text: String,
     redactor: &'a Redactor,
 }
 
-impl Record<'_> {
+impl FileBuilder<'_> {
     /// An item without the values that are known, however its strings are written; nothing where
     /// taking one out left no JSON.
     fn without_secrets(&self, item: &str) -> Option<String> {
@@ -365,15 +348,15 @@ impl Record<'_> {
 
 /// Forgets what a definition offered, in the folder that [`HostOptions`](crate::HostOptions) names.
 pub fn forget_catalog(folder: &Path, spec: &ServerSpec) {
-    if let Some(key) = Key::of_spec(spec) {
+    if let Some(key) = CatalogKey::of_spec(spec) {
         remove(&folder.join(key.file()));
     }
 }
 
-/// The turn of whoever asks a server anew so that its catalogue is fresh, among all processes; held
-/// until the file is dropped. Nothing where nothing is kept of such a server.
+/// The lock of a process that asks a server anew so that its catalogue is fresh; held until the
+/// file is dropped. `None` where nothing is kept of such a server.
 pub fn refresh_turn(folder: &Path, spec: &ServerSpec) -> io::Result<Option<std::fs::File>> {
-    let Some(key) = Key::of_spec(spec) else {
+    let Some(key) = CatalogKey::of_spec(spec) else {
         return Ok(None);
     };
     let folder = state_file::private_folder(folder)?;

@@ -1,18 +1,18 @@
 //! One server's connection: a task that connects it, keeps it, brings it back, and ends it.
 //!
-//! Owns the server's session and everything behind it for as long as the server is configured,
-//! and reports every change of state. The task is a loop: it lives through a phase until an
-//! event ends it, and the event decides on the next phase. Parts: `attempt.rs` (open, greet,
-//! list), `keep.rs` (while it stands), `course.rs` (what follows what), `backoff.rs` (when to
-//! try again), `line.rs` (how calls
-//! reach the session), `source.rs` (where the channel comes from), `lists.rs` (what the server
-//! offers), `follow.rs` (when that is fetched again), `era_memory.rs` (which era it spoke last
-//! time), `clock.rs` (whether the machine slept), `interest.rs` (resources that are followed).
-//! Does not own the picture that others see: reports go to the supervisor.
+//! Owns the server's session and everything behind it for as long as the server is configured, and
+//! reports every change of state. The task is a loop: it stays in a phase until an event ends it,
+//! and the event decides on the next phase. Parts: `attempt.rs` (open, greet, list), `keep.rs`
+//! (while it is connected), `transitions.rs` (which phase follows which), `backoff.rs` (when to try
+//! again), `session_slot.rs` (how calls reach the session), `open_session.rs` (what requests say
+//! about it), `lists.rs` (what the server offers), `follow.rs` (when that is fetched again),
+//! `era_memory.rs` (which era it spoke last time), `clock.rs` (whether the machine slept),
+//! `interest.rs` (resources that are followed). Where the channel comes from is `server_source.rs`.
+//! Does not own the snapshot that others see: reports go to the supervisor.
 //!
-//! Invariants: the time limit covers opening, greeting and listing together; what an attempt
-//! opened is gone before the next one begins; a connection that fails or is stopped leaves
-//! nothing running; nothing here waits for another server.
+//! Invariants: the time limit covers opening, greeting and listing together; what an attempt opened
+//! is gone before the next one begins; a connection that fails or is stopped leaves nothing
+//! running; nothing here waits for another server.
 
 use std::fmt;
 use std::panic::AssertUnwindSafe;
@@ -29,55 +29,53 @@ use toolway_transport::OpenOptions;
 use toolway_types::{BytePool, ConnectionState, Failure, Origin, ServerName, Untrusted};
 use tracing::{Instrument as _, info_span};
 
-use self::attempt::Live;
+use self::attempt::LiveChannel;
 pub use self::backoff::RetryFirst;
-use self::course::Course;
 pub(crate) use self::era_memory::EraMemory;
-pub(crate) use self::era_memory::definition;
 pub use self::era_memory::forget_era;
-use self::follow::Follower;
-pub(crate) use self::interest::{Answer, Interest, Interests};
+use self::follow::ListFollower;
+pub(crate) use self::interest::{ResourceInterest, ResourceInterests, SubscribeResult};
 use self::keep::Loss;
 pub(crate) use self::limits::ConnectLimits;
-pub(crate) use self::lists::Lists;
-pub use self::source::InProcessServer;
-pub(crate) use self::source::Source;
-use self::standing::Standing;
 use crate::account::Connectors;
+use crate::attention::Attention;
 use crate::auth::step_up::Widener;
 use crate::auth::{self, Auth};
-use crate::dispatch::hooks::Runner;
+use crate::client_handler::{ClientHandler, Root};
+use crate::connection::open_session::OpenSession;
+use crate::connection::transitions::TransitionState;
+use crate::dispatch::hooks::HookRunner;
 use crate::error::ConnectError;
-use crate::host::attention::Attention;
 use crate::journal::{Journal, JournalWriter};
+use crate::listing::ServerLists;
 use crate::pins::Difference;
-use crate::respondent::{Counterpart, Respondent, Root};
-use crate::session::ClientIdentity;
+pub use crate::server_source::InProcessServer;
+use crate::server_source::ServerSource;
+use crate::session::{ClientInfo, ClientSide};
 
 mod attempt;
 mod backoff;
 pub(crate) mod clock;
-mod course;
 mod era_memory;
 mod follow;
 mod interest;
 mod keep;
 mod limits;
-pub(crate) mod line;
 mod lists;
 mod older;
-mod source;
-pub(crate) mod standing;
+pub(crate) mod open_session;
+pub(crate) mod session_slot;
+mod transitions;
 
 /// What every connection of a host shares.
 #[derive(Clone)]
-pub(crate) struct Context {
+pub(crate) struct ConnectionContext {
     /// Who we are.
-    pub client: Arc<ClientIdentity>,
+    pub client: Arc<ClientInfo>,
     /// Who answers what servers ask.
-    pub respondent: Option<Arc<dyn Respondent>>,
+    pub client_handler: Option<Arc<dyn ClientHandler>>,
     /// What hooks make of it first.
-    pub hooks: Arc<Runner>,
+    pub hooks: Arc<HookRunner>,
     /// The roots of this moment.
     pub roots: watch::Receiver<Arc<[Root]>>,
     /// For transports.
@@ -96,23 +94,23 @@ pub(crate) struct Context {
     pub journal: Option<Journal>,
     /// How many bugs of ours, or of the embedding program, ended a connection.
     pub panics: Arc<AtomicU64>,
-    /// Which resources somebody wants to hear of.
-    pub interests: Arc<Interests>,
+    /// Which resources are followed.
+    pub interests: Arc<ResourceInterests>,
     /// Whether a person is being asked anything.
     pub attention: Attention,
-    /// What is known of logins; nobody can log in without it.
+    /// What is known of logins; without it there are none.
     pub auth: Option<Arc<Auth>>,
     /// The account whose connectors are servers too.
     pub connectors: Option<Connectors>,
 }
 
-impl Context {
+impl ConnectionContext {
     /// What is offered to a server.
-    pub(crate) fn counterpart(&self, server: &ServerName, roots: &[PathBuf]) -> Counterpart {
+    pub(crate) fn client_side(&self, server: &ServerName, roots: &[PathBuf]) -> ClientSide {
         let own: Arc<[Root]> = roots.iter().filter_map(|it| Root::directory(it)).collect();
-        Counterpart {
+        ClientSide {
             server: server.clone(),
-            respondent: self.respondent.clone(),
+            client_handler: self.client_handler.clone(),
             hooks: Arc::clone(&self.hooks),
             roots: if own.is_empty() {
                 self.roots.clone()
@@ -124,21 +122,21 @@ impl Context {
         }
     }
 
-    /// Who widens the login of a server; nobody where there is no room for one.
-    pub(crate) fn widener(&self, server: &ServerName, source: &Source) -> Option<Widener> {
+    /// Gets more scopes for the login of a server; `None` where that is not possible.
+    pub(crate) fn widener(&self, server: &ServerName, source: &ServerSource) -> Option<Widener> {
         auth::target(server, source)?;
         Some(Widener {
             auth: Arc::clone(self.auth.as_ref()?),
-            counterpart: self.counterpart(server, &[]),
+            client_side: self.client_side(server, &[]),
             attention: self.attention.clone(),
         })
     }
 }
 
-impl fmt::Debug for Context {
+impl fmt::Debug for ConnectionContext {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
-            .debug_struct("Context")
+            .debug_struct("ConnectionContext")
             .field("client", &self.client)
             .field("open", &self.open)
             .finish_non_exhaustive()
@@ -147,22 +145,22 @@ impl fmt::Debug for Context {
 
 /// What a connection reports.
 #[derive(Debug)]
-pub(crate) struct Report {
+pub(crate) struct ConnectionReport {
     /// The server.
     pub server: ServerName,
     /// The epoch of the order that the connection follows.
     pub epoch: u64,
     /// What happened.
-    pub news: News,
+    pub news: ConnectionNews,
 }
 
 /// What happened to a connection.
 #[derive(Debug)]
-pub(crate) enum News {
+pub(crate) enum ConnectionNews {
     /// It stands.
     Connected(Box<Connected>),
     /// The server offers something else than before.
-    Offers(Box<Lists>),
+    Offers(Box<ServerLists>),
     /// The server says that this resource changed.
     Updated(Untrusted),
     /// It does not stand, and will be tried.
@@ -179,9 +177,9 @@ pub(crate) enum News {
 /// A connection that stands.
 pub(crate) struct Connected {
     /// The way to the server.
-    pub standing: Arc<Standing>,
+    pub open_session: Arc<OpenSession>,
     /// What it offers.
-    pub lists: Lists,
+    pub lists: ServerLists,
     /// How what it says to models differs from what it said when it first connected.
     pub instructions: Option<Difference>,
 }
@@ -189,18 +187,18 @@ pub(crate) struct Connected {
 /// What the supervisor wants of a connection. Orders are values that replace each other, so a
 /// hundred of them are as one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Orders {
+pub(crate) struct ConnectionOrders {
     /// Grows with each order to connect anew. Reports carry it back.
     pub epoch: u64,
     /// How often the newest order may be tried.
-    pub tries: Tries,
+    pub tries: RetryMode,
     /// Grows with each time that the machine slept.
     pub resumed: u64,
 }
 
 /// How often a connection may be tried before it has failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Tries {
+pub(crate) enum RetryMode {
     /// As the embedding program decided for first connections.
     #[default]
     AsFirst,
@@ -215,19 +213,19 @@ pub(crate) struct Connection {
     /// The server.
     pub server: ServerName,
     /// What to connect to.
-    pub source: Source,
+    pub source: ServerSource,
     /// Where its entry stands.
     pub origin: Origin,
     /// What all connections share.
-    pub context: Arc<Context>,
+    pub context: Arc<ConnectionContext>,
     /// Where it is written down what happens to it.
     pub journal: Option<JournalWriter>,
     /// Where reports go.
-    pub reports: mpsc::Sender<Report>,
+    pub reports: mpsc::Sender<ConnectionReport>,
     /// The epoch of the order that it follows.
     pub epoch: AtomicU64,
     /// What is wanted of it.
-    pub orders: watch::Receiver<Orders>,
+    pub orders: watch::Receiver<ConnectionOrders>,
     /// Asks for an orderly end at once.
     pub stop: CancellationToken,
     /// Asks for an end once the calls in flight are done.
@@ -235,7 +233,7 @@ pub(crate) struct Connection {
 }
 
 /// What a connection is in the middle of.
-enum Phase {
+enum ConnectionPhase {
     /// A handshake is under way, or waits for its turn.
     Connecting,
     /// It stands.
@@ -247,7 +245,7 @@ enum Phase {
 }
 
 /// What ends a phase.
-enum Event {
+enum ConnectionEvent {
     /// An attempt succeeded.
     Connected(Box<Connected>),
     /// An attempt failed.
@@ -260,7 +258,7 @@ enum Event {
     /// The wait is over.
     Waited,
     /// An order to connect anew.
-    Ordered(Orders),
+    Ordered(ConnectionOrders),
     /// The machine slept while the connection did not stand.
     Resumed,
     /// A bug.
@@ -272,20 +270,20 @@ enum Event {
 impl Connection {
     /// Connects and keeps the connection, and brings it back when it is lost, until it is to end.
     pub(crate) async fn run(self) {
-        let mut course = Course::new(*self.orders.borrow());
+        let mut transitions = TransitionState::new(*self.orders.borrow());
         let mut live = None;
-        let mut phase = Phase::Connecting;
+        let mut phase = ConnectionPhase::Connecting;
         loop {
-            let span = info_span!("attempt", attempt = course.backoff.attempt());
-            let lived = AssertUnwindSafe(self.live_through(phase, &mut course, &mut live))
+            let span = info_span!("attempt", attempt = transitions.backoff.attempt());
+            let lived = AssertUnwindSafe(self.live_through(phase, &mut transitions, &mut live))
                 .catch_unwind()
                 .instrument(span)
                 .await;
             let next = self
-                .decide(lived.unwrap_or(Event::Panicked), &mut course)
+                .decide(lived.unwrap_or(ConnectionEvent::Panicked), &mut transitions)
                 .await;
             // Whatever was open is gone before anything else is tried.
-            if !matches!(next, Some(Phase::Standing(_)))
+            if !matches!(next, Some(ConnectionPhase::Standing(_)))
                 && let Some(mut live) = live.take()
             {
                 live.end(&self.context.panics).await;
@@ -300,68 +298,75 @@ impl Connection {
     /// Waits until something ends the phase.
     async fn live_through(
         &self,
-        phase: Phase,
-        course: &mut Course,
-        live: &mut Option<Live>,
-    ) -> Event {
-        if let Phase::Standing(connected) = phase {
-            let log = live.as_ref().and_then(Live::log);
-            return self.keep(*connected, log, &mut course.handled).await;
+        phase: ConnectionPhase,
+        transitions: &mut TransitionState,
+        live: &mut Option<LiveChannel>,
+    ) -> ConnectionEvent {
+        if let ConnectionPhase::Standing(connected) = phase {
+            let log = live.as_ref().and_then(LiveChannel::log);
+            return self.keep(*connected, log, &mut transitions.handled).await;
         }
         let until = async {
             match phase {
-                Phase::Connecting => match self.attempt(course.backoff.attempt(), live).await {
-                    Ok(connected) => Event::Connected(Box::new(connected)),
-                    Err(error) => {
-                        let last_words = live.as_ref().map(Live::last_words).unwrap_or_default();
-                        Event::NotConnected { error, last_words }
+                ConnectionPhase::Connecting => {
+                    match self.attempt(transitions.backoff.attempt(), live).await {
+                        Ok(connected) => ConnectionEvent::Connected(Box::new(connected)),
+                        Err(error) => {
+                            let last_words = live
+                                .as_ref()
+                                .map(LiveChannel::last_words)
+                                .unwrap_or_default();
+                            ConnectionEvent::NotConnected { error, last_words }
+                        }
                     }
-                },
-                Phase::BackingOff(delay) => {
-                    tokio::time::sleep(delay).await;
-                    Event::Waited
                 }
-                Phase::Standing(_) | Phase::Resting => std::future::pending().await,
+                ConnectionPhase::BackingOff(delay) => {
+                    tokio::time::sleep(delay).await;
+                    ConnectionEvent::Waited
+                }
+                ConnectionPhase::Standing(_) | ConnectionPhase::Resting => {
+                    std::future::pending().await
+                }
             }
         };
         tokio::select! {
-            () = self.stop.cancelled() => Event::Ended,
-            () = self.retire.cancelled() => Event::Ended,
-            order = self.ordered(&mut course.handled) => order,
+            () = self.stop.cancelled() => ConnectionEvent::Ended,
+            () = self.retire.cancelled() => ConnectionEvent::Ended,
+            order = self.ordered(&mut transitions.handled) => order,
             event = until => event,
         }
     }
 
     /// Waits for an order.
-    async fn ordered(&self, handled: &mut Orders) -> Event {
+    async fn ordered(&self, handled: &mut ConnectionOrders) -> ConnectionEvent {
         let mut orders = self.orders.clone();
         let newest = orders.wait_for(|orders| orders != handled).await;
         let Ok(newest) = newest.map(|newest| *newest) else {
-            // Nobody gives orders any more; the end is told in another way.
+            // There are no orders any more; the end is told in another way.
             return std::future::pending().await;
         };
         let before = std::mem::replace(handled, newest);
         if before.epoch == newest.epoch {
-            Event::Resumed
+            ConnectionEvent::Resumed
         } else {
-            Event::Ordered(newest)
+            ConnectionEvent::Ordered(newest)
         }
     }
 }
 
 impl Connection {
     /// Reports every change of what the server offers, until the session is over.
-    async fn follow(&self, mut follower: Follower) {
+    async fn follow(&self, mut follower: ListFollower) {
         while let Some(lists) = follower.next().await {
-            self.report(News::Offers(Box::new(lists))).await;
+            self.report(ConnectionNews::Offers(Box::new(lists))).await;
         }
     }
 
-    async fn report(&self, news: News) {
-        // The supervisor ends after its connections; if it is gone, so is everybody who asks.
+    async fn report(&self, news: ConnectionNews) {
+        // The supervisor ends after its connections; if it is gone, so are all callers.
         let _ = self
             .reports
-            .send(Report {
+            .send(ConnectionReport {
                 server: self.server.clone(),
                 epoch: self.epoch.load(Ordering::Relaxed),
                 news,
@@ -374,7 +379,7 @@ impl fmt::Debug for Connected {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
             .debug_struct("Connected")
-            .field("facts", self.standing.session.facts())
+            .field("facts", self.open_session.session.facts())
             .finish_non_exhaustive()
     }
 }

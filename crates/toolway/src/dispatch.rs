@@ -8,7 +8,7 @@
 //!             ─permission→ PermittedCall ─send→ RawResult ─result→ ToolOutcome
 //! ```
 //!
-//! Does not own connections: it asks [`send::Lines`] for one. A call runs in its caller's task;
+//! Does not own connections: it asks [`Routes`] for one. A call runs in its caller's task;
 //! dropping the future cancels it, wherever it stands.
 
 use std::mem;
@@ -20,9 +20,10 @@ use toolway_config::ResultText;
 use toolway_config::permission::{Hooks, Permissions};
 use toolway_types::BytePool;
 
-use crate::audit::{Audit, Entry};
+use crate::audit::{Audit, AuditEntry};
 use crate::call::{CallError, CallOptions, Prompter, ToolOutcome, ToolRequest, ToolTarget};
 use crate::catalog::Catalog;
+use crate::route::{GeneralLimits, Routes};
 
 pub mod classifier;
 pub mod hooks;
@@ -46,15 +47,15 @@ pub struct Dispatch<'a> {
     /// The configured hooks.
     pub hooks: &'a Hooks,
     /// Who runs them, and the hooks of the embedding program.
-    pub runner: &'a hooks::Runner,
+    pub runner: &'a hooks::HookRunner,
     /// The open connections.
-    pub lines: &'a dyn send::Lines,
+    pub routes: &'a dyn Routes,
     /// What people answered before, and how tools were defined then.
     pub approvals: &'a permission::Approvals,
     /// Who asks a person, where someone can.
     pub prompter: Option<&'a dyn Prompter>,
     /// The limits where neither the call nor the server's entry says.
-    pub limits: send::GeneralLimits,
+    pub limits: GeneralLimits,
     /// The private directory for files of results.
     pub output_dir: &'a Path,
     /// The memory that pictures are decoded in.
@@ -74,19 +75,16 @@ impl Dispatch<'_> {
         mut request: ToolRequest,
         options: CallOptions,
     ) -> Result<ToolOutcome, CallError> {
-        let mut entry = match self.audit {
-            Some(audit) => audit.begin(&request, &options),
-            None => Entry::none(),
-        };
-        let outcome = self.noted(&mut request, &options, &mut entry).await;
+        let mut entry = AuditEntry::begin(self.audit, &request, &options);
+        let outcome = self.run(&mut request, &options, &mut entry).await;
         entry.finish(&outcome).await;
         outcome
     }
 
-    /// The one way by which something that runs inside a call, a tool that calls tools, a hook or
-    /// a gateway, calls a tool. The call goes down the whole line as a call of that very tool:
-    /// rules, pins, hooks and the audit see it and its arguments, not what it came through, so
-    /// nobody gets around a rule by a detour. Boxed, because it is part of another call.
+    /// The one way by which something inside a call, such as a tool that calls tools, a hook or a
+    /// gateway, calls a tool. It runs through all stages as a call of that very tool: rules, pins,
+    /// hooks and the audit see it and its arguments, not what it came through, so a detour gets
+    /// around no rule. Boxed, because it is part of another call.
     pub fn forward(
         &self,
         request: ToolRequest,
@@ -95,17 +93,17 @@ impl Dispatch<'_> {
         Box::pin(self.call(request, options))
     }
 
-    /// As [`Dispatch::call`], writing down on the way which tool it was and who let it run. Takes
-    /// the arguments out of the request.
-    pub(crate) async fn noted(
+    /// Runs one call; its line in the audit is the caller's to finish. Takes the arguments out of
+    /// the request.
+    pub(crate) async fn run(
         &self,
         request: &mut ToolRequest,
         options: &CallOptions,
-        entry: &mut Entry,
+        entry: &mut AuditEntry,
     ) -> Result<ToolOutcome, CallError> {
-        let mut arguments = resolve::Arguments::from(mem::take(&mut request.arguments));
+        let mut arguments = resolve::CallArguments::from(mem::take(&mut request.arguments));
         let outcome = self
-            .carried(&request.target, &mut arguments, options, entry)
+            .run_stages(&request.target, &mut arguments, options, entry)
             .await;
         if outcome.is_err() {
             entry.asked(arguments.members());
@@ -114,12 +112,12 @@ impl Dispatch<'_> {
     }
 
     /// The stages, one after the other.
-    async fn carried(
+    async fn run_stages(
         &self,
         target: &ToolTarget,
-        arguments: &mut resolve::Arguments,
+        arguments: &mut resolve::CallArguments,
         options: &CallOptions,
-        entry: &mut Entry,
+        entry: &mut AuditEntry,
     ) -> Result<ToolOutcome, CallError> {
         let aimed;
         let mut call = resolve::resolve(self.catalog, target, arguments)
@@ -135,15 +133,15 @@ impl Dispatch<'_> {
         let call = hooks::run(call, self, entry).await;
         let call = permission::permit(call, self, options.consent, entry).await?;
         entry.granted(call.grant());
-        let mut after = hooks::After::of(&call, self);
-        let answer = send::noted(call, self.lines, options, self.limits, entry).await;
+        let mut after = hooks::AfterCall::of(&call, self);
+        let answer = send::send_audited(call, self.routes, options, self.limits, entry).await;
         let unfit = answer.as_ref().ok().and_then(validate::structured);
         let answer = match &mut after {
             // Boxed: a call without hooks must not carry the room for them along.
             Some(after) => Box::pin(after.look(answer)).await?,
             None => answer?,
         };
-        let place = result::Place {
+        let place = result::ResultSettings {
             output_dir: self.output_dir,
             max_tokens: self.max_output_tokens,
             text: self.result_text,
@@ -171,7 +169,7 @@ impl Dispatch<'_> {
         else {
             return error;
         };
-        match self.lines.line(&key.server) {
+        match self.routes.route(&key.server) {
             Err(why @ (CallError::Unavailable { .. } | CallError::NeedsAuth { .. })) => why,
             _ => error,
         }

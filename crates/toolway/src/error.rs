@@ -11,13 +11,18 @@ use toolway_transport::{CloseReason, CredentialsError, OpenError, SendFailure};
 use toolway_types::{CertificateFault, Failure, FailureKind, ServerName, Untrusted};
 use toolway_wire::RpcError;
 
+use serde_json::value::RawValue;
+
+/// What a request came to: the result of the server, unread.
+pub(crate) type RequestResult = Result<Box<RawValue>, RequestError>;
+
 /// Why one request has no result.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum RequestError {
-    /// The time for it is over; the server was told that nobody waits.
+    /// The time for it is over; the server was told that it is cancelled.
     #[error("no answer in time")]
     TimedOut,
-    /// Nothing was heard of it for too long; the server was told that nobody waits.
+    /// Nothing was heard of it for too long; the server was told that it is cancelled.
     #[error("no sign of life for {after:?}")]
     Idle {
         /// How long.
@@ -47,7 +52,7 @@ pub enum RequestError {
         /// How often it was asked.
         rounds: usize,
     },
-    /// The call became a task, and somebody cancelled the task.
+    /// The call became a task, and the task was cancelled.
     #[error("the server cancelled the task that the call had become")]
     TaskCancelled,
 }
@@ -328,7 +333,7 @@ fn not_older(why: Option<&str>) -> String {
     }
 }
 
-/// Where the channel failed, the step does not matter to anybody.
+/// Where the channel failed, the step does not matter.
 fn describe_step(method: &str, source: &RequestError) -> String {
     match source {
         RequestError::Closed(_) | RequestError::Send(_) => source.to_string(),
@@ -336,7 +341,7 @@ fn describe_step(method: &str, source: &RequestError) -> String {
     }
 }
 
-/// What is wrong with a certificate; the details may quote it, and anybody can write one.
+/// What is wrong with a certificate; the details may quote it, and it is untrusted.
 pub(crate) fn about_certificate(fault: CertificateFault, details: &str) -> String {
     format!("{fault} ({})", Untrusted::new(details).line())
 }
@@ -377,4 +382,10 @@ fn quoted(versions: &[Untrusted]) -> String {
         .map(|version| format!("`{version}`"))
         .collect::<Vec<_>>()
         .join(", ")
+}
+
+/// Whether a challenge asks for a login that reaches further.
+pub(crate) fn is_short(challenge: Option<&str>) -> bool {
+    let bearer = challenge.and_then(challenge::bearer);
+    bearer.is_some_and(|bearer| bearer.error == Some(challenge::BearerError::InsufficientScope))
 }

@@ -1,12 +1,11 @@
 //! The tool pool in the shapes that providers of models take.
 //!
-//! Owns the `tools` value of a request to the Anthropic Messages API, to `OpenAI`'s Chat Completions
-//! and Responses, and to Gemini (`functionDeclarations`). The catalogue passes schemas through as
-//! they are; here, and only here, a schema loses what one target refuses, and only for that target.
-//! What a call may hold is still checked against the server's own schema.
-//! Does not own: which tools go in. Parts: `form.rs` (what is JSON Schema 2020-12 at all),
-//! `refs.rs` (where references lead), `root.rs` (the root of a schema), `gemini.rs` (Gemini's
-//! subset).
+//! Owns the `tools` value of a request to the Anthropic Messages API, to `OpenAI`'s Chat
+//! Completions and Responses, and to Gemini (`functionDeclarations`). The catalogue passes schemas
+//! through as they are; here, and only here, a schema loses what one target refuses, and only for
+//! that target. What a call may hold is still checked against the server's own schema. Does not
+//! own: which tools go in. Parts: `form.rs` (what is JSON Schema 2020-12 at all), `refs.rs` (where
+//! references lead), `root.rs` (the root of a schema), `gemini.rs` (Gemini's subset).
 //!
 //! One refused schema costs a whole request, hence the rules. Each has its source:
 //!
@@ -46,7 +45,7 @@ mod tests;
 
 /// Whose shape.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Target {
+pub enum ExportTarget {
     /// The Anthropic Messages API.
     Anthropic,
     /// `OpenAI`'s Chat Completions.
@@ -57,22 +56,22 @@ pub enum Target {
     Gemini,
 }
 
-impl Target {
+impl ExportTarget {
     /// All of them.
-    pub const ALL: [Target; 4] = [
-        Target::Anthropic,
-        Target::OpenAi,
-        Target::OpenAiResponses,
-        Target::Gemini,
+    pub const ALL: [ExportTarget; 4] = [
+        ExportTarget::Anthropic,
+        ExportTarget::OpenAi,
+        ExportTarget::OpenAiResponses,
+        ExportTarget::Gemini,
     ];
 
     /// The word for it on a command line.
     pub fn as_str(self) -> &'static str {
         match self {
-            Target::Anthropic => "anthropic",
-            Target::OpenAi => "openai",
-            Target::OpenAiResponses => "openai-responses",
-            Target::Gemini => "gemini",
+            ExportTarget::Anthropic => "anthropic",
+            ExportTarget::OpenAi => "openai",
+            ExportTarget::OpenAiResponses => "openai-responses",
+            ExportTarget::Gemini => "gemini",
         }
     }
 }
@@ -96,7 +95,10 @@ pub struct ExportNote {
 }
 
 /// Puts tools into a target's shape, in the order given.
-pub fn export<'a>(target: Target, tools: impl IntoIterator<Item = &'a CatalogTool>) -> Export {
+pub fn export<'a>(
+    target: ExportTarget,
+    tools: impl IntoIterator<Item = &'a CatalogTool>,
+) -> Export {
     let mut declared = Vec::new();
     let mut notes = Vec::new();
     for tool in tools {
@@ -110,8 +112,8 @@ pub fn export<'a>(target: Target, tools: impl IntoIterator<Item = &'a CatalogToo
         }));
     }
     let tools = match target {
-        Target::Gemini if declared.is_empty() => json!([]),
-        Target::Gemini => json!([{ "functionDeclarations": declared }]),
+        ExportTarget::Gemini if declared.is_empty() => json!([]),
+        ExportTarget::Gemini => json!([{ "functionDeclarations": declared }]),
         _ => Value::Array(declared),
     };
     Export { tools, notes }
@@ -119,7 +121,7 @@ pub fn export<'a>(target: Target, tools: impl IntoIterator<Item = &'a CatalogToo
 
 /// One tool in a target's shape, and the arguments that did not fit in.
 pub fn declare(
-    target: Target,
+    target: ExportTarget,
     name: &str,
     description: &str,
     schema: &Value,
@@ -131,20 +133,20 @@ pub fn declare(
     }
     let (schema, left_out) = input_schema(target, schema);
     match target {
-        Target::Anthropic => {
+        ExportTarget::Anthropic => {
             declared.insert("input_schema".to_owned(), schema.unwrap_or_default());
         }
-        Target::OpenAi => {
+        ExportTarget::OpenAi => {
             declared.insert("parameters".to_owned(), schema.unwrap_or_default());
             let declared = json!({ "type": "function", "function": declared });
             return (declared, left_out);
         }
-        Target::OpenAiResponses => {
+        ExportTarget::OpenAiResponses => {
             declared.insert("parameters".to_owned(), schema.unwrap_or_default());
             declared.insert("strict".to_owned(), json!(false));
             declared.insert("type".to_owned(), json!("function"));
         }
-        Target::Gemini => {
+        ExportTarget::Gemini => {
             if let Some(schema) = schema {
                 declared.insert("parameters".to_owned(), schema);
             }
@@ -155,16 +157,16 @@ pub fn declare(
 
 /// A schema as a target takes it, and the names of arguments that it does not. None where the
 /// target wants nothing for a tool that takes nothing.
-pub fn input_schema(target: Target, schema: &Value) -> (Option<Value>, Vec<String>) {
+pub fn input_schema(target: ExportTarget, schema: &Value) -> (Option<Value>, Vec<String>) {
     let schema = refs::settled(schema);
     match target {
-        Target::Anthropic => {
+        ExportTarget::Anthropic => {
             let mut left_out = Vec::new();
             let mut made = root::plain(&schema, &["allOf", "anyOf", "oneOf"]);
             root::keep_properties(&mut made, is_anthropic_key, &mut left_out);
             (Some(refs::mended(&schema, &made)), left_out)
         }
-        Target::OpenAi | Target::OpenAiResponses => {
+        ExportTarget::OpenAi | ExportTarget::OpenAiResponses => {
             let refused = ["allOf", "anyOf", "oneOf", "enum", "const", "not"];
             let mut made = root::plain(&schema, &refused);
             made.entry("properties").or_insert_with(|| json!({}));
@@ -172,7 +174,7 @@ pub fn input_schema(target: Target, schema: &Value) -> (Option<Value>, Vec<Strin
             form::give_items(&mut made);
             (Some(made), Vec::new())
         }
-        Target::Gemini => gemini::parameters(&schema),
+        ExportTarget::Gemini => gemini::parameters(&schema),
     }
 }
 

@@ -3,8 +3,9 @@
 //! Owns the way in: start, look, wait, call, change, stop. The work is elsewhere: servers in
 //! `supervisor.rs`, calls in `dispatch.rs`. Parts: `options.rs` (what the embedding program
 //! decides), `offers.rs` (resources and prompts), `following.rs` (resources that change),
-//! `batch.rs` (several calls at once), `background.rs` (calls that nobody waits for),
+//! `batch.rs` (several calls at once), `background.rs` (calls in the background),
 //! `attention.rs` (permission is asked for one call at a time), `logins.rs` (logging in and out),
+//! `start.rs` (how the parts are put together),
 //! `ending.rs` (the orderly end, and what is kept for the next run).
 //! What a host does with skills is `skills.rs`.
 //!
@@ -14,18 +15,13 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 
-use tokio::sync::{broadcast, mpsc, oneshot, watch};
+use tokio::sync::{broadcast, mpsc, watch};
 use tokio_util::sync::CancellationToken;
-use toolway_auth::references::ReferenceResolver;
 use toolway_config::Plan;
-use toolway_transport::OpenOptions;
-use toolway_transport::client::HttpClient;
 use toolway_transport::stdio::launcher::Launcher;
 use toolway_types::{BytePool, ConnectionState, Untrusted};
 
-use self::attention::Attention;
 use self::background::Background;
 pub use self::background::{
     BackgroundCall, CallHandle, CallId, CallStage, Called, CollectError, TooManyCalls,
@@ -34,30 +30,28 @@ pub use self::following::{ResourceSubscription, SubscribeError};
 pub use self::offers::{CompletionReference, PromptOutcome, ResourceOutcome, Suggestions};
 pub use self::options::HostOptions;
 use self::reload::Reload;
-use crate::account::{self, CurrentAccount, DirectoryState};
-use crate::audit::{Audit, Entry};
+use crate::account::DirectoryState;
+use crate::attention::Attention;
+use crate::audit::{Audit, AuditEntry};
 use crate::auth::Auth;
 use crate::call::{
-    CallError, CallOptions, Prompter, TimeLimit, ToolOutcome, ToolRequest, ToolTarget,
+    CallError, CallOptions, CallResult, Prompter, TimeLimit, ToolOutcome, ToolRequest, ToolTarget,
 };
 use crate::catalog_memory::CatalogMemory;
-use crate::connection::{ConnectLimits, Context, EraMemory, Interests};
+use crate::client_handler::Root;
+use crate::connection::ResourceInterests;
 use crate::dispatch::Dispatch;
-use crate::dispatch::hooks::{Runner, RunnerOwner};
-use crate::dispatch::permission::Approvals;
-use crate::dispatch::result::MAX_PICTURE_MEMORY;
-use crate::event::{self, Changes, HostEvent, NoPlanSource, UnknownServer};
+use crate::dispatch::hooks::{HookRunner, HookRunnerOwner};
+use crate::event::{Changes, HostEvent, NoPlanSource, UnknownServer};
 use crate::journal::Journal;
 use crate::pool::ToolPool;
-use crate::respondent::Root;
-use crate::search::Missing;
-use crate::session::ClientIdentity;
-use crate::session::list::ALL_LISTS;
-use crate::snapshot::{HostSnapshot, ServerSnapshot, Settings};
-use crate::supervisor::{self, Request, Supervisor, Unless};
-use crate::tasks::{self, Task};
+use crate::reconnect::{ServerOrders, Unless};
+use crate::search::MissingTool;
+use crate::snapshot::{HostSnapshot, ServerSnapshot};
+use crate::supervisor::ApplyPlan;
+use crate::tasks::Task;
 
-pub(crate) mod attention;
+mod account;
 mod background;
 mod batch;
 mod ending;
@@ -66,20 +60,21 @@ mod logins;
 mod offers;
 mod options;
 pub(crate) mod reload;
+mod start;
 
 /// A running host.
 pub struct Host {
-    reach: Arc<Reach>,
+    core: Arc<HostCore>,
     background: Background,
     events: broadcast::Sender<HostEvent>,
     reload: Arc<Reload>,
     following: Option<Task<()>>,
     journal: Option<Journal>,
-    hooks: RunnerOwner,
+    hooks: HookRunnerOwner,
     roots: watch::Sender<Arc<[Root]>>,
     stop: CancellationToken,
     launcher: Launcher,
-    interests: Arc<Interests>,
+    interests: Arc<ResourceInterests>,
     auth: Option<Arc<Auth>>,
     attendant: Option<Task<()>>,
     supervisor: Task<()>,
@@ -87,143 +82,28 @@ pub struct Host {
 }
 
 /// What a call needs of the host, so that one can outlive its caller.
-struct Reach {
-    pictures: watch::Receiver<Arc<HostSnapshot>>,
-    requests: mpsc::Sender<Request>,
+struct HostCore {
+    snapshots: watch::Receiver<Arc<HostSnapshot>>,
+    orders: ServerOrders,
+    plans: mpsc::Sender<ApplyPlan>,
     audit: Option<Audit>,
     prompter: Option<Arc<dyn Prompter>>,
-    runner: Arc<Runner>,
+    runner: Arc<HookRunner>,
     output_dir: PathBuf,
-    /// The memory that pictures of all results are decoded in.
+    /// The memory that images of all results are decoded in.
     picture_memory: BytePool,
     attention: Attention,
 }
 
 impl Host {
-    /// Starts connecting to every admitted server of the plan. Must run inside a tokio runtime.
-    pub fn start(plan: Plan, options: HostOptions) -> Host {
-        let members = supervisor::roster(&plan, &options.in_process, options.only.as_deref());
-        let (roots, current_roots) = watch::channel(Arc::from(options.roots));
-        let launcher = options.launcher.clone();
-        let open = OpenOptions {
-            client: HttpClient::new(options.http),
-            shield: options.shield,
-            launcher: options.launcher,
-            ..OpenOptions::default()
-        };
-        let references = options.secrets.map(|vault| ReferenceResolver {
-            vault,
-            inherited: Arc::clone(&plan.inherited_env),
-            cwd: plan.command_directory.clone(),
-        });
-        let (limits, identity) = (plan.limits, plan.identity.clone());
-        let account = CurrentAccount::new(options.connectors, &plan);
-        let settings = settings(plan);
-        let approvals = Approvals::new(options.pins, options.rule_keeper);
-        let approvals = Arc::new(approvals.with_roster(options.pinned));
-        let mut hooks = RunnerOwner::new(
-            options.hooks,
-            options.classifier,
-            open.clone(),
-            options.output_dir.clone(),
-            Arc::clone(&settings),
-            Arc::clone(&approvals),
-            options.audit.clone(),
-        );
-        let interests = Arc::new(Interests::default());
-        let auth = Auth::new(options.auth, &open.client, identity, references.as_ref());
-        let attention = Attention::default();
-        let context = Arc::new(Context {
-            client: Arc::new(ClientIdentity::new(
-                &options.client_name,
-                &options.client_version,
-            )),
-            respondent: options
-                .respondent
-                .map(|respondent| attention.of_respondent(respondent)),
-            hooks: Arc::clone(hooks.runner()),
-            roots: current_roots,
-            open,
-            references: references.clone(),
-            eras: options
-                .era_memory
-                .map_or_else(EraMemory::none, EraMemory::at),
-            limits: ConnectLimits::new(&limits),
-            all_lists: BytePool::new(ALL_LISTS),
-            retry_first: options.retry_first,
-            journal: options.journal.clone(),
-            panics: Arc::new(AtomicU64::new(0)),
-            interests: Arc::clone(&interests),
-            attention: attention.clone(),
-            auth: auth.clone(),
-            connectors: account.connectors(),
-        });
-        let stop = CancellationToken::new();
-        let (events, _) = broadcast::channel(event::EVENTS_LEN);
-        let (mut supervisor, handle) = Supervisor::start(
-            members,
-            settings,
-            context,
-            events.clone(),
-            options.clock,
-            stop.clone(),
-        );
-        supervisor.add_builtins(options.builtins);
-        hooks.follow(handle.pictures.clone());
-        let attendant = auth.as_ref();
-        let attendant = attendant.map(|auth| auth.attend(handle.requests.clone()));
-        let reach = Arc::new(Reach {
-            pictures: handle.pictures,
-            requests: handle.requests,
-            audit: options.audit,
-            prompter: options
-                .prompter
-                .map(|prompter| attention.of_prompter(prompter)),
-            runner: Arc::clone(hooks.runner()),
-            output_dir: options.output_dir,
-            picture_memory: BytePool::new(MAX_PICTURE_MEMORY),
-            attention,
-        });
-        let reload = Arc::new(Reload {
-            reach: Arc::clone(&reach),
-            in_process: options.in_process,
-            only: options.only,
-            replan: options.replan,
-            auth: auth.clone(),
-            references,
-            account,
-            turn: tokio::sync::Mutex::default(),
-        });
-        let can_follow = reload.account.is_possible();
-        let following = can_follow
-            .then(|| tasks::spawn("connectors", account::follow_current(Arc::clone(&reload))));
-        Host {
-            reach,
-            background: Background::default(),
-            events,
-            reload,
-            following,
-            journal: options.journal,
-            hooks,
-            roots,
-            stop,
-            launcher,
-            interests,
-            auth,
-            attendant,
-            supervisor: tasks::spawn("supervisor", supervisor.run()),
-            catalogs: options.catalog_memory.map(CatalogMemory::at),
-        }
-    }
-
-    /// The picture of this moment.
+    /// The snapshot of this moment.
     pub fn snapshot(&self) -> Arc<HostSnapshot> {
-        self.reach.snapshot()
+        self.core.snapshot()
     }
 
-    /// Every picture from now on; a slow reader sees the newest only.
+    /// Every snapshot from now on; a slow reader sees the newest only.
     pub fn watch(&self) -> watch::Receiver<Arc<HostSnapshot>> {
-        self.reach.pictures.clone()
+        self.core.snapshots.clone()
     }
 
     /// What happens from now on. A reader that is more than a thousand events behind loses the
@@ -235,12 +115,15 @@ impl Host {
     /// Waits until no server is still connecting for the first time.
     pub async fn settled(&self) {
         // An error means that the supervisor is gone, and then nothing connects any more.
-        let _ = self.watch().wait_for(|picture| picture.is_settled()).await;
+        let _ = self
+            .watch()
+            .wait_for(|snapshot| snapshot.is_settled())
+            .await;
     }
 
-    /// Waits until this server is not connecting any more. A server nobody knows is not.
+    /// Waits until this server is not connecting any more. An unknown server is not.
     pub async fn ready(&self, server: &str) {
-        self.reach.ready(server).await;
+        self.core.ready(server).await;
     }
 
     /// Ends whatever there is of this server's connection and connects anew, as at the first
@@ -248,21 +131,17 @@ impl Host {
     /// stays `disabled`. Callers that ask at the same time share one connection.
     pub async fn reconnect(&self, server: &str) -> Result<ConnectionState, UnknownServer> {
         let unknown = || UnknownServer(server.to_owned());
-        let reach = &self.reach;
+        let core = &self.core;
         if let Some(auth) = &self.auth {
             auth.forget_server(server).await;
         }
-        reach
-            .ask(|done| Request::Reconnect {
-                server: server.to_owned(),
-                unless: Unless::Never,
-                done,
-            })
+        core.orders
+            .reconnect(server, Unless::Never)
             .await
             .unwrap_or_else(|| Err(unknown()))?;
         self.ready(server).await;
-        let picture = self.snapshot();
-        let shown = picture.server(server).ok_or_else(unknown)?;
+        let snapshot = self.snapshot();
+        let shown = snapshot.server(server).ok_or_else(unknown)?;
         Ok(shown.state.clone())
     }
 
@@ -285,7 +164,7 @@ impl Host {
         self.reload.account.directory()
     }
 
-    /// Carries one call through the whole line. A server that is connecting, also one that was
+    /// Runs one call through all stages. A server that is connecting, also one that was
     /// lost and is being brought back, is waited for when the call names it, for as long as the
     /// call may take. A server that failed more than half a minute ago is tried once more first.
     /// Dropping the future cancels the call and tells the server.
@@ -294,7 +173,7 @@ impl Host {
         request: ToolRequest,
         options: CallOptions,
     ) -> impl Future<Output = Result<ToolOutcome, CallError>> + Send {
-        self.reach.call(request, options)
+        self.core.call(request, options)
     }
 
     /// Waits for the server that a call names, if it is on its way.
@@ -303,15 +182,15 @@ impl Host {
         target: &ToolTarget,
         options: &CallOptions,
     ) -> Result<(), CallError> {
-        let waited = self.reach.await_server(target, options, || ());
+        let waited = self.core.await_server(target, options, || ());
         waited.await.map(drop)
     }
 
     /// Loads tools into a session's pool, by exposed or own name; gives what is not there. What
     /// `ToolSearch` finds is loaded by itself.
-    pub fn load_tools(&self, pool: &ToolPool, names: &[&str]) -> Vec<Missing> {
-        let picture = self.snapshot();
-        let found = picture.catalog.select(names.iter().copied());
+    pub fn load_tools(&self, pool: &ToolPool, names: &[&str]) -> Vec<MissingTool> {
+        let snapshot = self.snapshot();
+        let found = snapshot.catalog.select(names.iter().copied());
         pool.load(found.tools.iter().map(|tool| tool.key.clone()));
         found.missing
     }
@@ -323,100 +202,91 @@ impl Host {
     }
 }
 
-impl Reach {
+impl HostCore {
     fn snapshot(&self) -> Arc<HostSnapshot> {
-        Arc::clone(&self.pictures.borrow())
+        Arc::clone(&self.snapshots.borrow())
     }
 
     async fn ready(&self, server: &str) {
-        let pending = |picture: &Arc<HostSnapshot>| {
-            picture
+        let pending = |snapshot: &Arc<HostSnapshot>| {
+            snapshot
                 .server(server)
                 .is_some_and(ServerSnapshot::is_pending)
         };
-        let mut pictures = self.pictures.clone();
-        let _ = pictures.wait_for(|picture| !pending(picture)).await;
+        let mut snapshots = self.snapshots.clone();
+        let _ = snapshots.wait_for(|snapshot| !pending(snapshot)).await;
     }
 
-    async fn call(
-        &self,
-        mut request: ToolRequest,
-        options: CallOptions,
-    ) -> Result<ToolOutcome, CallError> {
-        let mut entry = match &self.audit {
-            Some(audit) => audit.begin(&request, &options),
-            None => Entry::none(),
+    async fn call(&self, mut request: ToolRequest, options: CallOptions) -> CallResult {
+        let mut entry = AuditEntry::begin(self.audit.as_ref(), &request, &options);
+        let outcome = match self.await_servers(&request, &options, &mut entry).await {
+            Ok(snapshot) => {
+                let dispatch = self.dispatch(&snapshot);
+                dispatch.run(&mut request, &options, &mut entry).await
+            }
+            Err(error) => Err(error),
         };
-        let outcome = self.carry(&mut request, &options, &mut entry).await;
         entry.finish(&outcome).await;
         outcome
     }
 
-    async fn carry(
+    /// Waits for the servers that a call is about, and gives the snapshot that it runs by.
+    async fn await_servers(
         &self,
-        request: &mut ToolRequest,
+        request: &ToolRequest,
         options: &CallOptions,
-        entry: &mut Entry,
-    ) -> Result<ToolOutcome, CallError> {
-        let picture = self
-            .await_server(&request.target, options, || {
-                entry.asked(&request.arguments);
-            })
-            .await?;
-        // A tool of the host's own may be about a server, which is waited for like any that is
-        // called.
-        let picture = match picture.awaited.then(|| picture.aim(request)).flatten() {
+        entry: &mut AuditEntry,
+    ) -> Result<Arc<HostSnapshot>, CallError> {
+        let waits = || entry.asked(&request.arguments);
+        let snapshot = self.await_server(&request.target, options, waits).await?;
+        // A tool of the host's own may be about a server, which is waited for as well.
+        match snapshot.awaited.then(|| snapshot.aim(request)).flatten() {
             Some(key) => {
                 self.await_server(&ToolTarget::Key(key), options, || ())
-                    .await?
+                    .await
             }
-            None => picture,
-        };
-        self.dispatch(&picture).noted(request, options, entry).await
+            None => Ok(snapshot),
+        }
     }
 
-    /// What judges and carries by this picture.
-    fn dispatch<'a>(&'a self, picture: &'a HostSnapshot) -> Dispatch<'a> {
+    /// What runs calls by this snapshot.
+    fn dispatch<'a>(&'a self, snapshot: &'a HostSnapshot) -> Dispatch<'a> {
         Dispatch {
             prompter: self.prompter.as_deref(),
             picture_memory: &self.picture_memory,
-            ..self.runner.dispatch(picture)
+            ..self.runner.dispatch(snapshot)
         }
     }
 
     /// Waits for the server that a call names, if it is on its way, having said so with `waits`;
-    /// gives the picture then.
+    /// gives the snapshot then.
     async fn await_server(
         &self,
         target: &ToolTarget,
         options: &CallOptions,
         waits: impl FnOnce(),
     ) -> Result<Arc<HostSnapshot>, CallError> {
-        let picture = self.snapshot();
-        let Some(server) = picture.absent(target) else {
-            return Ok(picture);
+        let snapshot = self.snapshot();
+        let Some(server) = snapshot.absent(target) else {
+            return Ok(snapshot);
         };
         waits();
         // Boxed: a call of a server that is there must not carry the room for waiting along.
-        Box::pin(self.await_absent(&picture, server, target, options)).await?;
+        Box::pin(self.await_absent(&snapshot, server, target, options)).await?;
         Ok(self.snapshot())
     }
 
     async fn await_absent(
         &self,
-        picture: &HostSnapshot,
+        snapshot: &HostSnapshot,
         server: &ServerSnapshot,
         target: &ToolTarget,
         options: &CallOptions,
     ) -> Result<(), CallError> {
         if matches!(server.state, ConnectionState::Failed(_)) {
-            self.ask(|done| Request::Revive {
-                server: server.name.as_str().to_owned(),
-                done,
-            })
-            .await;
+            self.orders.revive(server.name.as_str()).await;
         }
-        let general = || picture.general_limits().whole();
+        let general = || snapshot.general_limits().whole();
         let after = options.timeout.unwrap_or_else(general);
         let ready = tokio::time::timeout(after, self.ready(server.name.as_str())).await;
         ready.map_err(|_| CallError::TimedOut {
@@ -429,19 +299,4 @@ impl Reach {
             limit: TimeLimit::Whole,
         })
     }
-
-    /// Asks the supervisor; `None` when it is gone.
-    async fn ask<T>(&self, request: impl FnOnce(oneshot::Sender<T>) -> Request) -> Option<T> {
-        let (done, answer) = oneshot::channel();
-        self.requests.send(request(done)).await.ok()?;
-        answer.await.ok()
-    }
-}
-
-fn settings(plan: Plan) -> Arc<Settings> {
-    Arc::new(Settings {
-        permissions: plan.permissions,
-        hooks: plan.hooks,
-        limits: plan.limits,
-    })
 }

@@ -33,12 +33,12 @@ use tokio::sync::oneshot;
 use toolway_types::{Secret, ServerName, Untrusted};
 use tracing::warn;
 
-use message::Piece;
+use message::MessagePiece;
 pub(crate) use redact::Redactor;
 
 pub(crate) use file::{LogFile, file_stem};
-pub use line::{Kind, Line, timestamp};
-pub use lines::Follower;
+pub use line::{JournalLine, JournalLineKind, timestamp};
+pub use lines::LineFollower;
 pub(crate) use lines::last;
 pub use read::{logged_servers, read_last};
 pub use secrets::secrets_of;
@@ -62,21 +62,21 @@ const FLUSH_PATIENCE: Duration = Duration::from_secs(1);
 /// Where the journals of all servers are kept. A cheap handle.
 #[derive(Clone)]
 pub struct Journal {
-    shared: Arc<Shared>,
-    trace: Trace,
+    shared: Arc<JournalShared>,
+    trace: TraceMode,
 }
 
 /// Whether messages are traced. What servers log, and notes, always are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Trace {
+enum TraceMode {
     On,
     Off,
 }
 
-struct Shared {
+struct JournalShared {
     directory: PathBuf,
     /// The way to the thread, started by the first line; absent when it could not be.
-    queue: OnceLock<Option<SyncSender<Order>>>,
+    queue: OnceLock<Option<SyncSender<JournalOrder>>>,
     /// Bytes that wait in the queue.
     waiting: Arc<AtomicUsize>,
     warned: Arc<AtomicBool>,
@@ -86,20 +86,20 @@ impl Journal {
     /// Journals below a directory, which is made when the first line is written.
     pub fn in_directory(directory: PathBuf) -> Journal {
         Journal {
-            shared: Arc::new(Shared {
+            shared: Arc::new(JournalShared {
                 directory,
                 queue: OnceLock::new(),
                 waiting: Arc::default(),
                 warned: Arc::default(),
             }),
-            trace: Trace::On,
+            trace: TraceMode::On,
         }
     }
 
     /// The same journals without the messages: only what servers log, and notes.
     #[must_use]
     pub fn without_messages(mut self) -> Journal {
-        self.trace = Trace::Off;
+        self.trace = TraceMode::Off;
         self
     }
 
@@ -114,12 +114,12 @@ impl Journal {
         JournalWriter {
             shared: Arc::clone(&self.shared),
             trace: self.trace,
-            sink: Arc::new(Sink {
+            sink: Arc::new(ServerSink {
                 server: server.clone(),
                 redactor: RwLock::new(Arc::new(Redactor::new(&secrets))),
                 secrets: Mutex::new(secrets),
                 dropped: AtomicU64::new(0),
-                page: Mutex::new(Page {
+                page: Mutex::new(OpenJournal {
                     file: LogFile::new(self.shared.directory.clone(), file::file_name(server)),
                     continued: false,
                 }),
@@ -134,7 +134,7 @@ impl Journal {
             return;
         };
         let (done, written) = oneshot::channel();
-        let mut order = Order::Flush(done);
+        let mut order = JournalOrder::Flush(done);
         let asked = async {
             while let Err(TrySendError::Full(back)) = queue.try_send(order) {
                 order = back;
@@ -162,20 +162,20 @@ impl fmt::Debug for Journal {
 /// Writes one server's journal. A cheap handle; no method ever waits.
 #[derive(Clone)]
 pub struct JournalWriter {
-    shared: Arc<Shared>,
-    sink: Arc<Sink>,
-    trace: Trace,
+    shared: Arc<JournalShared>,
+    sink: Arc<ServerSink>,
+    trace: TraceMode,
 }
 
 impl JournalWriter {
     /// Something about the connection itself, in the course of this attempt.
     pub fn note(&self, attempt: u32, text: &str) {
-        self.put(Body::Note(attempt, text.to_owned()));
+        self.put(EntryBody::Note(attempt, text.to_owned()));
     }
 
     /// Something about the server that has nothing to do with an attempt to connect.
     pub(crate) fn remark(&self, text: &str) {
-        self.put(Body::Remark(text.to_owned()));
+        self.put(EntryBody::Remark(text.to_owned()));
     }
 
     /// Takes note of headers that are about to be sent and stand in no definition, such as a
@@ -197,7 +197,7 @@ impl JournalWriter {
     /// A line the server logged.
     pub fn stderr(&self, line: &Untrusted) {
         let text = line.as_received();
-        self.put(Body::Stderr {
+        self.put(EntryBody::Stderr {
             text: text.to_owned(),
             continues: text.len() >= FULL_PIECE,
         });
@@ -205,34 +205,34 @@ impl JournalWriter {
 
     /// A message on its way to the server.
     pub fn sent(&self, message: &[u8]) {
-        self.message(Kind::Sent, message);
+        self.message(JournalLineKind::Sent, message);
     }
 
     /// A message from the server.
     pub fn received(&self, message: &[u8]) {
-        self.message(Kind::Received, message);
+        self.message(JournalLineKind::Received, message);
     }
 
-    fn message(&self, kind: Kind, message: &[u8]) {
-        if self.trace == Trace::On {
-            let piece = Piece::of(message, self.sink.redactor().longest());
-            self.put(Body::Message(kind, piece));
+    fn message(&self, kind: JournalLineKind, message: &[u8]) {
+        if self.trace == TraceMode::On {
+            let piece = MessagePiece::of(message, self.sink.redactor().longest());
+            self.put(EntryBody::Message(kind, piece));
         }
     }
 
-    fn put(&self, body: Body) {
+    fn put(&self, body: EntryBody) {
         let Some(queue) = self.shared.queue() else {
             return;
         };
         let size = body.size();
         let fits = self.shared.waiting.fetch_add(size, Ordering::Relaxed) + size <= QUEUE_BYTES;
-        let entry = Entry {
+        let entry = JournalEntry {
             sink: Arc::clone(&self.sink),
             at: SystemTime::now(),
             size,
             body,
         };
-        if !fits || queue.try_send(Order::Write(entry)).is_err() {
+        if !fits || queue.try_send(JournalOrder::Write(entry)).is_err() {
             self.shared.waiting.fetch_sub(size, Ordering::Relaxed);
             self.sink.dropped.fetch_add(1, Ordering::Relaxed);
         }
@@ -248,12 +248,12 @@ impl fmt::Debug for JournalWriter {
     }
 }
 
-impl Shared {
-    fn queue(&self) -> Option<&SyncSender<Order>> {
+impl JournalShared {
+    fn queue(&self) -> Option<&SyncSender<JournalOrder>> {
         self.queue
             .get_or_init(|| {
                 let (queue, orders) = sync_channel(QUEUE_LINES);
-                let clerk = Clerk {
+                let clerk = JournalThread {
                     orders,
                     waiting: Arc::clone(&self.waiting),
                     warned: Arc::clone(&self.warned),
@@ -272,7 +272,7 @@ impl Shared {
 }
 
 /// Where one server's lines go.
-struct Sink {
+struct ServerSink {
     server: ServerName,
     redactor: RwLock<Arc<Redactor>>,
     /// What the redactor knows, and learns from.
@@ -280,10 +280,10 @@ struct Sink {
     /// Lines that did not fit into the queue since this was last said.
     dropped: AtomicU64,
     /// Only the thread looks at it; it closes with the last handle.
-    page: Mutex<Page>,
+    page: Mutex<OpenJournal>,
 }
 
-impl Sink {
+impl ServerSink {
     fn redactor(&self) -> Arc<Redactor> {
         // It is replaced as a whole, so a panic elsewhere leaves none half done.
         let redactor = self.redactor.read().unwrap_or_else(PoisonError::into_inner);
@@ -308,62 +308,64 @@ impl Sink {
     }
 }
 
-struct Page {
+struct OpenJournal {
     file: LogFile,
     /// The last piece of stderr was full: what follows is the rest of the same line.
     continued: bool,
 }
 
-enum Order {
-    Write(Entry),
+enum JournalOrder {
+    Write(JournalEntry),
     Flush(oneshot::Sender<()>),
 }
 
-struct Entry {
-    sink: Arc<Sink>,
+struct JournalEntry {
+    sink: Arc<ServerSink>,
     at: SystemTime,
     size: usize,
-    body: Body,
+    body: EntryBody,
 }
 
-enum Body {
+enum EntryBody {
     Note(u32, String),
     Remark(String),
     Stderr { text: String, continues: bool },
-    Message(Kind, Piece),
+    Message(JournalLineKind, MessagePiece),
 }
 
-impl Body {
+impl EntryBody {
     fn size(&self) -> usize {
         match self {
-            Body::Note(_, text) | Body::Remark(text) | Body::Stderr { text, .. } => text.len(),
-            Body::Message(_, piece) => piece.weight(),
+            EntryBody::Note(_, text) | EntryBody::Remark(text) | EntryBody::Stderr { text, .. } => {
+                text.len()
+            }
+            EntryBody::Message(_, piece) => piece.weight(),
         }
     }
 }
 
 /// The thread that writes.
-struct Clerk {
-    orders: Receiver<Order>,
+struct JournalThread {
+    orders: Receiver<JournalOrder>,
     waiting: Arc<AtomicUsize>,
     warned: Arc<AtomicBool>,
 }
 
-impl Clerk {
+impl JournalThread {
     fn work(self) {
         while let Ok(order) = self.orders.recv() {
             match order {
-                Order::Write(entry) => {
+                JournalOrder::Write(entry) => {
                     self.waiting.fetch_sub(entry.size, Ordering::Relaxed);
                     self.write(&entry);
                 }
-                // Whoever asked may have stopped waiting.
-                Order::Flush(done) => drop(done.send(())),
+                // The caller may have stopped waiting.
+                JournalOrder::Flush(done) => drop(done.send(())),
             }
         }
     }
 
-    fn write(&self, entry: &Entry) {
+    fn write(&self, entry: &JournalEntry) {
         // A panic elsewhere leaves at worst half a line.
         let mut page = entry
             .sink
@@ -375,14 +377,14 @@ impl Clerk {
         let lost = dropped + page.file.take_lost();
         if lost > 0 {
             let text = format!("{lost} lines are missing here: they could not be written in time");
-            let line = line::format(entry.at, Kind::Note, &text);
+            let line = line::format(entry.at, JournalLineKind::Note, &text);
             self.append(entry, &mut page, &line);
         }
         let line = line::format(entry.at, kind, &text);
         self.append(entry, &mut page, &line);
     }
 
-    fn append(&self, entry: &Entry, page: &mut Page, line: &str) {
+    fn append(&self, entry: &JournalEntry, page: &mut OpenJournal, line: &str) {
         if let Err(error) = page.file.append(line)
             && !self.warned.swap(true, Ordering::Relaxed)
         {
@@ -392,14 +394,18 @@ impl Clerk {
 }
 
 /// What stands behind time and process: cleaned, without secrets, cut.
-fn compose(body: &Body, redactor: &Redactor, continued: &mut bool) -> (Kind, String) {
+fn compose(
+    body: &EntryBody,
+    redactor: &Redactor,
+    continued: &mut bool,
+) -> (JournalLineKind, String) {
     match body {
-        Body::Note(attempt, text) => {
+        EntryBody::Note(attempt, text) => {
             let text = shown_line(text, redactor);
-            (Kind::Note, format!("attempt {attempt}: {text}"))
+            (JournalLineKind::Note, format!("attempt {attempt}: {text}"))
         }
-        Body::Remark(text) => (Kind::Note, shown_line(text, redactor)),
-        Body::Stderr { text, continues } => {
+        EntryBody::Remark(text) => (JournalLineKind::Note, shown_line(text, redactor)),
+        EntryBody::Stderr { text, continues } => {
             let mut text = text.as_str();
             // A secret may have been cut in two: its beginning ends this piece, or its end
             // begins it.
@@ -409,9 +415,9 @@ fn compose(body: &Body, redactor: &Redactor, continued: &mut bool) -> (Kind, Str
             if std::mem::replace(continued, *continues) {
                 text = end(text, redactor.longest());
             }
-            (Kind::Stderr, shown_line(text, redactor))
+            (JournalLineKind::Stderr, shown_line(text, redactor))
         }
-        Body::Message(kind, piece) => (*kind, piece.shown(redactor, SHOWN_OF_A_MESSAGE)),
+        EntryBody::Message(kind, piece) => (*kind, piece.shown(redactor, SHOWN_OF_A_MESSAGE)),
     }
 }
 

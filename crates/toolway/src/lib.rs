@@ -30,12 +30,14 @@
 //! ```
 
 pub mod account;
+pub(crate) mod attention;
 pub mod audit;
 pub mod auth;
 pub mod builtin;
 pub mod call;
 pub mod catalog;
 mod catalog_memory;
+pub mod client_handler;
 mod connection;
 pub mod dispatch;
 pub mod error;
@@ -43,37 +45,46 @@ pub mod event;
 pub mod export;
 pub mod host;
 pub mod journal;
+mod json_schema;
+mod listing;
 pub mod offering;
 mod pins;
 pub mod pool;
 pub mod projection;
-pub mod respondent;
+mod reconnect;
+pub mod route;
 pub mod search;
+mod server_source;
 mod session;
 pub mod skills;
 pub mod snapshot;
 mod supervisor;
 mod tasks;
 pub mod template;
+pub mod tokens;
 pub mod watch;
 
 pub use account::{Connectors, DirectoryState};
 pub use audit::Audit;
 pub use builtin::{Builtin, BuiltinAnswer, BuiltinCall, BuiltinError, HostHandle};
 pub use call::{
-    Answer, BatchOrder, Block, BoundedResult, CallError, CallOptions, Consent, Delivery, Lasting,
-    Oversize, Problem, Progress, ProgressSink, Prompter, Question, Reach, RefusedBy, SavedFile,
-    TimeLimit, ToolOutcome, ToolRequest, ToolTarget, Treatment,
+    BatchOrder, BoundedResult, CallError, CallOptions, CallResult, Consent, ContentBlock, KeepIn,
+    Lasting, Oversize, PermissionAnswer, PermissionQuestion, Progress, ProgressSink, Prompter,
+    RefusedBy, ResultDelivery, RuleReach, SavedFile, TimeLimit, ToolOutcome, ToolRequest,
+    ToolTarget, Treatment,
 };
 pub use catalog::{Catalog, CatalogTool, CatalogWarning};
 pub use catalog_memory::{KnownLists, forget_catalog, refresh_turn};
-pub use connection::clock::{Clock, Reading, SystemClock};
+pub use client_handler::{
+    ClientHandler, ClientOffers, Elicitation, ElicitationAnswer, MoreRights, Root,
+};
+pub use connection::clock::{Clock, ClockReading, SystemClock};
 pub use connection::{InProcessServer, RetryFirst, forget_era};
 pub use dispatch::classifier::{
     Classification, ClassifierFunction, ClassifierInput, ClassifierRule, LibraryClassifier,
 };
 pub use dispatch::hooks::{HookDecision, HookFunction, HookInput, HookReply, LibraryHook};
-pub use dispatch::permission::{KeepIn, RuleKeeper, SettingsRules};
+pub use dispatch::permission::{RuleKeeper, SettingsRules};
 pub use dispatch::result::SelectError;
 pub use error::{ConnectError, RequestError};
 pub use event::{Changes, HostEvent, NoPlanSource, Replan, UnknownServer};
@@ -83,14 +94,14 @@ pub use host::{
     TooManyCalls,
 };
 pub use journal::{Journal, JournalWriter};
+pub use json_schema::Problem;
 pub use offering::Offering;
 pub use pins::{Against, Difference};
 pub use pool::{Loading, ToolPool};
-pub use respondent::{Elicitation, ElicitationAnswer, MoreRights, Offers, Respondent, Root};
-pub use session::patience::installs_first;
+pub use server_source::patience::installs_first;
 pub use skills::{FailedCheck, ListedSkill, LoadedSkill, SkillContents, SkillError, SkillList};
 pub use snapshot::{Counts, HostSnapshot, ServerSnapshot};
-pub use supervisor::recall::{Known, Recalled, recall_catalog};
+pub use supervisor::recall::{Recalled, RecalledServer, recall_catalog};
 pub use template::{TemplateError, UriTemplate};
 /// Logins: what an account is asked with, and where it is kept.
 pub use toolway_auth;
@@ -98,18 +109,18 @@ pub use toolway_auth;
 pub use toolway_config as config;
 /// How remote servers are reached: proxies and certificates.
 pub use toolway_transport::client::HttpClientOptions;
-/// Closes the program to other processes of the same user, where it wants that.
-pub use toolway_transport::forbid_inspection;
 /// The server's side of an [`InProcessServer`]'s connection.
 pub use toolway_transport::in_process::ServerEnd;
 /// Who starts servers that are processes, so that none outlives the program.
 pub use toolway_transport::stdio::launcher;
+/// Closes the program to other processes of the same user, where it wants that.
+pub use toolway_transport::{
+    ProtectedPath, Protection, Shield, ShieldError, ShieldState, forbid_inspection,
+};
 /// What servers that are processes are kept from writing.
-pub use toolway_transport::{ProtectedPath, Protection, Shield, ShieldError, ShieldState};
 /// The words both sides speak: names, scopes, states, diagnoses.
 pub use toolway_types as types;
-/// What a [`Respondent`] says when it cannot answer.
-pub use toolway_wire::RpcError;
+/// What a [`ClientHandler`] says when it cannot answer.
+pub use toolway_wire::{RpcError, view};
 /// What results, tools, resources and prompts look like, read.
-pub use toolway_wire::view;
 pub use watch::{ConfigWatch, Watched};

@@ -6,15 +6,13 @@
 //! thing. The order of judging is `dispatch/offered.rs`; who asks is the host, or a tool of its
 //! own.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use toolway_config::Permissions;
 use toolway_config::permission::{CallSubject, PermissionDecision};
 use toolway_types::{ServerName, ToolKey};
 
-use crate::builtin::{LIST_RESOURCES, READ_RESOURCE};
 use crate::call::RefusedBy;
-use crate::catalog::{Catalog, CatalogTool, ToolHints};
-use crate::pins::{Definition, Place};
+use crate::pins::PinPlace;
 
 /// Something that is asked of a server beside calls of its tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -83,25 +81,8 @@ impl Offering {
         }
     }
 
-    /// Whether it takes nobody's yes: nothing is sent that the server did not write itself. A rule
-    /// or a hook that wants somebody asked still counts.
-    pub(crate) fn is_free(self, ask: &Ask<'_>, catalog: &Catalog) -> bool {
-        match self {
-            // Any other address carries words to the server, as the arguments of a tool do.
-            Offering::ReadResource => {
-                let uri = ask.text("uri").unwrap_or_default();
-                catalog.resource(ask.server, uri).is_some()
-            }
-            Offering::GetPrompt | Offering::Complete => false,
-            Offering::ListResources
-            | Offering::ListPrompts
-            | Offering::ListSkills
-            | Offering::ReadInstructions => true,
-        }
-    }
-
     /// What it takes beside the server.
-    fn properties(self) -> Value {
+    pub(crate) fn properties(self) -> Value {
         let text = json!({ "type": "string" });
         let object = json!({ "type": "object" });
         match self {
@@ -115,48 +96,37 @@ impl Offering {
     }
 }
 
-/// One thing asked of a server beside calls.
-pub(crate) struct Ask<'a> {
-    pub(crate) offering: Offering,
-    pub(crate) server: &'a ServerName,
-    /// What stands in `server` of the arguments: its name, or as somebody spelled it.
-    pub(crate) spelled: &'a str,
-    /// What is asked, `server` among it.
-    pub(crate) arguments: &'a Map<String, Value>,
-    pub(crate) leave: Leave,
-}
-
-/// Whether somebody's yes is there already.
+/// Whether there is permission already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Leave {
+pub(crate) enum PriorConsent {
     /// It is judged like any call.
     Wanted,
-    /// Whoever asks was permitted itself; a rule or a hook may want a person asked all the same.
+    /// The caller was permitted itself; a rule or a hook may want a user asked all the same.
     Given,
 }
 
 /// How a tool that stands for an offering is judged.
 #[derive(Debug)]
-pub(crate) struct Offered {
+pub(crate) struct JudgedOffering {
     /// Whether it may run unless a rule or a hook has something against it.
     pub(crate) free: bool,
     /// What its definition is remembered as, where it has one that can change.
-    pub(crate) pin: Option<Pinned>,
+    pub(crate) pin: Option<PinnedOffering>,
 }
 
 /// What is remembered of an offering's definition (SEC-33).
 #[derive(Debug)]
-pub(crate) enum Pinned {
+pub(crate) enum PinnedOffering {
     /// The prompt of this name.
     Prompt(String),
     /// All templates of the server together: what its unlisted addresses mean.
     Templates,
 }
 
-impl Pinned {
-    pub(crate) fn place(&self, server: &ServerName, definition: Option<&str>) -> Place {
+impl PinnedOffering {
+    pub(crate) fn place(&self, server: &ServerName, definition: Option<&str>) -> PinPlace {
         let (kind, name) = self.parts();
-        Place::beside(server, definition, kind, name)
+        PinPlace::beside(server, definition, kind, name)
     }
 
     /// What it is called in the file of pins.
@@ -167,70 +137,20 @@ impl Pinned {
 
     fn parts(&self) -> (&'static str, &str) {
         match self {
-            Pinned::Prompt(name) => ("prompt", name),
-            Pinned::Templates => ("templates", ""),
+            PinnedOffering::Prompt(name) => ("prompt", name),
+            PinnedOffering::Templates => ("templates", ""),
         }
     }
 }
 
-impl Ask<'_> {
-    fn text(&self, name: &str) -> Option<&str> {
-        self.arguments.get(name).and_then(Value::as_str)
-    }
+/// The name of the tool that lists resources.
+pub const LIST_RESOURCES: &str = "ListMcpResources";
 
-    /// The tool it is judged as. It takes no other server and no other prompt than these: a hook
-    /// that writes arguments cannot lead it elsewhere.
-    pub(crate) fn tool(&self, catalog: &Catalog) -> CatalogTool {
-        let mut properties = self.offering.properties();
-        properties["server"] = json!({ "enum": [self.spelled] });
-        if self.offering == Offering::GetPrompt {
-            properties["name"] = json!({ "enum": [self.text("name")] });
-        }
-        let schema = json!({
-            "type": "object",
-            "properties": properties,
-            "required": ["server"],
-            "additionalProperties": false,
-        });
-        let reads = ToolHints {
-            read_only: Some(true),
-            destructive: Some(false),
-            idempotent: Some(true),
-            open_world: None,
-        };
-        let listed = self.offering.is_free(self, catalog);
-        let free = listed || self.leave == Leave::Given;
-        let (pin, definition) = match self.pinned(catalog, listed) {
-            Some((pin, definition)) => (Some(pin), Some(definition)),
-            None => (None, None),
-        };
-        CatalogTool::offered(
-            self.offering.of(self.server),
-            &schema,
-            reads,
-            Offered { free, pin },
-            definition,
-        )
-    }
+/// The name of the tool that reads one.
+pub const READ_RESOURCE: &str = "ReadMcpResource";
 
-    /// What its definition is, where one was or will be permitted. What a resource holds may
-    /// change at any time, so of those that are listed nothing is remembered.
-    fn pinned(&self, catalog: &Catalog, listed: bool) -> Option<(Pinned, Definition)> {
-        match self.offering {
-            Offering::GetPrompt => {
-                let name = self.text("name")?;
-                let prompt = catalog.prompt(self.server, name)?;
-                let definition = Definition::of_prompt(&prompt.received);
-                Some((Pinned::Prompt(name.to_owned()), definition))
-            }
-            Offering::ReadResource if !listed => {
-                let templates = catalog.templates_of(self.server);
-                let received = templates.iter().map(|template| &*template.received);
-                let definition = Definition::of_templates(received);
-                // None is something to remember too: what comes later is a change.
-                Some((Pinned::Templates, definition))
-            }
-            _ => None,
-        }
-    }
-}
+/// The name of the tool that finds and loads tools.
+pub const TOOL_SEARCH: &str = "ToolSearch";
+
+/// Names that no server and no embedding program can take.
+pub const RESERVED: [&str; 3] = [LIST_RESOURCES, READ_RESOURCE, TOOL_SEARCH];

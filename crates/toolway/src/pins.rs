@@ -33,7 +33,7 @@ mod tests;
 
 pub(crate) use self::definition::Definition;
 pub use self::definition::{Against, Difference};
-pub(crate) use self::instructions::Instructions;
+pub(crate) use self::instructions::PinnedInstructions;
 use self::roster::Roster;
 
 /// How much is remembered of one server: twice what its tools and as many prompts can be at once.
@@ -62,31 +62,31 @@ const LOCK_PATIENCE: Duration = Duration::from_secs(2);
 
 /// The memory; clones share it.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Pins(Arc<Store>);
+pub(crate) struct Pins(Arc<PinFile>);
 
 #[derive(Debug, Default)]
-struct Store {
+struct PinFile {
     /// None: what is pinned is forgotten with the host.
     path: Option<PathBuf>,
     /// Which tools were ever pinned.
     roster: Roster,
     /// What the file said when it was last asked, and what was pinned since.
-    known: Mutex<Option<Records>>,
+    known: Mutex<Option<PinRecords>>,
 }
 
 /// A place in the memory, and whose it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct PinPlace {
     key: String,
     /// The server, by its definition.
     owner: String,
 }
 
-type Records = BTreeMap<String, Record>;
+type PinRecords = BTreeMap<String, PinRecord>;
 
 /// What is remembered of a tool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Record {
+struct PinRecord {
     digest: String,
     /// Whose it is; unknown of what older versions wrote.
     #[serde(default)]
@@ -104,15 +104,15 @@ struct Record {
 
 /// A tool under the name that it is shown as, which can have been another's.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Shown<'a> {
+pub(crate) struct ShownTool<'a> {
     pub(crate) name: &'a str,
     pub(crate) key: &'a ToolKey,
 }
 
-impl Shown<'_> {
+impl ShownTool<'_> {
     /// The tool that was permitted under this name, if it was another one: a rule that was given
     /// for that one is not for this (SEC-31).
-    fn namesake<'r>(&self, records: &'r Records) -> Option<&'r Record> {
+    fn namesake<'r>(&self, records: &'r PinRecords) -> Option<&'r PinRecord> {
         let own = told(&label_of(self.key));
         let mut records = records.values();
         records.find(|record| record.name == self.name && record.tool != own)
@@ -129,24 +129,24 @@ fn told(label: &str) -> String {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Content {
-    pins: Records,
+struct PinFileContent {
+    pins: PinRecords,
 }
 
 /// How a tool stands to its pin.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Standing {
+pub(crate) enum PinState {
     /// Nothing is pinned yet.
     New,
     /// As it was.
     Same,
-    /// It changed, or nobody can tell whether it did.
+    /// It changed, or that is unknown.
     Changed(Difference),
 }
 
 /// Why a file that is there cannot be read.
 #[derive(Debug, thiserror::Error)]
-enum ReadError {
+enum PinReadError {
     #[error("it cannot be read: {0}")]
     Io(#[from] io::Error),
     #[error("it is larger than {} MiB", MAX_FILE >> 20)]
@@ -155,9 +155,9 @@ enum ReadError {
     Content(#[from] serde_json::Error),
 }
 
-impl Place {
+impl PinPlace {
     /// The place of a tool: what its server's definition is, and the tool's own name. A server
-    /// that nobody can tell apart by its definition is known by its name.
+    /// without a definition of its own is known by its name.
     pub(crate) fn of(key: &ToolKey, server: Option<&str>) -> Self {
         let server = server.unwrap_or(key.server.as_str());
         Self::made(server, &serde_json::json!([server, key.tool]))
@@ -186,50 +186,50 @@ impl Place {
 impl Pins {
     /// Keeps what is pinned in this file, which need not exist; without one, in memory.
     pub(crate) fn at(path: Option<PathBuf>) -> Self {
-        Self(Arc::new(Store {
+        Self(Arc::new(PinFile {
             path,
-            ..Store::default()
+            ..PinFile::default()
         }))
     }
 
     /// As well, keeps in this file which tools were ever pinned.
     #[must_use]
     pub(crate) fn with_roster(self, roster: Option<PathBuf>) -> Self {
-        Self(Arc::new(Store {
+        Self(Arc::new(PinFile {
             path: self.0.path.clone(),
             roster: Roster::at(roster),
-            ..Store::default()
+            ..PinFile::default()
         }))
     }
 
     /// Compares a tool with its pin, and the name it is shown as with those of others.
     pub(crate) fn check(
         &self,
-        place: &Place,
+        place: &PinPlace,
         tool: &Definition,
-        shown: Option<Shown<'_>>,
-    ) -> Standing {
+        shown: Option<ShownTool<'_>>,
+    ) -> PinState {
         let mut known = self.0.known();
         // What is wrong with the file is found again below: no tool is the same by an empty map.
         let known = known.get_or_insert_with(|| self.0.read().unwrap_or_default());
-        let standing = self.compare(known, place, tool);
+        let state = self.compare(known, place, tool);
         let Some(shown) = shown else {
-            return standing;
+            return state;
         };
-        let is_known_so = |record: &Record| record.name.is_empty() || record.name == shown.name;
-        match standing {
-            Standing::Same if known.get(&place.key).is_none_or(is_known_so) => Standing::Same,
-            Standing::Same | Standing::New => match shown.namesake(known) {
-                Some(other) => Standing::Changed(taken_over(shown.name, other)),
-                None => standing,
+        let is_known_so = |record: &PinRecord| record.name.is_empty() || record.name == shown.name;
+        match state {
+            PinState::Same if known.get(&place.key).is_none_or(is_known_so) => PinState::Same,
+            PinState::Same | PinState::New => match shown.namesake(known) {
+                Some(other) => PinState::Changed(taken_over(shown.name, other)),
+                None => state,
             },
-            Standing::Changed(difference) => Standing::Changed(difference),
+            PinState::Changed(difference) => PinState::Changed(difference),
         }
     }
 
-    fn compare(&self, known: &mut Records, place: &Place, tool: &Definition) -> Standing {
+    fn compare(&self, known: &mut PinRecords, place: &PinPlace, tool: &Definition) -> PinState {
         match known.get(&place.key) {
-            Some(record) if record.digest == tool.digest => return Standing::Same,
+            Some(record) if record.digest == tool.digest => return PinState::Same,
             None if self.0.path.is_none() => return self.0.unless_full(known, place),
             _ => {}
         }
@@ -240,42 +240,42 @@ impl Pins {
                     known.insert(place.key.clone(), record);
                     None
                 } else {
-                    let standing = self.0.unless_full(&records, place);
+                    let state = self.0.unless_full(&records, place);
                     // Others may have been pinned under its name since.
                     for (key, record) in records {
                         known.entry(key).or_insert(record);
                     }
-                    Some(standing)
+                    Some(state)
                 }
             }
-            Err(error) => Some(Standing::Changed(self.0.unknown(&error))),
+            Err(error) => Some(PinState::Changed(self.0.unknown(&error))),
         };
         match (known.get(&place.key), absent) {
-            (Some(record), _) if record.digest == tool.digest => Standing::Same,
+            (Some(record), _) if record.digest == tool.digest => PinState::Same,
             (Some(record), _) if record.text.is_empty() => {
-                Standing::Changed(Difference::untold(tool))
+                PinState::Changed(Difference::untold(tool))
             }
-            (Some(record), _) => Standing::Changed(Difference::between(&record.text, tool)),
+            (Some(record), _) => PinState::Changed(Difference::between(&record.text, tool)),
             // What was pinned once and is not any more is not new.
-            (None, Some(Standing::New)) => match self.0.roster.holds(&place.key) {
-                Ok(false) => Standing::New,
-                Ok(true) => Standing::Changed(self.0.lost()),
-                Err(error) => Standing::Changed(self.0.unknown(&error.into())),
+            (None, Some(PinState::New)) => match self.0.roster.holds(&place.key) {
+                Ok(false) => PinState::New,
+                Ok(true) => PinState::Changed(self.0.lost()),
+                Err(error) => PinState::Changed(self.0.unknown(&error.into())),
             },
-            (None, Some(standing)) => standing,
-            (None, None) => Standing::New,
+            (None, Some(state)) => state,
+            (None, None) => PinState::New,
         }
     }
 
     /// Pins a tool as it is now.
     pub(crate) async fn pin(
         &self,
-        place: Place,
+        place: PinPlace,
         label: String,
         tool: &Definition,
-        shown: Option<Shown<'_>>,
+        shown: Option<ShownTool<'_>>,
     ) {
-        let record = Record {
+        let record = PinRecord {
             digest: tool.digest.clone(),
             owner: place.owner,
             text: tool.text.clone(),
@@ -301,7 +301,9 @@ impl Pins {
                     return Ok(None);
                 }
                 pinned.extend(records.keys().cloned());
-                Ok(Some(serde_json::to_string(&Content { pins: records })?))
+                Ok(Some(serde_json::to_string(&PinFileContent {
+                    pins: records,
+                })?))
             })?;
             // Last: what could not be pinned must not look like a pin that is gone.
             if let Err(error) = roster.add(&pinned) {
@@ -318,16 +320,16 @@ impl Pins {
     }
 }
 
-impl Store {
-    fn known(&self) -> std::sync::MutexGuard<'_, Option<Records>> {
+impl PinFile {
+    fn known(&self) -> std::sync::MutexGuard<'_, Option<PinRecords>> {
         // Every change is one call, so a panic elsewhere leaves the map whole.
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn read(&self) -> Result<Records, ReadError> {
+    fn read(&self) -> Result<PinRecords, PinReadError> {
         self.path
             .as_deref()
-            .map_or_else(|| Ok(Records::new()), read)
+            .map_or_else(|| Ok(PinRecords::new()), read)
     }
 
     /// What takes the place of a difference where a pin is gone.
@@ -344,9 +346,9 @@ impl Store {
     }
 
     /// How something stands that is not among these records: new, unless there is no room for it.
-    fn unless_full(&self, records: &Records, place: &Place) -> Standing {
+    fn unless_full(&self, records: &PinRecords, place: &PinPlace) -> PinState {
         if has_room(records, &place.owner) {
-            return Standing::New;
+            return PinState::New;
         }
         let mut lines = vec![
             "so much is remembered of its server already that there is room for no more: it is \
@@ -359,11 +361,11 @@ impl Store {
                 text::clean_line(&path.display().to_string())
             ));
         }
-        Standing::Changed(Difference::unknown(lines))
+        PinState::Changed(Difference::unknown(lines))
     }
 
     /// What takes the place of a difference while the file cannot be read.
-    fn unknown(&self, error: &ReadError) -> Difference {
+    fn unknown(&self, error: &PinReadError) -> Difference {
         let file = self.path.as_deref().unwrap_or(Path::new("")).display();
         Difference::unknown(vec![
             text::cut(
@@ -382,7 +384,7 @@ impl Store {
 }
 
 /// What takes the place of a difference where a tool comes under a name that was another's.
-fn taken_over(name: &str, other: &Record) -> Difference {
+fn taken_over(name: &str, other: &PinRecord) -> Difference {
     let other = text::clean_line(&other.tool);
     Difference::namesake(vec![
         format!("`{name}` stood for another tool, `{other}`, when that was permitted"),
@@ -391,30 +393,30 @@ fn taken_over(name: &str, other: &Record) -> Difference {
 }
 
 /// All that the file holds; nothing when there is none.
-fn read(path: &Path) -> Result<Records, ReadError> {
+fn read(path: &Path) -> Result<PinRecords, PinReadError> {
     let text = match state_file::read(path, MAX_FILE + 1) {
         Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Records::new()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(PinRecords::new()),
         // Its folder is no folder, so there is no file either.
-        Err(error) if error.kind() == io::ErrorKind::NotADirectory => return Ok(Records::new()),
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => return Ok(PinRecords::new()),
         Err(error) => return Err(error.into()),
     };
     if text.len() as u64 > MAX_FILE {
-        return Err(ReadError::TooLarge);
+        return Err(PinReadError::TooLarge);
     }
-    let content: Content = serde_json::from_str(&text)?;
+    let content: PinFileContent = serde_json::from_str(&text)?;
     Ok(content.pins)
 }
 
 /// Whether something new of this server can be remembered. A server that fills its own room takes
 /// nothing from another, and nothing of its own is forgotten for it.
-fn has_room(records: &Records, owner: &str) -> bool {
+fn has_room(records: &PinRecords, owner: &str) -> bool {
     let of_owner = records.values().filter(|record| record.owner == owner);
     records.len() < MOST && of_owner.count() < MOST_OF_ONE
 }
 
 /// Remembers something, if there is room: its digest in any case, its text where that fits too.
-fn add(records: &mut Records, key: String, mut record: Record) -> bool {
+fn add(records: &mut PinRecords, key: String, mut record: PinRecord) -> bool {
     if !records.contains_key(&key) && !has_room(records, &record.owner) {
         return false;
     }

@@ -1,21 +1,14 @@
-//! The pool: which tools one model session has in its list.
+//! The pool: which tools one model session has loaded.
 //!
-//! Owns the value a session holds — the tools it has loaded — and the list that follows from it:
-//! every tool that is not deferred, the host's own first, and what was loaded. Parts: `settle.rs`
-//! (which tools are deferred). There is no global pool: two sessions of one host load apart.
+//! Owns the value a session holds. The list that follows from it is `catalog/pool.rs`, which tools
+//! are deferred `catalog/deferral.rs`. There is no global pool: two sessions of one host load
+//! apart.
 
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use toolway_types::ToolKey;
-
-use crate::catalog::{Catalog, CatalogTool};
-
-pub(crate) mod settle;
-
-#[cfg(test)]
-mod tests;
 
 /// What a server's entry says about when its tools are listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -83,7 +76,7 @@ impl ToolPool {
     }
 
     /// A set is whole whatever panicked beside it.
-    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeSet<ToolKey>> {
+    pub(crate) fn lock(&self) -> std::sync::MutexGuard<'_, BTreeSet<ToolKey>> {
         self.loaded.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -91,29 +84,5 @@ impl ToolPool {
 impl fmt::Debug for ToolPool {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_set().entries(self.lock().iter()).finish()
-    }
-}
-
-impl Catalog {
-    /// What a session that has loaded nothing sees: every tool that is not deferred, the host's own
-    /// first.
-    pub fn default_pool(&self) -> impl Iterator<Item = &CatalogTool> {
-        let all = self.built_in().iter().chain(&self.tools);
-        all.filter(|tool| !tool.deferred)
-    }
-
-    /// What this session sees: the same, and what it has loaded.
-    pub fn pool(&self, pool: &ToolPool) -> Vec<&CatalogTool> {
-        let loaded = pool.lock();
-        let all = self.built_in().iter().chain(&self.tools);
-        all.filter(|tool| !tool.deferred || loaded.contains(&tool.key))
-            .collect()
-    }
-
-    /// What can be found by searching: the tools of servers, and those of the host's own that are
-    /// deferred.
-    pub(crate) fn searchable(&self) -> impl Iterator<Item = &CatalogTool> {
-        let own = self.built_in().iter().filter(|tool| tool.deferred);
-        self.tools.iter().chain(own)
     }
 }

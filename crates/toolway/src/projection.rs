@@ -50,7 +50,7 @@ pub use parse::{MAX_DEPTH, MAX_LENGTH};
 #[derive(Clone, PartialEq)]
 pub struct Projection {
     text: String,
-    root: Node,
+    root: FilterNode,
 }
 
 /// What is wrong with a filter, or why it does not fit a value.
@@ -65,23 +65,23 @@ pub struct ProjectionError {
 
 /// One operation, and where it stands.
 #[derive(Debug, Clone, PartialEq)]
-struct Node {
+struct FilterNode {
     column: usize,
-    op: Op,
+    op: FilterOp,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-enum Op {
+enum FilterOp {
     Identity,
-    Field(Box<Node>, String),
-    Index(Box<Node>, i64),
-    Slice(Box<Node>, Option<i64>, Option<i64>),
-    Each(Box<Node>),
-    Try(Box<Node>),
-    Pipe(Box<Node>, Box<Node>),
-    Comma(Vec<Node>),
-    Collect(Box<Node>),
-    Object(Vec<(String, Node)>),
+    Field(Box<FilterNode>, String),
+    Index(Box<FilterNode>, i64),
+    Slice(Box<FilterNode>, Option<i64>, Option<i64>),
+    Each(Box<FilterNode>),
+    Try(Box<FilterNode>),
+    Pipe(Box<FilterNode>, Box<FilterNode>),
+    Comma(Vec<FilterNode>),
+    Collect(Box<FilterNode>),
+    Object(Vec<(String, FilterNode)>),
 }
 
 impl Projection {

@@ -1,22 +1,18 @@
 //! Search: from a few words to the tools that are meant.
 //!
-//! Owns the syntax of a query and what is found by it. Parts: `words.rs` (splitting and
-//! stemming), `index.rs` (ranking). Searching changes nothing: what a session has loaded is
-//! `pool.rs`'s.
+//! Owns the syntax of a query and what is found by it. Splitting, stemming and ranking is
+//! `catalog/index.rs`. Searching changes nothing: what a session has loaded is `pool.rs`.
 
 use toolway_types::Untrusted;
 
-use self::index::Wanted;
 use crate::call::{CallError, ToolTarget, brief};
+use crate::catalog::index::{QueryWord, SearchIndex, words};
 use crate::catalog::{Catalog, CatalogTool};
-
-pub(crate) mod index;
-mod words;
 
 #[cfg(test)]
 mod tests;
 
-/// How many tools a search gives where nobody says.
+/// How many tools a search gives by default.
 pub const USUAL_RESULTS: usize = 5;
 /// The most tools a search gives.
 pub const MAX_RESULTS: usize = 50;
@@ -31,16 +27,16 @@ const RELEVANT: f32 = 0.2;
 
 /// What a search found.
 #[derive(Debug, Default)]
-pub struct Found<'a> {
+pub struct SearchResult<'a> {
     /// The tools, best first.
     pub tools: Vec<&'a CatalogTool>,
     /// What was named and is not there.
-    pub missing: Vec<Missing>,
+    pub missing: Vec<MissingTool>,
 }
 
 /// A name that no tool has.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Missing {
+pub struct MissingTool {
     /// As it was asked for, cleaned.
     pub name: String,
     /// A name that was probably meant.
@@ -48,10 +44,10 @@ pub struct Missing {
 }
 
 impl Catalog {
-    /// Finds tools. `select:one,two` takes those of that exposed or own name or alias, in that order;
-    /// anything else is ranked by how well names, descriptions, arguments and search hints fit
-    /// its words. A word with `+` before it must be there.
-    pub fn search(&self, query: &str, max_results: usize) -> Found<'_> {
+    /// Finds tools. `select:one,two` takes those of that exposed or own name or alias, in that
+    /// order; anything else is ranked by how well names, descriptions, arguments and search hints
+    /// fit its words. A word with `+` before it must be there.
+    pub fn search(&self, query: &str, max_results: usize) -> SearchResult<'_> {
         let query: String = query.chars().take(MAX_QUERY).collect();
         let query = query.trim();
         let max_results = max_results.clamp(1, MAX_RESULTS);
@@ -64,14 +60,14 @@ impl Catalog {
             && let Ok(tool) = self.find(&ToolTarget::Exposed(query.to_owned()))
             && is_found(tool)
         {
-            return Found {
+            return SearchResult {
                 tools: vec![tool],
                 missing: Vec::new(),
             };
         }
         let ranked = self.index().rank(&wanted(query));
         let least = ranked.first().map_or(0.0, |(_, best)| best * RELEVANT);
-        Found {
+        SearchResult {
             tools: ranked
                 .into_iter()
                 .take_while(|(_, score)| *score >= least)
@@ -84,8 +80,8 @@ impl Catalog {
 
     /// The tools of these exposed or own names or aliases, in this order. Where servers have tools
     /// of one such name, all of them are meant.
-    pub fn select<'n>(&self, names: impl IntoIterator<Item = &'n str>) -> Found<'_> {
-        let mut found = Found::default();
+    pub fn select<'n>(&self, names: impl IntoIterator<Item = &'n str>) -> SearchResult<'_> {
+        let mut found = SearchResult::default();
         let names = names.into_iter().map(str::trim);
         for name in names.filter(|name| !name.is_empty()).take(MAX_RESULTS) {
             let mut tools: Vec<&CatalogTool> =
@@ -107,7 +103,7 @@ impl Catalog {
                 tools = self.tools.iter().filter(own).take(MAX_RESULTS).collect();
             }
             if tools.is_empty() {
-                found.missing.push(Missing {
+                found.missing.push(MissingTool {
                     name: brief(&Untrusted::new(name)),
                     suggestion: self.nearest(name),
                 });
@@ -134,9 +130,9 @@ impl Catalog {
         })
     }
 
-    fn index(&self) -> &index::Index {
+    fn index(&self) -> &SearchIndex {
         self.search
-            .get_or_init(|| index::Index::build(&self.searchable().collect::<Vec<_>>()))
+            .get_or_init(|| SearchIndex::build(&self.searchable().collect::<Vec<_>>()))
     }
 }
 
@@ -147,19 +143,19 @@ fn is_found(tool: &CatalogTool) -> bool {
 }
 
 /// The words of a query that say something; all of them, where none does.
-fn wanted(query: &str) -> Vec<Wanted> {
+fn wanted(query: &str) -> Vec<QueryWord> {
     let mut all = Vec::new();
     for part in query.split_whitespace() {
         let required = part.starts_with('+');
         words::pieces(part, |word| {
             let word = word.clone();
-            let wanted = Wanted { word, required };
+            let wanted = QueryWord { word, required };
             if !all.contains(&wanted) && all.len() < MAX_WORDS {
                 all.push(wanted);
             }
         });
     }
-    let telling: Vec<Wanted> = all
+    let telling: Vec<QueryWord> = all
         .iter()
         .filter(|wanted| wanted.required || !words::is_empty(&wanted.word))
         .cloned()

@@ -1,12 +1,13 @@
 //! A session: the protocol spoken with one server over one channel.
 //!
 //! Owns the handle that callers send requests through, once era, version and capabilities are
-//! settled. The parts: `correlator.rs` (requests over a channel), `probe.rs` (which era), `legacy.rs`
-//! and `modern.rs` (what each era says), `rounds.rs` and `task.rs` (modern requests that are not
-//! answered at once), `errand.rs` and `legacy_task.rs` (legacy ones), `inbound.rs` (what the server says on its own), `question.rs` and
-//! `declared.rs` (what it may ask), `list.rs` (all pages of a list), `progress.rs`,
-//! `patience.rs` (how long silence proves nothing), `subscription.rs` (what a modern server
-//! announces), `freshness.rs` (which answers may be used again).
+//! settled. The parts: `correlator.rs` (requests over a channel), `probe.rs` (which era),
+//! `legacy.rs` and `modern.rs` (what each era says), `rounds.rs` and `task.rs` (modern requests
+//! that are not answered at once), `url_elicitation.rs` and `legacy_task.rs` (legacy ones),
+//! `client_side.rs` and `inbound.rs` (what the server may ask and say on its own), `question.rs`
+//! and `declared.rs` (its questions), `list.rs` (all pages of a list), `progress.rs`,
+//! `subscription.rs` (what a modern server announces), `freshness.rs` (which answers may be used
+//! again).
 //! Does not own: when to connect, or what happens after the channel ended (`connection.rs`).
 
 use std::sync::Arc;
@@ -17,38 +18,38 @@ use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 use tokio::sync::{broadcast, watch};
 use toolway_transport::{AnswerTimeout, Channel, CloseReason, SendFailure};
-use toolway_types::{Era, ProtocolMode, ServerFacts, TransportSpec, Untrusted};
-use toolway_wire::era::method;
-use toolway_wire::meta::RequestMeta;
+use toolway_types::{Era, ProtocolMode, ServerFacts, Untrusted};
 use toolway_wire::view::{Tool, task as task_view};
 use toolway_wire::{Message, envelope, headers};
 
 use self::correlator::Deadline;
 pub(crate) use self::correlator::{Correlator, Pump, Strays};
-pub(crate) use self::inbound::{List, ListChanges};
+pub(crate) use self::inbound::ListChanges;
 pub(crate) use self::probe::is_era_evidence;
 use crate::call::ProgressSink;
 use crate::catalog::instructions::MAX_INSTRUCTIONS;
-use crate::error::{ConnectError, RequestError};
-use crate::respondent::Counterpart;
-use crate::session::question::Remarks;
+use crate::client_handler::Remarks;
+use crate::error::{ConnectError, RequestError, RequestResult};
+use crate::listing::ListKind;
+use crate::server_source::MessageDelivery;
+pub(crate) use crate::session::client_side::ClientSide;
 
+mod client_side;
 mod correlator;
 mod declared;
-mod errand;
 pub(crate) mod freshness;
 mod inbound;
 mod legacy;
 mod legacy_task;
 pub(crate) mod list;
 mod modern;
-pub(crate) mod patience;
 mod probe;
 mod progress;
 pub(crate) mod question;
 mod rounds;
 pub(crate) mod subscription;
 mod task;
+mod url_elicitation;
 
 /// The largest answer to a greeting: it is kept, as values, for as long as the session stands.
 const MAX_GREETING: usize = 1 << 20;
@@ -56,37 +57,13 @@ const MAX_GREETING: usize = 1 << 20;
 /// Where a legacy server declares that calls can be tasks, within its capability `tasks`.
 const TASK_CALLS: &str = "/requests/tools/call";
 
-/// How messages travel, as far as the protocol cares.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Delivery {
-    /// One stream each way: a process, an object in this program.
-    Stream,
-    /// Each request has an answer of its own, with headers and a status: HTTP.
-    PerRequest,
-}
-
-impl Delivery {
-    /// How a transport delivers.
-    pub(crate) fn of(transport: &TransportSpec) -> Self {
-        match transport {
-            TransportSpec::Http(_) | TransportSpec::Connector(_) => Self::PerRequest,
-            TransportSpec::Stdio(_)
-            | TransportSpec::Sse(_)
-            | TransportSpec::Ws(_)
-            | TransportSpec::Sdk
-            | TransportSpec::SseIde(_)
-            | TransportSpec::WsIde(_) => Self::Stream,
-        }
-    }
-}
-
 /// What we say about ourselves.
 #[derive(Debug)]
-pub(crate) struct ClientIdentity {
+pub(crate) struct ClientInfo {
     info: Box<RawValue>,
 }
 
-impl ClientIdentity {
+impl ClientInfo {
     /// A client of this name and version.
     pub(crate) fn new(name: &str, version: &str) -> Self {
         let info = to_raw_value(&json!({ "name": name, "version": version }));
@@ -100,9 +77,9 @@ impl ClientIdentity {
 #[derive(Debug, Clone)]
 pub(crate) struct Greeting {
     /// Who we are.
-    pub client: Arc<ClientIdentity>,
+    pub client: Arc<ClientInfo>,
     /// How messages travel.
-    pub delivery: Delivery,
+    pub delivery: MessageDelivery,
     /// Which era to speak.
     pub mode: ProtocolMode,
     /// The era it spoke last time; only asked when `mode` leaves it open.
@@ -114,7 +91,7 @@ pub(crate) struct Greeting {
 }
 
 /// Listens in on a channel: every message, as it is sent and as it came. It must not block.
-pub(crate) trait Tap: Send + Sync {
+pub(crate) trait ChannelTap: Send + Sync {
     /// We sent this.
     fn sent(&self, message: &[u8]);
     /// The server sent this.
@@ -124,10 +101,10 @@ pub(crate) trait Tap: Send + Sync {
 /// Puts the protocol on a channel. The caller runs the pump and then greets.
 pub(crate) fn open(
     channel: Channel,
-    counterpart: Counterpart,
-    tap: Option<Arc<dyn Tap>>,
+    client_side: ClientSide,
+    tap: Option<Arc<dyn ChannelTap>>,
 ) -> (Correlator, Pump) {
-    correlator::open(channel, inbound::Reception::new(counterpart), tap)
+    correlator::open(channel, inbound::Reception::new(client_side), tap)
 }
 
 /// Settles era, version and capabilities with the server.
@@ -143,7 +120,7 @@ pub(crate) async fn greet(
             Vec::new()
         }
     };
-    Ok(Session(Arc::new(Inner {
+    Ok(Session(Arc::new(SessionInner {
         correlator: correlator.clone(),
         client: Arc::clone(&greeting.client),
         delivery: greeting.delivery,
@@ -154,12 +131,12 @@ pub(crate) async fn greet(
 
 /// A handle to a settled session; clones share it.
 #[derive(Clone)]
-pub(crate) struct Session(Arc<Inner>);
+pub(crate) struct Session(Arc<SessionInner>);
 
-struct Inner {
+struct SessionInner {
     correlator: Correlator,
-    client: Arc<ClientIdentity>,
-    delivery: Delivery,
+    client: Arc<ClientInfo>,
+    delivery: MessageDelivery,
     facts: ServerFacts,
     version_header: Vec<(http::HeaderName, http::HeaderValue)>,
 }
@@ -172,7 +149,7 @@ pub(crate) struct RequestOptions<'a> {
     pub idle: Option<Duration>,
     /// How long an answer may take to begin, where requests are answered one by one.
     pub answer_timeout: AnswerTimeout,
-    /// Where its progress goes; the server is asked for progress only when somebody listens.
+    /// Where its progress goes; the server is asked for progress only where there is a listener.
     pub progress: Option<ProgressSink>,
     /// The tool that a `tools/call` calls, whose schema may ask for headers.
     pub headers_for: Option<&'a Tool>,
@@ -200,15 +177,14 @@ impl Session {
         &self.0.facts
     }
 
-    /// Sends a request and waits for its result, through as many rounds of input and as long a
-    /// task as the server makes of it. Dropping the future tells the server that nobody waits
-    /// any more.
+    /// Sends a request and waits for its result, through as many rounds of input and as long a task
+    /// as the server makes of it. Dropping the future cancels the request at the server.
     pub(crate) async fn ask(
         &self,
         method: &str,
         params: &RawValue,
         options: RequestOptions<'_>,
-    ) -> Result<Box<RawValue>, RequestError> {
+    ) -> RequestResult {
         let RequestOptions {
             timeout,
             idle,
@@ -224,9 +200,9 @@ impl Session {
                 // Boxed: most calls are no task, and must not carry the room for one along.
                 Box::pin(legacy_task::drive(self, params, time, progress, is_task)).await
             }
-            Era::Legacy => errand::drive(self, method, params, deadline, progress).await,
+            Era::Legacy => url_elicitation::drive(self, method, params, deadline, progress).await,
             Era::Modern => {
-                let request = modern::Request {
+                let request = modern::ModernRequest {
                     method,
                     params,
                     deadline,
@@ -238,62 +214,15 @@ impl Session {
         }
     }
 
-    /// The same with parameters that nobody else needs.
+    /// The same with owned parameters.
     #[cfg(test)]
     pub(crate) async fn request(
         &self,
         method: &str,
         params: Box<RawValue>,
         options: RequestOptions<'_>,
-    ) -> Result<Box<RawValue>, RequestError> {
+    ) -> RequestResult {
         self.ask(method, &params, options).await
-    }
-
-    async fn legacy_request(
-        &self,
-        method: &str,
-        params: &RawValue,
-        deadline: Deadline,
-        progress: Option<ProgressSink>,
-    ) -> Result<Box<RawValue>, RequestError> {
-        let Inner {
-            correlator,
-            version_header,
-            ..
-        } = &*self.0;
-        let id = correlator.reserve();
-        let makes_tasks = method == method::TOOLS_CALL && self.offers_tasks(TASK_CALLS);
-        let bytes = if progress.is_some() || deadline.wants_signs_of_life() {
-            let spliced = RequestMeta::new()
-                .with_progress_token(id)
-                .splice(Some(params));
-            let spliced = spliced.map_err(|error| RequestError::Malformed(error.to_string()))?;
-            envelope::request(id, method, &spliced)
-        } else {
-            envelope::request(id, method, params)
-        };
-        let exchanging = correlator.exchange(correlator::Exchange {
-            id,
-            bytes,
-            headers: version_header.clone(),
-            deadline,
-            progress,
-            farewell: correlator::Farewell::Notify(version_header.clone()),
-            late: makes_tasks.then(|| task::unwanted(self)),
-        });
-        exchanging.await
-    }
-
-    /// Sends a legacy request whose answer nobody needs, without waiting.
-    fn legacy_order(&self, method: &str, params: &RawValue) {
-        let Inner {
-            correlator,
-            version_header,
-            ..
-        } = &*self.0;
-        let id = correlator.reserve();
-        let bytes = envelope::request(id, method, params);
-        correlator.order(id, bytes, version_header.clone());
     }
 
     /// Whether a legacy server declared this about tasks.
@@ -309,7 +238,7 @@ impl Session {
     }
 
     /// Whether the server declared what this list is of.
-    pub(crate) fn offers(&self, list: List) -> bool {
+    pub(crate) fn offers(&self, list: ListKind) -> bool {
         self.0
             .facts
             .capabilities
@@ -319,7 +248,7 @@ impl Session {
 
     /// Whether arguments of tools are mirrored into headers where their schemas ask for it.
     pub(crate) fn mirrors_arguments(&self) -> bool {
-        self.0.facts.era == Era::Modern && self.0.delivery == Delivery::PerRequest
+        self.0.facts.era == Era::Modern && self.0.delivery == MessageDelivery::PerRequest
     }
 
     /// Whether the server may answer a call with a task.
@@ -336,7 +265,7 @@ impl Session {
 
     /// What a person should know about the server's questions.
     pub(crate) fn remarks(&self) -> &Remarks {
-        &self.reception().counterpart().remarks
+        &self.reception().client_side().remarks
     }
 
     fn reception(&self) -> &inbound::Reception {
@@ -349,7 +278,7 @@ impl Session {
     }
 
     /// Has a list fetched again as if the server had said that it changed.
-    fn suspect(&self, list: List) {
+    fn suspect(&self, list: ListKind) {
         self.0.correlator.suspect(list);
     }
 
@@ -369,7 +298,7 @@ impl Session {
     }
 
     /// Does something between two messages of one request. The server owes nothing meanwhile, so
-    /// nobody would hear that it is gone: the end of the channel is watched for here.
+    /// its end would go unnoticed: the end of the channel is watched for here.
     async fn between<T>(
         &self,
         deadline: Deadline,

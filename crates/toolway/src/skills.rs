@@ -29,10 +29,10 @@ use toolway_wire::view::{self, ResourceBody, SkillFile, SkillFiles, skill};
 
 pub use self::error::{FailedCheck, SkillError};
 use crate::call::{CallError, CallOptions, Consent, TimeLimit, ToolTarget};
-use crate::dispatch::offered::Warrant;
-use crate::dispatch::send::Lines as _;
+use crate::dispatch::offered::PermittedOffering;
 use crate::host::Host;
 use crate::offering::Offering;
+use crate::route::Routes as _;
 use crate::session::list::{self, MAX_PAGES};
 
 /// The most skills that are taken from one server.
@@ -169,7 +169,7 @@ impl LoadedSkill {
         &self.listed
     }
 
-    /// The main file, head included. Whoever shows it to a model says which server it is from.
+    /// The main file, head included. Where it is shown to a model, say which server it is from.
     pub fn text(&self) -> &Untrusted {
         &self.text
     }
@@ -190,22 +190,22 @@ impl Host {
     /// Lists the skills of a server: all pages, and nothing but the list. A server that is still
     /// connecting is waited for. An entry that cannot be used is a warning.
     pub async fn skills(&self, server: &ServerName) -> Result<SkillList, SkillError> {
-        let (warrant, plain) = self.skills_warrant(server, Map::new()).await?;
-        self.skills_by(&warrant, plain).await
+        let (permitted, plain) = self.permit_skills(server, Map::new()).await?;
+        self.skills_by(&permitted, plain).await
     }
 
     async fn skills_by(
         &self,
-        warrant: &Warrant,
+        permitted: &PermittedOffering,
         plain: Option<SkillList>,
     ) -> Result<SkillList, SkillError> {
-        let server = warrant.server();
+        let server = permitted.server();
         if let Some(list) = plain {
             return Ok(list);
         }
         let chosen = self.snapshot().settings.limits.connect_timeout;
         let after = chosen.unwrap_or(RunLimits::USUAL_CONNECT);
-        let listed = tokio::time::timeout(after, self.list_skills(warrant)).await;
+        let listed = tokio::time::timeout(after, self.list_skills(permitted)).await;
         listed.unwrap_or_else(|_| {
             Err(SkillError::Call(CallError::TimedOut {
                 server: server.clone(),
@@ -221,10 +221,10 @@ impl Host {
     pub async fn skill(&self, server: &ServerName, which: &str) -> Result<ListedSkill, SkillError> {
         let is_uri = which.contains("://");
         let params = is_uri.then(|| ("uri".to_owned(), which.into()));
-        let warrant = self.skills_warrant(server, params.into_iter().collect());
-        let (warrant, plain) = warrant.await?;
+        let permitted = self.permit_skills(server, params.into_iter().collect());
+        let (permitted, plain) = permitted.await?;
         if plain.is_none() && is_uri {
-            match self.get_skill(&warrant, which).await {
+            match self.get_skill(&permitted, which).await {
                 Ok(skill) => return Ok(skill),
                 // It does not know it, or does not know how to say so: perhaps it lists it.
                 Err(SkillError::Call(CallError::Protocol { .. } | CallError::Malformed { .. })) => {
@@ -232,7 +232,7 @@ impl Host {
                 Err(error) => return Err(error),
             }
         }
-        let mut found = self.skills_by(&warrant, plain).await?.skills;
+        let mut found = self.skills_by(&permitted, plain).await?.skills;
         found.retain(|skill| skill.uri() == which || skill.name.as_received() == which);
         match (found.pop(), found.is_empty()) {
             (None, _) => Err(SkillError::Unknown {
@@ -251,9 +251,9 @@ impl Host {
         }
     }
 
-    /// Reads the main file of a skill that was listed, and hands it out only if its size, its
-    /// digest and its head are what was listed. A skill that somebody approved is loaded from
-    /// the very entry they saw.
+    /// Reads the main file of a skill that was listed, and gives it only if its size, its digest
+    /// and its head are what was listed. A skill that a user approved is loaded from the very entry
+    /// they saw.
     pub async fn load_skill(&self, skill: &ListedSkill) -> Result<LoadedSkill, SkillError> {
         let read = self.read_listed(skill, skill.uri()).await?;
         let text = String::from_utf8(read.bytes)
@@ -301,13 +301,13 @@ impl Host {
         let options = CallOptions::new(Consent::Typed);
         let key = ToolKey::new(server.clone(), method::SKILLS_LIST);
         self.await_server(&ToolTarget::Key(key), &options).await?;
-        let picture = self.snapshot();
+        let snapshot = self.snapshot();
         let Some(ConnectionState::Connected(facts)) =
-            picture.server(server.as_str()).map(|shown| &shown.state)
+            snapshot.server(server.as_str()).map(|shown| &shown.state)
         else {
-            // One that is being brought back has a line all the same, and is waited for there.
-            let line = picture.line(server).map(drop);
-            return line.map(|()| None).map_err(SkillError::Call);
+            // One that is being brought back has a route all the same, and is waited for there.
+            let route = snapshot.route(server).map(drop);
+            return route.map(|()| None).map_err(SkillError::Call);
         };
         let extensions = facts.capabilities.get("extensions");
         let declared = extensions
@@ -316,7 +316,7 @@ impl Host {
         if declared {
             return Ok(None);
         }
-        match plain::list(&picture.catalog, server) {
+        match plain::list(&snapshot.catalog, server) {
             Some(list) => Ok(Some(list)),
             None => Err(SkillError::NotOffered {
                 server: server.clone(),
@@ -326,11 +326,11 @@ impl Host {
 
     /// Has it judged whether a server that has skills may be asked for them. Gives those of one
     /// that does not declare the extension, too.
-    async fn skills_warrant(
+    async fn permit_skills(
         &self,
         server: &ServerName,
         params: Map<String, Value>,
-    ) -> Result<(Warrant, Option<SkillList>), SkillError> {
+    ) -> Result<(PermittedOffering, Option<SkillList>), SkillError> {
         let offering = Offering::ListSkills;
         // Of one that a rule denies nothing is known.
         let plain = match self.snapshot().refusal(server, offering) {
@@ -338,12 +338,14 @@ impl Host {
             None => self.await_skills(server).await?,
         };
         let options = CallOptions::new(Consent::Typed);
-        let warrant = self.warrant(offering, server, params, &options).await?;
-        Ok((warrant, plain))
+        let permitted = self
+            .permit_offering(offering, server, params, &options)
+            .await?;
+        Ok((permitted, plain))
     }
 
-    async fn list_skills(&self, warrant: &Warrant) -> Result<SkillList, SkillError> {
-        let server = warrant.server();
+    async fn list_skills(&self, permitted: &PermittedOffering) -> Result<SkillList, SkillError> {
+        let server = permitted.server();
         let options = CallOptions::new(Consent::Typed);
         let name = method::SKILLS_LIST;
         let mut skills = Vec::new();
@@ -352,7 +354,7 @@ impl Host {
         let (mut known, mut cursors) = (HashSet::new(), HashSet::new());
         let mut params = json!({});
         for _ in 0..MAX_PAGES {
-            let raw = self.send(warrant, name, &params, &options).await?;
+            let raw = self.send(permitted, name, &params, &options).await?;
             let page = view::SKILLS
                 .page(&raw, &mut room)
                 .map_err(|error| error::malformed(server, name, &error))?;
@@ -388,11 +390,15 @@ impl Host {
         Ok(SkillList { skills, warnings })
     }
 
-    async fn get_skill(&self, warrant: &Warrant, uri: &str) -> Result<ListedSkill, SkillError> {
-        let server = warrant.server();
+    async fn get_skill(
+        &self,
+        permitted: &PermittedOffering,
+        uri: &str,
+    ) -> Result<ListedSkill, SkillError> {
+        let server = permitted.server();
         let options = CallOptions::new(Consent::Typed);
         let params = json!({ "uri": uri });
-        let raw = self.send(warrant, method::SKILLS_GET, &params, &options);
+        let raw = self.send(permitted, method::SKILLS_GET, &params, &options);
         let raw = raw.await?;
         let entry =
             view::skill_result(&raw).map_err(|error| error::malformed(server, uri, &error))?;

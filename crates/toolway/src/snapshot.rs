@@ -1,7 +1,7 @@
-//! What the host shows: an immutable picture of every server and of the catalogue.
+//! What the host shows: an immutable snapshot of every server and of the catalogue.
 //!
 //! Owns the values that front-ends read. They are made by the supervisor and never change; a new
-//! picture replaces the old one as a whole, so servers and catalogue always fit together.
+//! snapshot replaces the old one as a whole, so servers and catalogue always fit together.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -15,10 +15,10 @@ use toolway_types::{
 use crate::auth::NotWidened;
 use crate::call::{CallError, ToolRequest, ToolTarget};
 use crate::catalog::Catalog;
-use crate::connection::Lists;
-use crate::dispatch::send::{GeneralLimits, Line, Lines};
 use crate::error::scopes_in;
+use crate::listing::ServerLists;
 use crate::offering::Offering;
+use crate::route::{GeneralLimits, Route, Routes};
 
 /// All servers and the catalogue at one moment.
 #[derive(Clone, Default)]
@@ -28,25 +28,25 @@ pub struct HostSnapshot {
     /// What the connected ones offer.
     pub catalog: Arc<Catalog>,
     /// The ways to the connected ones.
-    pub(crate) lines: BTreeMap<ServerName, Arc<dyn Line>>,
+    pub(crate) routes: BTreeMap<ServerName, Arc<dyn Route>>,
     /// The digests of what they are defined as.
     pub(crate) definitions: BTreeMap<ServerName, Arc<str>>,
     /// What they listed, as it was received.
-    pub(crate) lists: BTreeMap<ServerName, Lists>,
+    pub(crate) lists: BTreeMap<ServerName, ServerLists>,
     /// Those that were connected, are lost, and are being brought back.
     pub(crate) healing: BTreeSet<ServerName>,
     /// Whether one that is not connected may come.
     pub(crate) awaited: bool,
-    /// How many bugs ended a connection since the host started. Each was contained: that
-    /// connection was torn down and tried again, and nobody else noticed.
+    /// How many bugs ended a connection since the host started. Each was contained: that connection
+    /// was torn down and tried again, and nothing else was affected.
     pub panics: u64,
     /// What the plan says about calls.
-    pub(crate) settings: Arc<Settings>,
+    pub(crate) settings: Arc<CallSettings>,
 }
 
 /// What a plan says about calls, beside the servers.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Settings {
+pub(crate) struct CallSettings {
     /// Which calls may run.
     pub permissions: Permissions,
     /// What runs around calls.
@@ -85,8 +85,8 @@ impl HostSnapshot {
         }
     }
 
-    /// Why all of this is refused of a server, where a rule says so: whoever shows an empty list
-    /// should rather say that.
+    /// Why all of this is refused of a server, where a rule says so: better to show than an empty
+    /// list.
     pub fn refusal(&self, server: &ServerName, offering: Offering) -> Option<CallError> {
         let by = offering.denied(server, &self.settings.permissions)?;
         Some(CallError::Refused {
@@ -137,9 +137,9 @@ impl fmt::Debug for HostSnapshot {
     }
 }
 
-/// A call that resolved against this picture is sent to the servers of this picture. If a server
-/// has lost its connection since, the call waits at its door for the next one.
-impl Lines for HostSnapshot {
+/// A call that resolved against this snapshot is sent to the servers of this snapshot. If a server
+/// has lost its connection since, the call waits in its session slot for the next one.
+impl Routes for HostSnapshot {
     fn named(&self, spelled: &str) -> Option<ServerName> {
         let names = || self.servers.iter().map(|server| &server.name);
         let mut alike = names().filter(|name| name.normalized() == spelled);
@@ -154,9 +154,9 @@ impl Lines for HostSnapshot {
         self.definitions.get(server)
     }
 
-    fn line(&self, server: &ServerName) -> Result<Arc<dyn Line>, CallError> {
-        if let Some(line) = self.lines.get(server) {
-            return Ok(Arc::clone(line));
+    fn route(&self, server: &ServerName) -> Result<Arc<dyn Route>, CallError> {
+        if let Some(route) = self.routes.get(server) {
+            return Ok(Arc::clone(route));
         }
         let server = server.clone();
         match self

@@ -1,9 +1,9 @@
-//! The supervisor: which servers there are, which of them run, and the picture of it all.
+//! The supervisor: which servers there are, which of them run, and the snapshot of it all.
 //!
 //! Owns the map of servers, starts and stops their connections, and publishes a new
 //! [`HostSnapshot`] whenever a connection reports. The one place where a server's state is set.
-//! Parts: `member.rs` (who is in), `request.rs` (what may be asked of it), `apply.rs` (a new plan
-//! takes over), `recall.rs` (the picture of what was on offer last time).
+//! Parts: `managed_server.rs` (one server), `apply.rs` (a new plan takes over), `recall.rs` (what
+//! was on offer last time). Orders about one server are `reconnect.rs`.
 //! Does not own any connection's inner life (`connection.rs`).
 
 use std::collections::BTreeMap;
@@ -18,87 +18,94 @@ use tokio_util::sync::CancellationToken;
 use toolway_types::{ConnectionState, ServerName};
 use tracing::info_span;
 
-pub(crate) use self::member::{Member, roster};
-pub(crate) use self::request::{Anew, Request, Unless};
-use crate::builtin::{Builtin, Desk, HostHandle};
+pub(crate) use self::apply::{ApplyPlan, PlanEffects};
+use crate::builtin::{Builtin, BuiltinTools, HostHandle};
 use crate::catalog::Catalog;
+use crate::catalog::deferral::Deferral;
 use crate::connection::clock::{self, Clock};
-use crate::connection::{Connection, Context, Lists, News, Orders, Report, Tries};
+use crate::connection::{
+    Connection, ConnectionContext, ConnectionNews, ConnectionOrders, ConnectionReport, RetryMode,
+};
 use crate::event::{HostEvent, UnknownServer};
-use crate::pool::settle::Deferral;
-use crate::snapshot::{HostSnapshot, ServerSnapshot, Settings};
+use crate::listing::ServerLists;
+use crate::reconnect::{ServerOrder, ServerOrders, Unless};
+use crate::snapshot::{CallSettings, HostSnapshot, ServerSnapshot};
+pub(crate) use crate::supervisor::managed_server::{ManagedServer, roster};
 use crate::tasks::{self, Task};
 
 mod apply;
-mod member;
+mod managed_server;
 pub(crate) mod recall;
-mod request;
 
 /// How many reports may wait before connections are held back.
 const REPORTS_LEN: usize = 64;
-/// How many requests of the host may wait.
-const REQUESTS_LEN: usize = 64;
+/// How many orders, and how many plans, may wait.
+const ORDERS_LEN: usize = 64;
 /// How long a failure stands before a call may have the server tried again.
 const FAILURE_STANDS: Duration = Duration::from_secs(30);
 
 /// A connection's task, and the ways to speak to it.
-pub(crate) struct Running {
-    orders: watch::Sender<Orders>,
+pub(crate) struct RunningConnection {
+    orders: watch::Sender<ConnectionOrders>,
     retire: CancellationToken,
     task: Task<()>,
 }
 
 /// Owns every server of a host.
 pub(crate) struct Supervisor {
-    members: BTreeMap<ServerName, Member>,
+    members: BTreeMap<ServerName, ManagedServer>,
     /// The newest epoch of any server. Epochs are never used twice, not even for another server
     /// of the same name, so nothing need be remembered of servers that are gone.
     epoch: u64,
     /// Connections that others took over from, on their way out.
     leaving: Vec<Task<()>>,
-    settings: Arc<Settings>,
-    context: Arc<Context>,
-    report_to: mpsc::Sender<Report>,
-    reports: mpsc::Receiver<Report>,
-    requests: mpsc::Receiver<Request>,
+    settings: Arc<CallSettings>,
+    context: Arc<ConnectionContext>,
+    report_to: mpsc::Sender<ConnectionReport>,
+    reports: mpsc::Receiver<ConnectionReport>,
+    orders: mpsc::Receiver<ServerOrder>,
+    plans: mpsc::Receiver<ApplyPlan>,
     events: broadcast::Sender<HostEvent>,
     published: watch::Sender<Arc<HostSnapshot>>,
     /// The host's own tools.
-    desk: Desk,
+    builtin_tools: BuiltinTools,
     clock: Arc<dyn Clock>,
     stop: CancellationToken,
 }
 
 /// The host's side of a supervisor.
-pub(crate) struct Handle {
-    /// Where requests go.
-    pub requests: mpsc::Sender<Request>,
-    /// Every picture.
-    pub pictures: watch::Receiver<Arc<HostSnapshot>>,
+pub(crate) struct SupervisorHandle {
+    /// Where orders about servers go.
+    pub orders: ServerOrders,
+    /// Where new plans go.
+    pub plans: mpsc::Sender<ApplyPlan>,
+    /// Every snapshot.
+    pub snapshots: watch::Receiver<Arc<HostSnapshot>>,
 }
 
 impl Supervisor {
-    /// Starts every connection and publishes the first picture.
+    /// Starts every connection and publishes the first snapshot.
     pub(crate) fn start(
-        members: BTreeMap<ServerName, Member>,
-        settings: Arc<Settings>,
-        context: Arc<Context>,
+        members: BTreeMap<ServerName, ManagedServer>,
+        settings: Arc<CallSettings>,
+        context: Arc<ConnectionContext>,
         events: broadcast::Sender<HostEvent>,
         clock: Arc<dyn Clock>,
         stop: CancellationToken,
-    ) -> (Self, Handle) {
+    ) -> (Self, SupervisorHandle) {
         let (report_to, reports) = mpsc::channel(REPORTS_LEN);
-        let (requests_to, requests) = mpsc::channel(REQUESTS_LEN);
+        let (orders_to, orders) = ServerOrders::queue(ORDERS_LEN);
+        let (plans_to, plans) = mpsc::channel(ORDERS_LEN);
         let published: watch::Sender<Arc<HostSnapshot>> = watch::Sender::default();
-        let desk = Desk::new(HostHandle::new(
+        let builtin_tools = BuiltinTools::new(HostHandle::new(
             published.subscribe(),
-            requests_to.downgrade(),
+            orders_to.downgrade(),
             context.auth.clone(),
             context.connectors.clone(),
             Arc::clone(&context.hooks),
         ));
         let mut supervisor = Self {
-            desk,
+            builtin_tools,
             members,
             epoch: 0,
             leaving: Vec::new(),
@@ -106,14 +113,15 @@ impl Supervisor {
             context,
             report_to,
             reports,
-            requests,
+            orders,
+            plans,
             events,
             published,
             clock,
             stop,
         };
         for (name, member) in &mut supervisor.members {
-            let start = Start {
+            let start = ConnectionStart {
                 name,
                 context: &supervisor.context,
                 reports: &supervisor.report_to,
@@ -122,9 +130,10 @@ impl Supervisor {
             start.run(member);
         }
         supervisor.publish(&[]);
-        let handle = Handle {
-            requests: requests_to,
-            pictures: supervisor.published.subscribe(),
+        let handle = SupervisorHandle {
+            orders: orders_to,
+            plans: plans_to,
+            snapshots: supervisor.published.subscribe(),
         };
         (supervisor, handle)
     }
@@ -132,13 +141,13 @@ impl Supervisor {
     /// Adds tools of the embedding program to the host's own.
     pub(crate) fn add_builtins(&mut self, tools: Vec<Builtin>) {
         if !tools.is_empty() {
-            self.desk.add(tools);
+            self.builtin_tools.add(tools);
             self.publish(&[]);
         }
     }
 
-    /// Takes reports and requests until it is stopped, then waits until every connection is gone.
-    /// A bug in one step costs that step and nothing else.
+    /// Takes reports, orders and plans until it is stopped, then waits until every connection is
+    /// gone. A bug in one step costs that step and nothing else.
     pub(crate) async fn run(mut self) {
         let mut batch = Vec::new();
         let mut watch = None;
@@ -147,12 +156,14 @@ impl Supervisor {
         loop {
             tokio::select! {
                 () = self.stop.cancelled() => break,
-                // Every report that waits goes into one picture: a start with hundreds of
+                // Every report that waits goes into one snapshot: a start with hundreds of
                 // servers must not build hundreds of catalogues in a row.
                 _ = self.reports.recv_many(&mut batch, REPORTS_LEN) => {
                     let mut changed = Vec::new();
-                    // A resource's content is no part of the picture.
-                    let seen = batch.iter().any(|report| !matches!(report.news, News::Updated(_)));
+                    // A resource's content is no part of the snapshot.
+                    let is_shown =
+                        |report: &ConnectionReport| !matches!(report.news, ConnectionNews::Updated(_));
+                    let seen = batch.iter().any(is_shown);
                     for report in batch.drain(..) {
                         self.contained(|this| this.take(report, &mut changed));
                     }
@@ -161,13 +172,14 @@ impl Supervisor {
                     }
                 }
                 _ = look.tick() => self.contained(|this| {
-                    let clock = || clock::Watch::new(Arc::clone(&this.clock));
+                    let clock = || clock::SleepDetector::new(Arc::clone(&this.clock));
                     if watch.get_or_insert_with(clock).slept() {
                         this.resume();
                     }
                 }),
-                request = self.requests.recv() => match request {
-                    Some(request) => self.contained(|this| this.serve(request)),
+                Some(order) = self.orders.recv() => self.contained(|this| this.carry_out(order)),
+                plan = self.plans.recv() => match plan {
+                    Some(plan) => self.contained(|this| this.take_plan(plan)),
                     // The host is gone without a word; its drop aborts this task as well.
                     None => break,
                 },
@@ -186,7 +198,7 @@ impl Supervisor {
     }
 
     /// Takes one step. Everything a step changes is complete in itself, so after a bug the rest
-    /// goes on; whoever asked for the step hears that it has no answer.
+    /// goes on; the caller of the step gets no answer.
     fn contained(&mut self, step: impl FnOnce(&mut Self)) {
         if catch_unwind(AssertUnwindSafe(|| step(self))).is_err() {
             let count = self.context.panics.fetch_add(1, Ordering::Relaxed) + 1;
@@ -202,30 +214,26 @@ impl Supervisor {
         }
     }
 
-    fn serve(&mut self, request: Request) {
-        // Whoever asked may have gone; what was asked for is done all the same.
-        match request {
-            Request::Reconnect {
+    // In these two the caller may be gone; what was asked for is done all the same.
+    fn carry_out(&mut self, order: ServerOrder) {
+        match order {
+            ServerOrder::Reconnect {
                 server,
                 unless,
                 done,
             } => {
                 let _ = done.send(self.reconnect(server, unless));
             }
-            Request::Revive { server, done } => {
+            ServerOrder::Revive { server, done } => {
                 self.revive(&server);
                 let _ = done.send(());
             }
-            Request::Apply {
-                members,
-                settings,
-                anew,
-                done,
-            } => {
-                let changes = self.apply(members, settings, anew);
-                let _ = done.send(changes);
-            }
         }
+    }
+
+    fn take_plan(&mut self, plan: ApplyPlan) {
+        let changes = self.apply(plan.members, plan.settings, plan.anew);
+        let _ = plan.done.send(changes);
     }
 
     fn reconnect(&mut self, server: String, unless: Unless) -> Result<(), UnknownServer> {
@@ -237,9 +245,9 @@ impl Supervisor {
             return Err(UnknownServer(server));
         };
         let name = name.clone();
-        if member.running.is_some() && !unless.holds(member) {
+        if member.running.is_some() && !member.overtakes(unless) {
             self.epoch += 1;
-            member.begin_anew(self.epoch, Tries::AsFirst, &self.events);
+            member.begin_anew(self.epoch, RetryMode::AsFirst, &self.events);
             self.publish(&[name]);
         }
         Ok(())
@@ -260,13 +268,13 @@ impl Supervisor {
         if rested && member.running.is_some() {
             let name = name.clone();
             self.epoch += 1;
-            member.begin_anew(self.epoch, Tries::Once, &self.events);
+            member.begin_anew(self.epoch, RetryMode::Once, &self.events);
             self.publish(&[name]);
         }
     }
 
     /// Takes one report; the servers whose offers it changed are added to `changed`.
-    fn take(&mut self, report: Report, changed: &mut Vec<ServerName>) {
+    fn take(&mut self, report: ConnectionReport, changed: &mut Vec<ServerName>) {
         let Some(member) = self.members.get_mut(&report.server) else {
             return;
         };
@@ -274,29 +282,29 @@ impl Supervisor {
         if report.epoch != member.epoch {
             return;
         }
-        let had_lists = member.standing.is_some();
+        let had_lists = member.open_session.is_some();
         match report.news {
-            News::Connected(connected) => {
-                let facts = connected.standing.session.facts().clone();
+            ConnectionNews::Connected(connected) => {
+                let facts = connected.open_session.session.facts().clone();
                 member.set_state(ConnectionState::Connected(Box::new(facts)), &self.events);
                 member.stood = true;
-                member.door.open(&connected.standing);
-                member.standing = Some(connected.standing);
+                member.slot.open(&connected.open_session);
+                member.open_session = Some(connected.open_session);
                 member.lists = connected.lists;
                 member.instructions = connected.instructions;
                 changed.push(report.server);
             }
-            News::Offers(lists) => {
+            ConnectionNews::Offers(lists) => {
                 member.lists = *lists;
                 changed.push(report.server);
             }
-            News::Updated(uri) => {
+            ConnectionNews::Updated(uri) => {
                 let _ = self.events.send(HostEvent::ResourceUpdated {
                     server: report.server,
                     uri,
                 });
             }
-            News::Retrying { attempt, failure } => {
+            ConnectionNews::Retrying { attempt, failure } => {
                 member.clear();
                 member.trouble = failure.map(|failure| failure.message);
                 if let Some(message) = member.trouble.clone() {
@@ -310,7 +318,7 @@ impl Supervisor {
                     changed.push(report.server);
                 }
             }
-            News::Down(state) => {
+            ConnectionNews::Down(state) => {
                 member.clear();
                 member.set_state(state, &self.events);
                 if had_lists {
@@ -320,13 +328,13 @@ impl Supervisor {
         }
     }
 
-    /// Makes the picture of this moment.
+    /// Makes the snapshot of this moment.
     fn publish(&mut self, changed: &[ServerName]) {
         let previous = Arc::clone(&self.published.borrow().catalog);
-        let standing = || {
+        let connected = || {
             self.members
                 .iter()
-                .filter(|(_, member)| member.standing.is_some())
+                .filter(|(_, member)| member.open_session.is_some())
         };
         let deferral = Deferral {
             search: self.settings.limits.tool_search,
@@ -334,18 +342,18 @@ impl Supervisor {
         };
         let shown = self.members.values();
         let shown = shown.map(|member| (&member.shown, member.address.clone()));
-        let own = self.desk.offer(deferral, shown);
+        let own = self.builtin_tools.offer(deferral, shown);
         let permissions = &self.settings.permissions;
-        let offers = standing().map(|(name, member)| member.offer(name, permissions));
+        let offers = connected().map(|(name, member)| member.offer(name, permissions));
         let catalog = Catalog::after(&previous, offers.chain([own]));
         let revision = catalog.revision;
-        let lines = standing()
-            .filter_map(|(name, member)| Some((name.clone(), member.line(name, &self.context)?)))
+        let routes = connected()
+            .filter_map(|(name, member)| Some((name.clone(), member.route(name, &self.context)?)))
             .collect();
-        let definitions = standing()
+        let definitions = connected()
             .filter_map(|(name, member)| Some((name.clone(), member.definition(name)?)))
             .collect();
-        let lists = standing()
+        let lists = connected()
             .map(|(name, member)| (name.clone(), member.lists.clone()))
             .collect();
         let servers: Vec<ServerSnapshot> = self
@@ -364,14 +372,14 @@ impl Supervisor {
             servers,
             healing,
             catalog,
-            lines,
+            routes,
             definitions,
             lists,
             panics: self.context.panics.load(Ordering::Relaxed),
             settings: Arc::clone(&self.settings),
         }));
         for server in changed {
-            // Nobody may listen.
+            // There may be no listener.
             let _ = self.events.send(HostEvent::CatalogChanged {
                 revision,
                 server: server.clone(),
@@ -381,22 +389,22 @@ impl Supervisor {
 }
 
 /// What a connection needs to start.
-struct Start<'a> {
+struct ConnectionStart<'a> {
     name: &'a ServerName,
-    context: &'a Arc<Context>,
-    reports: &'a mpsc::Sender<Report>,
+    context: &'a Arc<ConnectionContext>,
+    reports: &'a mpsc::Sender<ConnectionReport>,
     stop: &'a CancellationToken,
 }
 
-impl Start<'_> {
+impl ConnectionStart<'_> {
     /// Starts the member's connection, if it may connect.
-    fn run(&self, member: &mut Member) {
+    fn run(&self, member: &mut ManagedServer) {
         let Some(source) = member.source.clone() else {
             return;
         };
-        let (orders, received) = watch::channel(Orders {
+        let (orders, received) = watch::channel(ConnectionOrders {
             epoch: member.epoch,
-            ..Orders::default()
+            ..ConnectionOrders::default()
         });
         let retire = CancellationToken::new();
         let journal = self.context.journal.as_ref();
@@ -415,7 +423,7 @@ impl Start<'_> {
         };
         let span = info_span!("connection", server = %self.name);
         let task = span.in_scope(|| tasks::spawn("connection", connection.run()));
-        member.running = Some(Running {
+        member.running = Some(RunningConnection {
             orders,
             retire,
             task,
@@ -423,7 +431,7 @@ impl Start<'_> {
     }
 }
 
-impl Member {
+impl ManagedServer {
     /// The one place where a state is set.
     fn set_state(&mut self, to: ConnectionState, events: &broadcast::Sender<HostEvent>) {
         let from = &self.shown.state;
@@ -437,9 +445,9 @@ impl Member {
         }
         self.failed_at = matches!(to, ConnectionState::Failed(_)).then(Instant::now);
         match &to {
-            ConnectionState::Pending { .. } => self.door.hold(),
+            ConnectionState::Pending { .. } => self.slot.hold(),
             ConnectionState::Connected(_) => self.trouble = None,
-            down => self.door.shut(down),
+            down => self.slot.shut(down),
         }
         let from = std::mem::replace(&mut self.shown.state, to.clone());
         let _ = events.send(HostEvent::StateChanged {
@@ -452,12 +460,12 @@ impl Member {
     /// Drops the session and everything that was learnt over it, together, so that nothing stale
     /// is ever served.
     fn clear(&mut self) {
-        self.standing = None;
-        self.lists = Lists::default();
+        self.open_session = None;
+        self.lists = ServerLists::default();
     }
 
     /// Orders a new connection from the task that runs; its older reports do not count any more.
-    fn begin_anew(&mut self, epoch: u64, tries: Tries, events: &broadcast::Sender<HostEvent>) {
+    fn begin_anew(&mut self, epoch: u64, tries: RetryMode, events: &broadcast::Sender<HostEvent>) {
         self.clear();
         self.trouble = None;
         self.stood = false;

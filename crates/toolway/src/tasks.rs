@@ -1,8 +1,8 @@
 //! The only place where the host starts a task.
 //!
-//! Owns naming, cancelling and joining. A [`Task`] belongs to whoever started it: dropping it
-//! aborts the work, so ownership of tasks is a tree, and dropping its root (the `Host`) ends all
-//! of it. What a task does, and how it ends in an orderly way, is its owner's affair.
+//! Owns naming, cancelling and joining. A [`Task`] belongs to what started it: dropping it aborts
+//! the work, so ownership of tasks is a tree, and dropping its root (the `Host`) ends all of it.
+//! What a task does, and how it ends in an orderly way, is its owner's affair.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -24,7 +24,7 @@ pub(crate) struct Task<T> {
 /// Why a task has no result.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TaskFailure {
-    /// It panicked, or somebody aborted it.
+    /// It panicked, or was aborted.
     #[error("the task `{name}` ended early: {source}")]
     Early { name: String, source: JoinError },
     /// It was given its time to end, and did not use it.
@@ -58,8 +58,8 @@ where
     Task { name, handle }
 }
 
-/// Runs work that may block, such as reading files, away from the threads that serve. It cannot
-/// be ended early; whoever stops waiting leaves it to itself.
+/// Runs work that may block, such as reading files, away from the threads that serve. It cannot be
+/// ended early; a caller that stops waiting leaves it to itself.
 pub(crate) async fn blocking<T, F>(name: &'static str, work: F) -> Result<T, TaskFailure>
 where
     T: Send + 'static,

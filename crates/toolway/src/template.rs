@@ -12,11 +12,11 @@ const MAX_EXPRESSIONS: usize = 64;
 /// A template, read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UriTemplate {
-    parts: Vec<Part>,
+    parts: Vec<TemplatePart>,
 }
 
 /// The values of variables; more than one is a list.
-pub type Values = BTreeMap<String, Vec<String>>;
+pub type TemplateValues = BTreeMap<String, Vec<String>>;
 
 /// Why a text is no template.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -29,13 +29,13 @@ pub struct TemplateError {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Part {
+enum TemplatePart {
     Literal(String),
-    Expression(Expression),
+    Expression(TemplateExpression),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Expression {
+struct TemplateExpression {
     operator: Operator,
     variables: Vec<Variable>,
 }
@@ -104,29 +104,29 @@ impl UriTemplate {
                 return Err(wrong("a `}` without its `{`".to_owned()));
             }
             if open > 0 {
-                parts.push(Part::Literal(rest[..open].to_owned()));
+                parts.push(TemplatePart::Literal(rest[..open].to_owned()));
             }
             let inner = &rest[open + 1..];
             let close = inner
                 .find('}')
                 .ok_or_else(|| wrong("a `{` without its `}`".to_owned()))?;
-            let expression = Expression::parse(&inner[..close]).map_err(wrong)?;
-            parts.push(Part::Expression(expression));
+            let expression = TemplateExpression::parse(&inner[..close]).map_err(wrong)?;
+            parts.push(TemplatePart::Expression(expression));
             rest = &inner[close + 1..];
             if parts.len() > 2 * MAX_EXPRESSIONS {
                 return Err(wrong(format!("over {MAX_EXPRESSIONS} expressions")));
             }
         }
         if !rest.is_empty() {
-            parts.push(Part::Literal(rest.to_owned()));
+            parts.push(TemplatePart::Literal(rest.to_owned()));
         }
         Ok(Self { parts })
     }
 
-    fn expressions(&self) -> impl Iterator<Item = &Expression> {
+    fn expressions(&self) -> impl Iterator<Item = &TemplateExpression> {
         self.parts.iter().filter_map(|part| match part {
-            Part::Expression(expression) => Some(expression),
-            Part::Literal(_) => None,
+            TemplatePart::Expression(expression) => Some(expression),
+            TemplatePart::Literal(_) => None,
         })
     }
 
@@ -141,7 +141,7 @@ impl UriTemplate {
         self.names(|expression| !expression.operator.named)
     }
 
-    fn names(&self, of: impl Fn(&Expression) -> bool) -> Vec<&str> {
+    fn names(&self, of: impl Fn(&TemplateExpression) -> bool) -> Vec<&str> {
         let mut names = Vec::new();
         for expression in self.expressions().filter(|expression| of(expression)) {
             for variable in &expression.variables {
@@ -154,12 +154,12 @@ impl UriTemplate {
     }
 
     /// Fills the template in. A variable without a value leaves nothing behind.
-    pub fn expand(&self, values: &Values) -> String {
+    pub fn expand(&self, values: &TemplateValues) -> String {
         let mut uri = String::new();
         for part in &self.parts {
             match part {
-                Part::Literal(text) => encode(&mut uri, text, true),
-                Part::Expression(expression) => expression.expand(values, &mut uri),
+                TemplatePart::Literal(text) => encode(&mut uri, text, true),
+                TemplatePart::Expression(expression) => expression.expand(values, &mut uri),
             }
         }
         uri
@@ -173,14 +173,14 @@ impl UriTemplate {
 }
 
 /// The budget bounds the ways that are tried.
-fn matches(parts: &[Part], uri: &str, budget: &mut u32) -> bool {
+fn matches(parts: &[TemplatePart], uri: &str, budget: &mut u32) -> bool {
     *budget = budget.saturating_sub(1);
     if *budget == 0 {
         return false;
     }
     match parts.split_first() {
         None => uri.is_empty(),
-        Some((Part::Literal(text), rest)) => {
+        Some((TemplatePart::Literal(text), rest)) => {
             let mut literal = String::new();
             encode(&mut literal, text, true);
             let behind = uri.strip_prefix(literal.as_str());
@@ -188,7 +188,7 @@ fn matches(parts: &[Part], uri: &str, budget: &mut u32) -> bool {
                 .or_else(|| uri.strip_prefix(text.as_str()))
                 .is_some_and(|behind| matches(rest, behind, budget))
         }
-        Some((Part::Expression(expression), rest)) => {
+        Some((TemplatePart::Expression(expression), rest)) => {
             let operator = expression.operator;
             let plain = operator.sign.is_none();
             let reach = if plain {
@@ -209,7 +209,7 @@ fn matches(parts: &[Part], uri: &str, budget: &mut u32) -> bool {
     }
 }
 
-impl Expression {
+impl TemplateExpression {
     fn parse(text: &str) -> Result<Self, String> {
         let sign = text.chars().next();
         let operator = OPERATORS
@@ -226,7 +226,7 @@ impl Expression {
         })
     }
 
-    fn expand(&self, values: &Values, uri: &mut String) {
+    fn expand(&self, values: &TemplateValues, uri: &mut String) {
         let operator = self.operator;
         let mut lead = operator.first;
         for variable in &self.variables {

@@ -2,14 +2,14 @@
 //!
 //! Owns the task that looks ([`ConfigWatch`]) and what follows from what it sees: a changed file
 //! makes a host reload, a stamp (`watch/stamp.rs`) makes it reconnect one server. How changes are
-//! noticed is `watch/eyes.rs`.
+//! noticed is `watch/path_watcher.rs`.
 //! Does not own: which files matter (`toolway_config::watched_paths`), or what a reload does.
 //!
 //! A change is told when nothing more has happened for 200 ms, or after a second at the latest,
 //! so that saving a file in three steps is one change and a file that never rests is still read.
 //! While a file cannot be parsed its servers stay as they are; see `toolway_config::Planner`.
 
-mod eyes;
+mod path_watcher;
 mod stamp;
 #[cfg(test)]
 mod tests;
@@ -28,7 +28,7 @@ use tracing::{info, warn};
 
 use crate::host::Host;
 use crate::tasks::{self, Task};
-use eyes::Eyes;
+use crate::watch::path_watcher::PathWatcher;
 
 pub use stamp::request_reconnect;
 
@@ -62,17 +62,17 @@ impl fmt::Debug for Watched {
 
 /// Something to react to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Change {
+pub enum ConfigChange {
     /// One or more files are not what they were.
     Files,
-    /// Somebody wants this server to be connected anew.
+    /// A user wants this server to be connected anew.
     Reconnect(ServerName),
 }
 
 /// Watches until it is dropped.
 #[derive(Debug)]
 pub struct ConfigWatch {
-    changes: mpsc::Receiver<Change>,
+    changes: mpsc::Receiver<ConfigChange>,
     // Held for its drop.
     _task: Task<()>,
 }
@@ -82,7 +82,7 @@ impl ConfigWatch {
     /// made. Must run inside a tokio runtime.
     pub fn start(watched: Watched) -> Self {
         let dirty = Arc::new(Notify::new());
-        let eyes = Eyes::open(watched, &dirty);
+        let eyes = PathWatcher::open(watched, &dirty);
         let (sender, changes) = mpsc::channel(CHANGES_LEN);
         Self {
             changes,
@@ -91,7 +91,7 @@ impl ConfigWatch {
     }
 
     /// The next change. `None` when watching has ended, which only a bug of ours can bring about.
-    pub async fn next(&mut self) -> Option<Change> {
+    pub async fn next(&mut self) -> Option<ConfigChange> {
         self.changes.recv().await
     }
 
@@ -105,13 +105,13 @@ impl ConfigWatch {
                 Some(()) = reconnecting.next() => continue,
             };
             match change {
-                Some(Change::Files) => {
+                Some(ConfigChange::Files) => {
                     // Without a source of plans there is nothing to follow, and never will be.
                     if let Err(error) = host.reload().await {
                         warn!(%error, "files changed and nothing follows");
                     }
                 }
-                Some(Change::Reconnect(server)) => reconnecting.push(reconnect(host, server)),
+                Some(ConfigChange::Reconnect(server)) => reconnecting.push(reconnect(host, server)),
                 None => return,
             }
         }
@@ -125,7 +125,7 @@ async fn reconnect(host: &Host, server: ServerName) {
     }
 }
 
-async fn look_on(mut eyes: Eyes, dirty: Arc<Notify>, changes: mpsc::Sender<Change>) {
+async fn look_on(mut eyes: PathWatcher, dirty: Arc<Notify>, changes: mpsc::Sender<ConfigChange>) {
     loop {
         if timeout(eyes.patience(), dirty.notified()).await.is_ok() {
             settle(&dirty).await;

@@ -16,9 +16,9 @@ use serde_json::{Map, Value, json};
 use toolway::catalog::ServerOffer;
 use toolway::config::{Environment, Flags, Plan, plan};
 use toolway::dispatch::Dispatch;
-use toolway::dispatch::hooks::Runner;
+use toolway::dispatch::hooks::HookRunner;
 use toolway::dispatch::permission::Approvals;
-use toolway::dispatch::send::{GeneralLimits, Line, Lines, SendError, SendOptions};
+use toolway::route::{GeneralLimits, Route, Routes, SendError, SendOptions};
 use toolway::types::{ServerName, ToolKey};
 use toolway::{CallError, CallOptions, Catalog, Consent, ToolRequest, ToolTarget, view};
 
@@ -73,7 +73,7 @@ static ALLOCATOR: Counting = Counting;
 /// Answers at once.
 struct Answering;
 
-impl Line for Answering {
+impl Route for Answering {
     fn request<'a>(
         &'a self,
         _method: &'a str,
@@ -85,8 +85,8 @@ impl Line for Answering {
     }
 }
 
-impl Lines for Answering {
-    fn line(&self, _server: &ServerName) -> Result<Arc<dyn Line>, CallError> {
+impl Routes for Answering {
+    fn route(&self, _server: &ServerName) -> Result<Arc<dyn Route>, CallError> {
         Ok(Arc::new(Answering))
     }
 }
@@ -132,14 +132,14 @@ fn rules(home: &std::path::Path) -> Plan {
 /// What the second call allocates: the first one compiles the schema.
 async fn cost(catalog: &Arc<Catalog>, plan: &Plan, target: &ToolTarget) -> Usage {
     let output = std::env::temp_dir();
-    let runner = Runner::default();
+    let runner = HookRunner::default();
     let approvals = Approvals::default();
     let dispatch = Dispatch {
         catalog,
         permissions: &plan.permissions,
         hooks: &plan.hooks,
         runner: &runner,
-        lines: &Answering,
+        routes: &Answering,
         approvals: &approvals,
         prompter: None,
         limits: GeneralLimits {

@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
-use toolway::audit::{self, By, Decision, End, Line, Record};
+use toolway::audit::{self, AuditLine, CallEnd, CallRecord, DecidedBy, RecordedDecision};
 use toolway::journal::timestamp;
 
 use super::follow::follow;
@@ -39,7 +39,7 @@ pub(crate) struct AuditArgs {
     tool: Option<String>,
 
     /// Only calls that ended so. Repeatable
-    #[arg(long, value_name = "END", value_parser = PossibleValuesParser::new(End::ALL.map(End::as_str)))]
+    #[arg(long, value_name = "END", value_parser = PossibleValuesParser::new(CallEnd::ALL.map(CallEnd::as_str)))]
     outcome: Vec<String>,
 
     /// Only calls of the last so many seconds, minutes, hours or days: `90s`, `15m`, `2h`, `7d`
@@ -67,16 +67,16 @@ struct Choice<'a> {
 }
 
 impl Choice<'_> {
-    fn wants(&self, line: &Line) -> bool {
+    fn wants(&self, line: &AuditLine) -> bool {
         let time = match line {
-            Line::Call(record) => &record.time,
-            Line::Lost { time, .. } => time,
+            AuditLine::Call(record) => &record.time,
+            AuditLine::Lost { time, .. } => time,
         };
         if self.since.as_ref().is_some_and(|since| time < since) {
             return false;
         }
         let args = self.args;
-        let Line::Call(record) = line else {
+        let AuditLine::Call(record) = line else {
             // What is missing may be what is looked for.
             return true;
         };
@@ -159,10 +159,10 @@ const HEAD: [&str; 8] = [
     "TIME", "WHO", "SERVER", "TOOL", "OUTCOME", "TOOK", "SIZE", "DECIDED",
 ];
 
-fn row(line: &Line) -> Vec<String> {
+fn row(line: &AuditLine) -> Vec<String> {
     let dash = || "-".to_owned();
     match line {
-        Line::Call(record) => vec![
+        AuditLine::Call(record) => vec![
             seconds(&record.time),
             record.who.clone().unwrap_or_else(dash),
             record.server.clone().unwrap_or_else(dash),
@@ -172,7 +172,7 @@ fn row(line: &Line) -> Vec<String> {
             record.received.map_or_else(dash, size),
             decided(record),
         ],
-        Line::Lost { time, lost } => {
+        AuditLine::Lost { time, lost } => {
             let what = format!("{lost} calls are missing here: they could not be written down");
             let mut cells = vec![seconds(time)];
             cells.extend(std::iter::repeat_with(dash).take(HEAD.len() - 2));
@@ -182,7 +182,7 @@ fn row(line: &Line) -> Vec<String> {
     }
 }
 
-fn put(context: &Context, line: &Line, args: &AuditArgs) -> Result<(), Report> {
+fn put(context: &Context, line: &AuditLine, args: &AuditArgs) -> Result<(), Report> {
     if args.json {
         context.output.json_line(line)?;
     } else {
@@ -200,7 +200,7 @@ fn seconds(time: &str) -> String {
     }
 }
 
-fn end(record: &Record) -> String {
+fn end(record: &CallRecord) -> String {
     match record.code {
         Some(code) => format!("{} ({code})", record.outcome.as_str()),
         None => record.outcome.as_str().to_owned(),
@@ -224,7 +224,7 @@ fn size(bytes: usize) -> String {
 }
 
 /// Who decided, and the hooks that changed what was said.
-fn decided(record: &Record) -> String {
+fn decided(record: &CallRecord) -> String {
     let mut cell = decider(record);
     for (what, hook) in [
         ("arguments", &record.rewritten_by),
@@ -237,26 +237,26 @@ fn decided(record: &Record) -> String {
     cell
 }
 
-fn decider(record: &Record) -> String {
+fn decider(record: &CallRecord) -> String {
     let by = match &record.by {
-        Some(By::Rule { rule, origin }) => format!("rule `{rule}` in {origin}"),
-        Some(By::Hook { hook, origin }) => format!("hook `{hook}` in {origin}"),
-        Some(By::Classifier { classifier, origin }) => {
+        Some(DecidedBy::Rule { rule, origin }) => format!("rule `{rule}` in {origin}"),
+        Some(DecidedBy::Hook { hook, origin }) => format!("hook `{hook}` in {origin}"),
+        Some(DecidedBy::Classifier { classifier, origin }) => {
             format!("classifier `{classifier}` in {origin}")
         }
-        Some(By::BuiltIn) => "built-in".to_owned(),
-        Some(By::Mode) => "mode".to_owned(),
-        Some(By::Typed) => "typed".to_owned(),
-        Some(By::Person) => "asked".to_owned(),
-        Some(By::Session) => "asked before".to_owned(),
-        Some(By::Changed) => "its definition changed".to_owned(),
-        Some(By::Nobody) => "nobody to ask".to_owned(),
-        Some(By::Unreadable { origin }) => format!("{origin} cannot be read"),
+        Some(DecidedBy::BuiltIn) => "built-in".to_owned(),
+        Some(DecidedBy::Mode) => "mode".to_owned(),
+        Some(DecidedBy::Typed) => "typed".to_owned(),
+        Some(DecidedBy::Person) => "asked".to_owned(),
+        Some(DecidedBy::Session) => "asked before".to_owned(),
+        Some(DecidedBy::Changed) => "its definition changed".to_owned(),
+        Some(DecidedBy::Nobody) => "nobody to ask".to_owned(),
+        Some(DecidedBy::Unreadable { origin }) => format!("{origin} cannot be read"),
         None => return "-".to_owned(),
     };
     match record.decision {
-        Some(Decision::Refused) => format!("refused: {by}"),
-        Some(Decision::Allowed) | None => by,
+        Some(RecordedDecision::Refused) => format!("refused: {by}"),
+        Some(RecordedDecision::Allowed) | None => by,
     }
 }
 

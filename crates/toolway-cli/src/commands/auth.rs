@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use clap::{Args, Subcommand};
 use serde::Serialize;
 use serde_json::json;
-use toolway::auth::{Book, Kept, used};
+use toolway::auth::{StoredLogin, StoredLogins, used};
 use toolway::journal::timestamp;
 use toolway_auth::logins::{DEFAULT_ACCOUNT, LoginsError};
 use toolway_config::{PlannedServer, ServerVerdict};
@@ -63,7 +63,7 @@ pub(crate) struct Shown {
 }
 
 impl Shown {
-    fn of(login: Kept, in_use: bool, now: SystemTime) -> Self {
+    fn of(login: StoredLogin, in_use: bool, now: SystemTime) -> Self {
         let end = login.expires_at.map(instant);
         Self {
             is_over: !login.renews && end.is_some_and(|end| end <= now),
@@ -123,12 +123,12 @@ fn every(context: &Context) -> Result<(Vec<Shown>, Vec<LoginsError>), Report> {
         return Ok((Vec::new(), Vec::new()));
     }
     let (kept, unread) = connect::block_on(async {
-        let book = Book::new(vault, connect::client_options(context));
+        let book = StoredLogins::new(vault, connect::client_options(context));
         book.every_login().await.map_err(|error| not_read(&error))
     })?;
     let now = SystemTime::now();
     let specs = context.plan().admitted().map(|(_, spec)| spec);
-    let used: Vec<Kept> = specs
+    let used: Vec<StoredLogin> = specs
         .filter_map(|spec| used(&kept, spec).cloned())
         .collect();
     let kept = kept.into_iter().map(|login| {

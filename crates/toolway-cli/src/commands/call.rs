@@ -24,8 +24,8 @@ use tokio::sync::watch;
 use toolway::builtin;
 use toolway::projection::Projection;
 use toolway::{
-    BatchOrder, CallError, CallOptions, Consent, Delivery, Host, Progress, TimeLimit, ToolOutcome,
-    ToolRequest, ToolTarget,
+    BatchOrder, CallError, CallOptions, Consent, Host, Progress, ResultDelivery, TimeLimit,
+    ToolOutcome, ToolRequest, ToolTarget,
 };
 use toolway_types::ServerName;
 use toolway_wire::era::method;
@@ -247,9 +247,9 @@ async fn call(context: &Context, host: &Host, wish: Wish<'_>, start: Instant) ->
             .map(|limit| limit.saturating_sub(start.elapsed())),
         caller: Some(connect::CALLER.into()),
         delivery: match (wish.print.bounded, wish.print.select) {
-            (false, _) => Delivery::Whole,
-            (true, None) => Delivery::Bounded,
-            (true, Some(projection)) => Delivery::Selected(projection.clone()),
+            (false, _) => ResultDelivery::Whole,
+            (true, None) => ResultDelivery::Bounded,
+            (true, Some(projection)) => ResultDelivery::Selected(projection.clone()),
         },
         ..CallOptions::new(wish.consent)
     };

@@ -6,7 +6,7 @@
 use std::pin::pin;
 use std::time::Duration;
 
-use toolway::journal::Follower;
+use toolway::journal::LineFollower;
 
 use crate::connect;
 use crate::exit::Exit;
@@ -18,7 +18,7 @@ const PAUSE: Duration = Duration::from_millis(200);
 
 /// Shows every line that comes until Ctrl-C, or until nobody reads any more.
 pub(crate) fn follow<L>(
-    mut follower: Follower<L>,
+    mut follower: LineFollower<L>,
     show: impl Fn(&L) -> Result<(), Report>,
 ) -> Outcome {
     connect::block_on(async {

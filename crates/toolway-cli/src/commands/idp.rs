@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use clap::{Args, Subcommand};
 use serde::Serialize;
-use toolway::auth::{Book, Organisation, OrganisationError, Whoever};
+use toolway::auth::{Organisation, OrganisationError, OrganisationUser, StoredLogins};
 use toolway::journal::timestamp;
 use toolway::watch::request_reconnect;
 use toolway_auth::idp::IdpLogoutOutcome;
@@ -116,14 +116,14 @@ async fn log_in(context: &Context, organisation: &Organisation, args: &WayArgs) 
     let login = Box::pin(organisation.login(args.way(), &person));
     let what = format!("the login at {issuer}");
     let outcome = until_given_up(context.output, &what, login).await?;
-    let whoever = outcome.map_err(|error| {
+    let current_user = outcome.map_err(|error| {
         Report::new(Exit::NeedsLogin, error.to_string())
             .hint("try another way: `toolway idp login --no-browser`, or `--device`")
     })?;
     let text = format!(
         "logged in at {issuer} as `{}`, {}\n",
-        whoever.subject,
-        lasting(&whoever)
+        current_user.subject,
+        lasting(&current_user)
     );
     context.output.result(&text)?;
     Ok(Exit::Success)
@@ -131,8 +131,8 @@ async fn log_in(context: &Context, organisation: &Organisation, args: &WayArgs) 
 
 async fn log_out(context: &Context, organisation: &Organisation) -> Outcome {
     let issuer = &organisation.settings().issuer;
-    let whoever = organisation
-        .whoever()
+    let current_user = organisation
+        .current_user()
         .await
         .map_err(|error| not_known(&error))?;
     // First, so that no server is logged in to anew meanwhile.
@@ -140,7 +140,7 @@ async fn log_out(context: &Context, organisation: &Organisation) -> Outcome {
         .logout()
         .await
         .map_err(|error| not_known(&error))?;
-    let book = Book::new(connect::vault(context), connect::client_options(context));
+    let book = StoredLogins::new(connect::vault(context), connect::client_options(context));
     let logins = book.logins().await.map_err(|error| not_read(&error))?;
     for login in logins
         .iter()
@@ -163,7 +163,7 @@ async fn log_out(context: &Context, organisation: &Organisation) -> Outcome {
             ));
         }
     }
-    if whoever.is_some() {
+    if current_user.is_some() {
         let also = match given_back {
             IdpLogoutOutcome::Revoked => ", and the login is revoked there",
             IdpLogoutOutcome::Nothing => "",
@@ -196,22 +196,26 @@ async fn status(
     organisation: &Organisation,
     json: bool,
 ) -> Outcome {
-    let whoever = organisation
-        .whoever()
+    let current_user = organisation
+        .current_user()
         .await
         .map_err(|error| not_known(&error))?;
-    let whoever = whoever.filter(|whoever| whoever.is_of_use);
+    let current_user = current_user.filter(|current_user| current_user.is_of_use);
     let settings = organisation.settings();
     let status = Status {
         issuer: settings.issuer.clone(),
         client_id: settings.client_id.clone(),
         source: settings.origin.to_string(),
-        logged_in: whoever.is_some(),
-        subject: whoever.as_ref().map(|whoever| whoever.subject.clone()),
-        expires_at: whoever
+        logged_in: current_user.is_some(),
+        subject: current_user
             .as_ref()
-            .map(|whoever| timestamp(instant(whoever.expires_at))),
-        renews: whoever.as_ref().is_some_and(|whoever| whoever.renews),
+            .map(|current_user| current_user.subject.clone()),
+        expires_at: current_user
+            .as_ref()
+            .map(|current_user| timestamp(instant(current_user.expires_at))),
+        renews: current_user
+            .as_ref()
+            .is_some_and(|current_user| current_user.renews),
         storage: connect::vault(context).backend().await.as_str(),
         servers: served(plan),
     };
@@ -219,8 +223,12 @@ async fn status(
         context.output.json(&status)?;
         return Ok(Exit::Success);
     }
-    let login = match &whoever {
-        Some(whoever) => format!("logged in as `{}`, {}", whoever.subject, lasting(whoever)),
+    let login = match &current_user {
+        Some(current_user) => format!(
+            "logged in as `{}`, {}",
+            current_user.subject,
+            lasting(current_user)
+        ),
         None => "nobody is logged in".to_owned(),
     };
     let servers: Vec<String> = (status.servers.iter())
@@ -267,11 +275,11 @@ pub(super) fn served(plan: &Plan) -> Vec<Served> {
         .collect()
 }
 
-fn lasting(whoever: &Whoever) -> String {
-    if whoever.renews {
+fn lasting(current_user: &OrganisationUser) -> String {
+    if current_user.renews {
         return "renews itself".to_owned();
     }
-    format!("until {}", timestamp(instant(whoever.expires_at)))
+    format!("until {}", timestamp(instant(current_user.expires_at)))
 }
 
 fn not_known(error: &OrganisationError) -> Report {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use clap::Args;
-use toolway::auth::{Book, LoggedOut};
+use toolway::auth::{RemovedLogin, StoredLogins};
 use toolway::watch::request_reconnect;
 use toolway_auth::logins::LoginsError;
 use toolway_types::name::as_word;
@@ -46,7 +46,7 @@ pub(crate) fn run(context: &Context, args: &LogoutArgs) -> Outcome {
     let account = args.account.as_deref();
     let out = connect::block_on(async {
         let output = context.output;
-        let book = Book::new(connect::vault(context), connect::client_options(context))
+        let book = StoredLogins::new(connect::vault(context), connect::client_options(context))
             .telling(Arc::new(move |place| say_slow(output, place)));
         book.log_out(server, account)
             .await
@@ -72,7 +72,7 @@ fn unread(server: Option<&str>, error: &LoginsError) -> Report {
     report.hint(hint)
 }
 
-fn told(context: &Context, login: &LoggedOut) -> Result<(), Report> {
+fn told(context: &Context, login: &RemovedLogin) -> Result<(), Report> {
     let (server, account) = (&login.server, &login.account);
     let text = format!("logged out of `{server}` as `{account}`\n");
     context.output.result(&text)?;

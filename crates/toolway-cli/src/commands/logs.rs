@@ -7,7 +7,7 @@ use std::path::Path;
 
 use clap::Args;
 use serde::Serialize;
-use toolway::journal::{self, Kind, Line};
+use toolway::journal::{self, JournalLine, JournalLineKind};
 use toolway_config::ServerVerdict;
 use toolway_types::name::as_word;
 use toolway_types::{ServerName, nearest};
@@ -54,9 +54,9 @@ pub(crate) struct LogsArgs {
 }
 
 impl LogsArgs {
-    fn wants(&self, kind: Kind) -> bool {
+    fn wants(&self, kind: JournalLineKind) -> bool {
         match kind {
-            _ if self.stderr => kind == Kind::Stderr,
+            _ if self.stderr => kind == JournalLineKind::Stderr,
             _ if self.protocol => kind.is_protocol(),
             _ => true,
         }
@@ -105,7 +105,7 @@ pub(crate) fn run(context: &Context, args: &LogsArgs) -> Outcome {
     })
 }
 
-fn put(context: &Context, line: &Line, args: &LogsArgs) -> Result<(), Report> {
+fn put(context: &Context, line: &JournalLine, args: &LogsArgs) -> Result<(), Report> {
     if args.json {
         let shown = Shown {
             time: &line.time,

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use clap::Args;
 use toolway::builtin::TOOL_SEARCH;
-use toolway::{Catalog, CatalogTool, HostSnapshot, Known, ServerSnapshot};
+use toolway::{Catalog, CatalogTool, HostSnapshot, RecalledServer, ServerSnapshot};
 use toolway_types::{ConnectionState, ServerName};
 
 pub(crate) use self::absent::{require_connected, say_missing};
@@ -214,7 +214,7 @@ fn show_found(
     context: &Context,
     args: &ToolsArgs,
     catalog: &Catalog,
-    known: Option<&BTreeMap<ServerName, Known>>,
+    known: Option<&BTreeMap<ServerName, RecalledServer>>,
     query: &str,
 ) -> Outcome {
     let found = catalog.search(query, SEARCH_RESULTS);
@@ -271,7 +271,7 @@ fn show(
     context: &Context,
     args: &ToolsArgs,
     catalog: &Catalog,
-    known: Option<&BTreeMap<ServerName, Known>>,
+    known: Option<&BTreeMap<ServerName, RecalledServer>>,
     only: Option<&str>,
 ) -> Outcome {
     if args.instructions {

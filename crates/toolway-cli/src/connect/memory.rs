@@ -7,7 +7,7 @@
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use toolway::{Known, Offering, Recalled, forget_catalog, recall_catalog};
+use toolway::{Offering, Recalled, RecalledServer, forget_catalog, recall_catalog};
 use toolway_config::{Flags, Plan, PlannedServer};
 use toolway_types::name::as_word;
 use toolway_types::{ServerName, ToolKey, Untrusted, several_nearest};
@@ -75,7 +75,7 @@ pub(crate) fn forget(context: &Context, plan: &Plan, which: impl Fn(&PlannedServ
 
 /// Has those asked again that were asked long ago.
 pub(crate) fn refresh_old(context: &Context, recalled: &Recalled) {
-    let is_old = |(_, known): &(&ServerName, &Known)| known.age > OLD;
+    let is_old = |(_, known): &(&ServerName, &RecalledServer)| known.age > OLD;
     let old = recalled.known.iter().filter(is_old);
     refresh(context, old.map(|(name, _)| name));
 }

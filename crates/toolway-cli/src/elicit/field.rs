@@ -7,7 +7,7 @@
 use std::fmt::Write as _;
 
 use serde_json::{Map, Number, Value};
-use toolway::respondent::problems_of_field;
+use toolway::client_handler::problems_of_field;
 use toolway_types::text::{TextKind, clean_line, counted, cut, legible};
 use url::Url;
 

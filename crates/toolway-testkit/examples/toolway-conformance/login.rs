@@ -14,7 +14,7 @@ use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use toolway::Host;
-use toolway::auth::{AuthOptions, LoginOptions, LoginProblem, Papers, Workload};
+use toolway::auth::{AuthOptions, ClientIdentities, LoginOptions, LoginProblem, WorkloadToken};
 use toolway::toolway_auth::assertion::ClientKey;
 use toolway::toolway_auth::authorize::AuthorizationResponseError;
 use toolway::toolway_auth::callback::CallbackError;
@@ -81,7 +81,7 @@ impl Credentials {
         Ok(AuthOptions {
             vault: Some(vault),
             document: document(scenario),
-            papers: Papers {
+            client_identities: ClientIdentities {
                 workloads: self.workload(server),
                 secrets: self.secret(server),
                 keys: self.key(server)?,
@@ -113,9 +113,9 @@ impl Credentials {
             .collect()
     }
 
-    fn workload(&self, server: &str) -> BTreeMap<String, Workload> {
+    fn workload(&self, server: &str) -> BTreeMap<String, WorkloadToken> {
         let token = self.valid_jwt.as_deref().map(Secret::new);
-        let workload = token.map(|token| Workload {
+        let workload = token.map(|token| WorkloadToken {
             source: Arc::new(PlatformTokenSource::Given(token)),
             audience: None,
         });

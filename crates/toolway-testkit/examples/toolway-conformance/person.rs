@@ -6,15 +6,15 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde_json::value::RawValue;
 use toolway::types::ServerName;
-use toolway::{Elicitation, ElicitationAnswer, Offers, Respondent, RpcError};
+use toolway::{ClientHandler, ClientOffers, Elicitation, ElicitationAnswer, RpcError};
 
 use crate::specimen::{self, Fields};
 
 pub(crate) struct Person;
 
-impl Respondent for Person {
-    fn offers(&self) -> Offers {
-        Offers {
+impl ClientHandler for Person {
+    fn offers(&self) -> ClientOffers {
+        ClientOffers {
             form: true,
             url: false,
             sampling: None,

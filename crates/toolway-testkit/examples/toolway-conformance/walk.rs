@@ -179,7 +179,7 @@ async fn start(task: &Task, home: &TempHome) -> Result<Host, Failure> {
     }
     let options = HostOptions {
         client_name: "toolway-conformance".to_owned(),
-        respondent: Some(Arc::new(Person)),
+        client_handler: Some(Arc::new(Person)),
         auth: credentials.auth(&task.scenario, SERVER, home).await?,
         output_dir: home.home().join("results"),
         ..HostOptions::default()

@@ -8,14 +8,12 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use toolway_config::Plan;
 
-use super::follow::follow;
 use super::{Connectors, ConnectorsOf, DirectoryState};
-use crate::host::reload::Reload;
 
 /// The account of this moment.
 pub(crate) struct CurrentAccount {
     of: Option<ConnectorsOf>,
-    connectors: watch::Sender<Option<Connectors>>,
+    pub(crate) connectors: watch::Sender<Option<Connectors>>,
     state: watch::Sender<DirectoryState>,
 }
 
@@ -80,44 +78,24 @@ impl CurrentAccount {
     pub(crate) fn replace(&self, connectors: Option<Connectors>) {
         self.connectors.send_modify(|current| {
             if let Some(old) = std::mem::replace(current, connectors) {
-                old.door.end();
+                old.login_runner.end();
             }
             self.state.send_replace(DirectoryState::Asking);
         });
     }
 
-    pub(super) fn state(&self) -> DirectoryState {
+    pub(crate) fn state(&self) -> DirectoryState {
         self.state.borrow().clone()
     }
 
     /// Takes in what was learnt of an account, unless another one took over meanwhile.
-    pub(super) fn learn(&self, of: &Connectors, state: DirectoryState) {
+    pub(crate) fn learn(&self, of: &Connectors, state: DirectoryState) {
         let current = self.connectors.borrow();
         if current
             .as_ref()
             .is_some_and(|current| Arc::ptr_eq(&current.provider, &of.provider))
         {
             self.state.send_replace(state);
-        }
-    }
-}
-
-/// Keeps the list of connectors fresh, whichever account it is.
-pub(crate) async fn follow_current(reload: Arc<Reload>) {
-    let mut accounts = reload.account.connectors.subscribe();
-    loop {
-        let connectors = accounts.borrow_and_update().clone();
-        let following = async {
-            if let Some(connectors) = connectors {
-                follow(connectors, &reload).await;
-            }
-            std::future::pending::<()>().await;
-        };
-        tokio::select! {
-            () = following => {}
-            changed = accounts.changed() => if changed.is_err() {
-                return;
-            },
         }
     }
 }

@@ -11,29 +11,29 @@ use tokio::sync::watch;
 use toolway_auth::account::StoredAccount;
 use toolway_auth::login::LoginMethod;
 
-use crate::auth::{Invitation, Relay};
+use crate::auth::{Invitation, InvitationRelay};
 use crate::tasks::{self, Task};
 
 /// Where the account is logged in to.
-pub(crate) struct Door {
+pub(crate) struct AccountLoginRunner {
     kept: Arc<StoredAccount>,
-    running: Mutex<Option<Running>>,
+    running: Mutex<Option<RunningAccountLogin>>,
 }
 
 /// A login under way.
-struct Running {
-    login: AccountLogin,
+struct RunningAccountLogin {
+    login: AccountLoginHandle,
     task: Task<()>,
 }
 
 /// A login that was begun. Dropping it does not end the login.
 #[derive(Clone)]
-pub(crate) struct AccountLogin {
+pub(crate) struct AccountLoginHandle {
     invited: watch::Receiver<Option<Invitation>>,
     outcome: watch::Receiver<Option<Result<(), String>>>,
 }
 
-impl Door {
+impl AccountLoginRunner {
     pub(super) fn new(kept: Arc<StoredAccount>) -> Self {
         Self {
             kept,
@@ -42,7 +42,7 @@ impl Door {
     }
 
     /// Begins a login in a browser, or joins the one under way.
-    pub(crate) fn begin(&self) -> AccountLogin {
+    pub(crate) fn begin(&self) -> AccountLoginHandle {
         let mut running = self.running();
         if let Some(running) = &*running
             && !running.task.is_finished()
@@ -53,15 +53,15 @@ impl Door {
         let (done, outcome) = watch::channel(None);
         let kept = Arc::clone(&self.kept);
         let task = tasks::spawn("account login", async move {
-            let person = Relay {
+            let person = InvitationRelay {
                 invite,
                 person: None,
             };
             let ended = kept.log_in(LoginMethod::Browser, &person).await;
             done.send_replace(Some(ended.map_err(|error| error.to_string())));
         });
-        let login = AccountLogin { invited, outcome };
-        *running = Some(Running {
+        let login = AccountLoginHandle { invited, outcome };
+        *running = Some(RunningAccountLogin {
             login: login.clone(),
             task,
         });
@@ -69,7 +69,7 @@ impl Door {
     }
 
     /// The login under way.
-    pub(crate) fn under_way(&self) -> Option<AccountLogin> {
+    pub(crate) fn under_way(&self) -> Option<AccountLoginHandle> {
         let running = self.running();
         let running = running.as_ref()?;
         (!running.task.is_finished()).then(|| running.login.clone())
@@ -81,18 +81,21 @@ impl Door {
     }
 
     /// A panic elsewhere cannot have left it half done.
-    fn running(&self) -> MutexGuard<'_, Option<Running>> {
+    fn running(&self) -> MutexGuard<'_, Option<RunningAccountLogin>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl fmt::Debug for Door {
+impl fmt::Debug for AccountLoginRunner {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_tuple("Door").field(&self.kept).finish()
+        formatter
+            .debug_tuple("AccountLoginRunner")
+            .field(&self.kept)
+            .finish()
     }
 }
 
-impl AccountLogin {
+impl AccountLoginHandle {
     /// What the person is to do; none when the login ended before.
     pub(crate) async fn invitation(&mut self) -> Option<Invitation> {
         let invited = self.invited.wait_for(Option::is_some).await;

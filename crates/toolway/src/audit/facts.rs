@@ -12,40 +12,41 @@ use serde_json::{Map, Value};
 use toolway_types::{Untrusted, text};
 
 use super::MAX_KEPT;
-use super::record::{ActingHook, By, Classified, Decision, End, Record};
-use crate::call::{CallError, RefusedBy, ToolRequest, ToolTarget};
+use super::record::{
+    ActingHook, CallEnd, CallRecord, DecidedBy, RecordedClassification, RecordedDecision,
+};
+use crate::call::{CallError, PermittedBy, RefusedBy, ToolRequest, ToolTarget};
 use crate::catalog::CatalogTool;
-use crate::dispatch::permission::Grant;
 use crate::journal::timestamp;
 
 /// The longest name that is written down whole.
 const MAX_NAME: usize = 256;
 
 /// What is known of a call.
-pub(super) struct Facts {
+pub(super) struct CallFacts {
     asked: SystemTime,
     who: Option<Arc<str>>,
     /// As far as the names of server and tool are known.
     target: ToolTarget,
     /// Where the failure of a call names its server, and nothing did before.
     server: Option<String>,
-    pub(super) granted: Option<Grant>,
-    refused: Option<By>,
+    pub(super) granted: Option<PermittedBy>,
+    refused: Option<DecidedBy>,
     pub(super) changed: Option<Vec<String>>,
-    pub(super) classified: Option<Box<Classified>>,
+    pub(super) classified: Option<Box<RecordedClassification>>,
     pub(super) took: Duration,
     pub(super) rewritten_by: Option<Box<ActingHook>>,
     pub(super) replaced_by: Option<Box<ActingHook>>,
     /// How large the arguments are, once it is known.
     pub(super) sent: Option<usize>,
     received: Option<usize>,
-    outcome: End,
+    outcome: CallEnd,
     code: Option<i64>,
     arguments: Option<String>,
     pub(super) result: Option<Box<RawValue>>,
 }
 
-impl Facts {
+impl CallFacts {
     /// What is known when a call is asked for. It counts as given up until it has ended.
     pub(super) fn of(request: &ToolRequest, who: Option<Arc<str>>) -> Self {
         Self {
@@ -62,7 +63,7 @@ impl Facts {
             replaced_by: None,
             sent: None,
             received: None,
-            outcome: End::Cancelled,
+            outcome: CallEnd::Cancelled,
             code: None,
             arguments: None,
             result: None,
@@ -105,9 +106,9 @@ impl Facts {
             Ok((size, is_error)) => {
                 self.received = Some(size);
                 self.outcome = if is_error {
-                    End::ToolError
+                    CallEnd::ToolError
                 } else {
-                    End::Answered
+                    CallEnd::Answered
                 };
                 return;
             }
@@ -118,41 +119,41 @@ impl Facts {
         }
         self.outcome = match error {
             CallError::Unknown { .. } | CallError::Ambiguous { .. } | CallError::LeftOut { .. } => {
-                End::Unknown
+                CallEnd::Unknown
             }
-            CallError::Invalid { .. } => End::Invalid,
+            CallError::Invalid { .. } => CallEnd::Invalid,
             CallError::Refused { by, .. } => {
                 self.refused = Some(refuser(by));
-                End::Refused
+                CallEnd::Refused
             }
-            CallError::Unavailable { .. } => End::Unavailable,
-            CallError::NeedsAuth { .. } => End::NeedsAuth,
-            CallError::TimedOut { .. } => End::TimedOut,
-            CallError::Cancelled { .. } | CallError::CancelledByServer { .. } => End::Cancelled,
+            CallError::Unavailable { .. } => CallEnd::Unavailable,
+            CallError::NeedsAuth { .. } => CallEnd::NeedsAuth,
+            CallError::TimedOut { .. } => CallEnd::TimedOut,
+            CallError::Cancelled { .. } | CallError::CancelledByServer { .. } => CallEnd::Cancelled,
             CallError::Protocol { code, .. } => {
                 self.code = Some(*code);
-                End::Failed
+                CallEnd::Failed
             }
             CallError::InputRefused { .. }
             | CallError::TooManyRounds { .. }
             | CallError::Malformed { .. }
             | CallError::Transport { .. }
-            | CallError::TooLarge { .. } => End::Failed,
+            | CallError::TooLarge { .. } => CallEnd::Failed,
         };
     }
 
     /// The same, in words.
-    pub(super) fn into_record(self) -> Record {
+    pub(super) fn into_record(self) -> CallRecord {
         let (server, tool) = match &self.target {
             ToolTarget::Exposed(name) => (None, name),
             ToolTarget::Key(key) => (Some(key.server.as_str().to_owned()), &key.tool),
         };
         let (decision, by) = match (self.refused, self.granted) {
-            (Some(by), _) => (Some(Decision::Refused), Some(by)),
-            (None, Some(grant)) => (Some(Decision::Allowed), Some(granter(grant))),
+            (Some(by), _) => (Some(RecordedDecision::Refused), Some(by)),
+            (None, Some(grant)) => (Some(RecordedDecision::Allowed), Some(granter(grant))),
             (None, None) => (None, None),
         };
-        Record {
+        CallRecord {
             time: timestamp(self.asked),
             process: std::process::id(),
             who: self.who.as_deref().map(shown),
@@ -177,51 +178,51 @@ impl Facts {
     }
 }
 
-fn granter(grant: Grant) -> By {
+fn granter(grant: PermittedBy) -> DecidedBy {
     match grant {
-        Grant::Rule(cited) => By::Rule {
+        PermittedBy::Rule(cited) => DecidedBy::Rule {
             rule: cited.rule.clone(),
             origin: cited.origin.to_string(),
         },
-        Grant::Hook(hook) => By::Hook {
+        PermittedBy::Hook(hook) => DecidedBy::Hook {
             hook: hook.title,
             origin: hook.origin.to_string(),
         },
-        Grant::Classifier(classifier) => By::Classifier {
+        PermittedBy::Classifier(classifier) => DecidedBy::Classifier {
             classifier: classifier.title,
             origin: classifier.origin.to_string(),
         },
-        Grant::Mode => By::Mode,
-        Grant::Typed => By::Typed,
-        Grant::Person => By::Person,
-        Grant::Session => By::Session,
-        Grant::BuiltIn => By::BuiltIn,
+        PermittedBy::Mode => DecidedBy::Mode,
+        PermittedBy::Typed => DecidedBy::Typed,
+        PermittedBy::Person => DecidedBy::Person,
+        PermittedBy::Session => DecidedBy::Session,
+        PermittedBy::BuiltIn => DecidedBy::BuiltIn,
     }
 }
 
-fn refuser(by: &RefusedBy) -> By {
+fn refuser(by: &RefusedBy) -> DecidedBy {
     match by {
-        RefusedBy::Rule { rule, origin } => By::Rule {
+        RefusedBy::Rule { rule, origin } => DecidedBy::Rule {
             rule: rule.clone(),
             origin: origin.to_string(),
         },
-        RefusedBy::Unreadable { origin } => By::Unreadable {
+        RefusedBy::Unreadable { origin } => DecidedBy::Unreadable {
             origin: origin.to_string(),
         },
         RefusedBy::Hook { origin, title, .. } | RefusedBy::NobodyForHook { origin, title, .. } => {
-            By::Hook {
+            DecidedBy::Hook {
                 hook: title.to_string(),
                 origin: origin.to_string(),
             }
         }
         RefusedBy::Classifier { origin, title, .. }
-        | RefusedBy::NobodyForClassifier { origin, title, .. } => By::Classifier {
+        | RefusedBy::NobodyForClassifier { origin, title, .. } => DecidedBy::Classifier {
             classifier: title.to_string(),
             origin: origin.to_string(),
         },
-        RefusedBy::Person { .. } => By::Person,
-        RefusedBy::Changed { .. } => By::Changed,
-        RefusedBy::NobodyToAsk { .. } | RefusedBy::NobodyForBrought { .. } => By::Nobody,
+        RefusedBy::Person { .. } => DecidedBy::Person,
+        RefusedBy::Changed { .. } => DecidedBy::Changed,
+        RefusedBy::NobodyToAsk { .. } | RefusedBy::NobodyForBrought { .. } => DecidedBy::Nobody,
     }
 }
 
@@ -233,9 +234,9 @@ fn shown(name: &str) -> String {
 /// How long arguments are as JSON. They are counted, not kept: a call that is refused is never
 /// serialised.
 fn size(arguments: &Map<String, Value>) -> usize {
-    struct Count(usize);
+    struct ByteCount(usize);
 
-    impl Write for Count {
+    impl Write for ByteCount {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             self.0 += bytes.len();
             Ok(bytes.len())
@@ -251,7 +252,7 @@ fn size(arguments: &Map<String, Value>) -> usize {
         }
     }
 
-    let mut count = Count(0);
+    let mut count = ByteCount(0);
     match serde_json::to_writer(&mut count, arguments) {
         Ok(()) => count.0,
         Err(_) => 0,

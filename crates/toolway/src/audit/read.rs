@@ -1,19 +1,19 @@
-//! Reading the audit, for whoever shows it.
+//! Reading the audit, to show it.
 //!
 //! Owns which file that is; how its lines are chosen and followed is `journal/lines.rs`.
 
 use std::io;
 use std::path::Path;
 
-use super::{FILE, Line};
-use crate::journal::{Follower, last};
+use super::{AuditLine, FILE};
+use crate::journal::{LineFollower, last};
 
 /// The last lines that `wanted` takes, and a follower for what comes after them. `None` when
 /// nothing was ever written down.
 pub fn read_last(
     directory: &Path,
     count: usize,
-    wanted: impl Fn(&Line) -> bool,
-) -> io::Result<Option<(Vec<Line>, Follower<Line>)>> {
-    last(directory, FILE, count, Line::parse, wanted)
+    wanted: impl Fn(&AuditLine) -> bool,
+) -> io::Result<Option<(Vec<AuditLine>, LineFollower<AuditLine>)>> {
+    last(directory, FILE, count, AuditLine::parse, wanted)
 }

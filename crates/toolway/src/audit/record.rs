@@ -9,9 +9,9 @@ use serde_json::value::RawValue;
 /// One line.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
-pub enum Line {
+pub enum AuditLine {
     /// A call.
-    Call(Box<Record>),
+    Call(Box<CallRecord>),
     /// Calls that could not be written down before this line.
     Lost {
         /// When this was found out.
@@ -21,9 +21,9 @@ pub enum Line {
     },
 }
 
-impl Line {
+impl AuditLine {
     /// Reads one line; none when it is not ours.
-    pub(super) fn parse(text: &str) -> Option<Line> {
+    pub(super) fn parse(text: &str) -> Option<AuditLine> {
         #[derive(Deserialize)]
         struct Lost {
             time: String,
@@ -31,16 +31,16 @@ impl Line {
         }
         // Not left to serde's guessing, which cannot keep arguments as they were written.
         if let Ok(record) = serde_json::from_str(text) {
-            return Some(Line::Call(record));
+            return Some(AuditLine::Call(record));
         }
         let Lost { time, lost } = serde_json::from_str(text).ok()?;
-        Some(Line::Lost { time, lost })
+        Some(AuditLine::Lost { time, lost })
     }
 }
 
 /// One call.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Record {
+pub struct CallRecord {
     /// When it was asked for, in UTC.
     pub time: String,
     /// The process that asked.
@@ -55,16 +55,16 @@ pub struct Record {
     pub tool: String,
     /// Whether it was let run; absent when it never came to that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub decision: Option<Decision>,
+    pub decision: Option<RecordedDecision>,
     /// Who decided that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub by: Option<By>,
+    pub by: Option<DecidedBy>,
     /// How the tool's definition differed from the one that was permitted before, where it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changed: Option<Vec<String>>,
     /// What the classifier said, where one was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub classified: Option<Classified>,
+    pub classified: Option<RecordedClassification>,
     /// The hook that wrote the arguments, where one did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rewritten_by: Option<ActingHook>,
@@ -80,7 +80,7 @@ pub struct Record {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub received: Option<usize>,
     /// What became of it.
-    pub outcome: End,
+    pub outcome: CallEnd,
     /// The code of a JSON-RPC error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<i64>,
@@ -94,7 +94,7 @@ pub struct Record {
 
 /// What a classifier said of a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Classified {
+pub struct RecordedClassification {
     /// What it is called: its program, its tool or its function.
     pub classifier: String,
     /// Where it stands.
@@ -118,7 +118,7 @@ pub struct ActingHook {
 /// Whether a call was let run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Decision {
+pub enum RecordedDecision {
     /// It was.
     Allowed,
     /// It was not.
@@ -128,7 +128,7 @@ pub enum Decision {
 /// Who decided whether a call runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
-pub enum By {
+pub enum DecidedBy {
     /// A rule.
     Rule {
         /// As written.
@@ -158,11 +158,11 @@ pub enum By {
     Person,
     /// The person who was asked before, for as long as the program runs.
     Session,
-    /// Nobody: the tool's definition changed, and no person has looked at it.
+    /// No one: the tool's definition changed, and no user has seen the change.
     Changed,
-    /// Nobody has to: a tool of the host's own that does no harm.
+    /// No decision is needed: a tool of the host's own that does no harm.
     BuiltIn,
-    /// Nobody: a person had to be asked, and there was none.
+    /// No one: a user had to be asked, and there was none.
     Nobody,
     /// A settings file that cannot be read.
     Unreadable {
@@ -174,7 +174,7 @@ pub enum By {
 /// What became of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum End {
+pub enum CallEnd {
     /// The tool answered.
     Answered,
     /// The tool answered that it failed.
@@ -183,7 +183,7 @@ pub enum End {
     Unknown,
     /// The arguments do not fit.
     Invalid,
-    /// Somebody or something said no.
+    /// It was refused.
     Refused,
     /// The server is not connected.
     Unavailable,
@@ -197,34 +197,34 @@ pub enum End {
     Failed,
 }
 
-impl End {
+impl CallEnd {
     /// Every one, in the order of the help.
-    pub const ALL: [End; 10] = [
-        End::Answered,
-        End::ToolError,
-        End::Unknown,
-        End::Invalid,
-        End::Refused,
-        End::Unavailable,
-        End::NeedsAuth,
-        End::TimedOut,
-        End::Cancelled,
-        End::Failed,
+    pub const ALL: [CallEnd; 10] = [
+        CallEnd::Answered,
+        CallEnd::ToolError,
+        CallEnd::Unknown,
+        CallEnd::Invalid,
+        CallEnd::Refused,
+        CallEnd::Unavailable,
+        CallEnd::NeedsAuth,
+        CallEnd::TimedOut,
+        CallEnd::Cancelled,
+        CallEnd::Failed,
     ];
 
     /// The word in a line.
     pub fn as_str(self) -> &'static str {
         match self {
-            End::Answered => "answered",
-            End::ToolError => "tool-error",
-            End::Unknown => "unknown",
-            End::Invalid => "invalid",
-            End::Refused => "refused",
-            End::Unavailable => "unavailable",
-            End::NeedsAuth => "needs-auth",
-            End::TimedOut => "timed-out",
-            End::Cancelled => "cancelled",
-            End::Failed => "failed",
+            CallEnd::Answered => "answered",
+            CallEnd::ToolError => "tool-error",
+            CallEnd::Unknown => "unknown",
+            CallEnd::Invalid => "invalid",
+            CallEnd::Refused => "refused",
+            CallEnd::Unavailable => "unavailable",
+            CallEnd::NeedsAuth => "needs-auth",
+            CallEnd::TimedOut => "timed-out",
+            CallEnd::Cancelled => "cancelled",
+            CallEnd::Failed => "failed",
         }
     }
 }

@@ -39,17 +39,17 @@ async fn note(audit: &Audit, tool: &str) {
     entry.finish(&unknown(tool)).await;
 }
 
-fn lines(directory: &Path) -> Vec<Line> {
+fn lines(directory: &Path) -> Vec<AuditLine> {
     let read = read_last(directory, usize::MAX, |_| true).unwrap();
     read.map(|(lines, _)| lines).unwrap_or_default()
 }
 
-fn calls(directory: &Path) -> Vec<Record> {
+fn calls(directory: &Path) -> Vec<CallRecord> {
     let lines = lines(directory).into_iter();
     lines
         .map(|line| match line {
-            Line::Call(record) => *record,
-            Line::Lost { .. } => panic!("{line:?}"),
+            AuditLine::Call(record) => *record,
+            AuditLine::Lost { .. } => panic!("{line:?}"),
         })
         .collect()
 }
@@ -71,7 +71,7 @@ async fn a_call_is_one_private_line_without_its_arguments() {
     assert_eq!(record.who.as_deref(), Some("tests"));
     assert_eq!(record.server.as_deref(), Some("s"));
     assert!(!record.tool.contains('\u{1b}'), "{}", record.tool);
-    assert_eq!(record.outcome, End::Unknown);
+    assert_eq!(record.outcome, CallEnd::Unknown);
     assert_eq!(record.sent, marked!(r#"{"secret":""#, r#""}"#).len());
     assert!(record.decision.is_none());
 }
@@ -122,7 +122,7 @@ async fn a_caller_that_goes_away_is_written_down() {
     drop(audit.begin(&request("t", &json!({})), &options()));
     audit.flush().await;
     let [record] = calls(audit.directory()).try_into().unwrap();
-    assert_eq!(record.outcome, End::Cancelled);
+    assert_eq!(record.outcome, CallEnd::Cancelled);
 }
 
 #[tokio::test]
@@ -164,7 +164,7 @@ async fn the_last_handle_leaves_nothing_unwritten() {
         note(&audit, &format!("t{number}")).await;
     }
     drop(audit);
-    // Nobody waits for the thread, so this does.
+    // The product does not wait for the thread, so the test does.
     while calls(&directory).len() < 100 {
         tokio::task::yield_now().await;
     }
@@ -191,8 +191,8 @@ async fn a_directory_that_cannot_be_written_costs_no_call() {
 #[test]
 fn lines_that_are_not_ours_are_passed_over_and_counted() {
     let place = tempfile::tempdir().unwrap();
-    let record = Facts::of(&request("t", &Value::Object(Map::new())), None).into_record();
-    let ours = serde_json::to_string(&Line::Call(Box::new(record))).unwrap();
+    let record = CallFacts::of(&request("t", &Value::Object(Map::new())), None).into_record();
+    let ours = serde_json::to_string(&AuditLine::Call(Box::new(record))).unwrap();
     let lost = r#"{"time":"2026-01-01T00:00:00.000Z","lost":3}"#;
     let text = format!("{ours}\nnonsense\n{{\"time\":\n{lost}\n{ours}");
     std::fs::write(place.path().join(FILE), text).unwrap();
@@ -200,13 +200,13 @@ fn lines_that_are_not_ours_are_passed_over_and_counted() {
     assert_eq!(follower.unreadable(), 2);
     // The last line has no end: it is still being written.
     let [first, second] = lines(place.path()).try_into().unwrap();
-    assert!(matches!(first, Line::Call(_)));
-    assert!(matches!(second, Line::Lost { lost: 3, .. }));
+    assert!(matches!(first, AuditLine::Call(_)));
+    assert!(matches!(second, AuditLine::Lost { lost: 3, .. }));
 }
 
 #[test]
 fn every_end_is_spelled_as_it_is_written() {
-    for end in End::ALL {
+    for end in CallEnd::ALL {
         let written = serde_json::to_value(end).unwrap();
         assert_eq!(written, end.as_str());
     }

@@ -17,12 +17,12 @@ use super::oauth::LoginCredentials;
 
 /// Both of them.
 #[derive(Debug)]
-pub(crate) struct Combined {
+pub(crate) struct HelperAndLogin {
     pub(crate) helper: HelperCredentials,
     pub(crate) login: LoginCredentials,
 }
 
-impl Credentials for Combined {
+impl Credentials for HelperAndLogin {
     fn present<'a>(
         &'a self,
         request: CredentialRequest<'a>,

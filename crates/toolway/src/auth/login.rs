@@ -15,9 +15,7 @@ use std::time::Duration;
 
 use tokio::sync::{oneshot, watch};
 use toolway_auth::assertion::ClientKey;
-use toolway_auth::challenge;
 use toolway_auth::federated::FederatedLogin;
-use toolway_auth::idp;
 use toolway_auth::jwt::{KeyError, SigningKey};
 use toolway_auth::login::{
     AccountChoice, LoginContext, LoginMethod, LoginProgress, LoginRequest, LoginUi, ObtainedLogin,
@@ -28,15 +26,16 @@ use toolway_auth::scopes::LoginAttemptError;
 use toolway_auth::token::unix_now;
 use toolway_auth::web::{SlowListener, WebClient};
 use toolway_auth::xaa::CrossAppRule;
+use toolway_auth::{challenge, idp};
 use toolway_types::{OauthSpec, Secret, ServerName, Untrusted};
 
-use self::invitation::Nobody;
-pub(crate) use self::invitation::Relay;
-use super::organisation::Door;
-use super::pass::Target;
-use super::store::Store;
-use super::vouched::VouchFault;
+pub(crate) use self::invitation::InvitationRelay;
+use self::invitation::NoUser;
+use super::organisation::ProviderPage;
+use super::store::LoginStore;
 use super::{Auth, lock};
+use crate::auth::access_token::LoginTarget;
+use crate::auth::federated_login::FederatedLoginFault;
 use crate::event::UnknownServer;
 use crate::tasks::{self, Task};
 
@@ -110,29 +109,29 @@ pub struct LoggedIn {
 }
 
 /// How a login ended.
-pub(super) type Outcome = Result<LoggedIn, LoginProblem>;
+pub(super) type LoginResult = Result<LoggedIn, LoginProblem>;
 
 /// A login under way. Dropping it does not end the login; the host's end does.
 #[derive(Debug)]
 pub struct LoginHandle {
     invited: watch::Receiver<Option<Invitation>>,
-    outcome: Option<oneshot::Receiver<Outcome>>,
+    outcome: Option<oneshot::Receiver<LoginResult>>,
 }
 
 impl LoginHandle {
-    /// What the person is to do, as soon as it is known; none when the login ended before, or
-    /// needs nobody.
+    /// What the user is to do, as soon as it is known; `None` when the login ended before, or needs
+    /// no user.
     pub async fn invitation(&mut self) -> Option<Invitation> {
         let invited = self.invited.wait_for(Option::is_some).await;
         invited.ok().and_then(|invited| invited.clone())
     }
 
-    /// Where its end is told; none where somebody else began it.
-    pub(super) fn take_outcome(&mut self) -> Option<oneshot::Receiver<Outcome>> {
+    /// Where its end is told; `None` where another caller began it.
+    pub(super) fn take_outcome(&mut self) -> Option<oneshot::Receiver<LoginResult>> {
         self.outcome.take()
     }
 
-    /// How it ended. A login that somebody else began tells them alone.
+    /// How it ended. A login that another caller began is told to that caller alone.
     pub async fn outcome(self) -> Option<Result<LoggedIn, LoginProblem>> {
         let outcome = self.outcome?.await;
         Some(outcome.unwrap_or(Err(LoginProblem::Ended)))
@@ -141,17 +140,17 @@ impl LoginHandle {
 
 /// A login under way, as the host holds it.
 #[derive(Debug)]
-pub(super) struct Running {
+pub(super) struct RunningLogin {
     account: Option<String>,
     invited: watch::Receiver<Option<Invitation>>,
     task: Task<()>,
-    /// Whether nobody wants it any more: it is on its way out.
+    /// Whether it is no longer wanted, and about to end.
     is_given_up: bool,
-    /// Where its end is told, if whoever began it does not wait for that.
-    left: Option<oneshot::Receiver<Outcome>>,
+    /// Where its end is told, if its first caller does not wait for that.
+    left: Option<oneshot::Receiver<LoginResult>>,
 }
 
-impl Running {
+impl RunningLogin {
     fn is_under_way(&self) -> bool {
         !self.is_given_up && !self.task.is_finished()
     }
@@ -202,18 +201,18 @@ impl Auth {
             if let Some(former) = &mut former {
                 let _ = former.task.end_within(Duration::ZERO).await;
             }
-            let relay = Relay {
+            let relay = InvitationRelay {
                 invite,
                 person: options.person.clone(),
             };
             let outcome = auth
                 .log_in(target, spec, challenge.as_deref(), &options, &relay)
                 .await;
-            // Nobody may wait for it.
+            // The receiver may be gone.
             let _ = done.send(outcome);
         };
         let task = tasks::spawn("login", work);
-        let began = Running {
+        let began = RunningLogin {
             account,
             invited: invited.clone(),
             task,
@@ -227,7 +226,7 @@ impl Auth {
         })
     }
 
-    /// Leaves a login to whoever wants to wait for its end.
+    /// Leaves a login to any caller that waits for its end.
     pub(crate) fn leave(&self, server: &ServerName, mut login: LoginHandle) {
         let mut running = lock(&self.running);
         if let Some(running) = running.get_mut(server)
@@ -250,7 +249,7 @@ impl Auth {
         left.collect()
     }
 
-    /// Gives a login up that nobody wants any more.
+    /// Ends a login that no caller wants any more.
     pub(super) fn give_up(&self, server: &ServerName, login: &LoginHandle) {
         let mut running = lock(&self.running);
         if let Some(running) = running.get_mut(server)
@@ -265,12 +264,12 @@ impl Auth {
     pub(super) fn is_logging_in(&self, server: &ServerName) -> bool {
         let running = lock(&self.running);
         let running = running.get(server);
-        running.is_some_and(Running::is_under_way)
+        running.is_some_and(RunningLogin::is_under_way)
     }
 
     async fn log_in(
         &self,
-        target: Target,
+        target: LoginTarget,
         spec: OauthSpec,
         challenge: Option<&str>,
         options: &LoginOptions,
@@ -290,11 +289,11 @@ impl Auth {
         })
     }
 
-    /// Gets a login and keeps it: by the organisation's word where that counts, else by the
-    /// person. None where there is nobody.
+    /// Gets a login and keeps it: a federated one where possible, else by the user. `None` where
+    /// there is no user.
     pub(super) async fn obtained(
         &self,
-        target: &Target,
+        target: &LoginTarget,
         mut spec: OauthSpec,
         challenge: Option<&str>,
         options: &LoginOptions,
@@ -323,10 +322,10 @@ impl Auth {
             has("dpop") && !has("bearer")
         });
         let given = options.client_secret.as_ref();
-        let given = given.or(store.papers.secret(server));
+        let given = given.or(store.client_identities.secret(server));
         let mut secret = given.or(spec.client_secret.as_ref()).cloned();
         if secret.is_none()
-            && target.is_vouched_for()
+            && target.takes_federated_login()
             && let Some(id) = &spec.client_id
         {
             secret = store.client_secret(target, id).await;
@@ -341,7 +340,7 @@ impl Auth {
             method: options.way,
             account_choice: options.whom,
             client_secret: secret.as_ref(),
-            client_key: key.as_ref().or(store.papers.key(server)),
+            client_key: key.as_ref().or(store.client_identities.key(server)),
             document: self.document.as_ref(),
             known_issuer: before.as_ref().map(|login| login.issuer.as_str()),
             wants_dpop,
@@ -356,9 +355,9 @@ impl Auth {
             store.logins.save(&login).await?;
             return Ok(Some(login));
         }
-        if target.is_vouched_for() {
-            let vouched = self.vouched_login(store, &web, target, &request, person);
-            if let Some(entered) = vouched.await? {
+        if target.takes_federated_login() {
+            let federated = self.federated_login(store, &web, target, &request, person);
+            if let Some(entered) = federated.await? {
                 let login = entered.login(target.definition.clone(), account);
                 self.forget(target).await;
                 store.logins.save(&login).await?;
@@ -370,7 +369,7 @@ impl Auth {
         }
         let person = match person {
             Some(person) => person,
-            None if options.way == LoginMethod::ClientCredentials => &Nobody,
+            None if options.way == LoginMethod::ClientCredentials => &NoUser,
             None => return Ok(None),
         };
         let context = LoginContext {
@@ -386,29 +385,34 @@ impl Auth {
         Ok(Some(login))
     }
 
-    /// The organisation's way, with the person at its door if they are there.
-    async fn vouched_login(
+    /// A federated login by the organisation, with the user at its page where there is one.
+    async fn federated_login(
         &self,
-        store: &Store,
+        store: &LoginStore,
         web: &WebClient,
-        target: &Target,
+        target: &LoginTarget,
         request: &LoginRequest<'_>,
         person: Option<&dyn LoginUi>,
     ) -> Result<Option<FederatedLogin>, LoginProblem> {
         let way = request.method;
         match person {
             _ if way == LoginMethod::ClientCredentials => match target.rule() {
-                CrossAppRule::Only => Err(target.not_vouched(VouchFault::OtherWay)),
+                CrossAppRule::Only => Err(target.no_federated_login(FederatedLoginFault::OtherWay)),
                 CrossAppRule::Preferred => Ok(None),
             },
             Some(person) => {
-                let door = Door { way, person };
-                let entered = self.vouched(store, web, target, request, door.way());
+                let page = ProviderPage { way, person };
+                let entered = self.organisation_login(store, web, target, request, page.way());
                 entered.await
             }
             None => {
-                let entered =
-                    self.vouched(store, web, target, request, idp::IdpLoginMethod::StoredOnly);
+                let entered = self.organisation_login(
+                    store,
+                    web,
+                    target,
+                    request,
+                    idp::IdpLoginMethod::StoredOnly,
+                );
                 entered.await
             }
         }
@@ -417,7 +421,7 @@ impl Auth {
     /// The scopes of a login that has to reach further than the one before (REL-26).
     fn wider(
         &self,
-        target: &Target,
+        target: &LoginTarget,
         before: Option<&Login>,
         bearer: Option<&challenge::BearerChallenge>,
         options: &LoginOptions,
@@ -425,7 +429,7 @@ impl Auth {
         let requested = before.map(|login| login.requested.as_slice());
         let requested = requested.unwrap_or_default();
         if !options.scopes.is_empty() {
-            // A person asked: that is counted by nobody.
+            // The user asked for it, so it does not count as an attempt.
             let mut scopes = requested.to_vec();
             for scope in &options.scopes {
                 if !scopes.contains(scope) {
@@ -460,7 +464,7 @@ impl Auth {
 }
 
 fn kept(
-    target: &Target,
+    target: &LoginTarget,
     account: String,
     client_key: Option<Secret>,
     obtained: ObtainedLogin,

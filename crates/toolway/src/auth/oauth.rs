@@ -1,8 +1,8 @@
 //! The credentials that a login gives one connection.
 //!
-//! Owns showing a pass on every request, renewing it before it expires and once when the server
-//! refuses it, and the nonce that a server wants in a proof.
-//! Does not own: whether a request is sent again (`toolway-transport`), or renewing itself.
+//! Owns sending the access token with every request, renewing it before it expires and once when
+//! the server refuses it, and the nonce that a server wants in a proof. Does not own: whether a
+//! request is sent again (`toolway-transport`), or renewing itself.
 
 use std::fmt;
 use std::sync::Arc;
@@ -26,48 +26,49 @@ use toolway_transport::credentials::{
 use toolway_types::Secret;
 use tracing::{debug, warn};
 
-use super::pass::{Pass, PassError, Target, as_http};
-use super::{Auth, vouched};
+use super::Auth;
+use crate::auth::access_token::{AccessToken, AccessTokenError, LoginTarget, as_http};
+
+use crate::error::is_short;
 
 /// The credentials of a login.
 pub(crate) struct LoginCredentials {
-    target: Target,
+    target: LoginTarget,
     auth: Arc<Auth>,
     keep_back: RedactHeaders,
-    known: Mutex<Known>,
+    known: Mutex<LastToken>,
     /// Whether it was widened, and the server has not taken it yet.
     is_wider: AtomicBool,
 }
 
 /// What was asked for last.
-struct Known {
-    pass: Option<Pass>,
+struct LastToken {
+    access_token: Option<AccessToken>,
     /// Whether it was asked for at all.
     is_asked: bool,
     /// Whether any login changed since; watched as soon as there is one to show.
     changes: Option<watch::Receiver<u64>>,
     /// Why it cannot be renewed for a while.
-    hindered: Option<Hindrance>,
+    hindered: Option<RenewalPause>,
 }
 
-/// A renewal that may work later, as this connection has heard. The login is kept. Whoever keeps
-/// logins leaves the authorization server alone by themselves; this spares asking them, and knows
-/// which token not to show.
-struct Hindrance {
+/// A renewal that may work later. The login is kept. The store does not ask the authorization
+/// server before its time either; this spares asking the store, and knows which token not to send.
+struct RenewalPause {
     /// The token that the server refused, if it was that.
     refused: Option<Secret>,
-    /// Until then nobody asks again.
+    /// Until then no renewal is tried.
     until: Instant,
-    error: PassError,
+    error: AccessTokenError,
 }
 
-impl Hindrance {
+impl RenewalPause {
     /// What may pass; nothing when only a person can mend it.
-    fn of(error: &PassError, refused: Option<&Secret>) -> Option<Self> {
+    fn of(error: &AccessTokenError, refused: Option<&Secret>) -> Option<Self> {
         let wait: Duration = match error {
-            PassError::Over(_) => return None,
-            PassError::Unavailable(_) => DEFAULT_HOLD_OFF,
-            PassError::Later { after, .. } => (*after).clamp(DEFAULT_HOLD_OFF, LONGEST_WAIT),
+            AccessTokenError::Over(_) => return None,
+            AccessTokenError::Unavailable(_) => DEFAULT_HOLD_OFF,
+            AccessTokenError::Later { after, .. } => (*after).clamp(DEFAULT_HOLD_OFF, LONGEST_WAIT),
         };
         Some(Self {
             refused: refused.cloned(),
@@ -82,13 +83,13 @@ impl Hindrance {
 }
 
 impl LoginCredentials {
-    pub(crate) fn new(target: Target, auth: Arc<Auth>, keep_back: RedactHeaders) -> Self {
+    pub(crate) fn new(target: LoginTarget, auth: Arc<Auth>, keep_back: RedactHeaders) -> Self {
         Self {
             target,
             auth,
             keep_back,
-            known: Mutex::new(Known {
-                pass: None,
+            known: Mutex::new(LastToken {
+                access_token: None,
                 is_asked: false,
                 changes: None,
                 hindered: None,
@@ -98,42 +99,50 @@ impl LoginCredentials {
     }
 
     /// The pass of this moment, asked for anew when it is due or when any login changed.
-    async fn pass(&self) -> Result<Option<Pass>, PassError> {
+    async fn access_token(&self) -> Result<Option<AccessToken>, AccessTokenError> {
         let mut known = self.known.lock().await;
         // A keeper that is gone changes nothing any more.
         let changed = known.changes.as_ref();
         let changed = changed.is_some_and(|changes| changes.has_changed().unwrap_or_default());
-        let due = known.pass.as_ref().is_some_and(is_due);
+        let due = known.access_token.as_ref().is_some_and(is_due);
         let refused = match &known.hindered {
             Some(hindrance) if !changed && !hindrance.is_over() => {
                 return Err(hindrance.error.clone());
             }
             Some(hindrance) => hindrance.refused.clone(),
-            None if known.is_asked && !changed && !due => return Ok(known.pass.clone()),
+            None if known.is_asked && !changed && !due => return Ok(known.access_token.clone()),
             None => None,
         };
         if let Some(changes) = &mut known.changes {
             changes.mark_unchanged();
         }
         known.is_asked = false;
-        let asked = self.auth.passes.pass(&self.target, refused.as_ref()).await;
-        let pass = asked.inspect_err(|error| {
-            known.hindered = Hindrance::of(error, refused.as_ref());
+        let asked = self
+            .auth
+            .access_tokens
+            .access_token(&self.target, refused.as_ref())
+            .await;
+        let access_token = asked.inspect_err(|error| {
+            known.hindered = RenewalPause::of(error, refused.as_ref());
         })?;
-        self.learn(&mut known, pass.as_ref());
-        Ok(pass)
+        self.learn(&mut known, access_token.as_ref());
+        Ok(access_token)
     }
 
-    fn learn(&self, known: &mut Known, pass: Option<&Pass>) {
-        if let Some(pass) = pass {
-            let value = format!("{} {}", pass.kind.scheme(), pass.access.expose());
+    fn learn(&self, known: &mut LastToken, access_token: Option<&AccessToken>) {
+        if let Some(access_token) = access_token {
+            let value = format!(
+                "{} {}",
+                access_token.kind.scheme(),
+                access_token.access.expose()
+            );
             (self.keep_back)(&[("Authorization".to_owned(), Secret::new(value))]);
-            let passes = &self.auth.passes;
-            known.changes.get_or_insert_with(|| passes.changes());
+            let access_tokens = &self.auth.access_tokens;
+            known.changes.get_or_insert_with(|| access_tokens.changes());
         }
-        let token = pass.map(|pass| &pass.access);
-        self.auth.shows(&self.target.server, token);
-        known.pass = pass.cloned();
+        let token = access_token.map(|access_token| &access_token.access);
+        self.auth.note_sent_token(&self.target.server, token);
+        known.access_token = access_token.cloned();
         known.is_asked = true;
         known.hindered = None;
     }
@@ -148,21 +157,26 @@ impl LoginCredentials {
         {
             return true;
         }
-        match self.auth.passes.pass(&self.target, refused).await {
-            Ok(Some(pass)) if Some(&pass.access) != refused => {
-                self.learn(&mut known, Some(&pass));
+        match self
+            .auth
+            .access_tokens
+            .access_token(&self.target, refused)
+            .await
+        {
+            Ok(Some(access_token)) if Some(&access_token.access) != refused => {
+                self.learn(&mut known, Some(&access_token));
                 true
             }
             Ok(_) => false,
             Err(error) => {
                 debug!(server = %self.target.server, %error, "the login was not renewed");
-                known.hindered = Hindrance::of(&error, refused);
+                known.hindered = RenewalPause::of(&error, refused);
                 known.hindered.is_some()
             }
         }
     }
 
-    /// Has the organisation vouch, where its word counts.
+    /// Tries a federated login, where one is possible.
     async fn entered(
         &self,
         may_enter: bool,
@@ -175,15 +189,15 @@ impl LoginCredentials {
         let refused = shown(presented);
         let mut known = self.known.lock().await;
         // Another request was quicker.
-        if let Some(pass) = &known.pass
-            && Some(&pass.access) != refused.as_ref()
+        if let Some(access_token) = &known.access_token
+            && Some(&access_token.access) != refused.as_ref()
         {
             return RetryDecision::Again;
         }
         let login = self.auth.enter(&self.target, challenge.as_deref()).await;
-        match login.map(Pass::from) {
-            Some(pass) if Some(&pass.access) != refused.as_ref() => {
-                self.learn(&mut known, Some(&pass));
+        match login.map(AccessToken::from) {
+            Some(access_token) if Some(&access_token.access) != refused.as_ref() => {
+                self.learn(&mut known, Some(&access_token));
                 RetryDecision::Again
             }
             _ => RetryDecision::GiveUp,
@@ -191,9 +205,9 @@ impl LoginCredentials {
     }
 }
 
-fn is_due(pass: &Pass) -> bool {
+fn is_due(access_token: &AccessToken) -> bool {
     let now = UNIX_EPOCH.elapsed().unwrap_or_default().as_secs();
-    pass.renew_at.is_some_and(|at| now >= at)
+    access_token.renew_at.is_some_and(|at| now >= at)
 }
 
 impl fmt::Debug for LoginCredentials {
@@ -211,18 +225,18 @@ impl Credentials for LoginCredentials {
         request: CredentialRequest<'a>,
     ) -> BoxFuture<'a, Result<CredentialHeaders, CredentialsError>> {
         async move {
-            let Some(pass) = self.pass().await? else {
+            let Some(access_token) = self.access_token().await? else {
                 // Then the server says what it wants.
                 return Ok(CredentialHeaders::default());
             };
             // A server may take requests at another path of its origin, as one of SSE does. It is
             // the server that was configured which names it, and which has the token anyhow.
             let is_there = request.url.origin() == as_http(&self.target.url).origin();
-            if !is_there || !pass.is_for(&self.target.url) {
+            if !is_there || !access_token.is_for(&self.target.url) {
                 warn!(server = %self.target.server, "a login for another resource is not shown");
                 return Ok(CredentialHeaders::default());
             }
-            headers(&pass, request)
+            headers(&access_token, request)
         }
         .boxed()
     }
@@ -239,7 +253,7 @@ impl Credentials for LoginCredentials {
                 // An organisation, or the client itself, can ask for more than the first time; a
                 // person is not here.
                 let challenge = refusal.challenges();
-                let is_short = vouched::is_short(challenge.as_deref());
+                let is_short = is_short(challenge.as_deref());
                 let may_enter = is_short && self.auth.widens_itself(&self.target).await;
                 let verdict = self.entered(may_enter, presented, challenge.clone()).await;
                 if verdict == RetryDecision::Again {
@@ -249,7 +263,8 @@ impl Credentials for LoginCredentials {
                     && is_short
                     && let Some(challenge) = challenge
                 {
-                    self.auth.falls_short(&self.target.server, challenge);
+                    self.auth
+                        .note_missing_scopes(&self.target.server, challenge);
                 }
                 return verdict;
             }
@@ -257,7 +272,7 @@ impl Credentials for LoginCredentials {
                 .known
                 .lock()
                 .await
-                .pass
+                .access_token
                 .as_ref()
                 .and_then(|it| it.key.clone())
                 && wants_nonce(&refusal)
@@ -268,7 +283,7 @@ impl Credentials for LoginCredentials {
             if self.renew(shown(presented).as_ref()).await {
                 return RetryDecision::Again;
             }
-            let may_enter = self.auth.is_vouched_for(&self.target);
+            let may_enter = self.auth.takes_federated_login(&self.target);
             self.entered(may_enter, presented, refusal.challenges())
                 .await
         }
@@ -282,18 +297,22 @@ impl Credentials for LoginCredentials {
     }
 
     fn heard(&self, request: CredentialRequest<'_>, headers: &HeaderMap) {
-        // Somebody who renews right now will learn the nonce with the next answer.
+        // A renewal under way learns the nonce with the next answer.
         let Ok(known) = self.known.try_lock() else {
             return;
         };
-        if let Some(key) = known.pass.as_ref().and_then(|pass| pass.key.as_ref()) {
+        if let Some(key) = known
+            .access_token
+            .as_ref()
+            .and_then(|access_token| access_token.key.as_ref())
+        {
             key.learn(request.url, headers);
         }
     }
 }
 
 fn headers(
-    pass: &Pass,
+    access_token: &AccessToken,
     request: CredentialRequest<'_>,
 ) -> Result<CredentialHeaders, CredentialsError> {
     let broken = |what: &str| CredentialsError::Broken(format!("the login cannot be used: {what}"));
@@ -301,11 +320,15 @@ fn headers(
         HeaderValue::try_from(text).map_err(|_| broken("its token does not fit into a header"))
     };
     let mut headers = HeaderMap::new();
-    let shown = format!("{} {}", pass.kind.scheme(), pass.access.expose());
+    let shown = format!(
+        "{} {}",
+        access_token.kind.scheme(),
+        access_token.access.expose()
+    );
     headers.insert(AUTHORIZATION, value(shown)?);
-    if let Some(key) = &pass.key {
+    if let Some(key) = &access_token.key {
         let method = request.method.as_str();
-        let proof = key.proof(method, request.url, Some(&pass.access), None);
+        let proof = key.proof(method, request.url, Some(&access_token.access), None);
         let proof = proof.map_err(|error| broken(&error.to_string()))?;
         headers.insert(DPOP, value(proof)?);
     }
@@ -326,11 +349,11 @@ fn wants_nonce(refusal: &CredentialRefusal<'_>) -> bool {
     })
 }
 
-impl From<PassError> for CredentialsError {
-    fn from(error: PassError) -> Self {
+impl From<AccessTokenError> for CredentialsError {
+    fn from(error: AccessTokenError) -> Self {
         match error {
-            PassError::Over(why) => CredentialsError::Login(why),
-            PassError::Unavailable(why) | PassError::Later { why, .. } => {
+            AccessTokenError::Over(why) => CredentialsError::Login(why),
+            AccessTokenError::Unavailable(why) | AccessTokenError::Later { why, .. } => {
                 CredentialsError::Unavailable(why)
             }
         }

@@ -1,9 +1,9 @@
 //! The organisation's identity provider, as a host and its front-ends use it.
 //!
 //! Owns making it of the settings, which one it is at the moment, looking up its client's secret
-//! when it is first needed, and who the person in front of it is. There is one for all servers, so that they share one login.
-//! Does not own: the login there (`toolway-auth`, `idp.rs`), or what servers get of it
-//! (`vouched.rs`).
+//! when it is first needed, and who the person in front of it is. There is one for all servers, so
+//! that they share one login. Does not own: the login there (`toolway-auth`, `idp.rs`), or what
+//! servers get of it (`federated_login.rs`).
 
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -26,9 +26,9 @@ use url::Url;
 
 /// An organisation whose word counts at servers.
 #[derive(Clone)]
-pub struct Organisation(Arc<Inner>);
+pub struct Organisation(Arc<OrganisationInner>);
 
-struct Inner {
+struct OrganisationInner {
     settings: Arc<IdentitySettings>,
     vault: Vault,
     open: OpenOptions,
@@ -54,7 +54,7 @@ impl CurrentOrganisation {
         Self(Arc::new(RwLock::new(organisation)))
     }
 
-    /// Whoever it is now. What has begun with one is finished with it.
+    /// The current one. What has begun with one is finished with it.
     pub(crate) fn get(&self) -> Option<Organisation> {
         let current = self.0.read().unwrap_or_else(PoisonError::into_inner);
         current.clone()
@@ -67,7 +67,7 @@ impl CurrentOrganisation {
 
 /// Who is logged in there, without any secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Whoever {
+pub struct OrganisationUser {
     /// The provider's name for the person.
     pub subject: String,
     /// Until when its word is good, in seconds since 1970.
@@ -78,7 +78,7 @@ pub struct Whoever {
     pub is_of_use: bool,
 }
 
-/// Why the organisation does not vouch.
+/// Why there is no login by the organisation.
 #[derive(Debug, thiserror::Error)]
 pub enum OrganisationError {
     /// The secret of its client is not there.
@@ -98,7 +98,7 @@ impl Organisation {
         client: HttpClient,
         references: Option<ReferenceResolver>,
     ) -> Self {
-        Self(Arc::new(Inner {
+        Self(Arc::new(OrganisationInner {
             settings,
             vault,
             open: OpenOptions {
@@ -115,15 +115,15 @@ impl Organisation {
         &self.0.settings
     }
 
-    /// Logs the person in, whoever was logged in before.
+    /// Logs the user in, whichever user was logged in before.
     pub async fn login(
         &self,
         way: LoginMethod,
         person: &dyn LoginUi,
-    ) -> Result<Whoever, OrganisationError> {
-        let door = Door { way, person };
-        let identity = self.provider().await?.login(door.way()).await?;
-        Ok(Whoever::from(&identity))
+    ) -> Result<OrganisationUser, OrganisationError> {
+        let page = ProviderPage { way, person };
+        let identity = self.provider().await?.login(page.way()).await?;
+        Ok(OrganisationUser::from(&identity))
     }
 
     /// Forgets who the person is, and has the provider forget it. What servers were given stays
@@ -132,16 +132,16 @@ impl Organisation {
         Ok(self.provider().await?.logout().await?)
     }
 
-    /// Who is logged in. Asks nobody.
-    pub async fn whoever(&self) -> Result<Option<Whoever>, OrganisationError> {
+    /// Who is logged in, without asking the provider.
+    pub async fn current_user(&self) -> Result<Option<OrganisationUser>, OrganisationError> {
         let stored = self.provider().await?.stored().await?;
-        Ok(stored.as_ref().map(Whoever::from))
+        Ok(stored.as_ref().map(OrganisationUser::from))
     }
 
-    /// Whether somebody is logged in there, as far as is known without asking.
+    /// Whether a user is logged in there, as far as is known without asking.
     pub(super) async fn knows_somebody(&self) -> bool {
-        let whoever = self.whoever().await;
-        matches!(whoever, Ok(Some(whoever)) if whoever.is_of_use)
+        let current_user = self.current_user().await;
+        matches!(current_user, Ok(Some(current_user)) if current_user.is_of_use)
     }
 
     /// Waits until what is being renewed is saved, and no longer than this.
@@ -180,7 +180,7 @@ impl Organisation {
     }
 }
 
-impl From<&idp::UserIdentity> for Whoever {
+impl From<&idp::UserIdentity> for OrganisationUser {
     fn from(identity: &idp::UserIdentity) -> Self {
         Self {
             subject: identity.subject.clone(),
@@ -192,7 +192,7 @@ impl From<&idp::UserIdentity> for Whoever {
 }
 
 /// The person in front of the provider's login page.
-pub(super) struct Door<'a> {
+pub(super) struct ProviderPage<'a> {
     pub(super) way: LoginMethod,
     pub(super) person: &'a dyn LoginUi,
 }
@@ -200,7 +200,7 @@ pub(super) struct Door<'a> {
 /// What the page is called in front of a person who knows servers by their names.
 const NAME: &str = "identity provider";
 
-impl Door<'_> {
+impl ProviderPage<'_> {
     pub(super) fn way(&self) -> idp::IdpLoginMethod<'_> {
         match self.way {
             LoginMethod::Browser | LoginMethod::Paste => idp::IdpLoginMethod::Browser(self),
@@ -210,7 +210,7 @@ impl Door<'_> {
     }
 }
 
-impl IdpLoginUi for Door<'_> {
+impl IdpLoginUi for ProviderPage<'_> {
     fn open<'a>(&'a self, page: &'a Url) -> BoxFuture<'a, ()> {
         Box::pin(async move {
             let page = LoginPage {

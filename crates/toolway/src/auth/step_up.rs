@@ -1,13 +1,12 @@
 //! Widening a login in the middle of a request.
 //!
-//! A server that answers 403 and names scopes may have them after a person agreed. Owns asking
-//! that person, with what the login has and what it would get, waiting until they are done with
-//! the page, and that requests which fall short together share one question (REL-26).
-//! Does not own: sending the request again (`connection/line.rs`), the login itself (`login.rs`),
-//! how often there may be one (`toolway-auth`, `scopes.rs`), or logins that need nobody: those
-//! are widened where they are shown (`oauth.rs`).
+//! A server that answers 403 and names scopes may get them after the user agreed. Owns asking the
+//! user, with what the login has and what it would get, waiting until they are done with the page,
+//! and that requests which lack scopes together share one question (REL-26). Does not own: sending
+//! the request again (`connection/session_slot.rs`), the login itself (`login.rs`), how often there
+//! may be one (`toolway-auth`, `scopes.rs`), or logins that need no user: those get more scopes
+//! where they are sent (`oauth.rs`).
 
-use std::fmt;
 use std::sync::{Arc, Weak};
 
 use tokio::sync::{oneshot, watch};
@@ -18,65 +17,38 @@ use toolway_auth::logins::{Login, LoginGrant};
 use toolway_types::{ServerName, Untrusted, may_be_opened};
 use tracing::{debug, info};
 
-use super::login::{Invitation, LoginHandle, LoginOptions, LoginProblem, Outcome};
-use super::pass::Target;
-use super::vouched::is_short;
+use super::login::{Invitation, LoginHandle, LoginOptions, LoginProblem, LoginResult};
 use super::{Auth, lock};
-use crate::error::scopes_in;
-use crate::host::attention::Attention;
-use crate::respondent::{Counterpart, Elicitation, ElicitationAnswer, MoreRights};
-use crate::session::question;
+use crate::attention::Attention;
+use crate::auth::access_token::LoginTarget;
+use crate::call::NotWidened;
+use crate::client_handler::{Elicitation, ElicitationAnswer, MoreRights};
+use crate::error::{is_short, scopes_in};
+use crate::session::{ClientSide, question};
 use crate::tasks::{self, Task};
-
-/// Why a login does not reach further although somebody tried.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum NotWidened {
-    /// The person, or a hook, did not agree.
-    Declined,
-    /// They agreed, and it failed.
-    Failed(String),
-    /// It was widened, and the server refuses still.
-    StillRefused,
-    /// The server did not say which scopes it wants.
-    Unnamed,
-}
-
-impl fmt::Display for NotWidened {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Declined => formatter.write_str("nobody agreed to one just now"),
-            Self::Failed(why) => write!(formatter, "one was begun and failed: {why}"),
-            Self::StillRefused => {
-                formatter.write_str("one was asked for and granted, and the server refuses still")
-            }
-            Self::Unnamed => formatter
-                .write_str("one that reaches further, and the server did not say which scopes"),
-        }
-    }
-}
 
 /// What came of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Widened {
     /// There is another login now.
     Yes,
-    /// Nobody was asked: there is nobody, or it would not help.
+    /// The user was not asked: there is none, or it would not help.
     Unasked,
     /// There is none, and why.
     No(NotWidened),
 }
 
-/// Whoever can widen the login of one server.
+/// Can get more scopes for the login of one server.
 #[derive(Clone)]
 pub(crate) struct Widener {
     pub(crate) auth: Arc<Auth>,
     /// Who is asked.
-    pub(crate) counterpart: Counterpart,
+    pub(crate) client_side: ClientSide,
     /// Told as long as a person is at it.
     pub(crate) attention: Attention,
 }
 
-/// An attempt under way. It ends when nobody waits for it any more.
+/// An attempt under way. It ends when no request waits for it any more.
 #[derive(Debug)]
 pub(super) struct StepUp {
     scopes: Vec<String>,
@@ -86,7 +58,7 @@ pub(super) struct StepUp {
 
 /// The last login of a server that was widened.
 #[derive(Debug)]
-pub(super) struct Reached {
+pub(super) struct WidenedLogin {
     at: Instant,
     scopes: Vec<String>,
 }
@@ -118,29 +90,29 @@ impl Widener {
 
     /// A request was taken that was not before: attempts are counted anew.
     pub(crate) fn helped(&self) {
-        self.auth.helped(&self.counterpart.server);
+        self.auth.helped(&self.client_side.server);
     }
 
     fn has_somebody(&self) -> bool {
-        let Counterpart {
+        let ClientSide {
             server,
-            respondent,
+            client_handler,
             hooks,
             ..
-        } = &self.counterpart;
-        let person = respondent.as_ref();
+        } = &self.client_side;
+        let person = client_handler.as_ref();
         person.is_some_and(|person| person.offers().url) || hooks.answers(server)
     }
 
     /// Whether the login was widened since a request was sent, by another that fell short.
     fn has_reached(&self, wanted: &[String], began: Instant) -> bool {
         let reached = lock(&self.auth.reached);
-        let reached = reached.get(&self.counterpart.server);
+        let reached = reached.get(&self.client_side.server);
         reached.is_some_and(|it| it.at >= began && covers(&it.scopes, wanted))
     }
 
     fn joined_or_begun(&self, challenge: &str, wanted: &[String]) -> Arc<StepUp> {
-        let server = &self.counterpart.server;
+        let server = &self.client_side.server;
         let mut all = lock(&self.auth.step_ups);
         let running = all.get(server).and_then(Weak::upgrade);
         if let Some(running) = running.filter(|it| it.outcome.borrow().is_none()) {
@@ -165,7 +137,7 @@ impl Widener {
 
     /// What the next login has to know.
     fn conclude(&self, outcome: &Widened, challenge: String) {
-        let server = &self.counterpart.server;
+        let server = &self.client_side.server;
         match outcome {
             Widened::Yes => {
                 info!(%server, "the login reaches further now");
@@ -173,17 +145,17 @@ impl Widener {
             }
             Widened::Unasked | Widened::No(_) => {
                 debug!(%server, ?outcome, "the login does not reach further");
-                self.auth.falls_short(server, challenge);
+                self.auth.note_missing_scopes(server, challenge);
             }
         }
     }
 
     async fn attempt(&self, challenge: &str, wanted: &[String]) -> Widened {
-        let server = &self.counterpart.server;
+        let server = &self.client_side.server;
         let Some(login) = self.auth.login_of(server).await else {
             return Widened::Unasked;
         };
-        // Another process was quicker, and nobody has shown its login here yet.
+        // Another process was quicker, and its login was not sent from here yet.
         let shown = lock(&self.auth.shown).get(server).cloned();
         if shown.as_ref() != Some(&login.tokens.access) && covers(&login.requested, wanted) {
             return Widened::Yes;
@@ -191,7 +163,7 @@ impl Widener {
         let way = match login.how {
             LoginGrant::Code => LoginMethod::Browser,
             LoginGrant::Device => LoginMethod::Device,
-            // Nobody could help these.
+            // More scopes would not help these.
             LoginGrant::ClientCredentials | LoginGrant::CrossApp | LoginGrant::Workload => {
                 return Widened::Unasked;
             }
@@ -205,11 +177,11 @@ impl Widener {
         let Ok(mut handle) = self.auth.begin(server, Some(&challenge), options) else {
             return Widened::Unasked;
         };
-        // Somebody logs in already, and is told how that ends.
+        // A login is under way already, and its end is told there.
         let Some(outcome) = handle.take_outcome() else {
             return Widened::Unasked;
         };
-        let mut begun = Begun {
+        let mut begun = BegunLogin {
             widener: self,
             handle,
         };
@@ -217,7 +189,7 @@ impl Widener {
         if widened == Widened::Yes
             && let Some(login) = self.auth.login_of(server).await
         {
-            let reached = Reached {
+            let reached = WidenedLogin {
                 at: Instant::now(),
                 scopes: login.requested,
             };
@@ -230,13 +202,13 @@ impl Widener {
     async fn asked(
         &self,
         handle: &mut LoginHandle,
-        mut outcome: oneshot::Receiver<Outcome>,
+        mut outcome: oneshot::Receiver<LoginResult>,
         login: &Login,
         wanted: &[String],
     ) -> Widened {
         let invitation = handle.invitation().await;
         if let Some(invitation) = invitation {
-            let Some(request) = request(&self.counterpart.server, invitation, login, wanted) else {
+            let Some(request) = request(&self.client_side.server, invitation, login, wanted) else {
                 return Widened::Unasked;
             };
             // Not only while the question stands: a person at the page is being asked still.
@@ -244,7 +216,7 @@ impl Widener {
             let answer = tokio::select! {
                 biased;
                 ended = &mut outcome => return judged(ended),
-                answer = question::put_to_person(request, &self.counterpart) => answer,
+                answer = question::put_to_person(request, &self.client_side) => answer,
             };
             if !matches!(answer, ElicitationAnswer::Accept(_)) {
                 return Widened::No(NotWidened::Declined);
@@ -256,31 +228,31 @@ impl Widener {
 }
 
 /// A login that was begun for a question, and is given up with it.
-struct Begun<'a> {
+struct BegunLogin<'a> {
     widener: &'a Widener,
     handle: LoginHandle,
 }
 
-impl Drop for Begun<'_> {
+impl Drop for BegunLogin<'_> {
     fn drop(&mut self) {
         let Widener {
-            auth, counterpart, ..
+            auth, client_side, ..
         } = self.widener;
-        auth.give_up(&counterpart.server, &self.handle);
+        auth.give_up(&client_side.server, &self.handle);
     }
 }
 
-fn judged(ended: Result<Outcome, oneshot::error::RecvError>) -> Widened {
+fn judged(ended: Result<LoginResult, oneshot::error::RecvError>) -> Widened {
     match ended {
         Ok(Ok(_)) => Widened::Yes,
-        // Nobody was asked anything: it is known already that it would not help.
+        // The user was not asked: it is known already that it would not help.
         Ok(Err(LoginProblem::Spent { .. })) => Widened::Unasked,
         Ok(Err(problem)) => Widened::No(NotWidened::Failed(problem.to_string())),
         Err(_) => Widened::No(NotWidened::Failed(LoginProblem::Ended.to_string())),
     }
 }
 
-/// The question; none where the page is one that nobody is sent to.
+/// The question; `None` where the page is one that users are not sent to.
 fn request(
     server: &ServerName,
     invitation: Invitation,
@@ -348,7 +320,7 @@ impl Auth {
     }
 
     /// The same for a server that is known.
-    pub(super) async fn kept_login(&self, target: &Target) -> Option<Login> {
+    pub(super) async fn kept_login(&self, target: &LoginTarget) -> Option<Login> {
         let logins = &self.store.as_ref()?.logins;
         let account = target.account.as_deref();
         let found = logins.find(target.server.as_str(), &target.definition, account);

@@ -22,42 +22,42 @@ use toolway_transport::client::HttpClient;
 use toolway_types::{Secret, ServerName};
 
 use super::organisation::CurrentOrganisation;
-use super::papers::Papers;
-use super::pass::{Pass, PassError, Passes, Target};
 use super::{Auth, lock};
+use crate::auth::access_token::{AccessToken, AccessTokenError, AccessTokenSource, LoginTarget};
+use crate::auth::client_identity::ClientIdentities;
 
 /// The logins of a vault.
 #[derive(Clone)]
-pub(crate) struct Store {
+pub(crate) struct LoginStore {
     pub(crate) logins: Logins,
     pub(crate) client: HttpClient,
-    /// Who vouches for the person.
+    /// The organisation of federated logins.
     pub(crate) organisation: CurrentOrganisation,
     /// What logins can show that no person types.
-    pub(super) papers: Arc<Papers>,
+    pub(super) client_identities: Arc<ClientIdentities>,
     /// What finds the secrets that an entry names for its login.
     pub(super) references: Option<ReferenceResolver>,
     /// Who is being asked to renew logins.
-    pub(super) asked: Asked,
+    pub(super) asked: RenewalsUnderWay,
     /// Who hears of answers that take long.
     pub(super) tell: Option<SlowListener>,
 }
 
 /// The authorization servers that are being asked to renew a login, by server.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Asked(Arc<Mutex<BTreeMap<ServerName, String>>>);
+pub(crate) struct RenewalsUnderWay(Arc<Mutex<BTreeMap<ServerName, String>>>);
 
 /// One is being asked until this is dropped.
-struct Asking<'a>(&'a Asked, &'a ServerName);
+struct RenewalGuard<'a>(&'a RenewalsUnderWay, &'a ServerName);
 
-impl Asked {
-    fn note<'a>(&'a self, server: &'a ServerName, issuer: &str) -> Asking<'a> {
+impl RenewalsUnderWay {
+    fn note<'a>(&'a self, server: &'a ServerName, issuer: &str) -> RenewalGuard<'a> {
         lock(&self.0).insert(server.clone(), issuer.to_owned());
-        Asking(self, server)
+        RenewalGuard(self, server)
     }
 }
 
-impl Drop for Asking<'_> {
+impl Drop for RenewalGuard<'_> {
     fn drop(&mut self) {
         lock(&self.0.0).remove(self.1);
     }
@@ -78,18 +78,18 @@ impl Auth {
     }
 }
 
-impl fmt::Debug for Store {
+impl fmt::Debug for LoginStore {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
-            .debug_struct("Store")
+            .debug_struct("LoginStore")
             .field("logins", &self.logins)
             .finish_non_exhaustive()
     }
 }
 
-impl Store {
+impl LoginStore {
     /// What asks the authorization server of a server's login.
-    pub(crate) async fn web(&self, target: &Target) -> WebClient {
+    pub(crate) async fn web(&self, target: &LoginTarget) -> WebClient {
         if target.names_issuer {
             return WebClient::trusted(self.client.clone()).within(&target.rules);
         }
@@ -99,7 +99,7 @@ impl Store {
 
     async fn login(
         &self,
-        target: &Target,
+        target: &LoginTarget,
         refused: Option<&Secret>,
     ) -> Result<Option<Login>, RefreshError> {
         let account = target.account.as_deref();
@@ -127,7 +127,7 @@ impl Store {
             LoginGrant::Workload => self.platform(target),
             _ => organisation,
         };
-        let client_key = self.papers.key(target.server.as_str()).cloned();
+        let client_key = self.client_identities.key(target.server.as_str()).cloned();
         let renewal = source.map(|source| FederatedRenewal {
             source,
             web: web.clone(),
@@ -157,8 +157,8 @@ impl Store {
 
     /// Whether the way of the first login is to be gone once more, from the beginning: then it is
     /// also said what is missing.
-    async fn begins_anew(&self, target: &Target, error: &RefreshError) -> bool {
-        if !target.is_vouched_for() {
+    async fn begins_anew(&self, target: &LoginTarget, error: &RefreshError) -> bool {
+        if !target.takes_federated_login() {
             return false;
         }
         match (error, self.organisation.get()) {
@@ -171,7 +171,11 @@ impl Store {
     }
 
     /// The secret of a server's client that a person gave at an earlier login.
-    pub(super) async fn client_secret(&self, target: &Target, client_id: &str) -> Option<Secret> {
+    pub(super) async fn client_secret(
+        &self,
+        target: &LoginTarget,
+        client_id: &str,
+    ) -> Option<Secret> {
         let kept = self
             .logins
             .vault()
@@ -180,10 +184,10 @@ impl Store {
         kept.ok().flatten()
     }
 
-    /// Keeps it: the server is logged in to anew without anybody who could give it.
+    /// Keeps it: the next login at the server is made without a user who could give it.
     pub(super) async fn keep_client_secret(
         &self,
-        target: &Target,
+        target: &LoginTarget,
         client_id: &str,
         secret: &Secret,
     ) -> Result<(), LoginsError> {
@@ -192,29 +196,29 @@ impl Store {
     }
 }
 
-impl Passes for Store {
-    fn pass<'a>(
+impl AccessTokenSource for LoginStore {
+    fn access_token<'a>(
         &'a self,
-        target: &'a Target,
+        target: &'a LoginTarget,
         refused: Option<&'a Secret>,
-    ) -> BoxFuture<'a, Result<Option<Pass>, PassError>> {
+    ) -> BoxFuture<'a, Result<Option<AccessToken>, AccessTokenError>> {
         async move {
             match self.login(target, refused).await {
-                Ok(login) => Ok(login.map(Pass::from)),
+                Ok(login) => Ok(login.map(AccessToken::from)),
                 Err(RefreshError::NeedsLogin {
                     why: LoginEnd::NotLoggedIn,
                     ..
                 }) => Ok(None),
                 Err(error) if self.begins_anew(target, &error).await => Ok(None),
                 Err(error @ RefreshError::NeedsLogin { .. }) => {
-                    Err(PassError::Over(error.to_string()))
+                    Err(AccessTokenError::Over(error.to_string()))
                 }
                 Err(error) => Err(match later(&error) {
-                    Some(after) => PassError::Later {
+                    Some(after) => AccessTokenError::Later {
                         why: error.to_string(),
                         after,
                     },
-                    None => PassError::Unavailable(error.to_string()),
+                    None => AccessTokenError::Unavailable(error.to_string()),
                 }),
             }
         }
@@ -237,7 +241,7 @@ fn later(error: &RefreshError) -> Option<Duration> {
     }
 }
 
-impl From<Login> for Pass {
+impl From<Login> for AccessToken {
     fn from(login: Login) -> Self {
         let tokens = login.tokens;
         let renew_at = tokens.expires_at.map(|end| {
@@ -256,7 +260,7 @@ impl From<Login> for Pass {
 }
 
 /// Where the secret of a configured client is kept.
-fn secret_of(target: &Target, client_id: &str) -> VaultKey {
+fn secret_of(target: &LoginTarget, client_id: &str) -> VaultKey {
     VaultKey {
         kind: SecretKind::Client,
         server: target.server.as_str().to_owned(),

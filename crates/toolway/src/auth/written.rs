@@ -14,7 +14,7 @@ use toolway_types::{
 };
 
 use super::{Auth, lock, target};
-use crate::connection::Source;
+use crate::server_source::ServerSource;
 
 /// How long a server may take to say where its logins are made.
 const DESCRIBED_WITHIN: Duration = Duration::from_secs(5);
@@ -49,8 +49,8 @@ pub(super) fn written(spec: &ServerSpec) -> Option<&'static str> {
 }
 
 /// What it means that such a server wants a login: what its entry has is not good.
-pub(crate) fn refused(source: &Source, origin: &Origin) -> Option<Failure> {
-    let Source::Spec(spec) = source else {
+pub(crate) fn refused(source: &ServerSource, origin: &Origin) -> Option<Failure> {
+    let ServerSource::Spec(spec) = source else {
         return None;
     };
     Some(Failure {
@@ -63,8 +63,8 @@ pub(crate) fn refused(source: &Source, origin: &Origin) -> Option<Failure> {
 /// What it may mean that such a server only says that something is forbidden: what its entry has
 /// every request show is not good. A gentler word than [`refused`]: addresses and origins are
 /// forbidden too.
-pub(crate) fn forbidden(source: &Source, origin: &Origin, failure: Failure) -> Failure {
-    let Source::Spec(spec) = source else {
+pub(crate) fn forbidden(source: &ServerSource, origin: &Origin, failure: Failure) -> Failure {
+    let ServerSource::Spec(spec) = source else {
         return failure;
     };
     let Some(shown) = shown(spec) else {
@@ -92,13 +92,13 @@ fn shown(spec: &ServerSpec) -> Option<String> {
 }
 
 impl Auth {
-    /// Whether a login may be what a server wants that only says that something is forbidden: it
-    /// says where logins are made, and nobody has logged in.
-    pub(crate) async fn could_help(&self, server: &ServerName, source: &Source) -> bool {
+    /// Whether a login may be what a server wants that only answers 403: it says where logins are
+    /// made, and there is none.
+    pub(crate) async fn could_help(&self, server: &ServerName, source: &ServerSource) -> bool {
         let (Some(store), Some(target)) = (&self.store, target(server, source)) else {
             return false;
         };
-        let has_helper = matches!(source, Source::Spec(spec)
+        let has_helper = matches!(source, ServerSource::Spec(spec)
             if open_to_logins(spec).is_some_and(|remote| remote.headers_helper.is_some()));
         if has_helper || lock(&self.shown).contains_key(server) {
             return false;

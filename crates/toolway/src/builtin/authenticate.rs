@@ -162,10 +162,11 @@ async fn begin_account(
     let url: Option<Url> = url.and_then(|url| url.parse().ok());
     let provider = &connectors.provider;
     if !url.is_some_and(|url| provider.proxy.leads_to(&url)) {
-        // An entry that calls itself a connector and leads elsewhere: the account is no login there.
+        // An entry that calls itself a connector and leads elsewhere: the account is no login
+        // there.
         return by_hand;
     }
-    let mut login = connectors.door.begin();
+    let mut login = connectors.login_runner.begin();
     let account = provider.host();
     match login.invitation().await {
         Some(Invitation::Page { host, url }) => BuiltinAnswer::text(format!(
@@ -190,8 +191,8 @@ async fn begin_account(
 
 /// The state of this moment, which may be another than when the tool was listed.
 fn state(call: &BuiltinCall, name: &str, url: Option<&str>, entry: &str) -> Told {
-    let picture = call.host.snapshot();
-    let detail = match picture.server(name).map(|server| &server.state) {
+    let snapshot = call.host.snapshot();
+    let detail = match snapshot.server(name).map(|server| &server.state) {
         Some(ConnectionState::NeedsAuth { detail, .. }) => detail,
         Some(ConnectionState::Connected(_)) => {
             return Told::Answer(BuiltinAnswer::text(format!(

@@ -1,49 +1,51 @@
 //! What a built-in tool may do with the host it runs in.
 //!
 //! Owns the handle: it looks, and it reads resources, which rules and hooks judge. It cannot call
-//! tools, for that would go around the rules; nor change servers, except that one which failed is tried again for a reader.
+//! tools, for that would go around the rules; nor change servers, except that one which failed is
+//! tried again for a reader.
 
 use std::fmt;
 use std::sync::Arc;
 
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, json};
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::watch;
 use toolway_types::{ConnectionState, ServerName, ToolKey, Untrusted};
 use toolway_wire::era::method;
 
 use crate::account::Connectors;
 use crate::auth::Auth;
 use crate::call::{CallError, CallOptions, Consent};
-use crate::dispatch::hooks::Runner;
-use crate::dispatch::send::{self, Line, Lines};
-use crate::offering::{Leave, Offering};
+use crate::dispatch::hooks::HookRunner;
+use crate::dispatch::send;
+use crate::offering::{Offering, PriorConsent};
+use crate::reconnect::WeakServerOrders;
+use crate::route::{Route, Routes};
 use crate::snapshot::{HostSnapshot, ServerSnapshot};
-use crate::supervisor::Request;
 
 /// A look at the host.
 #[derive(Clone)]
 pub struct HostHandle {
-    pictures: watch::Receiver<Arc<HostSnapshot>>,
-    /// Held weakly: the supervisor holds this, and ends when nobody can ask it for anything.
-    requests: mpsc::WeakSender<Request>,
+    snapshots: watch::Receiver<Arc<HostSnapshot>>,
+    /// Weak: the supervisor holds this, and ends when all senders are gone.
+    orders: WeakServerOrders,
     auth: Option<Arc<Auth>>,
     connectors: Option<Connectors>,
     /// Who judges what is read.
-    runner: Arc<Runner>,
+    runner: Arc<HookRunner>,
 }
 
 impl HostHandle {
     pub(crate) fn new(
-        pictures: watch::Receiver<Arc<HostSnapshot>>,
-        requests: mpsc::WeakSender<Request>,
+        snapshots: watch::Receiver<Arc<HostSnapshot>>,
+        orders: WeakServerOrders,
         auth: Option<Arc<Auth>>,
         connectors: Option<Connectors>,
-        runner: Arc<Runner>,
+        runner: Arc<HookRunner>,
     ) -> Self {
         Self {
-            pictures,
-            requests,
+            snapshots,
+            orders,
             auth,
             connectors,
             runner,
@@ -64,45 +66,46 @@ impl HostHandle {
         self.connectors.as_ref()
     }
 
-    /// The picture of this moment.
+    /// The snapshot of this moment.
     pub fn snapshot(&self) -> Arc<HostSnapshot> {
-        Arc::clone(&self.pictures.borrow())
+        Arc::clone(&self.snapshots.borrow())
     }
 
     /// Reads a resource, as its server answers. A server that is connecting is waited for, and one
     /// that has failed is tried again first, as for a call. Where an error names a tool, it is
     /// the URI.
     ///
-    /// Rules and hooks speak of it as of `ReadMcpResource` of that server. Nobody can be asked, so
-    /// where one wants that, the answer is no.
+    /// Rules and hooks see it as `ReadMcpResource` of that server. No user can be asked, so where
+    /// one would have to be, it is refused.
     pub async fn read_resource(
         &self,
         server: &ServerName,
         uri: &str,
     ) -> Result<Box<RawValue>, CallError> {
         self.revive(server).await;
-        let pending = |picture: &Arc<HostSnapshot>| {
-            let server = picture.server(server.as_str());
+        let pending = |snapshot: &Arc<HostSnapshot>| {
+            let server = snapshot.server(server.as_str());
             server.is_some_and(ServerSnapshot::is_pending)
         };
-        // An error means that the host is gone; then the last picture has no line either.
+        // An error means that the host is gone; then the last snapshot has no route either.
         let _ = self
-            .pictures
+            .snapshots
             .clone()
-            .wait_for(|picture| !pending(picture))
+            .wait_for(|snapshot| !pending(snapshot))
             .await;
-        let picture = self.snapshot();
-        let line = picture.line(server)?;
+        let snapshot = self.snapshot();
+        let route = snapshot.route(server)?;
         let params = Map::from_iter([("uri".to_owned(), uri.into())]);
         let options = CallOptions::new(Consent::Prompt);
         let offering = Offering::ReadResource;
-        let dispatch = self.runner.dispatch(&picture);
-        let asked = dispatch.warrant(offering, server, params, Leave::Given, &options);
-        let (entry, warrant) = asked.await;
-        let read = match warrant {
-            Ok(warrant) => {
-                let uri = warrant.text("uri").unwrap_or_default();
-                self.read_by(&*line, server, uri).await
+        let dispatch = self.runner.dispatch(&snapshot);
+        let asked =
+            dispatch.permit_offering(offering, server, params, PriorConsent::Given, &options);
+        let (entry, permitted) = asked.await;
+        let read = match permitted {
+            Ok(permitted) => {
+                let uri = permitted.text("uri").unwrap_or_default();
+                self.read_by(&*route, server, uri).await
             }
             Err(error) => Err(error),
         };
@@ -110,10 +113,10 @@ impl HostHandle {
         read
     }
 
-    /// The same over this line, for a call that was judged already.
+    /// The same by this route, for a call that was judged already.
     pub(super) async fn read_by(
         &self,
-        line: &dyn Line,
+        route: &dyn Route,
         server: &ServerName,
         uri: &str,
     ) -> Result<Box<RawValue>, CallError> {
@@ -125,9 +128,10 @@ impl HostHandle {
                 what: Untrusted::new(error.to_string()),
             })?;
         let options = CallOptions::new(Consent::Typed);
-        let options = send::options(&options, line, self.snapshot().general_limits());
+        let options = send::options(&options, route, self.snapshot().general_limits());
         let limit = options.timeout;
-        line.request(method::RESOURCES_READ, params, options)
+        route
+            .request(method::RESOURCES_READ, params, options)
             .await
             .map_err(|error| send::explain(error, &key, limit))
     }
@@ -135,23 +139,12 @@ impl HostHandle {
     /// Has a server tried again, if it has failed.
     async fn revive(&self, server: &ServerName) {
         let failed = |shown: &ServerSnapshot| matches!(shown.state, ConnectionState::Failed(_));
-        let picture = self.snapshot();
-        if !picture.server(server.as_str()).is_some_and(failed) {
+        let snapshot = self.snapshot();
+        if !snapshot.server(server.as_str()).is_some_and(failed) {
             return;
         }
-        let Some(requests) = self.requests.upgrade() else {
-            return;
-        };
-        let (done, answer) = oneshot::channel();
-        let server = server.as_str().to_owned();
-        if requests
-            .send(Request::Revive { server, done })
-            .await
-            .is_ok()
-        {
-            drop(requests);
-            // An error means that the host is gone; the last picture says so.
-            answer.await.ok();
+        if let Some(orders) = self.orders.upgrade() {
+            orders.revive(server.as_str()).await;
         }
     }
 }

@@ -1,18 +1,18 @@
 //! `ListMcpResources` and `ReadMcpResource`: resources for models, which call tools only.
 //!
-//! Owns the two tools. A call that names a server is judged as one of that server
-//! (`offering.rs`): nobody is asked about lists and what stands in them, while any other address
-//! takes somebody's yes, as a tool does. What is read comes back as an embedded resource, so
-//! binary content is saved to a file like that of any result.
+//! Owns the two tools. A call that names a server is judged as one of that server (`offering.rs`):
+//! lists and listed resources need no permission of a user, while any other address needs one, as a
+//! tool does. What is read comes back as an embedded resource, so binary content is saved to a file
+//! like that of any result.
 
 use serde_json::{Map, Value, json};
 use toolway_types::{ServerName, Untrusted};
 use toolway_wire::view::{self, ResourceBody};
 
-use super::{Aimed, Builtin, BuiltinAnswer, BuiltinCall, LIST_RESOURCES, READ_RESOURCE};
+use super::{Builtin, BuiltinAnswer, BuiltinCall};
 use crate::call::brief;
-use crate::catalog::ToolHints;
-use crate::offering::Offering;
+use crate::catalog::{AimedServer, ToolHints};
+use crate::offering::{LIST_RESOURCES, Offering, READ_RESOURCE};
 use crate::snapshot::HostSnapshot;
 
 const READS: ToolHints = ToolHints {
@@ -68,13 +68,13 @@ pub(super) fn read() -> Builtin {
 }
 
 /// What to say when no server is meant.
-fn nobody(picture: &HostSnapshot, wanted: &str) -> BuiltinAnswer {
-    let mut having: Vec<&ServerName> = picture
+fn nobody(snapshot: &HostSnapshot, wanted: &str) -> BuiltinAnswer {
+    let mut having: Vec<&ServerName> = snapshot
         .catalog
         .resources
         .iter()
         .map(|resource| &resource.server)
-        .chain(picture.catalog.templates.iter().map(|it| &it.server))
+        .chain(snapshot.catalog.templates.iter().map(|it| &it.server))
         .collect();
     having.dedup();
     having.sort();
@@ -92,14 +92,14 @@ fn nobody(picture: &HostSnapshot, wanted: &str) -> BuiltinAnswer {
 }
 
 fn listing(call: &BuiltinCall) -> BuiltinAnswer {
-    let picture = call.host.snapshot();
-    // Only what it was judged for counts, whoever goes by that name by now.
+    let snapshot = call.host.snapshot();
+    // Only the server it was judged for counts, even if another has its name by now.
     let only = match (call.text("server"), &call.aimed) {
-        (Some(wanted), None) => return nobody(&picture, wanted),
+        (Some(wanted), None) => return nobody(&snapshot, wanted),
         (_, aimed) => aimed.as_ref().map(|aimed| &aimed.server),
     };
     let wanted = |server: &ServerName| only.is_none_or(|only| only == server);
-    let catalog = &picture.catalog;
+    let catalog = &snapshot.catalog;
     let resources: Vec<Value> = catalog
         .resources
         .iter()
@@ -155,9 +155,9 @@ fn put(shown: &mut Map<String, Value>, key: &str, text: Option<&str>) {
 
 async fn contents(call: &BuiltinCall) -> BuiltinAnswer {
     let uri = call.text("uri").unwrap_or_default();
-    let Some(Aimed {
+    let Some(AimedServer {
         server,
-        line: Some(line),
+        route: Some(route),
     }) = &call.aimed
     else {
         return nobody(
@@ -165,7 +165,7 @@ async fn contents(call: &BuiltinCall) -> BuiltinAnswer {
             call.text("server").unwrap_or_default(),
         );
     };
-    let raw = match call.host.read_by(&**line, server, uri).await {
+    let raw = match call.host.read_by(&**route, server, uri).await {
         Ok(raw) => raw,
         Err(error) => return BuiltinAnswer::error(error.to_string()),
     };

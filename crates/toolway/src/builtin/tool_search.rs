@@ -1,13 +1,14 @@
 //! `ToolSearch`: finds tools that are not in the list, and loads them.
 //!
-//! Owns the tool. The ranking is `search.rs`'s, what is loaded the caller's pool. It runs
-//! nothing, so nobody is asked; what it found is judged when it is called.
+//! Owns the tool. The ranking is `search.rs`, what is loaded the caller's pool. It runs nothing, so
+//! no permission is needed; what it found is judged when it is called.
 
 use serde_json::{Value, json};
 
-use super::{Builtin, BuiltinAnswer, BuiltinCall, TOOL_SEARCH};
+use super::{Builtin, BuiltinAnswer, BuiltinCall};
 use crate::catalog::{CatalogTool, ToolHints};
-use crate::search::{Found, MAX_RESULTS, USUAL_RESULTS};
+use crate::offering::TOOL_SEARCH;
+use crate::search::{MAX_RESULTS, SearchResult, USUAL_RESULTS};
 
 pub(super) fn tool() -> Builtin {
     let schema = json!({
@@ -51,8 +52,8 @@ fn search(call: &BuiltinCall) -> BuiltinAnswer {
     let max_results = max_results
         .and_then(|number| usize::try_from(number).ok())
         .unwrap_or(USUAL_RESULTS);
-    let picture = call.host.snapshot();
-    let Found { tools, missing } = picture.catalog.search(query, max_results);
+    let snapshot = call.host.snapshot();
+    let SearchResult { tools, missing } = snapshot.catalog.search(query, max_results);
     if let Some(pool) = &call.pool {
         let deferred = tools.iter().filter(|tool| tool.deferred);
         pool.load(deferred.map(|tool| tool.key.clone()));

@@ -31,7 +31,7 @@ use crate::projection::Projection;
 /// # }
 /// ```
 #[derive(Debug, Clone, PartialEq, Default)]
-pub enum Delivery {
+pub enum ResultDelivery {
     /// All of it, as the server sent it. [`ToolOutcome::bounded`](super::ToolOutcome) stays empty.
     #[default]
     Whole,
@@ -45,7 +45,7 @@ pub enum Delivery {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BoundedResult {
     /// The blocks, in order.
-    pub blocks: Vec<Block>,
+    pub blocks: Vec<ContentBlock>,
     /// What was done so that they fit.
     pub treatment: Treatment,
     /// About how many tokens they are.
@@ -75,7 +75,7 @@ pub enum Treatment {
 
 /// One block for a model. As JSON it is an MCP content block.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Block {
+pub enum ContentBlock {
     /// Text of the tool, as received but for hidden characters, unless those are kept.
     Text {
         /// The text.
@@ -85,7 +85,7 @@ pub enum Block {
     Image {
         /// Its bytes in base64.
         data: String,
-        /// What it is: PNG, JPEG, GIF or WebP, by its bytes and not by anybody's word.
+        /// PNG, JPEG, GIF or WebP, by its bytes and not as declared.
         mime_type: &'static str,
         /// Its width in pixels.
         width: u32,
@@ -119,10 +119,10 @@ pub enum Block {
     },
 }
 
-impl Block {
+impl ContentBlock {
     /// A notice, in the brackets by which it is told from a tool's own words.
     pub(crate) fn notice(text: impl AsRef<str>) -> Self {
-        Block::Notice {
+        ContentBlock::Notice {
             text: format!("[{}]", text.as_ref()),
         }
     }
@@ -130,15 +130,15 @@ impl Block {
     /// The block as text; of a picture only what it is.
     pub fn text(&self) -> Cow<'_, str> {
         match self {
-            Block::Text { text } | Block::Notice { text } => Cow::Borrowed(text),
-            Block::Image {
+            ContentBlock::Text { text } | ContentBlock::Notice { text } => Cow::Borrowed(text),
+            ContentBlock::Image {
                 mime_type,
                 width,
                 height,
                 ..
             } => Cow::Owned(format!("[{mime_type}, {width} × {height} pixels]")),
-            Block::Resource { uri, text, .. } => Cow::Owned(resource_text(uri, text)),
-            Block::Link {
+            ContentBlock::Resource { uri, text, .. } => Cow::Owned(resource_text(uri, text)),
+            ContentBlock::Link {
                 uri,
                 name,
                 description,
@@ -209,22 +209,22 @@ pub(crate) fn link_text(
     line
 }
 
-impl Serialize for Block {
+impl Serialize for ContentBlock {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         match self {
-            Block::Text { text } | Block::Notice { text } => {
+            ContentBlock::Text { text } | ContentBlock::Notice { text } => {
                 map.serialize_entry("type", "text")?;
                 map.serialize_entry("text", text)?;
             }
-            Block::Image {
+            ContentBlock::Image {
                 data, mime_type, ..
             } => {
                 map.serialize_entry("type", "image")?;
                 map.serialize_entry("data", data)?;
                 map.serialize_entry("mimeType", mime_type)?;
             }
-            Block::Resource {
+            ContentBlock::Resource {
                 uri,
                 mime_type,
                 text,
@@ -238,7 +238,7 @@ impl Serialize for Block {
                 map.serialize_entry("type", "resource")?;
                 map.serialize_entry("resource", &resource)?;
             }
-            Block::Link {
+            ContentBlock::Link {
                 uri,
                 name,
                 description,

@@ -1,7 +1,7 @@
 //! Why a call has no answer.
 //!
-//! Owns the one closed list of reasons. A tool that answers `isError` is not among them: that is
-//! an answer. Each edge maps these variants once; nobody reads the messages.
+//! Owns the one closed list of reasons. A tool that answers `isError` is not among them: that is an
+//! answer. Each edge maps these variants once; no code reads the messages.
 
 use std::fmt;
 use std::time::Duration;
@@ -10,8 +10,7 @@ use serde_json::value::RawValue;
 use toolway_types::{ConnectionState, ServerName, ToolKey, Untrusted, text};
 
 use super::{RefusedBy, ToolTarget};
-use crate::auth::NotWidened;
-use crate::catalog::KeptOutBy;
+use crate::json_schema::Problem;
 
 /// Why *we* have no answer to a call. Tool names are [`Untrusted`]: a server chose them.
 #[derive(Debug, thiserror::Error)]
@@ -25,7 +24,7 @@ pub enum CallError {
         suggestions: Vec<String>,
     },
     /// More than one tool answers to the name.
-    #[error("`{target}` could be any of {}", Names(.candidates))]
+    #[error("`{target}` could be any of {}", QuotedNames(.candidates))]
     Ambiguous {
         /// What was asked for.
         target: ToolTarget,
@@ -54,7 +53,7 @@ pub enum CallError {
         /// What is wrong, and where.
         problems: Vec<Problem>,
     },
-    /// Somebody or something said no.
+    /// It was refused.
     #[error("`{}` of server `{server}` was refused {by}", brief(.tool))]
     Refused {
         /// The server.
@@ -65,7 +64,7 @@ pub enum CallError {
         by: RefusedBy,
     },
     /// The server has no open connection.
-    #[error("server `{server}` is {}", State(.state))]
+    #[error("server `{server}` is {}", StateText(.state))]
     Unavailable {
         /// The server.
         server: ServerName,
@@ -73,7 +72,7 @@ pub enum CallError {
         state: ConnectionState,
     },
     /// The server wants a login first.
-    #[error("server `{server}` needs a login{}{}", WithScopes(.scopes), After(.not_widened.as_ref()))]
+    #[error("server `{server}` needs a login{}{}", WithScopes(.scopes), StepUpText(.not_widened.as_ref()))]
     NeedsAuth {
         /// The server.
         server: ServerName,
@@ -110,7 +109,7 @@ pub enum CallError {
         /// The tool.
         tool: Untrusted,
     },
-    /// The server wants input before it answers, and nobody here gives it.
+    /// The server wants input before it answers, and this program cannot give it.
     #[error("server `{server}` needs input for `{}` that nobody here can give: {}", brief(.tool), brief(.input))]
     InputRefused {
         /// The server.
@@ -158,7 +157,7 @@ pub enum CallError {
         what: Untrusted,
     },
     /// The call or its answer did not get through.
-    #[error("the call of `{}` of server `{server}` {}", brief(.tool), Lost(*.sent, .message))]
+    #[error("the call of `{}` of server `{server}` {}", brief(.tool), LostText(*.sent, .message))]
     Transport {
         /// The server.
         server: ServerName,
@@ -243,9 +242,9 @@ impl fmt::Display for Waited<'_> {
     }
 }
 
-struct Lost<'a>(bool, &'a Untrusted);
+struct LostText<'a>(bool, &'a Untrusted);
 
-impl fmt::Display for Lost<'_> {
+impl fmt::Display for LostText<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let why = brief(self.1);
         if self.0 {
@@ -257,15 +256,6 @@ impl fmt::Display for Lost<'_> {
             write!(formatter, "did not get through: {why}")
         }
     }
-}
-
-/// One way in which arguments do not fit.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
-    /// Where, as a JSON pointer into the arguments; empty for the arguments as a whole.
-    pub path: String,
-    /// What was expected there.
-    pub message: String,
 }
 
 /// Which side of a call is too large.
@@ -294,9 +284,9 @@ pub(crate) fn brief(text: &Untrusted) -> String {
     text::cut(&text.line(), MAX_BRIEF).into_owned()
 }
 
-struct State<'a>(&'a ConnectionState);
+struct StateText<'a>(&'a ConnectionState);
 
-impl fmt::Display for State<'_> {
+impl fmt::Display for StateText<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let word = self.0.as_str();
         match self.0 {
@@ -325,9 +315,9 @@ impl fmt::Display for WithScopes<'_> {
     }
 }
 
-struct After<'a>(Option<&'a NotWidened>);
+struct StepUpText<'a>(Option<&'a NotWidened>);
 
-impl fmt::Display for After<'_> {
+impl fmt::Display for StepUpText<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             Some(why) => write!(formatter, ": {why}"),
@@ -355,15 +345,19 @@ impl fmt::Display for Suggest<'_> {
             [] => Ok(()),
             [name] => write!(formatter, "; did you mean `{name}`?"),
             [names @ .., last] => {
-                write!(formatter, "; did you mean {} or `{last}`?", Names(names))
+                write!(
+                    formatter,
+                    "; did you mean {} or `{last}`?",
+                    QuotedNames(names)
+                )
             }
         }
     }
 }
 
-struct Names<'a>(&'a [String]);
+struct QuotedNames<'a>(&'a [String]);
 
-impl fmt::Display for Names<'_> {
+impl fmt::Display for QuotedNames<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, name) in self.0.iter().enumerate() {
             write!(formatter, "{}`{name}`", if index == 0 { "" } else { ", " })?;
@@ -387,4 +381,44 @@ impl fmt::Display for Problems<'_> {
         }
         Ok(())
     }
+}
+
+/// Why a login has not enough scopes although getting more was tried.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NotWidened {
+    /// The person, or a hook, did not agree.
+    Declined,
+    /// They agreed, and it failed.
+    Failed(String),
+    /// It was widened, and the server refuses still.
+    StillRefused,
+    /// The server did not say which scopes it wants.
+    Unnamed,
+}
+
+impl fmt::Display for NotWidened {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Declined => formatter.write_str("nobody agreed to one just now"),
+            Self::Failed(why) => write!(formatter, "one was begun and failed: {why}"),
+            Self::StillRefused => {
+                formatter.write_str("one was asked for and granted, and the server refuses still")
+            }
+            Self::Unnamed => formatter
+                .write_str("one that reaches further, and the server did not say which scopes"),
+        }
+    }
+}
+
+/// Who keeps a tool out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeptOutBy {
+    /// Its server's entry.
+    Entry,
+    /// Its server, which lists more tools than are used.
+    Cap,
+    /// The tool itself, which cannot be offered as it is.
+    Flaw,
+    /// Another tool, which would be shown under the same name.
+    Namesake,
 }

@@ -68,10 +68,10 @@ pub enum RefusedBy {
         /// Why, where they said; clean, on one line.
         reason: Option<String>,
     },
-    /// The tool is not defined any more as it was when it was permitted, or nobody can tell, and
-    /// nobody has looked at it.
+    /// The tool is not defined any more as it was when it was permitted, or that is unknown, and no
+    /// user has seen the change.
     Changed {
-        /// What changed, or why nobody can tell.
+        /// What changed, or why that is unknown.
         difference: Difference,
     },
     /// A person had to be asked, and there is none.

@@ -17,8 +17,8 @@ use super::ServerOffer;
 /// The longest instructions of one server, in characters.
 pub const MAX_INSTRUCTIONS: usize = 2_048;
 
-/// How many servers that are gone are remembered. Whoever asks about a time before the oldest of
-/// them is told everything.
+/// How many servers that are gone are remembered. A caller that asks about a time before the oldest
+/// of them is told everything.
 const MAX_GONE: usize = 1_024;
 
 /// What one server says, cleaned and cut.

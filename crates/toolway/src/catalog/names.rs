@@ -27,17 +27,17 @@ const SLIPS_FROM: usize = 3;
 const MAX_SUGGESTED: usize = 3;
 
 /// Something with an exposed name.
-pub(super) trait Named {
+pub(super) trait HasExposedName {
     fn name(&self) -> &str;
     fn rename(&mut self, name: String);
     fn key(&self) -> &ToolKey;
 }
 
 /// Tells items apart whose plain spellings are alike: the one that is spelled so without loss keeps
-/// the spelling, all others go by a digest. So nothing that another server offers can rename it.
+/// the spelling, all others get a digest. So nothing that another server offers can rename it.
 /// `alias` is the key that a name is made from in place of the item's own; `kept_out` are names of
-/// tools that no list shows: they are nobody else's either.
-pub(super) fn tell_apart<'a, T: Named>(
+/// tools that no list shows: no other tool gets them either.
+pub(super) fn tell_apart<'a, T: HasExposedName>(
     items: &mut [T],
     kept_out: &HashSet<String>,
     alias: impl Fn(&ToolKey) -> Option<&'a ToolKey>,
@@ -60,7 +60,7 @@ pub(super) fn tell_apart<'a, T: Named>(
 
 /// Takes out every item whose exposed name another one has too, and says so. Keeping either
 /// would let one server's tool be taken for another's. Gives what was taken out, and why.
-pub(super) fn hide_collisions<T: Named>(
+pub(super) fn hide_collisions<T: HasExposedName>(
     items: &mut Vec<T>,
     warnings: &mut Vec<CatalogWarning>,
 ) -> Vec<(T, String)> {
@@ -109,12 +109,12 @@ pub(super) fn hide_collisions<T: Named>(
 pub(super) fn prefix_collisions(tools: &mut [CatalogTool], warnings: &mut Vec<CatalogWarning>) {
     /// How many have a name, and how many of them as their own.
     #[derive(Default)]
-    struct Owners {
+    struct NameOwners {
         all: usize,
         exact: usize,
     }
     let is_exact = |tool: &CatalogTool| tool.name == tool.key.tool;
-    let mut owners: HashMap<String, Owners, RandomState> =
+    let mut owners: HashMap<String, NameOwners, RandomState> =
         HashMap::with_capacity_and_hasher(tools.len(), RandomState::default());
     for tool in tools.iter() {
         let owners = owners.entry(tool.name.clone()).or_default();

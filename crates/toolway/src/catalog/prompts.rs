@@ -9,7 +9,7 @@ use toolway_types::text::is_hidden;
 use toolway_types::{ServerName, ToolKey};
 use toolway_wire::view;
 
-use super::names::Named;
+use super::names::HasExposedName;
 use super::{CatalogWarning, sanitize};
 
 /// The most prompts of one server.
@@ -49,7 +49,7 @@ pub struct CatalogPromptArgument {
     pub required: bool,
 }
 
-impl Named for CatalogPrompt {
+impl HasExposedName for CatalogPrompt {
     fn name(&self) -> &str {
         &self.name
     }

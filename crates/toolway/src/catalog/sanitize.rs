@@ -8,9 +8,11 @@ use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 use toolway_types::text::{self, is_hidden};
 
+use crate::json_schema::MAX_SCHEMA_NODES;
+
 mod schema;
 
-pub use schema::{Shown, Side, schema};
+pub use schema::{SchemaSide, ShownSchema, schema};
 
 /// The longest description, in characters.
 pub const MAX_DESCRIPTION: usize = 2_048;
@@ -20,12 +22,9 @@ pub const MAX_TITLE: usize = 256;
 pub const MAX_NAME: usize = 2_048;
 /// The largest schema, in bytes.
 pub const MAX_SCHEMA_BYTES: usize = 64 * 1024;
-/// The most values in a schema, counting every object, array and scalar.
-pub const MAX_SCHEMA_NODES: usize = 2_000;
-
 /// Why a piece of JSON cannot be shown.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Unfit {
+pub enum UnfitJson {
     /// It is not an object.
     #[error("is not an object")]
     NotAnObject,
@@ -70,32 +69,32 @@ pub fn words(text: &str) -> String {
 }
 
 /// Cleans every string in annotations. Keys are refused instead of cleaned.
-pub fn json(raw: &RawValue) -> Result<Box<RawValue>, Unfit> {
+pub fn json(raw: &RawValue) -> Result<Box<RawValue>, UnfitJson> {
     let (mut value, twice) = read(raw)?;
     let changed = plain(&mut value)?;
     write(raw, &value, changed || twice)
 }
 
 /// Reads an object within the limits; and whether it has a key twice.
-fn read(raw: &RawValue) -> Result<(Value, bool), Unfit> {
+fn read(raw: &RawValue) -> Result<(Value, bool), UnfitJson> {
     if !raw.get().starts_with('{') {
-        return Err(Unfit::NotAnObject);
+        return Err(UnfitJson::NotAnObject);
     }
     let bytes = raw.get().len();
     if bytes > MAX_SCHEMA_BYTES {
-        return Err(Unfit::TooManyBytes(bytes));
+        return Err(UnfitJson::TooManyBytes(bytes));
     }
     let value: Value = serde_json::from_str(raw.get()).map_err(unreadable)?;
     let (mut nodes, mut members) = (0, 0);
     count(&value, &mut nodes, &mut members);
     if nodes > MAX_SCHEMA_NODES {
-        return Err(Unfit::TooManyNodes);
+        return Err(UnfitJson::TooManyNodes);
     }
     // Of a key that is there twice only the last was looked at.
     Ok((value, members != members_in(raw.get())))
 }
 
-fn write(raw: &RawValue, value: &Value, changed: bool) -> Result<Box<RawValue>, Unfit> {
+fn write(raw: &RawValue, value: &Value, changed: bool) -> Result<Box<RawValue>, UnfitJson> {
     if changed {
         to_raw_value(value).map_err(unreadable)
     } else {
@@ -104,8 +103,8 @@ fn write(raw: &RawValue, value: &Value, changed: bool) -> Result<Box<RawValue>, 
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "it is what `map_err` gives")]
-fn unreadable(error: serde_json::Error) -> Unfit {
-    Unfit::Unreadable(error.to_string())
+fn unreadable(error: serde_json::Error) -> UnfitJson {
+    UnfitJson::Unreadable(error.to_string())
 }
 
 // The parser bounds the depth, so the recursion is bounded here and below.
@@ -137,7 +136,7 @@ fn members_in(json: &str) -> usize {
 }
 
 /// Cleans every string of a value; whether that changed anything.
-fn plain(value: &mut Value) -> Result<bool, Unfit> {
+fn plain(value: &mut Value) -> Result<bool, UnfitJson> {
     let mut changed = false;
     match value {
         Value::String(text) => {
@@ -164,9 +163,9 @@ fn plain(value: &mut Value) -> Result<bool, Unfit> {
 }
 
 /// Refuses a key or a name of which a part is not seen.
-fn seen(key: &str) -> Result<(), Unfit> {
+fn seen(key: &str) -> Result<(), UnfitJson> {
     match key.chars().find(|c| is_hidden(*c)) {
-        Some(hidden) => Err(Unfit::HiddenKey(hidden as u32)),
+        Some(hidden) => Err(UnfitJson::HiddenKey(hidden as u32)),
         None => Ok(()),
     }
 }

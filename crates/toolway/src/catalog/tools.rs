@@ -15,14 +15,14 @@ use toolway_config::permission::{CallSubject, ToolSpellings};
 use toolway_types::{ServerName, ToolKey, Untrusted};
 use toolway_wire::{headers, view};
 
-use super::names::Named;
-use super::sanitize::{Shown, Side, Unfit};
+use super::names::HasExposedName;
+use super::sanitize::{SchemaSide, ShownSchema, UnfitJson};
 use super::{CatalogWarning, sanitize};
-use crate::builtin::Answers;
-use crate::call::CallError;
-use crate::dispatch::validate::Checker;
-use crate::offering::{Offered, Offering};
-use crate::pins::{Definition, Place};
+use crate::call::{CallError, KeptOutBy};
+use crate::catalog::BuiltinBackend;
+use crate::json_schema::SchemaChecker;
+use crate::offering::{JudgedOffering, Offering};
+use crate::pins::{Definition, PinPlace};
 
 mod offered;
 
@@ -64,21 +64,21 @@ pub struct CatalogTool {
     /// As the server sent it; its schema may ask for headers.
     received: view::Tool,
     /// Compiled on first use, and kept as long as this catalogue.
-    checker: OnceLock<Checker>,
+    checker: OnceLock<SchemaChecker>,
     /// The same for what it gives.
-    output_checker: OnceLock<Checker>,
+    output_checker: OnceLock<SchemaChecker>,
     /// Digested on first use.
     definition: OnceLock<Definition>,
     /// Its place among the pins, and the definition of its server that it was made for.
-    place: OnceLock<(Option<Arc<str>>, Place)>,
+    place: OnceLock<(Option<Arc<str>>, PinPlace)>,
     /// Whether no other tool is spelled like it.
     pub(super) spelled_alone: bool,
     /// What rules are matched against, made on first use.
     spellings: OnceLock<ToolSpellings>,
     /// Who answers it, when that is the host itself.
-    pub(crate) own: Option<Answers>,
+    pub(crate) own: Option<BuiltinBackend>,
     /// What it stands for, when it is no tool of the server's but something else that it offers.
-    offered: Option<Box<Offered>>,
+    offered: Option<Box<JudgedOffering>>,
 }
 
 impl CatalogTool {
@@ -94,12 +94,12 @@ impl CatalogTool {
     }
 
     /// Where its pin is kept, while its server is defined like this.
-    pub(crate) fn place(&self, server: Option<&Arc<str>>) -> Cow<'_, Place> {
+    pub(crate) fn place(&self, server: Option<&Arc<str>>) -> Cow<'_, PinPlace> {
         let made = || {
             let server = server.map(AsRef::as_ref);
             match self.pinned_as() {
                 Some(pin) => pin.place(&self.key.server, server),
-                None => Place::of(&self.key, server),
+                None => PinPlace::of(&self.key, server),
             }
         };
         let (of, place) = self.place.get_or_init(|| (server.cloned(), made()));
@@ -145,22 +145,24 @@ impl CatalogTool {
     }
 
     /// What checks arguments: the schema as its server sent it, for what is shown can say less.
-    pub(crate) fn checker(&self) -> &Checker {
+    pub(crate) fn checker(&self) -> &SchemaChecker {
         self.checker
-            .get_or_init(|| Checker::compile(&self.received.input_schema))
+            .get_or_init(|| SchemaChecker::compile(&self.received.input_schema))
     }
 
     /// What checks structured content, where the server says what it gives.
-    pub(crate) fn output_checker(&self) -> Option<&Checker> {
+    pub(crate) fn output_checker(&self) -> Option<&SchemaChecker> {
         // One that was refused is not used in any form.
         self.output_schema.as_ref()?;
         let schema = self.received.output_schema.as_deref()?;
-        let checker = self.output_checker.get_or_init(|| Checker::compile(schema));
+        let checker = self
+            .output_checker
+            .get_or_init(|| SchemaChecker::compile(schema));
         Some(checker)
     }
 }
 
-impl Named for CatalogTool {
+impl HasExposedName for CatalogTool {
     fn name(&self) -> &str {
         &self.name
     }
@@ -207,19 +209,6 @@ impl MetaHints {
             defer_loading: is_true(wire.defer_loading),
         }
     }
-}
-
-/// Who keeps a tool out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum KeptOutBy {
-    /// Its server's entry.
-    Entry,
-    /// Its server, which lists more tools than are used.
-    Cap,
-    /// The tool itself, which cannot be offered as it is.
-    Flaw,
-    /// Another tool, which would be shown under the same name.
-    Namesake,
 }
 
 /// A tool that is kept out.
@@ -401,18 +390,18 @@ impl Naming<'_> {
                 "its name stands for what servers offer beside tools".to_owned(),
             ));
         }
-        let input_schema = sanitize::schema(&tool.input_schema, Side::Input)
+        let input_schema = sanitize::schema(&tool.input_schema, SchemaSide::Input)
             .map_err(|unfit| flawed(format!("its input schema {unfit}")))?;
         // The 2026-07-28 text leaves no choice: such a tool must not be offered (SEC-28).
         headers::header_params(&tool.input_schema).map_err(|fault| {
             let fault = Untrusted::new(fault.to_string());
             flawed(fault.line().into_owned())
         })?;
-        let without = |what: &str, unfit: Unfit| {
+        let without = |what: &str, unfit: UnfitJson| {
             format!("tool `{shown}` is used without its {what}, which {unfit}")
         };
         let output_schema = tool.output_schema.as_deref().and_then(|raw| {
-            sanitize::schema(raw, Side::Output)
+            sanitize::schema(raw, SchemaSide::Output)
                 .map_err(|unfit| warn(without("output schema", unfit)))
                 .ok()
         });
@@ -428,7 +417,7 @@ impl Naming<'_> {
                 some_of(&input_schema.left_out)
             ));
         }
-        if let Some(Shown { left_out, .. }) = &output_schema
+        if let Some(ShownSchema { left_out, .. }) = &output_schema
             && !left_out.is_empty()
         {
             warn(format!(

@@ -20,8 +20,8 @@ fn process(env: &[(&str, &str)]) -> StdioSpec {
     }
 }
 
-fn source(process: StdioSpec) -> Source {
-    Source::Spec(Box::new(ServerSpec {
+fn source(process: StdioSpec) -> ServerSource {
+    ServerSource::Spec(Box::new(ServerSpec {
         name: ServerName::new("server").expect("a name"),
         transport: TransportSpec::Stdio(process),
         timeout: None,
@@ -45,10 +45,12 @@ fn tools(count: usize, size: usize) -> Vec<view::Tool> {
     view::tools(&raw).expect("tools").items
 }
 
-/// A picture with this server connected.
-fn picture(source: &Source, tools: Vec<view::Tool>) -> HostSnapshot {
-    let mut lists = Lists::default();
-    lists.label = Label::of(source, Arc::new(Redactor::new(&source.secrets())));
+/// A snapshot with this server connected.
+fn snapshot(source: &ServerSource, tools: Vec<view::Tool>) -> HostSnapshot {
+    let mut lists = ServerLists {
+        label: MemoryLabel::of(source, Arc::new(Redactor::new(&source.secrets()))),
+        ..ServerLists::default()
+    };
     lists.tools.items = Arc::new(tools);
     let name = ServerName::new("server").expect("a name");
     HostSnapshot {
@@ -68,7 +70,7 @@ fn what_is_kept_is_recalled_for_the_same_definition_only() {
     let (_folder, memory) = memory();
     let one = source(process(&[("ACCOUNT", "one")]));
     assert!(memory.recall(&one).is_none());
-    memory.keep(&picture(&one, tools(3, 10)));
+    memory.keep(&snapshot(&one, tools(3, 10)));
     let kept = memory.recall(&one).expect("kept");
     assert_eq!(kept.lists.tools.items.len(), 3);
     let all = KnownLists {
@@ -89,7 +91,7 @@ fn what_is_kept_is_recalled_for_the_same_definition_only() {
 fn a_list_that_is_too_large_is_not_known_and_the_others_are() {
     let (_folder, memory) = memory();
     let server = source(process(&[]));
-    memory.keep(&picture(&server, tools(600, 2_000)));
+    memory.keep(&snapshot(&server, tools(600, 2_000)));
     let kept = memory.recall(&server).expect("kept");
     assert!(!kept.known.tools && kept.known.prompts);
     assert!(kept.lists.tools.items.is_empty());
@@ -100,8 +102,8 @@ fn the_oldest_go_when_there_is_no_more_room() {
     let (_folder, memory) = memory();
     let server = |number: usize| source(process(&[("NUMBER", &number.to_string())]));
     for number in 0..24 {
-        memory.keep(&picture(&server(number), tools(450, 2_000)));
-        let key = Key::of(&server(number)).expect("a key");
+        memory.keep(&snapshot(&server(number), tools(450, 2_000)));
+        let key = CatalogKey::of(&server(number)).expect("a key");
         let path = memory.folder.join(key.file());
         let then = SystemTime::now() - Duration::from_secs(60 * (100 - number as u64));
         let file = open_own(CWD, &path).expect("it was kept");
@@ -120,14 +122,16 @@ fn the_oldest_go_when_there_is_no_more_room() {
 fn a_broken_file_is_as_none() {
     let (_folder, memory) = memory();
     let server = source(process(&[]));
-    memory.keep(&picture(&server, tools(3, 10)));
-    let path = memory.folder.join(Key::of(&server).expect("a key").file());
+    memory.keep(&snapshot(&server, tools(3, 10)));
+    let path = memory
+        .folder
+        .join(CatalogKey::of(&server).expect("a key").file());
     for broken in ["", "{", "[]", "{\"tools\":3}", "\u{0}"] {
         std::fs::write(&path, broken).expect("it is ours");
         let kept = memory.recall(&server);
         assert!(kept.is_none_or(|kept| !kept.known.tools), "{broken:?}");
     }
-    memory.keep(&picture(&server, tools(3, 10)));
+    memory.keep(&snapshot(&server, tools(3, 10)));
     assert!(memory.recall(&server).expect("kept anew").known.tools);
 }
 
@@ -138,7 +142,7 @@ fn a_secret_that_a_server_repeats_is_not_kept() {
     let mut offered = tools(1, 10);
     let told = offered[0].raw.get().replace("xxxxx", marked!("swordfish-"));
     offered[0].raw = RawValue::from_string(told).expect("JSON");
-    memory.keep(&picture(&server, offered));
+    memory.keep(&snapshot(&server, offered));
     let kept = memory.recall(&server).expect("kept");
     assert_eq!(
         kept.lists.tools.items[0].description.as_deref(),
@@ -151,8 +155,8 @@ fn a_secret_that_a_server_repeats_is_not_kept() {
 fn what_is_forgotten_is_gone() {
     let (_folder, memory) = memory();
     let server = source(process(&[]));
-    memory.keep(&picture(&server, tools(3, 10)));
-    let Source::Spec(spec) = &server else {
+    memory.keep(&snapshot(&server, tools(3, 10)));
+    let ServerSource::Spec(spec) = &server else {
         return;
     };
     forget_catalog(&memory.folder, spec);

@@ -19,19 +19,18 @@ use toolway_transport::{OpenOptions, SendFailure};
 use toolway_types::Untrusted;
 use tracing::{debug, error};
 
-use super::era_memory::Key;
+use super::era_memory::EraKey;
 use super::older::Older;
-use super::source::Source;
-use super::standing::Standing;
-use super::{Connected, Connection, Lists};
-use crate::catalog_memory::Label;
+use super::{Connected, Connection};
+use crate::client_handler::Remarks;
+use crate::connection::open_session::OpenSession;
 use crate::error::{ConnectError, RequestError};
 use crate::journal::{JournalWriter, Redactor, secrets_of};
-use crate::respondent::Counterpart;
-use crate::session::question::Remarks;
-use crate::session::{self, Correlator, Delivery, Greeting, Session, Tap};
+use crate::listing::{MemoryLabel, ServerLists};
+use crate::server_source::{MessageDelivery, ServerSource};
+use crate::session::{ChannelTap, ClientSide, Correlator, Greeting, Session};
 use crate::tasks::{self, Task};
-use crate::{account, auth};
+use crate::{account, auth, session};
 
 /// The longest that an attempt holds its slot.
 const SLOT_FOR: Duration = Duration::from_secs(3);
@@ -46,16 +45,16 @@ fn tenths(time: Duration) -> Duration {
 }
 
 /// A channel in use, with the tasks behind it.
-pub(super) struct Live {
+pub(super) struct LiveChannel {
     correlator: Correlator,
     /// Until it has ended.
     pump: Option<Task<()>>,
     server: Option<Task<()>>,
     log: Option<ServerLog>,
-    scribe: Option<Scribe>,
+    scribe: Option<ServerLogWriter>,
 }
 
-impl Live {
+impl LiveChannel {
     /// What the server logged last, when it is a process.
     pub(super) fn last_words(&self) -> Vec<Untrusted> {
         self.log.as_ref().map(ServerLog::tail).unwrap_or_default()
@@ -67,7 +66,7 @@ impl Live {
     }
 
     /// Ends it in an orderly way; when this returns, nothing of it is left. A bug in what was
-    /// behind it is counted. Whoever stops waiting may ask again.
+    /// behind it is counted. A caller that stops waiting may call again.
     pub(super) async fn end(&mut self, panics: &AtomicU64) {
         self.correlator.close();
         if let Some(pump) = &mut self.pump {
@@ -90,19 +89,19 @@ impl Live {
 }
 
 impl Connection {
-    /// Makes one attempt, within its time. What is open afterwards stands in `live`, whatever
-    /// the outcome. It holds a slot while it gets going, but not for as long as it hangs: slots
-    /// are there so that a hundred servers do not start at once, and a few that never answer
-    /// must not keep everybody else waiting.
+    /// Makes one attempt, within its time. What is open afterwards is in `live`, whatever the
+    /// outcome. It holds a slot while it starts, but not for as long as it hangs: slots keep a
+    /// hundred servers from starting at once, and a few that never answer must not block the
+    /// others.
     pub(super) async fn attempt(
         &self,
         number: u32,
-        live: &mut Option<Live>,
+        live: &mut Option<LiveChannel>,
     ) -> Result<Connected, ConnectError> {
         let limits = &self.context.limits;
         // Never closed, so there always is one in the end.
         let slot = limits.slots(self.source.group()).acquire().await;
-        let mut step = Step::Opening;
+        let mut step = ConnectStep::Opening;
         let limit = limits.of_attempt(&self.source, number);
         let begun = Instant::now();
         let outcome = {
@@ -132,12 +131,12 @@ impl Connection {
     /// that stops waiting can still end it in an orderly way.
     async fn establish(
         &self,
-        live: &mut Option<Live>,
-        step: &mut Step,
+        live: &mut Option<LiveChannel>,
+        step: &mut ConnectStep,
         limit: Duration,
     ) -> Result<Connected, ConnectError> {
         if let Some(auth) = &self.context.auth {
-            auth.meets(&self.server, &self.source);
+            auth.note_connecting(&self.server, &self.source);
             if auth.remembers(&self.server, &self.source).await {
                 return Err(ConnectError::NeedsAuth { challenge: None });
             }
@@ -149,14 +148,14 @@ impl Connection {
             Ok(settled) => settled,
             Err(error) => return Err(self.login_behind(error).await),
         };
-        *step = Step::Listing;
+        *step = ConnectStep::Listing;
         // Boxed: it is large, and over long before the connection is.
         let (limit, room) = (self.context.limits.usual(), &self.context.all_lists);
-        let mut lists = Box::pin(Lists::fetch(&session, limit, room)).await?;
+        let mut lists = Box::pin(ServerLists::fetch(&session, limit, room)).await?;
         lists.label = self.label(&filled);
-        let standing = Standing::new(session, delivery);
+        let open_session = OpenSession::new(session, delivery);
         Ok(Connected {
-            standing,
+            open_session,
             lists,
             instructions: None,
         })
@@ -165,20 +164,20 @@ impl Connection {
     /// Opens and greets, with whichever transport and era the server turns out to speak.
     async fn settle(
         &self,
-        live: &mut Option<Live>,
-        step: &mut Step,
+        live: &mut Option<LiveChannel>,
+        step: &mut ConnectStep,
         limit: Duration,
-        filled: &Source,
+        filled: &ServerSource,
         open: &OpenOptions,
-    ) -> Result<(Session, Delivery), ConnectError> {
+    ) -> Result<(Session, MessageDelivery), ConnectError> {
         let mut older = Older::of(&self.source, filled);
         if let Some(known) = older.take_if(|older| older.is_remembered(&self.context.eras)) {
             let greeted = self.greet_known_older(live, step, limit, &known, open);
             if let Some(session) = greeted.await? {
-                return Ok((session, Delivery::Stream));
+                return Ok((session, MessageDelivery::Stream));
             }
         }
-        let key = Key::of(&self.source);
+        let key = EraKey::of(&self.source);
         let mut greeting = Greeting {
             client: Arc::clone(&self.context.client),
             delivery: self.source.delivery(),
@@ -207,7 +206,7 @@ impl Connection {
                 return Err(error);
             };
             let greeted = self.greet_as_older(live, step, limit, older, open, error);
-            return Ok((greeted.await?, Delivery::Stream));
+            return Ok((greeted.await?, MessageDelivery::Stream));
         }
     }
 
@@ -225,7 +224,7 @@ impl Connection {
 
     /// Who was being waited for when the time was over: the authorization server that has to renew
     /// the login first, or the server itself.
-    fn too_late(&self, after: Duration, step: Step) -> ConnectError {
+    fn too_late(&self, after: Duration, step: ConnectStep) -> ConnectError {
         let auth = self.context.auth.as_ref();
         match auth.and_then(|auth| auth.asks(&self.server)) {
             Some(issuer) => ConnectError::NotRenewed {
@@ -241,7 +240,7 @@ impl Connection {
     }
 
     /// What this attempt opens its channels with. Credentials last as long as the connection.
-    fn open_options(&self, filled: &Source) -> OpenOptions {
+    fn open_options(&self, filled: &ServerSource) -> OpenOptions {
         let mut open = self.context.open.clone();
         if let Some(limit) = self.context.limits.of_request(&self.source) {
             open.limits.first_byte = limit;
@@ -259,8 +258,8 @@ impl Connection {
 
     /// What to connect to, with the secrets that it names. The journal keeps them back before
     /// anything is said to the server.
-    async fn filled(&self) -> Result<Cow<'_, Source>, ConnectError> {
-        let Source::Spec(spec) = &self.source else {
+    async fn filled(&self) -> Result<Cow<'_, ServerSource>, ConnectError> {
+        let ServerSource::Spec(spec) = &self.source else {
             return Ok(Cow::Borrowed(&self.source));
         };
         let Some(first) = spec.references.first() else {
@@ -274,30 +273,30 @@ impl Connection {
             secrets.extend(secrets_of(&spec));
             journal.keep_secrets_back(secrets);
         }
-        Ok(Cow::Owned(Source::Spec(Box::new(spec))))
+        Ok(Cow::Owned(ServerSource::Spec(Box::new(spec))))
     }
 
     /// How what it offers is kept: under its definition as it was written, without what it was
     /// given or sent.
-    fn label(&self, filled: &Source) -> Option<Label> {
+    fn label(&self, filled: &ServerSource) -> Option<MemoryLabel> {
         let redactor = match &self.journal {
             Some(journal) => journal.redactor(),
             None => Arc::new(Redactor::new(&filled.secrets())),
         };
-        Label::of(&self.source, redactor)
+        MemoryLabel::of(&self.source, redactor)
     }
 
-    fn tap(&self) -> Option<Arc<dyn Tap>> {
+    fn tap(&self) -> Option<Arc<dyn ChannelTap>> {
         let journal = self.journal.clone()?;
-        Some(Arc::new(Trace(journal)))
+        Some(Arc::new(JournalTap(journal)))
     }
 
     pub(super) async fn greet(
         &self,
-        live: &mut Option<Live>,
-        step: &mut Step,
+        live: &mut Option<LiveChannel>,
+        step: &mut ConnectStep,
         greeting: &Greeting,
-        filled: &Source,
+        filled: &ServerSource,
         open: &OpenOptions,
     ) -> Result<Session, ConnectError> {
         // It stays in its place until it has ended: a caller that stops waiting ends it then.
@@ -305,36 +304,36 @@ impl Connection {
             old.end(&self.context.panics).await;
         }
         *live = None;
-        *step = Step::Opening;
+        *step = ConnectStep::Opening;
         let opened = filled.open(open).await?;
         let log = opened.channel.log.clone();
-        let counterpart = Counterpart {
+        let client_side = ClientSide {
             remarks: Arc::new(Remarks::written_to(self.journal.clone())),
-            ..self.context.counterpart(&self.server, filled.roots())
+            ..self.context.client_side(&self.server, filled.roots())
         };
-        let (correlator, pump) = session::open(opened.channel, counterpart, self.tap());
+        let (correlator, pump) = session::open(opened.channel, client_side, self.tap());
         // Nothing is read before the pump runs, so nothing is missed.
         let scribe = match (&log, &self.journal) {
-            (Some(log), Some(journal)) => Some(Scribe::start(log, journal.clone())),
+            (Some(log), Some(journal)) => Some(ServerLogWriter::start(log, journal.clone())),
             _ => None,
         };
         let pump = tasks::spawn("session", pump.run());
-        let live = live.insert(Live {
+        let live = live.insert(LiveChannel {
             correlator,
             pump: Some(pump),
             server: opened.server,
             log,
             scribe,
         });
-        *step = Step::Greeting;
+        *step = ConnectStep::Greeting;
         session::greet(&live.correlator, greeting).await
     }
 }
 
 /// Writes every message into the journal.
-struct Trace(JournalWriter);
+struct JournalTap(JournalWriter);
 
-impl Tap for Trace {
+impl ChannelTap for JournalTap {
     fn sent(&self, message: &[u8]) {
         self.0.sent(message);
     }
@@ -345,12 +344,12 @@ impl Tap for Trace {
 }
 
 /// Writes what a process logs into the journal.
-struct Scribe {
+struct ServerLogWriter {
     gone: CancellationToken,
     writing: Task<()>,
 }
 
-impl Scribe {
+impl ServerLogWriter {
     fn start(log: &ServerLog, journal: JournalWriter) -> Self {
         let gone = CancellationToken::new();
         let work = write_down(log.subscribe(), journal, gone.clone());
@@ -392,19 +391,19 @@ async fn write_down(
 
 /// How far connecting has come.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Step {
+pub(super) enum ConnectStep {
     Opening,
     Greeting,
     Listing,
 }
 
-impl Step {
+impl ConnectStep {
     /// What a connection that ran out of time waited for.
     fn waits(self) -> &'static str {
         match self {
-            Step::Opening => "it could not be started",
-            Step::Greeting => "it did not answer the handshake",
-            Step::Listing => "it did not list what it offers",
+            ConnectStep::Opening => "it could not be started",
+            ConnectStep::Greeting => "it did not answer the handshake",
+            ConnectStep::Listing => "it did not list what it offers",
         }
     }
 }

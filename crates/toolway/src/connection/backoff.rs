@@ -14,7 +14,7 @@ use crate::error::{ConnectError, RequestError};
 
 /// How many attempts one series has.
 pub(crate) const ATTEMPTS: u32 = 5;
-/// The wait before the first attempt of a series that nobody asked for.
+/// The wait before the first attempt of a series that was not ordered.
 const FIRST: Duration = Duration::from_secs(1);
 /// The longest wait between two attempts, unless the server itself names one.
 const LONGEST: Duration = Duration::from_secs(30);
@@ -71,7 +71,7 @@ impl Backoff {
         self.attempt
     }
 
-    /// Somebody asked for a connection: a new series, whose first attempt does not wait.
+    /// A connection was ordered: a new series, whose first attempt does not wait.
     pub(crate) fn renew(&mut self) {
         self.attempt = 1;
         self.healing = false;
@@ -116,7 +116,7 @@ impl Backoff {
     }
 }
 
-/// Whether another attempt would end the same way: nobody is helped by waiting for it.
+/// Whether another attempt would end the same way, so that waiting for it is useless.
 pub(crate) fn is_final(error: &ConnectError) -> bool {
     match error {
         ConnectError::Open(OpenError::Spawn { source, .. }) => {

@@ -13,7 +13,7 @@ const SLEEP: Duration = Duration::from_secs(10);
 
 /// Two clocks, read together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Reading {
+pub struct ClockReading {
     /// Counts on while the machine sleeps.
     pub boot: Duration,
     /// Stands still while the machine sleeps.
@@ -23,7 +23,7 @@ pub struct Reading {
 /// Where readings come from. Tests bring their own.
 pub trait Clock: Send + Sync {
     /// Reads both clocks.
-    fn read(&self) -> Reading;
+    fn read(&self) -> ClockReading;
 }
 
 /// The clocks of the system.
@@ -31,7 +31,7 @@ pub trait Clock: Send + Sync {
 pub struct SystemClock;
 
 impl Clock for SystemClock {
-    fn read(&self) -> Reading {
+    fn read(&self) -> ClockReading {
         use rustix::time::{ClockId, Timespec, clock_gettime};
         let read = |id: ClockId| {
             let Timespec { tv_sec, tv_nsec } = clock_gettime(id);
@@ -44,17 +44,17 @@ impl Clock for SystemClock {
         let boot = read(ClockId::Boottime);
         #[cfg(not(target_os = "linux"))]
         let boot = awake;
-        Reading { boot, awake }
+        ClockReading { boot, awake }
     }
 }
 
 /// Compares each reading with the one before.
-pub(crate) struct Watch {
+pub(crate) struct SleepDetector {
     clock: Arc<dyn Clock>,
-    last: Reading,
+    last: ClockReading,
 }
 
-impl Watch {
+impl SleepDetector {
     /// Begins now.
     pub(crate) fn new(clock: Arc<dyn Clock>) -> Self {
         let last = clock.read();
@@ -72,10 +72,10 @@ impl Watch {
     }
 }
 
-impl fmt::Debug for Watch {
+impl fmt::Debug for SleepDetector {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
-            .debug_struct("Watch")
+            .debug_struct("SleepDetector")
             .field("last", &self.last)
             .finish_non_exhaustive()
     }
@@ -87,21 +87,21 @@ mod tests {
 
     use super::*;
 
-    struct Hands(Mutex<Reading>);
+    struct Hands(Mutex<ClockReading>);
 
     impl Clock for Hands {
-        fn read(&self) -> Reading {
+        fn read(&self) -> ClockReading {
             *self.0.lock().expect("no panic")
         }
     }
 
     fn moved(boot: u64, awake: u64) -> bool {
-        let start = Reading {
+        let start = ClockReading {
             boot: Duration::from_secs(5_000),
             awake: Duration::from_secs(1_000),
         };
         let hands = Arc::new(Hands(Mutex::new(start)));
-        let mut watch = Watch::new(Arc::clone(&hands) as Arc<dyn Clock>);
+        let mut watch = SleepDetector::new(Arc::clone(&hands) as Arc<dyn Clock>);
         {
             let mut reading = hands.0.lock().expect("no panic");
             reading.boot += Duration::from_secs(boot);
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn the_clocks_of_this_machine_move_together() {
-        let mut watch = Watch::new(Arc::new(SystemClock));
+        let mut watch = SleepDetector::new(Arc::new(SystemClock));
         assert!(!watch.slept());
     }
 }

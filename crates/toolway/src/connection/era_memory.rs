@@ -1,9 +1,10 @@
 //! Which era each definition spoke, kept across runs, so that the next start need not probe; and
 //! which definitions of HTTP lead to a server of the transport before it.
 //!
-//! Owns the file's content and its key; how it is shared is `toolway_transport::state_file`. The file is a hint and nothing else: it may be missing, broken, or
-//! written by several hosts at once, and none of that keeps a server from connecting. What proves
-//! a remembered era wrong is `probe.rs`'s to say.
+//! Owns the file's content and its key; how it is shared is `toolway_transport::state_file`. The
+//! file is a hint and nothing else: it may be missing, broken, or written by several hosts at once,
+//! and none of that keeps a server from connecting. What proves a remembered era wrong is
+//! `probe.rs`'s to say.
 //!
 //! Invariant: the file holds digests, never a command, an address or a value of the environment.
 
@@ -15,11 +16,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use toolway_transport::state_file::{self, now};
-use toolway_types::{Era, ProtocolMode, ServerName, ServerSpec, TransportSpec};
+use toolway_types::{Era, ProtocolMode, ServerSpec, TransportSpec};
 use tracing::debug;
 
-use super::source::Source;
 use crate::error::ConnectError;
+use crate::server_source::ServerSource;
+use crate::server_source::definition::digest;
 use crate::session;
 
 /// How many definitions are remembered, the newest.
@@ -39,44 +41,44 @@ const MAX_FILE: u64 = 1 << 20;
 
 /// The memory; clones share it.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct EraMemory(Option<Arc<Store>>);
+pub(crate) struct EraMemory(Option<Arc<EraFile>>);
 
 /// A definition's place in the memory.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Key(String);
+pub(crate) struct EraKey(String);
 
 #[derive(Debug)]
-struct Store {
+struct EraFile {
     path: PathBuf,
     /// What the file said when it was first asked, and what was learnt since.
-    known: Mutex<Option<Records>>,
+    known: Mutex<Option<EraRecords>>,
 }
 
-type Records = BTreeMap<Key, Record>;
+type EraRecords = BTreeMap<EraKey, EraRecord>;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Record {
+struct EraRecord {
     era: Era,
     /// When it was found out, in seconds since 1970.
     when: u64,
 }
 
-impl Key {
+impl EraKey {
     /// The key of what a connection connects to; `None` where nothing is to be remembered: the
     /// entry says which era, or the server is an object of this program.
-    pub(crate) fn of(source: &Source) -> Option<Self> {
+    pub(crate) fn of(source: &ServerSource) -> Option<Self> {
         match source {
-            Source::Spec(spec) if source.protocol() == ProtocolMode::Auto => {
-                Some(Self::digest(spec))
+            ServerSource::Spec(spec) if source.protocol() == ProtocolMode::Auto => {
+                Some(Self(digest(spec)))
             }
-            Source::Spec(_) | Source::Object { .. } => None,
+            ServerSource::Spec(_) | ServerSource::Object { .. } => None,
         }
     }
 
     /// The place of a definition of Streamable HTTP for that its server is one of the transport
     /// before it; `None` where it cannot be, or its entry says that it is not.
-    pub(crate) fn of_older(source: &Source) -> Option<Self> {
-        let Source::Spec(spec) = source else {
+    pub(crate) fn of_older(source: &ServerSource) -> Option<Self> {
+        let ServerSource::Spec(spec) = source else {
             return None;
         };
         let may_be = spec.protocol != ProtocolMode::Modern;
@@ -90,37 +92,6 @@ impl Key {
         let text = json!(["http as sse", { "url": remote.url.as_str() }]).to_string();
         Some(Self(hex::encode(Sha256::digest(text))))
     }
-
-    fn digest(spec: &ServerSpec) -> Self {
-        let place = match &spec.transport {
-            TransportSpec::Stdio(process) => json!({
-                "command": process.command,
-                "args": process.args,
-                "env": process.env.keys().collect::<Vec<_>>(),
-                "cwd": process.cwd.path(),
-            }),
-            TransportSpec::Http(remote)
-            | TransportSpec::Sse(remote)
-            | TransportSpec::Ws(remote)
-            | TransportSpec::SseIde(remote)
-            | TransportSpec::WsIde(remote)
-            | TransportSpec::Connector(remote) => json!({ "url": remote.url.as_str() }),
-            TransportSpec::Sdk => json!({ "name": spec.name.as_str() }),
-        };
-        let text = json!([spec.transport.kind().as_str(), place]).to_string();
-        Self(hex::encode(Sha256::digest(text)))
-    }
-}
-
-/// The digest of a definition, whichever era it speaks; an object of this program is known by
-/// its name alone.
-pub(crate) fn definition(name: &ServerName, source: &Source) -> String {
-    match source {
-        Source::Spec(spec) => Key::digest(spec).0,
-        Source::Object { .. } => {
-            hex::encode(Sha256::digest(json!(["object", name.as_str()]).to_string()))
-        }
-    }
 }
 
 impl EraMemory {
@@ -131,14 +102,14 @@ impl EraMemory {
 
     /// Keeps what it learns in this file, which need not exist.
     pub(crate) fn at(path: PathBuf) -> Self {
-        Self(Some(Arc::new(Store {
+        Self(Some(Arc::new(EraFile {
             path,
             known: Mutex::default(),
         })))
     }
 
     /// The era this definition spoke last time.
-    pub(crate) fn recall(&self, key: Option<&Key>) -> Option<Era> {
+    pub(crate) fn recall(&self, key: Option<&EraKey>) -> Option<Era> {
         let store = self.0.as_ref()?;
         let record = store.known().get(key?).copied()?;
         (!record.is_old(now())).then_some(record.era)
@@ -146,7 +117,7 @@ impl EraMemory {
 
     /// Takes in how a handshake ended. An era that failed in a way that speaks of the era is
     /// forgotten; any other failure changes nothing.
-    pub(crate) async fn learn(&self, key: Option<&Key>, outcome: Result<Era, &ConnectError>) {
+    pub(crate) async fn learn(&self, key: Option<&EraKey>, outcome: Result<Era, &ConnectError>) {
         let (Some(store), Some(key)) = (&self.0, key) else {
             return;
         };
@@ -165,7 +136,7 @@ impl EraMemory {
             change(&mut known, key, era, now);
         }
         let (store, key) = (Arc::clone(store), key.clone());
-        // Files and locks may block, and nobody waits for this but the connection itself.
+        // Files and locks may block, and only the connection itself waits for this.
         let saved = tokio::task::spawn_blocking(move || store.save(&key, era, now)).await;
         if let Ok(Err(error)) = saved {
             debug!(%error, "the era was not remembered");
@@ -179,17 +150,17 @@ pub fn forget_era(path: &Path, spec: &ServerSpec) -> io::Result<()> {
     if !path.exists() {
         return Ok(());
     }
-    let store = Store {
+    let store = EraFile {
         path: path.to_owned(),
         known: Mutex::default(),
     };
-    if let Some(older) = Key::older(spec) {
+    if let Some(older) = EraKey::older(spec) {
         store.save(&older, None, now())?;
     }
-    store.save(&Key::digest(spec), None, now())
+    store.save(&EraKey(digest(spec)), None, now())
 }
 
-impl Record {
+impl EraRecord {
     fn is_old(&self, now: u64) -> bool {
         let believed = match self.era {
             Era::Legacy => LEGACY_FOR,
@@ -201,33 +172,33 @@ impl Record {
 }
 
 /// What is known, read from the file the first time.
-struct Known<'a>(MutexGuard<'a, Option<Records>>);
+struct LoadedRecords<'a>(MutexGuard<'a, Option<EraRecords>>);
 
-impl std::ops::Deref for Known<'_> {
-    type Target = Records;
+impl std::ops::Deref for LoadedRecords<'_> {
+    type Target = EraRecords;
 
-    fn deref(&self) -> &Records {
-        const NONE: &Records = &BTreeMap::new();
+    fn deref(&self) -> &EraRecords {
+        const NONE: &EraRecords = &BTreeMap::new();
         self.0.as_ref().unwrap_or(NONE)
     }
 }
 
-impl std::ops::DerefMut for Known<'_> {
-    fn deref_mut(&mut self) -> &mut Records {
+impl std::ops::DerefMut for LoadedRecords<'_> {
+    fn deref_mut(&mut self) -> &mut EraRecords {
         self.0.get_or_insert_default()
     }
 }
 
-impl Store {
-    fn known(&self) -> Known<'_> {
+impl EraFile {
+    fn known(&self) -> LoadedRecords<'_> {
         // Every change is one call, so a panic elsewhere leaves the map whole.
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.get_or_insert_with(|| read(&self.path));
-        Known(known)
+        LoadedRecords(known)
     }
 
     /// Puts one change into the file, which others may have changed meanwhile.
-    fn save(&self, key: &Key, era: Option<Era>, now: u64) -> io::Result<()> {
+    fn save(&self, key: &EraKey, era: Option<Era>, now: u64) -> io::Result<()> {
         state_file::replace(&self.path, || {
             let mut records = read(&self.path);
             change(&mut records, key, era, now);
@@ -237,19 +208,19 @@ impl Store {
     }
 }
 
-fn change(records: &mut Records, key: &Key, era: Option<Era>, now: u64) {
+fn change(records: &mut EraRecords, key: &EraKey, era: Option<Era>, now: u64) {
     match era {
-        Some(era) => drop(records.insert(key.clone(), Record { era, when: now })),
+        Some(era) => drop(records.insert(key.clone(), EraRecord { era, when: now })),
         None => drop(records.remove(key)),
     }
 }
 
 /// Keeps what is still believed, and of that the newest.
-fn prune(records: &mut Records, now: u64) {
+fn prune(records: &mut EraRecords, now: u64) {
     records.retain(|_, record| !record.is_old(now));
     let excess = records.len().saturating_sub(MOST);
     if excess > 0 {
-        let mut ages: Vec<(u64, Key)> = records
+        let mut ages: Vec<(u64, EraKey)> = records
             .iter()
             .map(|(key, record)| (record.when, key.clone()))
             .collect();
@@ -261,11 +232,11 @@ fn prune(records: &mut Records, now: u64) {
 }
 
 /// Whatever of the file can be read. A file that cannot be is as none.
-fn read(path: &Path) -> Records {
+fn read(path: &Path) -> EraRecords {
     let text = state_file::read(path, MAX_FILE);
     let Ok(Value::Object(file)) = text.map(|text| serde_json::from_str(&text).unwrap_or_default())
     else {
-        return Records::new();
+        return EraRecords::new();
     };
     let eras = file.get("eras").and_then(Value::as_object);
     let records = eras.into_iter().flatten().filter_map(|(key, record)| {
@@ -273,12 +244,12 @@ fn read(path: &Path) -> Records {
             .into_iter()
             .find(|era| record["era"] == era.as_str())?;
         let when = record["when"].as_u64()?;
-        Some((Key(key.clone()), Record { era, when }))
+        Some((EraKey(key.clone()), EraRecord { era, when }))
     });
     records.collect()
 }
 
-fn render(records: &Records) -> String {
+fn render(records: &EraRecords) -> String {
     let eras: serde_json::Map<String, Value> = records
         .iter()
         .map(|(key, record)| {

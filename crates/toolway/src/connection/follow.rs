@@ -1,8 +1,8 @@
-//! Keeping a standing connection's lists true.
+//! Keeping an open connection's lists true.
 //!
 //! Owns which lists are being fetched again, the subscription of a modern server, and what is
 //! said of the server's conduct meanwhile; when a list is fetched is `follow/pace.rs`'s. Does not
-//! own what a list is or how it is read (`lists.rs`), nor who is told: [`Follower::next`] hands
+//! own what a list is or how it is read (`lists.rs`), nor who is told: [`ListFollower::next`] hands
 //! out each new state of the lists and the connection reports it.
 //!
 //! Invariants: of each list at most one fetch is under way; lists do not wait for each other; the
@@ -19,12 +19,13 @@ use tokio::time::{Instant, sleep_until};
 use toolway_transport::stdio::stderr::ServerLog;
 use toolway_types::{BytePool, Era};
 
-use self::pace::{Outcome, Pace};
-use super::lists::{Fetched, Lists, fetch_again};
-use super::standing;
+use self::pace::{FetchOutcome, Pace};
+use super::lists::{RefetchedList, fetch_again};
+use super::open_session::OpenSession;
 use crate::error::RequestError;
-use crate::session::subscription::Standing;
-use crate::session::{List, ListChanges, Session};
+use crate::listing::{ListKind, ServerLists};
+use crate::session::subscription::SubscriptionState;
+use crate::session::{ListChanges, Session};
 
 mod pace;
 
@@ -32,17 +33,17 @@ mod pace;
 const NOISY: &str = "writes much to stdout that is not the protocol; its log belongs on stderr";
 
 /// Watches one session and fetches again what changed.
-pub(super) struct Follower {
-    line: Arc<standing::Standing>,
-    lists: Lists,
+pub(super) struct ListFollower {
+    open_session: Arc<OpenSession>,
+    lists: ServerLists,
     log: Option<ServerLog>,
     timeout: Duration,
     all_lists: BytePool,
     changes: watch::Receiver<ListChanges>,
     paces: [Pace; 3],
-    fetches: FuturesUnordered<BoxFuture<'static, Fetched>>,
+    fetches: FuturesUnordered<BoxFuture<'static, RefetchedList>>,
     subscription: Option<BoxFuture<'static, ()>>,
-    announcing: watch::Receiver<Standing>,
+    announcing: watch::Receiver<SubscriptionState>,
     openings: u64,
     noisy: bool,
 }
@@ -51,34 +52,34 @@ pub(super) struct Follower {
 enum Woken {
     /// Something changed, or a wait is over.
     Look,
-    Fetched(Fetched),
+    Fetched(RefetchedList),
     SubscriptionOver,
     Noise,
 }
 
-impl Follower {
+impl ListFollower {
     /// Follows this session, whose lists were just fetched; `timeout` is for each request. What
     /// fails on the way is judged like a call that fails.
     pub(super) fn new(
-        line: Arc<standing::Standing>,
-        lists: Lists,
+        open_session: Arc<OpenSession>,
+        lists: ServerLists,
         log: Option<ServerLog>,
         timeout: Duration,
         all_lists: BytePool,
     ) -> Self {
         let now = Instant::now();
-        let (report, announcing) = watch::channel(Standing::default());
-        let paces = List::ALL.map(|list| Pace::new(now, lists.ttl(list)));
-        let session = line.session.clone();
-        let judge = Arc::clone(&line);
+        let (report, announcing) = watch::channel(SubscriptionState::default());
+        let paces = ListKind::ALL.map(|list| Pace::new(now, lists.ttl(list)));
+        let session = open_session.session.clone();
+        let judge = Arc::clone(&open_session);
         let subscription = async move {
             let failed = |error: &RequestError| judge.note_failure(error);
             session.subscribe(report, failed).await;
         };
         Self {
-            changes: line.session.changes(),
+            changes: open_session.session.changes(),
             subscription: Some(Box::pin(subscription)),
-            line,
+            open_session,
             lists,
             log,
             timeout,
@@ -93,7 +94,7 @@ impl Follower {
 
     /// The lists, as soon as they differ from what was handed out before. Runs for as long as the
     /// session does; `None` when nothing can change any more.
-    pub(super) async fn next(&mut self) -> Option<Lists> {
+    pub(super) async fn next(&mut self) -> Option<ServerLists> {
         loop {
             if self.look() {
                 return Some(self.lists.clone());
@@ -121,31 +122,32 @@ impl Follower {
     fn look(&mut self) -> bool {
         let now = Instant::now();
         let counts = *self.changes.borrow_and_update();
-        let standing = self.announcing.borrow_and_update().clone();
-        for list in List::ALL {
+        let subscription = self.announcing.borrow_and_update().clone();
+        for list in ListKind::ALL {
             let pace = &mut self.paces[list as usize];
-            if standing.openings != self.openings && standing.acknowledged.covers(list) {
+            if subscription.openings != self.openings && subscription.acknowledged.covers(list) {
                 pace.demand(now);
             }
             pace.note(now, counts.of(list));
-            let announced = is_announced(&self.line.session, &standing, list);
+            let announced = is_announced(&self.open_session.session, &subscription, list);
             if pace.due(announced).is_some_and(|due| due <= now) {
                 pace.begin();
-                let (session, all_lists) = (self.line.session.clone(), self.all_lists.clone());
+                let (session, all_lists) =
+                    (self.open_session.session.clone(), self.all_lists.clone());
                 let fetch = fetch_again(session, list, self.timeout, all_lists);
                 self.fetches.push(Box::pin(fetch));
             }
         }
-        self.openings = standing.openings;
+        self.openings = subscription.openings;
         self.judge_conduct()
     }
 
     /// Waits until there is something to look at.
     async fn wake(&mut self) -> Option<Woken> {
         let due = {
-            let standing = self.announcing.borrow();
-            let dues = List::ALL.into_iter().filter_map(|list| {
-                let announced = is_announced(&self.line.session, &standing, list);
+            let subscription = self.announcing.borrow();
+            let dues = ListKind::ALL.into_iter().filter_map(|list| {
+                let announced = is_announced(&self.open_session.session, &subscription, list);
                 self.paces[list as usize].due(announced)
             });
             dues.min()
@@ -182,19 +184,19 @@ impl Follower {
     }
 
     /// Takes a list that was fetched. True when anything is seen differently.
-    fn take(&mut self, fetched: Fetched) -> bool {
+    fn take(&mut self, fetched: RefetchedList) -> bool {
         let list = fetched.list();
         if let Some(error) = fetched.failure() {
-            self.line.note_failure(error);
+            self.open_session.note_failure(error);
         }
         let taken = self.lists.take(fetched);
         let outcome = match &taken.failure {
             Some(why) => {
                 tracing::debug!(list = list.word(), why, "kept the old list");
-                Outcome::Failed
+                FetchOutcome::Failed
             }
-            None if taken.changed => Outcome::Changed,
-            None => Outcome::Same,
+            None if taken.changed => FetchOutcome::Changed,
+            None => FetchOutcome::Same,
         };
         let ttl = self.lists.ttl(list);
         self.paces[list as usize].end(Instant::now(), outcome, ttl);
@@ -212,7 +214,7 @@ impl Follower {
     }
 }
 
-/// Whether the server says when this list changes, so that nobody needs to ask.
-fn is_announced(session: &Session, standing: &Standing, list: List) -> bool {
-    session.facts().era == Era::Legacy || standing.acknowledged.covers(list)
+/// Whether the server announces when this list changes, so that it need not be polled.
+fn is_announced(session: &Session, subscription: &SubscriptionState, list: ListKind) -> bool {
+    session.facts().era == Era::Legacy || subscription.acknowledged.covers(list)
 }

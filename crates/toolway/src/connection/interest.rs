@@ -1,10 +1,9 @@
-//! Which resources somebody wants to hear of, and telling their servers so.
+//! Which resources are followed, and subscribing to them at their servers.
 //!
-//! Owns the wishes of a host, which outlive every connection, and what a connection that stands
-//! does about those that concern its server: `resources/subscribe` in the legacy era, one
-//! `subscriptions/listen` in the modern one. What the server then says travels as any other
-//! news. A wish that was granted before and is granted again, by a new session or a new stream,
-//! counts as an update: what happened between the two was said to nobody.
+//! Owns what a host follows, which outlives every connection, and what a connection does about it:
+//! `resources/subscribe` in the legacy era, one `subscriptions/listen` in the modern one. What the
+//! server then says is reported as any other news. A subscription that is made again, in a new
+//! session or a new stream, counts as an update: what happened in between was not announced.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,10 +15,10 @@ use tokio::sync::watch;
 use toolway_types::{Era, ServerName, Untrusted};
 use toolway_wire::era::method;
 
-use super::standing::Standing;
-use super::{Connection, News};
+use super::{Connection, ConnectionNews};
+use crate::connection::open_session::OpenSession;
 use crate::error::RequestError;
-use crate::session::subscription::End;
+use crate::session::subscription::SubscriptionEnd;
 use crate::session::{RequestOptions, Session};
 
 /// The pause before a stream that ended is opened again; it doubles with each time.
@@ -31,7 +30,7 @@ const BUDGET: u32 = 3;
 
 /// What a server made of a wish.
 #[derive(Debug, Clone, Default)]
-pub(crate) enum Answer {
+pub(crate) enum SubscribeResult {
     /// Nothing yet.
     #[default]
     Awaited,
@@ -44,26 +43,26 @@ pub(crate) enum Answer {
 }
 
 #[derive(Debug, Clone, Default)]
-struct Wish {
+struct WantedResource {
     holders: usize,
     /// Grows when it is asked for again after a refusal.
     round: u64,
-    answer: watch::Sender<Answer>,
+    answer: watch::Sender<SubscribeResult>,
 }
 
-type Wishes = BTreeMap<String, Wish>;
+type WantedResources = BTreeMap<String, WantedResource>;
 
 /// The wishes of a host, by server.
 #[derive(Debug, Default)]
-pub(crate) struct Interests(Mutex<BTreeMap<ServerName, watch::Sender<Wishes>>>);
+pub(crate) struct ResourceInterests(Mutex<BTreeMap<ServerName, watch::Sender<WantedResources>>>);
 
-impl Interests {
-    fn servers(&self) -> MutexGuard<'_, BTreeMap<ServerName, watch::Sender<Wishes>>> {
+impl ResourceInterests {
+    fn servers(&self) -> MutexGuard<'_, BTreeMap<ServerName, watch::Sender<WantedResources>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Wants to hear of this resource, for as long as what is returned is held.
-    pub(crate) fn register(self: &Arc<Self>, server: &ServerName, uri: &str) -> Interest {
+    pub(crate) fn register(self: &Arc<Self>, server: &ServerName, uri: &str) -> ResourceInterest {
         let mut servers = self.servers();
         let wishes = servers.entry(server.clone()).or_default();
         let mut answer = None;
@@ -73,15 +72,15 @@ impl Interests {
             // A refusal is an answer to those who asked then.
             if wish.is_turned_down() {
                 wish.round += 1;
-                wish.answer.send_replace(Answer::Awaited);
+                wish.answer.send_replace(SubscribeResult::Awaited);
             }
             answer = Some(wish.answer.subscribe());
         });
-        Interest {
+        ResourceInterest {
             interests: Arc::clone(self),
             server: server.clone(),
             uri: uri.to_owned(),
-            answer: answer.unwrap_or_else(|| watch::channel(Answer::NotOffered).1),
+            answer: answer.unwrap_or_else(|| watch::channel(SubscribeResult::NotOffered).1),
         }
     }
 
@@ -103,7 +102,7 @@ impl Interests {
         });
     }
 
-    fn of(&self, server: &ServerName) -> watch::Receiver<Wishes> {
+    fn of(&self, server: &ServerName) -> watch::Receiver<WantedResources> {
         self.servers()
             .entry(server.clone())
             .or_default()
@@ -111,17 +110,17 @@ impl Interests {
     }
 }
 
-/// One wish, held. Dropping it lets the server know that nobody listens any more.
+/// One followed resource. Dropping it ends the subscription at the server.
 #[derive(Debug)]
-pub(crate) struct Interest {
-    interests: Arc<Interests>,
+pub(crate) struct ResourceInterest {
+    interests: Arc<ResourceInterests>,
     pub(crate) server: ServerName,
     pub(crate) uri: String,
     /// What the server made of it, now and later.
-    pub(crate) answer: watch::Receiver<Answer>,
+    pub(crate) answer: watch::Receiver<SubscribeResult>,
 }
 
-impl Drop for Interest {
+impl Drop for ResourceInterest {
     fn drop(&mut self) {
         self.interests.release(&self.server, &self.uri);
     }
@@ -129,9 +128,9 @@ impl Drop for Interest {
 
 impl Connection {
     /// Sees to the wishes about this server for as long as the session stands.
-    pub(super) async fn attend(&self, standing: &Standing) {
+    pub(super) async fn follow_resources(&self, open_session: &OpenSession) {
         let wishes = self.context.interests.of(&self.server);
-        let session = &standing.session;
+        let session = &open_session.session;
         match session.facts().era {
             Era::Legacy => self.attend_each(session, wishes).await,
             Era::Modern => self.attend_all(session, wishes).await,
@@ -139,7 +138,7 @@ impl Connection {
     }
 
     /// The legacy way: a request for each.
-    async fn attend_each(&self, session: &Session, mut wishes: watch::Receiver<Wishes>) {
+    async fn attend_each(&self, session: &Session, mut wishes: watch::Receiver<WantedResources>) {
         let offered = session.facts().capabilities["resources"]["subscribe"] == true;
         let mut subscribed = BTreeSet::new();
         loop {
@@ -150,21 +149,21 @@ impl Connection {
                 .cloned()
                 .collect();
             for uri in gone {
-                // Whatever it answers, nobody listens any more.
+                // Its answer is not needed any more.
                 let _ = self.say(session, method::RESOURCES_UNSUBSCRIBE, &uri).await;
                 subscribed.remove(&uri);
             }
             for (uri, wish) in &wanted {
                 if subscribed.contains(uri) {
-                    // Let go and asked for again before anybody looked.
-                    wish.answer.send_replace(Answer::Granted);
+                    // Dropped and asked for again before the connection looked.
+                    wish.answer.send_replace(SubscribeResult::Granted);
                     continue;
                 }
                 if wish.is_turned_down() {
                     continue;
                 }
                 if !offered {
-                    wish.answer.send_replace(Answer::NotOffered);
+                    wish.answer.send_replace(SubscribeResult::NotOffered);
                     continue;
                 }
                 match self.say(session, method::RESOURCES_SUBSCRIBE, uri).await {
@@ -174,7 +173,7 @@ impl Connection {
                     }
                     Err(RequestError::Closed(_)) => return,
                     Err(error) => {
-                        wish.answer.send_replace(Answer::Refused(error));
+                        wish.answer.send_replace(SubscribeResult::Refused(error));
                     }
                 }
             }
@@ -192,7 +191,7 @@ impl Connection {
     }
 
     /// The modern way: one stream for all, opened anew when they change.
-    async fn attend_all(&self, session: &Session, mut wishes: watch::Receiver<Wishes>) {
+    async fn attend_all(&self, session: &Session, mut wishes: watch::Receiver<WantedResources>) {
         let mut pause = PAUSE;
         let mut failures = 0;
         loop {
@@ -223,7 +222,7 @@ impl Connection {
                         if is_granted {
                             self.grant(session, uri, wish).await;
                         } else {
-                            wish.answer.send_replace(Answer::NotOffered);
+                            wish.answer.send_replace(SubscribeResult::NotOffered);
                         }
                     }
                 }
@@ -238,15 +237,15 @@ impl Connection {
                 },
             };
             let turned_down = match end {
-                End::Channel => return,
-                End::Unknown(_) => Some(Answer::NotOffered),
-                End::Unacknowledged(why) => {
+                SubscriptionEnd::Channel => return,
+                SubscriptionEnd::Unknown(_) => Some(SubscribeResult::NotOffered),
+                SubscriptionEnd::Unacknowledged(why) => {
                     failures += 1;
                     let why = RequestError::Malformed(why);
-                    (failures == BUDGET).then_some(Answer::Refused(why))
+                    (failures == BUDGET).then_some(SubscribeResult::Refused(why))
                 }
-                End::Unreachable(_) => None,
-                End::Lived(lived) => {
+                SubscriptionEnd::Unreachable(_) => None,
+                SubscriptionEnd::Lived(lived) => {
                     failures = 0;
                     if lived > LONGEST_PAUSE {
                         pause = PAUSE;
@@ -267,38 +266,40 @@ impl Connection {
     }
 
     /// The server agreed. Where it had agreed before, something may have been missed.
-    async fn grant(&self, session: &Session, uri: &str, wish: &Wish) {
-        let before = wish.answer.send_replace(Answer::Granted);
-        if matches!(before, Answer::Granted) {
+    async fn grant(&self, session: &Session, uri: &str, wish: &WantedResource) {
+        let before = wish.answer.send_replace(SubscribeResult::Granted);
+        if matches!(before, SubscribeResult::Granted) {
             session.forget_resource(uri);
-            self.report(News::Updated(Untrusted::new(uri))).await;
+            self.report(ConnectionNews::Updated(Untrusted::new(uri)))
+                .await;
         }
     }
 }
 
 /// Waits until other resources are wanted.
 async fn others(
-    wishes: &mut watch::Receiver<Wishes>,
-    wanted: &Wishes,
+    wishes: &mut watch::Receiver<WantedResources>,
+    wanted: &WantedResources,
 ) -> Result<(), watch::error::RecvError> {
-    let moved = |wishes: &Wishes| {
-        let asked_for = |(uri, wish): (&String, &Wish)| {
+    let moved = |wishes: &WantedResources| {
+        let asked_for = |(uri, wish): (&String, &WantedResource)| {
             wanted.get(uri).is_some_and(|known| {
                 known.round == wish.round && known.answer.same_channel(&wish.answer)
             })
         };
-        let still_wanted =
-            |(uri, wish): (&String, &Wish)| wish.is_turned_down() || wishes.contains_key(uri);
+        let still_wanted = |(uri, wish): (&String, &WantedResource)| {
+            wish.is_turned_down() || wishes.contains_key(uri)
+        };
         !wishes.iter().all(asked_for) || !wanted.iter().all(still_wanted)
     };
     wishes.wait_for(|wishes| moved(wishes)).await.map(drop)
 }
 
-impl Wish {
+impl WantedResource {
     fn is_turned_down(&self) -> bool {
         matches!(
             *self.answer.borrow(),
-            Answer::NotOffered | Answer::Refused(_)
+            SubscribeResult::NotOffered | SubscribeResult::Refused(_)
         )
     }
 }

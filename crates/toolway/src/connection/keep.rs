@@ -17,11 +17,12 @@ use toolway_types::{Era, Failure, FailureKind, ServerFacts, Untrusted};
 use toolway_wire::era::method;
 use tracing::{debug, info};
 
-use super::follow::Follower;
-use super::standing::{Doubt, Standing};
-use super::{Connected, Connection, Event, News, Orders};
+use super::follow::ListFollower;
+use super::{Connected, Connection, ConnectionEvent, ConnectionNews, ConnectionOrders};
+use crate::connection::open_session::{Doubt, OpenSession};
 use crate::error::{self, RequestError};
-use crate::pins::{Difference, Instructions};
+use crate::pins::{Difference, PinnedInstructions};
+use crate::server_source::definition::definition;
 use crate::session::{RequestOptions, Session};
 
 /// The longest that calls in flight keep a connection that another one took over from.
@@ -34,7 +35,7 @@ pub(super) enum Loss {
     /// It ended, or requests do not get through.
     Ended(Failure),
     /// The server does not know the session any more.
-    Expired(Arc<Standing>),
+    Expired(Arc<OpenSession>),
     /// It did not outlive the machine's sleep.
     Asleep,
     /// The server wants a login, where it wanted none before.
@@ -49,9 +50,9 @@ impl Connection {
         if judge.settings().permissions.pins() == PinPolicy::Off {
             return None;
         }
-        let definition = super::definition(&self.server, &self.source);
+        let definition = definition(&self.server, &self.source);
         let said = facts.instructions.as_ref().map(Untrusted::as_received);
-        let said = Instructions::of(&self.server, &definition, said.unwrap_or_default());
+        let said = PinnedInstructions::of(&self.server, &definition, said.unwrap_or_default());
         said.compare(judge.pins()).await
     }
 
@@ -60,10 +61,10 @@ impl Connection {
         &self,
         mut connected: Connected,
         log: Option<ServerLog>,
-        handled: &mut Orders,
-    ) -> Event {
-        let standing = Arc::clone(&connected.standing);
-        let session = &standing.session;
+        handled: &mut ConnectionOrders,
+    ) -> ConnectionEvent {
+        let open_session = Arc::clone(&connected.open_session);
+        let session = &open_session.session;
         let facts = session.facts();
         info!(
             era = facts.era.as_str(),
@@ -73,74 +74,75 @@ impl Connection {
         connected.instructions = self.compare_instructions(facts).await;
         let lists = connected.lists.clone();
         let mut updates = session.updates();
-        self.report(News::Connected(Box::new(connected))).await;
-        let follower = Follower::new(
-            Arc::clone(&standing),
+        self.report(ConnectionNews::Connected(Box::new(connected)))
+            .await;
+        let follower = ListFollower::new(
+            Arc::clone(&open_session),
             lists,
             log,
             self.context.limits.usual(),
             self.context.all_lists.clone(),
         );
         let mut following = pin!(self.follow(follower).fuse());
-        let mut attending = pin!(self.attend(&standing).fuse());
+        let mut following_resources = pin!(self.follow_resources(&open_session).fuse());
         loop {
             let order = tokio::select! {
-                () = self.stop.cancelled() => return Event::Ended,
+                () = self.stop.cancelled() => return ConnectionEvent::Ended,
                 () = self.retire.cancelled() => {
-                    self.drain(&standing).await;
-                    return Event::Ended;
+                    self.drain(&open_session).await;
+                    return ConnectionEvent::Ended;
                 }
                 reason = session.closed() => return ended(session, &reason),
-                doubt = standing.doubted() => return doubted(&standing, doubt),
+                doubt = open_session.doubted() => return doubted(&open_session, doubt),
                 () = &mut following, if !following.is_terminated() => continue,
-                () = &mut attending, if !attending.is_terminated() => continue,
+                () = &mut following_resources, if !following_resources.is_terminated() => continue,
                 // Never closed while the session is held; what a slow reader missed is missed.
                 news = updates.recv() => {
                     if let Ok(uri) = news {
-                        self.report(News::Updated(uri)).await;
+                        self.report(ConnectionNews::Updated(uri)).await;
                     }
                     continue;
                 }
                 order = self.ordered(handled) => order,
             };
-            if !matches!(order, Event::Resumed) {
-                standing.give_way();
+            if !matches!(order, ConnectionEvent::Resumed) {
+                open_session.give_way();
                 return order;
             }
             let alive = tokio::select! {
-                () = self.stop.cancelled() => return Event::Ended,
+                () = self.stop.cancelled() => return ConnectionEvent::Ended,
                 alive = is_alive(session) => alive,
             };
             info!(alive, "looked after the connection: the machine slept");
             if !alive {
-                // Calls that end with it were not cancelled by anybody.
+                // Calls that end with it were not cancelled by a caller.
                 let why = "it did not answer after the machine slept".to_owned();
-                standing.cast_doubt(Doubt::Unreachable(why));
-                return Event::Lost(Loss::Asleep);
+                open_session.cast_doubt(Doubt::Unreachable(why));
+                return ConnectionEvent::Lost(Loss::Asleep);
             }
         }
     }
 
-    /// Waits for the calls in flight, which came before the door led elsewhere.
-    async fn drain(&self, standing: &Standing) {
+    /// Waits for the calls in flight, which came before the slot got another session.
+    async fn drain(&self, open_session: &OpenSession) {
         tokio::select! {
             () = self.stop.cancelled() => {}
-            () = standing.unused() => {}
-            _ = standing.session.closed() => {}
+            () = open_session.unused() => {}
+            _ = open_session.session.closed() => {}
             () = tokio::time::sleep(DRAIN) => info!("calls in flight were given up"),
         }
     }
 }
 
-fn ended(session: &Session, reason: &CloseReason) -> Event {
+fn ended(session: &Session, reason: &CloseReason) -> ConnectionEvent {
     debug!(?reason, strays = ?session.strays(), "connection ended");
-    Event::Lost(Loss::Ended(error::lost(reason)))
+    ConnectionEvent::Lost(Loss::Ended(error::lost(reason)))
 }
 
-fn doubted(standing: &Arc<Standing>, doubt: Doubt) -> Event {
+fn doubted(open_session: &Arc<OpenSession>, doubt: Doubt) -> ConnectionEvent {
     info!(?doubt, "the connection is of no use any more");
-    Event::Lost(match doubt {
-        Doubt::Expired => Loss::Expired(Arc::clone(standing)),
+    ConnectionEvent::Lost(match doubt {
+        Doubt::Expired => Loss::Expired(Arc::clone(open_session)),
         Doubt::Login(detail) => Loss::Login(detail),
         Doubt::Unreachable(message) => Loss::Ended(Failure {
             kind: FailureKind::Unreachable,

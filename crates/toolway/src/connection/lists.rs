@@ -9,45 +9,24 @@ use std::time::Duration;
 use futures_util::future;
 use serde_json::value::RawValue;
 use toolway_transport::SendFailure;
-use toolway_types::{BytePool, ServerName, Untrusted};
+use toolway_types::{BytePool, Untrusted};
 use toolway_wire::era::method;
 use toolway_wire::error::METHOD_NOT_FOUND;
 use toolway_wire::headers::header_params;
 use toolway_wire::view::{self, ListView, Prompt, Resource, ResourceTemplate, Tool};
 
-use crate::catalog::ServerOffer;
-use crate::catalog_memory::Label;
 use crate::error::{ConnectError, RequestError, wants_login};
-use crate::session::list::{self, Listing};
-use crate::session::{List, Session};
+use crate::listing::{FetchedList, ListKind, ServerLists};
+use crate::session::{Session, list};
 
-/// Everything one server offers, as far as it could be read.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Lists {
-    /// Tools.
-    pub tools: Listing<Tool>,
-    /// Resources.
-    pub resources: Listing<Resource>,
-    /// Resource templates.
-    pub templates: Listing<ResourceTemplate>,
-    /// Prompts.
-    pub prompts: Listing<Prompt>,
-    /// What is wrong with the server itself.
-    pub conduct: Vec<String>,
-    /// Under which name it is kept for the next run; nothing is without one.
-    pub label: Option<Label>,
-    /// Of each list, why it may be old.
-    stale: [Option<String>; 3],
-}
-
-impl Lists {
+impl ServerLists {
     /// Fetches whatever the server's capabilities offer, all lists at once.
     pub(crate) async fn fetch(
         session: &Session,
         timeout: Duration,
         all_lists: &BytePool,
     ) -> Result<Self, ConnectError> {
-        let source = Source {
+        let source = ListFetcher {
             session,
             timeout,
             all_lists,
@@ -69,18 +48,20 @@ impl Lists {
 
     /// Takes a list that was fetched again. One that could not be fetched stays as it was: an old
     /// list is better than none.
-    pub(super) fn take(&mut self, fetched: Fetched) -> Taken {
+    pub(super) fn take(&mut self, fetched: RefetchedList) -> RefetchEffect {
         let (list, taken) = match fetched {
-            Fetched::Tools(fresh) => (List::Tools, keep_or_take(&mut self.tools, fresh)),
-            Fetched::Prompts(fresh) => (List::Prompts, keep_or_take(&mut self.prompts, fresh)),
-            Fetched::Resources(Err(error)) => (
-                List::Resources,
+            RefetchedList::Tools(fresh) => (ListKind::Tools, keep_or_take(&mut self.tools, fresh)),
+            RefetchedList::Prompts(fresh) => {
+                (ListKind::Prompts, keep_or_take(&mut self.prompts, fresh))
+            }
+            RefetchedList::Resources(Err(error)) => (
+                ListKind::Resources,
                 keep_or_take(&mut self.resources, Err(error)),
             ),
-            Fetched::Resources(Ok((resources, templates))) => {
+            RefetchedList::Resources(Ok((resources, templates))) => {
                 let resources = keep_or_take(&mut self.resources, Ok(resources));
                 let templates = keep_or_take(&mut self.templates, Ok(templates));
-                (List::Resources, resources.and(templates))
+                (ListKind::Resources, resources.and(templates))
             }
         };
         let stale = taken.failure.as_ref().map(|why| {
@@ -90,75 +71,36 @@ impl Lists {
         let place = &mut self.stale[list as usize];
         let said_otherwise = *place != stale;
         *place = stale;
-        Taken {
+        RefetchEffect {
             changed: taken.changed || said_otherwise,
             ..taken
         }
     }
-
-    /// For how long a list is fresh, where the server says so.
-    pub(super) fn ttl(&self, list: List) -> Option<Duration> {
-        match list {
-            List::Tools => self.tools.ttl,
-            List::Prompts => self.prompts.ttl,
-            List::Resources => match (self.resources.ttl, self.templates.ttl) {
-                (Some(resources), Some(templates)) => Some(resources.min(templates)),
-                (resources, templates) => resources.or(templates),
-            },
-        }
-    }
-
-    /// Everything that was skipped.
-    pub(crate) fn warnings(&self) -> Vec<String> {
-        [
-            &self.tools.warnings,
-            &self.resources.warnings,
-            &self.templates.warnings,
-            &self.prompts.warnings,
-            &self.conduct,
-        ]
-        .into_iter()
-        .flatten()
-        .chain(self.stale.iter().flatten())
-        .cloned()
-        .collect()
-    }
-
-    /// The same for the catalogue.
-    pub(crate) fn offer(&self, server: &ServerName) -> ServerOffer {
-        let mut offer = ServerOffer::new(server.clone());
-        offer.tools = self.tools.items.to_vec();
-        offer.flawed.clone_from(&self.tools.faults);
-        offer.resources = self.resources.items.to_vec();
-        offer.resource_templates = self.templates.items.to_vec();
-        offer.prompts = self.prompts.items.to_vec();
-        offer
-    }
 }
 
 /// One list, fetched again.
-pub(super) enum Fetched {
-    Tools(Result<Listing<Tool>, ConnectError>),
-    Resources(Result<(Listing<Resource>, Listing<ResourceTemplate>), ConnectError>),
-    Prompts(Result<Listing<Prompt>, ConnectError>),
+pub(super) enum RefetchedList {
+    Tools(Result<FetchedList<Tool>, ConnectError>),
+    Resources(Result<(FetchedList<Resource>, FetchedList<ResourceTemplate>), ConnectError>),
+    Prompts(Result<FetchedList<Prompt>, ConnectError>),
 }
 
-impl Fetched {
+impl RefetchedList {
     /// Which list it is.
-    pub(super) fn list(&self) -> List {
+    pub(super) fn list(&self) -> ListKind {
         match self {
-            Fetched::Tools(_) => List::Tools,
-            Fetched::Resources(_) => List::Resources,
-            Fetched::Prompts(_) => List::Prompts,
+            RefetchedList::Tools(_) => ListKind::Tools,
+            RefetchedList::Resources(_) => ListKind::Resources,
+            RefetchedList::Prompts(_) => ListKind::Prompts,
         }
     }
 
     /// The failure of the connection, or of its session, that kept it from being fetched.
     pub(super) fn failure(&self) -> Option<&RequestError> {
         let error = match self {
-            Fetched::Tools(fresh) => fresh.as_ref().err(),
-            Fetched::Resources(fresh) => fresh.as_ref().err(),
-            Fetched::Prompts(fresh) => fresh.as_ref().err(),
+            RefetchedList::Tools(fresh) => fresh.as_ref().err(),
+            RefetchedList::Resources(fresh) => fresh.as_ref().err(),
+            RefetchedList::Prompts(fresh) => fresh.as_ref().err(),
         };
         match error? {
             ConnectError::Request { source, .. } => Some(source),
@@ -170,45 +112,45 @@ impl Fetched {
 /// Fetches one list again.
 pub(super) async fn fetch_again(
     session: Session,
-    list: List,
+    list: ListKind,
     timeout: Duration,
     all_lists: BytePool,
-) -> Fetched {
-    let source = Source {
+) -> RefetchedList {
+    let source = ListFetcher {
         session: &session,
         timeout,
         all_lists: &all_lists,
     };
     match list {
-        List::Tools => Fetched::Tools(source.tools().await),
-        List::Resources => Fetched::Resources(source.resources_and_templates().await),
-        List::Prompts => Fetched::Prompts(source.prompts().await),
+        ListKind::Tools => RefetchedList::Tools(source.tools().await),
+        ListKind::Resources => RefetchedList::Resources(source.resources_and_templates().await),
+        ListKind::Prompts => RefetchedList::Prompts(source.prompts().await),
     }
 }
 
 /// What came of fetching a list again.
 #[derive(Debug, Default)]
-pub(super) struct Taken {
+pub(super) struct RefetchEffect {
     /// Whether anything is seen differently now.
     pub changed: bool,
     /// Why the old list, or a part of it, was kept.
     pub failure: Option<String>,
 }
 
-impl Taken {
-    fn and(self, other: Taken) -> Taken {
-        Taken {
+impl RefetchEffect {
+    fn and(self, other: RefetchEffect) -> RefetchEffect {
+        RefetchEffect {
             changed: self.changed || other.changed,
             failure: self.failure.or(other.failure),
         }
     }
 }
 
-fn keep_or_take<T: Item>(
-    current: &mut Listing<T>,
-    fresh: Result<Listing<T>, ConnectError>,
-) -> Taken {
-    let kept = |why: String| Taken {
+fn keep_or_take<T: ListItem>(
+    current: &mut FetchedList<T>,
+    fresh: Result<FetchedList<T>, ConnectError>,
+) -> RefetchEffect {
+    let kept = |why: String| RefetchEffect {
         changed: false,
         failure: Some(why),
     };
@@ -220,7 +162,7 @@ fn keep_or_take<T: Item>(
                 && std::iter::zip(&*fresh.items, &*current.items)
                     .all(|(fresh, current)| fresh.raw().get() == current.raw().get());
             *current = fresh;
-            Taken {
+            RefetchEffect {
                 changed: !same,
                 failure: None,
             }
@@ -230,29 +172,29 @@ fn keep_or_take<T: Item>(
 }
 
 /// What is kept of an item as it was received.
-trait Item {
+trait ListItem {
     fn raw(&self) -> &RawValue;
 }
 
-impl Item for Tool {
+impl ListItem for Tool {
     fn raw(&self) -> &RawValue {
         &self.raw
     }
 }
 
-impl Item for Resource {
+impl ListItem for Resource {
     fn raw(&self) -> &RawValue {
         &self.raw
     }
 }
 
-impl Item for ResourceTemplate {
+impl ListItem for ResourceTemplate {
     fn raw(&self) -> &RawValue {
         &self.raw
     }
 }
 
-impl Item for Prompt {
+impl ListItem for Prompt {
     fn raw(&self) -> &RawValue {
         &self.raw
     }
@@ -260,7 +202,7 @@ impl Item for Prompt {
 
 /// Where lists are fetched from.
 #[derive(Clone, Copy)]
-struct Source<'a> {
+struct ListFetcher<'a> {
     session: &'a Session,
     /// For each request.
     timeout: Duration,
@@ -268,10 +210,10 @@ struct Source<'a> {
     all_lists: &'a BytePool,
 }
 
-impl Source<'_> {
-    async fn tools(self) -> Result<Listing<Tool>, ConnectError> {
-        if !self.session.offers(List::Tools) {
-            return Ok(Listing::default());
+impl ListFetcher<'_> {
+    async fn tools(self) -> Result<FetchedList<Tool>, ConnectError> {
+        if !self.session.offers(ListKind::Tools) {
+            return Ok(FetchedList::default());
         }
         let mut listing = self.list(method::TOOLS_LIST, &view::TOOLS).await?;
         if self.session.mirrors_arguments() {
@@ -280,18 +222,18 @@ impl Source<'_> {
         Ok(listing)
     }
 
-    async fn prompts(self) -> Result<Listing<Prompt>, ConnectError> {
-        if !self.session.offers(List::Prompts) {
-            return Ok(Listing::default());
+    async fn prompts(self) -> Result<FetchedList<Prompt>, ConnectError> {
+        if !self.session.offers(ListKind::Prompts) {
+            return Ok(FetchedList::default());
         }
         self.list(method::PROMPTS_LIST, &view::PROMPTS).await
     }
 
     async fn resources_and_templates(
         self,
-    ) -> Result<(Listing<Resource>, Listing<ResourceTemplate>), ConnectError> {
-        if !self.session.offers(List::Resources) {
-            return Ok((Listing::default(), Listing::default()));
+    ) -> Result<(FetchedList<Resource>, FetchedList<ResourceTemplate>), ConnectError> {
+        if !self.session.offers(ListKind::Resources) {
+            return Ok((FetchedList::default(), FetchedList::default()));
         }
         let templates = method::RESOURCE_TEMPLATES_LIST;
         future::try_join(
@@ -305,7 +247,7 @@ impl Source<'_> {
         self,
         name: &'static str,
         view: &ListView<T>,
-    ) -> Result<Listing<T>, ConnectError> {
+    ) -> Result<FetchedList<T>, ConnectError> {
         match list::fetch(self.session, name, view, self.timeout, self.all_lists).await {
             Ok(listing) => Ok(listing),
             Err(error) if is_fatal(&error) => Err(ConnectError::request(name, error)),
@@ -313,12 +255,12 @@ impl Source<'_> {
             Err(RequestError::Rpc(error))
                 if error.code == METHOD_NOT_FOUND && name == method::RESOURCE_TEMPLATES_LIST =>
             {
-                Ok(Listing::default())
+                Ok(FetchedList::default())
             }
-            Err(error) => Ok(Listing {
+            Err(error) => Ok(FetchedList {
                 warnings: vec![format!("`{name}` failed: {error}")],
                 failed: true,
-                ..Listing::default()
+                ..FetchedList::default()
             }),
         }
     }
@@ -326,7 +268,7 @@ impl Source<'_> {
 
 /// A tool whose schema asks for headers in a way that cannot be met must not be offered: its
 /// calls could not be sent.
-fn leave_out_unmirrorable(listing: &mut Listing<Tool>) {
+fn leave_out_unmirrorable(listing: &mut FetchedList<Tool>) {
     let warnings = &mut listing.warnings;
     Arc::make_mut(&mut listing.items).retain(|tool| match header_params(&tool.input_schema) {
         Ok(_) => true,

@@ -12,12 +12,12 @@ use toolway_transport::{CloseReason, OpenOptions};
 use toolway_types::{Era, ProtocolMode, TransportSpec};
 use tracing::debug;
 
-use super::attempt::{Live, Step};
-use super::era_memory::Key;
-use super::source::Source;
+use super::attempt::{ConnectStep, LiveChannel};
+use super::era_memory::EraKey;
 use super::{Connection, EraMemory};
 use crate::error::{ConnectError, RequestError};
-use crate::session::{Delivery, Greeting, Session, is_era_evidence};
+use crate::server_source::{MessageDelivery, ServerSource};
+use crate::session::{Greeting, Session, is_era_evidence};
 
 /// How long a server that was not known to be old may take to say where to post. It has just
 /// answered, and an old one says it at once; a present one that opens a stream never does.
@@ -26,15 +26,15 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// The same server by the old transport.
 pub(super) struct Older {
     /// With the secrets that its entry names.
-    source: Source,
-    key: Key,
+    source: ServerSource,
+    key: EraKey,
 }
 
 impl Older {
     /// Of an entry that could mean either; `filled` is the same with its secrets.
-    pub(super) fn of(source: &Source, filled: &Source) -> Option<Self> {
-        let key = Key::of_older(source)?;
-        let Source::Spec(spec) = filled else {
+    pub(super) fn of(source: &ServerSource, filled: &ServerSource) -> Option<Self> {
+        let key = EraKey::of_older(source)?;
+        let ServerSource::Spec(spec) = filled else {
             return None;
         };
         let mut spec = spec.clone();
@@ -44,7 +44,7 @@ impl Older {
         spec.transport = TransportSpec::Sse(remote);
         spec.protocol = ProtocolMode::Legacy;
         Some(Self {
-            source: Source::Spec(spec),
+            source: ServerSource::Spec(spec),
             key,
         })
     }
@@ -59,8 +59,8 @@ impl Connection {
     /// Greets a server that is known to be old. `None` when it is not any more.
     pub(super) async fn greet_known_older(
         &self,
-        live: &mut Option<Live>,
-        step: &mut Step,
+        live: &mut Option<LiveChannel>,
+        step: &mut ConnectStep,
         limit: Duration,
         older: &Older,
         open: &OpenOptions,
@@ -82,8 +82,8 @@ impl Connection {
     /// `refusal` is what it said.
     pub(super) async fn greet_as_older(
         &self,
-        live: &mut Option<Live>,
-        step: &mut Step,
+        live: &mut Option<LiveChannel>,
+        step: &mut ConnectStep,
         limit: Duration,
         older: &Older,
         open: &OpenOptions,
@@ -123,15 +123,15 @@ impl Connection {
 
     async fn greet_older(
         &self,
-        live: &mut Option<Live>,
-        step: &mut Step,
+        live: &mut Option<LiveChannel>,
+        step: &mut ConnectStep,
         limit: Duration,
         older: &Older,
         open: &OpenOptions,
     ) -> Result<Session, ConnectError> {
         let greeting = Greeting {
             client: Arc::clone(&self.context.client),
-            delivery: Delivery::Stream,
+            delivery: MessageDelivery::Stream,
             mode: ProtocolMode::Legacy,
             remembered: None,
             again: true,

@@ -19,8 +19,8 @@ use toolway_config::permission::{CallSubject, Classifier, DEFAULT_HOOK_TIMEOUT};
 use toolway_types::Origin;
 
 use super::Dispatch;
-use super::hooks::{HookDecision, HookedCall, Means, Printed, late, one_line, title};
-use crate::audit::Classified;
+use super::hooks::{HookDecision, HookResources, HookedCall, Printed, late, one_line, title};
+use crate::audit::RecordedClassification;
 use crate::call::RefusedBy;
 
 /// What a classifier is told of a call. Title, description and annotations are the words of the
@@ -141,32 +141,32 @@ impl fmt::Debug for LibraryClassifier {
 }
 
 /// Who is asked.
-enum Chosen<'a> {
+enum ChosenClassifier<'a> {
     Configured(&'a Classifier),
     Library(&'a LibraryClassifier),
 }
 
 /// What a classifier said of one call, or how it failed.
-pub(super) struct Opinion {
+pub(super) struct ClassifierOpinion {
     title: String,
     origin: Origin,
     said: Result<Classification, String>,
 }
 
 /// What is made of it.
-pub(super) enum Verdict {
+pub(super) enum ClassifierVerdict {
     Allow,
     Deny,
     /// Its word, or that it failed.
     Ask,
 }
 
-impl Opinion {
-    pub(super) fn verdict(&self) -> Verdict {
+impl ClassifierOpinion {
+    pub(super) fn verdict(&self) -> ClassifierVerdict {
         match self.said.as_ref().map(|said| said.decision) {
-            Ok(HookDecision::Allow) => Verdict::Allow,
-            Ok(HookDecision::Deny) => Verdict::Deny,
-            Ok(HookDecision::Ask) | Err(_) => Verdict::Ask,
+            Ok(HookDecision::Allow) => ClassifierVerdict::Allow,
+            Ok(HookDecision::Deny) => ClassifierVerdict::Deny,
+            Ok(HookDecision::Ask) | Err(_) => ClassifierVerdict::Ask,
         }
     }
 
@@ -219,14 +219,14 @@ impl Opinion {
     }
 
     /// For the audit.
-    pub(super) fn noted(&self) -> Classified {
+    pub(super) fn noted(&self) -> RecordedClassification {
         let verdict = match self.said.as_ref().map(|said| said.decision) {
             Ok(HookDecision::Allow) => "allow",
             Ok(HookDecision::Ask) => "ask",
             Ok(HookDecision::Deny) => "deny",
             Err(_) => "failed",
         };
-        Classified {
+        RecordedClassification {
             classifier: self.title.clone(),
             origin: self.origin.to_string(),
             verdict: verdict.to_owned(),
@@ -235,29 +235,29 @@ impl Opinion {
     }
 }
 
-/// Asks whoever decides in mode `auto`; nothing where nobody is named.
+/// Asks the classifier of mode `auto`; `None` where there is none.
 pub(super) async fn ask(
     call: &HookedCall<'_>,
     subject: CallSubject<'_>,
     dispatch: &Dispatch<'_>,
-) -> Option<Opinion> {
+) -> Option<ClassifierOpinion> {
     let own = dispatch.runner.classifier();
     let chosen = match (dispatch.permissions.classifier(), own) {
-        (Some(policy), _) if policy.is_policy() => Chosen::Configured(policy),
-        (_, Some(own)) => Chosen::Library(own),
-        (Some(configured), None) => Chosen::Configured(configured),
+        (Some(policy), _) if policy.is_policy() => ChosenClassifier::Configured(policy),
+        (_, Some(own)) => ChosenClassifier::Library(own),
+        (Some(configured), None) => ChosenClassifier::Configured(configured),
         (None, None) => return None,
     };
     let input = input(call, &subject, dispatch);
     let (name, origin, said) = match chosen {
-        Chosen::Configured(classifier) => (
+        ChosenClassifier::Configured(classifier) => (
             classifier.action.title(),
             classifier.origin.clone(),
             configured(classifier, &input, dispatch).await,
         ),
-        Chosen::Library(own) => (own.name.clone(), Origin::Program, own.run(input).await),
+        ChosenClassifier::Library(own) => (own.name.clone(), Origin::Program, own.run(input).await),
     };
-    Some(Opinion {
+    Some(ClassifierOpinion {
         title: title(&name),
         origin,
         said: match said {
@@ -316,7 +316,7 @@ async fn configured(
     input: &ClassifierInput,
     dispatch: &Dispatch<'_>,
 ) -> Result<Classification, String> {
-    let means = Means {
+    let means = HookResources {
         place: dispatch.hooks.place(),
         calls: Some(dispatch),
     };

@@ -12,10 +12,10 @@ use toolway_config::permission::names_of_tool;
 use toolway_config::{HookEvent, Hooks};
 use toolway_types::{Origin, Untrusted};
 
-use self::runner::{Heard, HookName};
+use self::runner::{HookName, HookResult};
 use super::Dispatch;
 use super::validate::ValidCall;
-use crate::audit::Entry;
+use crate::audit::AuditEntry;
 use crate::call::{CallError, RefusedBy};
 use crate::catalog::CatalogTool;
 
@@ -29,43 +29,43 @@ mod runner;
 mod tests;
 mod tool;
 
-pub(super) use self::after::After;
+pub(super) use self::after::AfterCall;
 pub use self::input::HookInput;
 pub use self::library::{HookFunction, LibraryHook};
 pub(super) use self::reply::one_line;
 pub use self::reply::{HookDecision, HookReply};
-pub use self::runner::Runner;
-pub(crate) use self::runner::RunnerOwner;
-pub(super) use self::runner::{Means, Printed, late, title};
+pub use self::runner::HookRunner;
+pub(crate) use self::runner::HookRunnerOwner;
+pub(super) use self::runner::{HookResources, Printed, late, title};
 
 /// A call that the hooks have seen, with what they say of it.
 #[derive(Debug)]
 pub struct HookedCall<'a> {
     call: ValidCall<'a>,
     /// Boxed, like all that few calls have: every stage moves the call on.
-    said: Option<Box<Said>>,
+    said: Option<Box<HookRemarks>>,
 }
 
 /// What is to be said of a call, by hooks and others.
 #[derive(Debug, Default)]
-struct Said {
+struct HookRemarks {
     warnings: Vec<String>,
     context: Vec<String>,
-    verdict: Option<Verdict>,
+    verdict: Option<HookVerdict>,
     /// The hook whose arguments these are.
     rewritten_by: Option<HookName>,
 }
 
 /// What the hooks say of a call, taken together.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Verdict {
+pub(super) struct HookVerdict {
     pub(super) decision: HookDecision,
     /// The hook that said it first.
     hook: HookName,
     reason: Option<String>,
 }
 
-impl Verdict {
+impl HookVerdict {
     fn deny(hook: HookName, reason: String) -> Self {
         Self {
             decision: HookDecision::Deny,
@@ -135,17 +135,17 @@ impl<'a> HookedCall<'a> {
         self.said().warnings.push(warning);
     }
 
-    /// What hooks want known by whoever reads the result.
+    /// What hooks say to the reader of the result.
     pub(super) fn context(&self) -> &[String] {
         self.said.as_ref().map_or(&[], |said| &said.context)
     }
 
     /// What the hooks say; nothing when none has an opinion.
-    pub(super) fn verdict(&self) -> Option<&Verdict> {
+    pub(super) fn verdict(&self) -> Option<&HookVerdict> {
         self.said.as_ref()?.verdict.as_ref()
     }
 
-    fn said(&mut self) -> &mut Said {
+    fn said(&mut self) -> &mut HookRemarks {
         self.said.get_or_insert_default()
     }
 }
@@ -155,7 +155,7 @@ impl<'a> HookedCall<'a> {
 pub(crate) async fn run<'a>(
     call: ValidCall<'a>,
     dispatch: &Dispatch<'_>,
-    entry: &mut Entry,
+    entry: &mut AuditEntry,
 ) -> HookedCall<'a> {
     let mut hooked = HookedCall { call, said: None };
     if let Some(warning) = hooked.call.warning().map(str::to_owned) {
@@ -169,13 +169,13 @@ pub(crate) async fn run<'a>(
 }
 
 /// Whether there are hooks at all.
-fn any(hooks: &Hooks, runner: &Runner) -> bool {
+fn any(hooks: &Hooks, runner: &HookRunner) -> bool {
     !(hooks.is_empty() && runner.is_empty())
 }
 
 impl HookedCall<'_> {
     /// Runs the hooks that are concerned.
-    async fn ask(&mut self, dispatch: &Dispatch<'_>, entry: &mut Entry) {
+    async fn ask(&mut self, dispatch: &Dispatch<'_>, entry: &mut AuditEntry) {
         let event = HookEvent::PreToolUse;
         let tool = self.call.tool();
         let names = names_of_tool(&tool.key, &tool.name);
@@ -197,13 +197,13 @@ impl HookedCall<'_> {
         }
     }
 
-    fn take(&mut self, heard: Vec<Heard>) {
+    fn take(&mut self, heard: Vec<HookResult>) {
         let mut rewritten: Option<(HookName, Map<String, Value>)> = None;
-        for Heard { hook, said } in heard {
+        for HookResult { hook, said } in heard {
             let said = match said {
                 Ok(said) => said,
                 Err(failure) => {
-                    self.judge(Verdict::deny(hook, failure));
+                    self.judge(HookVerdict::deny(hook, failure));
                     continue;
                 }
             };
@@ -212,7 +212,7 @@ impl HookedCall<'_> {
                 self.warn(format!("{hook} says: {}", reply::one_line(message)));
             }
             if let Some(decision) = said.decision {
-                self.judge(Verdict {
+                self.judge(HookVerdict {
                     decision,
                     hook: hook.clone(),
                     reason: said.why(),
@@ -227,7 +227,7 @@ impl HookedCall<'_> {
                 rewritten = Some((hook, arguments));
             }
         }
-        let denied = |verdict: &Verdict| verdict.decision == HookDecision::Deny;
+        let denied = |verdict: &HookVerdict| verdict.decision == HookDecision::Deny;
         if let Some((hook, arguments)) = rewritten
             && !self.verdict().is_some_and(denied)
         {
@@ -244,12 +244,12 @@ impl HookedCall<'_> {
                 other => other.to_string(),
             };
             let reason = format!("the arguments it wrote do not fit the tool: {why}");
-            self.judge(Verdict::deny(hook, reply::one_line(&reason)));
+            self.judge(HookVerdict::deny(hook, reply::one_line(&reason)));
         }
     }
 
     /// The strictest counts, and of equals the first.
-    fn judge(&mut self, verdict: Verdict) {
+    fn judge(&mut self, verdict: HookVerdict) {
         let known = self.verdict().map(|known| known.decision);
         if known.is_none_or(|known| known < verdict.decision) {
             self.said().verdict = Some(verdict);
@@ -258,8 +258,8 @@ impl HookedCall<'_> {
 }
 
 impl<'a> Dispatch<'a> {
-    fn means(&'a self) -> Means<'a> {
-        Means {
+    fn means(&'a self) -> HookResources<'a> {
+        HookResources {
             place: self.hooks.place(),
             calls: Some(self),
         }

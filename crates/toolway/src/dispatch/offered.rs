@@ -1,30 +1,31 @@
 //! What is asked of a server beside calls, judged like a call.
 //!
 //! Owns the stages that such a request goes through: hooks, rules, a person's word, the audit, as
-//! for a tool of that server (`offering.rs` says under which name). Only a [`Warrant`] lets one be
-//! sent. Does not own the requests themselves (`host/offers.rs`, `skills.rs`).
+//! for a tool of that server (`offering.rs` says under which name). Only a [`PermittedOffering`]
+//! lets one be sent. Does not own the requests themselves (`host/offers.rs`, `skills.rs`).
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use toolway_types::ServerName;
 
 use super::permission::PermittedCall;
-use super::resolve::{Arguments, ResolvedCall};
+use super::resolve::{CallArguments, ResolvedCall};
 use super::{Dispatch, hooks, permission, validate};
-use crate::audit::Entry;
+use crate::audit::AuditEntry;
 use crate::call::{CallError, CallOptions, ToolRequest, ToolTarget};
-use crate::catalog::CatalogTool;
-use crate::offering::{Ask, Leave, Offering};
+use crate::catalog::{Catalog, CatalogTool, ToolHints};
+use crate::offering::{JudgedOffering, Offering, PinnedOffering, PriorConsent};
+use crate::pins::Definition;
 
 /// A request that was let through, as it is to be sent. Only this module makes one.
 #[derive(Debug)]
-pub(crate) struct Warrant {
+pub(crate) struct PermittedOffering {
     server: ServerName,
     params: Map<String, Value>,
     /// What a person should know about it.
     pub(crate) warnings: Vec<String>,
 }
 
-impl Warrant {
+impl PermittedOffering {
     /// Whose it is.
     pub(crate) fn server(&self) -> &ServerName {
         &self.server
@@ -43,17 +44,17 @@ impl Warrant {
 
 impl Dispatch<'_> {
     /// Has a request judged; its line in the audit is the caller's to finish.
-    pub(crate) async fn warrant(
+    pub(crate) async fn permit_offering(
         &self,
         offering: Offering,
         server: &ServerName,
         params: Map<String, Value>,
-        leave: Leave,
+        leave: PriorConsent,
         options: &CallOptions,
-    ) -> (Entry, Result<Warrant, CallError>) {
+    ) -> (AuditEntry, Result<PermittedOffering, CallError>) {
         let mut asked = params;
         asked.insert("server".to_owned(), server.as_str().into());
-        let ask = Ask {
+        let ask = OfferingRequest {
             offering,
             server,
             spelled: server.as_str(),
@@ -61,37 +62,32 @@ impl Dispatch<'_> {
             leave,
         };
         let tool = ask.tool(self.catalog);
-        let mut entry = match self.audit {
-            Some(audit) => audit.begin(
-                &ToolRequest {
-                    target: ToolTarget::Key(tool.key.clone()),
-                    arguments: Map::new(),
-                },
-                options,
-            ),
-            None => Entry::none(),
+        let request = ToolRequest {
+            target: ToolTarget::Key(tool.key.clone()),
+            arguments: Map::new(),
         };
+        let mut entry = AuditEntry::begin(self.audit, &request, options);
         entry.asked(&asked);
-        let mut arguments = Arguments::from(asked);
+        let mut arguments = CallArguments::from(asked);
         let judged = self.judge(&tool, &mut arguments, options, &mut entry).await;
-        let warrant = judged.map(|call| {
+        let permitted = judged.map(|call| {
             let mut params = call.arguments().clone();
             params.remove("server");
-            Warrant {
+            PermittedOffering {
                 server: server.clone(),
                 params,
                 warnings: call.warnings().to_vec(),
             }
         });
-        (entry, warrant)
+        (entry, permitted)
     }
 
     async fn judge<'a>(
         &self,
         tool: &'a CatalogTool,
-        arguments: &'a mut Arguments,
+        arguments: &'a mut CallArguments,
         options: &CallOptions,
-        entry: &mut Entry,
+        entry: &mut AuditEntry,
     ) -> Result<PermittedCall<'a>, CallError> {
         let call = validate::validate(ResolvedCall::of(tool, arguments))?;
         let call = hooks::run(call, self, entry).await;
@@ -116,24 +112,114 @@ impl Dispatch<'_> {
         validate::check(call)?;
         let named = call.arguments().get("server").and_then(Value::as_str);
         let Some((spelled, server)) =
-            named.and_then(|spelled| Some((spelled, self.lines.named(spelled)?)))
+            named.and_then(|spelled| Some((spelled, self.routes.named(spelled)?)))
         else {
             return Ok(None);
         };
-        let ask = Ask {
+        let ask = OfferingRequest {
             offering: aim.offering,
             server: &server,
             spelled,
             arguments: call.arguments(),
-            leave: Leave::Wanted,
+            leave: PriorConsent::Wanted,
         };
         let mut tool = ask.tool(self.catalog);
-        // Bound to the line of this very server, so that what is judged is what is read.
-        let line = match aim.offering {
-            Offering::ReadResource => Some(self.lines.line(&server)?),
+        // Bound to the route of this very server, so that what is judged is what is read.
+        let route = match aim.offering {
+            Offering::ReadResource => Some(self.routes.route(&server)?),
             _ => None,
         };
-        tool.own = Some(own.aimed_at(aim, server.clone(), line));
+        tool.own = Some(own.aimed_at(aim, server.clone(), route));
         Ok(Some(Box::new(tool)))
+    }
+}
+
+/// One thing asked of a server beside calls.
+pub(crate) struct OfferingRequest<'a> {
+    pub(crate) offering: Offering,
+    pub(crate) server: &'a ServerName,
+    /// What stands in `server` of the arguments: its name, or another spelling of it.
+    pub(crate) spelled: &'a str,
+    /// What is asked, `server` among it.
+    pub(crate) arguments: &'a Map<String, Value>,
+    pub(crate) leave: PriorConsent,
+}
+
+impl OfferingRequest<'_> {
+    fn text(&self, name: &str) -> Option<&str> {
+        self.arguments.get(name).and_then(Value::as_str)
+    }
+
+    /// Whether it needs no permission: nothing is sent that the server did not write itself. A rule
+    /// or a hook that wants a user asked still counts.
+    fn is_free(&self, catalog: &Catalog) -> bool {
+        match self.offering {
+            // Any other address carries words to the server, as the arguments of a tool do.
+            Offering::ReadResource => {
+                let uri = self.text("uri").unwrap_or_default();
+                catalog.resource(self.server, uri).is_some()
+            }
+            Offering::GetPrompt | Offering::Complete => false,
+            Offering::ListResources
+            | Offering::ListPrompts
+            | Offering::ListSkills
+            | Offering::ReadInstructions => true,
+        }
+    }
+
+    /// The tool it is judged as. It takes no other server and no other prompt than these: a hook
+    /// that writes arguments cannot lead it elsewhere.
+    pub(crate) fn tool(&self, catalog: &Catalog) -> CatalogTool {
+        let mut properties = self.offering.properties();
+        properties["server"] = json!({ "enum": [self.spelled] });
+        if self.offering == Offering::GetPrompt {
+            properties["name"] = json!({ "enum": [self.text("name")] });
+        }
+        let schema = json!({
+            "type": "object",
+            "properties": properties,
+            "required": ["server"],
+            "additionalProperties": false,
+        });
+        let reads = ToolHints {
+            read_only: Some(true),
+            destructive: Some(false),
+            idempotent: Some(true),
+            open_world: None,
+        };
+        let listed = self.is_free(catalog);
+        let free = listed || self.leave == PriorConsent::Given;
+        let (pin, definition) = match self.pinned(catalog, listed) {
+            Some((pin, definition)) => (Some(pin), Some(definition)),
+            None => (None, None),
+        };
+        CatalogTool::offered(
+            self.offering.of(self.server),
+            &schema,
+            reads,
+            JudgedOffering { free, pin },
+            definition,
+        )
+    }
+
+    /// What its definition is, where one was or will be permitted. What a resource holds may
+    /// change at any time, so of those that are listed nothing is remembered.
+    fn pinned(&self, catalog: &Catalog, listed: bool) -> Option<(PinnedOffering, Definition)> {
+        match self.offering {
+            Offering::GetPrompt => {
+                let name = self.text("name")?;
+                let prompt = catalog.prompt(self.server, name)?;
+                let definition = Definition::of_prompt(&prompt.received);
+                Some((PinnedOffering::Prompt(name.to_owned()), definition))
+            }
+            Offering::ReadResource if !listed => {
+                let templates = catalog.templates_of(self.server);
+                let received = templates.iter().map(|template| &*template.received);
+                let definition = Definition::of_templates(received);
+                // None is something to remember too: what comes later is a change.
+                Some((PinnedOffering::Templates, definition))
+            }
+            _ => None,
+        }
     }
 }

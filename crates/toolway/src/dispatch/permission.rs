@@ -14,14 +14,16 @@ use toolway_config::permission::{
 };
 use toolway_types::{Origin, Untrusted};
 
-use self::answers::Asking;
-use super::Dispatch;
-use super::classifier;
-use super::hooks::{HookDecision, HookedCall, Verdict};
-use crate::audit::Entry;
-use crate::call::{CallError, Consent, Question, RefusedBy};
+use self::answers::AskReasons;
+use super::hooks::{HookDecision, HookVerdict, HookedCall};
+use super::{Dispatch, classifier};
+use crate::audit::AuditEntry;
+use crate::call::{
+    CallError, Consent, PermissionQuestion, PermittedBy, PermittingClassifier, PermittingHook,
+    RefusedBy,
+};
 use crate::catalog::CatalogTool;
-use crate::pins::{Against, Standing};
+use crate::pins::{Against, PinState};
 
 mod answers;
 mod keeper;
@@ -29,7 +31,8 @@ mod keeper;
 mod tests;
 
 pub use self::answers::Approvals;
-pub use self::keeper::{KeepIn, RuleKeeper, SettingsRules};
+pub use self::keeper::{RuleKeeper, SettingsRules};
+pub use crate::call::KeepIn;
 
 /// A call that may run. Only this module makes one:
 ///
@@ -43,47 +46,7 @@ pub use self::keeper::{KeepIn, RuleKeeper, SettingsRules};
 #[derive(Debug)]
 pub struct PermittedCall<'a> {
     call: HookedCall<'a>,
-    grant: Grant,
-}
-
-/// Who said yes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Grant {
-    /// An allow rule.
-    Rule(Arc<CitedRule>),
-    /// A hook, where neither a rule nor another hook wanted a person asked.
-    Hook(Box<GrantingHook>),
-    /// The classifier, in mode `auto`.
-    Classifier(Box<GrantingClassifier>),
-    /// The mode, which allows everything.
-    Mode,
-    /// The person who typed the call.
-    Typed,
-    /// The person who was asked.
-    Person,
-    /// The person who was asked before, and whose answer holds as long as the host runs.
-    Session,
-    /// Nobody has to: it is a tool of the host's own that does no harm, and neither a rule nor a
-    /// hook has anything against it.
-    BuiltIn,
-}
-
-/// A hook that said yes. Apart, because few calls have one and every grant is moved along.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct GrantingHook {
-    /// What it is called in messages.
-    pub title: String,
-    /// Where it stands.
-    pub origin: Origin,
-}
-
-/// A classifier that said yes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct GrantingClassifier {
-    /// What it is called in messages.
-    pub title: String,
-    /// Where it stands.
-    pub origin: Origin,
+    grant: PermittedBy,
 }
 
 impl<'a> PermittedCall<'a> {
@@ -98,7 +61,7 @@ impl<'a> PermittedCall<'a> {
     }
 
     /// Who said yes.
-    pub fn grant(&self) -> &Grant {
+    pub fn grant(&self) -> &PermittedBy {
         &self.grant
     }
 
@@ -120,21 +83,21 @@ impl<'a> PermittedCall<'a> {
     }
 }
 
-/// What rules and hooks say, before anybody is asked.
-enum Opinion {
-    Granted(Grant),
+/// What rules and hooks say, before a user is asked.
+enum RuleOpinion {
+    Granted(PermittedBy),
     /// The rule that wants it; none when the mode or a hook does.
     Ask(Option<Arc<CitedRule>>),
 }
 
-/// Decides whether the call may run, asking a person where that is called for: a deny rule, then
-/// a hook's no, then whoever wants a person asked, a changed definition among them, then an allow
-/// rule or a hook's yes, then the mode. Whatever may run is pinned as it is.
+/// Decides whether the call may run, asking a user where needed: a deny rule, then a hook's
+/// refusal, then a rule, hook or changed definition that wants a user asked, then an allow rule or
+/// a hook's permission, then the mode. Whatever may run is pinned as it is.
 pub(crate) async fn permit<'a>(
     mut call: HookedCall<'a>,
     dispatch: &Dispatch<'_>,
     consent: Consent,
-    entry: &mut Entry,
+    entry: &mut AuditEntry,
 ) -> Result<PermittedCall<'a>, CallError> {
     match decide(&mut call, dispatch, consent, entry).await {
         Ok(grant) => Ok(PermittedCall { call, grant }),
@@ -151,15 +114,15 @@ async fn decide(
     call: &mut HookedCall<'_>,
     dispatch: &Dispatch<'_>,
     consent: Consent,
-    entry: &mut Entry,
-) -> Result<Grant, RefusedBy> {
+    entry: &mut AuditEntry,
+) -> Result<PermittedBy, RefusedBy> {
     let opinion = opinion(call, dispatch)?;
     let pins = dispatch.approvals.pins();
     let policy = dispatch.permissions.pins();
-    let server = dispatch.lines.definition(&call.tool().key.server);
+    let server = dispatch.routes.definition(&call.tool().key.server);
     let standing = match policy {
-        PinPolicy::Off => Standing::Same,
-        _ if !call.tool().is_pinned() => Standing::Same,
+        PinPolicy::Off => PinState::Same,
+        _ if !call.tool().is_pinned() => PinState::Same,
         PinPolicy::Ask | PinPolicy::Warn => {
             let tool = call.tool();
             // A call that a person types relies on no rule that could have meant another tool.
@@ -168,7 +131,7 @@ async fn decide(
         }
     };
     let mut change = None;
-    if let Standing::Changed(difference) = &standing {
+    if let PinState::Changed(difference) = &standing {
         entry.changed(difference);
         if policy == PinPolicy::Ask {
             change = Some(difference);
@@ -200,28 +163,28 @@ async fn decide(
         }
     }
     let grant = match (opinion, change) {
-        (Opinion::Granted(grant), None) => grant,
-        (Opinion::Granted(grant), Some(_)) if consent == Consent::Reviewed => grant,
-        (Opinion::Granted(_), Some(_)) => {
-            let asking = Asking {
+        (RuleOpinion::Granted(grant), None) => grant,
+        (RuleOpinion::Granted(grant), Some(_)) if consent == Consent::Reviewed => grant,
+        (RuleOpinion::Granted(_), Some(_)) => {
+            let asking = AskReasons {
                 // The rule allows it again once the change is accepted.
                 allowed: true,
-                ..Asking::new(server.map(AsRef::as_ref), None, change)
+                ..AskReasons::new(server.map(AsRef::as_ref), None, change)
             };
             Box::pin(consult(call, dispatch, consent, asking, entry)).await?
         }
-        (Opinion::Ask(rule), change) => {
+        (RuleOpinion::Ask(rule), change) => {
             let rule = rule.as_deref().map(owned);
-            let asking = Asking {
+            let asking = AskReasons {
                 brought: dispatch
                     .permissions
                     .repository_server(&call.tool().key.server),
-                ..Asking::new(server.map(AsRef::as_ref), rule, change)
+                ..AskReasons::new(server.map(AsRef::as_ref), rule, change)
             };
             Box::pin(consult(call, dispatch, consent, asking, entry)).await?
         }
     };
-    if standing != Standing::Same {
+    if standing != PinState::Same {
         entry.asked(call.arguments());
         let tool = call.tool();
         let place = tool.place(server).into_owned();
@@ -233,7 +196,7 @@ async fn decide(
 }
 
 /// What rules and hooks make of the call.
-fn opinion(call: &HookedCall<'_>, dispatch: &Dispatch<'_>) -> Result<Opinion, RefusedBy> {
+fn opinion(call: &HookedCall<'_>, dispatch: &Dispatch<'_>) -> Result<RuleOpinion, RefusedBy> {
     let tool = call.tool();
     let subject = subject(call);
     let verdict = call.verdict();
@@ -253,18 +216,21 @@ fn opinion(call: &HookedCall<'_>, dispatch: &Dispatch<'_>) -> Result<Opinion, Re
     Ok(match (decision, hook(HookDecision::Allow)) {
         (PermissionDecision::Ask { rule: None }, Some(allowed)) => {
             let (title, origin) = allowed.cited();
-            Opinion::Granted(Grant::Hook(Box::new(GrantingHook { title, origin })))
+            RuleOpinion::Granted(PermittedBy::Hook(Box::new(PermittingHook {
+                title,
+                origin,
+            })))
         }
-        (PermissionDecision::Allow { rule }, _) if !asks => Opinion::Granted(match rule {
-            Some(rule) => Grant::Rule(rule),
-            None => Grant::Mode,
+        (PermissionDecision::Allow { rule }, _) if !asks => RuleOpinion::Granted(match rule {
+            Some(rule) => PermittedBy::Rule(rule),
+            None => PermittedBy::Mode,
         }),
         (PermissionDecision::Ask { rule: None }, None) if !asks && tool.is_free() => {
-            Opinion::Granted(Grant::BuiltIn)
+            RuleOpinion::Granted(PermittedBy::BuiltIn)
         }
-        (PermissionDecision::Ask { rule }, _) => Opinion::Ask(rule),
+        (PermissionDecision::Ask { rule }, _) => RuleOpinion::Ask(rule),
         // It is the hook that wants a person asked.
-        _ => Opinion::Ask(None),
+        _ => RuleOpinion::Ask(None),
     })
 }
 
@@ -282,9 +248,9 @@ async fn consult(
     call: &mut HookedCall<'_>,
     dispatch: &Dispatch<'_>,
     consent: Consent,
-    asking: Asking<'_>,
-    entry: &mut Entry,
-) -> Result<Grant, RefusedBy> {
+    asking: AskReasons<'_>,
+    entry: &mut AuditEntry,
+) -> Result<PermittedBy, RefusedBy> {
     let hook = call
         .verdict()
         .filter(|verdict| verdict.decision == HookDecision::Ask)
@@ -293,12 +259,13 @@ async fn consult(
         Consent::Reviewed => None,
         Consent::Typed | Consent::Prompt => asking.change,
     };
-    // Whoever typed the call knows neither what a hook has against it nor that the tool changed.
+    // The user who typed the call knows neither what a hook has against it nor that the tool
+    // changed.
     if consent != Consent::Prompt && hook.is_none() && unseen.is_none() {
-        return Ok(Grant::Typed);
+        return Ok(PermittedBy::Typed);
     }
     if hook.is_none() && unseen.is_none() && dispatch.approvals.covers(call.tool(), &asking) {
-        return Ok(Grant::Session);
+        return Ok(PermittedBy::Session);
     }
     entry.asked(call.arguments());
     let is_open = hook.is_none() && asking.is_of_mode();
@@ -308,8 +275,8 @@ async fn consult(
         None
     };
     let classified = match classified {
-        Some(Classified::Granted(grant)) => return Ok(grant),
-        Some(Classified::Asks(opinion)) => Some(opinion),
+        Some(ClassifierDecision::Granted(grant)) => return Ok(grant),
+        Some(ClassifierDecision::Asks(opinion)) => Some(opinion),
         None => None,
     };
     let unheeded = match (&asking.rule, asking.allowed) {
@@ -334,10 +301,12 @@ async fn consult(
             },
         });
     };
-    let asks = hook.as_ref().map(Verdict::shown);
-    let advice = classified.as_ref().map(classifier::Opinion::shown);
+    let asks = hook.as_ref().map(HookVerdict::shown);
+    let advice = classified
+        .as_ref()
+        .map(classifier::ClassifierOpinion::shown);
     let tool = call.tool();
-    let question = Question {
+    let question = PermissionQuestion {
         key: &tool.key,
         name: &tool.name,
         title: tool.title.as_deref(),
@@ -364,18 +333,18 @@ async fn consult(
 }
 
 /// What came of asking the classifier.
-enum Classified {
-    Granted(Grant),
+enum ClassifierDecision {
+    Granted(PermittedBy),
     /// A person is to be asked.
-    Asks(classifier::Opinion),
+    Asks(classifier::ClassifierOpinion),
 }
 
-/// Asks whoever decides in mode `auto`; nothing where nobody does.
+/// Asks the classifier of mode `auto`; `None` where there is none.
 async fn classify(
     call: &mut HookedCall<'_>,
     dispatch: &Dispatch<'_>,
-    entry: &mut Entry,
-) -> Result<Option<Classified>, RefusedBy> {
+    entry: &mut AuditEntry,
+) -> Result<Option<ClassifierDecision>, RefusedBy> {
     let asked = classifier::ask(call, subject(call), dispatch);
     let Some(opinion) = Box::pin(asked).await else {
         return Ok(None);
@@ -385,14 +354,14 @@ async fn classify(
         call.warn(failure);
     }
     match opinion.verdict() {
-        classifier::Verdict::Allow => {
+        classifier::ClassifierVerdict::Allow => {
             let (title, origin) = opinion.granting();
-            let grant = GrantingClassifier { title, origin };
-            Ok(Some(Classified::Granted(Grant::Classifier(Box::new(
-                grant,
-            )))))
+            let grant = PermittingClassifier { title, origin };
+            Ok(Some(ClassifierDecision::Granted(PermittedBy::Classifier(
+                Box::new(grant),
+            ))))
         }
-        classifier::Verdict::Deny => Err(opinion.refusal()),
-        classifier::Verdict::Ask => Ok(Some(Classified::Asks(opinion))),
+        classifier::ClassifierVerdict::Deny => Err(opinion.refusal()),
+        classifier::ClassifierVerdict::Ask => Ok(Some(ClassifierDecision::Asks(opinion))),
     }
 }

@@ -17,20 +17,20 @@ use crate::catalog::{Catalog, CatalogTool};
 #[derive(Debug)]
 pub struct ResolvedCall<'a> {
     tool: &'a CatalogTool,
-    arguments: &'a mut Arguments,
+    arguments: &'a mut CallArguments,
 }
 
 /// The arguments of a call: an object, kept as the value that schemas are held against.
 #[derive(Debug)]
-pub struct Arguments(Value);
+pub struct CallArguments(Value);
 
-impl From<Map<String, Value>> for Arguments {
+impl From<Map<String, Value>> for CallArguments {
     fn from(arguments: Map<String, Value>) -> Self {
         Self(Value::Object(arguments))
     }
 }
 
-impl Arguments {
+impl CallArguments {
     pub(super) fn members(&self) -> &Map<String, Value> {
         static NONE: LazyLock<Map<String, Value>> = LazyLock::new(Map::new);
         // It is always an object; the rest is for the compiler.
@@ -40,7 +40,7 @@ impl Arguments {
 
 impl<'a> ResolvedCall<'a> {
     /// A call of a tool that is at hand.
-    pub(super) fn of(tool: &'a CatalogTool, arguments: &'a mut Arguments) -> Self {
+    pub(super) fn of(tool: &'a CatalogTool, arguments: &'a mut CallArguments) -> Self {
         Self { tool, arguments }
     }
 
@@ -66,7 +66,7 @@ impl<'a> ResolvedCall<'a> {
     }
 
     /// Puts other arguments in their place; gives the old ones.
-    pub(super) fn rewrite(&mut self, arguments: Arguments) -> Arguments {
+    pub(super) fn rewrite(&mut self, arguments: CallArguments) -> CallArguments {
         mem::replace(self.arguments, arguments)
     }
 
@@ -85,7 +85,7 @@ impl<'a> ResolvedCall<'a> {
 pub fn resolve<'a>(
     catalog: &'a Catalog,
     target: &ToolTarget,
-    arguments: &'a mut Arguments,
+    arguments: &'a mut CallArguments,
 ) -> Result<ResolvedCall<'a>, CallError> {
     let tool = catalog.find(target)?;
     Ok(ResolvedCall { tool, arguments })

@@ -16,12 +16,12 @@ use toolway_wire::view::{self, ContentBlock, ResultType};
 
 use super::permission::PermittedCall;
 use super::send::RawResult;
-use crate::call::{BoundedResult, CallError, Delivery, Plain, SavedFile, ToolOutcome};
+use crate::call::{BoundedResult, CallError, PlainBlock, ResultDelivery, SavedFile, ToolOutcome};
 use crate::projection::{self, Projection, ProjectionError};
 use crate::tasks;
-use binary::{Sieve, Texts};
-use bounds::Bounds;
-use media::Decoded;
+use binary::{BinarySieve, TextScan};
+use bounds::ResultBounds;
+use media::DecodedMedia;
 
 mod binary;
 mod bound;
@@ -38,18 +38,17 @@ mod picture;
 mod pieces;
 mod spill;
 mod structured;
-pub mod tokens;
 
 pub use bounds::{MAX_CHARS, MAX_RAISED_CHARS};
 pub(crate) use picture::MAX_MEMORY as MAX_PICTURE_MEMORY;
-pub(crate) use structured::is_repeated;
+use structured::is_repeated;
 
 /// A result without media that is shorter than this is not worth another thread.
 const SMALL: usize = 64 * 1024;
 
 /// Where files of results go, and how much of one a model gets.
 #[derive(Debug, Clone, Copy)]
-pub struct Place<'a> {
+pub struct ResultSettings<'a> {
     /// The private directory.
     pub output_dir: &'a Path,
     /// The most tokens.
@@ -64,16 +63,22 @@ pub struct Place<'a> {
 /// for.
 pub async fn finish(
     answer: RawResult<'_>,
-    delivery: &Delivery,
-    place: Place<'_>,
+    delivery: &ResultDelivery,
+    place: ResultSettings<'_>,
 ) -> Result<ToolOutcome, CallError> {
     // A few short texts, wanted whole: the commonest answer, with which nothing is to be done.
     // Who wants to see them reads them then.
-    if *delivery == Delivery::Whole
+    if *delivery == ResultDelivery::Whole
         && let Some(is_error) = view::skim_result(answer.result())
     {
         let (call, raw) = answer.into_parts();
-        return Ok(outcome(&call, raw, is_error, None, Done::default()));
+        return Ok(outcome(
+            &call,
+            raw,
+            is_error,
+            None,
+            FinishedResult::default(),
+        ));
     }
     // Boxed: a result that passes as it is must not carry the room for working on it along.
     Box::pin(process(answer, delivery, place)).await
@@ -84,7 +89,7 @@ fn outcome(
     raw: Box<RawValue>,
     is_error: bool,
     read: Option<view::ToolResult>,
-    done: Done,
+    done: FinishedResult,
 ) -> ToolOutcome {
     let mut warnings = call.warnings().to_vec();
     warnings.extend(done.warnings);
@@ -105,8 +110,8 @@ fn outcome(
 
 async fn process(
     answer: RawResult<'_>,
-    delivery: &Delivery,
-    place: Place<'_>,
+    delivery: &ResultDelivery,
+    place: ResultSettings<'_>,
 ) -> Result<ToolOutcome, CallError> {
     let of_editor = answer.is_of_editor();
     let (call, raw) = answer.into_parts();
@@ -131,16 +136,16 @@ async fn process(
         }
     }
     let is_error = result.is_error;
-    if *delivery == Delivery::Whole && !is_work(&result, delivery) {
-        let done = Done::default();
+    if *delivery == ResultDelivery::Whole && !is_work(&result, delivery) {
+        let done = FinishedResult::default();
         return Ok(outcome(&call, raw, is_error, Some(result), done));
     }
     let bounds = if of_editor {
-        Bounds::NONE
+        ResultBounds::NONE
     } else {
-        Bounds {
+        ResultBounds {
             text: place.text,
-            ..Bounds::of(call.tool().received().meta.as_deref(), place.max_tokens)
+            ..ResultBounds::of(call.tool().received().meta.as_deref(), place.max_tokens)
         }
     };
     let (read, done) = work_aside(result, raw.get().len(), delivery, bounds, place).await;
@@ -149,23 +154,23 @@ async fn process(
 
 /// What was made of a result.
 #[derive(Default)]
-struct Done {
+struct FinishedResult {
     saved: Vec<SavedFile>,
-    plain: Vec<Plain>,
+    plain: Vec<PlainBlock>,
     bounded: Option<BoundedResult>,
     warnings: Vec<String>,
 }
 
 /// Whether a result holds something that is decoded and saved.
-fn is_work(result: &view::ToolResult, delivery: &Delivery) -> bool {
+fn is_work(result: &view::ToolResult, delivery: &ResultDelivery) -> bool {
     media::any(&result.content) || binary::any(result, texts(delivery))
 }
 
 /// A person gets text as it is; a model does not read base64.
-fn texts(delivery: &Delivery) -> Texts {
+fn texts(delivery: &ResultDelivery) -> TextScan {
     match delivery {
-        Delivery::Whole => Texts::Kept,
-        Delivery::Bounded | Delivery::Selected(_) => Texts::Searched,
+        ResultDelivery::Whole => TextScan::Kept,
+        ResultDelivery::Bounded | ResultDelivery::Selected(_) => TextScan::Searched,
     }
 }
 
@@ -174,10 +179,10 @@ fn texts(delivery: &Delivery) -> Texts {
 async fn work_aside(
     result: view::ToolResult,
     size: usize,
-    delivery: &Delivery,
-    bounds: Bounds,
-    place: Place<'_>,
-) -> (Option<view::ToolResult>, Done) {
+    delivery: &ResultDelivery,
+    bounds: ResultBounds,
+    place: ResultSettings<'_>,
+) -> (Option<view::ToolResult>, FinishedResult) {
     let (directory, memory) = (place.output_dir, place.picture_memory);
     if !is_work(&result, delivery) && size < SMALL {
         let done = work(&result, delivery, bounds, directory, memory);
@@ -186,7 +191,7 @@ async fn work_aside(
     // Decoding and writing can take long; they must not hold up the others on this thread.
     let (delivery, directory) = (delivery.clone(), directory.to_owned());
     let memory = memory.clone();
-    let wants_bounds = delivery != Delivery::Whole;
+    let wants_bounds = delivery != ResultDelivery::Whole;
     let work = tasks::blocking("result", move || {
         let done = work(&result, &delivery, bounds, &directory, &memory);
         (result, done)
@@ -195,10 +200,10 @@ async fn work_aside(
         Ok((result, done)) => (Some(result), done),
         Err(failure) => {
             let why = format!("this result was not processed: {failure}");
-            let done = Done {
+            let done = FinishedResult {
                 bounded: wants_bounds.then(|| bound::nothing(&why)),
                 warnings: vec![why],
-                ..Done::default()
+                ..FinishedResult::default()
             };
             (None, done)
         }
@@ -207,11 +212,11 @@ async fn work_aside(
 
 fn work(
     result: &view::ToolResult,
-    delivery: &Delivery,
-    bounds: Bounds,
+    delivery: &ResultDelivery,
+    bounds: ResultBounds,
     output_dir: &Path,
     picture_memory: &BytePool,
-) -> Done {
+) -> FinishedResult {
     let decoded = media::decode(&result.content);
     let mut warnings: Vec<String> = decoded.warnings().collect();
     let saved = if decoded.media.is_empty() {
@@ -221,10 +226,10 @@ fn work(
         warnings.extend(failures);
         saved
     };
-    let mut sieve = Sieve::new(output_dir, &decoded.media, &saved);
+    let mut sieve = BinarySieve::new(output_dir, &decoded.media, &saved);
     let plain = sieve.parts(result, texts(delivery));
     let whole = || {
-        let source = pieces::Source {
+        let source = pieces::ResultSource {
             content: &result.content,
             structured: result.structured.as_deref(),
             plain: &plain,
@@ -235,11 +240,11 @@ fn work(
         bound::bound(&source, bounds, output_dir)
     };
     let bounded = match delivery {
-        Delivery::Whole => None,
-        Delivery::Bounded => Some(whole()),
+        ResultDelivery::Whole => None,
+        ResultDelivery::Bounded => Some(whole()),
         // A tool's own error has none of the fields that were wished for.
-        Delivery::Selected(_) if result.is_error => Some(whole()),
-        Delivery::Selected(projection) => Some(match select(result, projection) {
+        ResultDelivery::Selected(_) if result.is_error => Some(whole()),
+        ResultDelivery::Selected(projection) => Some(match select(result, projection) {
             Ok(mut values) => {
                 for value in &mut values {
                     sieve.strain(result.content.len(), value, None);
@@ -247,11 +252,11 @@ fn work(
                 let content = [ContentBlock::Text {
                     text: projection::lines(&values),
                 }];
-                let source = pieces::Source {
+                let source = pieces::ResultSource {
                     content: &content,
                     structured: None,
                     plain: &[],
-                    decoded: &Decoded::default(),
+                    decoded: &DecodedMedia::default(),
                     saved: &[],
                     picture_memory,
                 };
@@ -260,18 +265,18 @@ fn work(
             Err(error) => {
                 let mut bounded = whole();
                 let text = format!("The selection `{}` failed: {error}", projection.as_str());
-                bounded.blocks.insert(0, crate::Block::notice(text));
+                bounded.blocks.insert(0, crate::ContentBlock::notice(text));
                 bounded
             }
         }),
     };
-    let Sieve {
+    let BinarySieve {
         saved: strained,
         warnings: failures,
         ..
     } = sieve;
     warnings.extend(failures);
-    Done {
+    FinishedResult {
         saved: saved.into_iter().chain(strained).collect(),
         plain,
         bounded,
@@ -323,4 +328,29 @@ fn structure(result: &view::ToolResult) -> Option<Value> {
 /// The outline of what can be selected from a result.
 pub fn outline_of(result: &view::ToolResult) -> Option<outline::Outline> {
     outline::outline(&structure(result)?.to_string())
+}
+
+impl ToolOutcome {
+    /// What a filter gives of the whole result: of its structured content, or of its text where
+    /// that is JSON.
+    pub fn select(&self, projection: &Projection) -> Result<Vec<Value>, SelectError> {
+        select(self.result(), projection)
+    }
+
+    /// The structured content as JSON, unless the content says the same already. In the place of
+    /// binary data it says what that is and where it was saved.
+    pub fn unsaid_structure(&self) -> Option<&str> {
+        let result = self.result();
+        let structured = result.structured.as_deref()?;
+        if is_repeated(structured, &result.content) {
+            return None;
+        }
+        let plain = self.plain(result.content.len());
+        Some(plain.unwrap_or(structured.get()))
+    }
+
+    /// The shape of what can be selected from.
+    pub fn outline(&self) -> Option<outline::Outline> {
+        outline_of(self.result())
+    }
 }

@@ -2,143 +2,27 @@
 //!
 //! Owns the shape of `tools/call` and the one table from what can go wrong on the way to a
 //! [`CallError`]. Which time limits hold is `send/limits.rs`. Does not own ids, deadlines or
-//! cancellation: those are the line's, and dropping the future here drops the request there.
+//! cancellation: those are the route's, and dropping the future here drops the request there.
 
 mod limits;
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use futures_util::future::BoxFuture;
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
-pub use toolway_transport::AnswerTimeout;
 use toolway_transport::{CloseReason, SendFailure};
 use toolway_types::{ConnectionState, ServerName, ToolKey, Untrusted};
-use toolway_wire::{RpcError, view};
+use toolway_wire::RpcError;
 
-pub use self::limits::GeneralLimits;
 pub(crate) use self::limits::options;
 use super::permission::PermittedCall;
-use crate::audit::Entry;
-use crate::auth::{NotWidened, is_short};
-use crate::call::{CallError, CallOptions, Oversize, ProgressSink, TimeLimit};
+use crate::audit::AuditEntry;
+use crate::call::{CallError, CallOptions, NotWidened, Oversize, TimeLimit};
 use crate::catalog::CatalogTool;
-use crate::error::{about_certificate, closed_for_login, scopes_in, wants_login};
-use crate::pool::ToolPool;
-
-/// An open way to one server: a session, as far as a call is concerned.
-pub trait Line: Send + Sync {
-    /// Sends one request and waits for its result. Dropping the future cancels the request and
-    /// tells the server.
-    fn request<'a>(
-        &'a self,
-        method: &'a str,
-        params: Box<RawValue>,
-        options: SendOptions<'a>,
-    ) -> BoxFuture<'a, Result<Box<RawValue>, SendError>>;
-
-    /// The longest a call may take by the server's own entry.
-    fn timeout(&self) -> Option<Duration> {
-        None
-    }
-
-    /// How long the answer to an HTTP request may take to begin, by the server's own entry.
-    fn request_timeout(&self) -> Option<Duration> {
-        None
-    }
-
-    /// How long a call may go without a sign of life where nobody says anything; for ever when
-    /// absent.
-    fn usual_idle(&self) -> Option<Duration> {
-        None
-    }
-
-    /// Whether an editor is at the other end: what it answers is for this program, not for a
-    /// model, and no limit of a context window applies.
-    fn is_editor(&self) -> bool {
-        false
-    }
-}
-
-/// Where lines come from: the host's connections.
-pub trait Lines: Send + Sync {
-    /// The line of one server, or why there is none.
-    fn line(&self, server: &ServerName) -> Result<Arc<dyn Line>, CallError>;
-
-    /// The server that somebody means by this: its name, or the only one that it is when
-    /// normalised.
-    fn named(&self, _spelled: &str) -> Option<ServerName> {
-        None
-    }
-
-    /// The digest of what one server is defined as; none where its name is all there is.
-    fn definition(&self, _server: &ServerName) -> Option<&Arc<str>> {
-        None
-    }
-}
-
-/// The conditions of one request.
-#[derive(Clone)]
-pub struct SendOptions<'a> {
-    /// The longest it may take.
-    pub timeout: Duration,
-    /// The longest it may go without a sign of life; progress is one.
-    pub idle: Option<Duration>,
-    /// How long an answer may take to begin, where requests are answered one by one.
-    pub answer_timeout: AnswerTimeout,
-    /// Where progress goes.
-    pub progress: Option<ProgressSink>,
-    /// The tool called, as its server described it: its schema may ask for arguments to be
-    /// mirrored into headers.
-    pub tool: Option<&'a view::Tool>,
-    /// The session that calls, for the host's own tools.
-    pub pool: Option<ToolPool>,
-    /// Where it is put what a person should know about questions that the server asked meanwhile.
-    pub remarks: Option<&'a Mutex<Vec<String>>>,
-}
-
-/// Why a request has no result.
-#[derive(Debug)]
-pub enum SendError {
-    /// No answer in time.
-    TimedOut,
-    /// No sign of life in time.
-    Idle {
-        /// How long there was none.
-        after: Duration,
-    },
-    /// Nothing was sent: the server is not connected, and will not be by waiting.
-    Unavailable(ConnectionState),
-    /// The channel ended first.
-    Closed(CloseReason),
-    /// The server answered with an error.
-    Rpc(RpcError),
-    /// The transport could not deliver it, or got no proper answer to it.
-    Send(SendFailure),
-    /// The answer is not the protocol.
-    Malformed(String),
-    /// The server wants input first that this program does not offer.
-    InputRefused {
-        /// What it wants.
-        input: Untrusted,
-    },
-    /// The server wants more and more input.
-    TooManyRounds {
-        /// How often it asked.
-        rounds: usize,
-    },
-    /// The call became a task that was cancelled at the server.
-    TaskCancelled,
-    /// The login does not reach far enough, and was not made to.
-    NotWidened {
-        /// What the server wants.
-        challenge: Untrusted,
-        /// Why not.
-        why: NotWidened,
-    },
-}
+use crate::error::{about_certificate, closed_for_login, is_short, scopes_in, wants_login};
+use crate::route::{GeneralLimits, Routes, SendError, SendOptions};
 
 /// A server's answer to a permitted call, unread.
 #[derive(Debug)]
@@ -172,22 +56,23 @@ impl<'a> RawResult<'a> {
 }
 
 #[derive(Serialize)]
-struct Params<'a> {
+struct CallParams<'a> {
     name: &'a str,
     arguments: &'a Map<String, Value>,
 }
 
 /// Sends the call to its server.
 ///
-/// It takes a [`PermittedCall`] and nothing else, so a call that nobody permitted cannot be sent:
+/// It takes a [`PermittedCall`] and nothing else, so a call without permission cannot be sent:
 ///
 /// ```compile_fail,E0308
 /// use toolway::dispatch::{hooks::HookedCall, send};
+/// use toolway::route::{GeneralLimits, Routes};
 /// use toolway::{CallOptions, Consent};
 ///
-/// async fn rush(call: HookedCall<'_>, lines: &dyn send::Lines, limits: send::GeneralLimits) {
+/// async fn rush(call: HookedCall<'_>, routes: &dyn Routes, limits: GeneralLimits) {
 ///     let options = CallOptions::new(Consent::Typed);
-///     let _ = send::send(call, lines, &options, limits).await;
+///     let _ = send::send(call, routes, &options, limits).await;
 /// }
 /// ```
 ///
@@ -195,36 +80,37 @@ struct Params<'a> {
 ///
 /// ```
 /// use toolway::dispatch::{permission::PermittedCall, send};
+/// use toolway::route::{GeneralLimits, Routes};
 /// use toolway::{CallOptions, Consent};
 ///
-/// async fn proceed(call: PermittedCall<'_>, lines: &dyn send::Lines, limits: send::GeneralLimits) {
+/// async fn proceed(call: PermittedCall<'_>, routes: &dyn Routes, limits: GeneralLimits) {
 ///     let options = CallOptions::new(Consent::Typed);
-///     let _ = send::send(call, lines, &options, limits).await;
+///     let _ = send::send(call, routes, &options, limits).await;
 /// }
 /// ```
 pub async fn send<'a>(
     call: PermittedCall<'a>,
-    lines: &dyn Lines,
+    routes: &dyn Routes,
     options: &CallOptions,
     general: GeneralLimits,
 ) -> Result<RawResult<'a>, CallError> {
-    noted(call, lines, options, general, &mut Entry::none()).await
+    send_audited(call, routes, options, general, &mut AuditEntry::none()).await
 }
 
 /// The same, writing down what is sent.
-pub(super) async fn noted<'a>(
+pub(super) async fn send_audited<'a>(
     mut call: PermittedCall<'a>,
-    lines: &dyn Lines,
+    routes: &dyn Routes,
     options: &CallOptions,
     general: GeneralLimits,
-    entry: &mut Entry,
+    entry: &mut AuditEntry,
 ) -> Result<RawResult<'a>, CallError> {
     let key = &call.tool().key;
-    let line = match &call.tool().own {
-        Some(answers) => Arc::clone(&answers.line),
-        None => lines.line(&key.server)?,
+    let route = match &call.tool().own {
+        Some(answers) => Arc::clone(&answers.route),
+        None => routes.route(&key.server)?,
     };
-    let params = Params {
+    let params = CallParams {
         name: &key.tool,
         arguments: call.arguments(),
     };
@@ -238,11 +124,11 @@ pub(super) async fn noted<'a>(
     let send_options = SendOptions {
         tool: Some(call.tool().received()),
         remarks: Some(&remarks),
-        ..limits::options(options, &*line, general)
+        ..limits::options(options, &*route, general)
     };
     let timeout = send_options.timeout;
     entry.sent(&params);
-    let answer = line.request("tools/call", params, send_options).await;
+    let answer = route.request("tools/call", params, send_options).await;
     let remarks = remarks.into_inner().unwrap_or_else(PoisonError::into_inner);
     match answer {
         Ok(result) => {
@@ -252,14 +138,14 @@ pub(super) async fn noted<'a>(
             Ok(RawResult {
                 call,
                 result,
-                of_editor: line.is_editor(),
+                of_editor: route.is_editor(),
             })
         }
         Err(error) => Err(explain(error, key, timeout).after(remarks)),
     }
 }
 
-/// The one mapping from what happened on the line to what the caller is told.
+/// The one mapping from what happened on the route to what the caller is told.
 pub(crate) fn explain(error: SendError, key: &ToolKey, after: Duration) -> CallError {
     let server = key.server.clone();
     let tool = Untrusted::new(&key.tool);

@@ -1,4 +1,4 @@
-//! Whole calls over a scripted line: what is sent, what is refused, what comes back.
+//! Whole calls over a scripted route: what is sent, what is refused, what comes back.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -10,9 +10,9 @@ use toolway_types::{ServerName, ToolKey, Untrusted};
 use toolway_wire::RpcError;
 
 use self::scene::{Scene, Sent, settings};
-use super::send::SendError;
 use super::*;
-use crate::call::{Answer, Consent, Oversize, Question, RefusedBy};
+use crate::call::{Consent, Oversize, PermissionAnswer, PermissionQuestion, RefusedBy};
+use crate::route::SendError;
 
 pub(super) mod scene;
 mod structured;
@@ -57,7 +57,7 @@ async fn a_tools_own_error_is_an_answer() {
 #[tokio::test]
 async fn the_call_then_the_entry_then_the_limit_decide_the_time() {
     let mut scene = Scene::answering(hello());
-    Arc::get_mut(&mut scene.line).unwrap().timeout = Some(Duration::from_secs(20));
+    Arc::get_mut(&mut scene.route).unwrap().timeout = Some(Duration::from_secs(20));
     scene.call("do.it", typed()).await.unwrap();
     let options = CallOptions {
         timeout: Some(Duration::from_secs(3)),
@@ -175,10 +175,10 @@ async fn nobody_to_ask_means_no() {
 }
 
 /// Answers always the same, and checks that the question shows what will really run.
-struct Person(Answer);
+struct Person(PermissionAnswer);
 
 impl Prompter for Person {
-    fn ask<'a>(&'a self, question: &'a Question<'a>) -> BoxFuture<'a, Answer> {
+    fn ask<'a>(&'a self, question: &'a PermissionQuestion<'a>) -> BoxFuture<'a, PermissionAnswer> {
         assert_eq!(question.key.server.as_str(), "s");
         assert_eq!(question.key.tool, "do.it");
         assert_eq!(
@@ -192,12 +192,12 @@ impl Prompter for Person {
 #[tokio::test]
 async fn the_person_asked_decides() {
     let mut scene = Scene::answering(hello());
-    scene.prompter = Some(Box::new(Person(Answer::No)));
+    scene.prompter = Some(Box::new(Person(PermissionAnswer::No)));
     assert_eq!(
         refusal(&scene, asked()).await,
         RefusedBy::Person { reason: None }
     );
-    scene.prompter = Some(Box::new(Person(Answer::Yes)));
+    scene.prompter = Some(Box::new(Person(PermissionAnswer::Yes)));
     scene.call("do.it", asked()).await.unwrap();
 }
 
@@ -361,7 +361,7 @@ async fn a_result_survives_a_directory_that_cannot_be_used() {
 
 fn bounded() -> CallOptions {
     CallOptions {
-        delivery: crate::Delivery::Bounded,
+        delivery: crate::ResultDelivery::Bounded,
         ..typed()
     }
 }
@@ -405,7 +405,7 @@ async fn the_limit_is_the_settings_and_a_tool_may_raise_it() {
 #[tokio::test]
 async fn an_editors_results_have_no_limits() {
     let mut scene = Scene::answering(long(900_000));
-    Arc::get_mut(&mut scene.line).unwrap().is_editor = true;
+    Arc::get_mut(&mut scene.route).unwrap().is_editor = true;
     let outcome = scene.call("do.it", bounded()).await.unwrap();
     let bounded = outcome.bounded.unwrap();
     assert_eq!(bounded.treatment, crate::Treatment::Passed);
@@ -421,7 +421,7 @@ async fn a_selection_is_what_a_model_gets_and_a_bad_one_loses_nothing() {
     let scene = Scene::answering(answer);
     let told = async |filter: &str| {
         let options = CallOptions {
-            delivery: crate::Delivery::Selected(filter.parse().unwrap()),
+            delivery: crate::ResultDelivery::Selected(filter.parse().unwrap()),
             ..typed()
         };
         let outcome = scene.call("do.it", options).await.unwrap();

@@ -12,7 +12,7 @@ use super::refs::escaped;
 
 /// The shape of a keyword's value.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Shape {
+enum KeywordShape {
     Schema,
     SchemaMap,
     SchemaList,
@@ -31,7 +31,7 @@ enum Shape {
     Nothing,
 }
 
-fn shape(keyword: &str) -> Option<Shape> {
+fn shape(keyword: &str) -> Option<KeywordShape> {
     Some(match keyword {
         "additionalProperties"
         | "items"
@@ -43,26 +43,28 @@ fn shape(keyword: &str) -> Option<Shape> {
         | "propertyNames"
         | "unevaluatedItems"
         | "unevaluatedProperties"
-        | "contentSchema" => Shape::Schema,
+        | "contentSchema" => KeywordShape::Schema,
         "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas" => {
-            Shape::SchemaMap
+            KeywordShape::SchemaMap
         }
-        "allOf" | "anyOf" | "oneOf" | "prefixItems" => Shape::SchemaList,
+        "allOf" | "anyOf" | "oneOf" | "prefixItems" => KeywordShape::SchemaList,
         "title" | "description" | "$comment" | "format" | "pattern" | "contentEncoding"
-        | "contentMediaType" | "$schema" | "$ref" | "$dynamicRef" | "$recursiveRef" => Shape::Text,
-        "maximum" | "minimum" | "exclusiveMaximum" | "exclusiveMinimum" => Shape::Number,
-        "multipleOf" => Shape::Factor,
+        | "contentMediaType" | "$schema" | "$ref" | "$dynamicRef" | "$recursiveRef" => {
+            KeywordShape::Text
+        }
+        "maximum" | "minimum" | "exclusiveMaximum" | "exclusiveMinimum" => KeywordShape::Number,
+        "multipleOf" => KeywordShape::Factor,
         "maxLength" | "minLength" | "maxItems" | "minItems" | "maxContains" | "minContains"
-        | "maxProperties" | "minProperties" => Shape::Count,
-        "uniqueItems" | "deprecated" | "readOnly" | "writeOnly" => Shape::Flag,
-        "enum" | "examples" => Shape::List,
-        "required" => Shape::Names,
-        "dependentRequired" => Shape::NamesMap,
-        "dependencies" => Shape::Dependencies,
-        "type" => Shape::Type,
-        "$anchor" | "$dynamicAnchor" => Shape::Anchor,
-        "$id" => Shape::Identifier,
-        "$vocabulary" | "$recursiveAnchor" | "additionalItems" => Shape::Nothing,
+        | "maxProperties" | "minProperties" => KeywordShape::Count,
+        "uniqueItems" | "deprecated" | "readOnly" | "writeOnly" => KeywordShape::Flag,
+        "enum" | "examples" => KeywordShape::List,
+        "required" => KeywordShape::Names,
+        "dependentRequired" => KeywordShape::NamesMap,
+        "dependencies" => KeywordShape::Dependencies,
+        "type" => KeywordShape::Type,
+        "$anchor" | "$dynamicAnchor" => KeywordShape::Anchor,
+        "$id" => KeywordShape::Identifier,
+        "$vocabulary" | "$recursiveAnchor" | "additionalItems" => KeywordShape::Nothing,
         _ => return None,
     })
 }
@@ -125,42 +127,46 @@ fn translated(members: &Map<String, Value>) -> Map<String, Value> {
     members
 }
 
-fn fit(shape: Shape, value: Value) -> Option<Value> {
+fn fit(shape: KeywordShape, value: Value) -> Option<Value> {
     match (shape, value) {
-        (Shape::Schema, value @ (Value::Bool(_) | Value::Object(_))) => Some(repair(&value)),
-        (Shape::SchemaMap, Value::Object(members)) => {
+        (KeywordShape::Schema, value @ (Value::Bool(_) | Value::Object(_))) => Some(repair(&value)),
+        (KeywordShape::SchemaMap, Value::Object(members)) => {
             let members = members.into_iter().map(|(name, one)| (name, repair(&one)));
             Some(Value::Object(members.collect()))
         }
-        (Shape::SchemaList, Value::Array(items)) if !items.is_empty() => {
+        (KeywordShape::SchemaList, Value::Array(items)) if !items.is_empty() => {
             Some(Value::Array(items.iter().map(repair).collect()))
         }
-        (Shape::Text, value @ Value::String(_))
-        | (Shape::Number, value @ Value::Number(_))
-        | (Shape::Flag, value @ Value::Bool(_))
-        | (Shape::List, value @ Value::Array(_)) => Some(value),
-        (Shape::Factor, Value::Number(number)) if number.as_f64().is_some_and(|f| f > 0.0) => {
+        (KeywordShape::Text, value @ Value::String(_))
+        | (KeywordShape::Number, value @ Value::Number(_))
+        | (KeywordShape::Flag, value @ Value::Bool(_))
+        | (KeywordShape::List, value @ Value::Array(_)) => Some(value),
+        (KeywordShape::Factor, Value::Number(number))
+            if number.as_f64().is_some_and(|f| f > 0.0) =>
+        {
             Some(Value::Number(number))
         }
-        (Shape::Count, Value::Number(number)) if number.is_u64() => Some(Value::Number(number)),
-        (Shape::Names, value) => names(&value),
-        (Shape::NamesMap, Value::Object(members)) => {
+        (KeywordShape::Count, Value::Number(number)) if number.is_u64() => {
+            Some(Value::Number(number))
+        }
+        (KeywordShape::Names, value) => names(&value),
+        (KeywordShape::NamesMap, Value::Object(members)) => {
             let members = members
                 .into_iter()
                 .filter_map(|(name, one)| Some((name, names(&one)?)));
             Some(Value::Object(members.collect()))
         }
-        (Shape::Dependencies, Value::Object(members)) => {
+        (KeywordShape::Dependencies, Value::Object(members)) => {
             let members = members.into_iter().filter_map(|(name, one)| match one {
                 Value::Array(_) => Some((name, names(&one)?)),
                 one => Some((name, repair(&one))),
             });
             Some(Value::Object(members.collect()))
         }
-        (Shape::Type, Value::String(word)) if TYPES.contains(&word.as_str()) => {
+        (KeywordShape::Type, Value::String(word)) if TYPES.contains(&word.as_str()) => {
             Some(Value::String(word))
         }
-        (Shape::Type, Value::Array(words)) => {
+        (KeywordShape::Type, Value::Array(words)) => {
             let mut known: Vec<Value> = Vec::new();
             for word in words {
                 // Whatever an unknown word stands for may be passed too.
@@ -173,7 +179,7 @@ fn fit(shape: Shape, value: Value) -> Option<Value> {
             }
             (!known.is_empty()).then_some(Value::Array(known))
         }
-        (Shape::Anchor, Value::String(text)) => {
+        (KeywordShape::Anchor, Value::String(text)) => {
             let mut bytes = text.bytes();
             let fits = bytes
                 .next()
@@ -181,7 +187,7 @@ fn fit(shape: Shape, value: Value) -> Option<Value> {
                 && bytes.all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte));
             fits.then_some(Value::String(text))
         }
-        (Shape::Identifier, Value::String(text)) => {
+        (KeywordShape::Identifier, Value::String(text)) => {
             let fits = !text.trim_end_matches('#').contains('#') && !text.ends_with("##");
             fits.then_some(Value::String(text))
         }
@@ -204,16 +210,16 @@ pub(super) fn inner(members: &Map<String, Value>) -> Vec<(String, &Value)> {
     let mut found = Vec::new();
     for (keyword, value) in members {
         match (shape(keyword), value) {
-            (Some(Shape::Schema), Value::Object(_) | Value::Bool(_)) => {
+            (Some(KeywordShape::Schema), Value::Object(_) | Value::Bool(_)) => {
                 found.push((format!("/{keyword}"), value));
             }
-            (Some(Shape::SchemaMap | Shape::Dependencies), Value::Object(inner)) => {
+            (Some(KeywordShape::SchemaMap | KeywordShape::Dependencies), Value::Object(inner)) => {
                 let inner = inner.iter().filter(|(_, one)| !one.is_array());
                 found.extend(
                     inner.map(|(name, one)| (format!("/{keyword}/{}", escaped(name)), one)),
                 );
             }
-            (Some(Shape::SchemaList), Value::Array(inner)) => {
+            (Some(KeywordShape::SchemaList), Value::Array(inner)) => {
                 let inner = inner.iter().enumerate();
                 found.extend(inner.map(|(place, one)| (format!("/{keyword}/{place}"), one)));
             }
@@ -227,7 +233,7 @@ pub(super) fn inner(members: &Map<String, Value>) -> Vec<(String, &Value)> {
 pub(super) fn is_unknown(keyword: &str) -> bool {
     match shape(keyword) {
         None => !["const", "default"].contains(&keyword),
-        Some(shape) => shape == Shape::Nothing,
+        Some(shape) => shape == KeywordShape::Nothing,
     }
 }
 
@@ -247,11 +253,11 @@ pub(super) fn give_items(schema: &mut Value) {
     }
     for (keyword, value) in members {
         match (shape(keyword), value) {
-            (Some(Shape::Schema), value) => give_items(value),
-            (Some(Shape::SchemaMap | Shape::Dependencies), Value::Object(inner)) => {
+            (Some(KeywordShape::Schema), value) => give_items(value),
+            (Some(KeywordShape::SchemaMap | KeywordShape::Dependencies), Value::Object(inner)) => {
                 inner.values_mut().for_each(give_items);
             }
-            (Some(Shape::SchemaList), Value::Array(inner)) => {
+            (Some(KeywordShape::SchemaList), Value::Array(inner)) => {
                 inner.iter_mut().for_each(give_items);
             }
             _ => {}

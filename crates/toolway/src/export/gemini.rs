@@ -18,7 +18,7 @@
 //!   (google-gemini/gemini-cli#5450); `float`, `double`, `int32` and `int64` for numbers (Schema
 //!   reference).
 //! - "properties: should be non-empty for OBJECT type": a function that takes nothing has no
-//!   `parameters`, as the reference allows; an object inside gets a member nobody need pass, as
+//!   `parameters`, as the reference allows; an object inside gets an optional member, as
 //!   Google's own agent kit does.
 //! - An array needs `items`; what is `required` must be among the properties.
 //! - "Parameter names must start with a letter or an underscore and must only contain chars a-z,
@@ -31,11 +31,11 @@ use serde_json::{Map, Value, json};
 use toolway_types::text;
 
 use self::made::{anything, counts, default_of, describe, number, spread, string, union, word};
-use self::said::{Part, Said};
 use super::refs::local;
+use crate::export::gemini::merged_schema::{MergedSchema, SchemaPart};
 
 mod made;
-mod said;
+mod merged_schema;
 
 /// How deep the result may be; deeper values are any.
 const MAX_DEPTH: usize = 24;
@@ -43,7 +43,8 @@ const MAX_DEPTH: usize = 24;
 const MAX_WEIGHT: usize = 512 * 1024;
 /// What a member weighs beside its texts.
 const MEMBER_WEIGHT: usize = 64;
-/// How often a definition is written out inside itself; a model needs no more to see how it goes on.
+/// How often a definition is written out inside itself; a model needs no more to see how it goes
+/// on.
 const MAX_UNROLLED: usize = 2;
 /// The most alternatives of one value.
 const MAX_ALTERNATIVES: usize = 32;
@@ -61,7 +62,7 @@ pub(super) fn parameters(schema: &Value) -> (Option<Value>, Vec<String>) {
         open: vec![schema],
         left_out: Vec::new(),
     };
-    let mut said = convert.said(&[Part::new(schema)]);
+    let mut said = convert.said(&[SchemaPart::new(schema)]);
     convert.absorb_alternatives(&mut said, 0);
     let fits = said.properties.iter().any(|(name, _)| is_name(name));
     let parameters = fits.then(|| {
@@ -99,9 +100,9 @@ impl<'a> Convert<'a> {
     }
 
     /// Puts together what schemas say, references and `allOf` followed.
-    fn said(&mut self, parts: &[Part<'a>]) -> Said<'a> {
-        let mut said = Said::default();
-        let mut waiting: Vec<Part<'a>> = parts.iter().rev().copied().collect();
+    fn said(&mut self, parts: &[SchemaPart<'a>]) -> MergedSchema<'a> {
+        let mut said = MergedSchema::default();
+        let mut waiting: Vec<SchemaPart<'a>> = parts.iter().rev().copied().collect();
         let mut seen: Vec<*const Value> = Vec::new();
         while let Some(part) = waiting.pop() {
             let Value::Object(members) = part.schema else {
@@ -116,11 +117,11 @@ impl<'a> Convert<'a> {
             said.take(members, part.decided);
             let all = members.get("allOf").and_then(Value::as_array);
             for schema in all.into_iter().flatten().rev() {
-                waiting.push(Part { schema, ..part });
+                waiting.push(SchemaPart { schema, ..part });
             }
             if let Some(schema) = local(self.whole, members) {
                 said.followed.push(schema);
-                waiting.push(Part { schema, ..part });
+                waiting.push(SchemaPart { schema, ..part });
             }
         }
         said
@@ -128,11 +129,11 @@ impl<'a> Convert<'a> {
 
     /// Takes the properties of all alternatives for an object's own, none of them required that
     /// not all require.
-    fn absorb_alternatives(&mut self, said: &mut Said<'a>, depth: usize) {
+    fn absorb_alternatives(&mut self, said: &mut MergedSchema<'a>, depth: usize) {
         let own: BTreeSet<&str> = said.properties.iter().map(|(name, _)| *name).collect();
         let mut common: Option<BTreeSet<&str>> = None;
         for branch in std::mem::take(&mut said.alternatives) {
-            let mut other = self.said(&[Part::new(branch)]);
+            let mut other = self.said(&[SchemaPart::new(branch)]);
             if !other.alternatives.is_empty() && depth < MAX_DEPTH {
                 self.absorb_alternatives(&mut other, depth + 1);
             }
@@ -157,7 +158,7 @@ impl<'a> Convert<'a> {
     }
 
     /// One value's schema. Always valid, whatever comes in.
-    fn value(&mut self, parts: &[Part<'a>], depth: usize) -> Map<String, Value> {
+    fn value(&mut self, parts: &[SchemaPart<'a>], depth: usize) -> Map<String, Value> {
         if depth >= MAX_DEPTH || self.weight == 0 {
             return anything();
         }
@@ -175,8 +176,8 @@ impl<'a> Convert<'a> {
 
     fn written_out(
         &mut self,
-        parts: &[Part<'a>],
-        mut said: Said<'a>,
+        parts: &[SchemaPart<'a>],
+        mut said: MergedSchema<'a>,
         depth: usize,
     ) -> Map<String, Value> {
         if !said.alternatives.is_empty() {
@@ -197,7 +198,12 @@ impl<'a> Convert<'a> {
         union(made, said.description(), nullable)
     }
 
-    fn either(&mut self, parts: &[Part<'a>], said: &Said<'a>, depth: usize) -> Map<String, Value> {
+    fn either(
+        &mut self,
+        parts: &[SchemaPart<'a>],
+        said: &MergedSchema<'a>,
+        depth: usize,
+    ) -> Map<String, Value> {
         let (_, mut nullable) = match said.types {
             Some(_) => said.types(),
             None => (Vec::new(), false),
@@ -210,8 +216,8 @@ impl<'a> Convert<'a> {
             }
             // What stands beside the alternatives holds for each of them; its description is told
             // once, below.
-            let mut all = vec![Part::new(branch)];
-            all.extend(parts.iter().map(|part| Part {
+            let mut all = vec![SchemaPart::new(branch)];
+            all.extend(parts.iter().map(|part| SchemaPart {
                 decided: true,
                 ..*part
             }));
@@ -227,7 +233,7 @@ impl<'a> Convert<'a> {
         union(made, words.join("\n"), nullable)
     }
 
-    fn typed(&mut self, said: &Said<'a>, kind: &str, depth: usize) -> Map<String, Value> {
+    fn typed(&mut self, said: &MergedSchema<'a>, kind: &str, depth: usize) -> Map<String, Value> {
         let mut made = match kind {
             "object" => self.object(said, depth),
             "array" => self.array(said, depth),
@@ -249,7 +255,7 @@ impl<'a> Convert<'a> {
         made
     }
 
-    fn object(&mut self, said: &Said<'a>, depth: usize) -> Map<String, Value> {
+    fn object(&mut self, said: &MergedSchema<'a>, depth: usize) -> Map<String, Value> {
         self.note_unfit(said);
         let mut properties = Map::new();
         for (name, schemas) in said.properties.iter().filter(|(name, _)| is_name(name)) {
@@ -259,11 +265,11 @@ impl<'a> Convert<'a> {
                 continue;
             }
             let value = match schemas.as_slice() {
-                [only] => self.value(&[Part::new(only)], depth + 1),
+                [only] => self.value(&[SchemaPart::new(only)], depth + 1),
                 several => {
                     let mut made = Vec::new();
                     for one in several.iter().take(MAX_ALTERNATIVES) {
-                        made.extend(spread(self.value(&[Part::new(one)], depth + 1)));
+                        made.extend(spread(self.value(&[SchemaPart::new(one)], depth + 1)));
                     }
                     made.truncate(MAX_ALTERNATIVES);
                     union(made, String::new(), false)
@@ -293,7 +299,7 @@ impl<'a> Convert<'a> {
         object
     }
 
-    fn note_unfit(&mut self, said: &Said<'a>) {
+    fn note_unfit(&mut self, said: &MergedSchema<'a>) {
         let unfit = said.properties.iter().filter(|(name, _)| !is_name(name));
         for (name, _) in unfit {
             let name = text::cut(&text::clean_line(name), 64).into_owned();
@@ -303,7 +309,7 @@ impl<'a> Convert<'a> {
         }
     }
 
-    fn array(&mut self, said: &Said<'a>, depth: usize) -> Map<String, Value> {
+    fn array(&mut self, said: &MergedSchema<'a>, depth: usize) -> Map<String, Value> {
         let keyword = |name: &str| said.keywords.get(name).copied();
         let places = match (keyword("prefixItems"), keyword("items")) {
             (Some(Value::Array(places)), _) | (_, Some(Value::Array(places))) => places.as_slice(),
@@ -312,7 +318,7 @@ impl<'a> Convert<'a> {
         };
         let mut made = Vec::new();
         for place in places.iter().take(MAX_ALTERNATIVES) {
-            made.extend(spread(self.value(&[Part::new(place)], depth + 1)));
+            made.extend(spread(self.value(&[SchemaPart::new(place)], depth + 1)));
         }
         made.truncate(MAX_ALTERNATIVES);
         let items = if made.is_empty() {

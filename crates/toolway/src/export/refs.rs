@@ -1,10 +1,11 @@
 //! References: every one that is exported leads to a schema in the same export.
 //!
-//! Owns where `$ref` leads, before a schema is shaped for a target and after. Servers write anchors,
-//! identifiers, pointers into anything and pointers to nothing; shaping takes away what others
-//! point to. Here they all become pointers to schemas that are there: what is not there any more,
-//! or was no schema's place, is copied below `$defs`. What leads nowhere, away from the schema
-//! (nothing is ever fetched) or round in a circle is no constraint; what stands beside it is kept.
+//! Owns where `$ref` leads, before a schema is shaped for a target and after. Servers write
+//! anchors, identifiers, pointers into anything and pointers to nothing; shaping takes away what
+//! others point to. Here they all become pointers to schemas that are there: what is not there any
+//! more, or was no schema's place, is copied below `$defs`. What leads nowhere, away from the
+//! schema (nothing is ever fetched) or round in a circle is no constraint; what stands beside it is
+//! kept.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -32,7 +33,7 @@ const NAMES: [&str; 5] = [
 /// A schema of 2020-12 whose references all are pointers to schemas inside it.
 pub(super) fn settled(schema: &Value) -> Value {
     let repaired = form::repaired(schema);
-    let index = Index::of(&repaired);
+    let index = SchemaIndex::of(&repaired);
     let mut whole = repaired.clone().into_owned();
     let mut copies = Copies::beside(&whole);
     let lead = |copies: &mut Copies, reference: &str, base: Option<&str>| {
@@ -115,7 +116,7 @@ fn define(whole: &mut Value, name: String, schema: Value) {
 }
 
 /// A schema inside another.
-struct Place<'a> {
+struct SchemaLocation<'a> {
     pointer: String,
     schema: &'a Value,
     /// The identifier of the nearest schema around it that has one: references count from there.
@@ -123,7 +124,7 @@ struct Place<'a> {
 }
 
 /// A schema and all inside it, in the order they are written.
-fn places(whole: &Value) -> Vec<Place<'_>> {
+fn places(whole: &Value) -> Vec<SchemaLocation<'_>> {
     let mut found = Vec::new();
     let mut waiting = vec![(String::new(), whole, None)];
     while let Some((pointer, schema, base)) = waiting.pop() {
@@ -132,7 +133,7 @@ fn places(whole: &Value) -> Vec<Place<'_>> {
             let inner = form::inner(members).into_iter().rev();
             waiting.extend(inner.map(|(step, one)| (format!("{pointer}{step}"), one, base)));
         }
-        found.push(Place {
+        found.push(SchemaLocation {
             pointer,
             schema,
             base,
@@ -147,14 +148,14 @@ fn identifier(schema: &Value) -> Option<&str> {
 }
 
 /// Where schemas are, by all their names.
-struct Index {
+struct SchemaIndex {
     places: BTreeSet<String>,
     by_id: BTreeMap<String, String>,
     /// By the identifier around it, empty if there is none, and its own name.
     by_anchor: BTreeMap<(String, String), String>,
 }
 
-impl Index {
+impl SchemaIndex {
     fn of(whole: &Value) -> Self {
         let mut index = Self {
             places: BTreeSet::new(),
@@ -321,8 +322,8 @@ fn cut_circles(whole: &mut Value) {
     }
 }
 
-/// Takes the references that lead nowhere out of keywords that nobody knows, for some validators
-/// look into them. The values of an argument are left alone.
+/// Takes the references that lead nowhere out of unknown keywords, for some validators look into
+/// them. The values of an argument are left alone.
 fn cut_unknown(whole: &mut Value) {
     let mut lost = Vec::new();
     for place in places(whole) {

@@ -7,7 +7,7 @@ use super::*;
 mod references;
 mod rules;
 
-fn parameters(target: Target, schema: &Value) -> Value {
+fn parameters(target: ExportTarget, schema: &Value) -> Value {
     input_schema(target, schema).0.unwrap_or_default()
 }
 
@@ -32,21 +32,21 @@ fn every_target_has_its_exact_shape() {
     let mut kept = weather();
     kept.as_object_mut().unwrap().remove("$schema");
     assert_eq!(
-        declared(Target::Anthropic),
+        declared(ExportTarget::Anthropic),
         json!({"name": "mcp__s__weather", "description": "Tells.", "input_schema": kept})
     );
     assert_eq!(
-        declared(Target::OpenAi),
+        declared(ExportTarget::OpenAi),
         json!({"type": "function", "function":
             {"name": "mcp__s__weather", "description": "Tells.", "parameters": kept}})
     );
     assert_eq!(
-        declared(Target::OpenAiResponses),
+        declared(ExportTarget::OpenAiResponses),
         json!({"type": "function", "name": "mcp__s__weather", "description": "Tells.",
             "parameters": kept, "strict": false})
     );
     assert_eq!(
-        declared(Target::Gemini),
+        declared(ExportTarget::Gemini),
         json!({"name": "mcp__s__weather", "description": "Tells.", "parameters": {
             "type": "OBJECT",
             "required": ["city"],
@@ -59,7 +59,7 @@ fn every_target_has_its_exact_shape() {
         }})
     );
     // A description that is not there is not sent.
-    let (bare, _) = declare(Target::Anthropic, "t", "", &json!({}));
+    let (bare, _) = declare(ExportTarget::Anthropic, "t", "", &json!({}));
     assert_eq!(
         bare,
         json!({"name": "t", "input_schema": {"type": "object"}})
@@ -78,7 +78,11 @@ fn a_schema_that_a_target_takes_is_not_touched() {
         "if": {"required": ["a"]}, "then": {"required": ["b"]},
         "$comment": "kept", "x-mcp": {"kept": true},
     });
-    for target in [Target::Anthropic, Target::OpenAi, Target::OpenAiResponses] {
+    for target in [
+        ExportTarget::Anthropic,
+        ExportTarget::OpenAi,
+        ExportTarget::OpenAiResponses,
+    ] {
         assert_eq!(parameters(target, &schema), schema, "{target:?}");
     }
 }
@@ -110,8 +114,8 @@ fn alternatives_at_the_root_become_properties_that_none_but_all_require() {
         "required": ["how", "id", "page"],
         "$defs": schema["$defs"],
     });
-    assert_eq!(parameters(Target::Anthropic, &schema), expected);
-    assert_eq!(parameters(Target::OpenAi, &schema), expected);
+    assert_eq!(parameters(ExportTarget::Anthropic, &schema), expected);
+    assert_eq!(parameters(ExportTarget::OpenAi, &schema), expected);
 }
 
 #[test]
@@ -119,14 +123,14 @@ fn openai_alone_loses_what_it_alone_refuses() {
     let schema = json!({"not": {"required": ["x"]}, "enum": [{}], "const": {},
         "properties": {"list": {"type": "array"}, "mixed": {"type": ["string", "array"]}}});
     assert_eq!(
-        parameters(Target::OpenAi, &schema),
+        parameters(ExportTarget::OpenAi, &schema),
         json!({"type": "object", "properties": {
             "list": {"type": "array", "items": {}},
             "mixed": {"type": ["string", "array"], "items": {}}}})
     );
     let mut kept = schema;
     kept["type"] = json!("object");
-    assert_eq!(parameters(Target::Anthropic, &kept), kept);
+    assert_eq!(parameters(ExportTarget::Anthropic, &kept), kept);
 }
 
 #[test]
@@ -144,7 +148,7 @@ fn older_drafts_and_mistakes_become_valid() {
         "required": ["old", "old", 3],
     });
     assert_eq!(
-        parameters(Target::Anthropic, &schema),
+        parameters(ExportTarget::Anthropic, &schema),
         json!({
             "type": "object",
             "properties": {
@@ -158,7 +162,7 @@ fn older_drafts_and_mistakes_become_valid() {
         })
     );
     let anything = json!([{"type": "STRING"}, {"type": "NUMBER"}, {"type": "BOOLEAN"}]);
-    let gemini = parameters(Target::Gemini, &schema);
+    let gemini = parameters(ExportTarget::Gemini, &schema);
     assert_eq!(gemini["properties"]["or_any"]["anyOf"], anything);
     assert_eq!(gemini["properties"]["none"]["anyOf"], anything);
     let any = gemini["properties"]["any"]["anyOf"].as_array().unwrap();
@@ -173,16 +177,16 @@ fn older_drafts_and_mistakes_become_valid() {
 fn an_argument_whose_name_a_target_refuses_is_left_out_and_named() {
     let schema = json!({"type": "object", "required": ["filter[id]", "ok"], "properties":
         {"filter[id]": {"type": "string"}, "max-results": {"type": "integer"}, "ok": {"type": "boolean"}}});
-    let (anthropic, left_out) = input_schema(Target::Anthropic, &schema);
+    let (anthropic, left_out) = input_schema(ExportTarget::Anthropic, &schema);
     assert_eq!(left_out, ["filter[id]"]);
     assert_eq!(anthropic.unwrap()["required"], json!(["ok"]));
-    let (gemini, left_out) = input_schema(Target::Gemini, &schema);
+    let (gemini, left_out) = input_schema(ExportTarget::Gemini, &schema);
     assert_eq!(left_out, ["filter[id]", "max-results"]);
     assert_eq!(
         gemini.unwrap(),
         json!({"type": "OBJECT", "required": ["ok"], "properties": {"ok": {"type": "BOOLEAN"}}})
     );
-    assert_eq!(parameters(Target::OpenAi, &schema), schema);
+    assert_eq!(parameters(ExportTarget::OpenAi, &schema), schema);
 }
 
 #[test]
@@ -203,7 +207,7 @@ fn gemini_gets_no_word_it_does_not_know_and_loses_no_description() {
             {"lat": {"type": "number"}, "next": {"type": "string", "format": "date-time"}}, "required": ["lat", "gone"]}},
     });
     assert_eq!(
-        parameters(Target::Gemini, &schema)["properties"],
+        parameters(ExportTarget::Gemini, &schema)["properties"],
         json!({
             "where": {"type": "OBJECT", "description": "Start.\nA place.", "required": ["lat"], "properties":
                 {"lat": {"type": "NUMBER"}, "next": {"type": "STRING", "format": "date-time"}}},
@@ -222,7 +226,7 @@ fn gemini_gets_no_word_it_does_not_know_and_loses_no_description() {
     );
     // A function that takes nothing has no parameters.
     assert_eq!(
-        input_schema(Target::Gemini, &json!({"type": "object"})).0,
+        input_schema(ExportTarget::Gemini, &json!({"type": "object"})).0,
         None
     );
 }
@@ -233,7 +237,7 @@ fn a_definition_that_holds_itself_is_shown_twice_and_then_any() {
         {"type": "object", "properties": {"next": {"$ref": "#/$defs/node"}}}}});
     let any = json!({"anyOf": [{"type": "STRING"}, {"type": "NUMBER"}, {"type": "BOOLEAN"}]});
     assert_eq!(
-        parameters(Target::Gemini, &schema)["properties"]["tree"],
+        parameters(ExportTarget::Gemini, &schema)["properties"]["tree"],
         json!({"type": "OBJECT", "properties": {"next":
             {"type": "OBJECT", "properties": {"next": any}}}})
     );
@@ -255,7 +259,7 @@ fn references_that_multiply_or_never_end_are_bounded() {
     let forever =
         json!({"anyOf": [{"$ref": "#"}, {"$ref": "#"}, {"properties": {"self": {"$ref": "#"}}}]});
     for schema in [doubling, forever] {
-        for target in Target::ALL {
+        for target in ExportTarget::ALL {
             rules::check(target, &schema);
         }
     }

@@ -1,4 +1,4 @@
-//! Calls that nobody waits for: started, listed, cancelled and collected by their number.
+//! Calls in the background: started, listed, cancelled and collected by their number.
 //!
 //! Owns the list of them and its bounds. A call runs here as anywhere else; the difference is
 //! whose task it is. What a caller did not collect is kept for a while, so that it can come back
@@ -17,18 +17,17 @@ use tokio::time::Instant;
 use toolway_types::Budget;
 
 use super::Host;
-use crate::call::{CallError, CallOptions, Progress, ToolOutcome, ToolRequest, ToolTarget};
+use crate::call::{
+    CallError, CallOptions, CallResult, Progress, ToolOutcome, ToolRequest, ToolTarget,
+};
 use crate::tasks::{self, Task};
 
 /// How many calls may run in the background at once.
 const MAX_RUNNING: usize = 100;
-/// How much of what ended is kept for whoever may still collect it; the newest, however large it
-/// is.
+/// How much of what ended is kept until it is collected; the newest, however large it is.
 const FINISHED: Budget = Budget::new(256 << 20, 100);
 /// How long they are kept.
 const KEPT_FOR: Duration = Duration::from_mins(10);
-
-type Outcome = Result<ToolOutcome, CallError>;
 
 /// The number of a call in the background. No other call of the same host ever has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -98,7 +97,7 @@ pub struct TooManyCalls;
 /// Why nothing can be collected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum CollectError {
-    /// Nobody knows it: it never was, was collected, or ended too long ago.
+    /// It is unknown: it never was, was collected, or ended too long ago.
     #[error("no call {0} is known: it was collected already, or ended too long ago")]
     Unknown(CallId),
     /// It was cancelled.
@@ -109,37 +108,37 @@ pub enum CollectError {
 /// All of one host's calls in the background.
 #[derive(Default)]
 pub(super) struct Background {
-    list: Arc<Mutex<List>>,
+    list: Arc<Mutex<CallTable>>,
 }
 
 #[derive(Default)]
-struct List {
+struct CallTable {
     last: u64,
-    calls: BTreeMap<CallId, Kept>,
+    calls: BTreeMap<CallId, TrackedCall>,
 }
 
-struct Kept {
+struct TrackedCall {
     target: ToolTarget,
     begun: Instant,
-    state: watch::Receiver<State>,
+    state: watch::Receiver<CallState>,
     progress: watch::Receiver<Option<Progress>>,
     _task: Task<()>,
 }
 
-/// Only the newest state counts; the outcome is taken out of it by whoever collects.
+/// Only the newest state counts; collecting takes the outcome out of it.
 #[derive(Default)]
-enum State {
+enum CallState {
     #[default]
     Running,
     Finished {
         at: Instant,
         /// How many bytes the server answered.
         size: usize,
-        outcome: Arc<Mutex<Option<Outcome>>>,
+        outcome: Arc<Mutex<Option<CallResult>>>,
     },
 }
 
-impl Kept {
+impl TrackedCall {
     fn ended(&self) -> Option<Instant> {
         self.finished().map(|(at, _)| at)
     }
@@ -147,13 +146,13 @@ impl Kept {
     /// When it ended, and how many bytes came of it.
     fn finished(&self) -> Option<(Instant, usize)> {
         match &*self.state.borrow() {
-            State::Running => None,
-            State::Finished { at, size, .. } => Some((*at, *size)),
+            CallState::Running => None,
+            CallState::Finished { at, size, .. } => Some((*at, *size)),
         }
     }
 }
 
-impl List {
+impl CallTable {
     /// Forgets what ended too long ago, and the oldest of too many.
     fn prune(&mut self) {
         let now = Instant::now();
@@ -180,7 +179,7 @@ impl List {
 
 impl Background {
     /// Nothing panics while it is held; were it so, the list would still be whole.
-    fn list(&self) -> MutexGuard<'_, List> {
+    fn list(&self) -> MutexGuard<'_, CallTable> {
         self.list.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -214,13 +213,13 @@ impl Host {
             }
             newest.send_replace(Some(report));
         }));
-        let (finished, state) = watch::channel(State::Running);
+        let (finished, state) = watch::channel(CallState::Running);
         let target = request.target.clone();
-        let reach = Arc::clone(&self.reach);
+        let core = Arc::clone(&self.core);
         let others = Arc::downgrade(&self.background.list);
         let task = tasks::spawn("background call", async move {
-            let outcome = reach.call(request, options).await;
-            finished.send_replace(State::Finished {
+            let outcome = core.call(request, options).await;
+            finished.send_replace(CallState::Finished {
                 at: Instant::now(),
                 size: outcome
                     .as_ref()
@@ -232,7 +231,7 @@ impl Host {
                 list.lock().unwrap_or_else(PoisonError::into_inner).prune();
             }
         });
-        let kept = Kept {
+        let kept = TrackedCall {
             target,
             begun: Instant::now(),
             state,
@@ -266,7 +265,7 @@ impl Host {
     }
 
     /// Cancels a call in the background and tells its server; what ended is forgotten. False when
-    /// nobody knows it.
+    /// it is unknown.
     pub fn cancel(&self, id: CallId) -> bool {
         let call = self.background.list().calls.remove(&id);
         call.is_some()
@@ -274,7 +273,7 @@ impl Host {
 
     /// Waits for a call in the background and takes its outcome, which only one caller gets.
     /// Dropping the future leaves the call as it is.
-    pub async fn collect(&self, id: CallId) -> Result<Outcome, CollectError> {
+    pub async fn collect(&self, id: CallId) -> Result<CallResult, CollectError> {
         let state = {
             let mut list = self.background.list();
             list.prune();
@@ -282,17 +281,17 @@ impl Host {
         };
         let mut state = state.ok_or(CollectError::Unknown(id))?;
         let outcome = match state
-            .wait_for(|state| matches!(state, State::Finished { .. }))
+            .wait_for(|state| matches!(state, CallState::Finished { .. }))
             .await
         {
             Err(_) => None,
             Ok(state) => match &*state {
-                State::Running => None,
-                State::Finished { outcome, .. } => Some(Arc::clone(outcome)),
+                CallState::Running => None,
+                CallState::Finished { outcome, .. } => Some(Arc::clone(outcome)),
             },
         };
         self.background.list().calls.remove(&id);
-        // Whoever ran it was dropped before it could say anything.
+        // Its task was dropped before the end.
         let outcome = outcome.ok_or(CollectError::Cancelled(id))?;
         let taken = outcome
             .lock()
@@ -317,14 +316,14 @@ impl Host {
             // No room in the background: it is waited for like any other.
             return self.call(request, options).await.map(finished);
         };
-        let mut waiting = Waiting {
+        let mut waiting = WaitingCaller {
             host: self,
             id: Some(handle.id),
         };
         let collected = tokio::select! {
             biased;
             collected = self.collect(handle.id) => collected,
-            () = self.reach.attention.unasked(after) => {
+            () = self.core.attention.unasked(after) => {
                 waiting.id = None;
                 return Ok(Called::Background(handle));
             }
@@ -332,19 +331,19 @@ impl Host {
         waiting.id = None;
         match collected {
             Ok(outcome) => outcome.map(finished),
-            // Somebody else cancelled it, or took its outcome, by its number.
+            // Another caller cancelled it, or took its outcome, by its number.
             Err(_) => Ok(Called::Background(handle)),
         }
     }
 }
 
 /// A caller that still waits: when it goes, so does its call.
-struct Waiting<'a> {
+struct WaitingCaller<'a> {
     host: &'a Host,
     id: Option<CallId>,
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for WaitingCaller<'_> {
     fn drop(&mut self) {
         if let Some(id) = self.id {
             self.host.cancel(id);

@@ -1,10 +1,10 @@
 //! Several calls at once, as one turn of a model asks for them.
 //!
 //! Owns what runs beside what. Calls of tools that say they only read run beside each other; any
-//! other call waits for all before it, and all behind it wait for it, so that nobody reads what
-//! was true before a write that was asked for earlier. Who knows that the calls have nothing to do
-//! with each other says so ([`BatchOrder::Parallel`]). That a tool only reads is its server's
-//! word: it decides what runs beside what and nothing more, least of all permission (SEC-34).
+//! other call waits for all before it, and all behind it wait for it, so that no call reads what
+//! was true before a write that was asked for earlier. A caller whose calls have nothing to do with
+//! each other says so ([`BatchOrder::Parallel`]). That a tool only reads is its server's word: it
+//! decides what runs beside what and nothing more, least of all permission (SEC-34).
 //!
 //! Invariants: outcomes come in the order asked, each its own; at most [`MAX_PARALLEL`] calls are
 //! under way, and at most [`MAX_AHEAD`] outcomes wait for one before them; dropping the stream
@@ -13,9 +13,9 @@
 use futures_util::stream::{self, Stream, StreamExt as _};
 use tokio::sync::{RwLock, Semaphore, oneshot};
 
-use super::{Host, Reach};
-use crate::audit::Entry;
-use crate::call::{BatchOrder, CallError, CallOptions, ToolOutcome, ToolRequest};
+use super::{Host, HostCore};
+use crate::audit::AuditEntry;
+use crate::call::{BatchOrder, CallOptions, CallResult, ToolRequest};
 
 /// How many calls of one batch are under way at most.
 const MAX_PARALLEL: usize = 10;
@@ -24,14 +24,16 @@ const MAX_PARALLEL: usize = 10;
 /// servers decide how large that is.
 const MAX_AHEAD: usize = 32;
 
-type Outcome = Result<ToolOutcome, CallError>;
-
 impl Host {
     /// Makes several calls under the same conditions, each as [`Host::call`] does, and gives their
     /// outcomes in the order asked. Calls that only read by their server's word run beside each
     /// other; any other waits for all before it, and what comes behind it waits for it. With
     /// [`BatchOrder::Parallel`] nothing waits. Dropping the future cancels all of them.
-    pub async fn call_all(&self, requests: Vec<ToolRequest>, options: CallOptions) -> Vec<Outcome> {
+    pub async fn call_all(
+        &self,
+        requests: Vec<ToolRequest>,
+        options: CallOptions,
+    ) -> Vec<CallResult> {
         self.call_each(requests, options).collect().await
     }
 
@@ -40,30 +42,30 @@ impl Host {
         &self,
         requests: Vec<ToolRequest>,
         options: CallOptions,
-    ) -> impl Stream<Item = Outcome> + Send + '_ {
-        let room = std::sync::Arc::new(Room {
+    ) -> impl Stream<Item = CallResult> + Send + '_ {
+        let room = std::sync::Arc::new(BatchLimits {
             places: Semaphore::new(MAX_PARALLEL),
             writing: RwLock::new(()),
         });
         let (first, mut before) = oneshot::channel();
-        // Nobody is before the first.
+        // Nothing is before the first.
         drop(first);
         let calls = requests.into_iter().map(move |request| {
             let (done, next) = oneshot::channel();
-            let turn = Turn {
+            let turn = BatchTurn {
                 before: std::mem::replace(&mut before, next),
                 done,
             };
             let (room, options) = (std::sync::Arc::clone(&room), options.clone());
-            let reach = &*self.reach;
-            async move { reach.in_turn(request, options, turn, &room).await }
+            let core = &*self.core;
+            async move { core.in_turn(request, options, turn, &room).await }
         });
         stream::iter(calls).buffered(MAX_AHEAD)
     }
 }
 
 /// What the calls of one batch share.
-struct Room {
+struct BatchLimits {
     /// So many may be under way.
     places: Semaphore,
     /// Shared by those that only read, held alone by one that may write.
@@ -71,14 +73,14 @@ struct Room {
 }
 
 /// A place in the order asked. Every call has one, because which kind it is shows only when its
-/// server is there; until then nobody behind it can know whether to wait for it.
-struct Turn {
+/// server is there; until then the calls behind it cannot know whether to wait for it.
+struct BatchTurn {
     before: oneshot::Receiver<()>,
     /// Dropped, it lets the next one go.
     done: oneshot::Sender<()>,
 }
 
-impl Turn {
+impl BatchTurn {
     /// Waits until all before it have begun; the next goes when what is given is dropped.
     async fn comes(self) -> oneshot::Sender<()> {
         // An error is what is waited for: the one before was dropped.
@@ -87,21 +89,18 @@ impl Turn {
     }
 }
 
-impl Reach {
+impl HostCore {
     async fn in_turn(
         &self,
         request: ToolRequest,
         options: CallOptions,
-        turn: Turn,
-        room: &Room,
-    ) -> Outcome {
+        turn: BatchTurn,
+        room: &BatchLimits,
+    ) -> CallResult {
         let order = options.order;
         if let Err(error) = self.await_server(&request.target, &options, || ()).await {
             // It was waited for as long as the call may take: it is not waited for again.
-            let mut entry = match &self.audit {
-                Some(audit) => audit.begin(&request, &options),
-                None => Entry::none(),
-            };
+            let mut entry = AuditEntry::begin(self.audit.as_ref(), &request, &options);
             entry.asked(&request.arguments);
             let outcome = Err(error);
             let (done, ()) = tokio::join!(turn.comes(), entry.finish(&outcome));
@@ -109,7 +108,7 @@ impl Reach {
             return outcome;
         }
         let call = async {
-            // Never an error: nobody closes it.
+            // Never an error: it is never closed.
             let _place = room.places.acquire().await;
             self.call(request.clone(), options).await
         };
@@ -131,8 +130,8 @@ impl Reach {
     }
 
     fn only_reads(&self, request: &ToolRequest) -> bool {
-        let picture = self.snapshot();
-        let tool = picture.catalog.find(&request.target);
+        let snapshot = self.snapshot();
+        let tool = snapshot.catalog.find(&request.target);
         tool.is_ok_and(|tool| tool.hints.read_only == Some(true))
     }
 }

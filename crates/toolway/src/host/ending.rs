@@ -37,7 +37,7 @@ impl Host {
         }
         let connectors = self.reload.account.connectors();
         if let Some(connectors) = &connectors {
-            connectors.door.end();
+            connectors.login_runner.end();
         }
         let account = connectors.map(|connectors| connectors.account);
         self.stop.cancel();
@@ -47,7 +47,7 @@ impl Host {
         }
         drop(self.hooks);
         let within = settled_by.saturating_duration_since(Instant::now());
-        // A server whose start was given up half-way has nobody else who waits for its end.
+        // The end of a server whose start was given up half-way is waited for here alone.
         tokio::join!(
             self.launcher.end(),
             settle(self.auth.as_deref(), account.as_ref(), within)
@@ -55,16 +55,16 @@ impl Host {
         if let Some(journal) = &self.journal {
             journal.flush().await;
         }
-        if let Some(audit) = &self.reach.audit {
+        if let Some(audit) = &self.core.audit {
             audit.flush().await;
         }
     }
 }
 
 /// Files and locks may block; the end of a host waits for them beside the end of its servers.
-async fn remember(catalogs: Option<CatalogMemory>, picture: Arc<HostSnapshot>) {
+async fn remember(catalogs: Option<CatalogMemory>, snapshot: Arc<HostSnapshot>) {
     if let Some(catalogs) = catalogs {
-        let _ = tokio::task::spawn_blocking(move || catalogs.keep(&picture)).await;
+        let _ = tokio::task::spawn_blocking(move || catalogs.keep(&snapshot)).await;
     }
 }
 

@@ -10,13 +10,14 @@ use toolway_types::{ServerName, ToolKey, Untrusted};
 
 use super::Host;
 use crate::call::{CallError, CallOptions, Consent, TimeLimit, brief};
-use crate::connection::{Answer, Interest};
-use crate::dispatch::send::{self, Lines as _, SendError};
+use crate::connection::{ResourceInterest, SubscribeResult};
+use crate::dispatch::send;
 use crate::error::RequestError;
 use crate::event::HostEvent;
 use crate::offering::Offering;
+use crate::route::{Routes as _, SendError};
 
-/// Why nobody says when a resource changes.
+/// Why a resource cannot be followed.
 #[derive(Debug, thiserror::Error)]
 pub enum SubscribeError {
     /// A request came to nothing. Where it names a tool, that is the URI.
@@ -39,7 +40,7 @@ pub enum SubscribeError {
 /// ends the subscription.
 #[derive(Debug)]
 pub struct ResourceSubscription {
-    interest: Interest,
+    interest: ResourceInterest,
     events: broadcast::Receiver<HostEvent>,
     timeout: std::time::Duration,
 }
@@ -60,8 +61,12 @@ impl ResourceSubscription {
     pub async fn updated(&mut self) -> Result<(), SubscribeError> {
         loop {
             let mut answer = self.interest.answer.clone();
-            let turned_down =
-                answer.wait_for(|answer| matches!(answer, Answer::NotOffered | Answer::Refused(_)));
+            let turned_down = answer.wait_for(|answer| {
+                matches!(
+                    answer,
+                    SubscribeResult::NotOffered | SubscribeResult::Refused(_)
+                )
+            });
             let heard = tokio::select! {
                 heard = self.events.recv() => heard,
                 answer = turned_down => {
@@ -110,15 +115,15 @@ impl ResourceSubscription {
         }
     }
 
-    fn refusal(&self, answer: Answer) -> SubscribeError {
+    fn refusal(&self, answer: SubscribeResult) -> SubscribeError {
         let server = self.interest.server.clone();
         let error = match answer {
-            Answer::Refused(error) => error,
-            Answer::NotOffered => {
+            SubscribeResult::Refused(error) => error,
+            SubscribeResult::NotOffered => {
                 let uri = Untrusted::new(self.uri());
                 return SubscribeError::NotOffered { server, uri };
             }
-            Answer::Awaited | Answer::Granted => RequestError::TimedOut,
+            SubscribeResult::Awaited | SubscribeResult::Granted => RequestError::TimedOut,
         };
         let key = ToolKey::new(server, self.uri());
         SubscribeError::Call(send::explain(SendError::from(error), &key, self.timeout))
@@ -134,14 +139,14 @@ impl Host {
         uri: &str,
     ) -> Result<ResourceSubscription, SubscribeError> {
         let options = CallOptions::new(Consent::Typed);
-        // Whoever may not read it has no business to know when it changes.
+        // Who may not read it may not follow it either.
         let params = Map::from_iter([("uri".to_owned(), uri.into())]);
-        let warrant = self.warrant(Offering::ReadResource, server, params, &options);
-        let warrant = warrant.await?;
-        let uri = warrant.text("uri").unwrap_or(uri);
-        let picture = self.snapshot();
-        picture.line(server)?;
-        let timeout = picture.general_limits().whole();
+        let permitted = self.permit_offering(Offering::ReadResource, server, params, &options);
+        let permitted = permitted.await?;
+        let uri = permitted.text("uri").unwrap_or(uri);
+        let snapshot = self.snapshot();
+        snapshot.route(server)?;
+        let timeout = snapshot.general_limits().whole();
         // Heard from before it is asked for, so that the first word is not missed.
         let mut subscription = ResourceSubscription {
             events: self.events.subscribe(),
@@ -151,7 +156,7 @@ impl Host {
         let answered = subscription
             .interest
             .answer
-            .wait_for(|answer| !matches!(answer, Answer::Awaited));
+            .wait_for(|answer| !matches!(answer, SubscribeResult::Awaited));
         let answer = match tokio::time::timeout(timeout, answered).await {
             Ok(Ok(answer)) => answer.clone(),
             Ok(Err(_)) => return Err(SubscribeError::Ended),
@@ -165,7 +170,7 @@ impl Host {
             }
         };
         match answer {
-            Answer::Granted => Ok(subscription),
+            SubscribeResult::Granted => Ok(subscription),
             other => Err(subscription.refusal(other)),
         }
     }

@@ -8,9 +8,11 @@ use std::sync::Arc;
 use toolway_types::{ConnectionState, ServerName};
 
 use super::Host;
-use crate::auth::{Auth, Kept, LoggedOut, LoginHandle, LoginOptions, LoginProblem, Organisation};
+use crate::auth::{
+    Auth, LoginHandle, LoginOptions, LoginProblem, Organisation, RemovedLogin, StoredLogin,
+};
 use crate::event::UnknownServer;
-use crate::supervisor::{Request, Unless};
+use crate::reconnect::Unless;
 
 impl Host {
     /// Begins a login, or joins the one under way. A server that has not said what it wants is
@@ -37,8 +39,8 @@ impl Host {
         auth.begin(&name, challenge, options)
     }
 
-    /// The logins that a model, or whoever called `mcp__<server>__authenticate`, began and nobody
-    /// waits for. They end with this host, so a program that is about to end it waits for them.
+    /// The logins that a call of `mcp__<server>__authenticate` began and that are not waited for.
+    /// They end with this host, so a program that is about to end it waits for them.
     pub fn unattended_logins(&self) -> Vec<(ServerName, LoginHandle)> {
         self.auth.as_ref().map_or_else(Vec::new, |auth| auth.left())
     }
@@ -47,7 +49,7 @@ impl Host {
     pub fn unattended_account_login(
         &self,
     ) -> Option<impl Future<Output = Result<(), String>> + use<>> {
-        let mut login = self.reload.account.connectors()?.door.under_way()?;
+        let mut login = self.reload.account.connectors()?.login_runner.under_way()?;
         Some(async move {
             let ended = login.outcome().await;
             ended.unwrap_or_else(|| Err("the login was given up".to_owned()))
@@ -60,24 +62,17 @@ impl Host {
         &self,
         server: &str,
         account: Option<&str>,
-    ) -> Result<Vec<LoggedOut>, LoginProblem> {
+    ) -> Result<Vec<RemovedLogin>, LoginProblem> {
         let auth = self.auth()?;
         self.known(server)?;
         let out = auth.log_out(server, account).await?;
         if !out.is_empty() {
-            let server = server.to_owned();
-            self.reach
-                .ask(|done| Request::Reconnect {
-                    server,
-                    unless: Unless::Never,
-                    done,
-                })
-                .await;
+            self.core.orders.reconnect(server, Unless::Never).await;
         }
         Ok(out)
     }
 
-    /// The organisation that vouches for the person, where the plan of this moment names one.
+    /// The organisation of federated logins, where the plan of this moment names one.
     pub fn organisation(&self) -> Option<Organisation> {
         self.auth.as_ref()?.organisation()
     }
@@ -89,7 +84,7 @@ impl Host {
     }
 
     /// Every login that is kept, of servers that are configured and of others.
-    pub async fn logins(&self) -> Result<Vec<Kept>, LoginProblem> {
+    pub async fn logins(&self) -> Result<Vec<StoredLogin>, LoginProblem> {
         self.auth()?.logins().await
     }
 
@@ -98,14 +93,14 @@ impl Host {
     }
 
     fn known(&self, server: &str) -> Result<ServerName, UnknownServer> {
-        let picture = self.snapshot();
-        let known = picture.server(server).map(|server| server.name.clone());
+        let snapshot = self.snapshot();
+        let known = snapshot.server(server).map(|server| server.name.clone());
         known.ok_or_else(|| UnknownServer(server.to_owned()))
     }
 
     fn state(&self, server: &str) -> Result<ConnectionState, UnknownServer> {
-        let picture = self.snapshot();
-        let known = picture.server(server).map(|server| server.state.clone());
+        let snapshot = self.snapshot();
+        let known = snapshot.server(server).map(|server| server.state.clone());
         known.ok_or_else(|| UnknownServer(server.to_owned()))
     }
 }

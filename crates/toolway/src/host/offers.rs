@@ -2,8 +2,8 @@
 //!
 //! Owns the requests and their results. What there is to read and to render stands in the
 //! catalogue; hearing that a resource changed is `following.rs`. Each request is judged first
-//! (`dispatch/offered.rs`): rules and hooks count, and where nobody says how it came about, it is
-//! taken for one that a person typed.
+//! (`dispatch/offered.rs`): rules and hooks count, and without options it is taken for one that a
+//! user typed.
 
 use std::collections::BTreeMap;
 use std::mem;
@@ -16,11 +16,12 @@ use toolway_wire::view;
 
 use super::Host;
 use crate::call::{CallError, CallOptions, Consent, SavedFile, ToolTarget};
-use crate::dispatch::offered::Warrant;
+use crate::dispatch::offered::PermittedOffering;
 use crate::dispatch::result::contents;
-use crate::dispatch::send::{self, Lines};
-use crate::offering::{Leave, Offering};
-use crate::pins::Instructions;
+use crate::dispatch::send;
+use crate::offering::{Offering, PriorConsent};
+use crate::pins::PinnedInstructions;
+use crate::route::Routes;
 
 /// What a resource holds.
 #[derive(Debug)]
@@ -85,7 +86,7 @@ impl Host {
             .await
     }
 
-    /// As [`Host::read_resource`], for whoever these options say.
+    /// As [`Host::read_resource`], under these conditions.
     pub async fn read_resource_as(
         &self,
         server: &ServerName,
@@ -107,18 +108,18 @@ impl Host {
 
     /// Takes what a server says to models now as what it may say, and connects to it anew.
     pub async fn accept_instructions(&self, server: &ServerName) -> Result<(), CallError> {
-        let picture = self.snapshot();
-        picture.line(server)?;
-        let shown = picture.server(server.as_str()).map(|shown| &shown.state);
+        let snapshot = self.snapshot();
+        snapshot.route(server)?;
+        let shown = snapshot.server(server.as_str()).map(|shown| &shown.state);
         let Some(ConnectionState::Connected(facts)) = shown else {
             return Ok(());
         };
-        let Some(definition) = picture.definition(server) else {
+        let Some(definition) = snapshot.definition(server) else {
             return Ok(());
         };
         let said = facts.instructions.as_ref().map(Untrusted::as_received);
-        let said = Instructions::of(server, definition, said.unwrap_or_default());
-        said.accept(self.reach.runner.pins()).await;
+        let said = PinnedInstructions::of(server, definition, said.unwrap_or_default());
+        said.accept(self.core.runner.pins()).await;
         // A server that is gone by now has nothing to say.
         let _ = self.reconnect(server.as_str()).await;
         Ok(())
@@ -127,7 +128,7 @@ impl Host {
     /// Saves the binary parts of what was read in the private directory. Gives the files, whose
     /// `block` is the place of the part, and one sentence for each that could not be saved.
     pub async fn save_resource(&self, read: &ResourceOutcome) -> (Vec<SavedFile>, Vec<String>) {
-        contents::save(&read.result.contents, &self.reach.output_dir).await
+        contents::save(&read.result.contents, &self.core.output_dir).await
     }
 
     /// Asks for values that an argument could have, given how it begins and what the other
@@ -190,7 +191,7 @@ impl Host {
             .await
     }
 
-    /// As [`Host::get_prompt`], for whoever these options say.
+    /// As [`Host::get_prompt`], under these conditions.
     pub async fn get_prompt_as(
         &self,
         server: &ServerName,
@@ -222,15 +223,16 @@ impl Host {
     ) -> Result<(Box<RawValue>, Vec<String>), CallError> {
         self.await_server(&ToolTarget::Key(offering.of(server)), options)
             .await?;
-        let picture = self.snapshot();
-        let dispatch = self.reach.dispatch(&picture);
-        let asked = dispatch.warrant(offering, server, params, Leave::Wanted, options);
-        let (entry, warrant) = asked.await;
-        let (answer, warnings) = match warrant {
-            Ok(mut warrant) => {
-                let warnings = mem::take(&mut warrant.warnings);
-                let params = Value::Object(warrant.params().clone());
-                let sent = self.send(&warrant, method, &params, options).await;
+        let snapshot = self.snapshot();
+        let dispatch = self.core.dispatch(&snapshot);
+        let asked =
+            dispatch.permit_offering(offering, server, params, PriorConsent::Wanted, options);
+        let (entry, permitted) = asked.await;
+        let (answer, warnings) = match permitted {
+            Ok(mut permitted) => {
+                let warnings = mem::take(&mut permitted.warnings);
+                let params = Value::Object(permitted.params().clone());
+                let sent = self.send(&permitted, method, &params, options).await;
                 (sent, warnings)
             }
             Err(error) => (Err(error), Vec::new()),
@@ -240,42 +242,44 @@ impl Host {
     }
 
     /// Has it judged whether this may be asked of a server, without asking yet.
-    pub(crate) async fn warrant(
+    pub(crate) async fn permit_offering(
         &self,
         offering: Offering,
         server: &ServerName,
         params: Map<String, Value>,
         options: &CallOptions,
-    ) -> Result<Warrant, CallError> {
+    ) -> Result<PermittedOffering, CallError> {
         self.await_server(&ToolTarget::Key(offering.of(server)), options)
             .await?;
-        let picture = self.snapshot();
-        let dispatch = self.reach.dispatch(&picture);
-        let asked = dispatch.warrant(offering, server, params, Leave::Wanted, options);
-        let (entry, warrant) = asked.await;
-        entry.finish_judged(&warrant).await;
-        warrant
+        let snapshot = self.snapshot();
+        let dispatch = self.core.dispatch(&snapshot);
+        let asked =
+            dispatch.permit_offering(offering, server, params, PriorConsent::Wanted, options);
+        let (entry, permitted) = asked.await;
+        entry.finish_judged(&permitted).await;
+        permitted
     }
 
-    /// Sends what a warrant allows, one request or several.
+    /// Sends what was permitted, one request or several.
     pub(crate) async fn send(
         &self,
-        warrant: &Warrant,
+        permitted: &PermittedOffering,
         method: &str,
         params: &Value,
         options: &CallOptions,
     ) -> Result<Box<RawValue>, CallError> {
-        let server = warrant.server();
+        let server = permitted.server();
         let named = ["uri", "name"]
             .into_iter()
-            .find_map(|key| warrant.text(key));
+            .find_map(|key| permitted.text(key));
         let what = named.unwrap_or(method);
-        let picture = self.snapshot();
-        let line = picture.line(server)?;
+        let snapshot = self.snapshot();
+        let route = snapshot.route(server)?;
         let params = to_raw_value(params).map_err(|error| malformed(server, what, &error))?;
-        let options = send::options(options, &*line, picture.general_limits());
+        let options = send::options(options, &*route, snapshot.general_limits());
         let limit = options.timeout;
-        line.request(method, params, options)
+        route
+            .request(method, params, options)
             .await
             .map_err(|error| send::explain(error, &ToolKey::new(server.clone(), what), limit))
     }

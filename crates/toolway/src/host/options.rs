@@ -16,14 +16,15 @@ use crate::audit::Audit;
 use crate::auth::AuthOptions;
 use crate::builtin::Builtin;
 use crate::call::Prompter;
+use crate::client_handler::{ClientHandler, Root};
+use crate::connection::RetryFirst;
 use crate::connection::clock::{Clock, SystemClock};
-use crate::connection::{InProcessServer, RetryFirst};
 use crate::dispatch::classifier::LibraryClassifier;
 use crate::dispatch::hooks::LibraryHook;
 use crate::dispatch::permission::RuleKeeper;
 use crate::event::Replan;
 use crate::journal::Journal;
-use crate::respondent::{Respondent, Root};
+use crate::server_source::InProcessServer;
 
 /// What the embedding program decides.
 pub struct HostOptions {
@@ -44,7 +45,7 @@ pub struct HostOptions {
     /// Hooks that are functions of this program. They run beside the configured ones, and where
     /// order counts, after them.
     pub hooks: Vec<LibraryHook>,
-    /// Who decides in mode `auto`, unless managed settings name somebody else.
+    /// Decides in mode `auto`, unless managed settings name another.
     pub classifier: Option<LibraryClassifier>,
     /// Tools that are functions of this program, beside the host's own.
     pub builtins: Vec<Builtin>,
@@ -52,8 +53,8 @@ pub struct HostOptions {
     pub client_name: String,
     /// The version servers see.
     pub client_version: String,
-    /// Who answers what servers ask; without one they are told that nobody does.
-    pub respondent: Option<Arc<dyn Respondent>>,
+    /// Answers what servers ask; without one nothing is offered to them.
+    pub client_handler: Option<Arc<dyn ClientHandler>>,
     /// The places servers are told of; without any, servers do not hear of roots at all.
     pub roots: Vec<Root>,
     /// The private directory for files of results.
@@ -64,7 +65,7 @@ pub struct HostOptions {
     pub http: HttpClientOptions,
     /// What processes are kept from writing: nothing unless directories are named.
     pub shield: Shield,
-    /// Who starts processes, so that none outlives this program: nobody unless one is named.
+    /// Starts processes, so that none outlives this program; none by default.
     pub launcher: Launcher,
     /// Whether a first connection that fails is tried again.
     pub retry_first: RetryFirst,
@@ -103,7 +104,7 @@ impl Default for HostOptions {
             builtins: Vec::new(),
             client_name: "toolway".to_owned(),
             client_version: env!("CARGO_PKG_VERSION").to_owned(),
-            respondent: None,
+            client_handler: None,
             roots: Vec::new(),
             output_dir: std::env::temp_dir().join("toolway"),
             secrets: None,

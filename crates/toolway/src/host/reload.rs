@@ -1,28 +1,30 @@
 //! A fresh plan for a host that runs.
 //!
-//! Owns what that takes, so that a task of the host can ask for it as well as its owner, and what
-//! a plan changes beside servers: who vouches for the person, and whose connectors there are.
-//! What it changes about servers is `supervisor/apply.rs`.
+//! Owns what that takes, so that a task of the host can ask for it as well as its owner, and what a
+//! plan changes beside servers: the organisation of federated logins, and whose connectors there
+//! are. What it changes about servers is `supervisor/apply.rs`.
 
 use std::sync::Arc;
 
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, oneshot};
 use toolway_auth::references::ReferenceResolver;
 use toolway_config::Plan;
 use toolway_types::ServerName;
 
-use super::{Reach, settings};
+use super::HostCore;
+use super::start::settings;
 use crate::account::{AccountChange, CurrentAccount};
 use crate::auth::Auth;
-use crate::connection::InProcessServer;
 use crate::event::{Changes, NoPlanSource, Replan};
+use crate::reconnect::Unless;
+use crate::server_source::InProcessServer;
 use crate::snapshot::ServerSnapshot;
-use crate::supervisor::{self, Anew, Request, Unless};
-use crate::tasks;
+use crate::supervisor::{ApplyPlan, PlanEffects};
+use crate::{supervisor, tasks};
 
 /// Where plans come from, and who takes them.
 pub(crate) struct Reload {
-    pub(super) reach: Arc<Reach>,
+    pub(super) core: Arc<HostCore>,
     pub(super) in_process: Vec<(ServerName, InProcessServer)>,
     pub(super) only: Option<Vec<ServerName>>,
     pub(super) replan: Option<Replan>,
@@ -48,19 +50,22 @@ impl Reload {
             auth.set_identity(identity, self.references.as_ref())
         });
         let account = self.account.change(&plan);
-        let anew = Anew {
+        let anew = PlanEffects {
             organisation,
             account: account.clone(),
         };
         let settings = settings(plan);
-        let asked = self.reach.ask(|done| Request::Apply {
+        let (done, answer) = oneshot::channel();
+        let plan = ApplyPlan {
             members,
             settings,
             anew,
             done,
-        });
-        let changes = asked.await.unwrap_or_default();
-        // Last, because it ends whoever follows the old account, and that may be who applies this.
+        };
+        // Nothing changes when the supervisor is gone.
+        let _ = self.core.plans.send(plan).await;
+        let changes = answer.await.unwrap_or_default();
+        // Last, because it ends the task that follows the old account, and that may be the caller.
         if let AccountChange::To(connectors) = account {
             self.account.replace(connectors);
         }
@@ -82,15 +87,11 @@ impl Reload {
 
     /// Has those of these servers connected anew that wait for a login; waits for none of them.
     pub(crate) async fn reconnect_waiting(&self, which: impl Fn(&ServerSnapshot) -> bool) {
-        let picture = self.reach.snapshot();
-        for server in picture.servers.iter().filter(|server| which(server)) {
-            let asked = self.reach.ask(|done| Request::Reconnect {
-                server: server.name.as_str().to_owned(),
-                unless: Unless::LoggedIn,
-                done,
-            });
+        let snapshot = self.core.snapshot();
+        for server in snapshot.servers.iter().filter(|server| which(server)) {
+            let name = server.name.as_str();
             // A server that is gone by now needs nothing.
-            let _ = asked.await;
+            let _ = self.core.orders.reconnect(name, Unless::LoggedIn).await;
         }
     }
 }

@@ -3,9 +3,9 @@
 //! Owns names, appending and rotating. Opening is `toolway_transport::private_file`: everything
 //! goes through the open directory, and a file is ours, plain, 0600, in a directory that is 0700.
 //!
-//! Several processes append to one file: each line is one write in append mode. Whoever finds it
-//! full renames it, under the kernel's lock on the file itself, so that a process killed in the
-//! middle leaves no lock behind; the others notice that the name leads elsewhere and follow.
+//! Several processes append to one file: each line is one write in append mode. A process that
+//! finds it full renames it, under the kernel's lock on the file itself, so that a process killed
+//! in the middle leaves no lock behind; the others notice that the name leads elsewhere and follow.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -37,7 +37,7 @@ pub(crate) struct LogFile {
     directory: PathBuf,
     name: String,
     rotate_at: u64,
-    open: Option<Open>,
+    open: Option<OpenLogFile>,
     /// After a failure: when to try again.
     rests_until: Option<Instant>,
     lost: u64,
@@ -45,7 +45,7 @@ pub(crate) struct LogFile {
     torn: bool,
 }
 
-struct Open {
+struct OpenLogFile {
     directory: OwnedFd,
     file: File,
     /// Lines to write before the name is looked at again.
@@ -104,11 +104,11 @@ impl LogFile {
         self.rests_until = None;
         let mut open = match self.open.take() {
             Some(open) if open.until_look > 0 || open.is_still_at(&self.name)? => open,
-            _ => Open::new(&self.directory, &self.name)?,
+            _ => OpenLogFile::new(&self.directory, &self.name)?,
         };
         if rustix::fs::fstat(&open.file)?.st_size.cast_unsigned() >= self.rotate_at {
             open.rotate(&self.name)?;
-            open = Open::new(&self.directory, &self.name)?;
+            open = OpenLogFile::new(&self.directory, &self.name)?;
         }
         open.until_look = open.until_look.checked_sub(1).unwrap_or(LOOK_EVERY);
         let text = if self.torn {
@@ -132,7 +132,7 @@ fn ends(lines: &str) -> u64 {
     lines.bytes().filter(|byte| *byte == b'\n').count() as u64
 }
 
-impl Open {
+impl OpenLogFile {
     fn new(path: &Path, name: &str) -> io::Result<Self> {
         let directory = open_directory(path)?;
         let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE;
@@ -154,7 +154,7 @@ impl Open {
         }
     }
 
-    /// Makes this file the old one, unless somebody else does or did.
+    /// Makes this file the old one, unless another process does or did.
     fn rotate(&self, name: &str) -> io::Result<()> {
         match rustix::fs::flock(&self.file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {}

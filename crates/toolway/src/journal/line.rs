@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// What a line tells of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum JournalLineKind {
     /// What the server logged.
     Stderr,
     /// A message to the server.
@@ -19,59 +19,63 @@ pub enum Kind {
     Note,
 }
 
-impl Kind {
+impl JournalLineKind {
     /// The word in a file.
     pub fn as_str(self) -> &'static str {
         match self {
-            Kind::Stderr => "stderr",
-            Kind::Sent => "→",
-            Kind::Received => "←",
-            Kind::Note => "note",
+            JournalLineKind::Stderr => "stderr",
+            JournalLineKind::Sent => "→",
+            JournalLineKind::Received => "←",
+            JournalLineKind::Note => "note",
         }
     }
 
     /// The word in JSON.
     pub fn name(self) -> &'static str {
         match self {
-            Kind::Sent => "sent",
-            Kind::Received => "received",
-            Kind::Stderr | Kind::Note => self.as_str(),
+            JournalLineKind::Sent => "sent",
+            JournalLineKind::Received => "received",
+            JournalLineKind::Stderr | JournalLineKind::Note => self.as_str(),
         }
     }
 
     /// Whether it is part of the protocol's trace.
     pub fn is_protocol(self) -> bool {
-        matches!(self, Kind::Sent | Kind::Received)
+        matches!(self, JournalLineKind::Sent | JournalLineKind::Received)
     }
 
     fn parse(word: &str) -> Option<Self> {
-        [Kind::Stderr, Kind::Sent, Kind::Received, Kind::Note]
-            .into_iter()
-            .find(|kind| kind.as_str() == word)
+        [
+            JournalLineKind::Stderr,
+            JournalLineKind::Sent,
+            JournalLineKind::Received,
+            JournalLineKind::Note,
+        ]
+        .into_iter()
+        .find(|kind| kind.as_str() == word)
     }
 }
 
 /// One line, read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Line {
+pub struct JournalLine {
     /// When, as written.
     pub time: String,
     /// The process that wrote it.
     pub process: u32,
     /// What it tells of.
-    pub kind: Kind,
+    pub kind: JournalLineKind,
     /// The text, cleaned.
     pub text: String,
 }
 
-impl Line {
-    /// Reads a line of a file. Whoever could write the file may have put anything into it, so the
-    /// text is cleaned again.
+impl JournalLine {
+    /// Reads a line of a file. The file is untrusted, so the text is cleaned again.
     pub fn parse(line: &str) -> Option<Self> {
         let mut words = line.splitn(4, ' ');
         let time = words.next().filter(|time| is_time(time))?.to_owned();
         let process = words.next()?.parse().ok()?;
-        let kind = Kind::parse(words.next()?)?;
+        let kind = JournalLineKind::parse(words.next()?)?;
         let text = toolway_types::text::clean_line(words.next().unwrap_or_default()).into_owned();
         Some(Self {
             time,
@@ -82,7 +86,7 @@ impl Line {
     }
 }
 
-impl fmt::Display for Line {
+impl fmt::Display for JournalLine {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (time, process, kind) = (&self.time, self.process, self.kind.as_str());
         write!(formatter, "{time} {process} {kind} {}", self.text)
@@ -90,7 +94,7 @@ impl fmt::Display for Line {
 }
 
 /// A line of this process, with its end.
-pub(super) fn format(at: SystemTime, kind: Kind, text: &str) -> String {
+pub(super) fn format(at: SystemTime, kind: JournalLineKind, text: &str) -> String {
     let process = std::process::id();
     format!("{} {process} {} {text}\n", timestamp(at), kind.as_str())
 }
@@ -153,14 +157,19 @@ mod tests {
     #[test]
     fn a_line_is_read_as_it_was_written() {
         let at = UNIX_EPOCH + Duration::from_secs(5);
-        for kind in [Kind::Stderr, Kind::Sent, Kind::Received, Kind::Note] {
+        for kind in [
+            JournalLineKind::Stderr,
+            JournalLineKind::Sent,
+            JournalLineKind::Received,
+            JournalLineKind::Note,
+        ] {
             let text = format(at, kind, "two  words");
-            let line = Line::parse(text.trim_end_matches('\n')).unwrap();
+            let line = JournalLine::parse(text.trim_end_matches('\n')).unwrap();
             assert_eq!(format!("{line}\n"), text);
             assert_eq!((line.kind, line.text.as_str()), (kind, "two  words"));
         }
-        assert_eq!(Line::parse("half a line"), None);
+        assert_eq!(JournalLine::parse("half a line"), None);
         let planted = "1970-01-01T00:00:05.000Z 1 note a\u{1b}[2Jb";
-        assert_eq!(Line::parse(planted).unwrap().text, "ab");
+        assert_eq!(JournalLine::parse(planted).unwrap().text, "ab");
     }
 }

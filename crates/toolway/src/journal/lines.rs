@@ -18,7 +18,7 @@ pub(crate) fn last<L>(
     count: usize,
     parse: fn(&str) -> Option<L>,
     wanted: impl Fn(&L) -> bool,
-) -> io::Result<Option<(Vec<L>, Follower<L>)>> {
+) -> io::Result<Option<(Vec<L>, LineFollower<L>)>> {
     let mut kept = VecDeque::new();
     let mut unreadable = 0;
     let tail = Tail::open(directory, file, &mut |text| {
@@ -32,7 +32,7 @@ pub(crate) fn last<L>(
         }
     })?;
     Ok(tail.map(|tail| {
-        let follower = Follower {
+        let follower = LineFollower {
             tail,
             parse,
             unreadable,
@@ -43,13 +43,13 @@ pub(crate) fn last<L>(
 
 /// Reads what is appended to a file of such lines.
 #[derive(Debug)]
-pub struct Follower<L> {
+pub struct LineFollower<L> {
     tail: Tail,
     parse: fn(&str) -> Option<L>,
     unreadable: u64,
 }
 
-impl<L> Follower<L> {
+impl<L> LineFollower<L> {
     /// How many lines before those to come were none of ours.
     pub fn unreadable(&self) -> u64 {
         self.unreadable

@@ -19,13 +19,13 @@ const LONGEST_ESCAPE: usize = 6;
 const SHOWN: usize = 100;
 
 /// What is kept of a message.
-pub(super) struct Piece {
+pub(super) struct MessagePiece {
     beginning: Box<[u8]>,
     end: Box<[u8]>,
     size: usize,
 }
 
-impl Piece {
+impl MessagePiece {
     /// Takes as much as is needed to find every secret in what will be shown.
     pub(super) fn of(message: &[u8], longest_secret: usize) -> Self {
         let kept = super::SHOWN_OF_A_MESSAGE + LONGEST_ESCAPE * longest_secret;
@@ -78,7 +78,7 @@ impl Piece {
         if !trimmed.starts_with('{') {
             return ("no message".to_owned(), None);
         }
-        let members = Members::read(trimmed);
+        let members = MessageMembers::read(trimmed);
         let id = members.id.or_else(|| id_at_the_end(&self.end));
         let what = match (members.method, members.is_error) {
             (Some(method), _) => method,
@@ -91,13 +91,13 @@ impl Piece {
 
 /// The outermost members of a message, as far as its beginning goes.
 #[derive(Default)]
-struct Members {
+struct MessageMembers {
     method: Option<String>,
     id: Option<String>,
     is_error: bool,
 }
 
-impl Members {
+impl MessageMembers {
     /// A few lines instead of a parser, which would refuse a beginning without its end.
     fn read(text: &str) -> Self {
         let mut members = Self::default();
@@ -173,7 +173,7 @@ mod tests {
     use super::*;
 
     fn shown(message: &str) -> String {
-        Piece::of(message.as_bytes(), 0).shown(&Redactor::new(&[]), 2048)
+        MessagePiece::of(message.as_bytes(), 0).shown(&Redactor::new(&[]), 2048)
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Reading journals, for whoever shows them.
+//! Reading journals, to show them.
 //!
 //! Owns finding a server's files. How their lines are chosen and followed is `journal/lines.rs`;
 //! what is read is cleaned again.
@@ -9,8 +9,8 @@ use std::path::Path;
 use toolway_types::ServerName;
 
 use super::file::{file_name, server_of};
-use super::line::{Kind, Line};
-use super::lines::{Follower, last};
+use super::line::{JournalLine, JournalLineKind};
+use super::lines::{LineFollower, last};
 
 /// Every server that has a journal here.
 pub fn logged_servers(directory: &Path) -> Vec<ServerName> {
@@ -29,9 +29,13 @@ pub fn read_last(
     directory: &Path,
     server: &ServerName,
     count: usize,
-    wanted: impl Fn(Kind) -> bool,
-) -> io::Result<Option<(Vec<Line>, Follower<Line>)>> {
-    last(directory, &file_name(server), count, Line::parse, |line| {
-        wanted(line.kind)
-    })
+    wanted: impl Fn(JournalLineKind) -> bool,
+) -> io::Result<Option<(Vec<JournalLine>, LineFollower<JournalLine>)>> {
+    last(
+        directory,
+        &file_name(server),
+        count,
+        JournalLine::parse,
+        |line| wanted(line.kind),
+    )
 }

@@ -30,7 +30,7 @@ const LONGEST_WORD: usize = 12;
 /// A part of a path that is this long, with letters and digits, is a key.
 const KEY_IN_A_PATH: usize = 20;
 
-/// Headers that everybody sends.
+/// Headers that are never secret.
 const PLAIN_HEADERS: [&str; 3] = ["accept", "content-type", "user-agent"];
 
 /// The values of a definition that a journal must not show.

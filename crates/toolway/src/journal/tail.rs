@@ -78,7 +78,7 @@ impl Tail {
         let Some(file) = &mut self.file else {
             return Ok(());
         };
-        // Somebody emptied it by hand.
+        // It was emptied by hand.
         if file.metadata()?.len() < file.stream_position()? {
             file.seek(SeekFrom::Start(0))?;
             self.partial.clear();

@@ -38,7 +38,7 @@ impl Place {
         std::fs::read_to_string(self.directory.join(name)).unwrap()
     }
 
-    fn lines(&self, name: &str) -> Vec<Line> {
+    fn lines(&self, name: &str) -> Vec<JournalLine> {
         let (lines, _) = read_last(&self.directory, &server(name), usize::MAX, |_| true)
             .unwrap()
             .unwrap();
@@ -56,20 +56,20 @@ async fn every_kind_of_line_is_kept_in_order_in_a_private_file() {
     writer.sent(br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#);
     writer.received(br#"{"jsonrpc":"2.0","id":1,"result":{}}"#);
     journal.flush().await;
-    let shown: Vec<(Kind, String)> = place
+    let shown: Vec<(JournalLineKind, String)> = place
         .lines("one")
         .into_iter()
         .map(|line| (line.kind, line.text))
         .collect();
     let expected = [
-        (Kind::Note, "attempt 1: starting"),
-        (Kind::Stderr, "a red word"),
+        (JournalLineKind::Note, "attempt 1: starting"),
+        (JournalLineKind::Stderr, "a red word"),
         (
-            Kind::Sent,
+            JournalLineKind::Sent,
             r#"ping #1 40 bytes {"jsonrpc":"2.0","id":1,"method":"ping"}"#,
         ),
         (
-            Kind::Received,
+            JournalLineKind::Received,
             r#"result #1 36 bytes {"jsonrpc":"2.0","id":1,"result":{}}"#,
         ),
     ];
@@ -141,7 +141,7 @@ async fn sec_47_no_secret_reaches_the_file() {
     assert!(text.contains("[redacted]") && text.contains("rest of it"));
     assert_eq!(
         text.lines().count(),
-        text.lines().filter_map(Line::parse).count()
+        text.lines().filter_map(JournalLine::parse).count()
     );
 }
 
@@ -261,8 +261,12 @@ fn rel_34_two_writers_rotate_one_file_and_lose_nothing_of_the_last_part() {
                 let mut file = LogFile::new(directory, file_name(&server("one"))).rotating_at(size);
                 for number in 0..2000 {
                     let text = format!("{who} {number}");
-                    file.append(&line::format(SystemTime::now(), Kind::Note, &text))
-                        .unwrap();
+                    file.append(&line::format(
+                        SystemTime::now(),
+                        JournalLineKind::Note,
+                        &text,
+                    ))
+                    .unwrap();
                 }
             });
         }
@@ -294,8 +298,12 @@ fn a_follower_reads_on_across_a_rotation_and_waits_for_whole_lines() {
     let mut file =
         LogFile::new(place.directory.clone(), file_name(&server("one"))).rotating_at(200);
     let mut put = |text: &str| {
-        file.append(&line::format(SystemTime::now(), Kind::Note, text))
-            .unwrap();
+        file.append(&line::format(
+            SystemTime::now(),
+            JournalLineKind::Note,
+            text,
+        ))
+        .unwrap();
     };
     put("before");
     let (lines, mut follower) = read_last(&place.directory, &server("one"), 10, |_| true)

@@ -240,7 +240,7 @@ pub struct Difference {
     /// A dozen of each part of the definition at most, and lines that count what is left out.
     /// Where nothing could be compared: why not, and how to mend it.
     pub lines: Vec<String>,
-    /// All of them, for whoever decides: no change may hide among those that are left out.
+    /// All of them, for the user who decides: no change may hide among those that are left out.
     pub all: Vec<String>,
     /// What was compared.
     pub against: Against,
@@ -251,7 +251,7 @@ pub struct Difference {
 pub enum Against {
     /// The one that was permitted.
     Permitted,
-    /// Nothing: nobody knows how it was defined then. It may have changed.
+    /// Nothing: how it was defined then is unknown. It may have changed.
     Nothing,
     /// Another tool: it is shown under a name under which that one was permitted.
     Namesake,
@@ -306,7 +306,7 @@ impl Difference {
         }
     }
 
-    /// Of a tool whose permitted definition nobody knows: why, and how to mend it.
+    /// Of a tool whose permitted definition is unknown: why, and how to mend it.
     pub(super) fn unknown(lines: Vec<String>) -> Self {
         Self {
             all: lines.clone(),

@@ -1,7 +1,7 @@
 //! Which tools were ever pinned: so that a pin that is gone is not taken for a first use (SEC-54).
 //!
-//! Owns a file of its own, kept apart from the pins: whoever takes those away, or one of them,
-//! leaves this behind. It cannot stop somebody who takes both; that is the shield's work.
+//! Owns a file of its own, kept apart from the pins: removing those, or one of them, leaves this
+//! behind. It does not help where both are removed; that is the shield's work.
 //!
 //! Invariants: it forgets nothing. Once it is full, everything counts as pinned before, which asks
 //! a person once too often and never once too little. A file that is missing knows of nothing.
@@ -31,7 +31,7 @@ pub(super) struct Roster {
 }
 
 #[derive(Default, Serialize, Deserialize)]
-struct Content {
+struct RosterContent {
     pinned: BTreeSet<String>,
 }
 
@@ -67,7 +67,7 @@ impl Roster {
             if pinned.len() == before {
                 return Ok(None);
             }
-            Ok(Some(serde_json::to_string(&Content { pinned })?))
+            Ok(Some(serde_json::to_string(&RosterContent { pinned })?))
         })
     }
 }
@@ -78,7 +78,7 @@ fn short(place: &str) -> &str {
 
 fn read(path: &Path) -> io::Result<BTreeSet<String>> {
     match state_file::read(path, MAX_FILE) {
-        Ok(text) => Ok(serde_json::from_str::<Content>(&text)?.pinned),
+        Ok(text) => Ok(serde_json::from_str::<RosterContent>(&text)?.pinned),
         Err(error)
             if [io::ErrorKind::NotFound, io::ErrorKind::NotADirectory].contains(&error.kind()) =>
         {

@@ -22,8 +22,8 @@ fn key(tool: &str) -> ToolKey {
     ToolKey::new(ServerName::new("s").unwrap(), tool)
 }
 
-fn place(tool: &str) -> Place {
-    Place::of(&key(tool), Some("definition"))
+fn place(tool: &str) -> PinPlace {
+    PinPlace::of(&key(tool), Some("definition"))
 }
 
 #[test]
@@ -140,7 +140,7 @@ async fn pins_outlive_the_process_and_are_private() {
     let first = Pins::at(Some(path.clone()));
     assert_eq!(
         first.check(&place("t"), &described("d"), None),
-        Standing::New
+        PinState::New
     );
     first
         .pin(place("t"), "s.t".to_owned(), &described("d"), None)
@@ -150,18 +150,18 @@ async fn pins_outlive_the_process_and_are_private() {
     let second = Pins::at(Some(path));
     assert_eq!(
         second.check(&place("t"), &described("d"), None),
-        Standing::Same
+        PinState::Same
     );
     assert_eq!(
         second.check(&place("u"), &described("d"), None),
-        Standing::New
+        PinState::New
     );
-    let elsewhere = Place::of(&key("t"), Some("another definition"));
+    let elsewhere = PinPlace::of(&key("t"), Some("another definition"));
     assert_eq!(
         second.check(&elsewhere, &described("e"), None),
-        Standing::New
+        PinState::New
     );
-    let Standing::Changed(difference) = second.check(&place("t"), &described("e"), None) else {
+    let PinState::Changed(difference) = second.check(&place("t"), &described("e"), None) else {
         panic!("it changed");
     };
     assert_eq!(difference.lines, ["- description: d", "+ description: e"]);
@@ -171,7 +171,7 @@ async fn pins_outlive_the_process_and_are_private() {
         .await;
     assert_eq!(
         first.check(&place("t"), &described("e"), None),
-        Standing::Same
+        PinState::Same
     );
 }
 
@@ -190,12 +190,12 @@ fn catalog(before: &Catalog, description: &str) -> Arc<Catalog> {
 async fn sec_33_what_a_catalogue_keeps_of_a_tool_is_made_anew_for_the_next_one() {
     let pins = Pins::at(None);
     let server: Arc<str> = "definition".into();
-    let standing = |catalog: &Catalog| {
+    let state = |catalog: &Catalog| {
         let tool = &catalog.tools[0];
         pins.check(&tool.place(Some(&server)), tool.definition(), None)
     };
     let first = catalog(&Catalog::default(), "d");
-    assert_eq!(standing(&first), Standing::New);
+    assert_eq!(state(&first), PinState::New);
     let tool = &first.tools[0];
     pins.pin(
         (*tool.place(Some(&server))).clone(),
@@ -204,10 +204,10 @@ async fn sec_33_what_a_catalogue_keeps_of_a_tool_is_made_anew_for_the_next_one()
         None,
     )
     .await;
-    assert_eq!(standing(&first), Standing::Same);
+    assert_eq!(state(&first), PinState::Same);
     let second = catalog(&first, "e");
-    assert!(matches!(standing(&second), Standing::Changed(_)));
-    assert_eq!(standing(&catalog(&second, "d")), Standing::Same);
+    assert!(matches!(state(&second), PinState::Changed(_)));
+    assert_eq!(state(&catalog(&second, "d")), PinState::Same);
 }
 
 #[tokio::test]
@@ -218,18 +218,18 @@ async fn sec_31_a_tool_that_comes_to_a_name_that_was_anothers_is_asked_about_onc
     let (lossy, lossless) = (of("my server", "get.item"), of("my_server", "get_item"));
     let definition = described("d");
     let check = |key: &ToolKey, name: &str| {
-        let shown = Some(Shown { name, key });
-        pins().check(&Place::of(key, None), &definition, shown)
+        let shown = Some(ShownTool { name, key });
+        pins().check(&PinPlace::of(key, None), &definition, shown)
     };
     let pin = async |key: &ToolKey, name: &str| {
-        let shown = Some(Shown { name, key });
-        let place = Place::of(key, None);
+        let shown = Some(ShownTool { name, key });
+        let place = PinPlace::of(key, None);
         pins().pin(place, label_of(key), &definition, shown).await;
     };
     let plain = "mcp__my_server__get_item";
-    assert_eq!(check(&lossy, plain), Standing::New);
+    assert_eq!(check(&lossy, plain), PinState::New);
     pin(&lossy, plain).await;
-    assert_eq!(check(&lossy, plain), Standing::Same);
+    assert_eq!(check(&lossy, plain), PinState::Same);
     // The name passes on to another tool: rules that were given for the first are not for this.
     let said = unknown(check(&lossless, plain));
     assert!(
@@ -237,22 +237,22 @@ async fn sec_31_a_tool_that_comes_to_a_name_that_was_anothers_is_asked_about_onc
         "{said}"
     );
     pin(&lossless, plain).await;
-    assert_eq!(check(&lossless, plain), Standing::Same);
+    assert_eq!(check(&lossless, plain), PinState::Same);
     // Under the name that is its own nothing is in doubt, nor under that which it had before.
-    assert_eq!(check(&lossy, &lossy.exposed_apart()), Standing::Same);
-    assert_eq!(check(&lossy, plain), Standing::Same);
+    assert_eq!(check(&lossy, &lossy.exposed_apart()), PinState::Same);
+    assert_eq!(check(&lossy, plain), PinState::Same);
     // A third that was permitted under another name, and then comes under this one.
     let third = of("my.server", "get.item");
     pin(&third, &third.exposed_apart()).await;
-    assert_eq!(check(&third, &third.exposed_apart()), Standing::Same);
+    assert_eq!(check(&third, &third.exposed_apart()), PinState::Same);
     unknown(check(&third, plain));
     // The same tool of a server that is defined anew is no other tool.
-    let place = Place::of(&lossy, Some("another definition"));
-    let shown = Some(Shown {
+    let place = PinPlace::of(&lossy, Some("another definition"));
+    let shown = Some(ShownTool {
         name: "mcp__x__y",
         key: &lossy,
     });
-    assert_eq!(pins().check(&place, &definition, shown), Standing::New);
+    assert_eq!(pins().check(&place, &definition, shown), PinState::New);
 }
 
 #[test]
@@ -262,14 +262,14 @@ fn sec_33_the_place_of_a_tool_follows_the_definition_of_its_server() {
     for server in [Some("one"), Some("another"), None, Some("one")] {
         let shared: Option<Arc<str>> = server.map(Arc::from);
         let place = tool.place(shared.as_ref());
-        assert_eq!(*place, Place::of(&tool.key, server), "{server:?}");
+        assert_eq!(*place, PinPlace::of(&tool.key, server), "{server:?}");
     }
 }
 
 /// What is said in the place of a difference.
-fn unknown(standing: Standing) -> String {
-    match standing {
-        Standing::Changed(difference) if difference.against != Against::Permitted => {
+fn unknown(state: PinState) -> String {
+    match state {
+        PinState::Changed(difference) if difference.against != Against::Permitted => {
             difference.to_string()
         }
         other => panic!("{other:?}"),
@@ -295,7 +295,7 @@ async fn sec_33_while_the_file_cannot_be_read_nothing_is_as_it_was_and_nothing_i
         assert!(said.contains(&*path.to_string_lossy()), "{said}");
         assert!(said.contains("line 1"), "{said}");
         assert!(said.contains("move it away"), "{said}");
-        // Not even one that is as it was, and one that nobody saw yet: nobody can tell.
+        // Not even one that is as it was, and one that was not seen yet: that is unknown.
         unknown(pins.check(&place("t"), &described("d"), None));
         unknown(pins.check(&place("new"), &described("d"), None));
         // What is accepted meanwhile holds in this process, and the file stays as it is.
@@ -303,7 +303,7 @@ async fn sec_33_while_the_file_cannot_be_read_nothing_is_as_it_was_and_nothing_i
             .await;
         assert_eq!(
             pins.check(&place("t"), &described("e"), None),
-            Standing::Same
+            PinState::Same
         );
         assert_eq!(std::fs::read_to_string(&path).unwrap(), broken);
         unknown(pins.check(&place("u"), &described("d"), None));
@@ -311,29 +311,29 @@ async fn sec_33_while_the_file_cannot_be_read_nothing_is_as_it_was_and_nothing_i
         std::fs::write(&path, &whole).unwrap();
         assert_eq!(
             pins.check(&place("u"), &described("d"), None),
-            Standing::Same
+            PinState::Same
         );
         assert!(matches!(
             pins.check(&place("u"), &described("e"), None),
-            Standing::Changed(Difference {
+            PinState::Changed(Difference {
                 against: Against::Permitted,
                 ..
             })
         ));
         assert_eq!(
             pins.check(&place("new"), &described("d"), None),
-            Standing::New
+            PinState::New
         );
     }
     // What was pinned here stays, whatever becomes of the file.
     std::fs::write(&path, "{").unwrap();
     assert_eq!(
         first.check(&place("t"), &described("d"), None),
-        Standing::Same
+        PinState::Same
     );
     assert!(matches!(
         first.check(&place("t"), &described("e"), None),
-        Standing::Changed(Difference {
+        PinState::Changed(Difference {
             against: Against::Permitted,
             ..
         })
@@ -367,7 +367,7 @@ async fn sec_54_a_pin_that_is_gone_is_no_first_use() {
         }
         assert_eq!(
             pins().check(&place("new"), &described("d"), None),
-            Standing::New
+            PinState::New
         );
         // What a person accepts is pinned anew; the rest stays gone.
         pins()
@@ -375,12 +375,12 @@ async fn sec_54_a_pin_that_is_gone_is_no_first_use() {
             .await;
         assert_eq!(
             pins().check(&place("t"), &described("e"), None),
-            Standing::Same
+            PinState::Same
         );
         unknown(pins().check(&place("old"), &described("d"), None));
         std::fs::write(&path, &whole).unwrap();
     }
-    // Whoever takes both away is forgotten; a list that cannot be read is not a short one.
+    // Removing both forgets; a list that cannot be read is not a short one.
     std::fs::remove_file(&path).unwrap();
     std::fs::write(&roster, "{garbage").unwrap();
     let said = unknown(pins().check(&place("new"), &described("d"), None));
@@ -388,7 +388,7 @@ async fn sec_54_a_pin_that_is_gone_is_no_first_use() {
     std::fs::remove_file(&roster).unwrap();
     assert_eq!(
         pins().check(&place("t"), &described("e"), None),
-        Standing::New
+        PinState::New
     );
     // What could not be pinned was not pinned.
     std::fs::write(&path, "{garbage").unwrap();
@@ -428,7 +428,7 @@ async fn sec_33_whatever_lies_in_the_place_of_the_file_is_no_empty_file() {
             .await;
         assert_eq!(
             pins.check(&place("t"), &described("d"), None),
-            Standing::Same
+            PinState::Same
         );
         let after = std::fs::symlink_metadata(&path).unwrap();
         assert_eq!(after.file_type(), before.file_type(), "{words}");
@@ -441,7 +441,7 @@ async fn sec_33_whatever_lies_in_the_place_of_the_file_is_no_empty_file() {
         let pins = Pins::at(Some(path));
         assert_eq!(
             pins.check(&place("t"), &described("d"), None),
-            Standing::New
+            PinState::New
         );
     }
 }
@@ -449,7 +449,7 @@ async fn sec_33_whatever_lies_in_the_place_of_the_file_is_no_empty_file() {
 #[tokio::test]
 async fn sec_33_a_server_that_fills_its_room_takes_no_pin_and_is_asked_about() {
     let pins = Pins::at(None);
-    let of = |server: &str, tool: &str| Place::of(&key(tool), Some(server));
+    let of = |server: &str, tool: &str| PinPlace::of(&key(tool), Some(server));
     pins.pin(of("steady", "t"), "t".to_owned(), &described("d"), None)
         .await;
     pins.pin(
@@ -463,7 +463,7 @@ async fn sec_33_a_server_that_fills_its_room_takes_no_pin_and_is_asked_about() {
         let tool = format!("t{number}");
         assert_eq!(
             pins.check(&of("loud", &tool), &described("d"), None),
-            Standing::New
+            PinState::New
         );
         pins.pin(
             of("loud", &tool),
@@ -482,19 +482,19 @@ async fn sec_33_a_server_that_fills_its_room_takes_no_pin_and_is_asked_about() {
     }
     // Neither another server's pin nor its own oldest is gone, and others have room.
     for place in [of("steady", "t"), of("loud", "first")] {
-        assert_eq!(pins.check(&place, &described("d"), None), Standing::Same);
+        assert_eq!(pins.check(&place, &described("d"), None), PinState::Same);
         assert!(matches!(
             pins.check(&place, &described("e"), None),
-            Standing::Changed(_)
+            PinState::Changed(_)
         ));
     }
     assert_eq!(
         pins.check(&of("steady", "u"), &described("d"), None),
-        Standing::New
+        PinState::New
     );
     // A change is noticed without the text, too.
     let last = of("loud", &format!("t{}", MOST_OF_ONE - 1));
-    let Standing::Changed(difference) = pins.check(&last, &described("d"), None) else {
+    let PinState::Changed(difference) = pins.check(&last, &described("d"), None) else {
         panic!("it is another now");
     };
     assert_eq!(difference.against, Against::Permitted);
@@ -509,7 +509,7 @@ fn sec_33_all_that_there_is_room_for_fits_into_the_file() {
     // As many as have room for the longest texts, written in the longest way; the rest without.
     let longest = "\"\n".repeat(8 * 1024);
     let with_text = MOST_TEXT / longest.len();
-    let record = |number: usize| Record {
+    let record = |number: usize| PinRecord {
         digest: "d".repeat(64),
         owner: format!("{:016}", number / MOST_OF_ONE),
         text: if number < with_text {
@@ -521,11 +521,11 @@ fn sec_33_all_that_there_is_room_for_fits_into_the_file() {
         tool: "t".repeat(MAX_NAME),
         name: "n".repeat(64),
     };
-    let mut records: Records = (0..MOST)
+    let mut records: PinRecords = (0..MOST)
         .map(|number| (format!("{number:064}"), record(number)))
         .collect();
     let one_more = records.values().next().unwrap().clone();
     assert!(!add(&mut records, "x".to_owned(), one_more));
-    let file = serde_json::to_string(&Content { pins: records }).unwrap();
+    let file = serde_json::to_string(&PinFileContent { pins: records }).unwrap();
     assert!((file.len() as u64) < MAX_FILE, "{}", file.len());
 }

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-use super::{Node, Op, ProjectionError};
+use super::{FilterNode, FilterOp, ProjectionError};
 
 /// How often the whole value may be visited or copied.
 const PURSE_PER_PART: u64 = 4;
@@ -15,7 +15,7 @@ const PURSE_PER_PART: u64 = 4;
 const PURSE: u64 = 100_000;
 
 /// Everything the filter gives.
-pub(super) fn apply(root: &Node, value: &Value) -> Result<Vec<Value>, ProjectionError> {
+pub(super) fn apply(root: &FilterNode, value: &Value) -> Result<Vec<Value>, ProjectionError> {
     let mut run = Run {
         purse: weight(value, u64::MAX)
             .saturating_mul(PURSE_PER_PART)
@@ -59,10 +59,10 @@ struct Run {
     purse: u64,
 }
 
-type Found<'a> = Vec<Cow<'a, Value>>;
+type Matches<'a> = Vec<Cow<'a, Value>>;
 
 impl Run {
-    fn pay(&mut self, node: &Node, cost: u64) -> Result<(), ProjectionError> {
+    fn pay(&mut self, node: &FilterNode, cost: u64) -> Result<(), ProjectionError> {
         if let Some(left) = self.purse.checked_sub(cost) {
             self.purse = left;
             return Ok(());
@@ -72,38 +72,43 @@ impl Run {
         Err(fault(node, "gives far more than the value holds"))
     }
 
-    fn pay_for(&mut self, node: &Node, value: &Value) -> Result<(), ProjectionError> {
+    fn pay_for(&mut self, node: &FilterNode, value: &Value) -> Result<(), ProjectionError> {
         let cost = weight(value, self.purse);
         self.pay(node, cost)
     }
 
     fn eval<'a>(
         &mut self,
-        node: &Node,
+        node: &FilterNode,
         inputs: &[Cow<'a, Value>],
-    ) -> Result<Found<'a>, ProjectionError> {
+    ) -> Result<Matches<'a>, ProjectionError> {
         self.pay(node, inputs.len() as u64 + 1)?;
         match &node.op {
-            Op::Identity => {
+            FilterOp::Identity => {
                 let mut found = Vec::with_capacity(inputs.len());
                 for input in inputs {
                     found.push(self.copy(node, input)?);
                 }
                 Ok(found)
             }
-            Op::Field(of, _) | Op::Index(of, _) | Op::Slice(of, ..) | Op::Each(of) => {
+            FilterOp::Field(of, _)
+            | FilterOp::Index(of, _)
+            | FilterOp::Slice(of, ..)
+            | FilterOp::Each(of) => {
                 let mut found = Vec::new();
                 for value in self.eval(of, inputs)? {
                     self.step(node, value, &mut found)?;
                 }
                 Ok(found)
             }
-            Op::Try(inner) => {
+            FilterOp::Try(inner) => {
                 let mut found = Vec::new();
                 // Behind a step it forgives that step, value by value; behind a parenthesis all
                 // that stands in it.
-                if let Op::Field(of, _) | Op::Index(of, _) | Op::Slice(of, ..) | Op::Each(of) =
-                    &inner.op
+                if let FilterOp::Field(of, _)
+                | FilterOp::Index(of, _)
+                | FilterOp::Slice(of, ..)
+                | FilterOp::Each(of) = &inner.op
                 {
                     for value in self.eval(of, inputs)? {
                         let step = self.step(inner, value, &mut found);
@@ -117,11 +122,11 @@ impl Run {
                 }
                 Ok(found)
             }
-            Op::Pipe(first, second) => {
+            FilterOp::Pipe(first, second) => {
                 let between = self.eval(first, inputs)?;
                 self.eval(second, &between)
             }
-            Op::Comma(all) => {
+            FilterOp::Comma(all) => {
                 let mut found = Vec::new();
                 // One input at a time: everything of the first comes before the second.
                 for input in inputs {
@@ -131,7 +136,7 @@ impl Run {
                 }
                 Ok(found)
             }
-            Op::Collect(inner) => {
+            FilterOp::Collect(inner) => {
                 let mut found = Vec::with_capacity(inputs.len());
                 for input in inputs {
                     let all = self.eval(inner, std::slice::from_ref(input))?;
@@ -143,7 +148,7 @@ impl Run {
                 }
                 Ok(found)
             }
-            Op::Object(fields) => {
+            FilterOp::Object(fields) => {
                 let mut found = Vec::with_capacity(inputs.len());
                 for input in inputs {
                     found.extend(self.object(node, fields, input)?);
@@ -156,10 +161,10 @@ impl Run {
     /// Every combination of what the fields give, as in `jq`.
     fn object<'a>(
         &mut self,
-        node: &Node,
-        fields: &[(String, Node)],
+        node: &FilterNode,
+        fields: &[(String, FilterNode)],
         input: &Cow<'a, Value>,
-    ) -> Result<Found<'a>, ProjectionError> {
+    ) -> Result<Matches<'a>, ProjectionError> {
         let mut made = vec![Map::new()];
         for (name, value) in fields {
             let values = self.eval(value, std::slice::from_ref(input))?;
@@ -187,18 +192,18 @@ impl Run {
     /// One step from one value: a field, an element, a part, or all there is.
     fn step<'a>(
         &mut self,
-        node: &Node,
+        node: &FilterNode,
         value: Cow<'a, Value>,
-        found: &mut Found<'a>,
+        found: &mut Matches<'a>,
     ) -> Result<(), ProjectionError> {
         match &node.op {
-            Op::Field(_, name) => {
+            FilterOp::Field(_, name) => {
                 found.push(self.part(node, value, |value| field(node, value, name))?);
             }
-            Op::Index(_, index) => {
+            FilterOp::Index(_, index) => {
                 found.push(self.part(node, value, |value| element(node, value, *index))?);
             }
-            Op::Slice(_, from, to) => {
+            FilterOp::Slice(_, from, to) => {
                 let part = slice(node, &value, *from, *to)?;
                 self.pay_for(node, &part)?;
                 found.push(Cow::Owned(part));
@@ -210,9 +215,9 @@ impl Run {
 
     fn each<'a>(
         &mut self,
-        node: &Node,
+        node: &FilterNode,
         value: Cow<'a, Value>,
-        found: &mut Found<'a>,
+        found: &mut Matches<'a>,
     ) -> Result<(), ProjectionError> {
         let many = match &*value {
             Value::Array(items) => items.len(),
@@ -249,7 +254,7 @@ impl Run {
     /// A part of a value: of a borrowed one a borrowed part, of our own one a copy.
     fn part<'a>(
         &mut self,
-        node: &Node,
+        node: &FilterNode,
         value: Cow<'a, Value>,
         find: impl for<'v> Fn(&'v Value) -> Result<Option<&'v Value>, ProjectionError>,
     ) -> Result<Cow<'a, Value>, ProjectionError> {
@@ -267,7 +272,7 @@ impl Run {
 
     fn copy<'a>(
         &mut self,
-        node: &Node,
+        node: &FilterNode,
         value: &Cow<'a, Value>,
     ) -> Result<Cow<'a, Value>, ProjectionError> {
         if let Cow::Owned(value) = value {
@@ -276,7 +281,7 @@ impl Run {
         Ok(value.clone())
     }
 
-    fn own(&mut self, node: &Node, value: Cow<'_, Value>) -> Result<Value, ProjectionError> {
+    fn own(&mut self, node: &FilterNode, value: Cow<'_, Value>) -> Result<Value, ProjectionError> {
         if let Cow::Borrowed(value) = value {
             self.pay_for(node, value)?;
         }
@@ -284,7 +289,7 @@ impl Run {
     }
 }
 
-fn fault(node: &Node, message: impl Into<String>) -> ProjectionError {
+fn fault(node: &FilterNode, message: impl Into<String>) -> ProjectionError {
     ProjectionError {
         column: node.column,
         message: message.into(),
@@ -303,7 +308,7 @@ fn kind(value: &Value) -> &'static str {
 }
 
 fn field<'v>(
-    node: &Node,
+    node: &FilterNode,
     value: &'v Value,
     name: &str,
 ) -> Result<Option<&'v Value>, ProjectionError> {
@@ -322,7 +327,7 @@ fn field<'v>(
 }
 
 fn element<'v>(
-    node: &Node,
+    node: &FilterNode,
     value: &'v Value,
     index: i64,
 ) -> Result<Option<&'v Value>, ProjectionError> {
@@ -346,7 +351,7 @@ fn place(index: i64, len: usize) -> Option<usize> {
 }
 
 fn slice(
-    node: &Node,
+    node: &FilterNode,
     value: &Value,
     from: Option<i64>,
     to: Option<i64>,

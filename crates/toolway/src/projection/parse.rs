@@ -3,7 +3,7 @@
 //! Owns the grammar and the faults of it. Nesting and length are bounded, so that no filter
 //! exhausts the stack.
 
-use super::{Node, Op, ProjectionError};
+use super::{FilterNode, FilterOp, ProjectionError};
 
 /// How deep a filter may nest.
 pub const MAX_DEPTH: usize = 32;
@@ -11,14 +11,14 @@ pub const MAX_DEPTH: usize = 32;
 pub const MAX_LENGTH: usize = 4096;
 
 /// Reads a whole filter.
-pub(super) fn parse(text: &str) -> Result<Node, ProjectionError> {
+pub(super) fn parse(text: &str) -> Result<FilterNode, ProjectionError> {
     if text.len() > MAX_LENGTH {
         return Err(ProjectionError {
             column: 1,
             message: format!("a filter has at most {MAX_LENGTH} bytes"),
         });
     }
-    let mut reader = Reader {
+    let mut reader = FilterReader {
         chars: text.chars().collect(),
         at: 0,
         depth: 0,
@@ -31,7 +31,7 @@ pub(super) fn parse(text: &str) -> Result<Node, ProjectionError> {
     }
 }
 
-struct Reader {
+struct FilterReader {
     chars: Vec<char>,
     at: usize,
     depth: usize,
@@ -42,7 +42,7 @@ struct Reader {
 /// Operations that stand one behind the other are one inside the other once they are read.
 const MAX_LINKS: usize = 256;
 
-impl Reader {
+impl FilterReader {
     fn fault(&self, message: impl Into<String>) -> ProjectionError {
         ProjectionError {
             column: self.at + 1,
@@ -100,21 +100,21 @@ impl Reader {
     }
 
     /// `f | g | h`; in the fields of an object a comma ends it.
-    fn pipe(&mut self, commas: bool) -> Result<Node, ProjectionError> {
+    fn pipe(&mut self, commas: bool) -> Result<FilterNode, ProjectionError> {
         let mut left = self.either(commas)?;
         while self.take('|') {
             self.link()?;
             let column = self.at;
             let right = self.either(commas)?;
-            left = Node {
+            left = FilterNode {
                 column,
-                op: Op::Pipe(Box::new(left), Box::new(right)),
+                op: FilterOp::Pipe(Box::new(left), Box::new(right)),
             };
         }
         Ok(left)
     }
 
-    fn either(&mut self, commas: bool) -> Result<Node, ProjectionError> {
+    fn either(&mut self, commas: bool) -> Result<FilterNode, ProjectionError> {
         let first = self.term()?;
         if !commas || self.peek() != Some(',') {
             return Ok(first);
@@ -125,21 +125,21 @@ impl Reader {
             self.link()?;
             all.push(self.term()?);
         }
-        Ok(Node {
+        Ok(FilterNode {
             column,
-            op: Op::Comma(all),
+            op: FilterOp::Comma(all),
         })
     }
 
-    fn term(&mut self) -> Result<Node, ProjectionError> {
+    fn term(&mut self) -> Result<FilterNode, ProjectionError> {
         let start = self.peek();
         let column = self.at + 1;
         let mut node = match start {
             Some('.') => {
                 self.at += 1;
-                let identity = Node {
+                let identity = FilterNode {
                     column,
-                    op: Op::Identity,
+                    op: FilterOp::Identity,
                 };
                 match self.chars.get(self.at) {
                     Some('.') => {
@@ -159,9 +159,9 @@ impl Reader {
                 self.at += 1;
                 let inner = self.deeper(|reader| reader.pipe(true))?;
                 self.expect(']', "what `[` began")?;
-                Node {
+                FilterNode {
                     column,
-                    op: Op::Collect(Box::new(inner)),
+                    op: FilterOp::Collect(Box::new(inner)),
                 }
             }
             Some('{') => {
@@ -185,9 +185,9 @@ impl Reader {
                 Some('?') => {
                     self.at += 1;
                     self.link()?;
-                    Node {
+                    FilterNode {
                         column,
-                        op: Op::Try(Box::new(node)),
+                        op: FilterOp::Try(Box::new(node)),
                     }
                 }
                 Some('[') => {
@@ -212,20 +212,20 @@ impl Reader {
         }
     }
 
-    fn field(&mut self, of: Node, column: usize) -> Result<Node, ProjectionError> {
+    fn field(&mut self, of: FilterNode, column: usize) -> Result<FilterNode, ProjectionError> {
         let name = self.name()?;
-        Ok(Node {
+        Ok(FilterNode {
             column,
-            op: Op::Field(Box::new(of), name),
+            op: FilterOp::Field(Box::new(of), name),
         })
     }
 
     /// What follows `[` behind a value.
-    fn bracket(&mut self, of: Node, column: usize) -> Result<Node, ProjectionError> {
+    fn bracket(&mut self, of: FilterNode, column: usize) -> Result<FilterNode, ProjectionError> {
         let of = Box::new(of);
         let op = match self.peek() {
-            Some(']') => Op::Each(of),
-            Some('"') => Op::Field(of, self.quoted()?),
+            Some(']') => FilterOp::Each(of),
+            Some('"') => FilterOp::Field(of, self.quoted()?),
             Some(c) if c == ':' || c == '-' || c.is_ascii_digit() => {
                 let from = self.number()?;
                 if self.take(':') {
@@ -233,10 +233,10 @@ impl Reader {
                     if from.is_none() && to.is_none() {
                         return Err(self.fault("a number is missing, e.g. `[2:5]`"));
                     }
-                    Op::Slice(of, from, to)
+                    FilterOp::Slice(of, from, to)
                 } else {
                     let wanted = from.ok_or_else(|| self.fault("a number is missing"))?;
-                    Op::Index(of, wanted)
+                    FilterOp::Index(of, wanted)
                 }
             }
             Some(other) => {
@@ -246,7 +246,7 @@ impl Reader {
             None => return Err(self.fault("`]` is missing after `[`")),
         };
         self.expect(']', "what `[` began")?;
-        Ok(Node { column, op })
+        Ok(FilterNode { column, op })
     }
 
     fn number(&mut self) -> Result<Option<i64>, ProjectionError> {
@@ -269,7 +269,7 @@ impl Reader {
     }
 
     /// `{a, "b c", d: .e}`, behind the brace.
-    fn object(&mut self, column: usize) -> Result<Node, ProjectionError> {
+    fn object(&mut self, column: usize) -> Result<FilterNode, ProjectionError> {
         let mut fields = Vec::new();
         if !self.take('}') {
             loop {
@@ -280,13 +280,13 @@ impl Reader {
                 let value = if self.take(':') {
                     self.pipe(false)?
                 } else {
-                    let identity = Node {
+                    let identity = FilterNode {
                         column: place,
-                        op: Op::Identity,
+                        op: FilterOp::Identity,
                     };
-                    Node {
+                    FilterNode {
                         column: place,
-                        op: Op::Field(Box::new(identity), name.clone()),
+                        op: FilterOp::Field(Box::new(identity), name.clone()),
                     }
                 };
                 fields.push((name, value));
@@ -296,9 +296,9 @@ impl Reader {
             }
             self.expect('}', "what `{` began")?;
         }
-        Ok(Node {
+        Ok(FilterNode {
             column,
-            op: Op::Object(fields),
+            op: FilterOp::Object(fields),
         })
     }
 

@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 use toolway_types::ServerName;
 use toolway_wire::view;
 
-use super::words::{pieces, stem};
 use super::*;
 use crate::catalog::ServerOffer;
+use crate::catalog::index::words::{pieces, stem};
 
 fn offer(server: &str, tools: &[Value]) -> ServerOffer {
     let list = to_raw_value(&json!({ "tools": tools })).unwrap();
@@ -134,11 +134,11 @@ fn what_select_does_not_find_is_named_with_what_was_probably_meant() {
     assert_eq!(
         found.missing,
         [
-            Missing {
+            MissingTool {
                 name: "mcp__github__create_isue".to_owned(),
                 suggestion: Some("mcp__github__create_issue".to_owned()),
             },
-            Missing {
+            MissingTool {
                 name: "zzz".to_owned(),
                 suggestion: None,
             },

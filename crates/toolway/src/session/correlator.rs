@@ -1,8 +1,8 @@
 //! Requests over a channel: ids, deadlines, cancellation, and the loop that reads (`reader.rs`).
 //!
-//! Owns the map of waiting requests and everything that can end one of them. Knows no era: what
-//! a request says, and whether the server must be told that nobody waits for it, comes from
-//! `legacy.rs` and `modern.rs`.
+//! Owns the map of pending requests and everything that can end one of them. Knows no era: what a
+//! request says, and whether the server must be told of a cancellation, comes from `legacy.rs` and
+//! `modern.rs`.
 //!
 //! Invariants: an id is used once; every accepted request ends exactly once; the reading loop
 //! never waits for the server to read, so a server that does not read cannot stop the answers.
@@ -22,22 +22,23 @@ use toolway_transport::{
 use toolway_types::Untrusted;
 use tracing::debug;
 
-pub(super) use self::asked::MAX_QUESTIONS;
-use self::deadline::Asking;
 pub(super) use self::deadline::Deadline;
+use self::deadline::QuestionsInProgress;
 pub(crate) use self::reader::Pump;
-pub(super) use self::waiting::Late;
-use self::waiting::{Answer, Waiting};
-use super::Tap;
-use super::inbound::{List, ListChanges, Reception};
+use super::ChannelTap;
+use super::inbound::{ListChanges, Reception};
 use crate::call::ProgressSink;
-use crate::error::RequestError;
+use crate::error::{RequestError, RequestResult};
+use crate::listing::ListKind;
+pub(super) use crate::session::correlator::pending::LateAnswerHandler;
+use crate::session::correlator::pending::PendingRequests;
+pub(super) use crate::session::correlator::questions::MAX_QUESTIONS;
 
-mod asked;
 mod deadline;
 mod outbox;
+mod pending;
+mod questions;
 mod reader;
-mod waiting;
 
 /// How many changes of resources wait for a slow reader before the oldest are dropped.
 const UPDATES_LEN: usize = 64;
@@ -45,24 +46,24 @@ const UPDATES_LEN: usize = 64;
 /// A cheap handle for sending requests over one channel.
 #[derive(Clone)]
 pub(crate) struct Correlator {
-    shared: Arc<Shared>,
+    shared: Arc<CorrelatorShared>,
 }
 
 /// What the handle and the reading loop share.
-struct Shared {
+struct CorrelatorShared {
     /// Weak, because the loop alone decides how long the channel lives.
     commands: mpsc::WeakSender<ChannelCommand>,
     notices: mpsc::UnboundedSender<Notice>,
-    waiting: Waiting,
-    /// Tasks of the server's that somebody follows, to be woken when it speaks of them.
+    waiting: PendingRequests,
+    /// Tasks of the server that are followed, to be woken when it reports on them.
     followed: Mutex<HashMap<String, Arc<Notify>>>,
     next_id: AtomicU64,
     counters: Counters,
     changes: watch::Sender<ListChanges>,
     updates: broadcast::Sender<Untrusted>,
     reception: Reception,
-    asking: watch::Sender<Asking>,
-    tap: Option<Arc<dyn Tap>>,
+    asking: watch::Sender<QuestionsInProgress>,
+    tap: Option<Arc<dyn ChannelTap>>,
     stop: CancellationToken,
     closed: CancellationToken,
 }
@@ -92,16 +93,16 @@ pub(crate) struct Strays {
     pub malformed: u64,
 }
 
-/// Something to be sent for somebody who does not wait.
+/// Something to be sent without waiting.
 enum Notice {
-    /// A request that nobody waits for any more.
+    /// A request that was cancelled.
     Left { id: u64, farewell: Farewell },
-    /// A request whose answer nobody needs.
+    /// A request whose answer is not needed.
     Order(OutgoingMessage),
 }
 
-/// What the server hears when nobody waits for a request any more. Its own stream, where it has
-/// one, is closed in any case.
+/// What the server hears when a request is cancelled. Its own stream, where it has one, is closed
+/// in any case.
 #[derive(Debug, Clone)]
 pub(super) enum Farewell {
     /// This notification, with these headers.
@@ -112,7 +113,7 @@ pub(super) enum Farewell {
 }
 
 /// One request, ready to go.
-pub(super) struct Exchange {
+pub(super) struct RequestExchange {
     /// From [`Correlator::reserve`].
     pub id: u64,
     /// The whole message.
@@ -126,27 +127,27 @@ pub(super) struct Exchange {
     /// What the server hears when the wait ends early.
     pub farewell: Farewell,
     /// What is done with an answer that comes all the same.
-    pub late: Option<Late>,
+    pub late: Option<LateAnswerHandler>,
 }
 
 /// Puts a correlator on a channel. Nothing moves until the pump is polled.
 pub(super) fn open(
     channel: Channel,
     reception: Reception,
-    tap: Option<Arc<dyn Tap>>,
+    tap: Option<Arc<dyn ChannelTap>>,
 ) -> (Correlator, Pump) {
     let (notices, notices_receiver) = mpsc::unbounded_channel();
-    let shared = Arc::new(Shared {
+    let shared = Arc::new(CorrelatorShared {
         commands: channel.commands.downgrade(),
         notices,
-        waiting: Waiting::default(),
+        waiting: PendingRequests::default(),
         followed: Mutex::default(),
         next_id: AtomicU64::new(1),
         counters: Counters::default(),
         changes: watch::Sender::default(),
         updates: broadcast::Sender::new(UPDATES_LEN),
         reception,
-        asking: Asking::none(),
+        asking: QuestionsInProgress::none(),
         tap,
         stop: CancellationToken::new(),
         closed: CancellationToken::new(),
@@ -165,7 +166,7 @@ impl Correlator {
     ///
     /// In a box of its own: a request is one box around this one, and allocators are slow from a
     /// kilobyte on.
-    pub(super) fn exchange(&self, exchange: Exchange) -> BoxFuture<'_, Answer> {
+    pub(super) fn exchange(&self, exchange: RequestExchange) -> BoxFuture<'_, RequestResult> {
         let answer = match self.shared.waiting.register(exchange.id, exchange.progress) {
             Ok(answer) => answer,
             Err(error) => return Box::pin(std::future::ready(Err(error))),
@@ -208,10 +209,9 @@ impl Correlator {
         }
     }
 
-    /// Sends a request whose answer nobody needs. Never waits, so that it can be used where
-    /// something is dropped.
+    /// Sends a request whose answer is not needed. Never waits, so that it can be used in a drop.
     pub(super) fn order(&self, id: u64, bytes: Bytes, headers: Vec<(HeaderName, HeaderValue)>) {
-        // Its answer finds a place to go, and nobody there.
+        // Its answer is then received and ignored.
         if self.shared.waiting.register(id, None).is_ok() {
             let _ = self.shared.notices.send(Notice::Order(OutgoingMessage {
                 bytes,
@@ -229,13 +229,13 @@ impl Correlator {
         Arc::clone(followed.entry(task.to_owned()).or_default())
     }
 
-    /// Nobody follows this task any more.
+    /// This task is not followed any more.
     pub(super) fn unfollow(&self, task: &str) {
         self.shared.followed().remove(task);
     }
 
     /// Says that a list must have changed, although the server did not.
-    pub(super) fn suspect(&self, list: List) {
+    pub(super) fn suspect(&self, list: ListKind) {
         self.shared
             .changes
             .send_modify(|changes| changes.note(list));
@@ -278,7 +278,7 @@ impl Correlator {
     }
 }
 
-impl Shared {
+impl CorrelatorShared {
     fn followed(&self) -> MutexGuard<'_, HashMap<String, Arc<Notify>>> {
         self.followed.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -289,8 +289,8 @@ impl Shared {
         }
     }
 
-    /// Ends one request; an answer that nobody waits for is counted.
-    fn settle(&self, id: u64, answer: Answer) {
+    /// Ends one request; an answer without a pending request is counted.
+    fn settle(&self, id: u64, answer: RequestResult) {
         if let Some(late) = self.waiting.late(id)
             && let Ok(result) = &answer
         {
@@ -310,7 +310,7 @@ impl Shared {
     }
 
     /// An error without an id can only be meant for a request when there is exactly one.
-    fn settle_only(&self, answer: Answer) {
+    fn settle_only(&self, answer: RequestResult) {
         let only = self.waiting.only();
         if let Some(id) = only.filter(|_| !self.reception.is_settled()) {
             self.settle(id, answer);
@@ -330,17 +330,17 @@ impl Shared {
 
 /// A request that is being waited for; dropping it before the answer ends the request.
 struct InFlight<'a> {
-    shared: &'a Shared,
+    shared: &'a CorrelatorShared,
     id: u64,
     /// Until it is sent.
     unsent: Option<OutgoingMessage>,
-    answer: oneshot::Receiver<Answer>,
+    answer: oneshot::Receiver<RequestResult>,
     farewell: Farewell,
-    late: Option<Late>,
+    late: Option<LateAnswerHandler>,
 }
 
 impl InFlight<'_> {
-    async fn wait(mut self, deadline: Deadline) -> Answer {
+    async fn wait(mut self, deadline: Deadline) -> RequestResult {
         let exchanged = async {
             if let Some(commands) = self.shared.commands.upgrade() {
                 // The answer side is watched meanwhile: a channel that closes while its queue is

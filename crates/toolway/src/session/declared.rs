@@ -1,8 +1,8 @@
 //! What we declare to a server that it may ask of us.
 //!
-//! Owns the capability objects of both eras, made from what the embedding program and hooks offer. Whether
-//! a question is put at all is decided against the same values, so that nothing is declared that
-//! is not answered, and nothing is answered that was not declared.
+//! Owns the capability objects of both eras, made from what the embedding program and hooks offer.
+//! Whether a question is put at all is decided against the same values, so that nothing is declared
+//! that is not answered, and nothing is answered that was not declared.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -11,27 +11,30 @@ use serde_json::{Map, Value, json};
 use toolway_wire::view::task;
 
 use super::raw;
-use crate::respondent::{Counterpart, Offers, Respondent, Root};
+use crate::client_handler::{ClientHandler, ClientOffers, Root};
+use crate::session::ClientSide;
 
 /// What was, or will be, declared on one channel.
 #[derive(Debug)]
-pub(super) struct Declared {
-    /// What the respondent and hooks offer together.
-    pub offers: Offers,
-    /// The respondent's part in it.
-    pub person: Offers,
+pub(super) struct DeclaredCapabilities {
+    /// What the client handler and hooks offer together.
+    pub offers: ClientOffers,
+    /// The client handler's part in it.
+    pub person: ClientOffers,
     roots: AtomicBool,
     with_roots: Box<RawValue>,
     without_roots: Box<RawValue>,
 }
 
-impl Declared {
-    pub(super) fn new(counterpart: &Counterpart) -> Self {
-        let respondent = counterpart.respondent.as_deref();
-        let person = respondent.map(Respondent::offers).unwrap_or_default();
-        // A hook may answer any question; one that leaves it to nobody is answered with a cancel.
-        let hooks = counterpart.hooks.answers(&counterpart.server);
-        let offers = Offers {
+impl DeclaredCapabilities {
+    pub(super) fn new(client_side: &ClientSide) -> Self {
+        let client_handler = client_side.client_handler.as_deref();
+        let person = client_handler
+            .map(ClientHandler::offers)
+            .unwrap_or_default();
+        // A hook may answer any question; one that no hook and no user answers is cancelled.
+        let hooks = client_side.hooks.answers(&client_side.server);
+        let offers = ClientOffers {
             form: person.form || hooks,
             url: person.url || hooks,
             sampling: person.sampling.clone(),
@@ -75,14 +78,14 @@ impl Declared {
     }
 }
 
-fn modern(offers: &Offers, roots: Option<Value>) -> Box<RawValue> {
+fn modern(offers: &ClientOffers, roots: Option<Value>) -> Box<RawValue> {
     let mut capabilities = common(offers, roots);
     let extensions = json!({ task::EXTENSION: {} });
     capabilities.insert("extensions".to_owned(), extensions);
     to_raw_value(&capabilities).unwrap_or_else(|_| raw("{}"))
 }
 
-fn common(offers: &Offers, roots: Option<Value>) -> Map<String, Value> {
+fn common(offers: &ClientOffers, roots: Option<Value>) -> Map<String, Value> {
     let mut capabilities = Map::new();
     if let Some(roots) = roots {
         capabilities.insert("roots".to_owned(), roots);

@@ -27,24 +27,24 @@ const LONGEST: Duration = Duration::from_hours(24);
 
 /// The answers of one session that are still fresh.
 #[derive(Debug, Default)]
-pub(super) struct Freshness(Mutex<VecDeque<Entry>>);
+pub(super) struct Freshness(Mutex<VecDeque<CachedAnswer>>);
 
 #[derive(Debug)]
-struct Entry {
+struct CachedAnswer {
     method: Box<str>,
     params: Box<str>,
     result: Box<RawValue>,
     fresh_until: Instant,
 }
 
-impl Entry {
+impl CachedAnswer {
     fn size(&self) -> usize {
         self.method.len() + self.params.len() + self.result.get().len()
     }
 }
 
 impl Freshness {
-    fn entries(&self) -> MutexGuard<'_, VecDeque<Entry>> {
+    fn entries(&self) -> MutexGuard<'_, VecDeque<CachedAnswer>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -77,13 +77,13 @@ impl Freshness {
         let mut entries = self.entries();
         entries.retain(|entry| *entry.method != *method || *entry.params != *params.get());
         let mut room = KEPT;
-        let entry = Entry {
+        let entry = CachedAnswer {
             method: method.into(),
             params: params.get().into(),
             result: result.to_owned(),
             fresh_until: Instant::now() + ttl,
         };
-        let mut fits = |entry: &Entry| room.take(entry.size()).is_ok();
+        let mut fits = |entry: &CachedAnswer| room.take(entry.size()).is_ok();
         if !fits(&entry) {
             return;
         }

@@ -1,7 +1,7 @@
 //! What a server says on its own: its requests and notifications.
 //!
-//! Owns sorting a message into an [`Inbound`], and which of its requests are answered at once,
-//! which are put to somebody and which are refused. Decides nothing about our own requests;
+//! Owns sorting a message into an [`InboundMessage`], and which of its requests are answered at
+//! once, which take time and which are refused. Decides nothing about our own requests;
 //! `correlator.rs` does, from what this returns.
 
 use std::sync::OnceLock;
@@ -18,20 +18,21 @@ use toolway_wire::view::task;
 use toolway_wire::{Id, Message, RpcError, envelope};
 use tracing::debug;
 
-use super::declared::Declared;
+use super::declared::DeclaredCapabilities;
 use super::freshness::Freshness;
-use super::question::Question;
-use super::subscription::{self, Desk};
+use super::question::ServerQuestion;
+use super::subscription::{self, Subscriptions};
 use super::{progress, raw};
 use crate::call::Progress;
-use crate::respondent::Counterpart;
+use crate::listing::ListKind;
+use crate::session::ClientSide;
 
-/// The longest URI of a resource that is said to have changed. Many of them wait for whoever is
-/// slow to hear of them.
+/// The longest URI of a resource that is said to have changed. Many of them wait for slow
+/// listeners.
 const MAX_URI: usize = 8 * 1024;
 
 /// A message, sorted.
-pub(super) enum Inbound {
+pub(super) enum InboundMessage {
     /// An answer to one of our requests.
     Answer {
         id: u64,
@@ -46,7 +47,7 @@ pub(super) enum Inbound {
     /// Progress of one of our requests.
     Progress { id: u64, report: Progress },
     /// A list has changed.
-    Changed(List),
+    Changed(ListKind),
     /// A resource has changed.
     Updated(String),
     /// A task is further than before.
@@ -55,10 +56,10 @@ pub(super) enum Inbound {
     PageDone(String),
     /// We answer this at once.
     Reply(Bytes),
-    /// Somebody has to be asked before we answer this.
+    /// A user, a hook or a model has to be asked before we answer this.
     Asked {
         id: Id,
-        question: Question,
+        question: ServerQuestion,
         /// How many bytes the server asked it in.
         size: usize,
         /// The task that it belongs to, which its answer has to name.
@@ -68,31 +69,6 @@ pub(super) enum Inbound {
     Withdrawn(Id),
     /// Nothing to do.
     Nothing,
-}
-
-/// The lists a server may change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum List {
-    /// Tools.
-    Tools,
-    /// Resources and their templates.
-    Resources,
-    /// Prompts.
-    Prompts,
-}
-
-impl List {
-    /// Every list.
-    pub(crate) const ALL: [List; 3] = [List::Tools, List::Resources, List::Prompts];
-
-    /// What it is a list of.
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            List::Tools => "tools",
-            List::Resources => "resources",
-            List::Prompts => "prompts",
-        }
-    }
 }
 
 /// How often each list was said to have changed. Counts, not flags, so that several changes
@@ -108,20 +84,20 @@ pub(crate) struct ListChanges {
 }
 
 impl ListChanges {
-    pub(super) fn note(&mut self, list: List) {
+    pub(super) fn note(&mut self, list: ListKind) {
         match list {
-            List::Tools => self.tools += 1,
-            List::Resources => self.resources += 1,
-            List::Prompts => self.prompts += 1,
+            ListKind::Tools => self.tools += 1,
+            ListKind::Resources => self.resources += 1,
+            ListKind::Prompts => self.prompts += 1,
         }
     }
 
     /// The count of one list.
-    pub(crate) fn of(&self, list: List) -> u64 {
+    pub(crate) fn of(&self, list: ListKind) -> u64 {
         match list {
-            List::Tools => self.tools,
-            List::Resources => self.resources,
-            List::Prompts => self.prompts,
+            ListKind::Tools => self.tools,
+            ListKind::Resources => self.resources,
+            ListKind::Prompts => self.prompts,
         }
     }
 }
@@ -129,10 +105,10 @@ impl ListChanges {
 /// How server requests are received on one channel.
 #[derive(Debug)]
 pub(super) struct Reception {
-    counterpart: Counterpart,
-    declared: Declared,
+    client_side: ClientSide,
+    declared: DeclaredCapabilities,
     settled: OnceLock<Settled>,
-    desk: Desk,
+    subscriptions: Subscriptions,
     freshness: Freshness,
 }
 
@@ -143,20 +119,20 @@ struct Settled {
 }
 
 impl Reception {
-    /// Offers what the counterpart offers.
-    pub(super) fn new(counterpart: Counterpart) -> Self {
+    /// Offers what the client side offers.
+    pub(super) fn new(client_side: ClientSide) -> Self {
         Self {
-            declared: Declared::new(&counterpart),
-            counterpart,
+            declared: DeclaredCapabilities::new(&client_side),
+            client_side,
             settled: OnceLock::new(),
-            desk: Desk::default(),
+            subscriptions: Subscriptions::default(),
             freshness: Freshness::default(),
         }
     }
 
     /// Where subscriptions are known.
-    pub(super) fn desk(&self) -> &Desk {
-        &self.desk
+    pub(super) fn subscriptions(&self) -> &Subscriptions {
+        &self.subscriptions
     }
 
     /// The answers that may be used again.
@@ -165,23 +141,23 @@ impl Reception {
     }
 
     /// Who answers.
-    pub(super) fn counterpart(&self) -> &Counterpart {
-        &self.counterpart
+    pub(super) fn client_side(&self) -> &ClientSide {
+        &self.client_side
     }
 
     /// What the server was told that it may ask.
-    pub(super) fn declared(&self) -> &Declared {
+    pub(super) fn declared(&self) -> &DeclaredCapabilities {
         &self.declared
     }
 
     /// What a legacy server is told that it may ask.
     pub(super) fn legacy_capabilities(&self) -> serde_json::Value {
-        self.declared.legacy(&self.counterpart.roots.borrow())
+        self.declared.legacy(&self.client_side.roots.borrow())
     }
 
     /// What a modern server is told with every request.
     pub(super) fn modern_capabilities(&self) -> &RawValue {
-        self.declared.modern(&self.counterpart.roots.borrow())
+        self.declared.modern(&self.client_side.roots.borrow())
     }
 
     /// The handshake is over. `headers` go with every answer of ours.
@@ -213,33 +189,33 @@ impl Reception {
 }
 
 /// Sorts one message.
-pub(super) fn receive(bytes: &[u8], reception: &Reception) -> Inbound {
+pub(super) fn receive(bytes: &[u8], reception: &Reception) -> InboundMessage {
     match envelope::parse(bytes) {
         Ok(Message::Response {
             id: Some(id),
             outcome,
         }) => match id.as_ours() {
-            Some(id) => Inbound::Answer {
+            Some(id) => InboundMessage::Answer {
                 id,
                 outcome: outcome.map(ToOwned::to_owned),
             },
-            None => Inbound::Stray,
+            None => InboundMessage::Stray,
         },
         Ok(Message::Response {
             id: None,
             outcome: Err(error),
-        }) => Inbound::Uncorrelated(error),
+        }) => InboundMessage::Uncorrelated(error),
         Ok(Message::Response {
             id: None,
             outcome: Ok(_),
-        }) => Inbound::Stray,
+        }) => InboundMessage::Stray,
         Ok(Message::Notification { method, params }) => notified(&method, params, reception),
         Ok(Message::Request { id, method, params }) => asked(id, &method, params, reception),
         Err(problem) => {
             let mut skimmer = IdSkimmer::new();
             skimmer.feed(bytes);
             let id = skimmer.response_id().and_then(|id| id.as_ours());
-            Inbound::Unusable {
+            InboundMessage::Unusable {
                 id,
                 problem: problem.to_string(),
             }
@@ -247,40 +223,40 @@ pub(super) fn receive(bytes: &[u8], reception: &Reception) -> Inbound {
     }
 }
 
-fn notified(name: &str, params: Option<&RawValue>, reception: &Reception) -> Inbound {
-    if let Some(heard) = subscription::hear(name, params, &reception.desk) {
+fn notified(name: &str, params: Option<&RawValue>, reception: &Reception) -> InboundMessage {
+    if let Some(heard) = subscription::hear(name, params, &reception.subscriptions) {
         return heard;
     }
     match name {
         method::PROGRESS => match params.and_then(progress::read) {
-            Some((id, report)) => Inbound::Progress { id, report },
-            None => Inbound::Nothing,
+            Some((id, report)) => InboundMessage::Progress { id, report },
+            None => InboundMessage::Nothing,
         },
         method::RESOURCE_UPDATED => {
             let Some(uri) = params.and_then(updated) else {
-                return Inbound::Nothing;
+                return InboundMessage::Nothing;
             };
             reception.freshness.forget_resource(&uri);
-            Inbound::Updated(uri)
+            InboundMessage::Updated(uri)
         }
-        method::TOOLS_CHANGED => Inbound::Changed(List::Tools),
-        method::RESOURCES_CHANGED => Inbound::Changed(List::Resources),
-        method::PROMPTS_CHANGED => Inbound::Changed(List::Prompts),
+        method::TOOLS_CHANGED => InboundMessage::Changed(ListKind::Tools),
+        method::RESOURCES_CHANGED => InboundMessage::Changed(ListKind::Resources),
+        method::PROMPTS_CHANGED => InboundMessage::Changed(ListKind::Prompts),
         method::TASK_CHANGED | method::TASK_STATUS => match params.and_then(task::task_id) {
-            Some(id) => Inbound::TaskChanged(id),
-            None => Inbound::Nothing,
+            Some(id) => InboundMessage::TaskChanged(id),
+            None => InboundMessage::Nothing,
         },
         method::ELICITATION_COMPLETE => match params.and_then(dealt_with) {
-            Some(id) => Inbound::PageDone(id),
-            None => Inbound::Nothing,
+            Some(id) => InboundMessage::PageDone(id),
+            None => InboundMessage::Nothing,
         },
         method::CANCELLED => match params.and_then(withdrawn) {
-            Some(id) => Inbound::Withdrawn(id),
-            None => Inbound::Nothing,
+            Some(id) => InboundMessage::Withdrawn(id),
+            None => InboundMessage::Nothing,
         },
         _ => {
             debug!(method = %toolway_types::Untrusted::new(name), "ignored a notification");
-            Inbound::Nothing
+            InboundMessage::Nothing
         }
     }
 }
@@ -317,15 +293,15 @@ fn withdrawn(params: &RawValue) -> Option<Id> {
 
 /// Sorts a server's request. In the modern era a server must not ask, and a client must not
 /// answer, so the request is only noted.
-fn asked(id: Id, name: &str, params: Option<&RawValue>, reception: &Reception) -> Inbound {
+fn asked(id: Id, name: &str, params: Option<&RawValue>, reception: &Reception) -> InboundMessage {
     if reception.era() == Some(Era::Modern) {
-        return Inbound::Unusable {
+        return InboundMessage::Unusable {
             id: None,
             problem: "a request from a modern server".to_owned(),
         };
     }
     if name == method::PING {
-        return Inbound::Reply(envelope::response(&id, &raw("{}")));
+        return InboundMessage::Reply(envelope::response(&id, &raw("{}")));
     }
     let nothing = raw("{}");
     let named = match &id {
@@ -333,14 +309,16 @@ fn asked(id: Id, name: &str, params: Option<&RawValue>, reception: &Reception) -
         Id::Text(text) => text.len(),
     };
     let size = named + params.map_or(0, |params| params.get().len());
-    match Question::read(name, params.unwrap_or(&nothing), &reception.declared) {
-        Ok(question) => Inbound::Asked {
+    match ServerQuestion::read(name, params.unwrap_or(&nothing), &reception.declared) {
+        Ok(question) => InboundMessage::Asked {
             id,
             question,
             size,
             task: params.and_then(related_task),
         },
-        Err(refusal) => Inbound::Reply(envelope::error_response(Some(&id), &refusal.to_rpc())),
+        Err(refusal) => {
+            InboundMessage::Reply(envelope::error_response(Some(&id), &refusal.to_rpc()))
+        }
     }
 }
 
@@ -360,7 +338,7 @@ fn related_task(params: &RawValue) -> Option<Box<RawValue>> {
     Some(params.meta.task)
 }
 
-/// The notification that nobody waits for a request any more.
+/// The notification that a request is cancelled.
 pub(super) fn cancelled(id: u64) -> Bytes {
     let params = to_raw_value(&json!({ "requestId": id, "reason": "no longer needed" })).ok();
     envelope::notification(method::CANCELLED, params.as_deref())

@@ -1,7 +1,8 @@
-//! The legacy handshake: `initialize`, then `notifications/initialized`.
+//! The legacy era: the handshake (`initialize`, then `notifications/initialized`), and its
+//! requests.
 //!
-//! Owns what a legacy client says about itself and reading what the server answers. When it is
-//! used is `probe.rs`'s decision.
+//! Owns what a legacy client says about itself, reading what the server answers, and the form of
+//! requests. When it is used is decided in `probe.rs`.
 
 use std::time::Duration;
 
@@ -11,11 +12,13 @@ use serde_json::{Value, json};
 use toolway_transport::AnswerTimeout;
 use toolway_types::{Era, ServerFacts, Untrusted};
 use toolway_wire::era::{LATEST_LEGACY, LEGACY_VERSIONS, method};
+use toolway_wire::meta::RequestMeta;
 use toolway_wire::{envelope, headers};
 
-use super::correlator::{Correlator, Deadline, Exchange, Farewell};
-use super::{ClientIdentity, MAX_GREETING, facts};
-use crate::error::{ConnectError, RequestError};
+use super::correlator::{Correlator, Deadline, Farewell, RequestExchange};
+use super::{ClientInfo, MAX_GREETING, Session, SessionInner, TASK_CALLS, facts, task};
+use crate::call::ProgressSink;
+use crate::error::{ConnectError, RequestError, RequestResult};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -33,9 +36,9 @@ struct InitializeResult {
 /// Sends `initialize` and waits for the answer. Never cancelled: the protocol forbids it.
 pub(super) async fn initialize(
     correlator: &Correlator,
-    client: &ClientIdentity,
+    client: &ClientInfo,
     timeout: Duration,
-) -> Result<Box<RawValue>, RequestError> {
+) -> RequestResult {
     let params = to_raw_value(&json!({
         "protocolVersion": LATEST_LEGACY,
         "capabilities": correlator.reception().legacy_capabilities(),
@@ -44,7 +47,7 @@ pub(super) async fn initialize(
     .map_err(|error| RequestError::Malformed(error.to_string()))?;
     let id = correlator.reserve();
     correlator
-        .exchange(Exchange {
+        .exchange(RequestExchange {
             id,
             bytes: envelope::request(id, method::INITIALIZE, &params),
             headers: Vec::new(),
@@ -87,4 +90,52 @@ pub(super) async fn settle(
         result.capabilities,
         &result.instructions,
     ))
+}
+
+/// Sends a request and gives its result.
+pub(super) async fn send(
+    session: &Session,
+    method: &str,
+    params: &RawValue,
+    deadline: Deadline,
+    progress: Option<ProgressSink>,
+) -> RequestResult {
+    let SessionInner {
+        correlator,
+        version_header,
+        ..
+    } = &*session.0;
+    let id = correlator.reserve();
+    let makes_tasks = method == method::TOOLS_CALL && session.offers_tasks(TASK_CALLS);
+    let bytes = if progress.is_some() || deadline.wants_signs_of_life() {
+        let spliced = RequestMeta::new()
+            .with_progress_token(id)
+            .splice(Some(params));
+        let spliced = spliced.map_err(|error| RequestError::Malformed(error.to_string()))?;
+        envelope::request(id, method, &spliced)
+    } else {
+        envelope::request(id, method, params)
+    };
+    let exchanging = correlator.exchange(RequestExchange {
+        id,
+        bytes,
+        headers: version_header.clone(),
+        deadline,
+        progress,
+        farewell: Farewell::Notify(version_header.clone()),
+        late: makes_tasks.then(|| task::unwanted(session)),
+    });
+    exchanging.await
+}
+
+/// Sends a request whose answer is not needed, without waiting.
+pub(super) fn order(session: &Session, method: &str, params: &RawValue) {
+    let SessionInner {
+        correlator,
+        version_header,
+        ..
+    } = &*session.0;
+    let id = correlator.reserve();
+    let bytes = envelope::request(id, method, params);
+    correlator.order(id, bytes, version_header.clone());
 }

@@ -2,8 +2,8 @@
 //!
 //! Owns asking for the task, and getting its result when it has ended or wants something: a server
 //! asks its questions on the stream of that request, and they are answered where every question of
-//! a legacy server is (`correlator/asked.rs`). Looking after a task, and telling the server when
-//! nobody wants it any more, is the same as in the modern era (`task.rs`).
+//! a legacy server is (`correlator/questions.rs`). Polling a task, and cancelling it at the server,
+//! is the same as in the modern era (`task.rs`).
 //!
 //! A tool that merely allows a task is called as usual: an answer that is waited for needs no
 //! second request.
@@ -15,19 +15,18 @@ use serde_json::value::RawValue;
 use toolway_wire::era::method;
 use toolway_wire::view::task::{TaskStatus, TaskView, created, with_task};
 
+use super::Session;
 use super::correlator::Deadline;
-use super::task::{Follower, MAX_FAILURES, Teller, got_lost, interval, unusable};
-use super::{Session, errand};
+use super::task::{MAX_FAILURES, TaskFollower, TaskProgress, got_lost, interval, unusable};
 use crate::call::ProgressSink;
-use crate::error::RequestError;
+use crate::error::{RequestError, RequestResult};
+use crate::session::url_elicitation;
 
 /// The shortest time for which a server is asked to keep a task: its result has to be fetched.
 const KEPT_AT_LEAST: Duration = Duration::from_mins(1);
 /// The longest one. Servers count it with timers, and some timers have no room for more than a
 /// few weeks.
 const KEPT_AT_MOST: Duration = Duration::from_hours(24);
-
-type Answer = Result<Box<RawValue>, RequestError>;
 
 /// Calls a tool as a task, within this time, and follows it.
 pub(super) async fn drive(
@@ -36,11 +35,11 @@ pub(super) async fn drive(
     (timeout, deadline): (Duration, Deadline),
     progress: Option<ProgressSink>,
     is_task: Option<&AtomicBool>,
-) -> Answer {
+) -> RequestResult {
     let kept_for = timeout.clamp(KEPT_AT_LEAST, KEPT_AT_MOST);
     let params =
         with_task(params, kept_for).map_err(|error| RequestError::Malformed(error.to_string()))?;
-    let answer = errand::drive(
+    let answer = url_elicitation::drive(
         session,
         method::TOOLS_CALL,
         &params,
@@ -64,10 +63,10 @@ async fn follow(
     made: TaskView,
     deadline: Deadline,
     progress: Option<ProgressSink>,
-) -> Answer {
+) -> RequestResult {
     let mut current = made;
-    let mut follower = Follower::new(session, &current.id, deadline);
-    let mut teller = Teller::new(progress);
+    let mut follower = TaskFollower::new(session, &current.id, deadline);
+    let mut teller = TaskProgress::new(progress);
     let mut failures = 0;
     loop {
         teller.tell(&current);
@@ -87,7 +86,7 @@ async fn follow(
                 let answer = follower.fetch(interval).await;
                 return answer.map_err(|error| explained(error, current.message));
             }
-            // Whoever waits for the result is who is asked.
+            // Questions come on the stream of the request for the result.
             TaskStatus::InputRequired(_) => match follower.wait().await {
                 Err(error) if got_lost(&error) => {
                     failures += 1;

@@ -15,6 +15,7 @@ use toolway_wire::view::{self, ItemFault, ListView};
 
 use super::{RequestOptions, Session, freshness, raw};
 use crate::error::RequestError;
+use crate::listing::FetchedList;
 
 /// A server with more pages than this is broken, or wants to keep us busy.
 pub(crate) const MAX_PAGES: usize = 100;
@@ -34,37 +35,6 @@ const MAX_NAME: usize = 256;
 /// How much of a cursor is told.
 const MAX_CURSOR: usize = 100;
 
-/// What a list held, and what was wrong with it.
-#[derive(Debug, Clone)]
-pub(crate) struct Listing<T> {
-    /// Every usable item, in the server's order.
-    pub items: Arc<Vec<T>>,
-    /// One line for each thing that was skipped.
-    pub warnings: Vec<String>,
-    /// The items among those that have a name.
-    pub faults: Vec<ItemFault>,
-    /// Whether the list could not be read at all.
-    pub failed: bool,
-    /// For how long it is fresh, where the server says so: as long as its shortest-lived page.
-    pub ttl: Option<Duration>,
-    /// What it holds of the bytes that all lists share.
-    #[expect(dead_code, reason = "given back when the list goes")]
-    pub share: Option<Arc<PoolShare>>,
-}
-
-impl<T> Default for Listing<T> {
-    fn default() -> Self {
-        Self {
-            items: Arc::default(),
-            warnings: Vec::new(),
-            faults: Vec::new(),
-            failed: false,
-            ttl: None,
-            share: None,
-        }
-    }
-}
-
 /// Fetches every page of a list, as far as there is room for it.
 pub(crate) async fn fetch<T>(
     session: &Session,
@@ -72,10 +42,10 @@ pub(crate) async fn fetch<T>(
     view: &ListView<T>,
     timeout: Duration,
     all_lists: &BytePool,
-) -> Result<Listing<T>, RequestError> {
-    let mut listing = Listing::default();
+) -> Result<FetchedList<T>, RequestError> {
+    let mut listing = FetchedList::default();
     let mut items = Vec::new();
-    let mut room = Room::new(all_lists);
+    let mut room = ListBudget::new(all_lists);
     let mut seen = HashSet::new();
     let mut params = raw("{}");
     let mut ttl_ms: Option<u64> = None;
@@ -128,13 +98,13 @@ pub(crate) async fn fetch<T>(
 }
 
 /// The room for one list: its own budget, and its part of the bytes that all lists share.
-struct Room {
+struct ListBudget {
     own: Budget,
     share: PoolShare,
     shared: usize,
 }
 
-impl Room {
+impl ListBudget {
     fn new(all_lists: &BytePool) -> Self {
         Self {
             own: view::LIST,
@@ -160,8 +130,8 @@ impl Room {
     }
 
     /// What the list holds of what all share is given back with it.
-    fn close<T>(self, listing: Listing<T>, items: Vec<T>) -> Listing<T> {
-        Listing {
+    fn close<T>(self, listing: FetchedList<T>, items: Vec<T>) -> FetchedList<T> {
+        FetchedList {
             items: Arc::new(items),
             share: (self.share.bytes() > 0).then(|| Arc::new(self.share)),
             ..listing

@@ -17,13 +17,14 @@ use toolway_wire::meta::RequestMeta;
 use toolway_wire::view::Tool;
 use toolway_wire::{envelope, headers};
 
-use super::correlator::{Correlator, Deadline, Exchange, Farewell};
-use super::{ClientIdentity, Delivery, MAX_GREETING, Session, facts, raw, task};
+use super::correlator::{Correlator, Deadline, Farewell, RequestExchange};
+use super::{ClientInfo, MAX_GREETING, Session, facts, raw, task};
 use crate::call::ProgressSink;
-use crate::error::RequestError;
+use crate::error::{RequestError, RequestResult};
+use crate::server_source::MessageDelivery;
 
 /// A modern request before it has an id.
-pub(super) struct Request<'a> {
+pub(super) struct ModernRequest<'a> {
     pub method: &'a str,
     pub params: &'a RawValue,
     pub deadline: Deadline,
@@ -72,12 +73,12 @@ impl Discovery {
 /// question would not know the farewell either.
 pub(super) async fn discover(
     correlator: &Correlator,
-    client: &ClientIdentity,
-    delivery: Delivery,
+    client: &ClientInfo,
+    delivery: MessageDelivery,
     timeout: Duration,
-) -> Result<Box<RawValue>, RequestError> {
+) -> RequestResult {
     let params = raw("{}");
-    let request = Request {
+    let request = ModernRequest {
         method: method::DISCOVER,
         params: &params,
         // Connecting has a limit of its own.
@@ -93,8 +94,8 @@ pub(super) async fn discover(
 /// Sends a request and gives its result, of whatever type.
 pub(super) fn send<'a>(
     session: &'a Session,
-    request: Request<'_>,
-) -> BoxFuture<'a, Result<Box<RawValue>, RequestError>> {
+    request: ModernRequest<'_>,
+) -> BoxFuture<'a, RequestResult> {
     let inner = &*session.0;
     let makes_tasks = request.method == method::TOOLS_CALL && session.has_tasks();
     match shape(&inner.correlator, &inner.client, inner.delivery, request) {
@@ -106,10 +107,10 @@ pub(super) fn send<'a>(
     }
 }
 
-/// Sends a request whose answer nobody needs, without waiting.
+/// Sends a request whose answer is not needed, without waiting.
 pub(super) fn order(session: &Session, method: &str, params: &RawValue) {
     let inner = &*session.0;
-    let request = Request {
+    let request = ModernRequest {
         method,
         params,
         deadline: Deadline::new(Duration::ZERO, None),
@@ -125,10 +126,10 @@ pub(super) fn order(session: &Session, method: &str, params: &RawValue) {
 /// Makes a request ready to go, under an id of its own.
 pub(super) fn shape(
     correlator: &Correlator,
-    client: &ClientIdentity,
-    delivery: Delivery,
-    request: Request<'_>,
-) -> Result<Exchange, RequestError> {
+    client: &ClientInfo,
+    delivery: MessageDelivery,
+    request: ModernRequest<'_>,
+) -> Result<RequestExchange, RequestError> {
     let id = correlator.reserve();
     let capabilities = correlator.reception().modern_capabilities();
     let mut meta = RequestMeta::modern(MODERN, &client.info, capabilities);
@@ -141,16 +142,18 @@ pub(super) fn shape(
         .map_err(|error| malformed(&error))?;
     let (headers, farewell) = match delivery {
         // A task is cancelled as a task, never by way of the request that looked at it.
-        Delivery::Stream if request.method.starts_with("tasks/") => (Vec::new(), Farewell::Silent),
-        Delivery::Stream => (Vec::new(), Farewell::Notify(Vec::new())),
-        Delivery::PerRequest => {
+        MessageDelivery::Stream if request.method.starts_with("tasks/") => {
+            (Vec::new(), Farewell::Silent)
+        }
+        MessageDelivery::Stream => (Vec::new(), Farewell::Notify(Vec::new())),
+        MessageDelivery::PerRequest => {
             let headers: Vec<(HeaderName, HeaderValue)> =
                 headers::modern(request.method, Some(&params), request.tool)
                     .map_err(|error| malformed(&error))?;
             (headers, Farewell::Silent)
         }
     };
-    Ok(Exchange {
+    Ok(RequestExchange {
         id,
         bytes: envelope::request(id, request.method, &params),
         headers,

@@ -3,7 +3,7 @@
 //! Owns the rules for reading an answer to `server/discover`, the order in which the two eras are
 //! tried, and how a fresh channel is greeted after one that ended or went silent. Opening that
 //! channel is the connection's work, remembering the outcome `era_memory.rs`'s; how long is waited
-//! stands in `patience.rs`.
+//! stands in `server_source/patience.rs`.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -17,10 +17,9 @@ use toolway_wire::{Message, RpcError, envelope};
 
 use super::correlator::Correlator;
 use super::modern::Discovery;
-use super::{Delivery, Greeting, legacy, modern, patience};
-use crate::error::{ConnectError, RequestError};
-
-type Answer = Result<Box<RawValue>, RequestError>;
+use super::{Greeting, legacy, modern};
+use crate::error::{ConnectError, RequestError, RequestResult};
+use crate::server_source::{MessageDelivery, patience};
 
 /// What an answer to the probe says about the era.
 #[derive(Debug)]
@@ -55,7 +54,7 @@ impl Greeting {
                 ..
             }
         );
-        let open = self.mode == ProtocolMode::Auto && self.delivery == Delivery::Stream;
+        let open = self.mode == ProtocolMode::Auto && self.delivery == MessageDelivery::Stream;
         if self.again || !open || !lost {
             return None;
         }
@@ -72,11 +71,11 @@ impl Greeting {
 
     /// How long a stream may be silent to everything. Nothing comes after a second channel, so
     /// that one may use up the time.
-    fn hush(&self) -> Duration {
-        if self.again || self.delivery == Delivery::PerRequest {
+    fn silence_limit(&self) -> Duration {
+        if self.again || self.delivery == MessageDelivery::PerRequest {
             self.timeout
         } else {
-            patience::hush(self.timeout)
+            patience::silence_limit(self.timeout)
         }
     }
 }
@@ -90,15 +89,18 @@ pub(super) async fn settle(
         (ProtocolMode::Legacy, ..) => initialize(correlator, greeting, greeting.timeout).await,
         (ProtocolMode::Modern, ..) => discover_only(correlator, greeting).await,
         (ProtocolMode::Auto, Some(Era::Legacy), _) => initialize_first(correlator, greeting).await,
-        (ProtocolMode::Auto, _, Delivery::PerRequest)
+        (ProtocolMode::Auto, _, MessageDelivery::PerRequest)
         | (ProtocolMode::Auto, Some(Era::Modern), _) => {
-            let asked = tokio::time::timeout(greeting.hush(), ask_twice(correlator, greeting));
+            let asked =
+                tokio::time::timeout(greeting.silence_limit(), ask_twice(correlator, greeting));
             let evidence = asked
                 .await
                 .unwrap_or(Evidence::Nothing(RequestError::TimedOut));
             conclude(correlator, greeting, evidence).await
         }
-        (ProtocolMode::Auto, None, Delivery::Stream) => settle_stream(correlator, greeting).await,
+        (ProtocolMode::Auto, None, MessageDelivery::Stream) => {
+            settle_stream(correlator, greeting).await
+        }
     }
 }
 
@@ -115,9 +117,9 @@ async fn initialize(
 
 /// Why `initialize` was not answered. Where the transport has statuses, one without an error of
 /// the protocol may come from a server of the transport before it.
-fn unwelcome(delivery: Delivery, error: RequestError) -> ConnectError {
+fn unwelcome(delivery: MessageDelivery, error: RequestError) -> ConnectError {
     if let (
-        Delivery::PerRequest,
+        MessageDelivery::PerRequest,
         RequestError::Send(SendFailure::Status {
             status: status @ (400 | 404 | 405),
             body,
@@ -142,12 +144,12 @@ async fn initialize_first(
     correlator: &Correlator,
     greeting: &Greeting,
 ) -> Result<ServerFacts, ConnectError> {
-    let error = match initialize(correlator, greeting, greeting.hush()).await {
+    let error = match initialize(correlator, greeting, greeting.silence_limit()).await {
         Err(error) if is_refusal(&error) => error,
         outcome => return outcome,
     };
     tracing::debug!(%error, "`initialize` is refused: probing");
-    let limit = patience::hush(greeting.timeout);
+    let limit = patience::silence_limit(greeting.timeout);
     match tokio::time::timeout(limit, ask_twice(correlator, greeting)).await {
         Ok(Evidence::Modern(facts)) => Ok(*facts),
         _ => Err(error),
@@ -184,7 +186,7 @@ pub(crate) fn is_era_evidence(error: &ConnectError) -> bool {
     is_refusal(error) || is_silence_or_end
 }
 
-async fn ask(correlator: &Correlator, greeting: &Greeting) -> Answer {
+async fn ask(correlator: &Correlator, greeting: &Greeting) -> RequestResult {
     modern::discover(
         correlator,
         &greeting.client,
@@ -255,7 +257,7 @@ async fn settle_stream(
     greeting: &Greeting,
 ) -> Result<ServerFacts, ConnectError> {
     let mut probe = pin!(ask_twice(correlator, greeting));
-    let mut hush = pin!(tokio::time::sleep(greeting.hush()));
+    let mut silence = pin!(tokio::time::sleep(greeting.silence_limit()));
     let short = patience::second_question(greeting.timeout);
     if let Ok(evidence) = tokio::time::timeout(short, &mut probe).await {
         return conclude(correlator, greeting, evidence).await;
@@ -291,7 +293,7 @@ async fn settle_stream(
                 }
                 Err(error) => refusal = Some(error),
             },
-            () = &mut hush, if heard_nothing => {
+            () = &mut silence, if heard_nothing => {
                 return Err(ConnectError::request(method::INITIALIZE, RequestError::TimedOut));
             }
         }
@@ -302,14 +304,14 @@ async fn settle_stream(
 }
 
 /// The table: what an answer to `server/discover` proves.
-fn weigh(answer: Answer) -> Evidence {
+fn weigh(answer: RequestResult) -> Evidence {
     let legacy = Evidence::Legacy {
         offered: Vec::new(),
     };
     match answer {
         Ok(result) => weigh_result(&result),
         Err(RequestError::Rpc(error)) => weigh_error(&error),
-        // Anything may have answered so, or nobody: a login wall, a gateway, a proxy.
+        // Anything may have answered so, or nothing: a login wall, a gateway, a proxy.
         Err(
             error @ (RequestError::TimedOut
             | RequestError::Idle { .. }

@@ -12,12 +12,12 @@ use toolway_wire::Id;
 
 use crate::call::Progress;
 
-/// How many characters of a message are passed on: whoever listens may keep many of them.
+/// How many characters of a message are passed on: listeners may keep many of them.
 const MAX_MESSAGE: usize = 4096;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Params {
+struct ProgressParams {
     progress_token: Value,
     progress: f64,
     total: Option<f64>,
@@ -27,7 +27,7 @@ struct Params {
 /// Reads a notification: the request it belongs to (our tokens are our request ids) and the
 /// report.
 pub(super) fn read(params: &RawValue) -> Option<(u64, Progress)> {
-    let params: Params = serde_json::from_str(params.get()).ok()?;
+    let params: ProgressParams = serde_json::from_str(params.get()).ok()?;
     let token = match params.progress_token {
         Value::Number(number) => number.as_u64()?,
         Value::String(text) => Id::Text(text).as_ours()?,

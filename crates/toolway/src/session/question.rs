@@ -1,12 +1,12 @@
-//! What a server asks of us, whichever way it asks: read, put to hooks and the respondent,
+//! What a server asks of us, whichever way it asks: read, put to hooks and the client handler,
 //! answered.
 //!
-//! Owns which questions reach anybody at all, and the shape of every answer. How a question comes
-//! in is not decided here: as a request in the legacy era (`correlator/asked.rs`), in a round of
+//! Owns which questions are put at all, and the shape of every answer. How a question comes in is
+//! not decided here: as a request in the legacy era (`correlator/questions.rs`), in a round of
 //! input or in a task in the modern one (`rounds.rs`, `task.rs`).
 //!
-//! Invariants: nobody is asked what was not declared; a form's answer fits the form, or is not
-//! sent; only URLs that a person can judge reach a person.
+//! Invariants: nothing is asked that was not declared; a form's answer fits the form, or is not
+//! sent; only URLs that a user can judge reach a user.
 
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
@@ -17,25 +17,21 @@ use toolway_wire::{RpcError, error};
 use tracing::debug;
 use url::Url;
 
-use super::declared::Declared;
+use super::declared::DeclaredCapabilities;
 use super::raw;
-use crate::call::Problem;
-use crate::dispatch::validate::{Checker, Size, Verdict};
-use crate::respondent::{Counterpart, Elicitation, ElicitationAnswer, Root};
-
-mod remarks;
-
-pub(crate) use self::remarks::Remarks;
+use crate::client_handler::{Elicitation, ElicitationAnswer, GivenAnswer, Root};
+use crate::json_schema::{Problem, SchemaChecker, SchemaVerdict, ValueSize};
+use crate::session::ClientSide;
 
 /// The most of an address, or of what is wrong with an answer, in characters.
 const MAX_SHOWN: usize = 500;
 
 /// A question that may be put.
 #[derive(Debug)]
-pub(super) enum Question {
+pub(super) enum ServerQuestion {
     /// To hooks, and then to a person.
-    Elicit(Elicitation, Asked),
-    /// To a person, but nobody may be sent to this address.
+    Elicit(Elicitation, AskedParty),
+    /// To a user, but no user may be sent to this address.
     Unfit(Untrusted),
     /// To a model.
     Sample(Box<RawValue>),
@@ -45,7 +41,7 @@ pub(super) enum Question {
 
 /// Who is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Asked {
+pub(super) enum AskedParty {
     /// Hooks, then a person.
     Person,
     /// Hooks alone: no person answers such questions.
@@ -54,7 +50,7 @@ pub(super) enum Asked {
 
 /// Why a question is not put.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Refusal {
+pub(super) enum QuestionRefusal {
     /// We do not offer the method, or this kind of it.
     NotOffered {
         /// What was asked for, with its kind where the method alone would mislead.
@@ -66,7 +62,7 @@ pub(super) enum Refusal {
     Malformed(String),
 }
 
-impl Refusal {
+impl QuestionRefusal {
     fn unknown(method: &str) -> Self {
         Self::NotOffered {
             input: method.to_owned(),
@@ -89,13 +85,13 @@ impl Refusal {
     }
 }
 
-impl Question {
+impl ServerQuestion {
     /// Reads a question, and refuses what was not declared.
     pub(super) fn read(
         name: &str,
         params: &RawValue,
-        declared: &Declared,
-    ) -> Result<Self, Refusal> {
+        declared: &DeclaredCapabilities,
+    ) -> Result<Self, QuestionRefusal> {
         match name {
             method::ROOTS_LIST if declared.roots() => Ok(Self::Roots),
             method::SAMPLING_CREATE if declared.offers.sampling.is_some() => {
@@ -104,13 +100,13 @@ impl Question {
             method::ELICITATION_CREATE => {
                 let offers = &declared.offers;
                 if !offers.form && !offers.url {
-                    return Err(Refusal::NotOffered {
+                    return Err(QuestionRefusal::NotOffered {
                         input: describe(name, params),
                         method_known: false,
                     });
                 }
                 let request = elicit_request(params)
-                    .map_err(|problem| Refusal::Malformed(problem.to_string()))?;
+                    .map_err(|problem| QuestionRefusal::Malformed(problem.to_string()))?;
                 let person = &declared.person;
                 let (offered, answered) = match &request {
                     ElicitRequest::Form { .. } => (offers.form, person.form),
@@ -118,35 +114,35 @@ impl Question {
                 };
                 if offered {
                     let asked = if answered {
-                        Asked::Person
+                        AskedParty::Person
                     } else {
-                        Asked::HooksAlone
+                        AskedParty::HooksAlone
                     };
                     Ok(elicitation(request, asked))
                 } else {
-                    Err(Refusal::NotOffered {
+                    Err(QuestionRefusal::NotOffered {
                         input: describe(name, params),
                         method_known: true,
                     })
                 }
             }
-            _ => Err(Refusal::unknown(name)),
+            _ => Err(QuestionRefusal::unknown(name)),
         }
     }
 
-    /// Whether somebody has to think about it; what nobody has to is answered at once.
+    /// Whether answering takes time; other questions are answered at once.
     pub(super) fn takes_time(&self) -> bool {
         matches!(self, Self::Elicit(..) | Self::Sample(_))
     }
 
     /// Puts it, and gives the result to send.
-    pub(super) async fn put(self, counterpart: &Counterpart) -> Result<Box<RawValue>, RpcError> {
+    pub(super) async fn put(self, client_side: &ClientSide) -> Result<Box<RawValue>, RpcError> {
         let nobody = || RpcError::new(error::METHOD_NOT_FOUND, "method not found");
-        let server = &counterpart.server;
+        let server = &client_side.server;
         match self {
-            Self::Roots => Ok(roots(&counterpart.roots.borrow())),
+            Self::Roots => Ok(roots(&client_side.roots.borrow())),
             Self::Unfit(url) => {
-                counterpart.remarks.make(format!(
+                client_side.remarks.make(format!(
                     "server `{server}` wanted the page `{}` opened and heard a no: only `https` \
                      pages, and `http` pages of this machine, without a name or password in the \
                      address, are put before anybody",
@@ -155,8 +151,8 @@ impl Question {
                 Ok(raw(r#"{"action":"decline"}"#))
             }
             Self::Sample(request) => {
-                let respondent = counterpart.respondent.as_ref().ok_or_else(nobody)?;
-                respondent.sample(server, request).await
+                let client_handler = client_side.client_handler.as_ref().ok_or_else(nobody)?;
+                client_handler.sample(server, request).await
             }
             Self::Elicit(request, asked) => {
                 let schema = match &request {
@@ -164,12 +160,13 @@ impl Question {
                     Elicitation::Url { .. } => None,
                 };
                 // Boxed: hooks take room that a request without a question need not have.
-                let Given { answer, by } = Box::pin(elicit(request, asked, counterpart)).await;
+                let GivenAnswer { answer, by } =
+                    Box::pin(elicit(request, asked, client_side)).await;
                 let (result, problems) = elicited(answer, schema.as_deref());
                 if !problems.is_empty() {
                     let by =
                         by.map_or_else(|| "was answered".to_owned(), |by| format!("{by} answered"));
-                    counterpart.remarks.make(format!(
+                    client_side.remarks.make(format!(
                         "what {by} to server `{server}` does not fit its form, so the server heard \
                          that nobody answered: {}",
                         told(&problems)
@@ -182,52 +179,38 @@ impl Question {
 }
 
 /// Hooks first; a person where they leave it to one; and hooks again, on that person's answer.
-async fn elicit(request: Elicitation, asked: Asked, counterpart: &Counterpart) -> Given {
-    let Counterpart {
+async fn elicit(request: Elicitation, asked: AskedParty, client_side: &ClientSide) -> GivenAnswer {
+    let ClientSide {
         server,
-        respondent,
+        client_handler,
         hooks,
         remarks,
         ..
-    } = counterpart;
+    } = client_side;
     if let Some(given) = hooks.answer(server, &request, remarks).await {
         return given;
     }
-    match respondent {
-        Some(respondent) if asked == Asked::Person => {
-            let answer = respondent.elicit(server, request.clone()).await;
+    match client_handler {
+        Some(client_handler) if asked == AskedParty::Person => {
+            let answer = client_handler.elicit(server, request.clone()).await;
             hooks.review(server, &request, answer, remarks).await
         }
-        _ => Given::by_nobody(ElicitationAnswer::Cancel),
-    }
-}
-
-/// An answer, and whose it is.
-pub(crate) struct Given {
-    pub(crate) answer: ElicitationAnswer,
-    /// The hook whose words these are, where they are a hook's.
-    pub(crate) by: Option<String>,
-}
-
-impl Given {
-    /// Of no hook.
-    pub(crate) fn by_nobody(answer: ElicitationAnswer) -> Self {
-        Self { answer, by: None }
+        _ => GivenAnswer::by_nobody(ElicitationAnswer::Cancel),
     }
 }
 
 /// Puts a question of the host's own, in the same way as a server's.
 pub(crate) async fn put_to_person(
     request: Elicitation,
-    counterpart: &Counterpart,
+    client_side: &ClientSide,
 ) -> ElicitationAnswer {
-    let person = counterpart.respondent.as_ref();
+    let person = client_side.client_handler.as_ref();
     let asked = if person.is_some_and(|person| person.offers().url) {
-        Asked::Person
+        AskedParty::Person
     } else {
-        Asked::HooksAlone
+        AskedParty::HooksAlone
     };
-    elicit(request, asked, counterpart).await.answer
+    elicit(request, asked, client_side).await.answer
 }
 
 /// The method, with the kind of question where there is more than one.
@@ -239,16 +222,16 @@ fn describe(name: &str, params: &RawValue) -> String {
     }
 }
 
-fn elicitation(request: ElicitRequest, asked: Asked) -> Question {
+fn elicitation(request: ElicitRequest, asked: AskedParty) -> ServerQuestion {
     match request {
         ElicitRequest::Form { message, schema } => {
             let message = Untrusted::new(message);
-            Question::Elicit(Elicitation::Form { message, schema }, asked)
+            ServerQuestion::Elicit(Elicitation::Form { message, schema }, asked)
         }
         ElicitRequest::Url { message, url, id } => match Url::parse(&url) {
             Ok(url) if may_be_opened(&url) => {
                 let message = Untrusted::new(message);
-                Question::Elicit(
+                ServerQuestion::Elicit(
                     Elicitation::Url {
                         message,
                         url,
@@ -258,7 +241,7 @@ fn elicitation(request: ElicitRequest, asked: Asked) -> Question {
                     asked,
                 )
             }
-            _ => Question::Unfit(Untrusted::new(url)),
+            _ => ServerQuestion::Unfit(Untrusted::new(url)),
         },
     }
 }
@@ -310,12 +293,12 @@ fn fill(
             content.insert(name.clone(), default.clone());
         }
     }
-    let size = Size::of(&content);
+    let size = ValueSize::of(&content);
     let content = Value::Object(content);
-    match Checker::compile(schema).check(&content, size) {
-        Verdict::Fits => {}
-        Verdict::Unchecked(why) => debug!(why, "an answer was not checked: its form"),
-        Verdict::Violates(problems) => return Err(problems),
+    match SchemaChecker::compile(schema).check(&content, size) {
+        SchemaVerdict::Fits => {}
+        SchemaVerdict::Unchecked(why) => debug!(why, "an answer was not checked: its form"),
+        SchemaVerdict::Violates(problems) => return Err(problems),
     }
     match content {
         Value::Object(content) => Ok(content),

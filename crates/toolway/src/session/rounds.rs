@@ -4,9 +4,9 @@
 //! the request sent again; headers that the server does not accept are made anew once; a result
 //! that is a task is followed (`task.rs`). The caller sees one request and one answer.
 //!
-//! Invariants: every retry has an id of its own; `requestState` goes back byte for byte, once,
-//! with the request it came from, and nowhere else; nobody is asked anything unless everything
-//! that is asked can be answered; all rounds share one deadline, and none outlives the channel.
+//! Invariants: every retry has an id of its own; `requestState` goes back byte for byte, once, with
+//! the request it came from, and nowhere else; nothing is asked unless everything that is asked can
+//! be answered; all rounds share one deadline, and none outlives the channel.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,11 +21,11 @@ use toolway_wire::view::{self, ResultType, Tool};
 use tracing::debug;
 
 use super::correlator::{Deadline, MAX_QUESTIONS};
-use super::inbound::List;
-use super::modern::{self, Request};
-use super::question::{Question, Refusal};
+use super::modern::{self, ModernRequest};
+use super::question::{QuestionRefusal, ServerQuestion};
 use super::{Session, list, refine, task};
-use crate::error::RequestError;
+use crate::error::{RequestError, RequestResult};
+use crate::listing::ListKind;
 
 /// How often a server may ask for input before one request is given up.
 pub(super) const MAX_ROUNDS: usize = 10;
@@ -36,19 +36,17 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 /// The longest that listing the tools again may take.
 const RELIST_LIMIT: Duration = Duration::from_mins(1);
 
-type Answer = Result<Box<RawValue>, RequestError>;
-
 /// Sends a request and does what its results ask for, until there is an answer.
 pub(super) async fn drive(
     session: &Session,
-    request: Request<'_>,
+    request: ModernRequest<'_>,
     is_task: Option<&AtomicBool>,
-) -> Answer {
+) -> RequestResult {
     let freshness = session.reception().freshness();
     if let Some(answer) = freshness.get(request.method, request.params) {
         return Ok(answer);
     }
-    let first = Request {
+    let first = ModernRequest {
         progress: request.progress.clone(),
         ..request
     };
@@ -66,10 +64,10 @@ pub(super) async fn drive(
 /// Does what the first result, and those after it, ask for.
 async fn go_on(
     session: &Session,
-    request: Request<'_>,
+    request: ModernRequest<'_>,
     is_task: Option<&AtomicBool>,
-    mut outcome: Answer,
-) -> Answer {
+    mut outcome: RequestResult,
+) -> RequestResult {
     let mut params = None;
     let mut relisted = None;
     let mut rounds = 0;
@@ -116,7 +114,7 @@ async fn go_on(
                 ResultType::Unknown(other) => return Err(unexpected(&other)),
             }
         }
-        let round = Request {
+        let round = ModernRequest {
             params: params.as_deref().unwrap_or(request.params),
             progress: request.progress.clone(),
             tool: relisted.as_ref().or(request.tool),
@@ -139,7 +137,7 @@ struct Input {
 }
 
 impl Input {
-    fn added_to(&self, params: &RawValue) -> Answer {
+    fn added_to(&self, params: &RawValue) -> RequestResult {
         elicit::with_input(params, self.responses.as_deref(), self.state.as_deref())
             .map_err(|error| RequestError::Malformed(error.to_string()))
     }
@@ -177,13 +175,13 @@ pub(super) async fn answers(
     session: &Session,
     requests: &[InputRequest],
     deadline: Deadline,
-) -> Answer {
+) -> RequestResult {
     if requests.len() > MAX_QUESTIONS {
         let problem = format!("the server asks {} questions at once", requests.len());
         return Err(RequestError::Malformed(problem));
     }
     let reception = session.reception();
-    // All are looked at before anybody is asked, so that nobody answers in vain.
+    // All are looked at before any is put, so that no answer is given in vain.
     let questions = requests
         .iter()
         .map(|request| {
@@ -192,14 +190,15 @@ pub(super) async fn answers(
                 method,
                 params,
             } = request;
-            let question = Question::read(method, params, reception.declared()).map_err(refused)?;
+            let question =
+                ServerQuestion::read(method, params, reception.declared()).map_err(refused)?;
             Ok((key, method, question))
         })
         .collect::<Result<Vec<_>, RequestError>>()?;
     let mut responses: BTreeMap<&str, Box<RawValue>> = BTreeMap::new();
     for (key, method, question) in questions {
         let answer = session
-            .between(deadline, question.put(reception.counterpart()))
+            .between(deadline, question.put(reception.client_side()))
             .await?
             .map_err(|error| RequestError::InputRefused {
                 input: Untrusted::new(format!("{method}: {}", error.message)),
@@ -209,12 +208,12 @@ pub(super) async fn answers(
     to_raw_value(&responses).map_err(|error| RequestError::Malformed(error.to_string()))
 }
 
-fn refused(refusal: Refusal) -> RequestError {
+fn refused(refusal: QuestionRefusal) -> RequestError {
     match refusal {
-        Refusal::NotOffered { input, .. } => RequestError::InputRefused {
+        QuestionRefusal::NotOffered { input, .. } => RequestError::InputRefused {
             input: Untrusted::new(input),
         },
-        Refusal::Malformed(problem) => {
+        QuestionRefusal::Malformed(problem) => {
             RequestError::Malformed(format!("the server asks for unusable input: {problem}"))
         }
     }
@@ -232,7 +231,7 @@ async fn relist(
         return Err(mismatch);
     };
     debug!("the server refused the headers of a call: listing its tools again");
-    session.suspect(List::Tools);
+    session.suspect(ListKind::Tools);
     let room = BytePool::new(view::LIST.bytes);
     // Boxed, because a list is fetched with requests, and this is part of one.
     let listing = Box::pin(list::fetch(

@@ -1,12 +1,11 @@
 //! `subscriptions/listen`: the one long request over which a modern server says what changed.
 //!
-//! Owns opening it, telling its notifications from those of others, and opening the one about
-//! lists again when it ends, with a budget. What a change leads to is `follow.rs`'s; that changes
-//! between two subscriptions are lost is told to it by [`Standing::openings`]. The one about
+//! Owns opening it, telling its notifications from those of others, and opening the one about lists
+//! again when it ends, with a budget. What a change leads to is `follow.rs`'s; that changes between
+//! two subscriptions are lost is told to it by [`SubscriptionState::openings`]. The one about
 //! single resources, which stands beside it, is kept by `connection/interest.rs`.
 //!
-//! The request is none of a caller's: it has no time limit, nobody waits for it, and the end of
-//! the channel is its end.
+//! The request is none of a caller's: it has no time limit, and the end of the channel is its end.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -25,9 +24,10 @@ use toolway_wire::error::METHOD_NOT_FOUND;
 
 use super::correlator::Deadline;
 use super::freshness::spread;
-use super::inbound::{Inbound, List};
+use super::inbound::InboundMessage;
 use super::{Session, modern, raw, refine};
 use crate::error::RequestError;
+use crate::listing::ListKind;
 
 /// How long the acknowledgement, the first thing a server sends, may take.
 const ACKNOWLEDGED_WITHIN: Duration = Duration::from_secs(30);
@@ -46,7 +46,7 @@ const LIVED: Duration = Duration::from_mins(1);
 
 /// Which lists' changes are asked for, or acknowledged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Filter {
+pub(crate) struct SubscriptionFilter {
     tools: bool,
     resources: bool,
     prompts: bool,
@@ -54,9 +54,9 @@ pub(crate) struct Filter {
 
 /// How the subscription stands.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Standing {
+pub(crate) struct SubscriptionState {
     /// What the server promised to announce, while a subscription is open.
-    pub acknowledged: Filter,
+    pub acknowledged: SubscriptionFilter,
     /// How many subscriptions were acknowledged so far. What changed before the newest of them
     /// may never have been announced.
     pub openings: u64,
@@ -64,26 +64,28 @@ pub(crate) struct Standing {
     pub trouble: Option<String>,
 }
 
-impl Filter {
+impl SubscriptionFilter {
     /// Whether changes of this list are in it.
-    pub(crate) fn covers(self, list: List) -> bool {
+    pub(crate) fn covers(self, list: ListKind) -> bool {
         match list {
-            List::Tools => self.tools,
-            List::Resources => self.resources,
-            List::Prompts => self.prompts,
+            ListKind::Tools => self.tools,
+            ListKind::Resources => self.resources,
+            ListKind::Prompts => self.prompts,
         }
     }
 
-    fn select(chosen: impl Fn(List) -> bool) -> Self {
+    fn select(chosen: impl Fn(ListKind) -> bool) -> Self {
         Self {
-            tools: chosen(List::Tools),
-            resources: chosen(List::Resources),
-            prompts: chosen(List::Prompts),
+            tools: chosen(ListKind::Tools),
+            resources: chosen(ListKind::Resources),
+            prompts: chosen(ListKind::Prompts),
         }
     }
 
-    fn lists(self) -> impl Iterator<Item = List> {
-        List::ALL.into_iter().filter(move |list| self.covers(*list))
+    fn lists(self) -> impl Iterator<Item = ListKind> {
+        ListKind::ALL
+            .into_iter()
+            .filter(move |list| self.covers(*list))
     }
 
     fn read(notifications: &Value) -> Self {
@@ -98,17 +100,17 @@ impl Filter {
     }
 }
 
-fn key(list: List) -> &'static str {
+fn key(list: ListKind) -> &'static str {
     match list {
-        List::Tools => "toolsListChanged",
-        List::Resources => "resourcesListChanged",
-        List::Prompts => "promptsListChanged",
+        ListKind::Tools => "toolsListChanged",
+        ListKind::Resources => "resourcesListChanged",
+        ListKind::Prompts => "promptsListChanged",
     }
 }
 
 /// Where the subscriptions of one channel are known by their ids.
 #[derive(Debug, Default)]
-pub(super) struct Desk(Mutex<Entries>);
+pub(super) struct Subscriptions(Mutex<Entries>);
 
 #[derive(Debug, Default)]
 struct Entries {
@@ -122,17 +124,23 @@ struct Entries {
 /// How many ids of earlier subscriptions are known.
 const REMEMBERED_IDS: usize = 16;
 
-impl Desk {
+impl Subscriptions {
     fn entries(&self) -> MutexGuard<'_, Entries> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Expects messages of this subscription until the first of what is returned is dropped; the
     /// second hears of the acknowledgement.
-    fn open(&self, id: u64) -> (Opened<'_>, oneshot::Receiver<Value>) {
+    fn open(&self, id: u64) -> (OpenSubscription<'_>, oneshot::Receiver<Value>) {
         let (sender, receiver) = oneshot::channel();
         self.entries().open.push((id, Some(sender)));
-        (Opened { desk: self, id }, receiver)
+        (
+            OpenSubscription {
+                subscriptions: self,
+                id,
+            },
+            receiver,
+        )
     }
 
     fn acknowledge(&self, id: u64, notifications: Value) {
@@ -150,14 +158,14 @@ impl Desk {
 }
 
 /// A subscription that is open for as long as this is held.
-struct Opened<'a> {
-    desk: &'a Desk,
+struct OpenSubscription<'a> {
+    subscriptions: &'a Subscriptions,
     id: u64,
 }
 
-impl Drop for Opened<'_> {
+impl Drop for OpenSubscription<'_> {
     fn drop(&mut self) {
-        let mut entries = self.desk.entries();
+        let mut entries = self.subscriptions.entries();
         entries.open.retain(|(open, _)| *open != self.id);
         if entries.past.len() == REMEMBERED_IDS {
             entries.past.pop_front();
@@ -168,7 +176,7 @@ impl Drop for Opened<'_> {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Params<'a> {
+struct SubscriptionParams<'a> {
     #[serde(default, rename = "_meta")]
     meta: Option<Map<String, Value>>,
     #[serde(default)]
@@ -178,7 +186,11 @@ struct Params<'a> {
 }
 
 /// Takes what belongs to a subscription; `None` leaves the notification to others.
-pub(super) fn hear(name: &str, params: Option<&RawValue>, desk: &Desk) -> Option<Inbound> {
+pub(super) fn hear(
+    name: &str,
+    params: Option<&RawValue>,
+    subscriptions: &Subscriptions,
+) -> Option<InboundMessage> {
     let is_change = matches!(
         name,
         method::TOOLS_CHANGED | method::RESOURCES_CHANGED | method::PROMPTS_CHANGED
@@ -186,25 +198,25 @@ pub(super) fn hear(name: &str, params: Option<&RawValue>, desk: &Desk) -> Option
     if !is_change && name != method::SUBSCRIPTION_ACKNOWLEDGED && name != method::CANCELLED {
         return None;
     }
-    let params: Params<'_> = serde_json::from_str(params?.get()).ok()?;
+    let params: SubscriptionParams<'_> = serde_json::from_str(params?.get()).ok()?;
     if name == method::CANCELLED {
         // Only for a subscription may a server say this of a request of ours, and it ends it.
         let id = Id::read(params.request_id?).ok()??.as_ours()?;
-        return desk.knows(id).then(|| Inbound::Answer {
+        return subscriptions.knows(id).then(|| InboundMessage::Answer {
             id,
             outcome: Ok(raw("{}")),
         });
     }
     let tag = params.meta?.remove(meta_key::SUBSCRIPTION_ID)?;
-    let ours = subscription_id(&tag).filter(|id| desk.knows(*id));
+    let ours = subscription_id(&tag).filter(|id| subscriptions.knows(*id));
     match ours {
         Some(id) if !is_change => {
-            desk.acknowledge(id, params.notifications);
-            Some(Inbound::Nothing)
+            subscriptions.acknowledge(id, params.notifications);
+            Some(InboundMessage::Nothing)
         }
         Some(_) => None,
-        // A change on a subscription that nobody of ours opened is somebody else's.
-        None => Some(Inbound::Stray),
+        // A change on a subscription that we did not open.
+        None => Some(InboundMessage::Stray),
     }
 }
 
@@ -217,7 +229,7 @@ fn subscription_id(tag: &Value) -> Option<u64> {
 }
 
 /// How one subscription ended.
-pub(crate) enum End {
+pub(crate) enum SubscriptionEnd {
     /// With the channel.
     Channel,
     /// The server does not have the method; it will not learn it.
@@ -233,24 +245,24 @@ pub(crate) enum End {
 impl Session {
     /// What this server offers to announce over a subscription: nothing in the legacy era, where
     /// it speaks unasked.
-    pub(crate) fn announces(&self) -> Filter {
+    pub(crate) fn announces(&self) -> SubscriptionFilter {
         let facts = &self.0.facts;
         if facts.era == Era::Legacy {
-            return Filter::default();
+            return SubscriptionFilter::default();
         }
-        Filter::select(|list| facts.capabilities[list.word()]["listChanged"] == true)
+        SubscriptionFilter::select(|list| facts.capabilities[list.word()]["listChanged"] == true)
     }
 
     /// Keeps one subscription open for as long as the channel lives and the budget lasts. Without
     /// anything to ask for it ends at once. A server that cannot be reached does not use up the
-    /// budget: `failed` hears of it, and it is tried again until somebody ends the connection.
+    /// budget: `failed` hears of it, and it is tried again until the connection ends.
     pub(crate) async fn subscribe(
         self,
-        standing: watch::Sender<Standing>,
+        state: watch::Sender<SubscriptionState>,
         failed: impl Fn(&RequestError),
     ) {
         let wanted = self.announces();
-        if wanted == Filter::default() {
+        if wanted == SubscriptionFilter::default() {
             return;
         }
         let mut unacknowledged = 0;
@@ -258,34 +270,34 @@ impl Session {
         loop {
             let filter = wanted.write();
             let end = self.listen(&filter, |notifications| {
-                let filter = Filter::read(notifications);
-                standing.send_modify(|standing| {
-                    standing.acknowledged = filter;
-                    standing.openings += 1;
-                    standing.trouble = shortfall(wanted, filter);
+                let filter = SubscriptionFilter::read(notifications);
+                state.send_modify(|state| {
+                    state.acknowledged = filter;
+                    state.openings += 1;
+                    state.trouble = shortfall(wanted, filter);
                 });
             });
             let end = end.await;
-            standing.send_modify(|standing| standing.acknowledged = Filter::default());
+            state.send_modify(|state| state.acknowledged = SubscriptionFilter::default());
             match end {
-                End::Channel => return,
-                End::Unknown(error) => {
-                    give_up(&standing, &error.to_string());
+                SubscriptionEnd::Channel => return,
+                SubscriptionEnd::Unknown(error) => {
+                    give_up(&state, &error.to_string());
                     return;
                 }
-                End::Unacknowledged(why) => {
+                SubscriptionEnd::Unacknowledged(why) => {
                     unacknowledged += 1;
                     tracing::debug!(why, unacknowledged, "the subscription was not acknowledged");
                     if unacknowledged == BUDGET {
-                        give_up(&standing, &why);
+                        give_up(&state, &why);
                         return;
                     }
                 }
-                End::Unreachable(error) => {
+                SubscriptionEnd::Unreachable(error) => {
                     tracing::debug!(%error, "no subscription: the server cannot be reached");
                     failed(&error);
                 }
-                End::Lived(lived) => {
+                SubscriptionEnd::Lived(lived) => {
                     unacknowledged = 0;
                     tracing::debug!(?lived, "the subscription ended");
                     if lived > LIVED {
@@ -300,14 +312,19 @@ impl Session {
 
     /// Opens one subscription and stays until it ends. `acknowledged` hears what of the wanted
     /// the server will announce. Dropping the future ends it.
-    pub(crate) async fn listen(&self, wanted: &Value, acknowledged: impl FnOnce(&Value)) -> End {
+    pub(crate) async fn listen(
+        &self,
+        wanted: &Value,
+        acknowledged: impl FnOnce(&Value),
+    ) -> SubscriptionEnd {
         let correlator = &self.0.correlator;
-        let unsent = |problem: &dyn std::fmt::Display| End::Unacknowledged(problem.to_string());
+        let unsent =
+            |problem: &dyn std::fmt::Display| SubscriptionEnd::Unacknowledged(problem.to_string());
         let params = match to_raw_value(&json!({ "notifications": wanted })) {
             Ok(params) => params,
             Err(error) => return unsent(&error),
         };
-        let request = modern::Request {
+        let request = modern::ModernRequest {
             method: method::SUBSCRIPTIONS_LISTEN,
             params: &params,
             deadline: Deadline::new(Duration::MAX, None),
@@ -319,15 +336,15 @@ impl Session {
             Ok(exchange) => exchange,
             Err(error) => return unsent(&error),
         };
-        let (_opened, answer) = correlator.reception().desk().open(exchange.id);
+        let (_opened, answer) = correlator.reception().subscriptions().open(exchange.id);
         let mut ended = std::pin::pin!(correlator.exchange(exchange));
         let notifications = tokio::select! {
             biased;
             Ok(notifications) = answer => notifications,
             outcome = &mut ended => return match outcome.map_err(refine) {
-                Err(RequestError::Closed(_)) => End::Channel,
-                Err(error) if is_unknown(&error) => End::Unknown(error),
-                Err(error) if is_unreachable(&error) => End::Unreachable(error),
+                Err(RequestError::Closed(_)) => SubscriptionEnd::Channel,
+                Err(error) if is_unknown(&error) => SubscriptionEnd::Unknown(error),
+                Err(error) if is_unreachable(&error) => SubscriptionEnd::Unreachable(error),
                 Err(error) => unsent(&error),
                 Ok(_) => unsent(&"it ended before it was acknowledged"),
             },
@@ -338,8 +355,8 @@ impl Session {
         let opened = Instant::now();
         acknowledged(&notifications);
         match ended.await {
-            Err(RequestError::Closed(_)) => End::Channel,
-            _ => End::Lived(opened.elapsed()),
+            Err(RequestError::Closed(_)) => SubscriptionEnd::Channel,
+            _ => SubscriptionEnd::Lived(opened.elapsed()),
         }
     }
 }
@@ -366,10 +383,10 @@ fn is_unreachable(error: &RequestError) -> bool {
     )
 }
 
-fn give_up(standing: &watch::Sender<Standing>, why: &str) {
+fn give_up(state: &watch::Sender<SubscriptionState>, why: &str) {
     let why = Untrusted::new(why);
-    standing.send_modify(|standing| {
-        standing.trouble = Some(format!(
+    state.send_modify(|state| {
+        state.trouble = Some(format!(
             "does not announce changes of what it offers, although it says that it does: \
              `{}` failed: {why}",
             method::SUBSCRIPTIONS_LISTEN
@@ -378,11 +395,11 @@ fn give_up(standing: &watch::Sender<Standing>, why: &str) {
 }
 
 /// What a server does not announce although it said that it would.
-fn shortfall(wanted: Filter, acknowledged: Filter) -> Option<String> {
+fn shortfall(wanted: SubscriptionFilter, acknowledged: SubscriptionFilter) -> Option<String> {
     let missing: Vec<&str> = wanted
         .lists()
         .filter(|list| !acknowledged.covers(*list))
-        .map(List::word)
+        .map(ListKind::word)
         .collect();
     (!missing.is_empty()).then(|| {
         format!(

@@ -1,8 +1,8 @@
 //! A call that became a task at the server, followed to its result.
 //!
-//! Owns polling, the input that a modern task may want on the way, and telling the server when
-//! nobody wants the task any more. News of a task only make the next poll come at once: what counts
-//! is what `tasks/get` says. How a legacy task begins and ends is `legacy_task.rs`.
+//! Owns polling, the input that a modern task may want on the way, and cancelling the task at the
+//! server. News of a task only make the next poll come at once: what counts is what `tasks/get`
+//! says. How a legacy task begins and ends is `legacy_task.rs`.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -19,12 +19,12 @@ use toolway_wire::view::task::{TaskStatus, TaskView, created, task};
 use toolway_wire::view::{ResultType, ViewError};
 use tracing::debug;
 
-use super::correlator::{Deadline, Late, MAX_QUESTIONS};
+use super::correlator::{Deadline, LateAnswerHandler, MAX_QUESTIONS};
 use super::freshness::spread;
-use super::modern::{self, Request};
-use super::{Session, refine, rounds};
+use super::modern::{self, ModernRequest};
+use super::{Session, legacy, refine, rounds};
 use crate::call::{Progress, ProgressSink};
-use crate::error::RequestError;
+use crate::error::{RequestError, RequestResult};
 
 /// How often a task is looked at when its server does not say.
 const USUAL_INTERVAL: Duration = Duration::from_secs(1);
@@ -42,18 +42,16 @@ const MAX_UPDATES: usize = 64;
 /// What the names of all that a task asks for may be together: each is remembered to its end.
 const KEYS: Budget = Budget::new(1 << 20, MAX_UPDATES * MAX_QUESTIONS);
 
-type Answer = Result<Box<RawValue>, RequestError>;
-
 /// Follows the task that `made` describes until the call has its result.
 pub(super) async fn follow(
     session: &Session,
     made: &RawValue,
     deadline: Deadline,
     progress: Option<ProgressSink>,
-) -> Answer {
+) -> RequestResult {
     let mut current = read(made)?;
-    let mut follower = Follower::new(session, &current.id, deadline);
-    let mut teller = Teller::new(progress);
+    let mut follower = TaskFollower::new(session, &current.id, deadline);
+    let mut teller = TaskProgress::new(progress);
     let mut answered = HashSet::new();
     let mut keys = KEYS;
     let mut updates = 0;
@@ -114,9 +112,9 @@ fn too_much(_: BudgetExceeded) -> RequestError {
     RequestError::Malformed("a task that asks for too much input".to_owned())
 }
 
-/// What is done with the answer to a call that nobody waits for any more: when it is a task, the
-/// server is told that nobody wants it. Holds no session, which may end before any answer comes.
-pub(super) fn unwanted(session: &Session) -> Late {
+/// What is done with the answer to a call that was cancelled: when it is a task, the task is
+/// cancelled too. Holds no session, which may end before any answer comes.
+pub(super) fn unwanted(session: &Session) -> LateAnswerHandler {
     let session = Arc::downgrade(&session.0);
     Box::new(move |result| {
         let Some(session) = session.upgrade().map(Session) else {
@@ -139,7 +137,7 @@ fn cancel(session: &Session, task: &str) {
     };
     match session.facts().era {
         Era::Legacy if session.offers_tasks("/cancel") => {
-            session.legacy_order(method::TASKS_CANCEL, &params);
+            legacy::order(session, method::TASKS_CANCEL, &params);
         }
         // It would not know the request.
         Era::Legacy => debug!("the server has no way to cancel a task"),
@@ -155,8 +153,8 @@ pub(super) fn unusable(error: &ViewError) -> RequestError {
     RequestError::Malformed(format!("an unusable task: {error}"))
 }
 
-/// Somebody who waits for a task. Dropped before the task is done, it tells the server.
-pub(super) struct Follower<'a> {
+/// Waits for a task. Dropped before the task is done, it cancels the task at the server.
+pub(super) struct TaskFollower<'a> {
     session: &'a Session,
     id: String,
     deadline: Deadline,
@@ -164,7 +162,7 @@ pub(super) struct Follower<'a> {
     is_done: bool,
 }
 
-impl<'a> Follower<'a> {
+impl<'a> TaskFollower<'a> {
     pub(super) fn new(session: &'a Session, id: &str, deadline: Deadline) -> Self {
         debug!(task = %Untrusted::new(id), "the call became a task");
         Self {
@@ -205,14 +203,14 @@ impl<'a> Follower<'a> {
     }
 
     /// Gets the result of a legacy task that has ended.
-    pub(super) async fn fetch(&self, interval: Duration) -> Answer {
+    pub(super) async fn fetch(&self, interval: Duration) -> RequestResult {
         let fetching = self.ask(method::TASKS_RESULT, self.named(), interval);
         fetching.await
     }
 
-    /// Waits for the result of a legacy task, for as long as the call may take: somebody may have
-    /// to be asked meanwhile.
-    pub(super) async fn wait(&self) -> Answer {
+    /// Waits for the result of a legacy task, for as long as the call may take: a user may have to
+    /// be asked meanwhile.
+    pub(super) async fn wait(&self) -> RequestResult {
         let params = self.named();
         let params = params.map_err(|error| RequestError::Malformed(error.to_string()))?;
         self.send(method::TASKS_RESULT, &params, self.deadline.absolute())
@@ -223,15 +221,15 @@ impl<'a> Follower<'a> {
         to_raw_value(&json!({ "taskId": self.id }))
     }
 
-    async fn send(&self, method: &str, params: &RawValue, deadline: Deadline) -> Answer {
+    async fn send(&self, method: &str, params: &RawValue, deadline: Deadline) -> RequestResult {
         let session = self.session;
         let sent = match session.facts().era {
             Era::Legacy => {
-                let sending = session.legacy_request(method, params, deadline, None);
+                let sending = legacy::send(session, method, params, deadline, None);
                 sending.await
             }
             Era::Modern => {
-                let request = Request {
+                let request = ModernRequest {
                     method,
                     params,
                     deadline,
@@ -259,7 +257,7 @@ impl<'a> Follower<'a> {
         method: &str,
         params: serde_json::Result<Box<RawValue>>,
         interval: Duration,
-    ) -> Answer {
+    ) -> RequestResult {
         let params = params.map_err(|error| RequestError::Malformed(error.to_string()))?;
         let mut failures = 0;
         loop {
@@ -278,7 +276,7 @@ impl<'a> Follower<'a> {
     }
 }
 
-impl Drop for Follower<'_> {
+impl Drop for TaskFollower<'_> {
     fn drop(&mut self) {
         let correlator = self.session.correlator();
         correlator.unfollow(&self.id);
@@ -288,8 +286,8 @@ impl Drop for Follower<'_> {
     }
 }
 
-/// Whether asking again may help. Where nobody listens it does not: that ends the connection, and
-/// the task with it, as far as we are concerned.
+/// Whether asking again may help. Where the server is gone it does not: that ends the connection,
+/// and the task with it, as far as we are concerned.
 pub(super) fn got_lost(error: &RequestError) -> bool {
     matches!(
         error,
@@ -314,13 +312,13 @@ pub(super) fn interval(wished: Option<Duration>) -> Duration {
 }
 
 /// Turns changes of a task into progress of the call.
-pub(super) struct Teller {
+pub(super) struct TaskProgress {
     progress: Option<ProgressSink>,
     told: Option<(&'static str, Option<String>)>,
     count: u32,
 }
 
-impl Teller {
+impl TaskProgress {
     pub(super) fn new(progress: Option<ProgressSink>) -> Self {
         Self {
             progress,

@@ -14,23 +14,23 @@ use toolway_transport::{
 use toolway_types::{ProtocolMode, ServerName};
 
 use super::*;
-use crate::respondent::Root;
+use crate::client_handler::Root;
 use crate::tasks::{self, Task};
 
 mod asking;
+mod client_handler;
 mod deadlines;
-mod errand;
 mod inbound;
 mod legacy_task;
 mod lists;
 mod probe;
 mod remembered;
 mod requests;
-mod respondent;
 mod rounds;
 mod subscription;
 mod task;
 mod tolerance;
+mod url_elicitation;
 mod words;
 
 const LIMIT: Duration = Duration::from_secs(30);
@@ -162,10 +162,13 @@ fn discover_result_with(versions: &[&str], extensions: &Value) -> Value {
 
 /// A fresh session over a channel whose other end is returned.
 fn open() -> (Correlator, Task<()>, Peer) {
-    open_with(counterpart(), None)
+    open_with(client_side(), None)
 }
 
-fn open_with(counterpart: Counterpart, tap: Option<Arc<dyn Tap>>) -> (Correlator, Task<()>, Peer) {
+fn open_with(
+    client_side: ClientSide,
+    tap: Option<Arc<dyn ChannelTap>>,
+) -> (Correlator, Task<()>, Peer) {
     let (commands, commands_receiver) = mpsc::channel(64);
     let (events_sender, events) = mpsc::channel(64);
     let channel = Channel {
@@ -174,7 +177,7 @@ fn open_with(counterpart: Counterpart, tap: Option<Arc<dyn Tap>>) -> (Correlator
         driver: Box::pin(std::future::ready(())),
         log: None,
     };
-    let (correlator, pump) = super::open(channel, counterpart, tap);
+    let (correlator, pump) = super::open(channel, client_side, tap);
     let pump = tasks::spawn("pump", pump.run());
     (
         correlator,
@@ -186,20 +189,20 @@ fn open_with(counterpart: Counterpart, tap: Option<Arc<dyn Tap>>) -> (Correlator
     )
 }
 
-/// A program that has one root and nobody to ask.
-fn counterpart() -> Counterpart {
+/// A program that has one root and no client handler.
+fn client_side() -> ClientSide {
     let root = Root::directory(Path::new("/work/project")).expect("an absolute path");
-    Counterpart {
+    ClientSide {
         server: ServerName::new("scripted").expect("a name"),
-        respondent: None,
+        client_handler: None,
         hooks: Arc::default(),
         roots: watch::channel(Arc::from([root])).1,
         remarks: Arc::default(),
     }
 }
 
-fn greeting(mode: ProtocolMode, delivery: Delivery) -> Greeting {
-    let client = Arc::new(ClientIdentity::new("tests", "0"));
+fn greeting(mode: ProtocolMode, delivery: MessageDelivery) -> Greeting {
+    let client = Arc::new(ClientInfo::new("tests", "0"));
     Greeting {
         client,
         delivery,
@@ -212,21 +215,21 @@ fn greeting(mode: ProtocolMode, delivery: Delivery) -> Greeting {
 
 /// A settled legacy session.
 async fn legacy() -> (Session, Task<()>, Peer) {
-    settled(ProtocolMode::Legacy, Delivery::Stream).await
+    settled(ProtocolMode::Legacy, MessageDelivery::Stream).await
 }
 
 /// A settled session of the given kind.
-async fn settled(mode: ProtocolMode, delivery: Delivery) -> (Session, Task<()>, Peer) {
-    settled_with(mode, delivery, counterpart()).await
+async fn settled(mode: ProtocolMode, delivery: MessageDelivery) -> (Session, Task<()>, Peer) {
+    settled_with(mode, delivery, client_side()).await
 }
 
 /// The same with a program of the test's own.
 async fn settled_with(
     mode: ProtocolMode,
-    delivery: Delivery,
-    counterpart: Counterpart,
+    delivery: MessageDelivery,
+    client_side: ClientSide,
 ) -> (Session, Task<()>, Peer) {
-    let (correlator, pump, mut peer) = open_with(counterpart, None);
+    let (correlator, pump, mut peer) = open_with(client_side, None);
     let greeting = greeting(mode, delivery);
     let script = async {
         if mode == ProtocolMode::Modern {

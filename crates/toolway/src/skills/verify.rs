@@ -14,7 +14,7 @@ use super::error::FailedCheck;
 /// The longest head that is read; a person wrote it.
 const MAX_HEAD: usize = 256 * 1024;
 
-/// The most that aliases may add to a head: one that grows without end costs nobody's time.
+/// The most that aliases may add to a head, so that one that grows without end costs no time.
 const MAX_REPLAYED: usize = 10_000;
 
 const RULE: &str = "---";

@@ -2,43 +2,44 @@
 //!
 //! Owns the comparison: servers are compared by definition, wherever they stand, and only what
 //! changed starts, stops or is replaced; so is what rests on an organisation or an account that
-//! another one took over from. Rules, hooks and limits change with the picture, so a
+//! another one took over from. Rules, hooks and limits change with the snapshot, so a
 //! call sees either the old ones or the new ones, never a mixture.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use tokio::sync::broadcast;
+use tokio::sync::{broadcast, oneshot};
 use toolway_types::{ConnectionState, ServerName};
 
-use super::{Anew, Member, Start, Supervisor};
+use super::{ConnectionStart, ManagedServer, Supervisor};
 use crate::account::AccountChange;
-use crate::connection::{ConnectLimits, Context, Source};
+use crate::connection::{ConnectLimits, ConnectionContext};
 use crate::event::{Changes, HostEvent};
-use crate::snapshot::Settings;
+use crate::server_source::ServerSource;
+use crate::snapshot::CallSettings;
 
 impl Supervisor {
     /// Makes the running servers those of a new roster.
     pub(super) fn apply(
         &mut self,
-        mut fresh: BTreeMap<ServerName, Member>,
-        settings: Arc<Settings>,
-        anew: Anew,
+        mut fresh: BTreeMap<ServerName, ManagedServer>,
+        settings: Arc<CallSettings>,
+        anew: PlanEffects,
     ) -> Changes {
         let organisation = anew.organisation;
         let account = matches!(anew.account, AccountChange::To(_));
-        let rests_on_it = |source: &Source| {
-            (organisation && source.is_vouched_for()) || (account && source.is_connector())
+        let rests_on_it = |source: &ServerSource| {
+            (organisation && source.takes_federated_login()) || (account && source.is_connector())
         };
         if let AccountChange::To(connectors) = anew.account {
-            let mut context = Context::clone(&self.context);
-            self.desk.set_connectors(connectors.clone());
+            let mut context = ConnectionContext::clone(&self.context);
+            self.builtin_tools.set_connectors(connectors.clone());
             context.connectors = connectors;
             self.context = Arc::new(context);
         }
         if settings.limits != self.settings.limits {
             // Connections that stay keep the numbers they were made with.
-            let mut context = Context::clone(&self.context);
+            let mut context = ConnectionContext::clone(&self.context);
             context.limits = ConnectLimits::new(&settings.limits);
             self.context = Arc::new(context);
         }
@@ -107,7 +108,7 @@ impl Supervisor {
     }
 
     /// A connection to another definition takes over; calls in flight finish on the old one.
-    fn replace(&mut self, name: &ServerName, old: &mut Member, new: Member) {
+    fn replace(&mut self, name: &ServerName, old: &mut ManagedServer, new: ManagedServer) {
         old.clear();
         if !matches!(old.shown.state, ConnectionState::Pending { attempt: 1 }) {
             old.set_state(ConnectionState::Pending { attempt: 1 }, &self.events);
@@ -121,7 +122,7 @@ impl Supervisor {
     }
 
     /// Ends a server's connection for good.
-    fn retire(&mut self, member: &mut Member, reason: &str) {
+    fn retire(&mut self, member: &mut ManagedServer, reason: &str) {
         member.clear();
         self.let_go(member);
         // There is no way from any other state.
@@ -136,7 +137,7 @@ impl Supervisor {
     }
 
     /// The connection finishes what is in flight and ends, watched until it has.
-    fn let_go(&mut self, member: &mut Member) {
+    fn let_go(&mut self, member: &mut ManagedServer) {
         if let Some(running) = member.running.take() {
             running.retire.cancel();
             self.leaving.push(running.task);
@@ -147,10 +148,10 @@ impl Supervisor {
     }
 
     /// Starts a member's connection, if it may connect.
-    fn run_member(&mut self, name: &ServerName, member: &mut Member) {
+    fn run_member(&mut self, name: &ServerName, member: &mut ManagedServer) {
         self.epoch += 1;
         member.epoch = self.epoch;
-        let start = Start {
+        let start = ConnectionStart {
             name,
             context: &self.context,
             reports: &self.report_to,
@@ -160,9 +161,9 @@ impl Supervisor {
     }
 }
 
-impl Member {
+impl ManagedServer {
     /// Takes over what another roster says of the same server, its connection left alone.
-    fn describe(&mut self, new: Member, events: &broadcast::Sender<HostEvent>) {
+    fn describe(&mut self, new: ManagedServer, events: &broadcast::Sender<HostEvent>) {
         // A reason can change while nothing else does.
         if new.source.is_none() && self.shown.state != new.shown.state {
             self.set_state(new.shown.state.clone(), events);
@@ -174,4 +175,21 @@ impl Member {
         let state = std::mem::replace(&mut self.shown, new.shown).state;
         self.shown.state = state;
     }
+}
+
+/// A new plan that takes over.
+pub(crate) struct ApplyPlan {
+    pub(crate) members: BTreeMap<ServerName, ManagedServer>,
+    pub(crate) settings: Arc<CallSettings>,
+    pub(crate) anew: PlanEffects,
+    pub(crate) done: oneshot::Sender<Changes>,
+}
+
+/// What connections rest on and a new plan changes, beside their definitions.
+#[derive(Debug, Default)]
+pub(crate) struct PlanEffects {
+    /// Whether federated logins go by another organisation.
+    pub organisation: bool,
+    /// The account whose connectors are servers too.
+    pub account: AccountChange,
 }

@@ -1,9 +1,9 @@
-//! The picture of servers that nobody asked today: what they offered when they were last connected,
-//! as the plan of this moment lets it be seen.
+//! The snapshot of servers that were not asked today: what they offered when they were last
+//! connected, as the plan of this moment lets it be seen.
 //!
-//! Owns putting kept lists in the place of fetched ones; where they are kept is `catalog_memory.rs`.
-//! A server that may not connect has nothing to show, whatever was kept of it. No server of such a
-//! picture is connected, and no call can be sent by it.
+//! Owns putting kept lists in the place of fetched ones; where they are kept is
+//! `catalog_memory.rs`. A server that may not connect has nothing to show, whatever was kept of it.
+//! No server of such a snapshot is connected, and no call can be sent by it.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,11 +13,11 @@ use std::time::Duration;
 use toolway_config::Plan;
 use toolway_types::ServerName;
 
-use super::member::roster;
+use crate::catalog::deferral::{Deferral, HostPart};
 use crate::catalog::{Catalog, ServerOffer};
 use crate::catalog_memory::{CatalogMemory, KnownLists};
-use crate::pool::settle::{Deferral, HostPart};
 use crate::snapshot::{HostSnapshot, ServerSnapshot};
+use crate::supervisor::managed_server::roster;
 
 /// What servers offered when they were last connected.
 #[derive(Debug)]
@@ -25,12 +25,12 @@ pub struct Recalled {
     /// Every server, not connected, and the catalogue of what is known of them.
     pub snapshot: HostSnapshot,
     /// The servers that something is known of.
-    pub known: BTreeMap<ServerName, Known>,
+    pub known: BTreeMap<ServerName, RecalledServer>,
 }
 
 /// What is known of one server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Known {
+pub struct RecalledServer {
     /// How long ago it was asked.
     pub age: Duration,
     /// Which of its lists are known.
@@ -48,7 +48,7 @@ pub fn recall_catalog(folder: &Path, plan: &Plan) -> Recalled {
         if let Some(kept) = source.and_then(|source| memory.recall(source)) {
             member.lists = kept.lists;
             let (age, lists) = (kept.age, kept.known);
-            known.insert(name.clone(), Known { age, lists });
+            known.insert(name.clone(), RecalledServer { age, lists });
         }
     }
     let own = ServerOffer {

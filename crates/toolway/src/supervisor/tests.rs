@@ -9,7 +9,7 @@ use toolway_types::{Failure, FailureKind};
 
 use super::*;
 use crate::connection::{ConnectLimits, EraMemory, RetryFirst, clock::SystemClock};
-use crate::session::ClientIdentity;
+use crate::session::ClientInfo;
 
 /// A plan with these servers, each of which is a program that does not exist.
 fn plan(home: &std::path::Path, servers: &[&str]) -> Plan {
@@ -29,8 +29,8 @@ fn plan(home: &std::path::Path, servers: &[&str]) -> Plan {
     )
 }
 
-fn settings(plan: Plan) -> Arc<Settings> {
-    Arc::new(Settings {
+fn settings(plan: Plan) -> Arc<CallSettings> {
+    Arc::new(CallSettings {
         permissions: plan.permissions,
         hooks: plan.hooks,
         limits: plan.limits,
@@ -38,11 +38,11 @@ fn settings(plan: Plan) -> Arc<Settings> {
 }
 
 /// A supervisor that only does what the test has it do.
-fn standing_still(plan: Plan) -> (Supervisor, Handle) {
-    let context = Arc::new(Context {
-        attention: crate::host::attention::Attention::default(),
-        client: Arc::new(ClientIdentity::new("tests", "0")),
-        respondent: None,
+fn standing_still(plan: Plan) -> (Supervisor, SupervisorHandle) {
+    let context = Arc::new(ConnectionContext {
+        attention: crate::attention::Attention::default(),
+        client: Arc::new(ClientInfo::new("tests", "0")),
+        client_handler: None,
         hooks: Arc::default(),
         roots: watch::channel(Arc::from([])).1,
         open: OpenOptions::default(),
@@ -79,15 +79,15 @@ async fn a_report_of_a_server_that_was_removed_does_not_count_for_its_successor(
         message: "of old".to_owned(),
         stderr: Vec::new(),
     };
-    let late = Report {
+    let late = ConnectionReport {
         server: name("a"),
         epoch,
-        news: News::Down(ConnectionState::Failed(failure)),
+        news: ConnectionNews::Down(ConnectionState::Failed(failure)),
     };
     for servers in [&["b"][..], &["a", "b"]] {
         let plan = plan(home, servers);
         let members = roster(&plan, &[], None);
-        supervisor.apply(members, settings(plan), Anew::default());
+        supervisor.apply(members, settings(plan), PlanEffects::default());
     }
     supervisor.take(late, &mut Vec::new());
     let state = &supervisor.members[&name("a")].shown.state;

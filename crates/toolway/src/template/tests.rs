@@ -2,10 +2,10 @@
 
 use super::*;
 
-fn values() -> Values {
+fn values() -> TemplateValues {
     let one = |text: &str| vec![text.to_owned()];
     let list = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
-    Values::from([
+    TemplateValues::from([
         ("var".into(), one("value")),
         ("hello".into(), one("Hello World!")),
         ("half".into(), one("50%")),

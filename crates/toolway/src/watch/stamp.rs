@@ -1,8 +1,8 @@
 //! Asking every running Toolway of this person to reconnect a server.
 //!
 //! Owns the stamps: a file per server below `<state>/reconnect`, whose content is new each time.
-//! Hosts that watch compare it with what they saw before. Nobody holds or waits for anything, so
-//! a stamp that was left behind, by whatever end of a process, means nothing to the next one.
+//! Hosts that watch compare it with what they saw before. No lock is held, so a stamp that was left
+//! behind, by whatever end of a process, means nothing to the next one.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -21,7 +21,7 @@ use crate::journal::{file_stem, timestamp};
 /// No stamp of ours is longer.
 const LONGEST: u64 = 4096;
 
-/// Nobody has more servers; stamps beyond that are a flood.
+/// No configuration has more servers; stamps beyond that are a flood.
 const ENOUGH: usize = 1024;
 
 #[derive(Serialize, Deserialize)]
@@ -42,8 +42,8 @@ pub fn request_reconnect(directory: &Path, server: &ServerName) -> io::Result<()
     let text = serde_json::to_string(&stamp)?;
     let directory = open_directory(directory)?;
     let name = file_stem(server);
-    // Readers see the old stamp or the new one, never half of it. Servers' names never start with
-    // a dot here, so the temporary name is nobody's.
+    // Readers see the old stamp or the new one, never half of it. Servers' names never start with a
+    // dot here, so the temporary name is free.
     let temporary = format!(".{nonce:016x}");
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let file = rustix::fs::openat(&directory, &temporary, flags, Mode::RUSR | Mode::WUSR)?;
@@ -52,7 +52,7 @@ pub fn request_reconnect(directory: &Path, server: &ServerName) -> io::Result<()
         rustix::fs::renameat(&directory, &temporary, &directory, &name).map_err(io::Error::from)
     });
     placed.inspect_err(|_| {
-        // If this fails too, a few bytes stay that nobody reads.
+        // If this fails too, a few unused bytes stay.
         let _ = rustix::fs::unlinkat(&directory, &temporary, AtFlags::empty());
     })
 }

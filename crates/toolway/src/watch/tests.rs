@@ -5,8 +5,8 @@ use std::path::Path;
 
 use super::*;
 
-/// Far longer than any look takes, and shorter than the pause between two looks that nobody asked
-/// for: what is seen in this time was noticed.
+/// Far longer than any look takes, and shorter than the pause between two regular looks: what is
+/// seen in this time was noticed.
 const PATIENCE: Duration = Duration::from_secs(8);
 
 struct Place {
@@ -42,7 +42,7 @@ impl Place {
     }
 }
 
-async fn next(watch: &mut ConfigWatch) -> Change {
+async fn next(watch: &mut ConfigWatch) -> ConfigChange {
     timeout(PATIENCE, watch.next()).await.unwrap().unwrap()
 }
 
@@ -62,17 +62,17 @@ async fn a_file_is_seen_appearing_changing_in_every_way_and_going() {
     let file = place.file();
     let mut watch = place.watch();
     fs::write(&file, "{}").unwrap();
-    assert_eq!(next(&mut watch).await, Change::Files);
+    assert_eq!(next(&mut watch).await, ConfigChange::Files);
     fs::write(&file, "{ }").unwrap();
-    assert_eq!(next(&mut watch).await, Change::Files);
+    assert_eq!(next(&mut watch).await, ConfigChange::Files);
     rename_over(&file, "{  }");
-    assert_eq!(next(&mut watch).await, Change::Files);
+    assert_eq!(next(&mut watch).await, ConfigChange::Files);
     // As some editors do: the old file steps aside, a new one takes its name.
     fs::rename(&file, file.with_extension("bak")).unwrap();
     fs::write(&file, "{   }").unwrap();
-    assert_eq!(next(&mut watch).await, Change::Files);
+    assert_eq!(next(&mut watch).await, ConfigChange::Files);
     fs::remove_file(&file).unwrap();
-    assert_eq!(next(&mut watch).await, Change::Files);
+    assert_eq!(next(&mut watch).await, ConfigChange::Files);
 }
 
 #[tokio::test]
@@ -83,9 +83,9 @@ async fn directories_may_come_and_go() {
     for _ in 0..3 {
         fs::create_dir_all(&deep).unwrap();
         fs::write(deep.join(".mcp.json"), "{}").unwrap();
-        assert_eq!(next(&mut watch).await, Change::Files);
+        assert_eq!(next(&mut watch).await, ConfigChange::Files);
         fs::remove_dir_all(place.root.join("absent")).unwrap();
-        assert_eq!(next(&mut watch).await, Change::Files);
+        assert_eq!(next(&mut watch).await, ConfigChange::Files);
     }
 }
 
@@ -101,33 +101,33 @@ async fn what_a_link_leads_to_is_seen_changing() {
         reconnects: None,
     });
     fs::write(&real, "{ }").unwrap();
-    assert_eq!(next(&mut watch).await, Change::Files);
+    assert_eq!(next(&mut watch).await, ConfigChange::Files);
 }
 
 #[test]
 fn a_neighbour_is_no_change() {
     let place = Place::new();
     fs::write(place.file(), "{}").unwrap();
-    let mut eyes = Eyes::open(place.watched(), &Arc::default());
+    let mut eyes = PathWatcher::open(place.watched(), &Arc::default());
     fs::write(place.root.join("config/other.json"), "{}").unwrap();
     fs::read(place.file()).unwrap();
     assert_eq!(eyes.look(), []);
     fs::write(place.file(), "{ }").unwrap();
-    assert_eq!(eyes.look(), [Change::Files]);
+    assert_eq!(eyes.look(), [ConfigChange::Files]);
     assert_eq!(eyes.look(), []);
 }
 
 #[tokio::test(start_paused = true)]
 async fn without_notices_files_are_looked_at_now_and_then() {
     let place = Place::new();
-    let mut eyes = Eyes::open(place.watched(), &Arc::default());
+    let mut eyes = PathWatcher::open(place.watched(), &Arc::default());
     eyes.go_blind();
     assert_eq!(eyes.patience(), Duration::from_secs(2));
     let (sender, mut changes) = mpsc::channel(1);
     let _task = tasks::spawn("looking", look_on(eyes, Arc::default(), sender));
     for text in ["{}", "{ }", "{  }"] {
         rename_over(&place.file(), text);
-        assert_eq!(changes.recv().await, Some(Change::Files));
+        assert_eq!(changes.recv().await, Some(ConfigChange::Files));
     }
 }
 
@@ -155,11 +155,14 @@ async fn a_stamp_asks_for_one_server_and_only_a_new_one_counts() {
     let mut watch = place.watch();
     let odd = server("../odd/ö");
     request_reconnect(&directory, &odd).unwrap();
-    assert_eq!(next(&mut watch).await, Change::Reconnect(odd.clone()));
+    assert_eq!(next(&mut watch).await, ConfigChange::Reconnect(odd.clone()));
     request_reconnect(&directory, &server("before")).unwrap();
-    assert_eq!(next(&mut watch).await, Change::Reconnect(server("before")));
+    assert_eq!(
+        next(&mut watch).await,
+        ConfigChange::Reconnect(server("before"))
+    );
     request_reconnect(&directory, &odd).unwrap();
-    assert_eq!(next(&mut watch).await, Change::Reconnect(odd));
+    assert_eq!(next(&mut watch).await, ConfigChange::Reconnect(odd));
 }
 
 #[test]

@@ -158,12 +158,12 @@ impl Stage {
 }
 
 pub(crate) async fn connected(host: &Host, server: &str) {
-    let mut pictures = host.watch();
-    let is_there = |picture: &Arc<toolway::HostSnapshot>| {
-        let server = picture.server(server);
+    let mut snapshots = host.watch();
+    let is_there = |snapshot: &Arc<toolway::HostSnapshot>| {
+        let server = snapshot.server(server);
         server.is_some_and(|server| matches!(server.state, ConnectionState::Connected(_)))
     };
-    let there = tokio::time::timeout(Duration::from_mins(1), pictures.wait_for(is_there)).await;
+    let there = tokio::time::timeout(Duration::from_mins(1), snapshots.wait_for(is_there)).await;
     assert!(there.is_ok(), "{:?}", host.snapshot().servers);
 }
 
@@ -244,8 +244,8 @@ async fn a_login_elsewhere_reaches_a_host_that_runs_and_so_does_a_logout() {
     assert!(out.not_revoked.is_none(), "{:?}", out.not_revoked);
     assert!(authority.report().revocations > 0);
     assert_eq!(authority.valid_access_tokens(), [""; 0]);
-    let mut pictures = host.watch();
-    let gone = pictures.wait_for(|picture| picture.server("notes").is_none());
+    let mut snapshots = host.watch();
+    let gone = snapshots.wait_for(|snapshot| snapshot.server("notes").is_none());
     let gone = tokio::time::timeout(Duration::from_mins(1), gone).await;
     assert!(gone.is_ok(), "{:?}", host.snapshot().servers);
     assert!(stage.kept().log_out().await.expect("a vault").is_none());
@@ -266,9 +266,9 @@ async fn a_login_elsewhere_reaches_connectors_whose_token_was_refused() {
     // The login stays in the vault: nothing that could end it was tried.
     authority.revoke_everything();
     whoami(&host, "notes").await.expect_err("refused");
-    let mut pictures = host.watch();
-    let waits = pictures.wait_for(|picture| {
-        let shown = picture.server("notes").map(|server| &server.state);
+    let mut snapshots = host.watch();
+    let waits = snapshots.wait_for(|snapshot| {
+        let shown = snapshot.server("notes").map(|server| &server.state);
         matches!(shown, Some(ConnectionState::NeedsAuth { .. }))
     });
     drop(waits.await.expect("the host runs"));

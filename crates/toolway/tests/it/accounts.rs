@@ -99,9 +99,9 @@ impl Scene {
 }
 
 async fn until_connected(host: &Host, server: &str) {
-    let mut pictures = host.watch();
-    let connected = pictures.wait_for(|picture| {
-        let state = picture.server(server).map(|server| &server.state);
+    let mut snapshots = host.watch();
+    let connected = snapshots.wait_for(|snapshot| {
+        let state = snapshot.server(server).map(|server| &server.state);
         matches!(state, Some(ConnectionState::Connected(_)))
     });
     let waited = tokio::time::timeout(Duration::from_mins(1), connected);

@@ -11,8 +11,8 @@ use tokio::time::Instant;
 use toolway::types::ServerName;
 use toolway::view::{ContentBlock, ResourceBody};
 use toolway::{
-    CallError, CallOptions, Consent, Elicitation, ElicitationAnswer, Host, HostOptions,
-    InProcessServer, Offers, Respondent, Root, TimeLimit,
+    CallError, CallOptions, ClientHandler, ClientOffers, Consent, Elicitation, ElicitationAnswer,
+    Host, HostOptions, InProcessServer, Root, TimeLimit,
 };
 use toolway_wire::RpcError;
 
@@ -37,9 +37,9 @@ impl Person {
     }
 }
 
-impl Respondent for Person {
-    fn offers(&self) -> Offers {
-        Offers {
+impl ClientHandler for Person {
+    fn offers(&self) -> ClientOffers {
+        ClientOffers {
             form: true,
             url: true,
             sampling: RawValue::from_string("{}".to_owned()).ok(),
@@ -114,7 +114,7 @@ async fn a_legacy_server_asks_in_the_middle_of_a_call() {
     let home = Home::new();
     let person = Person::named("octocat");
     let options = HostOptions {
-        respondent: Some(Arc::clone(&person) as Arc<dyn Respondent>),
+        client_handler: Some(Arc::clone(&person) as Arc<dyn ClientHandler>),
         ..home.options()
     };
     let host = asking_host(&home, server, options);
@@ -167,7 +167,7 @@ async fn a_page_that_the_person_declined_is_named_with_the_servers_error() {
     let home = Home::new();
     let person = Person::named("octocat");
     let options = HostOptions {
-        respondent: Some(Arc::clone(&person) as Arc<dyn Respondent>),
+        client_handler: Some(Arc::clone(&person) as Arc<dyn ClientHandler>),
         ..home.options()
     };
     let host = asking_host(&home, server, options);

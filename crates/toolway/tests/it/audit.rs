@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use toolway::audit::{self, By, Decision, End, Line, Record};
+use toolway::audit::{self, AuditLine, CallEnd, CallRecord, DecidedBy, RecordedDecision};
 use toolway::{Audit, CallOptions, Consent, Host, HostOptions, ToolRequest, ToolTarget};
 use toolway_config::{Environment, Flags};
 use toolway_testkit::{Script, ScriptedServer};
@@ -19,12 +19,12 @@ fn request(tool: &str, arguments: &serde_json::Value) -> ToolRequest {
     }
 }
 
-fn calls(audit: &Audit) -> Vec<Record> {
+fn calls(audit: &Audit) -> Vec<CallRecord> {
     let read = audit::read_last(audit.directory(), 100, |_| true).expect("a file");
     let (lines, _) = read.expect("calls were written down");
     let calls = lines.into_iter().filter_map(|line| match line {
-        Line::Call(record) => Some(*record),
-        Line::Lost { .. } => None,
+        AuditLine::Call(record) => Some(*record),
+        AuditLine::Lost { .. } => None,
     });
     calls.collect()
 }
@@ -90,17 +90,20 @@ async fn who_decided_stands_in_the_audit_and_so_do_calls_that_were_given_up() {
     assert_eq!((allowed.0, allowed.1.as_str()), (model(), "echo"));
     assert_eq!(
         (allowed.2, allowed.4),
-        (Some(Decision::Allowed), End::Answered)
+        (Some(RecordedDecision::Allowed), CallEnd::Answered)
     );
-    assert!(matches!(allowed.3, Some(By::Rule { rule, .. }) if rule == "mcp__s__echo"));
+    assert!(matches!(allowed.3, Some(DecidedBy::Rule { rule, .. }) if rule == "mcp__s__echo"));
     assert_eq!(
         (denied.2, denied.4),
-        (Some(Decision::Refused), End::Refused)
+        (Some(RecordedDecision::Refused), CallEnd::Refused)
     );
-    assert!(matches!(denied.3, Some(By::Rule { rule, .. }) if rule == "mcp__s__slow"));
+    assert!(matches!(denied.3, Some(DecidedBy::Rule { rule, .. }) if rule == "mcp__s__slow"));
     assert_eq!(
         (unasked.2, unasked.3),
-        (Some(Decision::Refused), Some(By::Nobody))
+        (Some(RecordedDecision::Refused), Some(DecidedBy::Nobody))
     );
-    assert_eq!((given_up.3, given_up.4), (Some(By::Typed), End::Cancelled));
+    assert_eq!(
+        (given_up.3, given_up.4),
+        (Some(DecidedBy::Typed), CallEnd::Cancelled)
+    );
 }

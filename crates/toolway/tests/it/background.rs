@@ -7,8 +7,8 @@ use futures_util::future::BoxFuture;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use toolway::{
-    CallError, CallId, CallOptions, CallStage, Called, CollectError, Consent, Elicitation,
-    ElicitationAnswer, Host, HostOptions, Offers, Respondent, RpcError,
+    CallError, CallId, CallOptions, CallStage, Called, ClientHandler, ClientOffers, CollectError,
+    Consent, Elicitation, ElicitationAnswer, Host, HostOptions, RpcError,
 };
 use toolway_types::ServerName;
 
@@ -180,11 +180,11 @@ async fn a_host_that_ends_takes_its_calls_along() {
 /// A person who needs two seconds.
 struct Slow;
 
-impl Respondent for Slow {
-    fn offers(&self) -> Offers {
-        Offers {
+impl ClientHandler for Slow {
+    fn offers(&self) -> ClientOffers {
+        ClientOffers {
             form: true,
-            ..Offers::default()
+            ..ClientOffers::default()
         }
     }
 
@@ -235,7 +235,7 @@ async fn the_time_in_which_a_person_is_asked_does_not_count() {
         home.plan(&json!({})),
         HostOptions {
             in_process: vec![(name("asks"), server)],
-            respondent: Some(Arc::new(Slow)),
+            client_handler: Some(Arc::new(Slow)),
             ..home.options()
         },
     );

@@ -8,8 +8,8 @@ use futures_util::future::BoxFuture;
 use serde_json::json;
 use tokio::time::Instant;
 use toolway::{
-    Answer, BatchOrder, CallError, CallOptions, Consent, Host, HostOptions, InProcessServer,
-    Prompter, Question, ToolOutcome,
+    BatchOrder, CallError, CallOptions, Consent, Host, HostOptions, InProcessServer,
+    PermissionAnswer, PermissionQuestion, Prompter, ToolOutcome,
 };
 
 use crate::support::*;
@@ -194,14 +194,14 @@ struct Slow {
 }
 
 impl Prompter for Slow {
-    fn ask<'a>(&'a self, _question: &'a Question<'a>) -> BoxFuture<'a, Answer> {
+    fn ask<'a>(&'a self, _question: &'a PermissionQuestion<'a>) -> BoxFuture<'a, PermissionAnswer> {
         Box::pin(async {
             self.asked.fetch_add(1, Ordering::Relaxed);
             let now = self.now.fetch_add(1, Ordering::Relaxed) + 1;
             self.most.fetch_max(now, Ordering::Relaxed);
             tokio::time::sleep(Duration::from_secs(3)).await;
             self.now.fetch_sub(1, Ordering::Relaxed);
-            Answer::Yes
+            PermissionAnswer::Yes
         })
     }
 }

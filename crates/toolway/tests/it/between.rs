@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 use toolway::{
-    CallError, CallOptions, Consent, Elicitation, ElicitationAnswer, Host, HostOptions,
-    InProcessServer, Offers, Respondent, RpcError,
+    CallError, CallOptions, ClientHandler, ClientOffers, Consent, Elicitation, ElicitationAnswer,
+    Host, HostOptions, InProcessServer, RpcError,
 };
 use toolway_transport::in_process::ServerEnd;
 use toolway_types::ServerName;
@@ -25,11 +25,11 @@ struct Thinker {
     thinks: Arc<Notify>,
 }
 
-impl Respondent for Thinker {
-    fn offers(&self) -> Offers {
-        Offers {
+impl ClientHandler for Thinker {
+    fn offers(&self) -> ClientOffers {
+        ClientOffers {
             form: true,
-            ..Offers::default()
+            ..ClientOffers::default()
         }
     }
 
@@ -101,7 +101,7 @@ async fn ends_at_once(result: Value, waits_for_a_person: bool) {
     let server = leaving(result, Arc::clone(&leave), answered);
     let options = HostOptions {
         in_process: vec![(name("fleeting"), server)],
-        respondent: Some(thinker as Arc<dyn Respondent>),
+        client_handler: Some(thinker as Arc<dyn ClientHandler>),
         ..home.options()
     };
     let host = Host::start(home.plan(&json!({})), options);

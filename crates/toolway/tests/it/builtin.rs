@@ -18,7 +18,7 @@ use toolway_testkit::marked::MARK;
 use crate::http::Server;
 use crate::support::*;
 
-/// A server with a text, a picture and a template.
+/// A server with a text, a snapshot and a template.
 fn library() -> InProcessServer {
     scripted(|message, _| match message["method"].as_str() {
         Some("initialize") => Reply::Result(json!({
@@ -69,8 +69,8 @@ fn call<'a>(
 }
 
 fn own(host: &Host) -> Vec<String> {
-    let picture = host.snapshot();
-    let tools = picture.catalog.built_in().iter();
+    let snapshot = host.snapshot();
+    let tools = snapshot.catalog.built_in().iter();
     tools.map(|tool| tool.name.clone()).collect()
 }
 
@@ -128,11 +128,11 @@ async fn resources_are_listed_and_read_by_tools_that_are_there_once_any_server_h
     assert_eq!(raw["content"][0]["resource"]["text"], "hello");
     assert!(!text.is_error);
     // Binary content is saved like any other media.
-    let picture = call(&host, "ReadMcpResource", read("file:///b.png"), None)
+    let snapshot = call(&host, "ReadMcpResource", read("file:///b.png"), None)
         .await
         .expect("bytes");
-    let [saved] = &picture.saved[..] else {
-        panic!("{:?}", picture.saved)
+    let [saved] = &snapshot.saved[..] else {
+        panic!("{:?}", snapshot.saved)
     };
     assert_eq!(saved.mime_type, "image/png");
     assert_eq!(std::fs::read(&saved.path).expect("the file"), b"hey");
@@ -228,8 +228,8 @@ async fn a_search_loads_what_it_finds_for_the_session_that_asked() {
     let host = home.host([("shy", shy())]);
     host.settled().await;
     let names = |pool: &ToolPool| -> Vec<String> {
-        let picture = host.snapshot();
-        let tools = picture.catalog.pool(pool);
+        let snapshot = host.snapshot();
+        let tools = snapshot.catalog.pool(pool);
         tools.iter().map(|tool| tool.name.clone()).collect()
     };
     let (mine, another) = (ToolPool::new(), ToolPool::new());
@@ -299,8 +299,8 @@ async fn entries_and_the_environment_decide_what_is_deferred_and_a_reload_change
         ..home.options()
     };
     let deferred = |host: &Host| {
-        let picture = host.snapshot();
-        picture
+        let snapshot = host.snapshot();
+        snapshot
             .catalog
             .tools
             .iter()

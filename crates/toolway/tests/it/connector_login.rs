@@ -65,8 +65,8 @@ async fn the_tool_of_a_connector_begins_the_login_of_the_account_once_for_all_of
     for server in servers {
         connected(&host, server).await;
     }
-    let picture = host.snapshot();
-    let mut own = picture.catalog.built_in().iter();
+    let snapshot = host.snapshot();
+    let mut own = snapshot.catalog.built_in().iter();
     assert!(!own.any(|tool| tool.name.ends_with("__authenticate")));
     assert_eq!(authority.report().authorizations, logins + 1);
     assert!(!holds_secret(&text));

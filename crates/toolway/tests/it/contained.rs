@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde_json::json;
-use toolway::{Clock, Host, HostOptions, Reading};
+use toolway::{Clock, ClockReading, Host, HostOptions};
 use toolway_types::ConnectionState;
 
 use crate::support::*;
@@ -15,7 +15,7 @@ use crate::support::*;
 struct Clumsy(AtomicUsize);
 
 impl Clock for Clumsy {
-    fn read(&self) -> Reading {
+    fn read(&self) -> ClockReading {
         self.0.fetch_add(1, Ordering::SeqCst);
         panic!("on purpose")
     }

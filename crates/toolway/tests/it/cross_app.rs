@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use toolway::auth::{
-    AuthOptions, Book, Invitation, LoginHandle, LoginOptions, LoginProblem, VouchFault,
+    AuthOptions, FederatedLoginFault, Invitation, LoginHandle, LoginOptions, LoginProblem,
+    StoredLogins,
 };
 use toolway::journal::Journal;
 use toolway::{CallOptions, Consent, Host, HostOptions, HttpClientOptions};
@@ -209,9 +210,9 @@ async fn attempt(host: &Host, server: &str, way: LoginMethod) -> Result<(), Logi
 }
 
 async fn until_connected(host: &Host, server: &str) {
-    let mut pictures = host.watch();
-    let connected = pictures.wait_for(|picture| {
-        let state = picture.server(server).map(|server| &server.state);
+    let mut snapshots = host.watch();
+    let connected = snapshots.wait_for(|snapshot| {
+        let state = snapshot.server(server).map(|server| &server.state);
         matches!(state, Some(ConnectionState::Connected(_)))
     });
     let waited = tokio::time::timeout(Duration::from_mins(1), connected);
@@ -273,8 +274,12 @@ async fn sec_45_one_window_serves_three_servers_in_every_process() {
         }
     }
     assert_eq!(scene.idp.report().authorizations, 1);
-    let whoever = here.organisation().expect("configured").whoever().await;
-    assert!(whoever.expect("read").is_some_and(|who| who.is_of_use));
+    let current_user = here
+        .organisation()
+        .expect("configured")
+        .current_user()
+        .await;
+    assert!(current_user.expect("read").is_some_and(|who| who.is_of_use));
     let kept = here.logins().await.expect("logins");
     assert_eq!(kept.len(), 3);
     assert!(
@@ -400,7 +405,7 @@ async fn sec_45_where_policy_says_so_no_login_page_is_opened() {
         .await
         .expect_err("refused");
     assert!(
-        matches!(&problem, LoginProblem::NotVouched(why) if matches!(why.fault, VouchFault::NoProvider)),
+        matches!(&problem, LoginProblem::NoFederatedLogin(why) if matches!(why.fault, FederatedLoginFault::NoProvider)),
         "{problem:?}"
     );
     assert!(problem.to_string().contains("managed-settings.json:1"));
@@ -554,7 +559,7 @@ async fn another_identity_provider_takes_over_in_a_host_that_runs() {
     until_connected(&first, "shop").await;
     first.shutdown().await;
     // Somebody is logged in at the provider, and nobody at the server.
-    let book = Book::new(scene.vault(), HttpClientOptions::default());
+    let book = StoredLogins::new(scene.vault(), HttpClientOptions::default());
     assert_eq!(
         book.log_out(Some("shop"), None).await.expect("out").len(),
         1

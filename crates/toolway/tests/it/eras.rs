@@ -222,8 +222,8 @@ const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
 
 /// Waits until the server has a tool of this name.
 async fn shows(host: &Host, wanted: &str) {
-    let has = |picture: &Arc<toolway::HostSnapshot>| {
-        let tools = picture.catalog.tools_of(&name("web"));
+    let has = |snapshot: &Arc<toolway::HostSnapshot>| {
+        let tools = snapshot.catalog.tools_of(&name("web"));
         tools.iter().any(|tool| tool.key.tool == wanted)
     };
     host.watch().wait_for(has).await.expect("the host lives");
@@ -287,8 +287,8 @@ async fn a_server_that_goes_away_is_noticed_by_its_subscription_and_comes_back()
     // Nobody calls anything: only the broken stream tells.
     server.stop().await;
     drop(say);
-    let lost = |picture: &Arc<toolway::HostSnapshot>| {
-        picture
+    let lost = |snapshot: &Arc<toolway::HostSnapshot>| {
+        snapshot
             .server("web")
             .is_some_and(|server| !matches!(server.state, ConnectionState::Connected(_)))
     };

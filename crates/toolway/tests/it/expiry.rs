@@ -190,9 +190,9 @@ async fn three_broken_answers_in_a_row_end_a_connection_and_two_do_not() {
         echo(&host, "web", "x").await.expect_err("it is broken");
     }
     broken.store(false, Ordering::SeqCst);
-    let mut pictures = host.watch();
-    let lost = pictures
-        .wait_for(|picture| picture.servers[0].is_pending())
+    let mut snapshots = host.watch();
+    let lost = snapshots
+        .wait_for(|snapshot| snapshot.servers[0].is_pending())
         .await;
     let warnings = lost.expect("it is given up").servers[0].warnings.clone();
     assert!(warnings[0].contains("cannot reach"), "{warnings:?}");
@@ -222,9 +222,9 @@ async fn a_server_that_is_gone_is_looked_for_until_it_is_back() {
         matches!(refused, Err(CallError::Transport { .. })),
         "{refused:?}"
     );
-    let mut pictures = host.watch();
-    let lost = pictures
-        .wait_for(|picture| picture.servers[0].state == ConnectionState::Pending { attempt: 1 });
+    let mut snapshots = host.watch();
+    let lost = snapshots
+        .wait_for(|snapshot| snapshot.servers[0].state == ConnectionState::Pending { attempt: 1 });
     drop(lost.await.expect("it is given up at once"));
     let (outcome, _server) = tokio::join!(echo(&host, "web", "y"), async {
         Server::start_at(&address, |message, _| reply(message, modern(message))).await
@@ -249,14 +249,14 @@ async fn what_a_server_refuses_is_final_and_what_passes_is_not() {
             ..home.options()
         };
         let host = Host::start(plan, options);
-        let mut pictures = host.watch();
+        let mut snapshots = host.watch();
         let first = ConnectionState::Pending { attempt: 1 };
-        let picture = pictures
-            .wait_for(|picture| picture.servers[0].state != first)
+        let snapshot = snapshots
+            .wait_for(|snapshot| snapshot.servers[0].state != first)
             .await
             .expect("the host runs")
             .clone();
-        match &picture.servers[0].state {
+        match &snapshot.servers[0].state {
             ConnectionState::Pending { attempt: 2 } => assert!(retried, "{status}"),
             ConnectionState::Failed(failure) => {
                 assert!(!retried, "{status}");

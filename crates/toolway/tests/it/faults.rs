@@ -159,9 +159,9 @@ fn word(outcome: &Result<ToolOutcome, CallError>) -> &'static str {
 
 /// Waits until the server is connected, by itself.
 async fn connected(host: &Host, server: &str) {
-    let mut pictures = host.watch();
-    let connected = pictures.wait_for(|picture| {
-        picture
+    let mut snapshots = host.watch();
+    let connected = snapshots.wait_for(|snapshot| {
+        snapshot
             .server(server)
             .is_some_and(|server| matches!(server.state, ConnectionState::Connected(_)))
     });

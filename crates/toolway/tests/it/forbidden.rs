@@ -138,9 +138,9 @@ async fn a_written_login_that_is_refused_is_named_with_its_place() {
     let error = echo(&host, "web", "x").await.expect_err("it is refused");
     assert!(matches!(error, CallError::Unavailable { .. }), "{error:?}");
     assert!(error.to_string().contains(SAID), "{error}");
-    let mut pictures = host.watch();
-    let shown = pictures.wait_for(|picture| {
-        let state = picture.server("web").map(|web| &web.state);
+    let mut snapshots = host.watch();
+    let shown = snapshots.wait_for(|snapshot| {
+        let state = snapshot.server("web").map(|web| &web.state);
         matches!(state, Some(ConnectionState::Failed(why)) if why.message.starts_with(SAID))
     });
     drop(shown.await.expect("it is shown"));

@@ -112,9 +112,9 @@ async fn the_name_that_models_see_waits_too() {
     host.call(exposed(), options())
         .await
         .expect_err("it dies of it");
-    let mut pictures = host.watch();
-    let pending = pictures
-        .wait_for(|picture| picture.servers[0].is_pending())
+    let mut snapshots = host.watch();
+    let pending = snapshots
+        .wait_for(|snapshot| snapshot.servers[0].is_pending())
         .await;
     drop(pending.expect("it is lost"));
     let outcome = host.call(exposed(), options()).await;
@@ -224,9 +224,9 @@ async fn a_connection_that_stood_for_a_while_starts_a_new_count() {
         host.ready("steady").await;
         tokio::time::sleep(Duration::from_secs(61)).await;
         echo(&host, "steady", "x").await.expect_err("it dies of it");
-        let mut pictures = host.watch();
-        let lost = pictures
-            .wait_for(|picture| picture.servers[0].is_pending())
+        let mut snapshots = host.watch();
+        let lost = snapshots
+            .wait_for(|snapshot| snapshot.servers[0].is_pending())
             .await;
         let state = &lost.expect("it is lost").servers[0].state;
         assert_eq!(*state, ConnectionState::Pending { attempt: 1 });
@@ -398,8 +398,8 @@ async fn rel_08_one_hung_server_does_not_keep_nine_waiting() {
     let fast = (0..9).map(|number| (format!("fast-{number}"), legacy_server()));
     let host = home.host_of(hung.into_iter().chain(fast));
     let started = Instant::now();
-    let mut pictures = host.watch();
-    let all = pictures.wait_for(|picture| picture.catalog.tools.len() == 18);
+    let mut snapshots = host.watch();
+    let all = snapshots.wait_for(|snapshot| snapshot.catalog.tools.len() == 18);
     drop(all.await.expect("the tools of the nine"));
     assert_eq!(started.elapsed(), Duration::ZERO);
     host.shutdown().await;
@@ -436,10 +436,10 @@ async fn rel_08_eighty_healthy_servers_are_there_while_twenty_bad_ones_are_tryin
         "{:?}",
         started.elapsed()
     );
-    let picture = host.snapshot();
-    assert_eq!(picture.catalog.tools.len(), 160);
+    let snapshot = host.snapshot();
+    assert_eq!(snapshot.catalog.tools.len(), 160);
     let trying = |server: &&toolway::ServerSnapshot| server.is_pending();
-    assert_eq!(picture.servers.iter().filter(trying).count(), 20);
+    assert_eq!(snapshot.servers.iter().filter(trying).count(), 20);
     host.settled().await;
     let failed = |server: &&toolway::ServerSnapshot| server.state.as_str() == "failed";
     assert_eq!(host.snapshot().servers.iter().filter(failed).count(), 20);

@@ -8,8 +8,9 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 use toolway::config::HookEvent;
 use toolway::{
-    CallError, CallOptions, Classification, Consent, ElicitationAnswer, HookDecision, HookReply,
-    Host, HostOptions, InProcessServer, LibraryClassifier, LibraryHook, RefusedBy, Respondent,
+    CallError, CallOptions, Classification, ClientHandler, Consent, ElicitationAnswer,
+    HookDecision, HookReply, Host, HostOptions, InProcessServer, LibraryClassifier, LibraryHook,
+    RefusedBy,
 };
 
 use crate::asking::Person;
@@ -85,7 +86,7 @@ async fn told(
     let options = HostOptions {
         in_process: vec![(name("asks"), asking_server(question))],
         hooks,
-        respondent: person.map(|person| Arc::clone(person) as Arc<dyn Respondent>),
+        client_handler: person.map(|person| Arc::clone(person) as Arc<dyn ClientHandler>),
         ..home.options()
     };
     let host = Host::start(home.plan(&json!({})), options);

@@ -184,10 +184,10 @@ async fn a_changed_list_makes_a_new_catalogue_and_leaves_the_old_one_alone() {
     let host = home.host([("old", server)]);
     host.settled().await;
     let before = host.snapshot();
-    let mut pictures = host.watch();
+    let mut snapshots = host.watch();
     echo(&host, "old", "x").await.expect("an answer");
-    pictures
-        .wait_for(|picture| picture.catalog.tools.len() == 2)
+    snapshots
+        .wait_for(|snapshot| snapshot.catalog.tools.len() == 2)
         .await
         .expect("a new list");
     assert_eq!(before.catalog.tools.len(), 1, "a catalogue never changes");
@@ -196,8 +196,8 @@ async fn a_changed_list_makes_a_new_catalogue_and_leaves_the_old_one_alone() {
     // The third list fails: the second stays.
     let revision = host.snapshot().catalog.revision;
     echo(&host, "old", "y").await.expect("an answer");
-    pictures
-        .wait_for(|picture| picture.catalog.revision > revision)
+    snapshots
+        .wait_for(|snapshot| snapshot.catalog.revision > revision)
         .await
         .expect("a report");
     assert_eq!(host.snapshot().catalog.tools.len(), 2);

@@ -1,7 +1,7 @@
 //! Logging out where a login was allowed to go further than its server: what could be reached to
 //! log in can be reached to log out, and nothing else can.
 
-use toolway::auth::Book;
+use toolway::auth::StoredLogins;
 use toolway_auth::logins::{Login, LoginGrant, Logins};
 use toolway_auth::registration::{AuthMethod, ClientHistory, ClientSource, RegisteredClient};
 use toolway_auth::token::{TokenKind, Tokens, unix_now};
@@ -75,7 +75,7 @@ async fn a_login_ends_where_the_person_allowed_it_to_begin() {
         let login = login(&authority, is_trusted);
         let saved = Logins::new(vault.clone()).save(&login).await;
         saved.expect("saved");
-        let book = Book::new(vault, HttpClientOptions::default());
+        let book = StoredLogins::new(vault, HttpClientOptions::default());
         let out = book.log_out(Some("shop"), None).await.expect("logged out");
         assert_eq!(out[0].not_revoked.is_none(), is_trusted, "{out:?}");
         let asked = authority.report().revocations > 0;

@@ -117,10 +117,10 @@ async fn a_server_that_dies_fails_every_waiting_call_at_once_and_leaves_the_cata
         );
     }
     assert_eq!(started.elapsed(), Duration::ZERO);
-    let mut pictures = host.watch();
-    let gone = pictures
-        .wait_for(|picture| {
-            picture
+    let mut snapshots = host.watch();
+    let gone = snapshots
+        .wait_for(|snapshot| {
+            snapshot
                 .server("frail")
                 .is_some_and(|frail| frail.state == ConnectionState::Pending { attempt: 1 })
         })

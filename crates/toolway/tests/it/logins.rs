@@ -9,7 +9,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use tokio::sync::{oneshot, watch};
-use toolway::auth::{AuthOptions, Pass, PassError, Passes, Target};
+use toolway::auth::{AccessToken, AccessTokenError, AccessTokenSource, AuthOptions, LoginTarget};
 use toolway::journal::Journal;
 use toolway::{CallError, Host, HostOptions};
 use toolway_auth::token::TokenKind;
@@ -33,14 +33,14 @@ struct Purse {
 
 #[derive(Debug, Default)]
 struct State {
-    token: Option<Result<String, PassError>>,
+    token: Option<Result<String, AccessTokenError>>,
     /// What comes after the first token is refused.
     next: Option<String>,
     resource: Option<String>,
     renewals: usize,
     asked: usize,
     /// Why nothing can be renewed now.
-    busy: Option<PassError>,
+    busy: Option<AccessTokenError>,
     /// Keeps the next who asks waiting.
     held: Option<oneshot::Receiver<()>>,
 }
@@ -72,12 +72,12 @@ impl Purse {
     }
 }
 
-impl Passes for Purse {
-    fn pass<'a>(
+impl AccessTokenSource for Purse {
+    fn access_token<'a>(
         &'a self,
-        target: &'a Target,
+        target: &'a LoginTarget,
         refused: Option<&'a Secret>,
-    ) -> BoxFuture<'a, Result<Option<Pass>, PassError>> {
+    ) -> BoxFuture<'a, Result<Option<AccessToken>, AccessTokenError>> {
         async move {
             let held = self.state.lock().expect("no panic").held.take();
             if let Some(held) = held {
@@ -99,7 +99,7 @@ impl Passes for Purse {
             }
             let token = state.token.clone().transpose()?.expect("set");
             let url = target.url.to_string();
-            Ok(Some(Pass {
+            Ok(Some(AccessToken {
                 access: Secret::new(token),
                 kind: TokenKind::Bearer,
                 key: None,
@@ -152,7 +152,7 @@ fn start(home: &Home, entry: &Value, purse: &Arc<Purse>) -> Host {
     let plan = home.plan(&json!({ "web": entry }));
     let options = HostOptions {
         auth: AuthOptions {
-            passes: Some(Arc::clone(purse) as Arc<dyn Passes>),
+            access_tokens: Some(Arc::clone(purse) as Arc<dyn AccessTokenSource>),
             ..AuthOptions::default()
         },
         journal: Some(Journal::in_directory(home.path().join("logs"))),
@@ -166,20 +166,20 @@ fn entry(server: &Server) -> Value {
 }
 
 fn names(host: &Host) -> Vec<String> {
-    let picture = host.snapshot();
-    picture
+    let snapshot = host.snapshot();
+    snapshot
         .catalog
         .tools
         .iter()
-        .chain(picture.catalog.built_in())
+        .chain(snapshot.catalog.built_in())
         .map(|tool| tool.name.clone())
         .collect()
 }
 
 async fn connected(host: &Host) {
-    let mut pictures = host.watch();
-    let connected = pictures.wait_for(|picture| {
-        let state = picture.server("web").map(|server| &server.state);
+    let mut snapshots = host.watch();
+    let connected = snapshots.wait_for(|snapshot| {
+        let state = snapshot.server("web").map(|server| &server.state);
         matches!(state, Some(ConnectionState::Connected(_)))
     });
     drop(connected.await.expect("the host runs"));
@@ -258,7 +258,7 @@ async fn rel_27_who_wants_to_be_left_alone_is_not_asked_before_the_time() {
     // From here on the server refuses what it took, and nobody can give anything else.
     *token.lock().expect("no panic") = ANOTHER;
     purse.quietly(|state| {
-        state.busy = Some(PassError::Later {
+        state.busy = Some(AccessTokenError::Later {
             why: "not for a minute".to_owned(),
             after: Duration::from_mins(1),
         });
@@ -402,7 +402,8 @@ async fn a_call_that_needs_a_wider_login_says_which_scopes_and_the_connection_st
 async fn a_login_that_is_over_is_needed_again_and_nothing_is_sent() {
     let server = guarded(NEW).await;
     let (home, purse) = (Home::new(), Purse::with(None));
-    purse.change(|state| state.token = Some(Err(PassError::Over("log in again".to_owned()))));
+    purse
+        .change(|state| state.token = Some(Err(AccessTokenError::Over("log in again".to_owned()))));
     let host = start(&home, &entry(&server), &purse);
     host.settled().await;
     assert!(matches!(
@@ -418,7 +419,7 @@ async fn rel_27_a_login_that_cannot_be_renewed_now_is_a_failure_that_may_pass() 
     let server = guarded(NEW).await;
     let (home, purse) = (Home::new(), Purse::with(None));
     let busy = "the authorization server is busy".to_owned();
-    purse.change(|state| state.token = Some(Err(PassError::Unavailable(busy.clone()))));
+    purse.change(|state| state.token = Some(Err(AccessTokenError::Unavailable(busy.clone()))));
     let host = start(&home, &entry(&server), &purse);
     host.settled().await;
     assert_eq!(failure(&host, "web").message, busy);

@@ -43,8 +43,8 @@ async fn a_login_that_does_not_hold_any_more_is_shown_as_needs_auth() {
         }
         assert_eq!(states, ["pending", "needs-auth"]);
         host.watch()
-            .wait_for(|picture| {
-                picture.server("web").is_some_and(|shown| {
+            .wait_for(|snapshot| {
+                snapshot.server("web").is_some_and(|shown| {
                     matches!(&shown.state, ConnectionState::NeedsAuth { detail, .. }
                         if detail.as_received().contains("invalid_token"))
                 })

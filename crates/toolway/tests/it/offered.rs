@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Map, Value, json};
-use toolway::audit::{By, Line, read_last};
+use toolway::audit::{AuditLine, DecidedBy, read_last};
 use toolway::config::HookEvent;
 use toolway::{
     Audit, Builtin, BuiltinAnswer, CallError, CallOptions, CompletionReference, Consent, HookInput,
@@ -204,21 +204,21 @@ async fn sec_59_a_rule_that_denies_a_server_denies_all_that_it_offers() {
             .await
             .expect("a list");
         assert_eq!(listed(&all), ["other", "other", "other"]);
-        let picture = stage.host.snapshot();
+        let snapshot = stage.host.snapshot();
         assert!(
-            picture
+            snapshot
                 .catalog
                 .prompts
                 .iter()
                 .all(|prompt| prompt.key.server.as_str() == "other")
         );
-        let sections = &picture.catalog.instructions.sections;
+        let sections = &snapshot.catalog.instructions.sections;
         assert!(
             sections
                 .iter()
                 .all(|section| section.server.as_str() == "other")
         );
-        let warnings = picture.server("e").expect("a server").warnings.join("\n");
+        let warnings = snapshot.server("e").expect("a server").warnings.join("\n");
         assert!(
             warnings.contains(&format!("the rule `{rule}`")),
             "{warnings}"
@@ -429,11 +429,11 @@ async fn what_is_read_of_a_server_stands_in_the_audit() {
     let (lines, _) = read_last(&directory, 1, |_| true)
         .expect("a file")
         .expect("lines");
-    let Some(Line::Call(record)) = lines.first() else {
+    let Some(AuditLine::Call(record)) = lines.first() else {
         panic!("{lines:?}");
     };
     assert_eq!(record.server.as_deref(), Some("e"));
     assert_eq!(record.tool, "ReadMcpResource");
-    assert_eq!(record.by, Some(By::BuiltIn));
+    assert_eq!(record.by, Some(DecidedBy::BuiltIn));
     assert!(record.received.is_some_and(|size| size > 0), "{record:?}");
 }

@@ -62,9 +62,9 @@ impl Scene {
         visited.expect("no panic");
         let outcome = login.outcome().await.expect("it is ours");
         outcome.expect("logged in");
-        let mut pictures = host.watch();
-        let connected = pictures.wait_for(|picture| {
-            let state = picture.server("shop").map(|server| &server.state);
+        let mut snapshots = host.watch();
+        let connected = snapshots.wait_for(|snapshot| {
+            let state = snapshot.server("shop").map(|server| &server.state);
             matches!(state, Some(ConnectionState::Connected(_)))
         });
         drop(connected.await.expect("the host runs"));

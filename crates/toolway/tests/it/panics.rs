@@ -30,8 +30,8 @@ async fn rel_33_a_bug_in_the_connection_is_contained_and_healed() {
     let seen = until_failed(&mut events, "clumsy").await;
     assert_eq!(seen, ["pending 1", "failed"], "a bug is seen");
     assert!(failure_message(&host, "clumsy").contains("internal error"));
-    let mut pictures = host.watch();
-    let back = pictures.wait_for(|picture| picture.catalog.tools.len() == 4);
+    let mut snapshots = host.watch();
+    let back = snapshots.wait_for(|snapshot| snapshot.catalog.tools.len() == 4);
     assert_eq!(back.await.expect("it is back").panics, 1);
     assert_eq!(starts.load(Ordering::SeqCst), 3);
     echo(&host, "old", "x").await.expect("nobody else noticed");

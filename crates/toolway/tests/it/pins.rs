@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Map, Value, json};
-use toolway::audit::{By, Line, read_last};
+use toolway::audit::{AuditLine, DecidedBy, read_last};
 use toolway::{
     Audit, CallError, CallOptions, Consent, Host, HostOptions, InProcessServer, RefusedBy,
 };
@@ -54,8 +54,8 @@ async fn sec_33_a_server_that_flips_its_description_after_some_calls_is_blocked_
     for _ in 0..3 {
         assert_eq!(text_of(&echo(&first, "s", "x").await.unwrap()), "x");
     }
-    let flipped = |picture: &Arc<toolway::HostSnapshot>| {
-        let tools = &picture.catalog.tools;
+    let flipped = |snapshot: &Arc<toolway::HostSnapshot>| {
+        let tools = &snapshot.catalog.tools;
         tools.iter().any(|tool| tool.description.contains("keys"))
     };
     first.watch().wait_for(flipped).await.unwrap();
@@ -79,10 +79,10 @@ async fn sec_33_a_server_that_flips_its_description_after_some_calls_is_blocked_
     let (lines, _) = read_last(&home.path().join("audit"), 1, |_| true)
         .unwrap()
         .expect("calls were written down");
-    let Some(Line::Call(record)) = lines.first() else {
+    let Some(AuditLine::Call(record)) = lines.first() else {
         panic!("{lines:?}");
     };
-    assert_eq!(record.by, Some(By::Changed));
+    assert_eq!(record.by, Some(DecidedBy::Changed));
     assert_eq!(record.changed.as_ref().map(Vec::len), Some(2));
 
     // Another host of the same person remembers how the tool was, and the review.
@@ -202,8 +202,8 @@ async fn sec_33_instructions_that_change_are_held_back_until_a_person_accepts_th
     let words = Arc::new(Mutex::new("helps"));
     let s = name("s");
     let said = |host: &Host| {
-        let picture = host.snapshot();
-        let section = picture.catalog.instructions.of(&name("s"));
+        let snapshot = host.snapshot();
+        let section = snapshot.catalog.instructions.of(&name("s"));
         section.map(|section| section.text.to_string())
     };
     let host = speaking(&home, &words).await;

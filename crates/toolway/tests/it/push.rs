@@ -31,8 +31,8 @@ fn changed(list: &str) -> Value {
 /// Waits until the server shows exactly these tools.
 async fn shows(host: &Host, server: &str, tools: &[&str]) {
     let server = name(server);
-    let wanted = |picture: &Arc<toolway::HostSnapshot>| {
-        let tools_of = picture.catalog.tools_of(&server);
+    let wanted = |snapshot: &Arc<toolway::HostSnapshot>| {
+        let tools_of = snapshot.catalog.tools_of(&server);
         let names: Vec<&str> = tools_of.iter().map(|tool| &*tool.key.tool).collect();
         names == tools
     };
@@ -231,9 +231,9 @@ async fn a_refresh_that_fails_keeps_the_old_list_says_so_and_heals() {
     let host = home.host([("ill", server)]);
     host.settled().await;
     echo(&host, "ill", "go").await.expect("an answer");
-    let mut pictures = host.watch();
-    let warned = pictures.wait_for(|picture| {
-        picture
+    let mut snapshots = host.watch();
+    let warned = snapshots.wait_for(|snapshot| {
+        snapshot
             .server("ill")
             .is_some_and(|server| !server.warnings.is_empty())
     });
@@ -365,9 +365,9 @@ async fn a_server_that_refuses_its_own_subscription_is_said_to_and_works() {
     let home = Home::new();
     let host = home.host([("boaster", server)]);
     host.settled().await;
-    let mut pictures = host.watch();
-    let warned = pictures.wait_for(|picture| {
-        picture
+    let mut snapshots = host.watch();
+    let warned = snapshots.wait_for(|snapshot| {
+        snapshot
             .server("boaster")
             .is_some_and(|server| !server.warnings.is_empty())
     });

@@ -53,13 +53,13 @@ async fn log_in(host: &Host, server: &str) {
 }
 
 async fn until_connected(host: &Host, server: &str) {
-    let mut pictures = host.watch();
-    let connected = pictures.wait_for(|picture| {
-        let state = picture.server(server).map(|server| &server.state);
+    let mut snapshots = host.watch();
+    let connected = snapshots.wait_for(|snapshot| {
+        let state = snapshot.server(server).map(|server| &server.state);
         matches!(state, Some(ConnectionState::Connected(_)))
     });
     let waited = tokio::time::timeout(Duration::from_mins(1), connected).await;
-    let is_there = waited.is_ok_and(|picture| picture.is_ok());
+    let is_there = waited.is_ok_and(|snapshot| snapshot.is_ok());
     assert!(is_there, "{:?}", shown(host, server).state);
 }
 

@@ -88,9 +88,9 @@ async fn log_in(host: &Host, options: LoginOptions) {
 }
 
 async fn until_connected(host: &Host) {
-    let mut pictures = host.watch();
-    let connected = pictures.wait_for(|picture| {
-        let state = picture.server("shop").map(|server| &server.state);
+    let mut snapshots = host.watch();
+    let connected = snapshots.wait_for(|snapshot| {
+        let state = snapshot.server("shop").map(|server| &server.state);
         matches!(state, Some(ConnectionState::Connected(_)))
     });
     let waited = tokio::time::timeout(Duration::from_mins(1), connected);
@@ -193,9 +193,9 @@ async fn the_pseudo_tool_answers_with_the_page_and_is_replaced_by_the_real_tools
         .await
         .expect("no panic");
     until_connected(&host).await;
-    let picture = host.snapshot();
+    let snapshot = host.snapshot();
     let has = |name: &str| {
-        picture
+        snapshot
             .catalog
             .built_in()
             .iter()
@@ -203,7 +203,7 @@ async fn the_pseudo_tool_answers_with_the_page_and_is_replaced_by_the_real_tools
     };
     assert!(!has("mcp__shop__authenticate"));
     assert!(
-        picture
+        snapshot
             .catalog
             .tools
             .iter()

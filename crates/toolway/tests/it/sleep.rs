@@ -6,18 +6,18 @@ use std::time::Duration;
 
 use serde_json::json;
 use tokio::time::Instant;
-use toolway::{Clock, Host, HostEvent, HostOptions, InProcessServer, Reading, RetryFirst};
+use toolway::{Clock, ClockReading, Host, HostEvent, HostOptions, InProcessServer, RetryFirst};
 use toolway_types::ConnectionState;
 
 use crate::support::*;
 
 /// Clocks that the test sets.
-struct Hands(Mutex<Reading>);
+struct Hands(Mutex<ClockReading>);
 
 impl Hands {
     fn new() -> Arc<Self> {
         let start = Duration::from_secs(1_000);
-        Arc::new(Self(Mutex::new(Reading {
+        Arc::new(Self(Mutex::new(ClockReading {
             boot: start,
             awake: start,
         })))
@@ -37,7 +37,7 @@ impl Hands {
 }
 
 impl Clock for Hands {
-    fn read(&self) -> Reading {
+    fn read(&self) -> ClockReading {
         *self.0.lock().expect("no panic")
     }
 }
@@ -98,9 +98,9 @@ async fn rel_13_after_a_sleep_the_living_stay_and_the_dead_come_back_at_once() {
         new_deaf.store(true, Ordering::SeqCst);
         doze(&hands);
         let started = Instant::now();
-        let mut pictures = host.watch();
-        let back = pictures.wait_for(|picture| {
-            picture.servers.iter().all(|server| !server.is_pending())
+        let mut snapshots = host.watch();
+        let back = snapshots.wait_for(|snapshot| {
+            snapshot.servers.iter().all(|server| !server.is_pending())
                 && old_starts.load(Ordering::SeqCst) == 2
                 && new_starts.load(Ordering::SeqCst) == 2
         });
@@ -136,9 +136,9 @@ async fn rel_13_a_sleep_ends_the_wait_and_gives_a_failed_server_another_chance()
     });
     let host = start(&home, &hands, vec![("away", server)]);
     // While it waits for the last attempt, which is at least eight seconds away.
-    let mut pictures = host.watch();
+    let mut snapshots = host.watch();
     let last = ConnectionState::Pending { attempt: 5 };
-    let waiting = pictures.wait_for(|picture| picture.servers[0].state == last);
+    let waiting = snapshots.wait_for(|snapshot| snapshot.servers[0].state == last);
     drop(waiting.await.expect("the host runs"));
     let mut events = host.subscribe();
     hands.sleep();
@@ -163,7 +163,7 @@ async fn rel_13_a_sleep_ends_the_wait_and_gives_a_failed_server_another_chance()
     // Failed for good, but the network may be another one now.
     up.store(true, Ordering::SeqCst);
     hands.sleep();
-    let back = pictures.wait_for(|picture| !picture.catalog.tools.is_empty());
+    let back = snapshots.wait_for(|snapshot| !snapshot.catalog.tools.is_empty());
     drop(back.await.expect("it is tried again"));
     host.shutdown().await;
 }

@@ -61,17 +61,17 @@ async fn rel_05_a_server_that_floods_its_stdout_works_and_is_said_to() {
     );
     host.settled().await;
     echoes(&host, "loud").await;
-    let mut pictures = host.watch();
-    let picture = pictures
-        .wait_for(|picture| {
-            picture
+    let mut snapshots = host.watch();
+    let snapshot = snapshots
+        .wait_for(|snapshot| {
+            snapshot
                 .server("loud")
                 .is_some_and(|it| !it.warnings.is_empty())
         })
         .await
-        .expect("a picture")
+        .expect("a snapshot")
         .clone();
-    let warnings = |server: &str| picture.server(server).expect("a server").warnings.clone();
+    let warnings = |server: &str| snapshot.server(server).expect("a server").warnings.clone();
     assert!(
         warnings("loud")[0].contains("stdout"),
         "{:?}",

@@ -12,8 +12,8 @@ use toolway::auth::{AuthOptions, Invitation, LoginOptions, NotWidened};
 use toolway::config::HookEvent;
 use toolway::types::ServerName;
 use toolway::{
-    CallError, CallOptions, Consent, Elicitation, ElicitationAnswer, HookReply, Host, HostOptions,
-    LibraryHook, MoreRights, Offers, Respondent, ToolRequest, ToolTarget,
+    CallError, CallOptions, ClientHandler, ClientOffers, Consent, Elicitation, ElicitationAnswer,
+    HookReply, Host, HostOptions, LibraryHook, MoreRights, ToolRequest, ToolTarget,
 };
 use toolway_auth::login::LoginMethod;
 use toolway_auth::vault::{StorageChoice, Vault, VaultOptions};
@@ -84,9 +84,9 @@ impl Drop for Open<'_> {
     }
 }
 
-impl Respondent for Person {
-    fn offers(&self) -> Offers {
-        Offers {
+impl ClientHandler for Person {
+    fn offers(&self) -> ClientOffers {
+        ClientOffers {
             form: false,
             url: true,
             sampling: None,
@@ -201,7 +201,7 @@ impl Scene {
 
     async fn with(&self, person: &Arc<Person>) -> Host {
         let options = HostOptions {
-            respondent: Some(Arc::clone(person) as Arc<dyn Respondent>),
+            client_handler: Some(Arc::clone(person) as Arc<dyn ClientHandler>),
             ..self.options()
         };
         self.host(options).await
@@ -438,7 +438,7 @@ async fn a_login_by_device_is_widened_by_device() {
     });
     let person = Person::who(Does::Nothing);
     let options = HostOptions {
-        respondent: Some(Arc::clone(&person) as Arc<dyn Respondent>),
+        client_handler: Some(Arc::clone(&person) as Arc<dyn ClientHandler>),
         ..scene.options()
     };
     let plan = scene.home.plan(&json!({ "shop": scene.authority.entry() }));
@@ -492,7 +492,7 @@ async fn a_client_that_logged_in_for_itself_asks_for_more_with_nobody_there() {
     let scene = Scene::new(settings);
     let person = Person::who(Does::Declines);
     let options = HostOptions {
-        respondent: Some(Arc::clone(&person) as Arc<dyn Respondent>),
+        client_handler: Some(Arc::clone(&person) as Arc<dyn ClientHandler>),
         ..scene.options()
     };
     let plan = scene.home.plan(&json!({ "shop": scene.authority.entry() }));
@@ -532,7 +532,7 @@ async fn a_hook_may_say_no_before_anybody_is_asked() {
         }))
     });
     let options = HostOptions {
-        respondent: Some(Arc::clone(&person) as Arc<dyn Respondent>),
+        client_handler: Some(Arc::clone(&person) as Arc<dyn ClientHandler>),
         hooks: vec![hook.expect("a matcher")],
         ..scene.options()
     };

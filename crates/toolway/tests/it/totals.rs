@@ -11,9 +11,9 @@ use crate::support::{Home, echo, shown, text_of};
 
 /// Waits until the server is connected.
 async fn connected(host: &Host, server: &str) {
-    let mut pictures = host.watch();
-    let connected = pictures.wait_for(|picture| {
-        let server = picture.server(server);
+    let mut snapshots = host.watch();
+    let connected = snapshots.wait_for(|snapshot| {
+        let server = snapshot.server(server);
         server.is_some_and(|server| matches!(server.state, ConnectionState::Connected(_)))
     });
     let outcome = tokio::time::timeout(Duration::from_mins(1), connected).await;

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use toolway::journal::{Kind, read_last};
+use toolway::journal::{JournalLineKind, read_last};
 use toolway::watch::request_reconnect;
 use toolway::{ConfigWatch, Host, HostOptions, Journal, ServerSnapshot, Watched};
 use toolway_config::{Environment, Flags, Planner};
@@ -83,11 +83,11 @@ impl Stage {
 
 /// Waits until the servers are these, all connected.
 async fn connected(host: &Host, servers: &[&str]) {
-    let mut pictures = host.watch();
-    let there = pictures.wait_for(|picture| {
-        let names: Vec<&str> = picture.servers.iter().map(|it| it.name.as_str()).collect();
+    let mut snapshots = host.watch();
+    let there = snapshots.wait_for(|snapshot| {
+        let names: Vec<&str> = snapshot.servers.iter().map(|it| it.name.as_str()).collect();
         let connected = |state: &ConnectionState| matches!(state, ConnectionState::Connected(_));
-        names == servers && picture.servers.iter().all(|it| connected(&it.state))
+        names == servers && snapshot.servers.iter().all(|it| connected(&it.state))
     });
     let there = tokio::time::timeout(PATIENCE, there).await;
     assert!(there.is_ok(), "{:?}", host.snapshot());
@@ -120,13 +120,13 @@ async fn somebody_else_can_have_a_server_connected_anew() {
     let (host, watch) = stage.start();
     let story = async {
         connected(&host, &["one", "two"]).await;
-        let mut pictures = host.watch();
-        pictures.mark_unchanged();
+        let mut snapshots = host.watch();
+        snapshots.mark_unchanged();
         request_reconnect(&stage.reconnects(), &name("stranger")).expect("a stamp");
         request_reconnect(&stage.reconnects(), &name("one")).expect("a stamp");
-        let pending = pictures.wait_for(|picture| {
+        let pending = snapshots.wait_for(|snapshot| {
             let pending = |server: &str| {
-                picture
+                snapshot
                     .server(server)
                     .is_some_and(ServerSnapshot::is_pending)
             };
@@ -177,7 +177,9 @@ async fn rel_31_a_file_toggled_a_hundred_times_a_second_fails_no_call() {
     };
     let logs = stage.home.path().join("logs");
     let times_connected = |server: &str| {
-        let read = read_last(&logs, &name(server), usize::MAX, |kind| kind == Kind::Note);
+        let read = read_last(&logs, &name(server), usize::MAX, |kind| {
+            kind == JournalLineKind::Note
+        });
         let Some((lines, _)) = read.expect("a readable log") else {
             return 0;
         };

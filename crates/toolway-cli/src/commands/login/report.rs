@@ -46,10 +46,10 @@ pub(in crate::commands) fn report(
         } => Report::unnamed_scopes(server.as_str()),
         LoginProblem::Spent { .. } => Report::new(Exit::NeedsLogin, message)
             .hint("ask the server's operator which scopes it really needs"),
-        LoginProblem::NotVouched(problem) if problem.lacks_identity() => {
+        LoginProblem::NoFederatedLogin(problem) if problem.lacks_identity() => {
             Report::new(Exit::NeedsLogin, message).hint("log in once with `toolway idp login`")
         }
-        LoginProblem::NotVouched(_) => Report::new(Exit::NeedsLogin, message)
+        LoginProblem::NoFederatedLogin(_) => Report::new(Exit::NeedsLogin, message)
             .hint("see where you stand with `toolway idp status`"),
         LoginProblem::Failed(error) => {
             let again = Again {

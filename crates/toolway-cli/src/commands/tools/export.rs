@@ -6,7 +6,7 @@ use std::io;
 
 use clap::ValueEnum;
 use toolway::builtin::TOOL_SEARCH;
-use toolway::export::{Target, export};
+use toolway::export::{ExportTarget, export};
 use toolway::{Catalog, CatalogTool, ToolPool};
 
 use super::deferred;
@@ -27,13 +27,13 @@ pub(super) enum Format {
     Gemini,
 }
 
-impl From<Format> for Target {
+impl From<Format> for ExportTarget {
     fn from(format: Format) -> Self {
         match format {
-            Format::Anthropic => Target::Anthropic,
-            Format::Openai => Target::OpenAi,
-            Format::OpenaiResponses => Target::OpenAiResponses,
-            Format::Gemini => Target::Gemini,
+            Format::Anthropic => ExportTarget::Anthropic,
+            Format::Openai => ExportTarget::OpenAi,
+            Format::OpenaiResponses => ExportTarget::OpenAiResponses,
+            Format::Gemini => ExportTarget::Gemini,
         }
     }
 }
@@ -42,7 +42,7 @@ impl From<Format> for Target {
 /// where nothing is deferred.
 pub(super) fn show_pool(
     context: &Context,
-    target: Target,
+    target: ExportTarget,
     catalog: &Catalog,
     all: bool,
     only: Option<&str>,
@@ -80,7 +80,7 @@ pub(super) fn show_pool(
 
 pub(super) fn print_export(
     context: &Context,
-    target: Target,
+    target: ExportTarget,
     tools: &[&CatalogTool],
 ) -> io::Result<()> {
     let export = export(target, tools.iter().copied());

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use toolway::{Known, Recalled};
+use toolway::{Recalled, RecalledServer};
 use toolway_config::Plan;
 use toolway_types::ServerName;
 use toolway_types::name::as_word;
@@ -27,7 +27,9 @@ pub(super) struct Asked<'a> {
 }
 
 /// The same of all that something is known of.
-pub(super) fn asked_of(known: Option<&BTreeMap<ServerName, Known>>) -> Option<Vec<Asked<'_>>> {
+pub(super) fn asked_of(
+    known: Option<&BTreeMap<ServerName, RecalledServer>>,
+) -> Option<Vec<Asked<'_>>> {
     let asked = known?.iter().map(|(server, known)| Asked {
         server,
         seconds_ago: known.age.as_secs(),

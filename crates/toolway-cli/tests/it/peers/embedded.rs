@@ -13,8 +13,8 @@ use tokio::sync::Notify;
 use toolway::config::{Environment, Flags, plan};
 use toolway::types::{ConnectionState, ServerName, ToolKey};
 use toolway::{
-    CallError, CallOptions, Consent, Elicitation, ElicitationAnswer, Host, HostOptions, Offers,
-    Progress, ProgressSink, Respondent, RpcError, ToolOutcome, ToolRequest, ToolTarget,
+    CallError, CallOptions, ClientHandler, ClientOffers, Consent, Elicitation, ElicitationAnswer,
+    Host, HostOptions, Progress, ProgressSink, RpcError, ToolOutcome, ToolRequest, ToolTarget,
 };
 use toolway_testkit::TempHome;
 
@@ -168,11 +168,11 @@ struct Agreeable {
     asked: Mutex<Vec<String>>,
 }
 
-impl Respondent for Agreeable {
-    fn offers(&self) -> Offers {
-        Offers {
+impl ClientHandler for Agreeable {
+    fn offers(&self) -> ClientOffers {
+        ClientOffers {
             form: true,
-            ..Offers::default()
+            ..ClientOffers::default()
         }
     }
 
@@ -204,7 +204,7 @@ async fn typescript_sdk_2_hears_a_persons_yes_in_a_second_round() {
     let home = home_with("peer", server.entry());
     let person = Arc::new(Agreeable::default());
     let options = HostOptions {
-        respondent: Some(Arc::clone(&person) as Arc<dyn Respondent>),
+        client_handler: Some(Arc::clone(&person) as Arc<dyn ClientHandler>),
         ..HostOptions::default()
     };
     let host = host_with(&home, options);

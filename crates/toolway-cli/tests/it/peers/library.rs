@@ -4,7 +4,8 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 use toolway::{
-    Block, CallOptions, Consent, Delivery, Host, ToolOutcome, ToolRequest, ToolTarget, Treatment,
+    CallOptions, Consent, ContentBlock, Host, ResultDelivery, ToolOutcome, ToolRequest, ToolTarget,
+    Treatment,
 };
 use toolway_testkit::TempHome;
 
@@ -20,7 +21,7 @@ async fn call(host: &Host, name: &str, arguments: &Value) -> ToolOutcome {
         arguments: arguments.as_object().cloned().unwrap(),
     };
     let options = CallOptions {
-        delivery: Delivery::Bounded,
+        delivery: ResultDelivery::Bounded,
         ..CallOptions::new(Consent::Typed)
     };
     host.call(request, options).await.unwrap()
@@ -68,7 +69,7 @@ async fn pictures_of_everything_reach_a_model_through_the_library() {
     let blocks = &outcome.bounded.as_ref().unwrap().blocks;
     let pictures = blocks
         .iter()
-        .filter(|block| matches!(block, Block::Image { .. }));
+        .filter(|block| matches!(block, ContentBlock::Image { .. }));
     assert_eq!(pictures.count(), 1, "{blocks:?}");
     host.shutdown().await;
 }

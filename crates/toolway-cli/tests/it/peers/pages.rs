@@ -19,8 +19,8 @@ use tokio::net::TcpStream;
 use tokio::sync::Notify;
 use toolway::types::{ServerName, ToolKey};
 use toolway::{
-    CallError, CallOptions, Consent, Elicitation, ElicitationAnswer, Host, HostOptions, Offers,
-    Respondent, RpcError, ToolRequest, ToolTarget,
+    CallError, CallOptions, ClientHandler, ClientOffers, Consent, Elicitation, ElicitationAnswer,
+    Host, HostOptions, RpcError, ToolRequest, ToolTarget,
 };
 use toolway_testkit::{TempHome, peers};
 use url::Url;
@@ -99,11 +99,11 @@ struct Visitor {
     news: Notify,
 }
 
-impl Respondent for Visitor {
-    fn offers(&self) -> Offers {
-        Offers {
+impl ClientHandler for Visitor {
+    fn offers(&self) -> ClientOffers {
+        ClientOffers {
             url: true,
-            ..Offers::default()
+            ..ClientOffers::default()
         }
     }
 
@@ -165,7 +165,7 @@ async fn text_of(host: &Host, tool: &str, arguments: Value) -> Result<String, Ca
 fn visiting(home: &TempHome) -> (Arc<Visitor>, Host) {
     let visitor = Arc::new(Visitor::default());
     let options = HostOptions {
-        respondent: Some(Arc::clone(&visitor) as Arc<dyn Respondent>),
+        client_handler: Some(Arc::clone(&visitor) as Arc<dyn ClientHandler>),
         ..HostOptions::default()
     };
     (visitor, host_with(home, options))

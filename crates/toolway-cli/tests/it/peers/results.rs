@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
-use toolway::{CallOptions, Consent, Delivery, ToolRequest, ToolTarget, Treatment};
+use toolway::{CallOptions, Consent, ResultDelivery, ToolRequest, ToolTarget, Treatment};
 use toolway_testkit::TempHome;
 
 use super::{call, home_with, node};
@@ -179,7 +179,7 @@ async fn a_large_file_through_the_library_is_whole_and_bounded() {
         arguments: serde_json::Map::from_iter([("path".to_owned(), path.into())]),
     };
     let options = CallOptions {
-        delivery: Delivery::Bounded,
+        delivery: ResultDelivery::Bounded,
         ..CallOptions::new(Consent::Typed)
     };
     let outcome = host.call(request, options).await.unwrap();

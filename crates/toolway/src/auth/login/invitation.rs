@@ -1,4 +1,4 @@
-//! What a person is invited to do, and handing it to whoever waits for it.
+//! What a user is invited to do, and handing it to the caller that waits for it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -42,12 +42,12 @@ impl fmt::Debug for Invitation {
 }
 
 /// Tells the host what the person is invited to, and passes everything on.
-pub(crate) struct Relay {
+pub(crate) struct InvitationRelay {
     pub(crate) invite: watch::Sender<Option<Invitation>>,
     pub(crate) person: Option<Arc<dyn LoginUi>>,
 }
 
-impl Relay {
+impl InvitationRelay {
     fn page(&self, page: LoginPage<'_>) {
         self.invite.send_replace(Some(Invitation::Page {
             host: page.host.to_owned(),
@@ -56,7 +56,7 @@ impl Relay {
     }
 }
 
-impl LoginUi for Relay {
+impl LoginUi for InvitationRelay {
     fn open<'a>(&'a self, page: LoginPage<'a>) -> BoxFuture<'a, Result<(), String>> {
         self.page(page);
         match &self.person {
@@ -99,10 +99,10 @@ impl LoginUi for Relay {
     }
 }
 
-/// Nobody, for a client that logs in for itself.
-pub(super) struct Nobody;
+/// The absent user of a client that logs in for itself.
+pub(super) struct NoUser;
 
-impl LoginUi for Nobody {
+impl LoginUi for NoUser {
     fn open<'a>(&'a self, _: LoginPage<'a>) -> BoxFuture<'a, Result<(), String>> {
         Box::pin(async { Err("there is nobody to open a page for".to_owned()) })
     }

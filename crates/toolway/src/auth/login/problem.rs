@@ -7,7 +7,7 @@ use toolway_auth::references::ReferenceError;
 use toolway_auth::scopes::LoginAttemptError;
 use toolway_types::ServerName;
 
-use crate::auth::vouched::NotVouched;
+use crate::auth::federated_login::FederatedLoginError;
 use crate::event::UnknownServer;
 
 /// Why there is no login.
@@ -35,9 +35,9 @@ pub enum LoginProblem {
         /// Why.
         why: LoginAttemptError,
     },
-    /// Nobody vouched for the person, or was not believed.
+    /// There was no federated login.
     #[error(transparent)]
-    NotVouched(Box<NotVouched>),
+    NoFederatedLogin(Box<FederatedLoginError>),
     /// A secret that the entry names for its login is not there.
     #[error("cannot log in to `{server}`: {why}")]
     Secret {

@@ -9,14 +9,14 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use toolway_types::text;
 
-use super::{Unfit, plain, read, seen, write};
+use super::{UnfitJson, plain, read, seen, write};
 
 /// The longest place that is told, in characters.
 const MAX_PLACE: usize = 120;
 
 /// What a schema is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Side {
+pub enum SchemaSide {
     /// What is sent: nothing is offered that could not be.
     Input,
     /// What comes back: nothing is promised that may be otherwise.
@@ -25,7 +25,7 @@ pub enum Side {
 
 /// A schema for showing.
 #[derive(Debug)]
-pub struct Shown {
+pub struct ShownSchema {
     /// The schema; the bytes of the server where nothing had to change.
     pub json: Box<RawValue>,
     /// The places that are left out of it.
@@ -33,9 +33,9 @@ pub struct Shown {
 }
 
 /// Cleans a schema for showing.
-pub fn schema(raw: &RawValue, side: Side) -> Result<Shown, Unfit> {
+pub fn schema(raw: &RawValue, side: SchemaSide) -> Result<ShownSchema, UnfitJson> {
     let (mut value, twice) = read(raw)?;
-    let mut walk = Walk {
+    let mut walk = SchemaWalk {
         side,
         // Without one of its alternatives a list would be counted differently.
         counted: names_alternative(&value),
@@ -45,14 +45,14 @@ pub fn schema(raw: &RawValue, side: Side) -> Result<Shown, Unfit> {
     };
     walk.schema(&mut value)?;
     let changed = walk.changed || twice || !walk.left_out.is_empty();
-    Ok(Shown {
+    Ok(ShownSchema {
         json: write(raw, &value, changed)?,
         left_out: walk.left_out,
     })
 }
 
-struct Walk {
-    side: Side,
+struct SchemaWalk {
+    side: SchemaSide,
     /// Whether a reference may count the alternatives of a list.
     counted: bool,
     /// Where the walk is: a JSON pointer.
@@ -61,8 +61,8 @@ struct Walk {
     changed: bool,
 }
 
-impl Walk {
-    fn schema(&mut self, value: &mut Value) -> Result<(), Unfit> {
+impl SchemaWalk {
+    fn schema(&mut self, value: &mut Value) -> Result<(), UnfitJson> {
         let Value::Object(members) = value else {
             return self.plain(value);
         };
@@ -81,13 +81,13 @@ impl Walk {
     }
 
     /// Whether the keyword can be shown.
-    fn keyword(&mut self, keyword: &str, member: &mut Value) -> Result<bool, Unfit> {
+    fn keyword(&mut self, keyword: &str, member: &mut Value) -> Result<bool, UnfitJson> {
         match (keyword, &mut *member) {
             ("enum", Value::Array(choices)) => return self.choices(choices),
             ("const", value) if changes(value) => {
                 return match self.side {
-                    Side::Input => Err(Unfit::Unsayable(self.told())),
-                    Side::Output => Ok(self.leave_out(None)),
+                    SchemaSide::Input => Err(UnfitJson::Unsayable(self.told())),
+                    SchemaSide::Output => Ok(self.leave_out(None)),
                 };
             }
             ("pattern", Value::String(pattern)) if *text::clean(pattern) != **pattern => {
@@ -98,7 +98,7 @@ impl Walk {
                 let before = self.left_out.len();
                 match self.schema(part) {
                     Ok(()) if self.left_out.len() == before => {}
-                    Ok(()) | Err(Unfit::Unsayable(_)) => {
+                    Ok(()) | Err(UnfitJson::Unsayable(_)) => {
                         self.left_out.truncate(before);
                         return Ok(self.leave_out(None));
                     }
@@ -149,19 +149,19 @@ impl Walk {
         Ok(true)
     }
 
-    fn plain(&mut self, value: &mut Value) -> Result<(), Unfit> {
+    fn plain(&mut self, value: &mut Value) -> Result<(), UnfitJson> {
         self.changed |= plain(value)?;
         Ok(())
     }
 
-    fn choices(&mut self, choices: &mut Vec<Value>) -> Result<bool, Unfit> {
+    fn choices(&mut self, choices: &mut Vec<Value>) -> Result<bool, UnfitJson> {
         let offered = choices.len();
         let sayable = choices.iter().filter(|choice| !changes(choice)).count();
         match self.side {
             _ if sayable == offered => Ok(true),
-            Side::Output => Ok(self.leave_out(None)),
-            Side::Input if sayable == 0 => Err(Unfit::Unsayable(self.told())),
-            Side::Input => {
+            SchemaSide::Output => Ok(self.leave_out(None)),
+            SchemaSide::Input if sayable == 0 => Err(UnfitJson::Unsayable(self.told())),
+            SchemaSide::Input => {
                 choices.retain(|choice| !changes(choice));
                 self.leave_out(Some(offered - sayable));
                 Ok(true)
@@ -170,18 +170,18 @@ impl Walk {
     }
 
     /// Alternatives that take nothing that can be shown go, while there are others.
-    fn alternatives(&mut self, parts: &mut Vec<Value>) -> Result<(), Unfit> {
+    fn alternatives(&mut self, parts: &mut Vec<Value>) -> Result<(), UnfitJson> {
         let mut gone: Vec<usize> = Vec::new();
         let mut unfit = None;
         for (index, part) in parts.iter_mut().enumerate() {
             let before = self.left_out.len();
             match self.at(&index.to_string(), |walk| walk.schema(part)) {
                 Ok(()) => {}
-                Err(Unfit::Unsayable(place)) if !self.counted => {
+                Err(UnfitJson::Unsayable(place)) if !self.counted => {
                     self.left_out.truncate(before);
                     self.left_out.push(format!("`{place}`"));
                     gone.push(index);
-                    unfit = Some(Unfit::Unsayable(place));
+                    unfit = Some(UnfitJson::Unsayable(place));
                 }
                 Err(unfit) => return Err(unfit),
             }
@@ -197,7 +197,7 @@ impl Walk {
         Ok(())
     }
 
-    fn patterns(&mut self, parts: &mut Map<String, Value>) -> Result<(), Unfit> {
+    fn patterns(&mut self, parts: &mut Map<String, Value>) -> Result<(), UnfitJson> {
         let all = parts.len();
         parts.retain(|pattern, _| seen(pattern).is_ok() && *text::clean(pattern) == **pattern);
         if parts.len() < all {
@@ -210,7 +210,7 @@ impl Walk {
     }
 
     /// Names of properties: seen whole, and left as they are spelt.
-    fn names(&mut self, names: &mut [Value]) -> Result<(), Unfit> {
+    fn names(&mut self, names: &mut [Value]) -> Result<(), UnfitJson> {
         names.iter_mut().try_for_each(|name| match name {
             Value::String(name) => seen(name),
             other => self.plain(other),

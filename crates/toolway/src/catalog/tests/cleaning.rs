@@ -1,11 +1,10 @@
 //! What servers write is cleaned and bounded in every field, and nothing goes without a word.
 
 use super::*;
-use crate::catalog::sanitize::{
-    MAX_DESCRIPTION, MAX_NAME, MAX_SCHEMA_BYTES, MAX_SCHEMA_NODES, Side,
-};
+use crate::catalog::sanitize::{MAX_DESCRIPTION, MAX_NAME, MAX_SCHEMA_BYTES, SchemaSide};
 use crate::catalog::tools::MAX_TOOLS;
-use crate::export::{Target, export};
+use crate::export::{ExportTarget, export};
+use crate::json_schema::MAX_SCHEMA_NODES;
 
 /// Every class that hides or steers, by its edges and a few from inside: C0, whole terminal
 /// sequences, C1, soft hyphen, joiners, bidi marks, embeddings and isolates, fillers, variation
@@ -137,7 +136,7 @@ fn texts(catalog: &Catalog) -> Vec<String> {
         ]);
     }
     texts.push(catalog.instructions.to_string());
-    for target in Target::ALL {
+    for target in ExportTarget::ALL {
         let export = export(target, &catalog.tools);
         collect(&export.tools, &mut texts);
         texts.extend(export.notes.into_iter().map(|note| note.argument));
@@ -238,8 +237,8 @@ fn sec_35_no_hidden_character_survives_in_any_field() {
             .collect();
         assert!(left.contains(&"outside"), "{hidden:?}: {left:?}");
         assert_eq!(catalog.instructions.to_string(), "## s\n\n> before");
-        // Whatever was left out is told: a tool, a choice, an output schema, a resource, a template,
-        // a prompt.
+        // Whatever was left out is told: a tool, a choice, an output schema, a resource, a
+        // template, a prompt.
         assert_eq!(catalog.warnings.len(), 6, "{:?}", catalog.warnings);
     }
 }
@@ -306,7 +305,7 @@ fn sec_35_a_key_that_is_there_twice_hides_nothing_in_a_schema() {
     for hidden in ["\u{202e}", "\\u202e", "\\u001b[1m"] {
         let text = format!(r#"{{"title": "a{hidden}", "title": "b: c", "x": [{{}}]}}"#);
         let raw = RawValue::from_string(text).unwrap();
-        let cleaned = sanitize::schema(&raw, Side::Input).unwrap();
+        let cleaned = sanitize::schema(&raw, SchemaSide::Input).unwrap();
         assert_eq!(cleaned.json.get(), r#"{"title":"b: c","x":[{}]}"#);
     }
 }

@@ -121,7 +121,7 @@ fn a_delta_tells_what_is_new_changed_and_gone_since_any_revision() {
 }
 
 proptest! {
-    /// Whoever applies every delta, however many revisions apart, knows what is there.
+    /// A client that applies every delta, however many revisions apart, knows what is there.
     #[test]
     fn deltas_add_up(
         history in proptest::collection::vec(

@@ -1,9 +1,9 @@
 //! SEC-32: text that means to steer a model. It cannot be told from honest text, so what is tested
-//! is that everybody sees whose it is, that it is bounded, and that it stays with its server.
+//! is that it is attributed, bounded, and stays with its server.
 
 use super::*;
 use crate::catalog::sanitize::MAX_DESCRIPTION;
-use crate::export::{Target, export};
+use crate::export::{ExportTarget, export};
 
 /// What such texts ask for.
 const WISHES: [&str; 10] = [
@@ -104,11 +104,11 @@ fn sec_32_two_hundred_poisoned_texts_stay_with_their_server_and_within_bounds() 
         assert_eq!(outside, expected, "{text:?}");
 
         // No provider gets one server's words under another's name.
-        for target in Target::ALL {
+        for target in ExportTarget::ALL {
             let tools = export(target, &catalog.tools).tools;
             let alone = export(target, catalog.tools_of(&server("bank"))).tools;
             let list = |tools: &Value| match target {
-                Target::Gemini => tools[0]["functionDeclarations"].clone(),
+                ExportTarget::Gemini => tools[0]["functionDeclarations"].clone(),
                 _ => tools.clone(),
             };
             assert_eq!(list(&tools)[0], list(&alone)[0], "{target:?} {text:?}");

@@ -2,7 +2,7 @@
 //! checked than what the server sent.
 
 use super::*;
-use crate::dispatch::validate::{Size, Verdict};
+use crate::json_schema::{SchemaVerdict, ValueSize};
 
 const HEART: &str = "\u{2764}\u{fe0f}";
 const FAMILY: &str = "\u{1F468}\u{200d}\u{1F469}";
@@ -18,10 +18,10 @@ fn shown(catalog: &Catalog) -> Value {
 
 fn takes(catalog: &Catalog, arguments: &Value) -> bool {
     let checker = catalog.tools[0].checker();
-    match checker.check(arguments, Size::of_value(arguments)) {
-        Verdict::Fits => true,
-        Verdict::Violates(_) => false,
-        Verdict::Unchecked(why) => panic!("{why}"),
+    match checker.check(arguments, ValueSize::of_value(arguments)) {
+        SchemaVerdict::Fits => true,
+        SchemaVerdict::Violates(_) => false,
+        SchemaVerdict::Unchecked(why) => panic!("{why}"),
     }
 }
 
@@ -151,13 +151,13 @@ fn structured_content_is_checked_against_the_schema_as_received() {
             .contains("`/properties/c/const`, `/properties/e/enum`")
     );
     let checker = tool.output_checker().unwrap();
-    let check = |value: Value| checker.check(&value, Size::of_value(&value));
+    let check = |value: Value| checker.check(&value, ValueSize::of_value(&value));
     assert!(matches!(
         check(json!({"c": HEART, "e": HEART})),
-        Verdict::Fits
+        SchemaVerdict::Fits
     ));
     assert!(matches!(
         check(json!({"c": "\u{2764}"})),
-        Verdict::Violates(_)
+        SchemaVerdict::Violates(_)
     ));
 }

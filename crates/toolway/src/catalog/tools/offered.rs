@@ -1,6 +1,6 @@
 //! Tools that stand for something else that a server offers.
 //!
-//! Owns how one is made, and what is different about it: whether anybody has to say yes, and what
+//! Owns how one is made, and what is different about it: whether a user has to permit it, and what
 //! its pin is. What they stand for is `offering.rs`.
 
 use std::sync::OnceLock;
@@ -11,8 +11,8 @@ use toolway_types::ToolKey;
 use toolway_wire::view;
 
 use super::{CatalogTool, ToolHints};
-use crate::offering::{Offered, Pinned};
-use crate::pins::{Definition, Shown, label_of};
+use crate::offering::{JudgedOffering, PinnedOffering};
+use crate::pins::{Definition, ShownTool, label_of};
 
 impl CatalogTool {
     /// What stands for something that a server offers beside its tools.
@@ -20,7 +20,7 @@ impl CatalogTool {
         key: ToolKey,
         schema: &Value,
         hints: ToolHints,
-        offered: Offered,
+        offered: JudgedOffering,
         definition: Option<Definition>,
     ) -> Self {
         let input_schema = to_raw_value(schema).unwrap_or_default();
@@ -70,8 +70,7 @@ impl CatalogTool {
         }
     }
 
-    /// Whether its definition is remembered. The host's own tools change with the program, which
-    /// nobody else can change.
+    /// Whether its definition is remembered. The host's own tools change only with the program.
     pub(crate) fn is_pinned(&self) -> bool {
         match &self.offered {
             Some(offered) => offered.pin.is_some(),
@@ -88,13 +87,13 @@ impl CatalogTool {
     }
 
     /// The name that it is permitted under; none for what is no tool.
-    pub(crate) fn shown_for_pin(&self) -> Option<Shown<'_>> {
+    pub(crate) fn shown_for_pin(&self) -> Option<ShownTool<'_>> {
         let (name, key) = (self.name.as_str(), &self.key);
-        self.offered.is_none().then_some(Shown { name, key })
+        self.offered.is_none().then_some(ShownTool { name, key })
     }
 
     /// What it is pinned as, when it stands for something else.
-    pub(super) fn pinned_as(&self) -> Option<&Pinned> {
+    pub(super) fn pinned_as(&self) -> Option<&PinnedOffering> {
         self.offered.as_ref()?.pin.as_ref()
     }
 }

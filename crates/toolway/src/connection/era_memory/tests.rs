@@ -3,17 +3,16 @@
 use std::fs;
 use std::time::Duration;
 
-use toolway_testkit::ScannedFolder;
-use toolway_testkit::marked;
 use toolway_testkit::marked::MARK;
+use toolway_testkit::{ScannedFolder, marked};
 use toolway_types::{RemoteSpec, Secret, ServerName, StdioSpec};
 use toolway_wire::RpcError;
 
 use super::*;
 use crate::error::RequestError;
 
-fn key(text: &str) -> Key {
-    Key(text.to_owned())
+fn key(text: &str) -> EraKey {
+    EraKey(text.to_owned())
 }
 
 fn file() -> (ScannedFolder, PathBuf) {
@@ -154,7 +153,7 @@ async fn several_hosts_that_write_at_once_lose_nothing() {
 #[test]
 fn old_and_impossible_records_are_not_believed_and_the_newest_are_kept() {
     let now = 1_800_000_000;
-    let record = |era, when| Record { era, when };
+    let record = |era, when| EraRecord { era, when };
     assert!(!record(Era::Legacy, now - 7 * DAY).is_old(now));
     assert!(record(Era::Legacy, now - 7 * DAY - 1).is_old(now));
     assert!(!record(Era::Modern, now - 30 * DAY).is_old(now));
@@ -164,7 +163,7 @@ fn old_and_impossible_records_are_not_believed_and_the_newest_are_kept() {
         "a clock was wrong"
     );
 
-    let mut records: Records = (0..1200)
+    let mut records: EraRecords = (0..1200)
         .map(|age| (key(&format!("{age:04}")), record(Era::Modern, now - age)))
         .collect();
     prune(&mut records, now);
@@ -179,9 +178,9 @@ async fn the_file_is_private_and_holds_no_value_of_the_definition() {
     use std::os::unix::fs::PermissionsExt as _;
     let (_folder, path) = file();
     let memory = EraMemory::at(path.clone());
-    let source = Source::Spec(Box::new(process("/opt/secret-server")));
+    let source = ServerSource::Spec(Box::new(process("/opt/secret-server")));
     memory
-        .learn(Key::of(&source).as_ref(), Ok(Era::Legacy))
+        .learn(EraKey::of(&source).as_ref(), Ok(Era::Legacy))
         .await;
     let text = fs::read_to_string(&path).expect("a file");
     for value in ["secret-server", MARK, "API_KEY"] {
@@ -201,7 +200,7 @@ async fn the_file_is_private_and_holds_no_value_of_the_definition() {
 
 #[test]
 fn a_definition_is_known_by_what_makes_it_another_server() {
-    let digest = |spec: &ServerSpec| Key::digest(spec);
+    let digest = |spec: &ServerSpec| EraKey(digest(spec));
     let base = process("a");
     let TransportSpec::Stdio(stdio) = &base.transport else {
         panic!("a process")
@@ -251,14 +250,14 @@ fn a_definition_is_known_by_what_makes_it_another_server() {
 fn a_pinned_era_and_an_object_have_no_place_in_the_memory() {
     let mut pinned = process("a");
     pinned.protocol = ProtocolMode::Legacy;
-    assert_eq!(Key::of(&Source::Spec(Box::new(pinned))), None);
+    assert_eq!(EraKey::of(&ServerSource::Spec(Box::new(pinned))), None);
     let server: crate::InProcessServer = Arc::new(|_| Box::pin(std::future::ready(())));
-    let object = Source::Object {
+    let object = ServerSource::Object {
         server,
         timeout: None,
         protocol: ProtocolMode::Auto,
     };
-    assert_eq!(Key::of(&object), None);
+    assert_eq!(EraKey::of(&object), None);
 }
 
 #[tokio::test]
@@ -267,12 +266,12 @@ async fn a_definition_can_be_forgotten_and_the_others_stay() {
     forget_era(&path, &process("one")).expect("nothing to forget is no error");
     let memory = EraMemory::at(path.clone());
     for command in ["one", "two"] {
-        let key = Key::digest(&process(command));
+        let key = EraKey(digest(&process(command)));
         memory.learn(Some(&key), Ok(Era::Legacy)).await;
     }
     forget_era(&path, &process("one")).expect("the file can be written");
     let next = EraMemory::at(path);
-    let recalled = |command| next.recall(Some(&Key::digest(&process(command))));
+    let recalled = |command| next.recall(Some(&EraKey(digest(&process(command)))));
     assert_eq!(recalled("one"), None);
     assert_eq!(recalled("two"), Some(Era::Legacy));
 }
@@ -281,7 +280,7 @@ fn beside(path: &Path, ending: &str) -> PathBuf {
     path.with_added_extension(ending)
 }
 
-/// What must not wait for whoever planted something, run where waiting is noticed.
+/// Runs what must not block on a planted file, where blocking is noticed.
 fn promptly<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     let (done, result) = std::sync::mpsc::channel();
     std::thread::spawn(move || done.send(work()));
@@ -317,7 +316,7 @@ async fn sec_13_a_link_in_place_of_a_file_leads_nowhere() {
     assert!(!elsewhere.exists(), "made through a link");
     assert!(!path.exists());
 
-    // Nor is a record believed that lies elsewhere, or that somebody else may write.
+    // Nor is a record believed that lies elsewhere, or that other users may write.
     fs::remove_file(beside(&path, "lock")).expect("removed");
     memory.learn(Some(&key("b")), Ok(Era::Modern)).await;
     fs::rename(&path, &elsewhere).expect("moved");

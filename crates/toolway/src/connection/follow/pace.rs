@@ -1,9 +1,9 @@
 //! When one list is fetched again.
 //!
-//! Owns the rhythm: at once after a change, then not again for an interval that doubles while
-//! changes keep coming and shrinks back after quiet (REL-21); again and again, a few times, after
-//! a failure; and, where nobody announces changes, when the server's own `ttlMs` has passed.
-//! Knows no session and starts nothing.
+//! Owns when to fetch: at once after a change, then not again for an interval that doubles while
+//! changes keep coming and shrinks back after quiet (REL-21); a few times after a failure; and,
+//! where changes are not announced, when the server's own `ttlMs` has passed. Knows no session and
+//! starts nothing.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ const LONGEST: Duration = Duration::from_secs(30);
 /// How often a fetch that failed is tried again.
 const RETRIES: u32 = 5;
 
-/// Nobody is asked for news more often than this, whatever `ttlMs` says.
+/// A list is not polled more often than this, whatever `ttlMs` says.
 const SHORTEST_POLL: Duration = Duration::from_secs(30);
 
 /// The longest wait that repeated answers without news lead to.
@@ -47,7 +47,7 @@ pub(super) struct Pace {
 
 /// How a fetch ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Outcome {
+pub(super) enum FetchOutcome {
     /// With something new.
     Changed,
     /// With what was known.
@@ -95,8 +95,8 @@ impl Pace {
         self.polls_without_news = 0;
     }
 
-    /// When the next fetch begins; `None` when nothing asks for one, or one is under way.
-    /// Where changes are announced nobody asks without a reason.
+    /// When the next fetch begins; `None` when nothing asks for one, or one is under way. Where
+    /// changes are announced there is no polling.
     pub(super) fn due(&self, is_announced: bool) -> Option<Instant> {
         if self.running {
             return None;
@@ -123,11 +123,11 @@ impl Pace {
     }
 
     /// The fetch ended; what it brought is fresh for so long.
-    pub(super) fn end(&mut self, now: Instant, outcome: Outcome, ttl: Option<Duration>) {
+    pub(super) fn end(&mut self, now: Instant, outcome: FetchOutcome, ttl: Option<Duration>) {
         self.running = false;
         self.not_before = now + self.interval;
         match outcome {
-            Outcome::Failed => {
+            FetchOutcome::Failed => {
                 self.failures += 1;
                 if self.failures <= RETRIES {
                     let wait = SHORTEST * (1 << self.failures.min(5));
@@ -135,8 +135,8 @@ impl Pace {
                 }
                 return;
             }
-            Outcome::Changed => self.polls_without_news = 0,
-            Outcome::Same => self.polls_without_news += 1,
+            FetchOutcome::Changed => self.polls_without_news = 0,
+            FetchOutcome::Same => self.polls_without_news += 1,
         }
         self.failures = 0;
         self.plan_poll(now, ttl);

@@ -13,7 +13,7 @@ use toolway_config::permission::names_of_tool;
 use toolway_wire::view::{self, ResultType};
 use tracing::warn;
 
-use super::runner::{Heard, HookName};
+use super::runner::{HookName, HookResult};
 use super::{HookDecision, HookInput, any, reply};
 use crate::audit::ActingHook;
 use crate::call::{CallError, ToolOutcome};
@@ -22,29 +22,29 @@ use crate::dispatch::permission::PermittedCall;
 use crate::dispatch::send::RawResult;
 
 /// What is to be done once a call has ended.
-pub(in crate::dispatch) struct After<'a> {
+pub(in crate::dispatch) struct AfterCall<'a> {
     dispatch: &'a Dispatch<'a>,
     context: Vec<String>,
     warnings: Vec<String>,
     /// What the hooks are told; nothing when no hook is concerned.
-    call: Option<Told>,
+    call: Option<ToldOutcome>,
     /// The server's own result, and who put another in its place.
     replaced: Option<(Box<RawValue>, HookName)>,
 }
 
-struct Told {
+struct ToldOutcome {
     names: Vec<String>,
     input: HookInput,
     done: bool,
 }
 
-impl<'a> After<'a> {
+impl<'a> AfterCall<'a> {
     /// Takes note of a call before it is sent; nothing when nothing is to be done afterwards.
     pub(in crate::dispatch) fn of(
         call: &PermittedCall<'_>,
         dispatch: &'a Dispatch<'a>,
     ) -> Option<Box<Self>> {
-        let told = Told::of(call, dispatch);
+        let told = ToldOutcome::of(call, dispatch);
         if told.is_none() && call.context().is_empty() {
             return None;
         }
@@ -136,7 +136,7 @@ impl<'a> After<'a> {
     async fn failed(&mut self, error: &CallError) {
         let event = HookEvent::PostToolUseFailure;
         let heard = self.run(event, None, Some(error.to_string())).await;
-        for Heard { hook, said } in heard {
+        for HookResult { hook, said } in heard {
             if let Err(failure) = said {
                 warn!("{hook} failed: {failure}");
             }
@@ -149,7 +149,7 @@ impl<'a> After<'a> {
         event: HookEvent,
         response: Option<Value>,
         error: Option<String>,
-    ) -> Vec<Heard> {
+    ) -> Vec<HookResult> {
         let Some(told) = self.call.as_mut().filter(|told| !told.done) else {
             return Vec::new();
         };
@@ -172,9 +172,9 @@ impl<'a> After<'a> {
     }
 
     /// Keeps what was said; gives the output that is to be shown.
-    fn take(&mut self, heard: Vec<Heard>) -> Option<(HookName, Value)> {
+    fn take(&mut self, heard: Vec<HookResult>) -> Option<(HookName, Value)> {
         let mut output: Option<(HookName, Value)> = None;
-        for Heard { hook, said } in heard {
+        for HookResult { hook, said } in heard {
             let said = match said {
                 Ok(said) => said,
                 Err(failure) => {
@@ -205,7 +205,7 @@ impl<'a> After<'a> {
     }
 }
 
-impl Told {
+impl ToldOutcome {
     fn of(call: &PermittedCall<'_>, dispatch: &Dispatch<'_>) -> Option<Self> {
         if !any(dispatch.hooks, dispatch.runner) {
             return None;

@@ -7,13 +7,12 @@ use toolway_config::HookEvent;
 use toolway_config::permission::names_of_server;
 use toolway_types::ServerName;
 
-use super::runner::{Heard, HookName, Means, Runner};
+use super::runner::{HookName, HookResources, HookResult, HookRunner};
 use super::{HookDecision, HookInput};
-use crate::respondent::{Elicitation, ElicitationAnswer};
-use crate::session::question::{Given, Remarks};
-use crate::snapshot::Settings;
+use crate::client_handler::{Elicitation, ElicitationAnswer, GivenAnswer, Remarks};
+use crate::snapshot::CallSettings;
 
-impl Runner {
+impl HookRunner {
     /// Whether hooks may answer what this server asks.
     pub(crate) fn answers(&self, server: &ServerName) -> bool {
         let event = HookEvent::Elicitation;
@@ -29,7 +28,7 @@ impl Runner {
         server: &ServerName,
         request: &Elicitation,
         remarks: &Remarks,
-    ) -> Option<Given> {
+    ) -> Option<GivenAnswer> {
         let event = HookEvent::Elicitation;
         let settings = self.settings();
         if settings.hooks.is_empty() && !self.has(event) {
@@ -48,16 +47,16 @@ impl Runner {
         request: &Elicitation,
         answer: ElicitationAnswer,
         remarks: &Remarks,
-    ) -> Given {
+    ) -> GivenAnswer {
         let event = HookEvent::ElicitationResult;
         let settings = self.settings();
         if settings.hooks.is_empty() && !self.has(event) {
-            return Given::by_nobody(answer);
+            return GivenAnswer::by_nobody(answer);
         }
         let input = HookInput::question(event, server, request).answered(&answer);
         let heard = self.hear(server, event, input, &settings).await;
         let whose = format!("what was answered to server `{server}`");
-        verdict(&whose, heard, remarks).unwrap_or_else(|| Given::by_nobody(answer))
+        verdict(&whose, heard, remarks).unwrap_or_else(|| GivenAnswer::by_nobody(answer))
     }
 
     async fn hear(
@@ -65,19 +64,19 @@ impl Runner {
         server: &ServerName,
         event: HookEvent,
         input: HookInput,
-        settings: &Settings,
-    ) -> Vec<Heard> {
+        settings: &CallSettings,
+    ) -> Vec<HookResult> {
         let concerned = self.concerned(&settings.hooks, event, &names_of_server(server));
         if concerned.is_empty() {
             return Vec::new();
         }
-        let picture = self.picture();
+        let snapshot = self.snapshot();
         // A server that asks while its own tool runs as a hook could have hooks call it for ever.
-        let dispatch = picture
+        let dispatch = snapshot
             .as_deref()
             .filter(|_| !self.is_busy(server))
-            .map(|picture| self.dispatch(picture));
-        let means = Means {
+            .map(|snapshot| self.dispatch(snapshot));
+        let means = HookResources {
             place: settings.hooks.place(),
             calls: dispatch.as_ref(),
         };
@@ -85,11 +84,11 @@ impl Runner {
     }
 }
 
-/// A no beats a question put away, which beats a yes; of several of a kind the last counts.
-/// Whoever stands in the way is remarked on.
-fn verdict(whose: &str, heard: Vec<Heard>, remarks: &Remarks) -> Option<Given> {
+/// A refusal beats a cancel, which beats a yes; of several of a kind the last counts. Hooks that
+/// refuse or cancel are remarked on.
+fn verdict(whose: &str, heard: Vec<HookResult>, remarks: &Remarks) -> Option<GivenAnswer> {
     let mut verdict: Option<(ElicitationAnswer, HookName)> = None;
-    for Heard { hook, said } in heard {
+    for HookResult { hook, said } in heard {
         let (answer, objection) = match said {
             Err(failure) => (
                 ElicitationAnswer::Decline,
@@ -135,7 +134,7 @@ fn verdict(whose: &str, heard: Vec<Heard>, remarks: &Remarks) -> Option<Given> {
             verdict = Some((answer, hook));
         }
     }
-    verdict.map(|(answer, hook)| Given {
+    verdict.map(|(answer, hook)| GivenAnswer {
         answer,
         by: Some(hook.to_string()),
     })

@@ -8,7 +8,7 @@ use toolway_config::HookEvent;
 use toolway_types::ServerName;
 
 use crate::catalog::CatalogTool;
-use crate::respondent::{Elicitation, ElicitationAnswer};
+use crate::client_handler::{Elicitation, ElicitationAnswer};
 
 /// What a hook is told.
 #[derive(Debug, Clone, PartialEq, Serialize)]

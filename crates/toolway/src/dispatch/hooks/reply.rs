@@ -1,9 +1,9 @@
 //! What a hook says, and how it is read.
 //!
 //! Owns the shape of a hook's output and the meaning of its exit code. Reading is strict where a
-//! no could hide: what cannot be understood is a failure of the hook, never an empty answer. So is
-//! a word that is nearly one of ours, or one that is said twice; words that are like none of ours
-//! are somebody else's, and ignored.
+//! refusal could hide: what cannot be understood is a failure of the hook, never an empty answer.
+//! So is a key that is nearly one of ours, or one that occurs twice; keys that are like none of
+//! ours are ignored.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ use toolway_config::HookEvent;
 use toolway_transport::program::ProgramOutput;
 use toolway_types::{nearest, text};
 
-use crate::respondent::ElicitationAnswer;
+use crate::client_handler::ElicitationAnswer;
 
 /// The exit code that says no.
 const BLOCKS: i32 = 2;
@@ -82,7 +82,7 @@ pub struct HookReply {
     pub reason: Option<String>,
     /// Arguments to call with instead. They are checked against the tool's schema again.
     pub updated_input: Option<Map<String, Value>>,
-    /// Something that whoever reads the result should know too.
+    /// Something that the reader of the result should know too.
     pub additional_context: Option<String>,
     /// What to show in the place of the result: a text, content blocks, or a whole MCP result.
     pub updated_tool_output: Option<Value>,
@@ -154,7 +154,7 @@ impl HookReply {
         if text.trim().is_empty() {
             return Ok(Self::default());
         }
-        let said = Said::read(event, text)?;
+        let said = ReplyObject::read(event, text)?;
         let mut reply = Self {
             updated_input: said.object("updatedInput")?,
             additional_context: said.string("additionalContext")?,
@@ -206,28 +206,28 @@ impl HookReply {
         self.reason.as_deref().map(one_line)
     }
 
-    /// What whoever reads the result should know too.
+    /// What the reader of the result should know too.
     pub(super) fn context(&self) -> Option<String> {
         self.additional_context.as_deref().map(context)
     }
 }
 
-/// Somebody's words as one short line.
+/// Foreign text as one short line.
 pub(in crate::dispatch) fn one_line(words: &str) -> String {
     text::cut(&text::clean_line(words), MAX_REASON).into_owned()
 }
 
-/// Somebody's words for a model to read.
+/// Foreign text for a model to read.
 pub(super) fn context(words: &str) -> String {
     text::cut(&text::clean(words), MAX_CONTEXT).into_owned()
 }
 
 /// The words of a hook, from either place.
-struct Said(Map<String, Value>);
+struct ReplyObject(Map<String, Value>);
 
-impl Said {
+impl ReplyObject {
     fn read(event: HookEvent, text: &str) -> Result<Self, String> {
-        let Ok(outer) = serde_json::from_str::<Members>(text) else {
+        let Ok(outer) = serde_json::from_str::<RawMembers>(text) else {
             return Err("it printed something that is not one JSON object".to_owned());
         };
         let mut said = Self(Map::new());
@@ -236,7 +236,7 @@ impl Said {
             if value.get() == "null" {
                 continue;
             }
-            let Ok(own) = serde_json::from_str::<Members>(value.get()) else {
+            let Ok(own) = serde_json::from_str::<RawMembers>(value.get()) else {
                 return Err(expected(&word, "an object"));
             };
             if own.0.iter().any(|(word, _)| word == OWN) {
@@ -256,7 +256,7 @@ impl Said {
     fn take(
         &mut self,
         event: HookEvent,
-        members: Members,
+        members: RawMembers,
         apart: &[&str],
     ) -> Result<Vec<(String, Box<RawValue>)>, String> {
         let mut left = Vec::new();
@@ -327,25 +327,25 @@ impl Said {
 }
 
 /// The members of an object as they were written: of two with one name both.
-struct Members(Vec<(String, Box<RawValue>)>);
+struct RawMembers(Vec<(String, Box<RawValue>)>);
 
-impl<'de> Deserialize<'de> for Members {
+impl<'de> Deserialize<'de> for RawMembers {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Object;
 
         impl<'de> Visitor<'de> for Object {
-            type Value = Members;
+            type Value = RawMembers;
 
             fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
                 formatter.write_str("an object")
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<RawMembers, A::Error> {
                 let mut members = Vec::new();
                 while let Some(member) = map.next_entry()? {
                     members.push(member);
                 }
-                Ok(Members(members))
+                Ok(RawMembers(members))
             }
         }
 

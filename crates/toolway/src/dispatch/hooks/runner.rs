@@ -3,7 +3,7 @@
 //! Owns what a hook is started with and what counts as its failure. What is made of the answers
 //! is decided where they are asked for: before a call, after it, or around a server's question.
 //!
-//! Invariants: the answers come in the order of the configuration, whoever is ready first; a
+//! Invariants: the answers come in the order of the configuration, whichever is ready first; a
 //! failure names what failed; dropping the future ends every hook with all it started.
 
 use std::panic::AssertUnwindSafe;
@@ -28,7 +28,7 @@ use crate::dispatch::Dispatch;
 use crate::dispatch::classifier::LibraryClassifier;
 use crate::dispatch::permission::Approvals;
 use crate::pins::Pins;
-use crate::snapshot::{HostSnapshot, ServerSnapshot, Settings};
+use crate::snapshot::{CallSettings, HostSnapshot, ServerSnapshot};
 
 /// The most a hook may print. Output in the place of a large result needs room.
 const MAX_STDOUT: usize = 1024 * 1024;
@@ -39,41 +39,41 @@ const MAX_TITLE: usize = 100;
 
 /// Runs the hooks of one host.
 #[derive(Debug, Default)]
-pub struct Runner {
+pub struct HookRunner {
     library: Vec<LibraryHook>,
     classifier: Option<LibraryClassifier>,
     session: String,
     output_dir: PathBuf,
     approvals: Arc<Approvals>,
     audit: Option<Audit>,
-    /// None: results of hooks are wanted whole, and no picture is ever decoded.
+    /// None: results of hooks are wanted whole, and no snapshot is ever decoded.
     picture_memory: BytePool,
     /// How processes are started; gone when the host is.
     open: Mutex<Option<OpenOptions>>,
-    /// The settings the host started with, until there are pictures.
-    first: Arc<Settings>,
-    /// Held weakly: a picture holds sessions, and a session holds this.
-    pictures: OnceLock<Weak<Pictures>>,
+    /// The settings the host started with, until there are snapshots.
+    first: Arc<CallSettings>,
+    /// Held weakly: a snapshot holds sessions, and a session holds this.
+    snapshots: OnceLock<Weak<Snapshots>>,
     /// The servers whose tools run as hooks at this moment.
     busy: Mutex<Vec<ServerName>>,
 }
 
-type Pictures = watch::Receiver<Arc<HostSnapshot>>;
+type Snapshots = watch::Receiver<Arc<HostSnapshot>>;
 
-/// The host's hold on its runner. When it goes, no hook starts any more: a session that somebody
-/// still holds must not keep the launcher of processes alive.
-pub(crate) struct RunnerOwner {
-    runner: Arc<Runner>,
-    pictures: Option<Arc<Pictures>>,
+/// The host's owner of its runner. When it is dropped, no hook starts any more: a session that is
+/// still held must not keep the launcher of processes alive.
+pub(crate) struct HookRunnerOwner {
+    runner: Arc<HookRunner>,
+    snapshots: Option<Arc<Snapshots>>,
 }
 
-impl RunnerOwner {
+impl HookRunnerOwner {
     pub(crate) fn new(
         library: Vec<LibraryHook>,
         classifier: Option<LibraryClassifier>,
         open: OpenOptions,
         output_dir: PathBuf,
-        first: Arc<Settings>,
+        first: Arc<CallSettings>,
         approvals: Arc<Approvals>,
         audit: Option<Audit>,
     ) -> Self {
@@ -81,7 +81,7 @@ impl RunnerOwner {
             tracing::warn!("{}", idle.message);
         }
         let now = UNIX_EPOCH.elapsed().unwrap_or_default().as_nanos();
-        let runner = Arc::new(Runner {
+        let runner = Arc::new(HookRunner {
             library,
             classifier,
             session: format!("{:x}-{now:x}", std::process::id()),
@@ -90,28 +90,28 @@ impl RunnerOwner {
             first,
             approvals,
             audit,
-            ..Runner::default()
+            ..HookRunner::default()
         });
         Self {
             runner,
-            pictures: None,
+            snapshots: None,
         }
     }
 
-    /// From now on the newest picture counts.
-    pub(crate) fn follow(&mut self, pictures: Pictures) {
-        let pictures = Arc::new(pictures);
+    /// From now on the newest snapshot counts.
+    pub(crate) fn follow(&mut self, snapshots: Snapshots) {
+        let snapshots = Arc::new(snapshots);
         // Set once: a host has one supervisor.
-        let _ = self.runner.pictures.set(Arc::downgrade(&pictures));
-        self.pictures = Some(pictures);
+        let _ = self.runner.snapshots.set(Arc::downgrade(&snapshots));
+        self.snapshots = Some(snapshots);
     }
 
-    pub(crate) fn runner(&self) -> &Arc<Runner> {
+    pub(crate) fn runner(&self) -> &Arc<HookRunner> {
         &self.runner
     }
 }
 
-impl Drop for RunnerOwner {
+impl Drop for HookRunnerOwner {
     fn drop(&mut self) {
         self.runner.with_open(Option::take);
     }
@@ -119,7 +119,7 @@ impl Drop for RunnerOwner {
 
 /// A hook that has a say.
 #[derive(Clone, Copy)]
-pub(super) enum Concerned<'a> {
+pub(super) enum MatchingHook<'a> {
     Configured(&'a Hook),
     Library(&'a LibraryHook),
 }
@@ -147,7 +147,7 @@ impl std::fmt::Display for HookName {
     }
 }
 
-impl Concerned<'_> {
+impl MatchingHook<'_> {
     fn name(&self) -> HookName {
         let (title, origin) = match self {
             Self::Configured(hook) => (hook.title(), hook.origin.clone()),
@@ -166,7 +166,7 @@ pub(in crate::dispatch) fn title(name: &str) -> String {
 }
 
 /// What one hook said, or what went wrong with it.
-pub(super) struct Heard {
+pub(super) struct HookResult {
     pub(super) hook: HookName,
     pub(super) said: Result<HookReply, String>,
 }
@@ -181,13 +181,13 @@ pub(in crate::dispatch) enum Printed {
 
 /// What hooks run with.
 #[derive(Clone, Copy)]
-pub(in crate::dispatch) struct Means<'a> {
+pub(in crate::dispatch) struct HookResources<'a> {
     pub(in crate::dispatch) place: &'a HookLocation,
     /// How hooks that are tools are called; absent where there is no host.
     pub(in crate::dispatch) calls: Option<&'a Dispatch<'a>>,
 }
 
-impl Runner {
+impl HookRunner {
     /// No hooks of the embedding program, and no way to start any.
     pub fn none() -> Self {
         Self::default()
@@ -199,7 +199,7 @@ impl Runner {
         hooks: &'a Hooks,
         event: HookEvent,
         names: &[String],
-    ) -> Vec<Concerned<'a>> {
+    ) -> Vec<MatchingHook<'a>> {
         let configured = hooks.matching_any(event, names);
         let library = self
             .library
@@ -207,8 +207,8 @@ impl Runner {
             .filter(|hook| hook.event == event && hook.matcher.matches_any(names));
         configured
             .into_iter()
-            .map(Concerned::Configured)
-            .chain(library.map(Concerned::Library))
+            .map(MatchingHook::Configured)
+            .chain(library.map(MatchingHook::Library))
             .collect()
     }
 
@@ -232,11 +232,11 @@ impl Runner {
         self.library.iter().any(|hook| hook.event == event)
     }
 
-    /// The picture of this moment; none without a host.
-    pub(super) fn picture(&self) -> Option<Arc<HostSnapshot>> {
-        let pictures = self.pictures.get()?.upgrade()?;
-        let picture = Arc::clone(&pictures.borrow());
-        Some(picture)
+    /// The snapshot of this moment; none without a host.
+    pub(super) fn snapshot(&self) -> Option<Arc<HostSnapshot>> {
+        let snapshots = self.snapshots.get()?.upgrade()?;
+        let snapshot = Arc::clone(&snapshots.borrow());
+        Some(snapshot)
     }
 
     /// How things were defined when they were permitted.
@@ -245,25 +245,25 @@ impl Runner {
     }
 
     /// What the plan of this moment says.
-    pub(crate) fn settings(&self) -> Arc<Settings> {
-        match self.picture() {
-            Some(picture) => Arc::clone(&picture.settings),
+    pub(crate) fn settings(&self) -> Arc<CallSettings> {
+        match self.snapshot() {
+            Some(snapshot) => Arc::clone(&snapshot.settings),
             None => Arc::clone(&self.first),
         }
     }
 
-    /// What judges by this picture, with nobody to ask.
-    pub(crate) fn dispatch<'a>(&'a self, picture: &'a HostSnapshot) -> Dispatch<'a> {
-        let settings = &picture.settings;
+    /// A dispatch by this snapshot, without a user to ask.
+    pub(crate) fn dispatch<'a>(&'a self, snapshot: &'a HostSnapshot) -> Dispatch<'a> {
+        let settings = &snapshot.settings;
         Dispatch {
-            catalog: &picture.catalog,
+            catalog: &snapshot.catalog,
             permissions: &settings.permissions,
             hooks: &settings.hooks,
             runner: self,
-            lines: picture,
+            routes: snapshot,
             approvals: &self.approvals,
             prompter: None,
-            limits: picture.general_limits(),
+            limits: snapshot.general_limits(),
             output_dir: &self.output_dir,
             picture_memory: &self.picture_memory,
             audit: self.audit.as_ref(),
@@ -275,20 +275,20 @@ impl Runner {
     /// Runs all of them side by side.
     pub(super) async fn run(
         &self,
-        hooks: Vec<Concerned<'_>>,
+        hooks: Vec<MatchingHook<'_>>,
         event: HookEvent,
         mut input: HookInput,
-        means: Means<'_>,
-    ) -> Vec<Heard> {
+        means: HookResources<'_>,
+    ) -> Vec<HookResult> {
         input.session_id.clone_from(&self.session);
         input.cwd = means.place.workspace.display().to_string();
         let input = &input;
         join_all(hooks.into_iter().map(|hook| async move {
             let said = match hook {
-                Concerned::Configured(hook) => self.configured(hook, event, input, means).await,
-                Concerned::Library(hook) => function(hook, input.clone()).await,
+                MatchingHook::Configured(hook) => self.configured(hook, event, input, means).await,
+                MatchingHook::Library(hook) => function(hook, input.clone()).await,
             };
-            Heard {
+            HookResult {
                 hook: hook.name(),
                 said,
             }
@@ -301,7 +301,7 @@ impl Runner {
         hook: &Hook,
         event: HookEvent,
         input: &HookInput,
-        means: Means<'_>,
+        means: HookResources<'_>,
     ) -> Result<HookReply, String> {
         match self
             .printed(&hook.action, hook.timeout, input, means)
@@ -319,7 +319,7 @@ impl Runner {
         action: &HookAction,
         limit: Duration,
         input: &impl Serialize,
-        means: Means<'_>,
+        means: HookResources<'_>,
     ) -> Result<Printed, String> {
         match action {
             HookAction::Broken { reason } => Err(reason.clone()),
@@ -342,18 +342,18 @@ impl Runner {
                 tool,
                 input: arguments,
             } => {
-                let target = tool::Target::new(server, tool, arguments, input)?;
-                let _busy = Busy::with(&self.busy, target.server());
+                let target = tool::HookTool::new(server, tool, arguments, input)?;
+                let _busy = BusyServer::with(&self.busy, target.server());
                 let calls = means.calls.ok_or("there is no host to call its tool")?;
                 let work = async {
                     match self.arrived(target.server()).await {
-                        Some(picture) => {
+                        Some(snapshot) => {
                             // It may be another since the call began.
-                            let permissions = &picture.settings.permissions;
-                            target.require_own_server(&picture.catalog, permissions)?;
+                            let permissions = &snapshot.settings.permissions;
+                            target.require_own_server(&snapshot.catalog, permissions)?;
                             let calls = Dispatch {
-                                catalog: &picture.catalog,
-                                lines: &*picture,
+                                catalog: &snapshot.catalog,
+                                routes: &*snapshot,
                                 ..calls.clone()
                             };
                             target.call(&calls, limit).await
@@ -369,19 +369,19 @@ impl Runner {
         }
     }
 
-    /// Waits for a server that is on its way: the picture that has it, or that tells why it did
-    /// not come. None for one that is not on its way; the call's own picture is good enough then.
+    /// Waits for a server that is on its way: the snapshot that has it, or that tells why it did
+    /// not come. None for one that is not on its way; the call's own snapshot is good enough then.
     async fn arrived(&self, server: &ServerName) -> Option<Arc<HostSnapshot>> {
-        let pending = |picture: &Arc<HostSnapshot>| {
-            let shown = picture.server(server.as_str());
+        let pending = |snapshot: &Arc<HostSnapshot>| {
+            let shown = snapshot.server(server.as_str());
             shown.is_some_and(ServerSnapshot::is_pending)
         };
-        let mut pictures = (*self.pictures.get()?.upgrade()?).clone();
-        if !pending(&pictures.borrow_and_update()) {
+        let mut snapshots = (*self.snapshots.get()?.upgrade()?).clone();
+        if !pending(&snapshots.borrow_and_update()) {
             return None;
         }
-        let picture = pictures.wait_for(|picture| !pending(picture)).await;
-        picture.ok().map(|picture| Arc::clone(&picture))
+        let snapshot = snapshots.wait_for(|snapshot| !pending(snapshot)).await;
+        snapshot.ok().map(|snapshot| Arc::clone(&snapshot))
     }
 
     /// Whether a tool of this server runs as a hook right now.
@@ -441,12 +441,12 @@ async fn function(hook: &LibraryHook, input: HookInput) -> Result<HookReply, Str
 }
 
 /// A server whose tool runs as a hook, as long as it does.
-struct Busy<'a> {
+struct BusyServer<'a> {
     servers: &'a Mutex<Vec<ServerName>>,
     server: ServerName,
 }
 
-impl<'a> Busy<'a> {
+impl<'a> BusyServer<'a> {
     fn with(servers: &'a Mutex<Vec<ServerName>>, server: &ServerName) -> Self {
         lock(servers).push(server.clone());
         Self {
@@ -456,7 +456,7 @@ impl<'a> Busy<'a> {
     }
 }
 
-impl Drop for Busy<'_> {
+impl Drop for BusyServer<'_> {
     fn drop(&mut self) {
         let mut servers = lock(self.servers);
         if let Some(at) = servers.iter().position(|server| *server == self.server) {

@@ -1,4 +1,4 @@
-//! Hooks around whole calls over a scripted line: functions and tools here, programs in
+//! Hooks around whole calls over a scripted route: functions and tools here, programs in
 //! `tests/programs.rs`, what they print in `tests/replies.rs`.
 
 use std::sync::Arc;
@@ -12,10 +12,11 @@ use toolway_types::Origin;
 
 use super::{HookInput, HookReply, LibraryHook};
 use crate::call::{
-    Answer, CallError, CallOptions, Consent, Prompter, Question, RefusedBy, ToolOutcome,
+    CallError, CallOptions, Consent, PermissionAnswer, PermissionQuestion, Prompter, RefusedBy,
+    ToolOutcome,
 };
-use crate::dispatch::send::SendError;
 use crate::dispatch::tests::scene::{Scene, settings};
+use crate::route::SendError;
 
 mod programs;
 mod replies;
@@ -84,7 +85,7 @@ async fn deny_beats_ask_beats_allow_whatever_the_order() {
     }
     for hooks in [vec![allow(), ask()], vec![ask(), allow()]] {
         let scene = Scene::answering(hello()).library(hooks);
-        // Whoever typed the call cannot have known what the hook has against it.
+        // The user who typed the call could not know what the hook has against it.
         for options in [asked(), typed()] {
             assert_eq!(
                 refusal(scene.call("do.it", options).await),
@@ -148,10 +149,10 @@ async fn rules_and_hooks_are_weighed_together() {
 struct Person;
 
 impl Prompter for Person {
-    fn ask<'a>(&'a self, question: &'a Question<'a>) -> BoxFuture<'a, Answer> {
+    fn ask<'a>(&'a self, question: &'a PermissionQuestion<'a>) -> BoxFuture<'a, PermissionAnswer> {
         assert_eq!(question.hook, Some("the hook `h` in (program): look at it"));
         assert_eq!(question.arguments.get("n"), Some(&json!(7)));
-        Box::pin(std::future::ready(Answer::Yes))
+        Box::pin(std::future::ready(PermissionAnswer::Yes))
     }
 }
 
@@ -229,7 +230,7 @@ async fn hooks_run_side_by_side() {
             LibraryHook::new(format!("{number}"), HookEvent::PreToolUse, "", move |_| {
                 let barrier = Arc::clone(&barrier);
                 async move {
-                    // Nobody passes before all are there.
+                    // None passes before all are there.
                     barrier.wait().await;
                     Ok(HookReply {
                         additional_context: Some(format!("hook {number}")),
@@ -242,7 +243,7 @@ async fn hooks_run_side_by_side() {
         .collect();
     let scene = Scene::answering(hello()).library(hooks);
     let outcome = scene.call("do.it", typed()).await.unwrap();
-    // In their order, whoever was first.
+    // In their order, whichever was first.
     assert_eq!(outcome.context, ["hook 0", "hook 1", "hook 2"]);
 }
 
@@ -566,7 +567,7 @@ async fn rel_30_a_tool_that_cannot_be_asked_refuses_the_call() {
 struct Undisturbed;
 
 impl Prompter for Undisturbed {
-    fn ask<'a>(&'a self, question: &'a Question<'a>) -> BoxFuture<'a, Answer> {
+    fn ask<'a>(&'a self, question: &'a PermissionQuestion<'a>) -> BoxFuture<'a, PermissionAnswer> {
         panic!("{question:?}");
     }
 }

@@ -1,10 +1,9 @@
 //! A hook that is a tool of a server.
 //!
-//! Owns how its arguments are filled in, who may answer, and how its result is read as a hook's
-//! output. Its call passes the rules like any other, but no hooks: a hook on a hook's own tool would
-//! never end. A person wrote this very call into their settings, which is that person's yes, to the
-//! tool as it was: one that changed is refused, because nobody is asked within a hook's time; and to
-//! their own server: one that a repository brought, of that name or spelled like it, decides nothing.
+//! Owns how its arguments are filled in, who may answer, and how its result is read as a hook's output. Its call
+//! passes the rules like any other, but no hooks: a hook on a hook's own tool would never end. The
+//! user wrote this very call into their settings, which permits it, for the tool as it was: one
+//! that changed is refused, because no user is asked within a hook's time; and so is a server that a repository brought, of that name or spelled like it.
 
 use std::time::Duration;
 
@@ -17,7 +16,7 @@ use toolway_types::name::as_word;
 use toolway_types::{ServerName, ToolKey, text};
 use toolway_wire::view::{ContentBlock, ResourceBody};
 
-use super::{Runner, reply};
+use super::{HookRunner, reply};
 use crate::call::{
     CallError, CallOptions, Consent, RefusedBy, ToolOutcome, ToolRequest, ToolTarget,
 };
@@ -33,12 +32,12 @@ const MAX_NAME: usize = 100;
 const MAX_CHANGE: usize = 500;
 
 /// A tool to call.
-pub(super) struct Target {
+pub(super) struct HookTool {
     key: ToolKey,
     arguments: Map<String, Value>,
 }
 
-impl Target {
+impl HookTool {
     /// The tool, with `${path}` in its arguments filled in from what the hook is told.
     pub(super) fn new(
         server: &str,
@@ -89,7 +88,7 @@ impl Target {
     ) -> BoxFuture<'a, Result<String, String>> {
         async move {
             self.require_own_server(calls.catalog, calls.permissions)?;
-            let (no_hooks, nobody) = (Hooks::empty(), Runner::none());
+            let (no_hooks, nobody) = (Hooks::empty(), HookRunner::none());
             let dispatch = Dispatch {
                 hooks: &no_hooks,
                 runner: &nobody,

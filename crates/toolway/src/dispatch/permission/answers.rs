@@ -19,8 +19,11 @@ use toolway_config::RepositoryServer;
 use toolway_config::permission::{rule_for_server, rule_for_tool};
 use toolway_types::{Origin, ServerName, ToolKey, Untrusted};
 
-use super::{Grant, KeepIn, RuleKeeper};
-use crate::call::{Answer, Lasting, Prompter, Question, Reach, RefusedBy};
+use super::RuleKeeper;
+use crate::call::{
+    KeepIn, Lasting, PermissionAnswer, PermissionQuestion, PermittedBy, Prompter, RefusedBy,
+    RuleReach,
+};
 use crate::catalog::CatalogTool;
 use crate::pins::{Difference, Pins};
 
@@ -33,12 +36,12 @@ pub struct Approvals {
     pins: Pins,
     keeper: Option<Arc<dyn RuleKeeper>>,
     said: Mutex<Remembered>,
-    open: Mutex<HashMap<Asked, Weak<Slot>>>,
+    open: Mutex<HashMap<QuestionDigest, Weak<QuestionSlot>>>,
     turn: tokio::sync::Mutex<()>,
 }
 
 /// Why a person is asked, beside hooks.
-pub(super) struct Asking<'a> {
+pub(super) struct AskReasons<'a> {
     /// The digest of the server's definition.
     pub(super) server: Option<&'a str>,
     /// The rule that wants it.
@@ -51,7 +54,7 @@ pub(super) struct Asking<'a> {
     pub(super) brought: Option<&'a Arc<RepositoryServer>>,
 }
 
-impl<'a> Asking<'a> {
+impl<'a> AskReasons<'a> {
     pub(super) fn new(
         server: Option<&'a str>,
         rule: Option<(String, Origin)>,
@@ -74,33 +77,33 @@ impl<'a> Asking<'a> {
 
 /// What came of a question.
 #[derive(Debug, Clone)]
-pub(super) struct Said {
-    pub(super) grant: Result<Grant, RefusedBy>,
+pub(super) struct UserAnswer {
+    pub(super) grant: Result<PermittedBy, RefusedBy>,
     /// What the person should know, such as a rule that could not be written.
     pub(super) warning: Option<String>,
 }
 
-/// One open question; whoever holds the lock asks.
+/// One open question; the holder of the lock asks.
 #[derive(Default)]
-struct Slot(tokio::sync::Mutex<Option<Said>>);
+struct QuestionSlot(tokio::sync::Mutex<Option<UserAnswer>>);
 
 /// What makes two questions the same: tool, definition, arguments and reasons.
-type Asked = [u8; 32];
+type QuestionDigest = [u8; 32];
 
 #[derive(Default)]
 struct Remembered {
-    answers: HashMap<About, Yes>,
+    answers: HashMap<ApprovalSubject, SessionApproval>,
     count: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum About {
+enum ApprovalSubject {
     Tool(ToolKey),
     Server(ServerName),
 }
 
 /// A yes for a session, and to what.
-struct Yes {
+struct SessionApproval {
     server: Option<String>,
     /// The tool's definition; none when it is about the whole server.
     tool: Option<String>,
@@ -134,11 +137,11 @@ impl Approvals {
 
     /// Whether a person has said yes to this for the session. What was said of a tool or server
     /// that is another by now is forgotten.
-    pub(super) fn covers(&self, tool: &CatalogTool, asking: &Asking<'_>) -> bool {
+    pub(super) fn covers(&self, tool: &CatalogTool, asking: &AskReasons<'_>) -> bool {
         let mut said = self.said();
         let abouts = [
-            About::Tool(tool.key.clone()),
-            About::Server(tool.key.server.clone()),
+            ApprovalSubject::Tool(tool.key.clone()),
+            ApprovalSubject::Server(tool.key.server.clone()),
         ];
         for about in abouts {
             let Some(yes) = said.answers.get(&about) else {
@@ -164,7 +167,12 @@ impl Approvals {
 
     /// How long an answer can hold. A hook looks at every call anew; a rule that asks beats any
     /// rule that allows.
-    pub(super) fn lasting(&self, tool: &CatalogTool, asking: &Asking<'_>, hook: bool) -> Lasting {
+    pub(super) fn lasting(
+        &self,
+        tool: &CatalogTool,
+        asking: &AskReasons<'_>,
+        hook: bool,
+    ) -> Lasting {
         if hook || asking.allowed {
             Lasting::Once
         } else if asking.rule.is_some() || self.keeper.is_none() {
@@ -183,9 +191,9 @@ impl Approvals {
         &self,
         prompter: &dyn Prompter,
         tool: &CatalogTool,
-        question: &Question<'_>,
-        asking: &Asking<'_>,
-    ) -> Said {
+        question: &PermissionQuestion<'_>,
+        asking: &AskReasons<'_>,
+    ) -> UserAnswer {
         let asked = asked(tool, question);
         let slot = self.slot(asked);
         let mut said = slot.0.lock().await;
@@ -198,8 +206,8 @@ impl Approvals {
             && question.change.is_none()
             && self.covers(tool, asking);
         let answer = if settled {
-            Said {
-                grant: Ok(Grant::Session),
+            UserAnswer {
+                grant: Ok(PermittedBy::Session),
                 warning: None,
             }
         } else {
@@ -207,7 +215,7 @@ impl Approvals {
             self.take(answer, tool, question, asking).await
         };
         drop(turn);
-        // Whoever comes from now on asks anew.
+        // Later callers ask anew.
         self.open().remove(&asked);
         *said = Some(answer.clone());
         answer
@@ -215,38 +223,38 @@ impl Approvals {
 
     async fn take(
         &self,
-        answer: Answer,
+        answer: PermissionAnswer,
         tool: &CatalogTool,
-        question: &Question<'_>,
-        asking: &Asking<'_>,
-    ) -> Said {
+        question: &PermissionQuestion<'_>,
+        asking: &AskReasons<'_>,
+    ) -> UserAnswer {
         let mut warning = None;
         let grant = match answer {
-            Answer::No => Err(RefusedBy::Person { reason: None }),
-            Answer::NoBecause(reason) => Err(RefusedBy::Person {
+            PermissionAnswer::No => Err(RefusedBy::Person { reason: None }),
+            PermissionAnswer::NoBecause(reason) => Err(RefusedBy::Person {
                 reason: Some(crate::call::brief(&Untrusted::new(reason))),
             }),
-            Answer::Yes => Ok(Grant::Person),
-            Answer::Session => {
-                self.remember(Reach::Tool, tool, question, asking);
-                Ok(Grant::Person)
+            PermissionAnswer::Yes => Ok(PermittedBy::Person),
+            PermissionAnswer::Session => {
+                self.remember(RuleReach::Tool, tool, question, asking);
+                Ok(PermittedBy::Person)
             }
-            Answer::Always { reach, keep_in } => {
+            PermissionAnswer::Always { reach, keep_in } => {
                 // It holds at once, before the settings are read again.
                 self.remember(reach, tool, question, asking);
                 warning = self.keep(reach, keep_in, question, asking).await;
-                Ok(Grant::Person)
+                Ok(PermittedBy::Person)
             }
         };
-        Said { grant, warning }
+        UserAnswer { grant, warning }
     }
 
     fn remember(
         &self,
-        reach: Reach,
+        reach: RuleReach,
         tool: &CatalogTool,
-        question: &Question<'_>,
-        asking: &Asking<'_>,
+        question: &PermissionQuestion<'_>,
+        asking: &AskReasons<'_>,
     ) {
         if question.lasting == Lasting::Once {
             return;
@@ -255,13 +263,13 @@ impl Approvals {
         said.count += 1;
         let number = said.count;
         let (about, definition) = match reach {
-            Reach::Tool => (
-                About::Tool(tool.key.clone()),
+            RuleReach::Tool => (
+                ApprovalSubject::Tool(tool.key.clone()),
                 Some(tool.definition().digest().to_owned()),
             ),
-            Reach::Server => (About::Server(tool.key.server.clone()), None),
+            RuleReach::Server => (ApprovalSubject::Server(tool.key.server.clone()), None),
         };
-        let yes = Yes {
+        let yes = SessionApproval {
             server: asking.server.map(str::to_owned),
             tool: definition,
             rule: asking.rule.as_ref().map(|(rule, _)| rule.clone()),
@@ -279,18 +287,18 @@ impl Approvals {
     /// Makes a rule of an answer; says why not, where it cannot.
     async fn keep(
         &self,
-        reach: Reach,
+        reach: RuleReach,
         keep_in: KeepIn,
-        question: &Question<'_>,
-        asking: &Asking<'_>,
+        question: &PermissionQuestion<'_>,
+        asking: &AskReasons<'_>,
     ) -> Option<String> {
         let rule = match (&question.lasting, reach) {
-            (Lasting::Always { tool, .. } | Lasting::AlwaysHere { tool, .. }, Reach::Tool) => {
+            (Lasting::Always { tool, .. } | Lasting::AlwaysHere { tool, .. }, RuleReach::Tool) => {
                 tool.clone()
             }
             (
                 Lasting::Always { server, .. } | Lasting::AlwaysHere { server, .. },
-                Reach::Server,
+                RuleReach::Server,
             ) => server.clone(),
             (Lasting::Session, _) => None,
             (Lasting::Once, _) => {
@@ -313,14 +321,14 @@ impl Approvals {
         Some(format!("{why}; the answer holds until this program ends"))
     }
 
-    /// The slot of a question, shared with whoever asks the same at this moment.
-    fn slot(&self, asked: Asked) -> Arc<Slot> {
+    /// The slot of a question, shared with callers that ask the same at this moment.
+    fn slot(&self, asked: QuestionDigest) -> Arc<QuestionSlot> {
         let mut open = self.open();
         open.retain(|_, slot| slot.strong_count() > 0);
         if let Some(slot) = open.get(&asked).and_then(Weak::upgrade) {
             return slot;
         }
-        let slot = Arc::<Slot>::default();
+        let slot = Arc::<QuestionSlot>::default();
         open.insert(asked, Arc::downgrade(&slot));
         slot
     }
@@ -331,7 +339,7 @@ impl Approvals {
         self.said.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn open(&self) -> MutexGuard<'_, HashMap<Asked, Weak<Slot>>> {
+    fn open(&self) -> MutexGuard<'_, HashMap<QuestionDigest, Weak<QuestionSlot>>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -347,7 +355,7 @@ impl fmt::Debug for Approvals {
     }
 }
 
-fn asked(tool: &CatalogTool, question: &Question<'_>) -> Asked {
+fn asked(tool: &CatalogTool, question: &PermissionQuestion<'_>) -> QuestionDigest {
     let what = serde_json::json!([
         tool.key.server.as_str(),
         tool.key.tool,

@@ -12,16 +12,8 @@ use toolway_config::{
 };
 use toolway_types::Scope;
 
+use crate::call::KeepIn;
 use crate::tasks;
-
-/// Where a rule is kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum KeepIn {
-    /// The person's own settings: it counts everywhere.
-    User,
-    /// The project's local settings: it counts in this project, for this person.
-    Local,
-}
 
 /// Keeps allow rules.
 pub trait RuleKeeper: Send + Sync {

@@ -10,7 +10,7 @@ use tokio::sync::Semaphore;
 use super::super::hooks::{HookReply, LibraryHook};
 use super::super::tests::scene::{Scene, settings};
 use super::*;
-use crate::call::{Answer, CallOptions, Lasting, Prompter, Reach, ToolOutcome};
+use crate::call::{CallOptions, Lasting, PermissionAnswer, Prompter, RuleReach, ToolOutcome};
 
 fn hello() -> Value {
     json!({"content": [{"type": "text", "text": "hello"}]})
@@ -34,7 +34,7 @@ fn refusal(outcome: Result<ToolOutcome, CallError>) -> RefusedBy {
 /// Gives these answers in turn, then says no; remembers what it was asked.
 #[derive(Default)]
 struct Answers {
-    given: Mutex<Vec<Answer>>,
+    given: Mutex<Vec<PermissionAnswer>>,
     seen: Mutex<Vec<Seen>>,
 }
 
@@ -50,8 +50,8 @@ struct Seen {
 struct Person(Arc<Answers>);
 
 impl Person {
-    fn new(answers: impl IntoIterator<Item = Answer>) -> Self {
-        let mut given: Vec<Answer> = answers.into_iter().collect();
+    fn new(answers: impl IntoIterator<Item = PermissionAnswer>) -> Self {
+        let mut given: Vec<PermissionAnswer> = answers.into_iter().collect();
         given.reverse();
         Self(Arc::new(Answers {
             given: Mutex::new(given),
@@ -65,14 +65,20 @@ impl Person {
 }
 
 impl Prompter for Person {
-    fn ask<'a>(&'a self, question: &'a Question<'a>) -> BoxFuture<'a, Answer> {
+    fn ask<'a>(&'a self, question: &'a PermissionQuestion<'a>) -> BoxFuture<'a, PermissionAnswer> {
         self.0.seen.lock().unwrap().push(Seen {
             rule: question.rule.map(|(rule, _)| rule.to_owned()),
             hook: question.hook.is_some(),
             change: question.change.map(|change| change.lines.clone()),
             lasting: question.lasting.clone(),
         });
-        let answer = self.0.given.lock().unwrap().pop().unwrap_or(Answer::No);
+        let answer = self
+            .0
+            .given
+            .lock()
+            .unwrap()
+            .pop()
+            .unwrap_or(PermissionAnswer::No);
         Box::pin(std::future::ready(answer))
     }
 }
@@ -102,7 +108,11 @@ fn describe(scene: &Scene, text: &str) {
 
 #[tokio::test]
 async fn a_yes_is_for_one_call_and_a_session_for_the_tool() {
-    let person = Person::new([Answer::Yes, Answer::Session, Answer::No]);
+    let person = Person::new([
+        PermissionAnswer::Yes,
+        PermissionAnswer::Session,
+        PermissionAnswer::No,
+    ]);
     let scene = scene(&person);
     for _ in 0..4 {
         scene.call("do.it", asked()).await.unwrap();
@@ -117,17 +127,17 @@ async fn a_yes_is_for_one_call_and_a_session_for_the_tool() {
 
 #[tokio::test]
 async fn a_no_carries_its_reason_cleaned() {
-    let person = Person::new([Answer::NoBecause("not\nnow\u{1b}[31m".to_owned())]);
+    let person = Person::new([PermissionAnswer::NoBecause("not\nnow\u{1b}[31m".to_owned())]);
     let by = refusal(scene(&person).call("do.it", asked()).await);
     assert_eq!(by.to_string(), "by the person asked: not now");
 }
 
 #[tokio::test]
 async fn always_becomes_a_rule_in_the_chosen_scope_and_holds_at_once() {
-    let always = |reach, keep_in| Answer::Always { reach, keep_in };
+    let always = |reach, keep_in| PermissionAnswer::Always { reach, keep_in };
     for (reach, keep_in, rule, others) in [
-        (Reach::Tool, KeepIn::User, "mcp__s__do.it", 1),
-        (Reach::Server, KeepIn::Local, "mcp__s", 0),
+        (RuleReach::Tool, KeepIn::User, "mcp__s__do.it", 1),
+        (RuleReach::Server, KeepIn::Local, "mcp__s", 0),
     ] {
         let keeper = Arc::new(Keeper(Mutex::default(), None));
         let person = Person::new([always(reach, keep_in)]);
@@ -147,8 +157,8 @@ async fn always_becomes_a_rule_in_the_chosen_scope_and_holds_at_once() {
 
 #[tokio::test]
 async fn a_rule_that_cannot_be_kept_leaves_the_session_and_a_warning() {
-    let person = Person::new([Answer::Always {
-        reach: Reach::Tool,
+    let person = Person::new([PermissionAnswer::Always {
+        reach: RuleReach::Tool,
         keep_in: KeepIn::User,
     }]);
     let mut scene = scene(&person);
@@ -167,7 +177,7 @@ async fn a_rule_that_cannot_be_kept_leaves_the_session_and_a_warning() {
 
 #[tokio::test]
 async fn a_rule_that_asks_is_answered_for_the_session_and_another_asks_again() {
-    let person = Person::new([Answer::Session, Answer::Session]);
+    let person = Person::new([PermissionAnswer::Session, PermissionAnswer::Session]);
     let mut scene = scene(&person).permissions(&json!({"ask": ["mcp__s__do*"]}));
     scene.call("do.it", asked()).await.unwrap();
     scene.call("do.it", asked()).await.unwrap();
@@ -193,7 +203,11 @@ fn asking_hook() -> LibraryHook {
 
 #[tokio::test]
 async fn a_hook_asks_every_time_also_about_what_was_typed() {
-    let person = Person::new([Answer::Session, Answer::Yes, Answer::Yes]);
+    let person = Person::new([
+        PermissionAnswer::Session,
+        PermissionAnswer::Yes,
+        PermissionAnswer::Yes,
+    ]);
     let scene = scene(&person).library(vec![asking_hook()]);
     scene.call("do.it", asked()).await.unwrap();
     scene.call("do.it", asked()).await.unwrap();
@@ -216,11 +230,11 @@ async fn a_hook_asks_every_time_also_about_what_was_typed() {
 struct Slow {
     asked: Arc<AtomicUsize>,
     let_go: Arc<Semaphore>,
-    answer: Answer,
+    answer: PermissionAnswer,
 }
 
 impl Prompter for Slow {
-    fn ask<'a>(&'a self, _question: &'a Question<'a>) -> BoxFuture<'a, Answer> {
+    fn ask<'a>(&'a self, _question: &'a PermissionQuestion<'a>) -> BoxFuture<'a, PermissionAnswer> {
         self.asked.fetch_add(1, Ordering::Relaxed);
         Box::pin(async {
             self.let_go.acquire().await.unwrap().forget();
@@ -229,7 +243,7 @@ impl Prompter for Slow {
     }
 }
 
-fn slow(answer: Answer) -> (Scene, Arc<AtomicUsize>, Arc<Semaphore>) {
+fn slow(answer: PermissionAnswer) -> (Scene, Arc<AtomicUsize>, Arc<Semaphore>) {
     let (count, let_go) = (Arc::<AtomicUsize>::default(), Arc::new(Semaphore::new(0)));
     let mut scene = Scene::answering(hello());
     scene.prompter = Some(Box::new(Slow {
@@ -242,7 +256,7 @@ fn slow(answer: Answer) -> (Scene, Arc<AtomicUsize>, Arc<Semaphore>) {
 
 #[tokio::test]
 async fn calls_that_ask_the_same_at_once_share_one_prompt() {
-    let (scene, count, let_go) = slow(Answer::Yes);
+    let (scene, count, let_go) = slow(PermissionAnswer::Yes);
     let calls = join_all((0..5).map(|_| scene.call("do.it", asked())));
     let person = async {
         tokio::task::yield_now().await;
@@ -259,7 +273,7 @@ async fn calls_that_ask_the_same_at_once_share_one_prompt() {
 
 #[tokio::test]
 async fn a_call_that_is_given_up_while_it_asks_leaves_the_question_to_the_next() {
-    let (scene, count, let_go) = slow(Answer::Yes);
+    let (scene, count, let_go) = slow(PermissionAnswer::Yes);
     let mut first = Box::pin(scene.call("do.it", asked()));
     assert!(futures_util::poll!(&mut first).is_pending());
     let mut second = Box::pin(scene.call("do.it", asked()));
@@ -273,8 +287,8 @@ async fn a_call_that_is_given_up_while_it_asks_leaves_the_question_to_the_next()
 
 #[tokio::test]
 async fn one_question_is_put_at_a_time_and_a_session_answers_those_that_wait() {
-    let (scene, count, let_go) = slow(Answer::Always {
-        reach: Reach::Server,
+    let (scene, count, let_go) = slow(PermissionAnswer::Always {
+        reach: RuleReach::Server,
         keep_in: KeepIn::User,
     });
     let mut first = Box::pin(scene.call("do.it", asked()));
@@ -295,8 +309,10 @@ async fn sec_33_a_tool_that_changed_asks_although_a_rule_the_mode_or_a_session_a
         json!({"defaultMode": "bypass"}),
         json!({}),
     ] {
-        let start = [Answer::Session].into_iter().filter(|_| rules == json!({}));
-        let person = Person::new(start.chain([Answer::No, Answer::Yes]));
+        let start = [PermissionAnswer::Session]
+            .into_iter()
+            .filter(|_| rules == json!({}));
+        let person = Person::new(start.chain([PermissionAnswer::No, PermissionAnswer::Yes]));
         let scene = scene(&person).permissions(&rules);
         describe(&scene, "adds numbers");
         scene.call("do.it", asked()).await.unwrap();
@@ -323,7 +339,7 @@ async fn sec_33_a_tool_that_changed_asks_although_a_rule_the_mode_or_a_session_a
 
 #[tokio::test]
 async fn a_session_answer_is_forgotten_when_the_definition_changes_though_pins_are_off() {
-    let person = Person::new([Answer::Session, Answer::Yes]);
+    let person = Person::new([PermissionAnswer::Session, PermissionAnswer::Yes]);
     let scene = scene(&person).permissions(&json!({"pins": "off"}));
     scene.call("do.it", asked()).await.unwrap();
     describe(&scene, "other");
@@ -343,7 +359,7 @@ async fn sec_33_what_is_typed_is_no_yes_to_a_change_that_nobody_has_seen() {
         panic!("{by:?}");
     };
     assert_eq!(difference.lines.last().unwrap(), "+ description: changed");
-    // Not either while nobody accepts it.
+    // Not either until it is accepted.
     refusal(scene.call("do.it", typed()).await);
     assert_eq!(scene.sent().len(), 1);
     let reviewed = CallOptions::new(Consent::Reviewed);

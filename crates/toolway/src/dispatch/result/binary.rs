@@ -1,9 +1,10 @@
-//! Binary data inside of JSON: base64 and `data:` addresses in structured content, in a block of
-//! a kind that nobody knows and, where a model reads it, in text.
+//! Binary data inside of JSON: base64 and `data:` addresses in structured content, in a block of an
+//! unknown kind and, where a model reads it, in text.
 //!
-//! Owns finding it, and the words that stand in its place: nobody reads base64, and a model pays
-//! for every letter of it. It is saved like the media of a result, and what a block of the content
-//! holds already is not saved again. What the server sent is not touched: this makes copies.
+//! Owns finding it, and the words that stand in its place: base64 is of no use to a reader, and a
+//! model pays for every letter of it. It is saved like the media of a result, and what a block of
+//! the content holds already is not saved again. What the server sent is not touched: this makes
+//! copies.
 
 use std::path::Path;
 
@@ -11,9 +12,9 @@ use base64::Engine as _;
 use serde_json::Value;
 use toolway_wire::view::{ContentBlock, ToolResult};
 
-use super::media::{self, Kind, LENIENT, MAX_MEDIA, Media};
-use super::spill::Store;
-use crate::call::{Plain, SavedFile};
+use super::media::{self, LENIENT, MAX_MEDIA, Media, MediaKind};
+use super::spill::ResultDirectory;
+use crate::call::{PlainBlock, SavedFile};
 
 /// The shortest base64 that is taken out where something says that it is binary data.
 const MIN_DECLARED: usize = 512;
@@ -38,7 +39,7 @@ const TYPE_KEYS: [&str; 7] = [
 
 /// Whether text is to be looked through as well.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Texts {
+pub(super) enum TextScan {
     /// It is shown as it is.
     Kept,
     /// A model reads it.
@@ -47,12 +48,12 @@ pub(super) enum Texts {
 
 /// Whether there can be any binary data in a result beside its media: looks at no more than the
 /// runs of letters.
-pub(super) fn any(result: &ToolResult, texts: Texts) -> bool {
+pub(super) fn any(result: &ToolResult, texts: TextScan) -> bool {
     let structured = result.structured.as_deref();
     structured.is_some_and(|structured| has_long_run(structured.get()))
         || result.content.iter().any(|block| match block {
             ContentBlock::Unknown { raw, .. } => has_long_run(raw.get()),
-            ContentBlock::Text { text } => texts == Texts::Searched && has_long_run(text),
+            ContentBlock::Text { text } => texts == TextScan::Searched && has_long_run(text),
             _ => false,
         })
 }
@@ -76,9 +77,9 @@ fn is_base64(byte: u8) -> bool {
 }
 
 /// Takes binary data out of copies, and saves it.
-pub(super) struct Sieve<'a> {
+pub(super) struct BinarySieve<'a> {
     directory: &'a Path,
-    store: Option<Result<Store, String>>,
+    store: Option<Result<ResultDirectory, String>>,
     /// The media of the content, and where they were saved.
     media: &'a [Media],
     beside: &'a [SavedFile],
@@ -88,7 +89,7 @@ pub(super) struct Sieve<'a> {
     pub(super) warnings: Vec<String>,
 }
 
-impl<'a> Sieve<'a> {
+impl<'a> BinarySieve<'a> {
     pub(super) fn new(directory: &'a Path, media: &'a [Media], beside: &'a [SavedFile]) -> Self {
         Self {
             directory,
@@ -101,23 +102,23 @@ impl<'a> Sieve<'a> {
     }
 
     /// Every part of a result that had binary data, without it.
-    pub(super) fn parts(&mut self, result: &ToolResult, texts: Texts) -> Vec<Plain> {
+    pub(super) fn parts(&mut self, result: &ToolResult, texts: TextScan) -> Vec<PlainBlock> {
         let mut plain = Vec::new();
         for (block, content) in result.content.iter().enumerate() {
             let text = match content {
                 ContentBlock::Unknown { raw, .. } => self.json(block, raw.get()),
-                ContentBlock::Text { text } if texts == Texts::Searched => self
+                ContentBlock::Text { text } if texts == TextScan::Searched => self
                     .word(block, text, None)
                     .or_else(|| self.json(block, text))
                     .or_else(|| self.prose(block, text)),
                 _ => None,
             };
-            plain.extend(text.map(|text| Plain { block, text }));
+            plain.extend(text.map(|text| PlainBlock { block, text }));
         }
         let block = result.content.len();
         let structured = result.structured.as_deref();
         let text = structured.and_then(|structured| self.json(block, structured.get()));
-        plain.extend(text.map(|text| Plain { block, text }));
+        plain.extend(text.map(|text| PlainBlock { block, text }));
         plain
     }
 
@@ -228,9 +229,9 @@ impl<'a> Sieve<'a> {
             return None;
         }
         let directory = self.directory;
-        let store = self
-            .store
-            .get_or_insert_with(|| Store::open(directory).map_err(|error| error.to_string()));
+        let store = self.store.get_or_insert_with(|| {
+            ResultDirectory::open(directory).map_err(|error| error.to_string())
+        });
         let beside: Vec<SavedFile> = self.beside.iter().chain(&self.saved).cloned().collect();
         let saved = match store {
             Ok(store) => store
@@ -261,7 +262,7 @@ impl<'a> Sieve<'a> {
 }
 
 /// The bytes of a text that is binary data, and what they are.
-fn binary(text: &str, declared: Option<&str>) -> Option<(Kind, Vec<u8>)> {
+fn binary(text: &str, declared: Option<&str>) -> Option<(MediaKind, Vec<u8>)> {
     if text.len() < MIN_DECLARED {
         return None;
     }
@@ -277,7 +278,7 @@ fn binary(text: &str, declared: Option<&str>) -> Option<(Kind, Vec<u8>)> {
     }
     let bytes = decode(text)?;
     let kind = kind_of(declared, &bytes);
-    let is_known = kind != Kind::OTHER || declared.is_some_and(|named| named.contains('/'));
+    let is_known = kind != MediaKind::OTHER || declared.is_some_and(|named| named.contains('/'));
     let is_binary = std::str::from_utf8(&bytes).is_err();
     (is_known || (is_binary && text.len() >= MIN_BARE)).then_some((kind, bytes))
 }
@@ -311,10 +312,10 @@ fn decode(text: &str) -> Option<Vec<u8>> {
 }
 
 /// What the bytes are: by their server's word where that is on our list, else by how they begin.
-fn kind_of(declared: Option<&str>, bytes: &[u8]) -> Kind {
-    let named = Kind::of(declared);
-    if named == Kind::OTHER {
-        Kind::of(beginning(bytes))
+fn kind_of(declared: Option<&str>, bytes: &[u8]) -> MediaKind {
+    let named = MediaKind::of(declared);
+    if named == MediaKind::OTHER {
+        MediaKind::of(beginning(bytes))
     } else {
         named
     }
@@ -396,7 +397,7 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let directory = place.path().join("results");
         let data = STANDARD.encode(noise(600));
-        let mut sieve = Sieve::new(&directory, &[], &[]);
+        let mut sieve = BinarySieve::new(&directory, &[], &[]);
         let text = format!("![a](data:image/png;base64,{data}) data: 1, ü, data:x;base64,AA==");
         let plain = sieve.prose(0, &text).unwrap();
         let start = "![a]([image/png, 600 bytes: ";

@@ -8,10 +8,10 @@
 //! 3. with pictures the text is cut instead, so that they stay visible, and saved besides;
 //! 4. where saving fails, the text is cut and the answer says why.
 //!
-//! Whatever cannot be shown — broken base64, no picture, a canvas beyond all bounds — has a
-//! notice in its place. Nothing here fails. Parts: `bounds.rs` (the numbers), `pieces.rs` (a
-//! result as pieces), `format.rs` and `outline.rs` (what a text is), `spill.rs` (the files), `hidden.rs` (what
-//! nobody can see in it).
+//! Whatever cannot be shown (broken base64, no picture, a canvas beyond all bounds) has a notice in
+//! its place. Nothing here fails. Parts: `bounds.rs` (the numbers), `pieces.rs` (a result as
+//! pieces), `format.rs` and `outline.rs` (what a text is), `spill.rs` (the files), `hidden.rs`
+//! (invisible characters).
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -19,33 +19,37 @@ use std::path::Path;
 use toolway_config::ResultText;
 use toolway_types::text::clean_line;
 
-use super::bounds::{Bounds, Size};
-use super::format::{Format, Lines};
+use super::bounds::{ResultBounds, TextSize};
+use super::format::{LineLayout, TextFormat};
 use super::hidden;
 use super::media::Media;
-use super::pieces::{Body, Piece, Source, gather};
-use super::spill::{SpillError, Store};
-use super::tokens::Meter;
+use super::pieces::{PieceBody, ResultPiece, ResultSource, gather};
+use super::spill::{ResultDirectory, SpillError};
 use crate::call::{BoundedResult, SavedFile, Treatment};
+use crate::tokens::Meter;
 
 #[cfg(test)]
 mod tests;
 
 /// Makes a result fit.
-pub(super) fn bound(source: &Source<'_>, bounds: Bounds, directory: &Path) -> BoundedResult {
+pub(super) fn bound(
+    source: &ResultSource<'_>,
+    bounds: ResultBounds,
+    directory: &Path,
+) -> BoundedResult {
     let pieces = gather(source, bounds);
     let whole = size(&pieces);
-    let has_text = pieces.iter().any(Piece::is_text);
+    let has_text = pieces.iter().any(ResultPiece::is_text);
     let told = match bounds.text {
         ResultText::Clean => hidden::size_of_notice(&pieces),
-        ResultText::Keep => Size::default(),
+        ResultText::Keep => TextSize::default(),
     };
     let mut bounded = if !has_text || !bounds.hold() || bounds.admit(whole + told) {
         result(pieces, Treatment::Passed)
     } else {
         shorten(pieces, source, bounds, directory, told)
     };
-    if told != Size::default() {
+    if told != TextSize::default() {
         hidden::remove(&mut bounded);
     }
     bounded
@@ -53,11 +57,11 @@ pub(super) fn bound(source: &Source<'_>, bounds: Bounds, directory: &Path) -> Bo
 
 /// Makes one that is too long fit, with room for what is `told` besides.
 fn shorten(
-    pieces: Vec<Piece<'_>>,
-    source: &Source<'_>,
-    bounds: Bounds,
+    pieces: Vec<ResultPiece<'_>>,
+    source: &ResultSource<'_>,
+    bounds: ResultBounds,
     directory: &Path,
-    told: Size,
+    told: TextSize,
 ) -> BoundedResult {
     let whole = size(&pieces);
     if whole.pictures > 0 {
@@ -70,33 +74,33 @@ fn shorten(
     }
 }
 
-fn size(pieces: &[Piece<'_>]) -> Size {
+fn size(pieces: &[ResultPiece<'_>]) -> TextSize {
     pieces
         .iter()
-        .fold(Size::default(), |sum, piece| sum + piece.size())
+        .fold(TextSize::default(), |sum, piece| sum + piece.size())
 }
 
-fn result(pieces: Vec<Piece<'_>>, treatment: Treatment) -> BoundedResult {
+fn result(pieces: Vec<ResultPiece<'_>>, treatment: Treatment) -> BoundedResult {
     let tokens = size(&pieces).tokens;
     BoundedResult {
-        blocks: pieces.into_iter().map(Piece::into_block).collect(),
+        blocks: pieces.into_iter().map(ResultPiece::into_block).collect(),
         treatment,
         tokens,
     }
 }
 
 /// The pieces that go into one file: content, or structured content.
-struct Group {
+struct FileGroup {
     structured: bool,
     text: String,
-    format: Format,
+    format: TextFormat,
     block: usize,
 }
 
-impl Group {
+impl FileGroup {
     /// All text of one kind; none when there is none.
-    fn of(pieces: &[Piece<'_>], structured: bool) -> Option<Self> {
-        let members: Vec<&Piece<'_>> = pieces
+    fn of(pieces: &[ResultPiece<'_>], structured: bool) -> Option<Self> {
+        let members: Vec<&ResultPiece<'_>> = pieces
             .iter()
             .filter(|piece| piece.is_text() && piece.structured == structured)
             .collect();
@@ -104,7 +108,7 @@ impl Group {
         Some(Self::join(&members, first.block, structured))
     }
 
-    fn join(members: &[&Piece<'_>], block: usize, structured: bool) -> Self {
+    fn join(members: &[&ResultPiece<'_>], block: usize, structured: bool) -> Self {
         let (text, mime_type) = match members {
             // One text is a file byte for byte.
             [only] => (only.bare().into_owned(), only.mime_type()),
@@ -112,13 +116,13 @@ impl Group {
         };
         Self {
             structured,
-            format: Format::of(&text, mime_type),
+            format: TextFormat::of(&text, mime_type),
             text,
             block,
         }
     }
 
-    fn save(&self, store: &Store, beside: &[SavedFile]) -> Result<SavedFile, SpillError> {
+    fn save(&self, store: &ResultDirectory, beside: &[SavedFile]) -> Result<SavedFile, SpillError> {
         let media = Media {
             block: self.block,
             kind: self.format.kind(),
@@ -128,7 +132,7 @@ impl Group {
     }
 
     /// Where it is, how large, what it is, how it is built and how to read it.
-    fn notice(&self, file: &SavedFile, bounds: Bounds) -> String {
+    fn notice(&self, file: &SavedFile, bounds: ResultBounds) -> String {
         let size = super::pieces::size_of(&self.text);
         let what = if self.structured {
             "The structured content of this result"
@@ -155,7 +159,7 @@ impl Group {
 
     /// The part of a notice that is about the file.
     fn description(&self, file: &SavedFile) -> String {
-        let lines = Lines::count(&self.text);
+        let lines = LineLayout::count(&self.text);
         let mut text = format!(
             "File: {}\nSize: {} bytes in {}\nFormat: {}\n",
             file.path.display(),
@@ -183,11 +187,11 @@ impl Group {
 }
 
 /// Several texts as one: JSON lines where all of them are JSON, otherwise one after the other.
-fn join(several: &[&Piece<'_>]) -> String {
+fn join(several: &[&ResultPiece<'_>]) -> String {
     let as_json: Option<Vec<String>> = several
         .iter()
         .map(|piece| match &piece.body {
-            Body::Text(text) if text.trim_start().starts_with(['{', '[']) => {
+            PieceBody::Text(text) if text.trim_start().starts_with(['{', '[']) => {
                 let raw: &serde_json::value::RawValue = serde_json::from_str(text).ok()?;
                 // White space between tokens may hold breaks; inside of texts it cannot.
                 Some(raw.get().replace(['\n', '\r'], " "))
@@ -203,16 +207,16 @@ fn join(several: &[&Piece<'_>]) -> String {
 }
 
 fn save(
-    pieces: &[Piece<'_>],
-    bounds: Bounds,
+    pieces: &[ResultPiece<'_>],
+    bounds: ResultBounds,
     media: &[SavedFile],
     directory: &Path,
-    told: Size,
+    told: TextSize,
 ) -> Result<BoundedResult, SpillError> {
-    let store = Store::open(directory)?;
-    let mut groups: Vec<Group> = [false, true]
+    let store = ResultDirectory::open(directory)?;
+    let mut groups: Vec<FileGroup> = [false, true]
         .into_iter()
-        .filter_map(|structured| Group::of(pieces, structured))
+        .filter_map(|structured| FileGroup::of(pieces, structured))
         .collect();
     groups.sort_by_key(|group| std::cmp::Reverse(group.text.len()));
     let mut beside = media.to_vec();
@@ -228,10 +232,10 @@ fn save(
             .filter(|piece| {
                 !(piece.is_text() && notices.iter().any(|(of, _)| *of == piece.structured))
             })
-            .fold(Size::default(), |sum, piece| sum + piece.size());
-        let notices = notices
-            .iter()
-            .fold(told, |sum, (_, text)| sum + Piece::notice(0, text).size());
+            .fold(TextSize::default(), |sum, piece| sum + piece.size());
+        let notices = notices.iter().fold(told, |sum, (_, text)| {
+            sum + ResultPiece::notice(0, text).size()
+        });
         // The shorter part stays where it fits beside the news of the longer one.
         if bounds.admit(left + notices) {
             break;
@@ -246,7 +250,7 @@ fn save(
             None => left.push(piece.clone()),
             // In the place of the first; the others are in the same file.
             Some((_, text)) if !text.is_empty() => {
-                left.push(Piece::notice(piece.block, &std::mem::take(text)));
+                left.push(ResultPiece::notice(piece.block, &std::mem::take(text)));
             }
             Some(_) => {}
         }
@@ -256,36 +260,36 @@ fn save(
 
 /// All text of a result in one file, for a result that is cut; with what there is to say about it.
 fn save_text(
-    pieces: &[Piece<'_>],
+    pieces: &[ResultPiece<'_>],
     media: &[SavedFile],
     directory: &Path,
 ) -> Result<(SavedFile, String), SpillError> {
-    let texts: Vec<&Piece<'_>> = pieces.iter().filter(|piece| piece.is_text()).collect();
+    let texts: Vec<&ResultPiece<'_>> = pieces.iter().filter(|piece| piece.is_text()).collect();
     let block = texts.first().map_or(0, |piece| piece.block);
-    let group = Group::join(&texts, block, false);
-    let file = group.save(&Store::open(directory)?, media)?;
+    let group = FileGroup::join(&texts, block, false);
+    let file = group.save(&ResultDirectory::open(directory)?, media)?;
     let description = group.description(&file);
     Ok((file, description))
 }
 
 /// As much of the text as fits beside everything else.
 fn cut(
-    pieces: Vec<Piece<'_>>,
-    bounds: Bounds,
+    pieces: Vec<ResultPiece<'_>>,
+    bounds: ResultBounds,
     saved: Result<(SavedFile, String), SpillError>,
-    told: Size,
+    told: TextSize,
 ) -> BoundedResult {
     let shown = pieces
         .iter()
         .filter(|piece| !piece.is_text())
-        .fold(Size::default(), |sum, piece| sum + piece.size());
+        .fold(TextSize::default(), |sum, piece| sum + piece.size());
     let of: usize = pieces
         .iter()
         .filter(|piece| piece.is_text())
         .map(|piece| piece.size().chars)
         .sum();
     // No number in it will be longer than this one.
-    let notice = told + Piece::notice(0, &cut_notice(of, of, &saved)).size();
+    let notice = told + ResultPiece::notice(0, &cut_notice(of, of, &saved)).size();
     let mut chars_left = beside(bounds.chars.saturating_sub(shown.chars), notice.chars);
     let mut tokens_left = if bounds.raised && shown.pictures == 0 {
         usize::MAX
@@ -318,11 +322,11 @@ fn cut(
         let head = head(&words, chars_left, tokens_left);
         if !head.is_empty() {
             kept += head.chars().count();
-            left.push(Piece::text(piece.block, head.to_owned()));
+            left.push(ResultPiece::text(piece.block, head.to_owned()));
         }
         at = left.len();
     }
-    left.insert(at, Piece::notice(0, &cut_notice(kept, of, &saved)));
+    left.insert(at, ResultPiece::notice(0, &cut_notice(kept, of, &saved)));
     let file = saved.ok().map(|(file, _)| file);
     result(left, Treatment::Cut { kept, of, file })
 }
@@ -376,5 +380,5 @@ pub(super) fn grouped(number: usize) -> String {
 
 /// Only for the notice that stands where nothing else could.
 pub(super) fn nothing(why: &str) -> BoundedResult {
-    result(vec![Piece::notice(0, why)], Treatment::Passed)
+    result(vec![ResultPiece::notice(0, why)], Treatment::Passed)
 }

@@ -13,7 +13,7 @@ pub const MAX_RAISED_CHARS: usize = 500_000;
 
 /// The limits of one result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Bounds {
+pub(crate) struct ResultBounds {
     /// The most characters of text.
     pub(crate) chars: usize,
     /// The most tokens, of text and pictures together.
@@ -24,9 +24,9 @@ pub(crate) struct Bounds {
     pub(crate) text: ResultText,
 }
 
-impl Bounds {
+impl ResultBounds {
     /// No limits: what an editor answers is for this program.
-    pub(crate) const NONE: Bounds = Bounds {
+    pub(crate) const NONE: ResultBounds = ResultBounds {
         chars: usize::MAX,
         tokens: usize::MAX,
         raised: false,
@@ -59,7 +59,7 @@ impl Bounds {
     }
 
     /// Whether so much passes as it is.
-    pub(crate) fn admit(&self, size: Size) -> bool {
+    pub(crate) fn admit(&self, size: TextSize) -> bool {
         let by_chars_only = self.raised && size.pictures == 0;
         size.chars <= self.chars && (by_chars_only || size.tokens <= self.tokens)
     }
@@ -67,7 +67,7 @@ impl Bounds {
 
 /// How large something is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Size {
+pub(crate) struct TextSize {
     /// Characters of text.
     pub(crate) chars: usize,
     /// Tokens of text and pictures.
@@ -76,11 +76,11 @@ pub(crate) struct Size {
     pub(crate) pictures: usize,
 }
 
-impl std::ops::Add for Size {
-    type Output = Size;
+impl std::ops::Add for TextSize {
+    type Output = TextSize;
 
-    fn add(self, other: Size) -> Size {
-        Size {
+    fn add(self, other: TextSize) -> TextSize {
+        TextSize {
             chars: self.chars.saturating_add(other.chars),
             tokens: self.tokens.saturating_add(other.tokens),
             pictures: self.pictures.saturating_add(other.pictures),
@@ -134,7 +134,7 @@ mod tests {
             (json!([1]), 100_000, false),
         ] {
             let raw = to_raw_value(&meta).unwrap();
-            let bounds = Bounds::of(Some(&raw), 25_000);
+            let bounds = ResultBounds::of(Some(&raw), 25_000);
             assert_eq!((bounds.chars, bounds.raised), (chars, raised), "{meta}");
         }
     }

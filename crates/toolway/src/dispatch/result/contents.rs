@@ -7,7 +7,7 @@ use std::path::Path;
 
 use toolway_wire::view::{ResourceBody, ResourceContents};
 
-use super::media::{self, Kind, MAX_MEDIA, Media};
+use super::media::{self, MAX_MEDIA, Media, MediaKind};
 use super::spill;
 use crate::call::SavedFile;
 use crate::tasks;
@@ -43,7 +43,7 @@ pub(crate) async fn save(
         match bytes(part) {
             Ok(bytes) => media.push(Media {
                 block,
-                kind: Kind::of(part.mime_type.as_deref()),
+                kind: MediaKind::of(part.mime_type.as_deref()),
                 bytes,
             }),
             Err(why) => warnings.push(format!("part {block} was not saved: {why}")),

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use toolway_types::name::shell_word;
 
-use super::media::Kind;
+use super::media::MediaKind;
 use super::outline::{Outline, outline, outline_lines};
 
 /// How many bytes one command should give at most.
@@ -18,7 +18,7 @@ const LONG_LINE: usize = 2_000;
 
 /// The format of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Format {
+pub(crate) enum TextFormat {
     /// One JSON value.
     Json(Outline),
     /// One JSON value a line.
@@ -33,59 +33,59 @@ pub(crate) enum Format {
     Text,
 }
 
-impl Format {
+impl TextFormat {
     /// Tells a text's format; the server's word counts only where the text itself says nothing.
     pub(crate) fn of(text: &str, mime_type: Option<&str>) -> Self {
         let start = text.trim_start();
         if start.starts_with(['{', '[', '"'])
             && let Some(found) = outline(text)
         {
-            return Format::Json(found);
+            return TextFormat::Json(found);
         }
         if start.starts_with(['{', '['])
             && let Some(found) = outline_lines(text)
         {
-            return Format::JsonLines(found);
+            return TextFormat::JsonLines(found);
         }
         if start.starts_with("<?xml") {
-            return Format::Xml;
+            return TextFormat::Xml;
         }
-        match Kind::of(mime_type).mime_type {
-            "application/xml" => Format::Xml,
-            "text/csv" => Format::Csv,
-            "text/markdown" => Format::Markdown,
-            _ => Format::Text,
+        match MediaKind::of(mime_type).mime_type {
+            "application/xml" => TextFormat::Xml,
+            "text/csv" => TextFormat::Csv,
+            "text/markdown" => TextFormat::Markdown,
+            _ => TextFormat::Text,
         }
     }
 
     /// Its name for people and models.
     pub(crate) fn name(&self) -> &'static str {
         match self {
-            Format::Json(_) => "JSON",
-            Format::JsonLines(_) => "JSON lines",
-            Format::Xml => "XML",
-            Format::Csv => "CSV",
-            Format::Markdown => "Markdown",
-            Format::Text => "plain text",
+            TextFormat::Json(_) => "JSON",
+            TextFormat::JsonLines(_) => "JSON lines",
+            TextFormat::Xml => "XML",
+            TextFormat::Csv => "CSV",
+            TextFormat::Markdown => "Markdown",
+            TextFormat::Text => "plain text",
         }
     }
 
     /// The kind of file it becomes.
-    pub(crate) fn kind(&self) -> Kind {
-        Kind::of(Some(match self {
-            Format::Json(_) => "application/json",
-            Format::JsonLines(_) => "application/jsonl",
-            Format::Xml => "application/xml",
-            Format::Csv => "text/csv",
-            Format::Markdown => "text/markdown",
-            Format::Text => "text/plain",
+    pub(crate) fn kind(&self) -> MediaKind {
+        MediaKind::of(Some(match self {
+            TextFormat::Json(_) => "application/json",
+            TextFormat::JsonLines(_) => "application/jsonl",
+            TextFormat::Xml => "application/xml",
+            TextFormat::Csv => "text/csv",
+            TextFormat::Markdown => "text/markdown",
+            TextFormat::Text => "text/plain",
         }))
     }
 
     /// The outline, where there is a structure.
     pub(crate) fn outline(&self) -> Option<&str> {
         match self {
-            Format::Json(found) | Format::JsonLines(found) => Some(&found.text),
+            TextFormat::Json(found) | TextFormat::JsonLines(found) => Some(&found.text),
             _ => None,
         }
     }
@@ -94,10 +94,10 @@ impl Format {
     pub(crate) fn recipes(&self, path: &Path, text: &str) -> Vec<String> {
         let path = path.to_string_lossy();
         let file = shell_word(&path);
-        let lines = Lines::count(text);
+        let lines = LineLayout::count(text);
         let mut recipes = Vec::new();
         match self {
-            Format::Json(found) => {
+            TextFormat::Json(found) => {
                 if let Some((way, len)) = &found.longest {
                     let whole = if way == "." {
                         "length".to_owned()
@@ -110,12 +110,12 @@ impl Format {
                 }
                 recipes.push(format!("jq -r . {file} | head -c {STEP}"));
             }
-            Format::JsonLines(_) => {
+            TextFormat::JsonLines(_) => {
                 recipes.push(format!("wc -l {file}"));
                 recipes.push(format!("sed -n '1,10p' {file} | head -c {STEP}"));
                 recipes.push(format!("jq -c . {file} | head -c {STEP}"));
             }
-            Format::Xml | Format::Csv | Format::Markdown | Format::Text => {
+            TextFormat::Xml | TextFormat::Csv | TextFormat::Markdown | TextFormat::Text => {
                 if lines.longest <= LONG_LINE && lines.count > 1 {
                     let step = (STEP * lines.count / text.len().max(1)).clamp(1, 1_000);
                     recipes.push(format!("sed -n '1,{step}p' {file}"));
@@ -133,17 +133,17 @@ impl Format {
 
 /// How a text divides into lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Lines {
+pub(crate) struct LineLayout {
     /// How many there are.
     pub(crate) count: usize,
     /// How many bytes the longest has.
     pub(crate) longest: usize,
 }
 
-impl Lines {
+impl LineLayout {
     /// Counts them.
     pub(crate) fn count(text: &str) -> Self {
-        let mut lines = Lines {
+        let mut lines = LineLayout {
             count: 0,
             longest: 0,
         };
@@ -173,7 +173,7 @@ mod tests {
             ("# Head", Some("text/markdown; charset=utf-8"), "Markdown"),
             ("12", None, "plain text"),
         ] {
-            assert_eq!(Format::of(text, mime_type).name(), name, "{text}");
+            assert_eq!(TextFormat::of(text, mime_type).name(), name, "{text}");
         }
     }
 
@@ -193,7 +193,7 @@ mod tests {
             "<?xml version=\"1.0\"?>\n".to_owned() + &"<a/>\n".repeat(9_000),
         ];
         for text in texts {
-            let format = Format::of(&text, None);
+            let format = TextFormat::of(&text, None);
             let name = format!("it's a $(file).{}", format.kind().extension);
             let path = directory.path().join(name);
             std::fs::write(&path, &text).unwrap();

@@ -1,4 +1,4 @@
-//! The seam for the fuzz targets in `fuzz/`: what they reach that nobody else may.
+//! Access for the fuzz targets in `fuzz/` to what is otherwise private.
 //!
 //! Owns nothing. It exists only where the compiler is told `--cfg fuzzing`, so that files and
 //! lines of a result can be driven with any input without becoming part of the library.
@@ -9,9 +9,9 @@ use serde_json::value::RawValue;
 use toolway_types::BytePool;
 use toolway_wire::view;
 
-use super::bounds::Bounds;
+use super::bounds::ResultBounds;
 use super::outline::{self, Outline};
-use crate::call::{BoundedResult, Delivery, SavedFile};
+use crate::call::{BoundedResult, ResultDelivery, SavedFile};
 
 /// The outline of many JSON texts, one a line.
 pub fn outline_lines(text: &str) -> Option<Outline> {
@@ -26,8 +26,14 @@ pub fn deliver(
 ) -> Option<(Vec<SavedFile>, BoundedResult, Vec<String>)> {
     let raw: &RawValue = serde_json::from_str(result).ok()?;
     let result = view::tool_result(raw).ok()?;
-    let bounds = Bounds::of(None, max_tokens);
+    let bounds = ResultBounds::of(None, max_tokens);
     let pictures = BytePool::new(super::MAX_PICTURE_MEMORY);
-    let done = super::work(&result, &Delivery::Bounded, bounds, directory, &pictures);
+    let done = super::work(
+        &result,
+        &ResultDelivery::Bounded,
+        bounds,
+        directory,
+        &pictures,
+    );
     Some((done.saved, done.bounded?, done.warnings))
 }

@@ -1,4 +1,4 @@
-//! What nobody can see in the text of a result, before a model gets it (SEC-35).
+//! Invisible characters in the text of a result, before a model gets it (SEC-35).
 //!
 //! Owns the removing and the notice about it. Whether it is done is a setting; what is saved to a
 //! file, and the result itself, stay as received.
@@ -6,15 +6,15 @@
 use toolway_types::text::clean_counted;
 
 use super::bound::grouped;
-use super::bounds::Size;
-use super::pieces::{Piece, size_of_block};
-use crate::call::{Block, BoundedResult};
+use super::bounds::TextSize;
+use super::pieces::{ResultPiece, size_of_block};
+use crate::call::{BoundedResult, ContentBlock};
 
 /// How large the notice will be; nothing where there is nothing to tell.
-pub(super) fn size_of_notice(pieces: &[Piece<'_>]) -> Size {
+pub(super) fn size_of_notice(pieces: &[ResultPiece<'_>]) -> TextSize {
     let texts = pieces.iter().filter(|piece| piece.is_text());
     match texts.map(|piece| clean_counted(&piece.bare()).1).sum() {
-        0 => Size::default(),
+        0 => TextSize::default(),
         count => size_of_block(&notice(count)),
     }
 }
@@ -24,7 +24,7 @@ pub(super) fn size_of_notice(pieces: &[Piece<'_>]) -> Size {
 pub(super) fn remove(bounded: &mut BoundedResult) {
     let mut count = 0;
     for block in &mut bounded.blocks {
-        let (Block::Text { text } | Block::Resource { text, .. }) = block else {
+        let (ContentBlock::Text { text } | ContentBlock::Resource { text, .. }) = block else {
             continue;
         };
         let (cleaned, removed) = clean_counted(text);
@@ -39,16 +39,18 @@ pub(super) fn remove(bounded: &mut BoundedResult) {
     // Models' interfaces refuse a text of nothing.
     bounded
         .blocks
-        .retain(|block| !matches!(block, Block::Text { text } if text.is_empty()));
+        .retain(|block| !matches!(block, ContentBlock::Text { text } if text.is_empty()));
     bounded.blocks.push(notice(count));
     let sizes = bounded.blocks.iter().map(size_of_block);
-    bounded.tokens = sizes.fold(Size::default(), |sum, size| sum + size).tokens;
+    bounded.tokens = sizes
+        .fold(TextSize::default(), |sum, size| sum + size)
+        .tokens;
 }
 
-fn notice(count: usize) -> Block {
+fn notice(count: usize) -> ContentBlock {
     let what = match count {
         1 => "One hidden character was".to_owned(),
         _ => format!("{} hidden characters were", grouped(count)),
     };
-    Block::notice(format!("{what} removed from the text of this result"))
+    ContentBlock::notice(format!("{what} removed from the text of this result"))
 }

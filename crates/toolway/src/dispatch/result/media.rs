@@ -21,7 +21,7 @@ pub(super) const LENIENT: GeneralPurpose = GeneralPurpose::new(
 
 /// A kind of file: its media type and the end of its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Kind {
+pub(crate) struct MediaKind {
     /// The media type.
     pub(crate) mime_type: &'static str,
     /// The extension, without the dot.
@@ -30,7 +30,7 @@ pub(crate) struct Kind {
 
 /// Every kind we save by name. HTML and SVG are left out on purpose: they can run scripts when
 /// a person opens them.
-const KINDS: [Kind; 27] = [
+const KINDS: [MediaKind; 27] = [
     kind("image/png", "png"),
     kind("image/jpeg", "jpg"),
     kind("image/gif", "gif"),
@@ -66,19 +66,19 @@ const KINDS: [Kind; 27] = [
     ),
 ];
 
-const fn kind(mime_type: &'static str, extension: &'static str) -> Kind {
-    Kind {
+const fn kind(mime_type: &'static str, extension: &'static str) -> MediaKind {
+    MediaKind {
         mime_type,
         extension,
     }
 }
 
-impl Kind {
+impl MediaKind {
     /// What is not on the list.
-    pub(super) const OTHER: Kind = kind("application/octet-stream", "bin");
+    pub(super) const OTHER: MediaKind = kind("application/octet-stream", "bin");
 
     /// The kind that a media type names; anything unknown is plain bytes.
-    pub(crate) fn of(mime_type: Option<&str>) -> Kind {
+    pub(crate) fn of(mime_type: Option<&str>) -> MediaKind {
         let essence = mime_type
             .unwrap_or_default()
             .split(';')
@@ -98,7 +98,7 @@ impl Kind {
     }
 }
 
-impl Kind {
+impl MediaKind {
     /// Whether files of some kind end like this.
     pub(crate) fn is_extension(extension: &[u8]) -> bool {
         let mut known = KINDS.iter().chain(std::iter::once(&Self::OTHER));
@@ -112,14 +112,14 @@ pub(crate) struct Media {
     /// Which block of the content it was.
     pub(crate) block: usize,
     /// Its kind.
-    pub(crate) kind: Kind,
+    pub(crate) kind: MediaKind,
     /// Its bytes.
     pub(crate) bytes: Vec<u8>,
 }
 
 /// What became of a result's media.
 #[derive(Debug, Default)]
-pub(crate) struct Decoded {
+pub(crate) struct DecodedMedia {
     /// What could be decoded.
     pub(crate) media: Vec<Media>,
     /// What could not: which block, and why.
@@ -128,7 +128,7 @@ pub(crate) struct Decoded {
     pub(crate) too_many: bool,
 }
 
-impl Decoded {
+impl DecodedMedia {
     /// What a person should know about it.
     pub(crate) fn warnings(&self) -> impl Iterator<Item = String> {
         let faults = self
@@ -143,8 +143,8 @@ impl Decoded {
 }
 
 /// Decodes every image, sound and binary resource.
-pub(crate) fn decode(content: &[ContentBlock]) -> Decoded {
-    let mut decoded = Decoded::default();
+pub(crate) fn decode(content: &[ContentBlock]) -> DecodedMedia {
+    let mut decoded = DecodedMedia::default();
     for (block, item) in content.iter().enumerate() {
         let Some((data, mime_type)) = encoded(item) else {
             continue;
@@ -156,7 +156,7 @@ pub(crate) fn decode(content: &[ContentBlock]) -> Decoded {
         match from_base64(data) {
             Ok(bytes) => decoded.media.push(Media {
                 block,
-                kind: Kind::of(mime_type),
+                kind: MediaKind::of(mime_type),
                 bytes,
             }),
             Err(error) => {

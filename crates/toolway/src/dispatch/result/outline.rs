@@ -48,7 +48,7 @@ pub fn outline(json: &str) -> Option<Outline> {
 
 /// The outline of many JSON texts, one a line, if they all are; blank lines do not count.
 pub(crate) fn outline_lines(text: &str) -> Option<Outline> {
-    let mut merged: Option<Shape> = None;
+    let mut merged: Option<JsonShape> = None;
     let mut count = 0_usize;
     for line in text.lines().filter(|line| !line.trim().is_empty()) {
         count += 1;
@@ -58,7 +58,7 @@ pub(crate) fn outline_lines(text: &str) -> Option<Outline> {
         }
         let shape = read(line)?;
         // A row of numbers or words is not what people call JSON lines.
-        if !matches!(shape, Shape::Object { .. } | Shape::Array { .. }) {
+        if !matches!(shape, JsonShape::Object { .. } | JsonShape::Array { .. }) {
             return None;
         }
         merged = Some(match merged {
@@ -73,7 +73,7 @@ pub(crate) fn outline_lines(text: &str) -> Option<Outline> {
     })
 }
 
-fn read(json: &str) -> Option<Shape> {
+fn read(json: &str) -> Option<JsonShape> {
     let mut reader = serde_json::Deserializer::from_str(json);
     let shape = Sketch { depth: DEPTH }.deserialize(&mut reader).ok()?;
     reader.end().ok()?;
@@ -81,7 +81,7 @@ fn read(json: &str) -> Option<Shape> {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-enum Shape {
+enum JsonShape {
     Null,
     Boolean,
     Number,
@@ -89,37 +89,37 @@ enum Shape {
     /// Something whose inside is too deep to tell.
     Deep,
     Array {
-        element: Option<Box<Shape>>,
+        element: Option<Box<JsonShape>>,
         len: usize,
     },
     Object {
-        fields: Vec<Field>,
+        fields: Vec<OutlineField>,
         more: bool,
     },
     /// One of several kinds, no two of the same.
-    Either(Vec<Shape>),
+    Either(Vec<JsonShape>),
 }
 
 #[derive(Debug, Clone, PartialEq)]
-struct Field {
+struct OutlineField {
     name: String,
-    shape: Shape,
+    shape: JsonShape,
     optional: bool,
 }
 
-fn same_kind(one: &Shape, other: &Shape) -> bool {
+fn same_kind(one: &JsonShape, other: &JsonShape) -> bool {
     std::mem::discriminant(one) == std::mem::discriminant(other)
 }
 
-fn merge(one: Shape, other: Shape) -> Shape {
+fn merge(one: JsonShape, other: JsonShape) -> JsonShape {
     match (one, other) {
         (
-            Shape::Array { element, len },
-            Shape::Array {
+            JsonShape::Array { element, len },
+            JsonShape::Array {
                 element: other,
                 len: other_len,
             },
-        ) => Shape::Array {
+        ) => JsonShape::Array {
             element: match (element, other) {
                 (Some(one), Some(other)) => Some(Box::new(merge(*one, *other))),
                 (one, other) => one.or(other),
@@ -127,41 +127,45 @@ fn merge(one: Shape, other: Shape) -> Shape {
             len: len.max(other_len),
         },
         (
-            Shape::Object { fields, more },
-            Shape::Object {
+            JsonShape::Object { fields, more },
+            JsonShape::Object {
                 fields: others,
                 more: more_others,
             },
         ) => merge_fields(fields, others, more || more_others),
-        (Shape::Either(kinds), Shape::Either(others)) => {
-            others.into_iter().fold(Shape::Either(kinds), merge)
+        (JsonShape::Either(kinds), JsonShape::Either(others)) => {
+            others.into_iter().fold(JsonShape::Either(kinds), merge)
         }
-        (Shape::Either(mut kinds), other) | (other, Shape::Either(mut kinds)) => {
+        (JsonShape::Either(mut kinds), other) | (other, JsonShape::Either(mut kinds)) => {
             match kinds.iter().position(|kind| same_kind(kind, &other)) {
                 Some(at) => {
-                    let known = std::mem::replace(&mut kinds[at], Shape::Null);
+                    let known = std::mem::replace(&mut kinds[at], JsonShape::Null);
                     kinds[at] = merge(known, other);
                 }
                 None => kinds.push(other),
             }
-            Shape::Either(kinds)
+            JsonShape::Either(kinds)
         }
         (one, other) if same_kind(&one, &other) => one,
-        (one, other) => Shape::Either(vec![one, other]),
+        (one, other) => JsonShape::Either(vec![one, other]),
     }
 }
 
-fn merge_fields(mut fields: Vec<Field>, others: Vec<Field>, mut more: bool) -> Shape {
+fn merge_fields(
+    mut fields: Vec<OutlineField>,
+    others: Vec<OutlineField>,
+    mut more: bool,
+) -> JsonShape {
     for field in &mut fields {
         field.optional |= !others.iter().any(|other| other.name == field.name);
     }
     for other in others {
         if let Some(known) = fields.iter_mut().find(|field| field.name == other.name) {
-            let shape = std::mem::replace(&mut known.shape, Shape::Null);
+            let shape = std::mem::replace(&mut known.shape, JsonShape::Null);
             known.shape = merge(shape, other.shape);
             known.optional |= other.optional;
         } else if fields.len() < WIDTH {
-            fields.push(Field {
+            fields.push(OutlineField {
                 optional: true,
                 ..other
             });
@@ -169,7 +173,7 @@ fn merge_fields(mut fields: Vec<Field>, others: Vec<Field>, mut more: bool) -> S
             more = true;
         }
     }
-    Shape::Object { fields, more }
+    JsonShape::Object { fields, more }
 }
 
 /// Reads one value down to a depth.
@@ -178,46 +182,46 @@ struct Sketch {
 }
 
 impl<'de> DeserializeSeed<'de> for Sketch {
-    type Value = Shape;
+    type Value = JsonShape;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Shape, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<JsonShape, D::Error> {
         deserializer.deserialize_any(self)
     }
 }
 
 impl<'de> Visitor<'de> for Sketch {
-    type Value = Shape;
+    type Value = JsonShape;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("JSON")
     }
 
-    fn visit_unit<E>(self) -> Result<Shape, E> {
-        Ok(Shape::Null)
+    fn visit_unit<E>(self) -> Result<JsonShape, E> {
+        Ok(JsonShape::Null)
     }
 
-    fn visit_bool<E>(self, _: bool) -> Result<Shape, E> {
-        Ok(Shape::Boolean)
+    fn visit_bool<E>(self, _: bool) -> Result<JsonShape, E> {
+        Ok(JsonShape::Boolean)
     }
 
-    fn visit_i64<E>(self, _: i64) -> Result<Shape, E> {
-        Ok(Shape::Number)
+    fn visit_i64<E>(self, _: i64) -> Result<JsonShape, E> {
+        Ok(JsonShape::Number)
     }
 
-    fn visit_u64<E>(self, _: u64) -> Result<Shape, E> {
-        Ok(Shape::Number)
+    fn visit_u64<E>(self, _: u64) -> Result<JsonShape, E> {
+        Ok(JsonShape::Number)
     }
 
-    fn visit_f64<E>(self, _: f64) -> Result<Shape, E> {
-        Ok(Shape::Number)
+    fn visit_f64<E>(self, _: f64) -> Result<JsonShape, E> {
+        Ok(JsonShape::Number)
     }
 
-    fn visit_str<E>(self, _: &str) -> Result<Shape, E> {
-        Ok(Shape::Text)
+    fn visit_str<E>(self, _: &str) -> Result<JsonShape, E> {
+        Ok(JsonShape::Text)
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Shape, A::Error> {
-        let mut element: Option<Shape> = None;
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<JsonShape, A::Error> {
+        let mut element: Option<JsonShape> = None;
         let mut len = 0;
         if self.depth > 0 {
             while len < SAMPLES {
@@ -236,21 +240,21 @@ impl<'de> Visitor<'de> for Sketch {
             len += 1;
         }
         Ok(if self.depth == 0 {
-            Shape::Deep
+            JsonShape::Deep
         } else {
-            Shape::Array {
+            JsonShape::Array {
                 element: element.map(Box::new),
                 len,
             }
         })
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Shape, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<JsonShape, A::Error> {
         if self.depth == 0 {
             while entries.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-            return Ok(Shape::Deep);
+            return Ok(JsonShape::Deep);
         }
-        let mut fields: Vec<Field> = Vec::new();
+        let mut fields: Vec<OutlineField> = Vec::new();
         let mut more = false;
         while let Some(name) = entries.next_key::<String>()? {
             let known = fields.iter().position(|field| field.name == name);
@@ -264,19 +268,19 @@ impl<'de> Visitor<'de> for Sketch {
             match known {
                 // Of a field that is there twice the last one counts.
                 Some(at) => fields[at].shape = shape,
-                None => fields.push(Field {
+                None => fields.push(OutlineField {
                     name,
                     shape,
                     optional: false,
                 }),
             }
         }
-        Ok(Shape::Object { fields, more })
+        Ok(JsonShape::Object { fields, more })
     }
 }
 
-fn describe(shape: &Shape) -> Outline {
-    let mut line = Line {
+fn describe(shape: &JsonShape) -> Outline {
+    let mut line = CappedLine {
         text: String::new(),
         left: MAX_CHARS,
     };
@@ -291,12 +295,12 @@ fn describe(shape: &Shape) -> Outline {
 }
 
 /// Takes text until it is full, and then ends with `…`.
-struct Line {
+struct CappedLine {
     text: String,
     left: usize,
 }
 
-impl fmt::Write for Line {
+impl fmt::Write for CappedLine {
     fn write_str(&mut self, words: &str) -> fmt::Result {
         let chars = words.chars().count();
         // One is kept for the mark.
@@ -313,21 +317,21 @@ impl fmt::Write for Line {
     }
 }
 
-fn write_shape(line: &mut Line, shape: &Shape) -> fmt::Result {
+fn write_shape(line: &mut CappedLine, shape: &JsonShape) -> fmt::Result {
     match shape {
-        Shape::Null => line.write_str("null"),
-        Shape::Boolean => line.write_str("boolean"),
-        Shape::Number => line.write_str("number"),
-        Shape::Text => line.write_str("string"),
-        Shape::Deep => line.write_str("…"),
-        Shape::Array { element, .. } => {
+        JsonShape::Null => line.write_str("null"),
+        JsonShape::Boolean => line.write_str("boolean"),
+        JsonShape::Number => line.write_str("number"),
+        JsonShape::Text => line.write_str("string"),
+        JsonShape::Deep => line.write_str("…"),
+        JsonShape::Array { element, .. } => {
             line.write_char('[')?;
             if let Some(element) = element {
                 write_shape(line, element)?;
             }
             line.write_char(']')
         }
-        Shape::Object { fields, more } => {
+        JsonShape::Object { fields, more } => {
             line.write_char('{')?;
             for (index, field) in fields.iter().enumerate() {
                 if index > 0 {
@@ -342,7 +346,7 @@ fn write_shape(line: &mut Line, shape: &Shape) -> fmt::Result {
             }
             line.write_char('}')
         }
-        Shape::Either(kinds) => {
+        JsonShape::Either(kinds) => {
             for (index, kind) in kinds.iter().enumerate() {
                 if index > 0 {
                     line.write_str(" | ")?;
@@ -370,14 +374,14 @@ fn shown_name(name: &str) -> String {
     serde_json::Value::from(&*clean_line(&head)).to_string()
 }
 
-/// Only plain names enter the way: it becomes part of a command that somebody may run.
-fn find_longest(shape: &Shape, way: &mut String, longest: &mut Option<(String, usize)>) {
+/// Only plain names enter the path: it becomes part of a command that may be run.
+fn find_longest(shape: &JsonShape, way: &mut String, longest: &mut Option<(String, usize)>) {
     match shape {
-        Shape::Array { len, .. } if longest.as_ref().is_none_or(|(_, known)| len > known) => {
+        JsonShape::Array { len, .. } if longest.as_ref().is_none_or(|(_, known)| len > known) => {
             let way = if way.is_empty() { "." } else { way };
             *longest = Some((way.to_owned(), *len));
         }
-        Shape::Object { fields, .. } => {
+        JsonShape::Object { fields, .. } => {
             for field in fields.iter().filter(|field| is_plain(&field.name)) {
                 let len = way.len();
                 way.push('.');

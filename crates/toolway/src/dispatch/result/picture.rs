@@ -18,8 +18,8 @@ use image::{
 use toolway_types::BytePool;
 use toolway_types::text::{clean_line, cut};
 
-use self::memory::{Head, half_way};
-use super::tokens::PIXELS_PER_TOKEN;
+use self::memory::{PictureHead, half_way};
+use crate::tokens::PIXELS_PER_TOKEN;
 
 mod memory;
 
@@ -52,7 +52,7 @@ pub(crate) struct Picture {
 
 /// Why a picture cannot be shown.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Unfit {
+pub(crate) enum UnfitPicture {
     /// Nothing in it looks like a picture.
     #[error("it is not a picture")]
     NoPicture,
@@ -87,9 +87,9 @@ pub(crate) fn fit(
     bytes: &[u8],
     max_tokens: Option<usize>,
     memory: &BytePool,
-) -> Result<Picture, Unfit> {
-    let format = image::guess_format(bytes).map_err(|_| Unfit::NoPicture)?;
-    let mime = mime_type(format).ok_or(Unfit::Kind)?;
+) -> Result<Picture, UnfitPicture> {
+    let format = image::guess_format(bytes).map_err(|_| UnfitPicture::NoPicture)?;
+    let mime = mime_type(format).ok_or(UnfitPicture::Kind)?;
     let limits = |most: usize| {
         let mut limits = Limits::no_limits();
         limits.max_image_width = Some(MAX_DECODED_EDGE);
@@ -109,7 +109,7 @@ pub(crate) fn fit(
     let (width, height) = size;
     let scaled = max_tokens.and_then(|tokens| smaller(width, height, tokens));
     limits.check_dimensions(width, height).map_err(explain)?;
-    let head = Head {
+    let head = PictureHead {
         format,
         bytes,
         size,
@@ -119,7 +119,7 @@ pub(crate) fn fit(
     let _held = usize::try_from(head.cost(scaled))
         .ok()
         .and_then(|cost| memory.wait_for(cost))
-        .ok_or(Unfit::TooLarge { size: Some(size) })?;
+        .ok_or(UnfitPicture::TooLarge { size: Some(size) })?;
     limits.reserve(decoder.total_bytes()).map_err(explain)?;
     decoder.set_limits(limits).map_err(explain)?;
     let orientation = decoder.orientation().map_err(explain)?;
@@ -166,8 +166,8 @@ fn scale(edge: u32, factor: f64) -> u32 {
 }
 
 /// Writes a picture anew, smaller and smaller until its bytes fit.
-fn write(mut picture: DynamicImage, format: ImageFormat) -> Result<Picture, Unfit> {
-    let damaged = |error: ImageError| Unfit::Damaged(words(&error));
+fn write(mut picture: DynamicImage, format: ImageFormat) -> Result<Picture, UnfitPicture> {
+    let damaged = |error: ImageError| UnfitPicture::Damaged(words(&error));
     let made = |picture: &DynamicImage, bytes, mime_type| Picture {
         rewritten: Some(bytes),
         mime_type,
@@ -195,7 +195,7 @@ fn write(mut picture: DynamicImage, format: ImageFormat) -> Result<Picture, Unfi
             }
         }
         if picture.width() == 1 && picture.height() == 1 {
-            return Err(Unfit::TooLarge { size: None });
+            return Err(UnfitPicture::TooLarge { size: None });
         }
         let half = |edge: u32| (edge / 2).max(1);
         let (width, height) = (half(picture.width()), half(picture.height()));
@@ -219,7 +219,7 @@ fn on_white(picture: &DynamicImage) -> RgbImage {
     })
 }
 
-fn explain(error: &ImageError, size: Option<(u32, u32)>) -> Unfit {
+fn explain(error: &ImageError, size: Option<(u32, u32)>) -> UnfitPicture {
     match error {
         ImageError::Limits(limit)
             if matches!(
@@ -227,10 +227,10 @@ fn explain(error: &ImageError, size: Option<(u32, u32)>) -> Unfit {
                 LimitErrorKind::DimensionError | LimitErrorKind::InsufficientMemory
             ) =>
         {
-            Unfit::TooLarge { size }
+            UnfitPicture::TooLarge { size }
         }
-        ImageError::Unsupported(_) => Unfit::Kind,
-        other => Unfit::Damaged(words(other)),
+        ImageError::Unsupported(_) => UnfitPicture::Kind,
+        other => UnfitPicture::Damaged(words(other)),
     }
 }
 

@@ -11,26 +11,27 @@ use serde_json::value::RawValue;
 use toolway_types::BytePool;
 use toolway_wire::view::{ContentBlock, ResourceBody};
 
-use super::bounds::{Bounds, Size};
-use super::media::{self, Decoded, Kind, MAX_MEDIA, Media};
+use super::bounds::{ResultBounds, TextSize};
+use super::media::{self, DecodedMedia, MAX_MEDIA, Media, MediaKind};
 use super::picture;
 use super::structured::is_repeated;
-use super::tokens::{self, Meter};
 use crate::call::{
-    Block, MAX_DESCRIPTION, MAX_NAME, MAX_URI, Plain, SavedFile, framed, line, link_text,
-    resource_text,
+    ContentBlock, MAX_DESCRIPTION, MAX_NAME, MAX_URI, PlainBlock, SavedFile, framed, line,
+    link_text, resource_text,
 };
+use crate::tokens;
+use crate::tokens::Meter;
 
 /// The most pictures that are shown.
 pub(super) const MAX_PICTURES: usize = 20;
 
 /// A result, its media and where they were saved.
-pub(super) struct Source<'a> {
+pub(super) struct ResultSource<'a> {
     pub(super) content: &'a [ContentBlock],
     pub(super) structured: Option<&'a RawValue>,
     /// The parts that had binary data, without it.
-    pub(super) plain: &'a [Plain],
-    pub(super) decoded: &'a Decoded,
+    pub(super) plain: &'a [PlainBlock],
+    pub(super) decoded: &'a DecodedMedia,
     pub(super) saved: &'a [SavedFile],
     /// The memory that pictures are decoded in.
     pub(super) picture_memory: &'a BytePool,
@@ -38,17 +39,17 @@ pub(super) struct Source<'a> {
 
 /// One piece.
 #[derive(Debug, Clone)]
-pub(super) struct Piece<'a> {
+pub(super) struct ResultPiece<'a> {
     /// Which block it was.
     pub(super) block: usize,
     /// Whether it is structured content.
     pub(super) structured: bool,
-    pub(super) body: Body<'a>,
-    size: Size,
+    pub(super) body: PieceBody<'a>,
+    size: TextSize,
 }
 
 #[derive(Debug, Clone)]
-pub(super) enum Body<'a> {
+pub(super) enum PieceBody<'a> {
     Text(Cow<'a, str>),
     Resource {
         uri: &'a str,
@@ -62,18 +63,18 @@ pub(super) enum Body<'a> {
         mime_type: Option<&'a str>,
     },
     /// A picture or a notice.
-    Shown(Block),
+    Shown(ContentBlock),
 }
 
 /// How large a text is.
-pub(super) fn size_of(text: &str) -> Size {
+pub(super) fn size_of(text: &str) -> TextSize {
     let mut meter = Meter::default();
     let mut chars = 0;
     for c in text.chars() {
         meter.push(c);
         chars += 1;
     }
-    Size {
+    TextSize {
         chars,
         tokens: meter.tokens(),
         pictures: 0,
@@ -81,9 +82,9 @@ pub(super) fn size_of(text: &str) -> Size {
 }
 
 /// How large a block is.
-pub(super) fn size_of_block(block: &Block) -> Size {
+pub(super) fn size_of_block(block: &ContentBlock) -> TextSize {
     match block {
-        Block::Image { width, height, .. } => Size {
+        ContentBlock::Image { width, height, .. } => TextSize {
             chars: 0,
             tokens: tokens::of_picture(*width, *height),
             pictures: 1,
@@ -92,42 +93,42 @@ pub(super) fn size_of_block(block: &Block) -> Size {
     }
 }
 
-impl<'a> Piece<'a> {
-    fn new(block: usize, body: Body<'a>) -> Self {
+impl<'a> ResultPiece<'a> {
+    fn new(block: usize, body: PieceBody<'a>) -> Self {
         let mut piece = Self {
             block,
             structured: false,
             body,
-            size: Size::default(),
+            size: TextSize::default(),
         };
         piece.size = match &piece.body {
-            Body::Shown(block) => size_of_block(block),
+            PieceBody::Shown(block) => size_of_block(block),
             _ => size_of(&piece.words()),
         };
         piece
     }
 
     pub(super) fn text(block: usize, text: String) -> Self {
-        Self::new(block, Body::Text(Cow::Owned(text)))
+        Self::new(block, PieceBody::Text(Cow::Owned(text)))
     }
 
     pub(super) fn notice(block: usize, text: &str) -> Self {
-        Self::new(block, Body::Shown(Block::notice(text)))
+        Self::new(block, PieceBody::Shown(ContentBlock::notice(text)))
     }
 
     /// Whether it can be saved or cut.
     pub(super) fn is_text(&self) -> bool {
-        !matches!(self.body, Body::Shown(_))
+        !matches!(self.body, PieceBody::Shown(_))
     }
 
-    pub(super) fn size(&self) -> Size {
+    pub(super) fn size(&self) -> TextSize {
         self.size
     }
 
     /// The text by itself, without the line that says where it is from.
     pub(super) fn bare(&self) -> Cow<'_, str> {
         match &self.body {
-            Body::Resource { text, .. } => Cow::Borrowed(text),
+            PieceBody::Resource { text, .. } => Cow::Borrowed(text),
             _ => self.words(),
         }
     }
@@ -135,7 +136,7 @@ impl<'a> Piece<'a> {
     /// What the server says the text is.
     pub(super) fn mime_type(&self) -> Option<&'a str> {
         match self.body {
-            Body::Resource { mime_type, .. } => mime_type,
+            PieceBody::Resource { mime_type, .. } => mime_type,
             _ => None,
         }
     }
@@ -143,49 +144,49 @@ impl<'a> Piece<'a> {
     /// The piece as a model reads it.
     pub(super) fn words(&self) -> Cow<'_, str> {
         match &self.body {
-            Body::Text(text) => Cow::Borrowed(text),
-            Body::Resource { uri, text, .. } => Cow::Owned(resource_text(uri, text)),
-            Body::Link {
+            PieceBody::Text(text) => Cow::Borrowed(text),
+            PieceBody::Resource { uri, text, .. } => Cow::Owned(resource_text(uri, text)),
+            PieceBody::Link {
                 uri,
                 name,
                 description,
                 mime_type,
             } => Cow::Owned(link_text(uri, name, *description, *mime_type)),
-            Body::Shown(block) => block.text(),
+            PieceBody::Shown(block) => block.text(),
         }
     }
 
-    pub(super) fn into_block(self) -> Block {
+    pub(super) fn into_block(self) -> ContentBlock {
         match self.body {
-            Body::Text(text) => Block::Text {
+            PieceBody::Text(text) => ContentBlock::Text {
                 text: text.into_owned(),
             },
-            Body::Resource {
+            PieceBody::Resource {
                 uri,
                 mime_type,
                 text,
-            } => Block::Resource {
+            } => ContentBlock::Resource {
                 uri: line(uri, MAX_URI),
                 mime_type: mime_type.map(|text| line(text, MAX_NAME)),
                 text: text.to_owned(),
             },
-            Body::Link {
+            PieceBody::Link {
                 uri,
                 name,
                 description,
                 mime_type,
-            } => Block::Link {
+            } => ContentBlock::Link {
                 uri: line(uri, MAX_URI),
                 name: line(name, MAX_NAME),
                 description: description.map(|text| line(text, MAX_DESCRIPTION)),
                 mime_type: mime_type.map(|text| line(text, MAX_NAME)),
             },
-            Body::Shown(block) => block,
+            PieceBody::Shown(block) => block,
         }
     }
 }
 
-impl<'a> Source<'a> {
+impl<'a> ResultSource<'a> {
     /// A part without its binary data; as it is where it has none.
     fn read(&self, block: usize, text: &'a str) -> Cow<'a, str> {
         let plain = self.plain.iter().find(|plain| plain.block == block);
@@ -194,19 +195,19 @@ impl<'a> Source<'a> {
 }
 
 /// Every block of a result as a piece, in order; empty text is nothing.
-pub(super) fn gather<'a>(source: &Source<'a>, bounds: Bounds) -> Vec<Piece<'a>> {
+pub(super) fn gather<'a>(source: &ResultSource<'a>, bounds: ResultBounds) -> Vec<ResultPiece<'a>> {
     let mut gallery = Gallery::new(source, bounds);
     let mut pieces = Vec::new();
     let mut left_out = 0_usize;
     for (block, content) in source.content.iter().enumerate() {
         let body = match content {
             ContentBlock::Text { text } if text.is_empty() => continue,
-            ContentBlock::Text { text } => Body::Text(source.read(block, text)),
+            ContentBlock::Text { text } => PieceBody::Text(source.read(block, text)),
             ContentBlock::Resource {
                 uri,
                 mime_type,
                 body: ResourceBody::Text(text),
-            } => Body::Resource {
+            } => PieceBody::Resource {
                 uri,
                 mime_type: mime_type.as_deref(),
                 text,
@@ -217,13 +218,13 @@ pub(super) fn gather<'a>(source: &Source<'a>, bounds: Bounds) -> Vec<Piece<'a>> 
                 title,
                 description,
                 mime_type,
-            } => Body::Link {
+            } => PieceBody::Link {
                 uri,
                 name: title.as_deref().unwrap_or(name),
                 description: description.as_deref(),
                 mime_type: mime_type.as_deref(),
             },
-            ContentBlock::Unknown { raw, .. } => Body::Text(source.read(block, raw.get())),
+            ContentBlock::Unknown { raw, .. } => PieceBody::Text(source.read(block, raw.get())),
             ContentBlock::Image { .. }
             | ContentBlock::Audio { .. }
             | ContentBlock::Resource { .. } => {
@@ -235,19 +236,19 @@ pub(super) fn gather<'a>(source: &Source<'a>, bounds: Bounds) -> Vec<Piece<'a>> 
                 continue;
             }
         };
-        pieces.push(Piece::new(block, body));
+        pieces.push(ResultPiece::new(block, body));
     }
     if left_out > 0 {
         let text = format!("{left_out} more blocks of media are neither shown nor saved");
-        pieces.push(Piece::notice(source.content.len(), &text));
+        pieces.push(ResultPiece::notice(source.content.len(), &text));
     }
     if let Some(structured) = source.structured
         && !is_repeated(structured, source.content)
     {
         let block = source.content.len();
-        let text = Body::Text(source.read(block, structured.get()));
-        let piece = Piece::new(block, text);
-        pieces.push(Piece {
+        let text = PieceBody::Text(source.read(block, structured.get()));
+        let piece = ResultPiece::new(block, text);
+        pieces.push(ResultPiece {
             structured: true,
             ..piece
         });
@@ -257,7 +258,7 @@ pub(super) fn gather<'a>(source: &Source<'a>, bounds: Bounds) -> Vec<Piece<'a>> 
 
 /// The media of one result, on their way to be shown.
 struct Gallery<'a, 's> {
-    source: &'s Source<'a>,
+    source: &'s ResultSource<'a>,
     /// How many tokens each picture may take; none where nothing is limited.
     share: Option<usize>,
     seen: usize,
@@ -265,7 +266,7 @@ struct Gallery<'a, 's> {
 }
 
 impl<'a, 's> Gallery<'a, 's> {
-    fn new(source: &'s Source<'a>, bounds: Bounds) -> Self {
+    fn new(source: &'s ResultSource<'a>, bounds: ResultBounds) -> Self {
         let is_picture = |media: &&Media| media.kind.mime_type.starts_with("image/");
         let media = &source.decoded.media;
         let count = media
@@ -283,14 +284,14 @@ impl<'a, 's> Gallery<'a, 's> {
     }
 
     /// What stands in place of one block of media.
-    fn hang(&mut self, block: usize, content: &ContentBlock) -> Vec<Piece<'a>> {
+    fn hang(&mut self, block: usize, content: &ContentBlock) -> Vec<ResultPiece<'a>> {
         self.seen += 1;
         let what = match content {
             ContentBlock::Audio { .. } => "sound",
             ContentBlock::Image { .. } => "picture",
             _ => "resource",
         };
-        let notice = |text: &str| vec![Piece::notice(block, text)];
+        let notice = |text: &str| vec![ResultPiece::notice(block, text)];
         let Some(media) = self
             .source
             .decoded
@@ -355,14 +356,14 @@ fn frame<'a>(
     declared: Option<&str>,
     found: &picture::Picture,
     place: &str,
-) -> Vec<Piece<'a>> {
+) -> Vec<ResultPiece<'a>> {
     let mut remarks = Vec::new();
     if found.rewritten.is_some() {
         remarks.push(format!(
             "scaled down to {} × {} pixels; the original is {place}",
             found.width, found.height
         ));
-    } else if Kind::of(declared).mime_type != found.mime_type {
+    } else if MediaKind::of(declared).mime_type != found.mime_type {
         let declared = brief(declared.unwrap_or_default());
         remarks.push(format!(
             "declared as `{declared}`, but it is {}",
@@ -370,16 +371,16 @@ fn frame<'a>(
         ));
     }
     let bytes = found.rewritten.as_ref().unwrap_or(&media.bytes);
-    let image = Block::Image {
+    let image = ContentBlock::Image {
         data: STANDARD.encode(bytes),
         mime_type: found.mime_type,
         width: found.width,
         height: found.height,
     };
-    let mut pieces = vec![Piece::new(block, Body::Shown(image))];
+    let mut pieces = vec![ResultPiece::new(block, PieceBody::Shown(image))];
     if !remarks.is_empty() {
         let text = format!("The picture of block {block}: {}", remarks.join("; "));
-        pieces.push(Piece::notice(block, &text));
+        pieces.push(ResultPiece::notice(block, &text));
     }
     pieces
 }

@@ -81,7 +81,7 @@ pub(crate) enum SpillError {
 
 /// An open private directory.
 #[derive(Debug)]
-pub(crate) struct Store {
+pub(crate) struct ResultDirectory {
     path: PathBuf,
     directory: OwnedFd,
     quota: Quota,
@@ -89,7 +89,7 @@ pub(crate) struct Store {
 
 /// Saves all of it; gives the files and, for each that failed, one sentence.
 pub(crate) fn save_all(directory: &Path, media: &[Media]) -> (Vec<SavedFile>, Vec<String>) {
-    let store = match Store::open(directory) {
+    let store = match ResultDirectory::open(directory) {
         Ok(store) => store,
         Err(error) => {
             return (
@@ -114,7 +114,7 @@ pub(crate) fn save_all(directory: &Path, media: &[Media]) -> (Vec<SavedFile>, Ve
     (saved, failures)
 }
 
-impl Store {
+impl ResultDirectory {
     /// Opens the directory, making it when it is absent.
     pub(crate) fn open(path: &Path) -> Result<Self, SpillError> {
         let failed = |source: io::Error| SpillError::Directory {

@@ -1,8 +1,8 @@
 //! Structured content beside content: whether one only repeats the other.
 //!
-//! Owns the comparison. The protocol asks servers to repeat structured content as text for
-//! clients of old, and their SDKs wrap a bare answer, or the blocks of the content, into an object
-//! with one field; nobody needs either twice.
+//! Owns the comparison. The protocol asks servers to repeat structured content as text for older
+//! clients, and their SDKs wrap a bare answer, or the blocks of the content, into an object with
+//! one field; neither is needed twice.
 
 use serde_json::Value;
 use serde_json::value::RawValue;

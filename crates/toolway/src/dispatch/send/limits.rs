@@ -1,7 +1,7 @@
 //! How long a call may take: in all, without a sign of life, and until an answer begins.
 //!
 //! Owns which of the limits holds that a call, a server's entry and the environment name. Does not
-//! own keeping them: the line does, and the transport.
+//! own keeping them: the route does, and the transport.
 //!
 //! One rule decides: who is nearest to the call. A call is nearer than an entry, an entry nearer
 //! than the environment, and that nearer than what is usual. Who gives a call longer than is usual
@@ -10,44 +10,24 @@
 
 use std::time::Duration;
 
-use toolway_config::RunLimits;
 use toolway_transport::AnswerTimeout;
 
-use super::{Line, SendOptions};
 use crate::call::CallOptions;
-
-/// The limits of the whole host, where neither a call nor a server's entry says otherwise.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct GeneralLimits {
-    /// The longest a call may take; absent means what is usual.
-    pub timeout: Option<Duration>,
-    /// The longest a call may go without a sign of life; zero is for ever, and absent means what
-    /// is usual for the kind of server.
-    pub idle: Option<Duration>,
-    /// How long the answer to an HTTP request may take to begin; absent means what is usual.
-    pub request: Option<Duration>,
-}
-
-impl GeneralLimits {
-    /// The longest a call may take where nobody nearer says.
-    pub(crate) fn whole(&self) -> Duration {
-        self.timeout.unwrap_or(RunLimits::USUAL_TOOL)
-    }
-}
+use crate::route::{GeneralLimits, Route, SendOptions};
 
 /// The conditions under which something is asked of a server.
 pub(crate) fn options(
     options: &CallOptions,
-    line: &dyn Line,
+    route: &dyn Route,
     general: GeneralLimits,
 ) -> SendOptions<'static> {
     SendOptions {
         timeout: options
             .timeout
-            .or_else(|| line.timeout())
+            .or_else(|| route.timeout())
             .unwrap_or_else(|| general.whole()),
-        idle: idle(options, line, general),
-        answer_timeout: answer_timeout(options, line, general),
+        idle: idle(options, route, general),
+        answer_timeout: answer_timeout(options, route, general),
         progress: options.progress.clone(),
         tool: None,
         pool: options.pool.clone(),
@@ -56,14 +36,14 @@ pub(crate) fn options(
 }
 
 /// How long a call may go without a sign of life.
-fn idle(options: &CallOptions, line: &dyn Line, general: GeneralLimits) -> Option<Duration> {
-    let nearer = options.timeout.or_else(|| line.timeout());
+fn idle(options: &CallOptions, route: &dyn Route, general: GeneralLimits) -> Option<Duration> {
+    let nearer = options.timeout.or_else(|| route.timeout());
     options
         .idle_timeout
         .or_else(|| {
             let (usual, whole) = match general.idle {
                 Some(idle) => (idle, nearer),
-                None => (line.usual_idle()?, nearer.or(general.timeout)),
+                None => (route.usual_idle()?, nearer.or(general.timeout)),
             };
             Some(if usual.is_zero() {
                 usual
@@ -74,12 +54,16 @@ fn idle(options: &CallOptions, line: &dyn Line, general: GeneralLimits) -> Optio
         .filter(|idle| !idle.is_zero())
 }
 
-/// How long the answer to an HTTP request may take to begin: as long as its channel has it, unless
-/// somebody nearer said how long the call may take.
-fn answer_timeout(options: &CallOptions, line: &dyn Line, general: GeneralLimits) -> AnswerTimeout {
+/// How long the answer to an HTTP request may take to begin: as long as its channel allows, unless
+/// a nearer limit says how long the call may take.
+fn answer_timeout(
+    options: &CallOptions,
+    route: &dyn Route,
+    general: GeneralLimits,
+) -> AnswerTimeout {
     let ranks = [
         (options.timeout, None),
-        (line.timeout(), line.request_timeout()),
+        (route.timeout(), route.request_timeout()),
         (general.timeout, general.request),
     ];
     for (whole, request) in ranks {

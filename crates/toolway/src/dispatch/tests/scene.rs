@@ -1,4 +1,4 @@
-//! A scene for calls: one scripted line, and what it was sent.
+//! A scene for calls: one scripted route, and what it was sent.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -13,14 +13,14 @@ use toolway_transport::OpenOptions;
 use toolway_types::{ConnectionState, Origin, Scope, Secret, ServerName, ToolKey};
 use toolway_wire::view;
 
-use super::super::hooks::{LibraryHook, RunnerOwner};
+use super::super::hooks::{HookRunnerOwner, LibraryHook};
 use super::super::result::MAX_PICTURE_MEMORY;
-use super::super::send::{GeneralLimits, Line, Lines, SendError, SendOptions};
 use super::super::*;
 use crate::call::Progress;
 use crate::catalog::ServerOffer;
+use crate::route::{GeneralLimits, Route, Routes, SendError, SendOptions};
 
-/// What a line saw of one request.
+/// What a route saw of one request.
 #[derive(Debug, Clone, PartialEq)]
 pub(in super::super) struct Sent {
     pub(in super::super) method: String,
@@ -32,14 +32,14 @@ pub(in super::super) struct Sent {
 type Script = Box<dyn Fn(&str) -> Result<Box<RawValue>, SendError> + Send + Sync>;
 
 /// A line that answers by script and remembers what it was sent.
-pub(in super::super) struct ScriptedLine {
+pub(in super::super) struct ScriptedRoute {
     answer: Script,
     pub(in super::super) timeout: Option<Duration>,
     pub(in super::super) is_editor: bool,
     sent: Mutex<Vec<Sent>>,
 }
 
-impl Line for ScriptedLine {
+impl Route for ScriptedRoute {
     fn request<'a>(
         &'a self,
         method: &'a str,
@@ -73,10 +73,10 @@ impl Line for ScriptedLine {
 
 /// One connected server `s` and one that wants a login, `locked`.
 pub(in super::super) struct Scene {
-    pub(in super::super) line: Arc<ScriptedLine>,
+    pub(in super::super) route: Arc<ScriptedRoute>,
     permissions: Permissions,
     hooks: Hooks,
-    owner: RunnerOwner,
+    owner: HookRunnerOwner,
     pub(in super::super) prompter: Option<Box<dyn Prompter>>,
     pub(in super::super) approvals: permission::Approvals,
     /// What `do.it` is described as; a server may change its mind.
@@ -89,10 +89,10 @@ pub(in super::super) struct Scene {
     promised: Value,
 }
 
-struct OneLine(Arc<ScriptedLine>);
+struct OneRoute(Arc<ScriptedRoute>);
 
-impl Lines for OneLine {
-    fn line(&self, server: &ServerName) -> Result<Arc<dyn Line>, CallError> {
+impl Routes for OneRoute {
+    fn route(&self, server: &ServerName) -> Result<Arc<dyn Route>, CallError> {
         let server = server.clone();
         match server.as_str() {
             "s" => Ok(self.0.clone()),
@@ -109,8 +109,8 @@ impl Lines for OneLine {
     }
 }
 
-fn runner(hooks: Vec<LibraryHook>) -> RunnerOwner {
-    RunnerOwner::new(
+fn runner(hooks: Vec<LibraryHook>) -> HookRunnerOwner {
+    HookRunnerOwner::new(
         hooks,
         None,
         OpenOptions::default(),
@@ -152,7 +152,7 @@ impl Scene {
     ) -> Self {
         let answer: Script = Box::new(answer);
         Self {
-            line: Arc::new(ScriptedLine {
+            route: Arc::new(ScriptedRoute {
                 answer,
                 timeout: None,
                 is_editor: false,
@@ -252,14 +252,14 @@ impl Scene {
                 ..ServerOffer::new(server)
             }],
         );
-        let lines = OneLine(self.line.clone());
+        let routes = OneRoute(self.route.clone());
         let output_dir = self.output.path().join("results");
         let dispatch = Dispatch {
             catalog: &catalog,
             permissions: &self.permissions,
             hooks: &self.hooks,
             runner: self.owner.runner(),
-            lines: &lines,
+            routes: &routes,
             approvals: &self.approvals,
             prompter: self.prompter.as_deref(),
             limits: GeneralLimits {
@@ -285,6 +285,6 @@ impl Scene {
     }
 
     pub(in super::super) fn sent(&self) -> Vec<Sent> {
-        self.line.sent.lock().unwrap().clone()
+        self.route.sent.lock().unwrap().clone()
     }
 }

@@ -6,8 +6,8 @@
 use serde_json::Value;
 use toolway_wire::view::{self, ResultType};
 
-use super::{Problem, Size, Verdict};
 use crate::dispatch::send::RawResult;
+use crate::json_schema::{Problem, SchemaVerdict, ValueSize};
 
 /// How many problems the warning tells.
 const MAX_TOLD: usize = 4;
@@ -33,16 +33,16 @@ pub(in crate::dispatch) fn structured(answer: &RawResult<'_>) -> Option<String> 
     let Ok(value) = serde_json::from_str::<Value>(content.get()) else {
         return Some(unchecked("it is nested too deep"));
     };
-    let size = Size::of_value(&value);
+    let size = ValueSize::of_value(&value);
     if size.is_past_limits() {
         return Some(unchecked("it is too large or nested too deep"));
     }
     match checker.check(&value, size) {
-        Verdict::Fits => checker.gap().map(|gap| {
+        SchemaVerdict::Fits => checker.gap().map(|gap| {
             format!("the structured content of `{shown}` was checked in part only: {gap}")
         }),
-        Verdict::Unchecked(why) => Some(unchecked(&format!("the output schema {why}"))),
-        Verdict::Violates(problems) => Some(format!(
+        SchemaVerdict::Unchecked(why) => Some(unchecked(&format!("the output schema {why}"))),
+        SchemaVerdict::Violates(problems) => Some(format!(
             "the structured content of `{shown}` does not fit its output schema: {}",
             told(&problems)
         )),

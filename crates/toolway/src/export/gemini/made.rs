@@ -5,10 +5,10 @@
 use serde_json::{Map, Value, json};
 use toolway_types::text;
 
-use super::said::Said;
 use super::{MAX_DESCRIPTION, MAX_QUOTED};
+use crate::export::gemini::merged_schema::MergedSchema;
 
-pub(super) fn string(said: &Said<'_>) -> Map<String, Value> {
+pub(super) fn string(said: &MergedSchema<'_>) -> Map<String, Value> {
     let mut string = word("STRING");
     if let Some(values) = said.values() {
         let mut fits: Vec<&str> = Vec::new();
@@ -38,7 +38,7 @@ pub(super) fn string(said: &Said<'_>) -> Map<String, Value> {
     string
 }
 
-pub(super) fn number(said: &Said<'_>, kind: &str) -> Map<String, Value> {
+pub(super) fn number(said: &MergedSchema<'_>, kind: &str) -> Map<String, Value> {
     let (name, formats) = match kind {
         "integer" => ("INTEGER", ["int32", "int64"]),
         _ => ("NUMBER", ["float", "double"]),
@@ -67,7 +67,7 @@ pub(super) fn number(said: &Said<'_>, kind: &str) -> Map<String, Value> {
 }
 
 /// Copies whole numbers that are not negative.
-pub(super) fn counts(said: &Said<'_>, keywords: &[&str], into: &mut Map<String, Value>) {
+pub(super) fn counts(said: &MergedSchema<'_>, keywords: &[&str], into: &mut Map<String, Value>) {
     for keyword in keywords {
         let count = said.keywords.get(keyword).and_then(|count| count.as_u64());
         if let Some(count) = count.filter(|count| i64::try_from(*count).is_ok()) {
@@ -76,7 +76,7 @@ pub(super) fn counts(said: &Said<'_>, keywords: &[&str], into: &mut Map<String, 
     }
 }
 
-pub(super) fn default_of(said: &Said<'_>) -> Option<String> {
+pub(super) fn default_of(said: &MergedSchema<'_>) -> Option<String> {
     let default = said.keywords.get("default").filter(|one| !one.is_null())?;
     Some(format!(
         "Default: {}",

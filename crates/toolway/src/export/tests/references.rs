@@ -2,7 +2,11 @@
 
 use super::*;
 
-const PLAIN: [Target; 3] = [Target::Anthropic, Target::OpenAi, Target::OpenAiResponses];
+const PLAIN: [ExportTarget; 3] = [
+    ExportTarget::Anthropic,
+    ExportTarget::OpenAi,
+    ExportTarget::OpenAiResponses,
+];
 
 #[test]
 fn a_reference_into_an_alternative_that_is_gone_leads_to_what_it_said() {
@@ -44,7 +48,7 @@ fn a_reference_to_a_property_that_was_changed_or_left_out_keeps_its_meaning() {
         "allOf": [{"properties": {"a": {"minLength": 2}}}],
         "$defs": {"a": {"type": "null"}},
     });
-    let made = parameters(Target::Anthropic, &schema);
+    let made = parameters(ExportTarget::Anthropic, &schema);
     assert_eq!(
         made,
         json!({
@@ -141,7 +145,7 @@ fn anchors_identifiers_and_places_that_are_no_schemas_become_plain_pointers() {
         );
     }
     assert_eq!(
-        parameters(Target::Gemini, &schema)["properties"]["other"],
+        parameters(ExportTarget::Gemini, &schema)["properties"]["other"],
         json!({"type": "BOOLEAN"})
     );
 }
@@ -150,7 +154,7 @@ fn anchors_identifiers_and_places_that_are_no_schemas_become_plain_pointers() {
 fn references_at_the_root_are_followed_however_they_are_written() {
     let schema = json!({"$ref": "#input", "$defs": {"input": {
         "$anchor": "input", "properties": {"id": {"type": "string"}}, "required": ["id"]}}});
-    for target in Target::ALL {
+    for target in ExportTarget::ALL {
         let made = parameters(target, &schema);
         assert_eq!(made["required"], json!(["id"]), "{target:?}: {made}");
     }

@@ -6,13 +6,13 @@ use super::*;
 const MAX_BYTES: usize = 2 * 1024 * 1024;
 
 /// Exports a schema and checks it against its target's rules.
-pub(super) fn check(target: Target, schema: &Value) {
+pub(super) fn check(target: ExportTarget, schema: &Value) {
     let (made, _) = input_schema(target, schema);
     let text = made.as_ref().map(Value::to_string).unwrap_or_default();
     assert!(text.len() < MAX_BYTES, "{target:?}: {} bytes", text.len());
     match (target, made) {
-        (Target::Gemini, None) => {}
-        (Target::Gemini, Some(made)) => {
+        (ExportTarget::Gemini, None) => {}
+        (ExportTarget::Gemini, Some(made)) => {
             assert_eq!(made["type"], "OBJECT", "{made}");
             gemini(&made, 0);
         }
@@ -23,7 +23,7 @@ pub(super) fn check(target: Target, schema: &Value) {
                 jsonschema::draft202012::meta::is_valid(&made),
                 "{target:?}: {made}"
             );
-            let refused: &[&str] = if target == Target::Anthropic {
+            let refused: &[&str] = if target == ExportTarget::Anthropic {
                 &["allOf", "anyOf", "oneOf"]
             } else {
                 &["allOf", "anyOf", "oneOf", "enum", "const", "not"]
@@ -32,7 +32,7 @@ pub(super) fn check(target: Target, schema: &Value) {
             for keyword in refused {
                 assert!(made.get(*keyword).is_none(), "{target:?}: {made}");
             }
-            if target == Target::Anthropic {
+            if target == ExportTarget::Anthropic {
                 let properties = made.get("properties").and_then(Value::as_object);
                 for key in properties.into_iter().flat_map(|map| map.keys()) {
                     assert!(is_anthropic_key(key), "{key}");
@@ -45,7 +45,7 @@ pub(super) fn check(target: Target, schema: &Value) {
     }
 }
 
-/// Written anew, and looking further than the exporter: into keywords that nobody knows as well.
+/// Written anew, and looking further than the exporter: into unknown keywords as well.
 fn references_lead_somewhere(whole: &Value, schema: &Value) {
     let members = match schema {
         Value::Object(members) => members,
@@ -317,14 +317,14 @@ fn sound() -> impl Strategy<Value = Value> {
 proptest! {
     #[test]
     fn any_value_becomes_a_schema_its_target_takes(schema in schema()) {
-        for target in Target::ALL {
+        for target in ExportTarget::ALL {
             check(target, &schema);
         }
     }
 
     #[test]
     fn any_sound_schema_becomes_one_its_target_takes(schema in sound()) {
-        for target in Target::ALL {
+        for target in ExportTarget::ALL {
             check(target, &schema);
         }
     }
@@ -342,7 +342,7 @@ proptest! {
         let takes = jsonschema::draft202012::new(&schema)
             .is_ok_and(|schema| schema.is_valid(&arguments));
         if takes {
-            for target in Target::ALL {
+            for target in ExportTarget::ALL {
                 let made = parameters(target, &schema);
                 let required = made.get("required").and_then(Value::as_array);
                 for name in required.into_iter().flatten().filter_map(Value::as_str) {

@@ -22,15 +22,15 @@ pub(in crate::session) struct Deadline {
     answer_timeout: AnswerTimeout,
 }
 
-/// How many questions of the server's wait for somebody of ours, and when the last was answered.
+/// How many questions of the server are open on our side, and when the last was answered.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Asking {
+pub(super) struct QuestionsInProgress {
     open: usize,
     ended: Instant,
 }
 
-/// Somebody of ours thinks about a question until this is dropped.
-pub(super) struct Thinking(watch::Sender<Asking>);
+/// A question of the server is open until this is dropped.
+pub(super) struct QuestionGuard(watch::Sender<QuestionsInProgress>);
 
 impl Deadline {
     /// From now on. How long an answer may take to begin is left to the channel.
@@ -77,7 +77,7 @@ impl Deadline {
     pub(super) async fn passes(
         &self,
         last: impl Fn() -> Instant,
-        asking: &watch::Sender<Asking>,
+        asking: &watch::Sender<QuestionsInProgress>,
     ) -> RequestError {
         let idle = async {
             let Some(after) = self.idle else {
@@ -111,8 +111,8 @@ impl Deadline {
         }
     }
 
-    /// Runs something that is no request of its own. Only the absolute end counts: nobody waits
-    /// for the server here.
+    /// Runs something that is no request of its own. Only the absolute end counts: the server is
+    /// not waited for here.
     pub(in crate::session) async fn unless_over<T>(
         self,
         work: impl Future<Output = T>,
@@ -148,7 +148,7 @@ impl Deadline {
     }
 }
 
-impl Asking {
+impl QuestionsInProgress {
     pub(super) fn none() -> watch::Sender<Self> {
         watch::Sender::new(Self {
             open: 0,
@@ -157,14 +157,14 @@ impl Asking {
     }
 }
 
-impl Thinking {
-    pub(super) fn start(asking: &watch::Sender<Asking>) -> Self {
+impl QuestionGuard {
+    pub(super) fn start(asking: &watch::Sender<QuestionsInProgress>) -> Self {
         asking.send_modify(|asking| asking.open += 1);
         Self(asking.clone())
     }
 }
 
-impl Drop for Thinking {
+impl Drop for QuestionGuard {
     fn drop(&mut self) {
         self.0.send_modify(|asking| {
             asking.open = asking.open.saturating_sub(1);

@@ -1,8 +1,8 @@
 //! The loop that reads a channel, and the work behind it.
 //!
-//! Owns what is done with each message, and what we say unasked: answers to the server's
-//! requests, and that nobody waits for a request any more. It never waits for the server to
-//! read: what cannot be sent at once stands in an outbox.
+//! Owns what is done with each message, and what we send unasked: answers to the server's requests,
+//! and cancellations. It never waits for the server to read: what cannot be sent at once is kept in
+//! an outbox.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -21,13 +21,13 @@ use toolway_wire::envelope;
 use toolway_wire::era::method;
 use tracing::{debug, trace};
 
-use super::asked::{Questions, Source};
 use super::outbox::Outbox;
-use super::{Farewell, Notice, Shared};
+use super::{CorrelatorShared, Farewell, Notice};
 use crate::error::RequestError;
-use crate::session::inbound::{self, Inbound};
+use crate::session::correlator::questions::{QuestionSource, Questions};
+use crate::session::inbound::{self, InboundMessage};
 
-/// How many requests that nobody waits for are remembered until they are answered.
+/// How many cancelled requests are remembered until they are answered.
 const ORDERS_LEN: usize = 1024;
 
 /// For how long such a request is remembered.
@@ -36,28 +36,28 @@ const ORDER_FOR: Duration = Duration::from_mins(1);
 /// The work behind a correlator: the reading loop and the channel's driver. Ends when the channel
 /// and everything it owned are gone; dropping it ends them at once.
 pub(crate) struct Pump {
-    reader: Reader,
+    reader: ChannelReader,
     driver: ChannelDriver,
 }
 
-struct Reader {
-    shared: Arc<Shared>,
+struct ChannelReader {
+    shared: Arc<CorrelatorShared>,
     commands: mpsc::Sender<ChannelCommand>,
     events: mpsc::Receiver<ChannelEvent>,
     notices: mpsc::UnboundedReceiver<Notice>,
     outbox: Outbox,
-    /// Requests that nobody waits for, and until when their answers are expected; oldest first.
+    /// Cancelled requests, and until when their answers are expected; oldest first.
     orders: VecDeque<(Instant, RequestTag)>,
     questions: Questions,
 }
 
 impl Pump {
     pub(super) fn new(
-        shared: Arc<Shared>,
+        shared: Arc<CorrelatorShared>,
         channel: Channel,
         notices: mpsc::UnboundedReceiver<Notice>,
     ) -> Self {
-        let reader = Reader {
+        let reader = ChannelReader {
             shared,
             commands: channel.commands,
             events: channel.events,
@@ -79,19 +79,19 @@ impl Pump {
     }
 }
 
-impl Reader {
+impl ChannelReader {
     async fn run(mut self) {
         let reason = self.read().await;
         trace!(?reason, "channel ended");
         self.shared.close_all(&reason);
-        // Dropping the senders asks the transport to end; dropping `events` frees a transport
-        // that wants to report something nobody reads.
+        // Dropping the senders asks the transport to end; dropping `events` frees a transport that
+        // wants to report something that is not read any more.
     }
 
     async fn read(&mut self) -> CloseReason {
         let stop = self.shared.stop.clone();
         let commands = self.commands.clone();
-        let mut roots = self.shared.reception.counterpart().roots.clone();
+        let mut roots = self.shared.reception.client_side().roots.clone();
         roots.mark_unchanged();
         let mut rooted = true;
         loop {
@@ -147,7 +147,7 @@ impl Reader {
         }
         let inbound = inbound::receive(bytes, &self.shared.reception);
         // Revisions up to 2025-03-26 may answer several requests in one array.
-        if let Inbound::Unusable { id: None, .. } = &inbound
+        if let InboundMessage::Unusable { id: None, .. } = &inbound
             && let Some(batch) = envelope::split_batch(bytes)
         {
             for message in batch {
@@ -159,15 +159,15 @@ impl Reader {
         self.act(inbound);
     }
 
-    fn act(&mut self, inbound: Inbound) {
+    fn act(&mut self, inbound: InboundMessage) {
         match inbound {
-            Inbound::Answer { id, outcome } => {
+            InboundMessage::Answer { id, outcome } => {
                 self.shared.settle(id, outcome.map_err(RequestError::Rpc));
             }
-            Inbound::Uncorrelated(error) => {
+            InboundMessage::Uncorrelated(error) => {
                 self.shared.settle_only(Err(RequestError::Rpc(error)));
             }
-            Inbound::Unusable {
+            InboundMessage::Unusable {
                 id: Some(id),
                 problem,
             } => {
@@ -175,47 +175,47 @@ impl Reader {
                 self.shared
                     .settle(id, Err(RequestError::Malformed(problem)));
             }
-            Inbound::Unusable { id: None, problem } => {
+            InboundMessage::Unusable { id: None, problem } => {
                 self.shared.counters.count_malformed();
                 debug!(problem, "ignored a message that is not the protocol");
             }
-            Inbound::Stray => {
+            InboundMessage::Stray => {
                 self.shared.counters.unknown.fetch_add(1, Ordering::Relaxed);
             }
-            Inbound::Progress { id, report } => {
-                // The listener runs outside the lock: it is somebody else's code.
+            InboundMessage::Progress { id, report } => {
+                // The listener runs outside the lock: it is foreign code.
                 if let Some(sink) = self.shared.waiting.stir(id) {
                     sink(report);
                 }
             }
-            Inbound::Changed(list) => self
+            InboundMessage::Changed(list) => self
                 .shared
                 .changes
                 .send_modify(|changes| changes.note(list)),
-            // Nobody may listen.
-            Inbound::Updated(uri) => drop(self.shared.updates.send(Untrusted::new(uri))),
-            Inbound::TaskChanged(id) | Inbound::PageDone(id) => {
+            // There may be no listener.
+            InboundMessage::Updated(uri) => drop(self.shared.updates.send(Untrusted::new(uri))),
+            InboundMessage::TaskChanged(id) | InboundMessage::PageDone(id) => {
                 if let Some(follower) = self.shared.followed().get(&id) {
                     follower.notify_one();
                 }
             }
-            Inbound::Reply(bytes) => self.say(bytes),
-            Inbound::Asked {
+            InboundMessage::Reply(bytes) => self.say(bytes),
+            InboundMessage::Asked {
                 id,
                 question,
                 size,
                 task,
             } => {
-                let counterpart = self.shared.reception.counterpart();
+                let client_side = self.shared.reception.client_side();
                 let asking = &self.shared.asking;
-                let from = Source { id, task };
-                let said = (self.questions).take(from, question, size, counterpart, asking);
+                let from = QuestionSource { id, task };
+                let said = (self.questions).take(from, question, size, client_side, asking);
                 if let Some(bytes) = said {
                     self.say(bytes);
                 }
             }
-            Inbound::Withdrawn(id) => self.questions.withdraw(&id),
-            Inbound::Nothing => {}
+            InboundMessage::Withdrawn(id) => self.questions.withdraw(&id),
+            InboundMessage::Nothing => {}
         }
     }
 
@@ -271,10 +271,10 @@ impl Reader {
     }
 }
 
-impl Drop for Reader {
+impl Drop for ChannelReader {
     fn drop(&mut self) {
-        // After an orderly end this changes nothing. After an abort or a panic nobody may wait for
-        // a loop that is gone.
+        // After an orderly end this changes nothing. After an abort or a panic no caller may wait
+        // for a loop that is gone.
         let reason = CloseReason::Broken("the session ended unexpectedly".to_owned());
         self.shared.close_all(&reason);
     }

@@ -1,8 +1,8 @@
 //! What a legacy server asks, and who waits for the answer.
 
-use super::respondent::{Scripted, answered_by};
 use super::*;
-use crate::respondent::Offers;
+use crate::client_handler::ClientOffers;
+use crate::session::tests::client_handler::{Scripted, answered_by};
 
 async fn ask(peer: &Peer, id: Value, method: &str, params: Value) {
     peer.say(json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }))
@@ -19,9 +19,9 @@ fn form(message: &str) -> Value {
     })
 }
 
-async fn asked_by_legacy(respondent: &Arc<Scripted>) -> (Session, Task<()>, Peer) {
-    let counterpart = answered_by(respondent);
-    settled_with(ProtocolMode::Legacy, Delivery::Stream, counterpart).await
+async fn asked_by_legacy(client_handler: &Arc<Scripted>) -> (Session, Task<()>, Peer) {
+    let client_side = answered_by(client_handler);
+    settled_with(ProtocolMode::Legacy, MessageDelivery::Stream, client_side).await
 }
 
 /// Waits, in no time at all, until a condition holds.
@@ -35,22 +35,22 @@ async fn until(condition: impl Fn() -> bool) {
 async fn what_is_offered_is_declared_in_both_eras() {
     let everything = Scripted::new();
     let url_only = Scripted {
-        offers: Offers {
+        offers: ClientOffers {
             url: true,
-            ..Offers::default()
+            ..ClientOffers::default()
         },
         ..Scripted::new()
     };
-    for (respondent, wanted) in [
+    for (client_handler, wanted) in [
         (
             everything,
             json!({ "sampling": {}, "elicitation": { "form": {}, "url": {} } }),
         ),
         (url_only, json!({ "elicitation": { "url": {} } })),
     ] {
-        let counterpart = answered_by(&Arc::new(respondent));
-        let (correlator, _pump, mut peer) = open_with(counterpart, None);
-        let greeting = greeting(ProtocolMode::Auto, Delivery::Stream);
+        let client_side = answered_by(&Arc::new(client_handler));
+        let (correlator, _pump, mut peer) = open_with(client_side, None);
+        let greeting = greeting(ProtocolMode::Auto, MessageDelivery::Stream);
         let script = async {
             let probe = peer.expect("server/discover").await;
             let meta = &probe.body["params"]["_meta"];
@@ -74,8 +74,8 @@ async fn what_is_offered_is_declared_in_both_eras() {
 
 #[tokio::test(start_paused = true)]
 async fn a_form_is_filled_in_and_its_defaults_with_it() {
-    let respondent = Arc::new(Scripted::new());
-    let (_session, _pump, mut peer) = asked_by_legacy(&respondent).await;
+    let client_handler = Arc::new(Scripted::new());
+    let (_session, _pump, mut peer) = asked_by_legacy(&client_handler).await;
     // As 2025-06-18 asks, without a mode, and as later revisions do.
     ask(&peer, json!(1), "elicitation/create", form("how old?")).await;
     let mut with_mode = form("again?");
@@ -91,15 +91,15 @@ async fn a_form_is_filled_in_and_its_defaults_with_it() {
         );
     }
     assert_eq!(
-        respondent.asked(),
+        client_handler.asked(),
         ["scripted form how old?", "scripted form again?"]
     );
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_url_reaches_a_person_only_when_it_can_be_judged() {
-    let respondent = Arc::new(Scripted::new());
-    let (_session, _pump, mut peer) = asked_by_legacy(&respondent).await;
+    let client_handler = Arc::new(Scripted::new());
+    let (_session, _pump, mut peer) = asked_by_legacy(&client_handler).await;
     let url =
         |url: &str| json!({ "mode": "url", "message": "pay", "url": url, "elicitationId": "e" });
     for (place, action) in [
@@ -112,15 +112,15 @@ async fn a_url_reaches_a_person_only_when_it_can_be_judged() {
         assert_eq!(answer["result"], json!({ "action": action }), "{place}");
     }
     assert_eq!(
-        respondent.asked(),
+        client_handler.asked(),
         ["scripted url pay https://example.com/pay e"]
     );
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_model_is_asked_with_the_bytes_that_came() {
-    let respondent = Arc::new(Scripted::new());
-    let (_session, _pump, mut peer) = asked_by_legacy(&respondent).await;
+    let client_handler = Arc::new(Scripted::new());
+    let (_session, _pump, mut peer) = asked_by_legacy(&client_handler).await;
     let question = json!({ "messages": [], "maxTokens": 5 });
     ask(&peer, json!(1), "sampling/createMessage", question.clone()).await;
     assert_eq!(peer.next().await.body["result"], question);
@@ -133,9 +133,9 @@ async fn a_model_is_asked_with_the_bytes_that_came() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_respondent_that_panics_costs_only_its_own_answer() {
-    let respondent = Arc::new(Scripted::new());
-    let (_session, _pump, mut peer) = asked_by_legacy(&respondent).await;
+async fn a_client_handler_that_panics_costs_only_its_own_answer() {
+    let client_handler = Arc::new(Scripted::new());
+    let (_session, _pump, mut peer) = asked_by_legacy(&client_handler).await;
     let question = json!({ "systemPrompt": "panic" });
     ask(&peer, json!(1), "sampling/createMessage", question).await;
     let answer = peer.next().await.body;
@@ -149,14 +149,14 @@ async fn a_respondent_that_panics_costs_only_its_own_answer() {
 
 #[tokio::test(start_paused = true)]
 async fn what_was_not_declared_is_not_put_to_anybody() {
-    let respondent = Arc::new(Scripted {
-        offers: Offers {
+    let client_handler = Arc::new(Scripted {
+        offers: ClientOffers {
             form: true,
-            ..Offers::default()
+            ..ClientOffers::default()
         },
         ..Scripted::new()
     });
-    let (_session, _pump, mut peer) = asked_by_legacy(&respondent).await;
+    let (_session, _pump, mut peer) = asked_by_legacy(&client_handler).await;
     let url = json!({ "mode": "url", "message": "pay", "url": "https://example.com" });
     let odd = json!({ "mode": "smoke", "message": "signals" });
     for (method, params, code) in [
@@ -171,13 +171,13 @@ async fn what_was_not_declared_is_not_put_to_anybody() {
         let answer = peer.next().await.body;
         assert_eq!(answer["error"]["code"], code, "{method}: {answer}");
     }
-    assert!(respondent.asked().is_empty());
+    assert!(client_handler.asked().is_empty());
 }
 
 #[tokio::test(start_paused = true)]
 async fn nothing_waits_for_a_person_and_there_is_an_end_to_questions() {
-    let respondent = Arc::new(Scripted::gated());
-    let (session, _pump, mut peer) = asked_by_legacy(&respondent).await;
+    let client_handler = Arc::new(Scripted::gated());
+    let (session, _pump, mut peer) = asked_by_legacy(&client_handler).await;
     for id in 0..16 {
         ask(&peer, json!(id), "elicitation/create", form("?")).await;
     }
@@ -208,17 +208,17 @@ async fn nothing_waits_for_a_person_and_there_is_an_end_to_questions() {
     assert!(answer.is_ok());
 
     // One answer frees one place.
-    until(|| respondent.thinking() == 16).await;
-    respondent.gate.add_permits(1);
+    until(|| client_handler.thinking() == 16).await;
+    client_handler.gate.add_permits(1);
     assert_eq!(peer.next().await.body["result"]["action"], "accept");
     ask(&peer, json!("next"), "elicitation/create", form("?")).await;
-    until(|| respondent.asked().len() == 17).await;
+    until(|| client_handler.asked().len() == 17).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn sec_51_questions_that_wait_have_a_total() {
-    let respondent = Arc::new(Scripted::gated());
-    let (_session, _pump, mut peer) = asked_by_legacy(&respondent).await;
+    let client_handler = Arc::new(Scripted::gated());
+    let (_session, _pump, mut peer) = asked_by_legacy(&client_handler).await;
     let large = || form(&"?".repeat(6 << 20));
     for id in 0..3 {
         ask(&peer, json!(id), "elicitation/create", large()).await;
@@ -232,46 +232,50 @@ async fn sec_51_questions_that_wait_have_a_total() {
     }))
     .await;
     ask(&peer, json!(3), "elicitation/create", large()).await;
-    until(|| respondent.asked().len() == 3).await;
+    until(|| client_handler.asked().len() == 3).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_question_taken_back_is_dropped_and_not_answered() {
-    let respondent = Arc::new(Scripted::gated());
-    let (_session, _pump, mut peer) = asked_by_legacy(&respondent).await;
+    let client_handler = Arc::new(Scripted::gated());
+    let (_session, _pump, mut peer) = asked_by_legacy(&client_handler).await;
     ask(&peer, json!("q"), "elicitation/create", form("?")).await;
-    until(|| respondent.thinking() == 1).await;
+    until(|| client_handler.thinking() == 1).await;
     peer.say(json!({
         "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": "q" },
     }))
     .await;
-    until(|| respondent.thinking() == 0).await;
-    respondent.gate.add_permits(9);
+    until(|| client_handler.thinking() == 0).await;
+    client_handler.gate.add_permits(9);
     ask(&peer, json!(2), "ping", json!({})).await;
     assert_eq!(peer.next().await.body["id"], 2, "nothing came before it");
 }
 
 #[tokio::test(start_paused = true)]
 async fn questions_end_with_the_channel() {
-    let respondent = Arc::new(Scripted::gated());
-    let (session, _pump, peer) = asked_by_legacy(&respondent).await;
+    let client_handler = Arc::new(Scripted::gated());
+    let (session, _pump, peer) = asked_by_legacy(&client_handler).await;
     ask(&peer, json!("q"), "elicitation/create", form("?")).await;
-    until(|| respondent.thinking() == 1).await;
+    until(|| client_handler.thinking() == 1).await;
     peer.close(CloseReason::Broken("gone".to_owned())).await;
     session.closed().await;
-    until(|| respondent.thinking() == 0).await;
+    until(|| client_handler.thinking() == 0).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_legacy_server_hears_that_roots_changed_and_gets_the_new_ones() {
     let root = |path: &str| Root::directory(Path::new(path)).expect("absolute");
     let (roots, current) = watch::channel(Arc::from([root("/work/project")]));
-    let with_roots = Counterpart {
+    let with_roots = ClientSide {
         roots: current,
-        ..counterpart()
+        ..client_side()
     };
-    let (_session, _pump, mut peer) =
-        settled_with(ProtocolMode::Legacy, Delivery::PerRequest, with_roots).await;
+    let (_session, _pump, mut peer) = settled_with(
+        ProtocolMode::Legacy,
+        MessageDelivery::PerRequest,
+        with_roots,
+    )
+    .await;
     roots.send_replace(Arc::from([root("/a b"), root("/c")]));
     let told = peer.expect("notifications/roots/list_changed").await;
     assert_eq!(told.header("mcp-protocol-version"), Some("2025-11-25"));
@@ -291,12 +295,12 @@ async fn a_legacy_server_hears_that_roots_changed_and_gets_the_new_ones() {
 #[tokio::test(start_paused = true)]
 async fn roots_are_declared_only_when_there_are_some() {
     let (roots, current) = watch::channel(Arc::from([]));
-    let without = Counterpart {
+    let without = ClientSide {
         roots: current,
-        ..counterpart()
+        ..client_side()
     };
     let (correlator, _pump, mut peer) = open_with(without, None);
-    let greeting = greeting(ProtocolMode::Legacy, Delivery::Stream);
+    let greeting = greeting(ProtocolMode::Legacy, MessageDelivery::Stream);
     let script = async {
         let request = peer.expect("initialize").await;
         assert_eq!(request.body["params"]["capabilities"], json!({}));

@@ -3,8 +3,8 @@
 use futures_util::future::join_all;
 use tokio::time::Instant;
 
-use super::respondent::{Scripted, answered_by};
 use super::*;
+use crate::session::tests::client_handler::{Scripted, answered_by};
 
 fn limits(timeout: u64, idle: u64) -> RequestOptions<'static> {
     RequestOptions {
@@ -25,7 +25,7 @@ fn progress(request: &Received, step: u64) -> Value {
 #[tokio::test(start_paused = true)]
 async fn rel_09_a_server_that_never_replies_is_given_up_and_told() {
     for mode in [ProtocolMode::Legacy, ProtocolMode::Modern] {
-        let (session, _pump, mut peer) = settled(mode, Delivery::Stream).await;
+        let (session, _pump, mut peer) = settled(mode, MessageDelivery::Stream).await;
         let started = Instant::now();
         let (outcome, request) = tokio::join!(
             session.request("tools/call", empty(), limits(600, 5)),
@@ -181,10 +181,10 @@ async fn no_limit_on_silence_is_none_and_asks_for_no_progress() {
 
 #[tokio::test(start_paused = true)]
 async fn while_a_person_thinks_about_the_servers_question_its_silence_is_ours() {
-    let respondent = Arc::new(Scripted::gated().fields(json!({ "age": 3 })));
-    let counterpart = answered_by(&respondent);
+    let client_handler = Arc::new(Scripted::gated().fields(json!({ "age": 3 })));
+    let client_side = answered_by(&client_handler);
     let (session, _pump, mut peer) =
-        settled_with(ProtocolMode::Legacy, Delivery::Stream, counterpart).await;
+        settled_with(ProtocolMode::Legacy, MessageDelivery::Stream, client_side).await;
     let started = Instant::now();
     let call = session.request("tools/call", empty(), limits(6000, 10));
     let script = async {
@@ -195,7 +195,7 @@ async fn while_a_person_thinks_about_the_servers_question_its_silence_is_ours() 
         }))
         .await;
         tokio::time::sleep(Duration::from_secs(500)).await;
-        respondent.gate.add_permits(1);
+        client_handler.gate.add_permits(1);
         assert_eq!(peer.next().await.body["result"]["content"]["age"], 3);
         tokio::time::sleep(Duration::from_secs(9)).await;
         request
@@ -207,7 +207,7 @@ async fn while_a_person_thinks_about_the_servers_question_its_silence_is_ours() 
 
 #[tokio::test(start_paused = true)]
 async fn rel_10_a_thousand_calls_in_flight_fail_at_once_and_once_each_when_the_server_dies() {
-    for delivery in [Delivery::Stream, Delivery::PerRequest] {
+    for delivery in [MessageDelivery::Stream, MessageDelivery::PerRequest] {
         let (session, _pump, mut peer) = settled(ProtocolMode::Legacy, delivery).await;
         let outcomes = Arc::new(Mutex::new(vec![0_u32; 1000]));
         let calls = join_all((0..1000).map(|number| {

@@ -35,7 +35,7 @@ async fn a_legacy_server_gets_answers_to_its_requests() {
 #[tokio::test(start_paused = true)]
 async fn a_legacy_server_may_ping_before_it_answers_the_handshake() {
     let (correlator, _pump, mut peer) = open();
-    let greeting = greeting(ProtocolMode::Legacy, Delivery::Stream);
+    let greeting = greeting(ProtocolMode::Legacy, MessageDelivery::Stream);
     let script = async {
         let request = peer.expect("initialize").await;
         assert!(request.body["params"]["capabilities"]["roots"].is_object());
@@ -48,7 +48,7 @@ async fn a_legacy_server_may_ping_before_it_answers_the_handshake() {
 
 #[tokio::test(start_paused = true)]
 async fn a_modern_server_gets_no_answer_because_it_must_not_ask() {
-    let (session, _pump, mut peer) = settled(ProtocolMode::Modern, Delivery::Stream).await;
+    let (session, _pump, mut peer) = settled(ProtocolMode::Modern, MessageDelivery::Stream).await;
     peer.say(json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" }))
         .await;
     let (_, next) = tokio::join!(

@@ -5,8 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::time::Instant;
 use toolway_wire::view;
 
-use super::respondent::{Scripted, answered_by};
 use super::*;
+use crate::session::tests::client_handler::{Scripted, answered_by};
+
+use crate::error::RequestResult;
 
 const RELATED: &str = "io.modelcontextprotocol/related-task";
 
@@ -17,10 +19,10 @@ fn everything() -> Value {
 /// A settled legacy session with a server of these `tasks`.
 async fn with(
     tasks: Value,
-    delivery: Delivery,
-    respondent: &Arc<Scripted>,
+    delivery: MessageDelivery,
+    client_handler: &Arc<Scripted>,
 ) -> (Session, Task<()>, Peer) {
-    let (correlator, pump, mut peer) = open_with(answered_by(respondent), None);
+    let (correlator, pump, mut peer) = open_with(answered_by(client_handler), None);
     let greeting = greeting(ProtocolMode::Legacy, delivery);
     let script = async {
         let request = peer.expect("initialize").await;
@@ -33,7 +35,7 @@ async fn with(
     (session.expect("the handshake succeeds"), pump, peer)
 }
 
-async fn with_tasks(delivery: Delivery) -> (Session, Task<()>, Peer) {
+async fn with_tasks(delivery: MessageDelivery) -> (Session, Task<()>, Peer) {
     with(everything(), delivery, &at_once()).await
 }
 
@@ -51,15 +53,11 @@ fn tool(support: &str) -> Tool {
     page.items.into_iter().next().expect("a tool")
 }
 
-async fn call(session: &Session) -> Result<Box<RawValue>, RequestError> {
+async fn call(session: &Session) -> RequestResult {
     call_of(session, &tool("required"), None).await
 }
 
-async fn call_of(
-    session: &Session,
-    tool: &Tool,
-    progress: Option<ProgressSink>,
-) -> Result<Box<RawValue>, RequestError> {
+async fn call_of(session: &Session, tool: &Tool, progress: Option<ProgressSink>) -> RequestResult {
     let params = params(&json!({ "name": "slow", "arguments": { "x": 1 } }));
     let options = RequestOptions {
         headers_for: Some(tool),
@@ -96,7 +94,7 @@ impl Peer {
 
 #[tokio::test(start_paused = true)]
 async fn a_tool_that_requires_a_task_is_called_as_one_and_followed_to_its_result() {
-    let (session, _pump, mut peer) = with_tasks(Delivery::PerRequest).await;
+    let (session, _pump, mut peer) = with_tasks(MessageDelivery::PerRequest).await;
     let heard: Arc<Mutex<Vec<String>>> = Arc::default();
     let sink: ProgressSink = {
         let heard = Arc::clone(&heard);
@@ -158,7 +156,7 @@ async fn a_task_is_only_made_where_it_is_required_and_the_server_makes_them() {
         (none, "required"),
         (Value::Null, "required"),
     ] {
-        let (session, _pump, mut peer) = with(tasks, Delivery::Stream, &at_once()).await;
+        let (session, _pump, mut peer) = with(tasks, MessageDelivery::Stream, &at_once()).await;
         let script = async {
             let request = peer.expect("tools/call").await;
             assert_eq!(request.body["params"]["task"], Value::Null, "{support}");
@@ -169,7 +167,7 @@ async fn a_task_is_only_made_where_it_is_required_and_the_server_makes_them() {
         assert_eq!(outcome.expect("a result").get(), r#"{"content":[]}"#);
     }
     // A server that answers at once all the same has answered.
-    let (session, _pump, mut peer) = with_tasks(Delivery::Stream).await;
+    let (session, _pump, mut peer) = with_tasks(MessageDelivery::Stream).await;
     let script = async {
         let request = peer.expect("tools/call").await;
         peer.answer(&request, json!({ "content": [] })).await;
@@ -180,12 +178,13 @@ async fn a_task_is_only_made_where_it_is_required_and_the_server_makes_them() {
 
 #[tokio::test(start_paused = true)]
 async fn what_the_server_asks_for_the_task_is_answered_while_the_result_is_waited_for() {
-    let respondent = Arc::new(Scripted::gated().fields(json!({ "name": "Luca" })));
-    let (session, _pump, mut peer) = with(everything(), Delivery::PerRequest, &respondent).await;
+    let client_handler = Arc::new(Scripted::gated().fields(json!({ "name": "Luca" })));
+    let (session, _pump, mut peer) =
+        with(everything(), MessageDelivery::PerRequest, &client_handler).await;
     let script = async {
         peer.make_task().await;
         peer.tell("input_required", "which one?").await;
-        // Only whoever waits for the result is asked.
+        // Only the waiter for the result is asked.
         let wanted = peer.expect("tasks/result").await;
         peer.say(json!({
             "jsonrpc": "2.0", "id": "q-1", "method": "elicitation/create",
@@ -197,7 +196,7 @@ async fn what_the_server_asks_for_the_task_is_answered_while_the_result_is_waite
         .await;
         // A person takes longer than a server may be silent.
         tokio::time::sleep(Duration::from_mins(5)).await;
-        respondent.gate.add_permits(1);
+        client_handler.gate.add_permits(1);
         let answer = peer.next().await;
         assert_eq!(answer.body["id"], "q-1");
         assert_eq!(
@@ -213,7 +212,7 @@ async fn what_the_server_asks_for_the_task_is_answered_while_the_result_is_waite
     };
     let (outcome, ()) = tokio::join!(call(&session), script);
     assert_eq!(outcome.expect("a result").get(), r#"{"content":[]}"#);
-    assert_eq!(respondent.asked(), ["scripted form which one?"]);
+    assert_eq!(client_handler.asked(), ["scripted form which one?"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -223,7 +222,7 @@ async fn what_a_legacy_task_ends_with_is_what_the_call_ends_with() {
         ("cancelled", "cancelled the task"),
         ("dreaming", "`status`"),
     ] {
-        let (session, _pump, mut peer) = with_tasks(Delivery::Stream).await;
+        let (session, _pump, mut peer) = with_tasks(MessageDelivery::Stream).await;
         let script = async {
             peer.make_task().await;
             peer.tell(status, "broke").await;
@@ -237,7 +236,7 @@ async fn what_a_legacy_task_ends_with_is_what_the_call_ends_with() {
         assert!(error.contains(wanted), "{error}");
     }
     // The tool's own error, told as a result.
-    let (session, _pump, mut peer) = with_tasks(Delivery::Stream).await;
+    let (session, _pump, mut peer) = with_tasks(MessageDelivery::Stream).await;
     let script = async {
         peer.make_task().await;
         peer.tell("failed", "broke").await;
@@ -252,7 +251,7 @@ async fn what_a_legacy_task_ends_with_is_what_the_call_ends_with() {
 #[tokio::test(start_paused = true)]
 async fn a_legacy_task_that_nobody_wants_any_more_is_cancelled_as_a_task() {
     for (status, waits_in) in [("working", None), ("input_required", Some("tasks/result"))] {
-        let (session, _pump, mut peer) = with_tasks(Delivery::Stream).await;
+        let (session, _pump, mut peer) = with_tasks(MessageDelivery::Stream).await;
         let script = async {
             peer.make_task().await;
             peer.tell(status, "x").await;
@@ -277,7 +276,7 @@ async fn a_legacy_task_that_nobody_wants_any_more_is_cancelled_as_a_task() {
     }
     // A server that has no such request is left alone.
     let tasks = json!({ "requests": { "tools": { "call": {} } } });
-    let (session, _pump, mut peer) = with(tasks, Delivery::Stream, &at_once()).await;
+    let (session, _pump, mut peer) = with(tasks, MessageDelivery::Stream, &at_once()).await;
     let script = async {
         peer.make_task().await;
         tokio::time::sleep(Duration::from_secs(1)).await;
@@ -292,7 +291,7 @@ async fn a_legacy_task_that_nobody_wants_any_more_is_cancelled_as_a_task() {
 
 #[tokio::test(start_paused = true)]
 async fn a_call_that_was_dropped_and_became_a_legacy_task_all_the_same_is_cancelled() {
-    let (session, _pump, mut peer) = with_tasks(Delivery::Stream).await;
+    let (session, _pump, mut peer) = with_tasks(MessageDelivery::Stream).await;
     let request = tokio::select! {
         outcome = call(&session) => panic!("{outcome:?}"),
         request = peer.expect("tools/call") => request,
@@ -306,7 +305,7 @@ async fn a_call_that_was_dropped_and_became_a_legacy_task_all_the_same_is_cancel
 
 #[tokio::test(start_paused = true)]
 async fn news_of_a_legacy_task_have_it_looked_at_at_once() {
-    let (session, _pump, mut peer) = with_tasks(Delivery::Stream).await;
+    let (session, _pump, mut peer) = with_tasks(MessageDelivery::Stream).await;
     let started = Instant::now();
     let script = async {
         peer.make_task().await;
@@ -327,7 +326,7 @@ async fn news_of_a_legacy_task_have_it_looked_at_at_once() {
 
 #[tokio::test(start_paused = true)]
 async fn a_legacy_task_outlives_a_look_that_got_lost_and_ends_with_its_server() {
-    let (session, _pump, mut peer) = with_tasks(Delivery::PerRequest).await;
+    let (session, _pump, mut peer) = with_tasks(MessageDelivery::PerRequest).await;
     let lost = || SendFailure::Cut("reset".to_owned());
     let script = async {
         peer.make_task().await;
@@ -359,7 +358,7 @@ async fn a_legacy_task_outlives_a_look_that_got_lost_and_ends_with_its_server() 
 
 #[tokio::test(start_paused = true)]
 async fn the_absolute_limit_holds_for_legacy_tasks_too() {
-    let (session, _pump, mut peer) = with_tasks(Delivery::Stream).await;
+    let (session, _pump, mut peer) = with_tasks(MessageDelivery::Stream).await;
     let started = Instant::now();
     let script = async {
         peer.make_task().await;

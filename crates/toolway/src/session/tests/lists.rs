@@ -4,12 +4,13 @@ use toolway_types::BytePool;
 use toolway_wire::view;
 
 use super::*;
+use crate::listing::FetchedList;
 
-async fn list(session: &Session) -> list::Listing<view::Tool> {
+async fn list(session: &Session) -> FetchedList<view::Tool> {
     list_from(session, &BytePool::new(list::ALL_LISTS)).await
 }
 
-async fn list_from(session: &Session, all_lists: &BytePool) -> list::Listing<view::Tool> {
+async fn list_from(session: &Session, all_lists: &BytePool) -> FetchedList<view::Tool> {
     list::fetch(session, "tools/list", &view::TOOLS, LIMIT, all_lists)
         .await
         .expect("a list")
@@ -95,7 +96,7 @@ fn heavy(count: usize, bytes: usize, cursor: Option<&str>) -> Value {
 }
 
 /// What becomes of a list of these pages; those that are not asked for are an error.
-async fn list_of(pages: Vec<Value>, all_lists: &BytePool) -> list::Listing<view::Tool> {
+async fn list_of(pages: Vec<Value>, all_lists: &BytePool) -> FetchedList<view::Tool> {
     let (session, _pump, mut peer) = legacy().await;
     let script = async {
         for page in pages {

@@ -7,7 +7,7 @@ use super::*;
 /// Greets, while `script` plays the server.
 async fn meet<F>(
     mode: ProtocolMode,
-    delivery: Delivery,
+    delivery: MessageDelivery,
     script: impl FnOnce(Peer) -> F,
 ) -> Result<Session, ConnectError>
 where
@@ -20,7 +20,7 @@ where
 }
 
 async fn auto<F: Future<Output = Peer>>(script: impl FnOnce(Peer) -> F) -> Session {
-    meet(ProtocolMode::Auto, Delivery::Stream, script)
+    meet(ProtocolMode::Auto, MessageDelivery::Stream, script)
         .await
         .expect("it connects")
 }
@@ -55,7 +55,7 @@ async fn a_discover_result_with_a_shared_version_is_modern() {
     assert_eq!(session.facts().era, Era::Modern);
     assert_eq!(session.facts().protocol_version, "2026-07-28");
     assert_eq!(session.facts().server_info["name"], "scripted");
-    assert!(session.offers(List::Tools) && !session.offers(List::Prompts));
+    assert!(session.offers(ListKind::Tools) && !session.offers(ListKind::Prompts));
 }
 
 #[tokio::test(start_paused = true)]
@@ -134,7 +134,7 @@ async fn a_refused_version_with_a_shared_one_is_probed_once_more() {
 async fn a_server_that_speaks_only_foreign_versions_is_explained() {
     let error = meet(
         ProtocolMode::Auto,
-        Delivery::Stream,
+        MessageDelivery::Stream,
         async |mut peer: Peer| {
             let probe = peer.expect("server/discover").await;
             peer.refuse(&probe, -32022, json!({ "supported": ["2099-01-01"] }))
@@ -191,7 +191,7 @@ async fn a_slow_modern_server_is_still_modern() {
 async fn a_server_that_refuses_both_is_an_error() {
     let error = meet(
         ProtocolMode::Auto,
-        Delivery::Stream,
+        MessageDelivery::Stream,
         async |mut peer: Peer| {
             let probe = peer.expect("server/discover").await;
             let initialize = peer.expect("initialize").await;
@@ -221,7 +221,7 @@ async fn a_process_that_ends_during_the_probe_is_reported_as_ended() {
     for silent_first in [false, true] {
         let error = meet(
             ProtocolMode::Auto,
-            Delivery::Stream,
+            MessageDelivery::Stream,
             async |mut peer: Peer| {
                 peer.expect("server/discover").await;
                 if silent_first {
@@ -249,7 +249,7 @@ async fn a_process_that_ends_during_the_probe_is_reported_as_ended() {
 async fn a_pinned_era_is_never_probed() {
     let session = meet(
         ProtocolMode::Legacy,
-        Delivery::Stream,
+        MessageDelivery::Stream,
         async |mut peer: Peer| {
             peer.greet_legacy("2025-03-26").await;
             peer
@@ -270,7 +270,7 @@ async fn a_pinned_era_is_never_probed() {
 
     let error = meet(
         ProtocolMode::Modern,
-        Delivery::Stream,
+        MessageDelivery::Stream,
         async |mut peer: Peer| {
             let probe = peer.expect("server/discover").await;
             peer.refuse(&probe, -32601, Value::Null).await;
@@ -293,7 +293,7 @@ async fn a_pinned_era_is_never_probed() {
 async fn an_unknown_legacy_version_is_a_clear_error() {
     let error = meet(
         ProtocolMode::Legacy,
-        Delivery::Stream,
+        MessageDelivery::Stream,
         async |mut peer: Peer| {
             let request = peer.expect("initialize").await;
             assert_eq!(request.body["params"]["protocolVersion"], "2025-11-25");
@@ -330,7 +330,7 @@ async fn over_http_other_client_errors_mean_legacy() {
     for failure in failures {
         let session = meet(
             ProtocolMode::Auto,
-            Delivery::PerRequest,
+            MessageDelivery::PerRequest,
             async |mut peer: Peer| {
                 let probe = peer.expect("server/discover").await;
                 assert_eq!(probe.header("mcp-protocol-version"), Some("2026-07-28"));
@@ -375,7 +375,7 @@ async fn over_http_a_login_a_server_error_and_silence_are_no_evidence() {
     for failure in failures {
         let error = meet(
             ProtocolMode::Auto,
-            Delivery::PerRequest,
+            MessageDelivery::PerRequest,
             async |mut peer: Peer| {
                 let probe = peer.expect("server/discover").await;
                 peer.fail(&probe, failure.clone()).await;
@@ -396,7 +396,7 @@ async fn over_http_a_login_a_server_error_and_silence_are_no_evidence() {
     }
     let silence = meet(
         ProtocolMode::Auto,
-        Delivery::PerRequest,
+        MessageDelivery::PerRequest,
         async |mut peer: Peer| {
             peer.expect("server/discover").await;
             assert!(
@@ -425,7 +425,7 @@ async fn over_http_401_asks_for_a_login_with_the_challenge() {
         (ProtocolMode::Modern, 401, login),
         (ProtocolMode::Auto, 403, wider),
     ] {
-        let error = meet(mode, Delivery::PerRequest, async |mut peer: Peer| {
+        let error = meet(mode, MessageDelivery::PerRequest, async |mut peer: Peer| {
             let first = peer.next().await;
             let failure = SendFailure::Status {
                 status,
@@ -456,7 +456,7 @@ async fn over_http_a_refused_version_in_a_400_is_probed_once_more() {
         "data":{"supported":["2026-07-28"],"requested":"?"}}}"#;
     let session = meet(
         ProtocolMode::Auto,
-        Delivery::PerRequest,
+        MessageDelivery::PerRequest,
         async |mut peer: Peer| {
             let probe = peer.expect("server/discover").await;
             peer.fail(&probe, status(400, body)).await;
@@ -476,7 +476,7 @@ async fn over_http_an_answer_that_breaks_off_is_asked_for_again() {
     for (twice, era) in [(false, Era::Modern), (true, Era::Legacy)] {
         let session = meet(
             ProtocolMode::Auto,
-            Delivery::PerRequest,
+            MessageDelivery::PerRequest,
             async |mut peer: Peer| {
                 let probe = peer.expect("server/discover").await;
                 peer.fail(&probe, cut()).await;
@@ -501,7 +501,7 @@ async fn over_http_a_server_that_knows_neither_era_is_told_from_one_that_refuses
     for code in [400, 404, 405] {
         let error = meet(
             ProtocolMode::Auto,
-            Delivery::PerRequest,
+            MessageDelivery::PerRequest,
             async |mut peer: Peer| {
                 let probe = peer.expect("server/discover").await;
                 peer.fail(&probe, status(code, "Cannot POST /sse")).await;
@@ -520,7 +520,7 @@ async fn over_http_a_server_that_knows_neither_era_is_told_from_one_that_refuses
     let refusal = r#"{"jsonrpc":"2.0","id":2,"error":{"code":-32000,"message":"no licence"}}"#;
     let error = meet(
         ProtocolMode::Legacy,
-        Delivery::PerRequest,
+        MessageDelivery::PerRequest,
         async |mut peer: Peer| {
             let request = peer.expect("initialize").await;
             peer.fail(&request, status(400, refusal)).await;

@@ -8,7 +8,7 @@ use super::*;
 /// Greets a server that is remembered, while `script` plays it.
 async fn remembered<F>(
     era: Era,
-    delivery: Delivery,
+    delivery: MessageDelivery,
     script: impl FnOnce(Peer) -> F,
 ) -> Result<Session, ConnectError>
 where
@@ -23,7 +23,7 @@ where
     outcome
 }
 
-const BOTH: [Delivery; 2] = [Delivery::Stream, Delivery::PerRequest];
+const BOTH: [MessageDelivery; 2] = [MessageDelivery::Stream, MessageDelivery::PerRequest];
 
 #[tokio::test(start_paused = true)]
 async fn a_remembered_legacy_server_gets_initialize_at_once() {
@@ -40,13 +40,17 @@ async fn a_remembered_legacy_server_gets_initialize_at_once() {
 
 #[tokio::test(start_paused = true)]
 async fn a_remembered_modern_server_is_not_sent_initialize_while_it_starts() {
-    let session = remembered(Era::Modern, Delivery::Stream, async |mut peer: Peer| {
-        let probe = peer.expect("server/discover").await;
-        tokio::time::sleep(Duration::from_secs(9)).await;
-        assert!(peer.commands.try_recv().is_err(), "nothing but the probe");
-        peer.answer(&probe, discover_result(&["2026-07-28"])).await;
-        peer
-    })
+    let session = remembered(
+        Era::Modern,
+        MessageDelivery::Stream,
+        async |mut peer: Peer| {
+            let probe = peer.expect("server/discover").await;
+            tokio::time::sleep(Duration::from_secs(9)).await;
+            assert!(peer.commands.try_recv().is_err(), "nothing but the probe");
+            peer.answer(&probe, discover_result(&["2026-07-28"])).await;
+            peer
+        },
+    )
     .await
     .expect("it connects");
     assert_eq!(session.facts().era, Era::Modern);
@@ -80,13 +84,17 @@ async fn a_remembered_era_that_is_refused_is_probed_over_the_same_channel() {
 
 #[tokio::test(start_paused = true)]
 async fn a_remembered_legacy_server_that_refuses_both_is_explained_by_its_first_answer() {
-    let error = remembered(Era::Legacy, Delivery::Stream, async |mut peer: Peer| {
-        let request = peer.expect("initialize").await;
-        peer.refuse(&request, -32603, Value::Null).await;
-        let probe = peer.expect("server/discover").await;
-        peer.refuse(&probe, -32601, Value::Null).await;
-        peer
-    })
+    let error = remembered(
+        Era::Legacy,
+        MessageDelivery::Stream,
+        async |mut peer: Peer| {
+            let request = peer.expect("initialize").await;
+            peer.refuse(&request, -32603, Value::Null).await;
+            let probe = peer.expect("server/discover").await;
+            peer.refuse(&probe, -32601, Value::Null).await;
+            peer
+        },
+    )
     .await
     .err()
     .expect("it refuses");
@@ -102,11 +110,15 @@ async fn a_login_wall_an_overload_or_a_broken_line_does_not_doubt_a_remembered_e
         SendFailure::TimedOut { after: LIMIT },
         SendFailure::Cut("reset".to_owned()),
     ] {
-        let outcome = remembered(Era::Legacy, Delivery::PerRequest, async |mut peer: Peer| {
-            let request = peer.expect("initialize").await;
-            peer.fail(&request, failure.clone()).await;
-            peer
-        })
+        let outcome = remembered(
+            Era::Legacy,
+            MessageDelivery::PerRequest,
+            async |mut peer: Peer| {
+                let request = peer.expect("initialize").await;
+                peer.fail(&request, failure.clone()).await;
+                peer
+            },
+        )
         .await;
         let error = outcome.err().expect("it is not connected");
         assert!(!is_era_evidence(&error), "{error}");
@@ -117,7 +129,7 @@ async fn a_login_wall_an_overload_or_a_broken_line_does_not_doubt_a_remembered_e
 async fn silence_to_both_questions_ends_early_so_that_a_fresh_process_has_a_chance() {
     let started = tokio::time::Instant::now();
     let (correlator, _pump, mut peer) = open();
-    let first = greeting(ProtocolMode::Auto, Delivery::Stream);
+    let first = greeting(ProtocolMode::Auto, MessageDelivery::Stream);
     let error = greet(&correlator, &first).await.err().expect("silence");
     assert_eq!(started.elapsed(), Duration::from_secs(10));
     peer.expect("server/discover").await;
@@ -142,7 +154,7 @@ async fn a_slow_modern_server_is_found_by_the_fresh_process_too() {
     let second = Greeting {
         remembered: Some(Era::Legacy),
         again: true,
-        ..greeting(ProtocolMode::Auto, Delivery::Stream)
+        ..greeting(ProtocolMode::Auto, MessageDelivery::Stream)
     };
     let (correlator, _pump, mut peer) = open();
     let script = async {
@@ -165,7 +177,7 @@ fn a_fresh_channel_is_tried_once_and_only_after_an_end_or_silence() {
         };
         ConnectError::request("server/discover", RequestError::Closed(reason))
     };
-    let auto = greeting(ProtocolMode::Auto, Delivery::Stream);
+    let auto = greeting(ProtocolMode::Auto, MessageDelivery::Stream);
     let next = |remembered| {
         let greeting = Greeting {
             remembered,
@@ -183,9 +195,9 @@ fn a_fresh_channel_is_tried_once_and_only_after_an_end_or_silence() {
     assert!(auto.after(&asked).is_none(), "we ended it ourselves");
     assert!(auto.after(&ConnectError::Stopped).is_none());
     for (mode, delivery) in [
-        (ProtocolMode::Legacy, Delivery::Stream),
-        (ProtocolMode::Modern, Delivery::Stream),
-        (ProtocolMode::Auto, Delivery::PerRequest),
+        (ProtocolMode::Legacy, MessageDelivery::Stream),
+        (ProtocolMode::Modern, MessageDelivery::Stream),
+        (ProtocolMode::Auto, MessageDelivery::PerRequest),
     ] {
         assert!(greeting(mode, delivery).after(&exited()).is_none());
     }
@@ -197,10 +209,10 @@ async fn a_package_runner_that_installs_for_a_minute_connects_on_its_first_chann
         let (correlator, _pump, mut peer) = open();
         let greeting = Greeting {
             timeout: Duration::from_secs(90),
-            ..greeting(ProtocolMode::Auto, Delivery::Stream)
+            ..greeting(ProtocolMode::Auto, MessageDelivery::Stream)
         };
         let script = async {
-            // Both questions wait in the pipe until somebody reads.
+            // Both questions wait in the pipe until they are read.
             tokio::time::sleep(Duration::from_mins(1)).await;
             let probe = peer.expect("server/discover").await;
             let initialize = peer.expect("initialize").await;

@@ -4,11 +4,13 @@ use futures_util::future::join_all;
 
 use super::*;
 
+use crate::error::RequestResult;
+
 fn within(timeout: Duration) -> RequestOptions<'static> {
     RequestOptions::within(timeout)
 }
 
-async fn call(session: &Session, name: &str) -> Result<Box<RawValue>, RequestError> {
+async fn call(session: &Session, name: &str) -> RequestResult {
     session
         .request(
             "tools/call",
@@ -62,9 +64,9 @@ async fn ids_may_come_back_as_text_or_float() {
 #[tokio::test(start_paused = true)]
 async fn dropping_a_call_tells_the_server_which_one() {
     for (mode, delivery) in [
-        (ProtocolMode::Legacy, Delivery::Stream),
-        (ProtocolMode::Modern, Delivery::Stream),
-        (ProtocolMode::Legacy, Delivery::PerRequest),
+        (ProtocolMode::Legacy, MessageDelivery::Stream),
+        (ProtocolMode::Modern, MessageDelivery::Stream),
+        (ProtocolMode::Legacy, MessageDelivery::PerRequest),
     ] {
         let (session, _pump, mut peer) = settled(mode, delivery).await;
         let request = tokio::select! {
@@ -82,7 +84,8 @@ async fn dropping_a_call_tells_the_server_which_one() {
 
 #[tokio::test(start_paused = true)]
 async fn dropping_a_modern_call_over_http_only_closes_its_stream() {
-    let (session, _pump, mut peer) = settled(ProtocolMode::Modern, Delivery::PerRequest).await;
+    let (session, _pump, mut peer) =
+        settled(ProtocolMode::Modern, MessageDelivery::PerRequest).await;
     let request = tokio::select! {
         _ = call(&session, "slow") => panic!("nobody answers"),
         request = peer.expect("tools/call") => request,
@@ -299,7 +302,7 @@ async fn a_batch_of_answers_is_taken_apart() {
 
 #[tokio::test(start_paused = true)]
 async fn a_modern_result_of_another_kind_is_an_error() {
-    let (session, _pump, mut peer) = settled(ProtocolMode::Modern, Delivery::Stream).await;
+    let (session, _pump, mut peer) = settled(ProtocolMode::Modern, MessageDelivery::Stream).await;
     for (kind, wanted) in [
         ("task", "unexpected type `task`"),
         ("sealed", "unexpected type `sealed`"),
@@ -316,7 +319,8 @@ async fn a_modern_result_of_another_kind_is_an_error() {
 
 #[tokio::test(start_paused = true)]
 async fn an_rpc_error_in_the_body_of_a_status_is_that_error() {
-    let (session, _pump, mut peer) = settled(ProtocolMode::Modern, Delivery::PerRequest).await;
+    let (session, _pump, mut peer) =
+        settled(ProtocolMode::Modern, MessageDelivery::PerRequest).await;
     let script = async {
         let request = peer.expect("tools/call").await;
         let body = r#"{"jsonrpc":"2.0","id":2,"error":{"code":-32601,"message":"no"}}"#;

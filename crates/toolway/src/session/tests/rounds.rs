@@ -2,15 +2,16 @@
 
 use toolway_wire::view;
 
-use super::respondent::{Scripted, answered_by};
 use super::*;
-use crate::respondent::Offers;
+use crate::client_handler::ClientOffers;
+use crate::error::RequestResult;
+use crate::session::tests::client_handler::{Scripted, answered_by};
 
 async fn asked_by_modern(
-    respondent: &Arc<Scripted>,
-    delivery: Delivery,
+    client_handler: &Arc<Scripted>,
+    delivery: MessageDelivery,
 ) -> (Session, Task<()>, Peer) {
-    settled_with(ProtocolMode::Modern, delivery, answered_by(respondent)).await
+    settled_with(ProtocolMode::Modern, delivery, answered_by(client_handler)).await
 }
 
 fn form(message: &str) -> Value {
@@ -20,7 +21,7 @@ fn form(message: &str) -> Value {
     })
 }
 
-async fn request(session: &Session, method: &str) -> Result<Box<RawValue>, RequestError> {
+async fn request(session: &Session, method: &str) -> RequestResult {
     let params = params(&json!({ "name": "x", "arguments": { "a": 1 } }));
     session
         .request(method, params, RequestOptions::within(LIMIT))
@@ -39,14 +40,14 @@ async fn answer_raw(peer: &Peer, request: &Received, result: &str) {
 #[tokio::test(start_paused = true)]
 async fn every_input_is_given_and_the_state_goes_back_byte_for_byte() {
     for method in ["tools/call", "prompts/get", "resources/read"] {
-        let respondent = Arc::new(Scripted::new().fields(json!({ "name": "octocat" })));
+        let client_handler = Arc::new(Scripted::new().fields(json!({ "name": "octocat" })));
         let root = Root::directory(Path::new("/work/project")).expect("absolute");
-        let counterpart = Counterpart {
+        let client_side = ClientSide {
             roots: watch::channel(Arc::from([root])).1,
-            ..answered_by(&respondent)
+            ..answered_by(&client_handler)
         };
         let (session, _pump, mut peer) =
-            settled_with(ProtocolMode::Modern, Delivery::Stream, counterpart).await;
+            settled_with(ProtocolMode::Modern, MessageDelivery::Stream, client_side).await;
         let script = async {
             let first = peer.expect(method).await;
             assert!(first.body["params"]["inputResponses"].is_null());
@@ -85,14 +86,18 @@ async fn every_input_is_given_and_the_state_goes_back_byte_for_byte() {
         };
         let (outcome, ()) = tokio::join!(request(&session, method), script);
         assert_eq!(outcome.expect("answered").get(), r#"{"done":true}"#);
-        assert_eq!(respondent.asked(), ["scripted form who?", "scripted model"]);
+        assert_eq!(
+            client_handler.asked(),
+            ["scripted form who?", "scripted model"]
+        );
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_state_is_sent_once_and_only_with_its_own_request() {
-    let respondent = Arc::new(Scripted::gated());
-    let (session, _pump, mut peer) = asked_by_modern(&respondent, Delivery::Stream).await;
+    let client_handler = Arc::new(Scripted::gated());
+    let (session, _pump, mut peer) =
+        asked_by_modern(&client_handler, MessageDelivery::Stream).await;
     let script = async {
         let first = peer.expect("tools/call").await;
         let asks = json!({
@@ -105,7 +110,7 @@ async fn a_state_is_sent_once_and_only_with_its_own_request() {
         assert!(!other.body.to_string().contains("secret"));
         assert!(other.body["params"]["inputResponses"].is_null());
         peer.answer(&other, json!({})).await;
-        respondent.gate.add_permits(2);
+        client_handler.gate.add_permits(2);
         let second = peer.expect("tools/call").await;
         assert_eq!(second.body["params"]["requestState"], "secret");
         // The next round has no state of its own.
@@ -123,7 +128,7 @@ async fn a_state_is_sent_once_and_only_with_its_own_request() {
         peer.answer(&third, json!({})).await;
     };
     let other = async {
-        while respondent.thinking() == 0 {
+        while client_handler.thinking() == 0 {
             tokio::task::yield_now().await;
         }
         request(&session, "resources/read").await
@@ -134,8 +139,9 @@ async fn a_state_is_sent_once_and_only_with_its_own_request() {
 
 #[tokio::test(start_paused = true)]
 async fn a_server_that_only_wants_to_be_asked_again_is_after_a_while() {
-    let respondent = Arc::new(Scripted::new());
-    let (session, _pump, mut peer) = asked_by_modern(&respondent, Delivery::Stream).await;
+    let client_handler = Arc::new(Scripted::new());
+    let (session, _pump, mut peer) =
+        asked_by_modern(&client_handler, MessageDelivery::Stream).await;
     let started = tokio::time::Instant::now();
     let script = async {
         for turn in 0..3 {
@@ -161,8 +167,9 @@ async fn a_server_that_only_wants_to_be_asked_again_is_after_a_while() {
 
 #[tokio::test(start_paused = true)]
 async fn rounds_have_an_end() {
-    let respondent = Arc::new(Scripted::new());
-    let (session, _pump, mut peer) = asked_by_modern(&respondent, Delivery::Stream).await;
+    let client_handler = Arc::new(Scripted::new());
+    let (session, _pump, mut peer) =
+        asked_by_modern(&client_handler, MessageDelivery::Stream).await;
     let script = async {
         for _ in 0..=10 {
             let request = peer.expect("tools/call").await;
@@ -176,19 +183,20 @@ async fn rounds_have_an_end() {
         matches!(outcome, Err(RequestError::TooManyRounds { rounds: 10 })),
         "{outcome:?}"
     );
-    assert_eq!(respondent.asked().len(), 10);
+    assert_eq!(client_handler.asked().len(), 10);
 }
 
 #[tokio::test(start_paused = true)]
 async fn input_that_is_not_offered_is_named_and_nobody_is_asked_in_vain() {
-    let respondent = Arc::new(Scripted {
-        offers: Offers {
+    let client_handler = Arc::new(Scripted {
+        offers: ClientOffers {
             form: true,
-            ..Offers::default()
+            ..ClientOffers::default()
         },
         ..Scripted::new()
     });
-    let (session, _pump, mut peer) = asked_by_modern(&respondent, Delivery::Stream).await;
+    let (session, _pump, mut peer) =
+        asked_by_modern(&client_handler, MessageDelivery::Stream).await;
     let url = json!({
         "method": "elicitation/create",
         "params": { "mode": "url", "message": "pay", "url": "https://example.com" },
@@ -216,13 +224,14 @@ async fn input_that_is_not_offered_is_named_and_nobody_is_asked_in_vain() {
         };
         assert_eq!(input.to_string(), name);
     }
-    assert!(respondent.asked().is_empty());
+    assert!(client_handler.asked().is_empty());
 }
 
 #[tokio::test(start_paused = true)]
 async fn input_that_cannot_be_read_or_got_ends_the_request() {
-    let respondent = Arc::new(Scripted::new());
-    let (session, _pump, mut peer) = asked_by_modern(&respondent, Delivery::Stream).await;
+    let client_handler = Arc::new(Scripted::new());
+    let (session, _pump, mut peer) =
+        asked_by_modern(&client_handler, MessageDelivery::Stream).await;
     let many: serde_json::Map<String, Value> =
         (0..17).map(|n| (n.to_string(), form("?"))).collect();
     for (asks, wanted) in [
@@ -250,8 +259,9 @@ async fn input_that_cannot_be_read_or_got_ends_the_request() {
 
 #[tokio::test(start_paused = true)]
 async fn other_requests_may_not_ask_for_input() {
-    let respondent = Arc::new(Scripted::new());
-    let (session, _pump, mut peer) = asked_by_modern(&respondent, Delivery::Stream).await;
+    let client_handler = Arc::new(Scripted::new());
+    let (session, _pump, mut peer) =
+        asked_by_modern(&client_handler, MessageDelivery::Stream).await;
     let script = async {
         let request = peer.expect("tools/list").await;
         let result = json!({ "resultType": "input_required", "inputRequests": { "k": form("?") } });
@@ -259,13 +269,14 @@ async fn other_requests_may_not_ask_for_input() {
     };
     let (outcome, ()) = tokio::join!(request(&session, "tools/list"), script);
     assert!(matches!(outcome, Err(RequestError::Malformed(_))));
-    assert!(respondent.asked().is_empty());
+    assert!(client_handler.asked().is_empty());
 }
 
 #[tokio::test(start_paused = true)]
 async fn all_rounds_share_one_deadline_and_a_person_is_not_idle() {
-    let respondent = Arc::new(Scripted::gated());
-    let (session, _pump, mut peer) = asked_by_modern(&respondent, Delivery::Stream).await;
+    let client_handler = Arc::new(Scripted::gated());
+    let (session, _pump, mut peer) =
+        asked_by_modern(&client_handler, MessageDelivery::Stream).await;
     let options = RequestOptions {
         idle: Some(Duration::from_secs(10)),
         ..RequestOptions::within(Duration::from_secs(100))
@@ -278,10 +289,10 @@ async fn all_rounds_share_one_deadline_and_a_person_is_not_idle() {
         let asks = json!({ "resultType": "input_required", "inputRequests": { "k": form("?") } });
         peer.answer(&request, asks.clone()).await;
         tokio::time::sleep(Duration::from_secs(50)).await;
-        respondent.gate.add_permits(1);
+        client_handler.gate.add_permits(1);
         let request = peer.expect("tools/call").await;
         tokio::time::sleep(Duration::from_secs(9)).await;
-        // Nobody answers this one before the whole time is over.
+        // This one is not answered before the whole time is over.
         peer.answer(&request, asks).await;
     };
     let (outcome, ()) = tokio::join!(call, script);
@@ -290,7 +301,7 @@ async fn all_rounds_share_one_deadline_and_a_person_is_not_idle() {
         "{outcome:?}"
     );
     assert_eq!(started.elapsed(), Duration::from_secs(100));
-    assert_eq!(respondent.thinking(), 0, "the person is let go");
+    assert_eq!(client_handler.thinking(), 0, "the person is let go");
 }
 
 fn tool_with_header(header: &str) -> Value {
@@ -305,7 +316,8 @@ fn tool_with_header(header: &str) -> Value {
 
 #[tokio::test(start_paused = true)]
 async fn refused_headers_are_made_anew_once_from_a_fresh_list() {
-    let (session, _pump, mut peer) = settled(ProtocolMode::Modern, Delivery::PerRequest).await;
+    let (session, _pump, mut peer) =
+        settled(ProtocolMode::Modern, MessageDelivery::PerRequest).await;
     let mut changes = session.changes();
     let page = params(&json!({ "tools": [tool_with_header("Old")] }));
     let old = view::tools(&page).expect("a page").items.remove(0);
@@ -356,7 +368,8 @@ async fn refused_headers_are_made_anew_once_from_a_fresh_list() {
 
 #[tokio::test(start_paused = true)]
 async fn without_a_fresh_tool_the_refusal_of_headers_stands() {
-    let (session, _pump, mut peer) = settled(ProtocolMode::Modern, Delivery::PerRequest).await;
+    let (session, _pump, mut peer) =
+        settled(ProtocolMode::Modern, MessageDelivery::PerRequest).await;
     let page = params(&json!({ "tools": [tool_with_header("Old")] }));
     let old = view::tools(&page).expect("a page").items.remove(0);
     let options = RequestOptions {

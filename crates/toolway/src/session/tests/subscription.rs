@@ -4,20 +4,20 @@
 use toolway_types::Era;
 
 use super::*;
-use crate::session::subscription::{Filter, Standing};
+use crate::session::subscription::{SubscriptionFilter, SubscriptionState};
 
-/// A modern server that announces these changes, and its standing.
+/// A modern server that announces these changes, and the state of its subscription.
 struct Scene {
     peer: Peer,
     session: Session,
-    standing: watch::Receiver<Standing>,
+    state: watch::Receiver<SubscriptionState>,
     failures: Arc<Mutex<Vec<String>>>,
     _pump: Task<()>,
     _task: Task<()>,
 }
 
 impl Scene {
-    async fn new(delivery: Delivery, capabilities: &Value) -> Self {
+    async fn new(delivery: MessageDelivery, capabilities: &Value) -> Self {
         let (correlator, pump, mut peer) = open();
         let greeting = greeting(ProtocolMode::Modern, delivery);
         let script = async {
@@ -28,7 +28,7 @@ impl Scene {
         };
         let (session, ()) = tokio::join!(greet(&correlator, &greeting), script);
         let session = session.expect("the handshake succeeds");
-        let (report, standing) = watch::channel(Standing::default());
+        let (report, state) = watch::channel(SubscriptionState::default());
         let failures: Arc<Mutex<Vec<String>>> = Arc::default();
         let heard = Arc::clone(&failures);
         let failed = move |error: &RequestError| {
@@ -38,7 +38,7 @@ impl Scene {
         Self {
             peer,
             session,
-            standing,
+            state,
             failures,
             _pump: pump,
             _task: task,
@@ -73,9 +73,9 @@ impl Scene {
             .await;
     }
 
-    async fn until(&mut self, wanted: impl Fn(&Standing) -> bool) -> Standing {
-        let standing = self.standing.wait_for(|standing| wanted(standing)).await;
-        standing.expect("it is still told").clone()
+    async fn until(&mut self, wanted: impl Fn(&SubscriptionState) -> bool) -> SubscriptionState {
+        let state = self.state.wait_for(|state| wanted(state)).await;
+        state.expect("it is still told").clone()
     }
 }
 
@@ -86,7 +86,7 @@ fn all() -> Value {
 
 #[tokio::test(start_paused = true)]
 async fn what_the_server_offers_to_announce_is_asked_for_and_nothing_else() {
-    for delivery in [Delivery::Stream, Delivery::PerRequest] {
+    for delivery in [MessageDelivery::Stream, MessageDelivery::PerRequest] {
         let capabilities = json!({
             "tools": { "listChanged": true },
             "resources": { "subscribe": true, "listChanged": false },
@@ -99,49 +99,53 @@ async fn what_the_server_offers_to_announce_is_asked_for_and_nothing_else() {
             json!({ "toolsListChanged": true })
         );
         assert!(request.body["params"]["_meta"].is_object());
-        if delivery == Delivery::PerRequest {
+        if delivery == MessageDelivery::PerRequest {
             assert_eq!(request.header("mcp-method"), Some("subscriptions/listen"));
         }
         scene
             .acknowledge(&request, json!({ "toolsListChanged": true }))
             .await;
-        let standing = scene.until(|standing| standing.openings == 1).await;
-        assert!(standing.acknowledged.covers(List::Tools));
-        assert!(!standing.acknowledged.covers(List::Prompts));
-        assert_eq!(standing.trouble, None);
+        let state = scene.until(|state| state.openings == 1).await;
+        assert!(state.acknowledged.covers(ListKind::Tools));
+        assert!(!state.acknowledged.covers(ListKind::Prompts));
+        assert_eq!(state.trouble, None);
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_server_with_nothing_to_announce_is_not_asked() {
-    let (session, _pump, mut peer) = settled(ProtocolMode::Modern, Delivery::Stream).await;
+    let (session, _pump, mut peer) = settled(ProtocolMode::Modern, MessageDelivery::Stream).await;
     assert_eq!(session.facts().era, Era::Modern);
-    let (report, _standing) = watch::channel(Standing::default());
+    let (report, _standing) = watch::channel(SubscriptionState::default());
     session.subscribe(report, |_| ()).await;
     assert!(peer.commands.try_recv().is_err());
 
     let (session, _pump, _peer) = legacy().await;
-    assert_eq!(session.announces(), Filter::default(), "it speaks unasked");
+    assert_eq!(
+        session.announces(),
+        SubscriptionFilter::default(),
+        "it speaks unasked"
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_acknowledgement_of_less_than_was_asked_for_is_said() {
-    let mut scene = Scene::new(Delivery::Stream, &all()).await;
+    let mut scene = Scene::new(MessageDelivery::Stream, &all()).await;
     let (request, _) = scene.asked().await;
     scene
         .acknowledge(&request, json!({ "toolsListChanged": true }))
         .await;
-    let standing = scene.until(|standing| standing.openings == 1).await;
-    let trouble = standing.trouble.expect("something is missing");
+    let state = scene.until(|state| state.openings == 1).await;
+    let trouble = state.trouble.expect("something is missing");
     assert!(trouble.contains("resources and prompts"), "{trouble}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn only_our_own_subscription_is_listened_to() {
-    let mut scene = Scene::new(Delivery::Stream, &all()).await;
+    let mut scene = Scene::new(MessageDelivery::Stream, &all()).await;
     let (request, _) = scene.asked().await;
     let change = "notifications/tools/list_changed";
-    // Somebody else's acknowledgement and changes, and an acknowledgement without an address.
+    // An acknowledgement and changes of another subscription, and an acknowledgement without an id.
     scene
         .tagged(
             "notifications/subscriptions/acknowledged",
@@ -154,7 +158,7 @@ async fn only_our_own_subscription_is_listened_to() {
     scene
         .acknowledge(&request, json!({ "toolsListChanged": true }))
         .await;
-    scene.until(|standing| standing.openings == 1).await;
+    scene.until(|state| state.openings == 1).await;
     assert_eq!(scene.session.changes().borrow().tools, 0);
 
     // Ours, the id spelt as numbers sometimes are; and one without a tag at all.
@@ -177,10 +181,10 @@ async fn only_our_own_subscription_is_listened_to() {
 #[tokio::test(start_paused = true)]
 async fn each_way_of_ending_a_subscription_opens_it_again() {
     for end in ["result", "cancelled", "error", "cut"] {
-        let mut scene = Scene::new(Delivery::Stream, &all()).await;
+        let mut scene = Scene::new(MessageDelivery::Stream, &all()).await;
         let (request, _) = scene.asked().await;
         scene.acknowledge(&request, json!({})).await;
-        scene.until(|standing| standing.openings == 1).await;
+        scene.until(|state| state.openings == 1).await;
         match end {
             "result" => {
                 scene
@@ -211,19 +215,19 @@ async fn each_way_of_ending_a_subscription_opens_it_again() {
         scene
             .acknowledge(&again, json!({ "toolsListChanged": true }))
             .await;
-        scene.until(|standing| standing.openings == 2).await;
+        scene.until(|state| state.openings == 2).await;
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn short_subscriptions_are_opened_ever_more_slowly_and_a_long_one_resets_that() {
-    let mut scene = Scene::new(Delivery::Stream, &all()).await;
+    let mut scene = Scene::new(MessageDelivery::Stream, &all()).await;
     let mut waits = Vec::new();
     for opening in 1..=8 {
         let (request, waited) = scene.asked().await;
         waits.push(waited.as_secs_f32());
         scene.acknowledge(&request, json!({})).await;
-        scene.until(|standing| standing.openings == opening).await;
+        scene.until(|state| state.openings == opening).await;
         if opening == 7 {
             tokio::time::sleep(Duration::from_secs(61)).await;
         }
@@ -237,7 +241,7 @@ async fn short_subscriptions_are_opened_ever_more_slowly_and_a_long_one_resets_t
 
 #[tokio::test(start_paused = true)]
 async fn a_server_that_never_acknowledges_is_given_up_after_five_times() {
-    let mut scene = Scene::new(Delivery::Stream, &all()).await;
+    let mut scene = Scene::new(MessageDelivery::Stream, &all()).await;
     for attempt in 0..5 {
         let (request, _) = scene.asked().await;
         match attempt {
@@ -263,14 +267,12 @@ async fn a_server_that_never_acknowledges_is_given_up_after_five_times() {
 
 #[tokio::test(start_paused = true)]
 async fn an_acknowledgement_renews_the_budget() {
-    let mut scene = Scene::new(Delivery::Stream, &all()).await;
+    let mut scene = Scene::new(MessageDelivery::Stream, &all()).await;
     for attempt in 1..=12 {
         let (request, _) = scene.asked().await;
         if attempt % 4 == 0 {
             scene.acknowledge(&request, json!({})).await;
-            scene
-                .until(|standing| standing.openings == attempt / 4)
-                .await;
+            scene.until(|state| state.openings == attempt / 4).await;
         }
         scene.peer.refuse(&request, -32000, Value::Null).await;
     }
@@ -279,7 +281,7 @@ async fn an_acknowledgement_renews_the_budget() {
 
 #[tokio::test(start_paused = true)]
 async fn a_server_without_the_method_is_not_asked_twice() {
-    let mut scene = Scene::new(Delivery::PerRequest, &all()).await;
+    let mut scene = Scene::new(MessageDelivery::PerRequest, &all()).await;
     let (request, _) = scene.asked().await;
     let body = r#"{"jsonrpc":"2.0","id":2,"error":{"code":-32601,"message":"no such method"}}"#;
     let failure = SendFailure::Status {
@@ -290,29 +292,20 @@ async fn a_server_without_the_method_is_not_asked_twice() {
         retry_after: None,
     };
     scene.peer.fail(&request, failure).await;
-    let standing = scene.until(|standing| standing.trouble.is_some()).await;
-    assert!(
-        standing
-            .trouble
-            .unwrap_or_default()
-            .contains("no such method")
-    );
+    let state = scene.until(|state| state.trouble.is_some()).await;
+    assert!(state.trouble.unwrap_or_default().contains("no such method"));
     tokio::time::sleep(Duration::from_mins(10)).await;
     assert!(scene.peer.commands.try_recv().is_err());
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_open_subscription_does_not_hold_up_the_end() {
-    let mut scene = Scene::new(Delivery::Stream, &all()).await;
+    let mut scene = Scene::new(MessageDelivery::Stream, &all()).await;
     let (request, _) = scene.asked().await;
     scene.acknowledge(&request, json!({})).await;
-    scene.until(|standing| standing.openings == 1).await;
+    scene.until(|state| state.openings == 1).await;
     tokio::time::sleep(Duration::from_secs(100_000)).await;
-    assert_eq!(
-        scene.standing.borrow().openings,
-        1,
-        "there is no time limit"
-    );
+    assert_eq!(scene.state.borrow().openings, 1, "there is no time limit");
 
     let ended = tokio::time::Instant::now();
     scene.session.0.correlator.close();
@@ -324,7 +317,7 @@ async fn an_open_subscription_does_not_hold_up_the_end() {
 
 #[tokio::test(start_paused = true)]
 async fn a_server_that_cannot_be_reached_is_told_of_and_tried_until_it_can_be() {
-    let mut scene = Scene::new(Delivery::PerRequest, &all()).await;
+    let mut scene = Scene::new(MessageDelivery::PerRequest, &all()).await;
     for _ in 0..20 {
         let (request, waited) = scene.asked().await;
         assert!(waited <= Duration::from_secs(38), "{waited:?}");
@@ -337,5 +330,5 @@ async fn a_server_that_cannot_be_reached_is_told_of_and_tried_until_it_can_be() 
     let (request, _) = scene.asked().await;
     assert_eq!(scene.failures.lock().expect("one thread").len(), 20);
     scene.acknowledge(&request, json!({})).await;
-    scene.until(|standing| standing.openings == 1).await;
+    scene.until(|state| state.openings == 1).await;
 }

@@ -4,14 +4,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::time::Instant;
 
-use super::respondent::{Scripted, answered_by};
 use super::*;
+use crate::session::tests::client_handler::{Scripted, answered_by};
+
+use crate::error::RequestResult;
 
 const EXTENSION: &str = "io.modelcontextprotocol/tasks";
 
 /// A settled modern session with a server that makes tasks.
-async fn with_tasks(delivery: Delivery, respondent: &Arc<Scripted>) -> (Session, Task<()>, Peer) {
-    let (correlator, pump, mut peer) = open_with(answered_by(respondent), None);
+async fn with_tasks(
+    delivery: MessageDelivery,
+    client_handler: &Arc<Scripted>,
+) -> (Session, Task<()>, Peer) {
+    let (correlator, pump, mut peer) = open_with(answered_by(client_handler), None);
     let greeting = greeting(ProtocolMode::Modern, delivery);
     let script = async {
         let probe = peer.expect("server/discover").await;
@@ -37,7 +42,7 @@ fn state(kind: &str, status: &str, more: Value) -> Value {
     task
 }
 
-async fn call(session: &Session) -> Result<Box<RawValue>, RequestError> {
+async fn call(session: &Session) -> RequestResult {
     let params = params(&json!({ "name": "slow" }));
     session
         .request(
@@ -50,7 +55,7 @@ async fn call(session: &Session) -> Result<Box<RawValue>, RequestError> {
 
 #[tokio::test(start_paused = true)]
 async fn a_task_is_followed_to_its_result_at_the_pace_the_server_wants() {
-    let (session, _pump, mut peer) = with_tasks(Delivery::PerRequest, &at_once()).await;
+    let (session, _pump, mut peer) = with_tasks(MessageDelivery::PerRequest, &at_once()).await;
     let heard: Arc<Mutex<Vec<(f64, String)>>> = Arc::default();
     let sink: ProgressSink = {
         let heard = Arc::clone(&heard);
@@ -122,7 +127,7 @@ async fn what_a_task_ends_with_is_what_the_call_ends_with() {
         ("completed", json!({}), "without a result"),
         ("dreaming", json!({}), "`status`"),
     ] {
-        let (session, _pump, mut peer) = with_tasks(Delivery::Stream, &at_once()).await;
+        let (session, _pump, mut peer) = with_tasks(MessageDelivery::Stream, &at_once()).await;
         let script = async {
             let request = peer.expect("tools/call").await;
             peer.answer(&request, state("task", "working", json!({})))
@@ -138,8 +143,8 @@ async fn what_a_task_ends_with_is_what_the_call_ends_with() {
 
 #[tokio::test(start_paused = true)]
 async fn input_for_a_task_is_given_once_for_each_key() {
-    let respondent = at_once();
-    let (session, _pump, mut peer) = with_tasks(Delivery::PerRequest, &respondent).await;
+    let client_handler = at_once();
+    let (session, _pump, mut peer) = with_tasks(MessageDelivery::PerRequest, &client_handler).await;
     let question = |message: &str| {
         json!({
             "method": "elicitation/create",
@@ -189,14 +194,14 @@ async fn input_for_a_task_is_given_once_for_each_key() {
     let (outcome, ()) = tokio::join!(call(&session), script);
     assert!(outcome.is_ok(), "{outcome:?}");
     assert_eq!(
-        respondent.asked(),
+        client_handler.asked(),
         ["scripted form first?", "scripted form second?"]
     );
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_task_that_nobody_wants_any_more_is_cancelled_as_a_task() {
-    for delivery in [Delivery::Stream, Delivery::PerRequest] {
+    for delivery in [MessageDelivery::Stream, MessageDelivery::PerRequest] {
         let (session, _pump, mut peer) = with_tasks(delivery, &at_once()).await;
         let script = async {
             let request = peer.expect("tools/call").await;
@@ -215,7 +220,7 @@ async fn a_task_that_nobody_wants_any_more_is_cancelled_as_a_task() {
         let cancel = peer.expect("tasks/cancel").await;
         assert_eq!(cancel.body["params"]["taskId"], "t-1");
         assert!(cancel.tag.is_some(), "it is a request");
-        if delivery == Delivery::PerRequest {
+        if delivery == MessageDelivery::PerRequest {
             assert_eq!(cancel.header("mcp-name"), Some("t-1"));
         }
         peer.answer(&cancel, json!({ "resultType": "complete" }))
@@ -236,7 +241,7 @@ async fn a_task_that_nobody_wants_any_more_is_cancelled_as_a_task() {
 
 #[tokio::test(start_paused = true)]
 async fn the_absolute_limit_holds_for_tasks_too() {
-    let (session, _pump, mut peer) = with_tasks(Delivery::Stream, &at_once()).await;
+    let (session, _pump, mut peer) = with_tasks(MessageDelivery::Stream, &at_once()).await;
     let started = Instant::now();
     let script = async {
         let request = peer.expect("tools/call").await;
@@ -258,7 +263,7 @@ async fn the_absolute_limit_holds_for_tasks_too() {
 
 #[tokio::test(start_paused = true)]
 async fn news_of_a_task_have_it_looked_at_at_once() {
-    let (session, _pump, mut peer) = with_tasks(Delivery::Stream, &at_once()).await;
+    let (session, _pump, mut peer) = with_tasks(MessageDelivery::Stream, &at_once()).await;
     let started = Instant::now();
     let script = async {
         let request = peer.expect("tools/call").await;
@@ -284,7 +289,7 @@ async fn news_of_a_task_have_it_looked_at_at_once() {
 
 #[tokio::test(start_paused = true)]
 async fn a_look_that_got_lost_is_taken_again_and_an_error_is_not() {
-    let (session, _pump, mut peer) = with_tasks(Delivery::PerRequest, &at_once()).await;
+    let (session, _pump, mut peer) = with_tasks(MessageDelivery::PerRequest, &at_once()).await;
     let lost = || SendFailure::Cut("reset".to_owned());
     let script = async {
         let request = peer.expect("tools/call").await;
@@ -331,7 +336,7 @@ async fn a_look_that_got_lost_is_taken_again_and_an_error_is_not() {
 
 #[tokio::test(start_paused = true)]
 async fn a_server_without_the_extension_may_not_make_tasks() {
-    let (session, _pump, mut peer) = settled(ProtocolMode::Modern, Delivery::Stream).await;
+    let (session, _pump, mut peer) = settled(ProtocolMode::Modern, MessageDelivery::Stream).await;
     let script = async {
         let request = peer.expect("tools/call").await;
         peer.answer(&request, state("task", "working", json!({})))
@@ -343,7 +348,7 @@ async fn a_server_without_the_extension_may_not_make_tasks() {
 
 #[tokio::test(start_paused = true)]
 async fn a_task_whose_server_nobody_answers_for_is_given_up_at_once() {
-    let (session, _pump, mut peer) = with_tasks(Delivery::PerRequest, &at_once()).await;
+    let (session, _pump, mut peer) = with_tasks(MessageDelivery::PerRequest, &at_once()).await;
     let script = async {
         let request = peer.expect("tools/call").await;
         let long = json!({ "pollIntervalMs": 300_000 });
@@ -369,7 +374,7 @@ async fn a_task_whose_server_nobody_answers_for_is_given_up_at_once() {
 
 #[tokio::test(start_paused = true)]
 async fn an_order_that_is_never_answered_is_not_remembered_for_ever() {
-    let (session, _pump, mut peer) = with_tasks(Delivery::PerRequest, &at_once()).await;
+    let (session, _pump, mut peer) = with_tasks(MessageDelivery::PerRequest, &at_once()).await;
     let script = async {
         let request = peer.expect("tools/call").await;
         peer.answer(&request, state("task", "working", json!({})))
@@ -394,13 +399,13 @@ async fn an_order_that_is_never_answered_is_not_remembered_for_ever() {
 
 #[tokio::test(start_paused = true)]
 async fn a_call_that_was_dropped_and_became_a_task_all_the_same_is_cancelled() {
-    let (session, _pump, mut peer) = with_tasks(Delivery::Stream, &at_once()).await;
+    let (session, _pump, mut peer) = with_tasks(MessageDelivery::Stream, &at_once()).await;
     let request = tokio::select! {
         outcome = call(&session) => panic!("{outcome:?}"),
         request = peer.expect("tools/call") => request,
     };
     peer.expect("notifications/cancelled").await;
-    // The server had made the task when it heard that nobody waits.
+    // The server had made the task when it heard of the cancellation.
     peer.answer(&request, state("task", "working", json!({})))
         .await;
     let cancel = peer.expect("tasks/cancel").await;
@@ -419,7 +424,7 @@ async fn a_call_that_was_dropped_and_became_a_task_all_the_same_is_cancelled() {
 
 #[tokio::test(start_paused = true)]
 async fn a_task_whose_call_is_dropped_before_it_looks_is_cancelled() {
-    let (session, _pump, mut peer) = with_tasks(Delivery::PerRequest, &at_once()).await;
+    let (session, _pump, mut peer) = with_tasks(MessageDelivery::PerRequest, &at_once()).await;
     let mut call = Box::pin(call(&session));
     let request = tokio::select! {
         outcome = &mut call => panic!("{outcome:?}"),

@@ -6,14 +6,16 @@ use toolway_wire::Id;
 
 use super::*;
 
-async fn call(session: &Session) -> Result<Box<RawValue>, RequestError> {
+use crate::error::RequestResult;
+
+async fn call(session: &Session) -> RequestResult {
     session
         .request("tools/call", empty(), RequestOptions::within(LIMIT))
         .await
 }
 
 /// What one call ends with when its answer is this text; `ID` stands for its id.
-async fn answered_with(text: &str) -> (Result<Box<RawValue>, RequestError>, Strays) {
+async fn answered_with(text: &str) -> (RequestResult, Strays) {
     let (session, _pump, mut peer) = legacy().await;
     let script = async {
         let request = peer.expect("tools/call").await;
@@ -113,7 +115,7 @@ async fn sec_22_an_answer_with_a_doubled_member_ends_its_call_and_is_never_belie
         assert!(what.contains("twice"), "{what}");
         assert_eq!(strays.malformed, 1);
     }
-    // An answer whose id stands twice could be anybody's; its call fails rather than hangs.
+    // An answer whose id stands twice is ambiguous; its call fails rather than hangs.
     let (outcome, _) = answered_with(r#"{"jsonrpc":"2.0","id":9,"id":ID,"result":{}}"#).await;
     assert!(
         matches!(outcome, Err(RequestError::Malformed(_))),
@@ -202,7 +204,7 @@ impl Recorder {
     }
 }
 
-impl Tap for Recorder {
+impl ChannelTap for Recorder {
     fn sent(&self, message: &[u8]) {
         self.note("sent", message);
     }
@@ -215,9 +217,9 @@ impl Tap for Recorder {
 #[tokio::test(start_paused = true)]
 async fn a_tap_hears_every_message_both_ways() {
     let recorder = Arc::new(Recorder::default());
-    let tap: Arc<dyn Tap> = Arc::clone(&recorder) as _;
-    let (correlator, _pump, mut peer) = open_with(counterpart(), Some(tap));
-    let greeting = greeting(ProtocolMode::Legacy, Delivery::Stream);
+    let tap: Arc<dyn ChannelTap> = Arc::clone(&recorder) as _;
+    let (correlator, _pump, mut peer) = open_with(client_side(), Some(tap));
+    let greeting = greeting(ProtocolMode::Legacy, MessageDelivery::Stream);
     let script = async {
         peer.greet_legacy("2025-11-25").await;
         peer.text("noise").await;

@@ -47,11 +47,11 @@ fn behaviour(role: &str, late: Duration) -> Script {
     }
 }
 
-fn count(picture: &HostSnapshot, servers: &[String], state: &str) -> usize {
+fn count(snapshot: &HostSnapshot, servers: &[String], state: &str) -> usize {
     servers
         .iter()
         .filter(|name| {
-            picture
+            snapshot
                 .server(name)
                 .is_some_and(|server| server.state.as_str() == state)
         })
@@ -72,11 +72,11 @@ async fn a_hundred_servers(late: Duration, timeout: Duration) {
     let timeout = timeout.as_millis().to_string();
     let host = host_with(&home, &Value::Object(servers), &[("MCP_TIMEOUT", &timeout)]);
     let started = std::time::Instant::now();
-    let mut pictures = host.watch();
+    let mut snapshots = host.watch();
     let everybody: Vec<String> = (0..100).map(server).collect();
 
     // The first tools are there as soon as the first server is: nobody waited for the rest.
-    let first = pictures.wait_for(|picture| !picture.catalog.tools.is_empty());
+    let first = snapshots.wait_for(|snapshot| !snapshot.catalog.tools.is_empty());
     let first = first.await.expect("the host runs").clone();
     println!("first tools after {:?}", started.elapsed());
     assert!(count(&first, &everybody, "connected") <= 10, "{first:?}");
@@ -85,7 +85,8 @@ async fn a_hundred_servers(late: Duration, timeout: Duration) {
     // The healthy are all connected while the bad ones are still trying.
     let healthy = of("healthy");
     assert_eq!(healthy.len(), 79);
-    let all = pictures.wait_for(|picture| count(picture, &healthy, "connected") == healthy.len());
+    let all =
+        snapshots.wait_for(|snapshot| count(snapshot, &healthy, "connected") == healthy.len());
     let all = all.await.expect("the host runs").clone();
     println!("79 healthy servers after {:?}", started.elapsed());
     assert_eq!(count(&all, &of("silent"), "pending"), 10, "{all:?}");
@@ -98,7 +99,7 @@ async fn a_hundred_servers(late: Duration, timeout: Duration) {
 
     // The late one joins, and its tools with it.
     let late_one = of("late");
-    let joined = pictures.wait_for(|picture| count(picture, &late_one, "connected") == 1);
+    let joined = snapshots.wait_for(|snapshot| count(snapshot, &late_one, "connected") == 1);
     drop(joined.await.expect("the host runs"));
     println!("the late one after {:?}", started.elapsed());
     echoes(&host, "s99").await;

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use toolway::{HostOptions, Respondent};
+use toolway::{ClientHandler, HostOptions};
 
 use super::*;
 use crate::asking::Person;
@@ -11,7 +11,7 @@ impl Server {
     async fn host_asking(&self, home: &Home, person: &Arc<Person>) -> Host {
         let plan = home.plan(&json!({ "web": { "type": "http", "url": self.url } }));
         let options = HostOptions {
-            respondent: Some(Arc::clone(person) as Arc<dyn Respondent>),
+            client_handler: Some(Arc::clone(person) as Arc<dyn ClientHandler>),
             ..home.options()
         };
         let host = Host::start(plan, options);
@@ -203,9 +203,9 @@ async fn headers_that_the_server_refuses_are_made_anew() {
         .filter(|method| method == "tools/call");
     assert_eq!(calls.count(), 2);
     // The catalogue catches up, so that the next call is right at once.
-    let mut pictures = host.watch();
-    let caught_up = pictures.wait_for(|picture| {
-        let tools = &picture.catalog.tools;
+    let mut snapshots = host.watch();
+    let caught_up = snapshots.wait_for(|snapshot| {
+        let tools = &snapshot.catalog.tools;
         tools
             .iter()
             .any(|tool| tool.input_schema.get().contains("New"))

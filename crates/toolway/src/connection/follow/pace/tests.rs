@@ -27,7 +27,7 @@ impl Scene {
     }
 
     /// Goes on to the next fetch, which takes so long and ends so; how long it was waited for.
-    fn fetch(&mut self, takes: Duration, outcome: Outcome, ttl: Option<Duration>) -> Duration {
+    fn fetch(&mut self, takes: Duration, outcome: FetchOutcome, ttl: Option<Duration>) -> Duration {
         let due = self.pace.due(false).expect("something asks for it");
         let waited = due.saturating_duration_since(self.now);
         self.now = due.max(self.now);
@@ -39,7 +39,8 @@ impl Scene {
     }
 
     fn plain(&mut self) -> u64 {
-        self.fetch(Duration::ZERO, Outcome::Changed, None).as_secs()
+        self.fetch(Duration::ZERO, FetchOutcome::Changed, None)
+            .as_secs()
     }
 }
 
@@ -71,7 +72,7 @@ async fn rel_21_a_change_during_a_fetch_is_one_more_fetch_after_it() {
         scene.change();
     }
     scene.now += SECOND * 5;
-    scene.pace.end(scene.now, Outcome::Changed, None);
+    scene.pace.end(scene.now, FetchOutcome::Changed, None);
     assert_eq!(
         scene.plain(),
         1,
@@ -86,7 +87,7 @@ async fn a_fetch_that_fails_is_tried_again_a_few_times_and_then_left() {
     scene.change();
     let mut waits = Vec::new();
     while scene.pace.due(false).is_some() {
-        let wait = scene.fetch(Duration::ZERO, Outcome::Failed, None);
+        let wait = scene.fetch(Duration::ZERO, FetchOutcome::Failed, None);
         waits.push(wait.as_secs());
     }
     assert_eq!(waits.len(), 6, "{waits:?}");
@@ -98,7 +99,7 @@ async fn a_fetch_that_fails_is_tried_again_a_few_times_and_then_left() {
     scene.now += SECOND * 60;
     scene.plain();
     scene.change();
-    scene.fetch(Duration::ZERO, Outcome::Failed, None);
+    scene.fetch(Duration::ZERO, FetchOutcome::Failed, None);
     assert!(
         scene.pace.due(false).is_some(),
         "a success renews the budget"
@@ -116,14 +117,20 @@ async fn an_expired_list_is_asked_for_with_jitter_and_more_rarely_without_news()
     );
     let mut least = 100;
     for _ in 0..6 {
-        let wait = scene.fetch(Duration::ZERO, Outcome::Same, ttl).as_secs();
+        let wait = scene
+            .fetch(Duration::ZERO, FetchOutcome::Same, ttl)
+            .as_secs();
         let most = least + least / 4;
         assert!((least..=most).contains(&wait), "{least} ≤ {wait} ≤ {most}");
         least = (least * 2).min(60 * 60);
     }
-    let wait = scene.fetch(Duration::ZERO, Outcome::Changed, ttl).as_secs();
+    let wait = scene
+        .fetch(Duration::ZERO, FetchOutcome::Changed, ttl)
+        .as_secs();
     assert!(wait >= 3600, "{wait}");
-    let wait = scene.fetch(Duration::ZERO, Outcome::Same, ttl).as_secs();
+    let wait = scene
+        .fetch(Duration::ZERO, FetchOutcome::Same, ttl)
+        .as_secs();
     assert!(
         (100..=125).contains(&wait),
         "news makes it quick again: {wait}"
@@ -133,7 +140,7 @@ async fn an_expired_list_is_asked_for_with_jitter_and_more_rarely_without_news()
 #[tokio::test(start_paused = true)]
 async fn a_tiny_ttl_is_no_order_to_hurry_and_none_no_order_at_all() {
     let mut scene = Scene::new(Some(Duration::from_millis(1)));
-    let wait = scene.fetch(Duration::ZERO, Outcome::Changed, None);
+    let wait = scene.fetch(Duration::ZERO, FetchOutcome::Changed, None);
     assert!(wait >= SECOND * 30, "{wait:?}");
     assert_eq!(scene.pace.due(false), None);
 }

@@ -4,8 +4,8 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use toolway_config::HookEvent;
 
+use crate::client_handler::ElicitationAnswer;
 use crate::dispatch::hooks::{HookDecision, HookReply};
-use crate::respondent::ElicitationAnswer;
 
 fn read(said: &Value) -> Result<HookReply, String> {
     HookReply::parse(HookEvent::PreToolUse, &said.to_string())

@@ -9,11 +9,11 @@ use toolway_types::BytePool;
 use toolway_wire::view;
 
 use super::*;
-use crate::call::Block;
+use crate::call::ContentBlock;
 use crate::dispatch::result::bounds::{MAX_CHARS, MAX_RAISED_CHARS};
 use crate::dispatch::result::{MAX_PICTURE_MEMORY, media, spill};
 
-const BOUNDS: Bounds = Bounds {
+const BOUNDS: ResultBounds = ResultBounds {
     chars: MAX_CHARS,
     tokens: 25_000,
     raised: false,
@@ -37,14 +37,14 @@ impl Place {
         self.home.path().join("results")
     }
 
-    fn bound(&self, result: &Value, bounds: Bounds) -> BoundedResult {
+    fn bound(&self, result: &Value, bounds: ResultBounds) -> BoundedResult {
         let result = view::tool_result(&to_raw_value(result).unwrap()).unwrap();
         let decoded = media::decode(&result.content);
         let saved = match decoded.media.as_slice() {
             [] => Vec::new(),
             media => spill::save_all(&self.directory(), media).0,
         };
-        let source = Source {
+        let source = ResultSource {
             content: &result.content,
             structured: result.structured.as_deref(),
             plain: &[],
@@ -61,7 +61,7 @@ fn text(text: impl Into<String>) -> Value {
 }
 
 fn words(bounded: &BoundedResult) -> String {
-    let texts: Vec<_> = bounded.blocks.iter().map(Block::text).collect();
+    let texts: Vec<_> = bounded.blocks.iter().map(ContentBlock::text).collect();
     texts.join("\n")
 }
 
@@ -93,7 +93,7 @@ fn exactly_as_many_characters_pass_and_one_more_is_saved() {
     let at = "x".repeat(MAX_CHARS);
     let passed = place.bound(&text(&at), BOUNDS);
     assert_eq!(passed.treatment, Treatment::Passed);
-    assert_eq!(passed.blocks, [Block::Text { text: at.clone() }]);
+    assert_eq!(passed.blocks, [ContentBlock::Text { text: at.clone() }]);
     assert_eq!(passed.tokens, 25_000);
     assert!(!place.directory().exists());
     // Spaces cost next to nothing, so that characters alone decide.
@@ -107,7 +107,7 @@ fn exactly_as_many_characters_pass_and_one_more_is_saved() {
 #[test]
 fn characters_are_counted_and_not_bytes() {
     let place = Place::new();
-    let bounds = Bounds {
+    let bounds = ResultBounds {
         tokens: usize::MAX - 1,
         ..BOUNDS
     };
@@ -121,7 +121,7 @@ fn characters_are_counted_and_not_bytes() {
 fn exactly_as_many_tokens_pass_and_one_more_is_saved() {
     let place = Place::new();
     // Three digits are a token.
-    let bounds = Bounds {
+    let bounds = ResultBounds {
         tokens: 10,
         ..BOUNDS
     };
@@ -137,7 +137,7 @@ fn exactly_as_many_tokens_pass_and_one_more_is_saved() {
 #[test]
 fn a_tool_that_raised_its_limit_is_held_to_characters_alone() {
     let place = Place::new();
-    let raised = Bounds {
+    let raised = ResultBounds {
         chars: MAX_RAISED_CHARS,
         tokens: 25_000,
         raised: true,
@@ -284,7 +284,7 @@ fn structure_that_text_repeats_is_counted_once() {
         "content": [{"type": "text", "text": "a summary"}],
         "structuredContent": {"n": value},
     });
-    let bounds = Bounds {
+    let bounds = ResultBounds {
         tokens: 10_000,
         ..BOUNDS
     };
@@ -329,9 +329,9 @@ fn with_pictures_the_text_is_cut_and_they_stay() {
         .blocks
         .iter()
         .map(|block| match block {
-            Block::Text { .. } => "text",
-            Block::Notice { .. } => "notice",
-            Block::Image { .. } => "image",
+            ContentBlock::Text { .. } => "text",
+            ContentBlock::Notice { .. } => "notice",
+            ContentBlock::Image { .. } => "image",
             _ => "other",
         })
         .collect();
@@ -349,7 +349,7 @@ fn with_pictures_the_text_is_cut_and_they_stay() {
 fn pictures_share_the_context() {
     let place = Place::new();
     let content: Vec<Value> = (0..3).map(|_| image(&png(300, 300), "image/png")).collect();
-    let bounds = Bounds {
+    let bounds = ResultBounds {
         tokens: 750,
         ..BOUNDS
     };
@@ -358,13 +358,13 @@ fn pictures_share_the_context() {
         .blocks
         .iter()
         .filter_map(|block| match block {
-            Block::Image { width, height, .. } => Some((width * height / 750) as usize),
+            ContentBlock::Image { width, height, .. } => Some((width * height / 750) as usize),
             _ => None,
         })
         .sum();
     assert!((360..=600).contains(&tokens), "{tokens}");
     // There is nothing that could be saved or cut.
-    let tight = Bounds {
+    let tight = ResultBounds {
         tokens: 1,
         ..BOUNDS
     };
@@ -379,7 +379,7 @@ fn only_so_many_pictures_are_shown() {
     let content: Vec<Value> = (0..70).map(|_| image(&data, "image/png")).collect();
     let passed = place.bound(&json!({ "content": content }), BOUNDS);
     assert_eq!(passed.treatment, Treatment::Passed);
-    let is_image = |block: &&Block| matches!(block, Block::Image { .. });
+    let is_image = |block: &&ContentBlock| matches!(block, ContentBlock::Image { .. });
     assert_eq!(passed.blocks.iter().filter(is_image).count(), 20);
     assert!(passed.tokens <= 25_000, "{}", passed.tokens);
     let told = words(&passed);
@@ -509,13 +509,13 @@ fn without_limits_everything_passes() {
     let long = "1".repeat(2_000_000);
     let result =
         json!({"content": [{"type": "text", "text": long}, image(&png(1_700, 2), "image/png")]});
-    let passed = place.bound(&result, Bounds::NONE);
+    let passed = place.bound(&result, ResultBounds::NONE);
     assert_eq!(passed.treatment, Treatment::Passed);
     let widths: Vec<u32> = passed
         .blocks
         .iter()
         .filter_map(|block| match block {
-            Block::Image { width, .. } => Some(*width),
+            ContentBlock::Image { width, .. } => Some(*width),
             _ => None,
         })
         .collect();
@@ -588,12 +588,12 @@ proptest! {
         if let Some(chars) = structured {
             result["structuredContent"] = json!({ "n": "7".repeat(chars) });
         }
-        let bounds = Bounds { chars: 20_000, tokens: 8_000, ..BOUNDS };
+        let bounds = ResultBounds { chars: 20_000, tokens: 8_000, ..BOUNDS };
         let bounded = place.bound(&result, bounds);
-        let size = bounded.blocks.iter().fold(Size::default(), |sum, block| match block {
-            Block::Image { width, height, .. } => sum + Size {
-                tokens: super::super::tokens::of_picture(*width, *height),
-                ..Size::default()
+        let size = bounded.blocks.iter().fold(TextSize::default(), |sum, block| match block {
+            ContentBlock::Image { width, height, .. } => sum + TextSize {
+                tokens: crate::tokens::of_picture(*width, *height),
+                ..TextSize::default()
             },
             other => sum + super::super::pieces::size_of(&other.text()),
         });
@@ -605,7 +605,7 @@ proptest! {
             .iter()
             .filter(|block| block["type"] == "image" && good.iter().any(|data| block["data"] == **data))
             .count();
-        let shown = bounded.blocks.iter().filter(|block| matches!(block, Block::Image { .. })).count();
+        let shown = bounded.blocks.iter().filter(|block| matches!(block, ContentBlock::Image { .. })).count();
         prop_assert_eq!(sent, shown);
     }
 }

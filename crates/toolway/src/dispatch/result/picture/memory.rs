@@ -1,14 +1,14 @@
 //! What it costs to look at a picture, told from its head before a pixel is read (SEC-56).
 //!
 //! Owns the estimates: of decoding, by the kind of file, and of scaling down. They are upper bounds
-//! of what the decoders and the scaling take at their worst moment. Who may take how much at once is
-//! the pool's, in `picture.rs`.
+//! of what the decoders and the scaling take at their worst moment. Who may take how much at once
+//! is the pool's, in `picture.rs`.
 
 use image::ImageFormat;
 
 /// A picture of which only the head was read.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Head<'a> {
+pub(super) struct PictureHead<'a> {
     pub(super) format: ImageFormat,
     pub(super) bytes: &'a [u8],
     pub(super) size: (u32, u32),
@@ -16,7 +16,7 @@ pub(super) struct Head<'a> {
     pub(super) decoded: u64,
 }
 
-impl Head<'_> {
+impl PictureHead<'_> {
     /// The most memory that decoding it and scaling it down to this size takes.
     pub(super) fn cost(self, scaled: Option<(u32, u32)>) -> u64 {
         let scaling = scaled.map_or(0, |scaled| self.scaling(scaled));
@@ -95,8 +95,8 @@ mod tests {
 
     use super::*;
 
-    fn head(format: ImageFormat, size: (u32, u32), per_pixel: u64) -> Head<'static> {
-        Head {
+    fn head(format: ImageFormat, size: (u32, u32), per_pixel: u64) -> PictureHead<'static> {
+        PictureHead {
             format,
             bytes: &[],
             size,
@@ -125,7 +125,7 @@ mod tests {
         // Without its bytes it counts as progressive.
         assert!(photograph.cost(Some((1568, 1176))) > most);
         let bytes = &baseline();
-        let photograph = Head {
+        let photograph = PictureHead {
             bytes,
             ..photograph
         };

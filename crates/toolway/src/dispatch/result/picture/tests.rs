@@ -5,7 +5,7 @@ use image::{ExtendedColorType, ImageBuffer, ImageEncoder, Rgba};
 use super::*;
 
 /// With all the memory there is.
-fn fit(bytes: &[u8], max_tokens: Option<usize>) -> Result<Picture, Unfit> {
+fn fit(bytes: &[u8], max_tokens: Option<usize>) -> Result<Picture, UnfitPicture> {
     super::fit(bytes, max_tokens, &BytePool::new(MAX_MEMORY))
 }
 
@@ -132,7 +132,7 @@ fn a_canvas_beyond_all_bounds_costs_nothing() {
         let start = std::time::Instant::now();
         let error = fit(&claims(width, height), SHARE).unwrap_err();
         assert!(
-            matches!(error, Unfit::TooLarge { .. }),
+            matches!(error, UnfitPicture::TooLarge { .. }),
             "{width} × {height}: {error}"
         );
         assert!(start.elapsed() < std::time::Duration::from_secs(2));
@@ -141,14 +141,17 @@ fn a_canvas_beyond_all_bounds_costs_nothing() {
 
 #[test]
 fn what_is_no_picture_or_a_damaged_one_is_told_apart() {
-    assert_eq!(fit(b"hello", SHARE), Err(Unfit::NoPicture));
-    assert_eq!(fit(b"", SHARE), Err(Unfit::NoPicture));
-    assert_eq!(fit(b"%PDF-1.7 and more", SHARE), Err(Unfit::NoPicture));
-    assert_eq!(fit(b"BM and a bitmap", SHARE), Err(Unfit::Kind));
+    assert_eq!(fit(b"hello", SHARE), Err(UnfitPicture::NoPicture));
+    assert_eq!(fit(b"", SHARE), Err(UnfitPicture::NoPicture));
+    assert_eq!(
+        fit(b"%PDF-1.7 and more", SHARE),
+        Err(UnfitPicture::NoPicture)
+    );
+    assert_eq!(fit(b"BM and a bitmap", SHARE), Err(UnfitPicture::Kind));
     let whole = encoded(&picture(50, 50), ImageFormat::Png);
     for end in [8, 20, 40, whole.len() / 2] {
         let error = fit(&whole[..end], SHARE).unwrap_err();
-        assert!(matches!(error, Unfit::Damaged(_)), "{end}: {error}");
+        assert!(matches!(error, UnfitPicture::Damaged(_)), "{end}: {error}");
     }
 }
 

@@ -1,8 +1,8 @@
 //! How many files of results there are, and for how long.
 //!
 //! Owns the collecting of old ones, which happens when a new one is saved. Only plain files under
-//! names of our own making are counted and removed; whatever else lies in the directory is
-//! somebody's, and is left alone. Names are removed, never followed (SEC-37).
+//! names of our own making are counted and removed; other files in the directory are left alone.
+//! Names are removed, never followed (SEC-37).
 
 use std::collections::HashSet;
 use std::ffi::{CString, OsStr};
@@ -11,8 +11,8 @@ use std::time::{Duration, SystemTime};
 
 use rustix::fs::{AtFlags, Dir, FileType};
 
-use super::{SavedFile, SpillError, Store};
-use crate::dispatch::result::media::Kind;
+use super::{ResultDirectory, SavedFile, SpillError};
+use crate::dispatch::result::media::MediaKind;
 
 /// What the files of results may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,13 +36,13 @@ impl Default for Quota {
 }
 
 /// A file of ours.
-struct Kept {
+struct KeptFile {
     name: CString,
     bytes: u64,
     modified: SystemTime,
 }
 
-impl Store {
+impl ResultDirectory {
     /// The same directory under another quota.
     #[cfg(test)]
     pub(super) fn with_quota(mut self, quota: Quota) -> Self {
@@ -93,7 +93,7 @@ impl Store {
         Ok(())
     }
 
-    fn list(&self) -> Result<Vec<Kept>, SpillError> {
+    fn list(&self) -> Result<Vec<KeptFile>, SpillError> {
         let failed = |errno: rustix::io::Errno| SpillError::Directory {
             path: self.path.clone(),
             source: errno.into(),
@@ -114,7 +114,7 @@ impl Store {
             }
             let seconds = u64::try_from(stat.st_mtime).unwrap_or(0);
             let nanos = u32::try_from(stat.st_mtime_nsec).unwrap_or(0);
-            kept.push(Kept {
+            kept.push(KeptFile {
                 name: name.to_owned(),
                 bytes: u64::try_from(stat.st_size).unwrap_or(0),
                 modified: SystemTime::UNIX_EPOCH
@@ -126,7 +126,8 @@ impl Store {
     }
 }
 
-/// Whether a name is one that [`Store::save`] makes: a digest, perhaps a number, an extension.
+/// Whether a name is one that [`ResultDirectory::save`] makes: a digest, perhaps a number, an
+/// extension.
 fn is_ours(name: &[u8]) -> bool {
     let Some((digest, rest)) = name.split_at_checked(64) else {
         return false;
@@ -139,5 +140,5 @@ fn is_ours(name: &[u8]) -> bool {
     let Some((b'.', extension)) = rest.split_first() else {
         return false;
     };
-    digest.iter().all(is_hex) && Kind::is_extension(extension)
+    digest.iter().all(is_hex) && MediaKind::is_extension(extension)
 }

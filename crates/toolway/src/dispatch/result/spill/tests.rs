@@ -8,12 +8,12 @@ use serde_json::value::to_raw_value;
 use toolway_wire::view;
 
 use super::*;
-use crate::dispatch::result::media::{self, Kind};
+use crate::dispatch::result::media::{self, MediaKind};
 
 fn png(bytes: &[u8]) -> Media {
     Media {
         block: 0,
-        kind: Kind::of(Some("image/png")),
+        kind: MediaKind::of(Some("image/png")),
         bytes: bytes.to_vec(),
     }
 }
@@ -44,7 +44,10 @@ fn names(directory: &Path) -> Vec<String> {
 #[test]
 fn the_directory_and_its_files_are_for_this_user_alone() {
     let (_home, path) = private();
-    let file = Store::open(&path).unwrap().save(&png(b"picture")).unwrap();
+    let file = ResultDirectory::open(&path)
+        .unwrap()
+        .save(&png(b"picture"))
+        .unwrap();
     assert_eq!((mode(&path), mode(&file.path)), (0o700, 0o600));
     assert_eq!(file.bytes, 7);
     assert_eq!(std::fs::read(&file.path).unwrap(), b"picture");
@@ -53,7 +56,7 @@ fn the_directory_and_its_files_are_for_this_user_alone() {
 #[test]
 fn the_same_bytes_twice_are_one_file() {
     let (_home, path) = private();
-    let store = Store::open(&path).unwrap();
+    let store = ResultDirectory::open(&path).unwrap();
     let first = store.save(&png(b"picture")).unwrap();
     assert_eq!(store.save(&png(b"picture")).unwrap(), first);
     assert_eq!(names(&path).len(), 1);
@@ -124,7 +127,11 @@ fn sec_38_the_extension_comes_from_the_fixed_list() {
         (Some("image/png/../sh"), "bin"),
         (None, "bin"),
     ] {
-        assert_eq!(Kind::of(mime_type).extension, extension, "{mime_type:?}");
+        assert_eq!(
+            MediaKind::of(mime_type).extension,
+            extension,
+            "{mime_type:?}"
+        );
     }
 }
 
@@ -136,7 +143,7 @@ fn sec_37_a_symbolic_link_in_place_of_the_directory_is_refused() {
     std::fs::create_dir(home.path().join("state")).unwrap();
     symlink(&elsewhere, &path).unwrap();
     assert!(matches!(
-        Store::open(&path),
+        ResultDirectory::open(&path),
         Err(SpillError::Directory { .. })
     ));
     assert_eq!(names(&elsewhere), [""; 0]);
@@ -148,7 +155,7 @@ fn sec_37_a_directory_that_others_can_enter_is_refused() {
     std::fs::create_dir_all(&path).unwrap();
     for open in [0o755, 0o770, 0o701, 0o1777] {
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(open)).unwrap();
-        let error = Store::open(&path).unwrap_err();
+        let error = ResultDirectory::open(&path).unwrap_err();
         assert!(
             matches!(error, SpillError::NotPrivate { mode, .. } if mode == open),
             "{error}"
@@ -158,15 +165,15 @@ fn sec_37_a_directory_that_others_can_enter_is_refused() {
 
 #[test]
 fn sec_37_a_directory_of_another_user_is_refused() {
-    // Nobody but the superuser can give a directory away, and then everything is theirs to test.
+    // Only the superuser can give a directory away, and then everything is theirs to test.
     let (_home, path) = private();
     std::fs::create_dir_all(&path).unwrap();
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o700)).unwrap();
     let other = rustix::process::geteuid().as_raw() + 12_345;
     let refused = match std::os::unix::fs::chown(&path, Some(other), None) {
-        Ok(()) => Store::open(&path),
+        Ok(()) => ResultDirectory::open(&path),
         // Without the right to do so, the root directory is another user's.
-        Err(_) => Store::open(Path::new("/")),
+        Err(_) => ResultDirectory::open(Path::new("/")),
     };
     assert!(
         matches!(refused, Err(SpillError::NotOurs { .. })),
@@ -198,7 +205,7 @@ fn sec_37_nothing_planted_under_the_name_is_followed_or_overwritten() {
     ];
     for (what, plant) in planted {
         let (home, path) = private();
-        let store = Store::open(&path).unwrap();
+        let store = ResultDirectory::open(&path).unwrap();
         let victim = home.path().join("victim");
         // The same bytes: a link to them must not pass for our file either.
         std::fs::write(&victim, bytes).unwrap();
@@ -215,7 +222,7 @@ fn sec_37_nothing_planted_under_the_name_is_followed_or_overwritten() {
 #[test]
 fn names_that_are_all_taken_are_an_error_and_no_loop() {
     let (_home, path) = private();
-    let store = Store::open(&path).unwrap();
+    let store = ResultDirectory::open(&path).unwrap();
     let digest = hex::encode(Sha256::digest(b"picture"));
     std::fs::create_dir(path.join(format!("{digest}.png"))).unwrap();
     for attempt in 2..=MAX_NAMES {
@@ -242,7 +249,7 @@ fn aged(path: &Path, seconds: u64) {
 #[test]
 fn sec_37_the_oldest_files_make_room_and_no_others() {
     let (_home, path) = private();
-    let store = Store::open(&path).unwrap().with_quota(SMALL);
+    let store = ResultDirectory::open(&path).unwrap().with_quota(SMALL);
     let save = |bytes: &[u8]| store.save_beside(&png(bytes), &[]).unwrap().path;
     let [old, middle, young] = [1, 2, 3].map(|byte| save(&[byte; 30]));
     for (file, age) in [(&old, 50), (&middle, 40), (&young, 30)] {
@@ -262,7 +269,7 @@ fn sec_37_the_oldest_files_make_room_and_no_others() {
 #[test]
 fn sec_37_a_file_that_is_too_old_goes_when_another_is_saved() {
     let (_home, path) = private();
-    let store = Store::open(&path).unwrap().with_quota(SMALL);
+    let store = ResultDirectory::open(&path).unwrap().with_quota(SMALL);
     let save = |bytes: &[u8]| store.save_beside(&png(bytes), &[]).unwrap().path;
     let (old, young, again) = (save(b"old"), save(b"young"), save(b"again"));
     aged(&old, 61);
@@ -279,7 +286,7 @@ fn sec_37_a_file_that_is_too_old_goes_when_another_is_saved() {
 #[test]
 fn sec_37_files_are_counted_too() {
     let (_home, path) = private();
-    let store = Store::open(&path).unwrap().with_quota(SMALL);
+    let store = ResultDirectory::open(&path).unwrap().with_quota(SMALL);
     for byte in 0..20_u8 {
         store.save_beside(&png(&[byte]), &[]).unwrap();
     }
@@ -289,7 +296,7 @@ fn sec_37_files_are_counted_too() {
 #[test]
 fn sec_37_what_is_not_ours_is_never_collected() {
     let (home, path) = private();
-    let store = Store::open(&path).unwrap().with_quota(SMALL);
+    let store = ResultDirectory::open(&path).unwrap().with_quota(SMALL);
     let victim = home.path().join("victim");
     std::fs::write(&victim, [0; 200]).unwrap();
     aged(&victim, 1_000);
@@ -299,7 +306,7 @@ fn sec_37_what_is_not_ours_is_never_collected() {
     let (kind, mode) = (rustix::fs::FileType::Fifo, Mode::RUSR | Mode::WUSR);
     let pipe = path.join(format!("{digest}-3.png"));
     rustix::fs::mknodat(rustix::fs::CWD, &pipe, kind, mode, 0).unwrap();
-    // Another name, another extension: a file of somebody else.
+    // Another name, another extension: not a file of ours.
     for name in [
         "notes.txt".to_owned(),
         format!("{digest}.sh"),
@@ -326,7 +333,7 @@ fn sec_37_what_is_not_ours_is_never_collected() {
 #[test]
 fn sec_37_the_files_of_one_result_do_not_push_each_other_out() {
     let (_home, path) = private();
-    let store = Store::open(&path).unwrap().with_quota(SMALL);
+    let store = ResultDirectory::open(&path).unwrap().with_quota(SMALL);
     let first = store.save_beside(&png(&[1; 60]), &[]).unwrap();
     aged(&first.path, 30);
     let error = store

@@ -67,7 +67,7 @@ fn sec_35_what_nobody_can_see_does_not_reach_a_model_and_is_counted() {
          [18 hidden characters were removed from the text of this result]"
     );
     assert_eq!(bounded.treatment, Treatment::Passed);
-    let keep = Bounds {
+    let keep = ResultBounds {
         text: ResultText::Keep,
         ..BOUNDS
     };
@@ -79,7 +79,7 @@ fn sec_35_what_nobody_can_see_does_not_reach_a_model_and_is_counted() {
         let bounded = place.bound(&text(plain), BOUNDS);
         assert_eq!(words(&bounded), plain);
     }
-    let editor = words(&place.bound(&text(sent.as_str()), Bounds::NONE));
+    let editor = words(&place.bound(&text(sent.as_str()), ResultBounds::NONE));
     assert_eq!(editor, sent);
 }
 
@@ -96,7 +96,7 @@ fn a_file_holds_what_was_sent_and_the_notice_counts_what_is_shown() {
     );
 
     // Exactly at the limit, the notice needs room too.
-    let bounds = Bounds {
+    let bounds = ResultBounds {
         tokens: 1_000_000,
         ..BOUNDS
     };
@@ -112,7 +112,7 @@ fn the_beginning_of_the_text_is_there_under_any_limit() {
     let place = Place::new();
     std::fs::write(place.directory(), "in the way").unwrap();
     for tokens in [50, 300, 1_000, 2_000, 4_000] {
-        let bounds = Bounds { tokens, ..BOUNDS };
+        let bounds = ResultBounds { tokens, ..BOUNDS };
         let cut = place.bound(&text("some words ".repeat(10_000)), bounds);
         let Treatment::Cut { kept, .. } = cut.treatment else {
             panic!("{:?}", cut.treatment)

@@ -1,0 +1,284 @@
+//! Logins that need no login page of the server: by the organisation, or by the platform.
+//!
+//! Owns which servers that is for, trying it first, and what follows where it fails: nothing where
+//! policy says so, and the ordinary login only where the server's authorization server does not
+//! take assertions at all (SEC-45).
+//! Does not own: the steps (`toolway-auth`), or keeping the outcome (`login.rs`).
+
+use std::fmt;
+use std::sync::Arc;
+
+use toolway_auth::challenge;
+use toolway_auth::federated::{self, FederatedLogin, FederatedLoginFault, FederatedSource};
+use toolway_auth::idp::{self, IdpError};
+use toolway_auth::login::{LoginMethod, LoginRequest};
+use toolway_auth::logins::{Login, LoginGrant};
+use toolway_auth::web::WebClient;
+use toolway_auth::xaa::{CrossAppRule, XaaError};
+use toolway_types::{CrossApp, ServerName};
+use tracing::{debug, info};
+
+use crate::auth::access_token::LoginTarget;
+use crate::auth::login::{LoginOptions, LoginProblem};
+use crate::auth::organisation::OrganisationError;
+use crate::auth::store::LoginStore;
+use crate::auth::{Auth, lock};
+
+/// Why there was no federated login.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot log in to `{server}`: {fault}{}", PolicyNote(self))]
+pub struct FederatedLoginError {
+    /// The server.
+    pub server: ServerName,
+    /// Why.
+    #[source]
+    pub fault: FederatedLoginFault,
+    /// The policy that leaves no other way.
+    pub policy: Option<String>,
+}
+
+/// Why there was no federated login.
+#[derive(Debug, thiserror::Error)]
+pub enum FederatedLoginFault {
+    /// There is no organisation.
+    #[error(
+        "it takes cross-app access, and no identity provider is configured: set `identityProvider` in your settings"
+    )]
+    NoProvider,
+    /// Another way was asked for.
+    #[error("it takes cross-app access and no other login")]
+    OtherWay,
+    /// The organisation cannot be asked.
+    #[error(transparent)]
+    Organisation(#[from] OrganisationError),
+    /// The organisation gave no assertion, or it was refused.
+    #[error(transparent)]
+    Badge(FederatedLoginFault),
+}
+
+/// Says which policy leaves no other way, where a person could think of one.
+struct PolicyNote<'a>(&'a FederatedLoginError);
+
+impl fmt::Display for PolicyNote<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0.policy {
+            Some(policy) if !self.0.lacks_identity() => {
+                write!(formatter, "; the policy is {policy}")
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl FederatedLoginError {
+    /// Whether all that is missing is a login at the identity provider.
+    pub fn lacks_identity(&self) -> bool {
+        let (FederatedLoginFault::Organisation(OrganisationError::Identity(error))
+        | FederatedLoginFault::Badge(FederatedLoginFault::Organisation(XaaError::Identity(
+            error,
+        )))) = &self.fault
+        else {
+            return false;
+        };
+        let error = match error {
+            IdpError::Together(error) => error.as_ref(),
+            error => error,
+        };
+        matches!(error, IdpError::NeedsLogin { .. })
+    }
+}
+
+/// What kept a server from being logged in to, for messages.
+#[derive(Debug, Clone)]
+pub(super) struct LoginObstacle {
+    advice: String,
+    pub(super) lacks_identity: bool,
+}
+
+impl LoginTarget {
+    /// Whether the organisation's word counts there.
+    pub(super) fn takes_federated_login(&self) -> bool {
+        self.cross_app != CrossApp::Off
+    }
+
+    /// Whether a login that came about in this way may be used.
+    pub(super) fn allows(&self, how: LoginGrant) -> bool {
+        match self.cross_app {
+            CrossApp::Off => how != LoginGrant::CrossApp,
+            CrossApp::Preferred => true,
+            CrossApp::Only { .. } => how == LoginGrant::CrossApp,
+        }
+    }
+
+    pub(super) fn rule(&self) -> CrossAppRule {
+        match self.cross_app {
+            CrossApp::Only { .. } => CrossAppRule::Only,
+            CrossApp::Off | CrossApp::Preferred => CrossAppRule::Preferred,
+        }
+    }
+
+    pub(super) fn no_federated_login(&self, fault: FederatedLoginFault) -> LoginProblem {
+        LoginProblem::NoFederatedLogin(Box::new(FederatedLoginError {
+            server: self.server.clone(),
+            fault,
+            policy: match &self.cross_app {
+                CrossApp::Only { policy } => Some(policy.clone()),
+                CrossApp::Off | CrossApp::Preferred => None,
+            },
+        }))
+    }
+}
+
+impl Auth {
+    /// Goes the organisation's way; none where its word does not count at this server and another
+    /// way is allowed.
+    pub(super) async fn organisation_login(
+        &self,
+        store: &LoginStore,
+        web: &WebClient,
+        target: &LoginTarget,
+        request: &LoginRequest<'_>,
+        way: idp::IdpLoginMethod<'_>,
+    ) -> Result<Option<FederatedLogin>, LoginProblem> {
+        let refused = |fault| target.no_federated_login(fault);
+        let organisation = store.organisation.get();
+        let organisation = organisation.ok_or_else(|| refused(FederatedLoginFault::NoProvider))?;
+        let provider = organisation.provider().await;
+        let source = FederatedSource::Organisation {
+            provider: provider.map_err(|error| refused(error.into()))?,
+            method: way,
+            rule: target.rule(),
+        };
+        let entered = federated::log_in(web, &store.logins, request, source).await;
+        entered.map_err(|error| refused(FederatedLoginFault::Badge(error.fault)))
+    }
+
+    /// Whether a federated login can be used at a server, so that no user is needed.
+    pub(super) fn takes_federated_login(&self, target: &LoginTarget) -> bool {
+        let store = self.store.as_ref();
+        let platform = store.and_then(|store| store.platform(target));
+        target.takes_federated_login() || platform.is_some()
+    }
+
+    /// Goes the platform's way; none where it has no word.
+    pub(super) async fn by_platform(
+        &self,
+        store: &LoginStore,
+        web: &WebClient,
+        target: &LoginTarget,
+        request: &LoginRequest<'_>,
+    ) -> Result<Option<FederatedLogin>, LoginProblem> {
+        let Some(platform) = store.platform(target) else {
+            return Ok(None);
+        };
+        let entered =
+            federated::log_in(web, &store.logins, request, platform.federated_source()).await;
+        entered.map_err(|error| target.no_federated_login(FederatedLoginFault::Badge(error.fault)))
+    }
+
+    /// A server wants a login, and a federated one may do. No user is asked.
+    pub(super) async fn enter(
+        self: &Arc<Self>,
+        target: &LoginTarget,
+        challenge: Option<&str>,
+    ) -> Option<Login> {
+        let known = lock(&self.known).get(&target.server).cloned();
+        let (_, spec) = known.and_then(|known| known.login)?;
+        let options = self.again(target).await;
+        // It is large, and lies in every request.
+        let entered = Box::pin(self.obtained(target, spec, challenge, &options, None)).await;
+        match entered {
+            Ok(Some(login)) => {
+                info!(server = %target.server, "logged in by somebody else's word");
+                lock(&self.troubles).remove(&target.server);
+                Some(login)
+            }
+            // The ordinary login is what is left.
+            Ok(None) => {
+                lock(&self.troubles).remove(&target.server);
+                None
+            }
+            Err(problem) => {
+                debug!(server = %target.server, %problem, "not logged in by somebody else's word");
+                self.trouble(target, &problem);
+                None
+            }
+        }
+    }
+
+    /// How a login is made once more without a user: a client that logged in for itself does so
+    /// again in the same way.
+    async fn again(&self, target: &LoginTarget) -> LoginOptions {
+        match self.kept_login(target).await {
+            Some(login) if login.how == LoginGrant::ClientCredentials => LoginOptions {
+                way: LoginMethod::ClientCredentials,
+                account: Some(login.account),
+                client_id: Some(login.client.client_id),
+                client_secret: login.client.client_secret,
+                client_key: login.client_key,
+                ..LoginOptions::default()
+            },
+            _ => LoginOptions {
+                account: target.account.clone(),
+                ..LoginOptions::default()
+            },
+        }
+    }
+
+    /// Whether a login can get more scopes without a user: by a federated login, or because the
+    /// client logged in for itself.
+    pub(super) async fn widens_itself(&self, target: &LoginTarget) -> bool {
+        if self.takes_federated_login(target) {
+            return true;
+        }
+        let login = self.kept_login(target).await;
+        login.is_some_and(|login| login.how == LoginGrant::ClientCredentials)
+    }
+
+    fn trouble(&self, target: &LoginTarget, problem: &LoginProblem) {
+        let lacks_identity =
+            matches!(problem, LoginProblem::NoFederatedLogin(problem) if problem.lacks_identity());
+        let trouble = LoginObstacle {
+            advice: problem.to_string(),
+            lacks_identity,
+        };
+        lock(&self.troubles).insert(target.server.clone(), trouble);
+    }
+
+    /// What keeps a server from being logged in to by itself.
+    pub(crate) fn advice(&self, server: &str) -> Option<String> {
+        let troubles = lock(&self.troubles);
+        let mut troubles = troubles.iter();
+        let found = troubles.find(|(name, _)| name.as_str() == server);
+        found.map(|(_, trouble)| trouble.advice.clone())
+    }
+
+    /// Whether a server that wanted a login a moment ago may get one without a user: by the
+    /// platform, or by a login at the organisation.
+    pub(super) async fn may_enter(&self, target: &LoginTarget) -> bool {
+        let store = self.store.as_ref();
+        // The platform can always be asked.
+        if store.is_some_and(|store| store.platform(target).is_some()) {
+            return true;
+        }
+        if !target.takes_federated_login() {
+            return false;
+        }
+        match store.and_then(|store| store.organisation.get()) {
+            Some(organisation) if organisation.knows_somebody().await => true,
+            Some(organisation) => {
+                let issuer = organisation.settings().issuer.clone();
+                let error = OrganisationError::from(IdpError::NeedsLogin { issuer });
+                self.trouble(target, &target.no_federated_login(error.into()));
+                false
+            }
+            None => {
+                self.trouble(
+                    target,
+                    &target.no_federated_login(FederatedLoginFault::NoProvider),
+                );
+                false
+            }
+        }
+    }
+}

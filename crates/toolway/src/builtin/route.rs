@@ -1,0 +1,169 @@
+//! How the pipeline reaches a built-in tool: by a route like that of a server.
+//!
+//! Owns the way there, and the offer by which the tools enter a catalogue. A bug in a tool ends
+//! that call and nothing else.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use serde::Deserialize;
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Map, Value, json};
+use toolway_types::{ConnectionState, ServerName, ToolKey};
+use toolway_wire::view;
+
+use crate::account::Connectors;
+use crate::builtin::{Builtin, BuiltinCall, HostHandle, Progressing, authenticate};
+use crate::catalog::deferral::{Deferral, HostPart};
+use crate::catalog::{
+    AimedOffering, AimedServer, BuiltinBackend, CatalogBuiltin, Presence, ServerOffer,
+};
+use crate::route::{Route, SendError, SendOptions};
+use crate::snapshot::ServerSnapshot;
+
+/// Where the host's own tools are kept.
+pub(crate) struct BuiltinTools {
+    host: HostHandle,
+    tools: Vec<(Builtin, Presence)>,
+}
+
+impl BuiltinTools {
+    /// The host's own tools.
+    pub(crate) fn new(host: HostHandle) -> Self {
+        Self {
+            host,
+            tools: crate::builtin::standard().into(),
+        }
+    }
+
+    /// Another account's connectors are servers too from now on.
+    pub(crate) fn set_connectors(&mut self, connectors: Option<Connectors>) {
+        self.host.set_connectors(connectors);
+    }
+
+    /// Adds tools of the embedding program. Of two with one name the first counts.
+    pub(crate) fn add(&mut self, tools: Vec<Builtin>) {
+        for tool in tools {
+            if self.tools.iter().any(|(known, _)| known.name == tool.name) {
+                tracing::warn!(name = tool.name, "two built-in tools of one name");
+                continue;
+            }
+            self.tools.push((tool, Presence::Always));
+        }
+    }
+
+    /// The host's offer beside those of its servers.
+    pub(crate) fn offer<'a>(
+        &self,
+        deferral: Deferral,
+        locked: impl Iterator<Item = (&'a ServerSnapshot, Option<String>)>,
+    ) -> ServerOffer {
+        let mut own = Vec::new();
+        let mut listed = Vec::new();
+        for (tool, presence) in &self.tools {
+            let key = ToolKey::new(ServerName::built_in(), &tool.name);
+            listed.push(tool.listed(&tool.name));
+            own.push(self.own(tool.clone(), key, tool.name.clone(), *presence));
+        }
+        let servers: Vec<_> = locked.collect();
+        for (server, url) in &servers {
+            if !matches!(server.state, ConnectionState::NeedsAuth { .. }) {
+                continue;
+            }
+            let key = ToolKey::new(server.name.clone(), authenticate::NAME);
+            let is_alike = |(other, _): &&(&ServerSnapshot, _)| {
+                other.name.normalized() == server.name.normalized()
+            };
+            let name = match servers.iter().filter(is_alike).count() {
+                1 => key.exposed(),
+                _ => key.exposed_apart(),
+            };
+            let tool = authenticate::tool(&name, server, url.clone());
+            listed.push(tool.listed(&tool.name));
+            let name = tool.name.clone();
+            own.push(self.own(tool, key, name, Presence::Always));
+        }
+        let listed = to_raw_value(&json!({ "tools": listed }));
+        let tools = listed.ok().and_then(|listed| view::tools(&listed).ok());
+        ServerOffer {
+            tools: tools.map(|page| page.items).unwrap_or_default(),
+            host: Some(Box::new(HostPart { own, deferral })),
+            ..ServerOffer::new(ServerName::built_in())
+        }
+    }
+
+    fn own(&self, tool: Builtin, key: ToolKey, name: String, presence: Presence) -> CatalogBuiltin {
+        let offered_as = tool.name.clone();
+        let (free, aims) = (tool.free, tool.aims);
+        let own = BuiltinRoute {
+            tool,
+            host: self.host.clone(),
+            aimed: None,
+        };
+        let aim = aims.map(|offering| {
+            let own = own.clone();
+            AimedOffering {
+                offering,
+                route: Arc::new(move |aimed| {
+                    Arc::new(BuiltinRoute {
+                        aimed: Some(aimed),
+                        ..own.clone()
+                    })
+                }),
+            }
+        });
+        CatalogBuiltin {
+            offered_as,
+            key,
+            name,
+            presence,
+            answers: BuiltinBackend {
+                free,
+                aim,
+                route: Arc::new(own),
+            },
+        }
+    }
+}
+
+#[derive(Clone)]
+struct BuiltinRoute {
+    tool: Builtin,
+    host: HostHandle,
+    aimed: Option<AimedServer>,
+}
+
+impl Route for BuiltinRoute {
+    fn request<'a>(
+        &'a self,
+        _method: &'a str,
+        params: Box<RawValue>,
+        options: SendOptions<'a>,
+    ) -> BoxFuture<'a, Result<Box<RawValue>, SendError>> {
+        #[derive(Deserialize)]
+        struct Params {
+            arguments: Map<String, Value>,
+        }
+        async move {
+            let params: Params = serde_json::from_str(params.get())
+                .map_err(|error| SendError::Malformed(error.to_string()))?;
+            let call = BuiltinCall {
+                arguments: params.arguments,
+                host: self.host.clone(),
+                pool: options.pool,
+                progress: Progressing(options.progress),
+                aimed: self.aimed.clone(),
+            };
+            let answer = AssertUnwindSafe(async { (self.tool.handler)(call).await });
+            match tokio::time::timeout(options.timeout, answer.catch_unwind()).await {
+                Err(_) => Err(SendError::TimedOut),
+                Ok(Err(_)) => Err(SendError::Malformed("nothing: a bug ended it".to_owned())),
+                Ok(Ok(answer)) => to_raw_value(&answer.into_result())
+                    .map_err(|error| SendError::Malformed(error.to_string())),
+            }
+        }
+        .boxed()
+    }
+}

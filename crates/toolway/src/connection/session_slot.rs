@@ -1,0 +1,376 @@
+//! The session slot of one server: the place where calls enter, whichever session is open.
+//!
+//! Owns the routes through it. A session that the server forgot is asked for anew, and the call
+//! that found out is sent once more. So is one that the server refused for want of scopes, after a
+//! login with more scopes. Nothing else is ever sent twice.
+//! Does not own what outcomes say about the session (`open_session.rs`), its end or its successor
+//! (`connection.rs`).
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use serde_json::value::RawValue;
+use tokio::sync::watch;
+use tokio::time::Instant;
+use tokio_util::task::task_tracker::TaskTrackerToken;
+use toolway_transport::{CloseReason, SendFailure};
+use toolway_types::{ConnectionState, Failure, Untrusted};
+
+use crate::auth::step_up::{Widened, Widener};
+use crate::call::NotWidened;
+use crate::connection::open_session::{FORGOTTEN, OpenSession, broken};
+use crate::error;
+use crate::error::{RequestResult, is_short};
+use crate::route::{Route, SendError, SendOptions};
+use crate::server_source::{ConnectGroup, ServerSource};
+use crate::session::RequestOptions;
+
+/// Longer than any program runs, and still a time that can be named.
+const FOR_EVER: Duration = Duration::from_hours(10 * 365 * 24);
+
+/// What is in the slot.
+#[derive(Clone)]
+enum SlotState {
+    /// Nowhere yet: a connection is being made.
+    Waiting,
+    /// To this session.
+    Open(Arc<OpenSession>),
+    /// Nowhere, until the state changes.
+    Shut(ConnectionState),
+}
+
+/// One server's session slot. It outlives sessions, connections and definitions.
+pub(crate) struct SessionSlot {
+    state: watch::Sender<SlotState>,
+}
+
+impl SessionSlot {
+    /// The slot of a server that is being connected.
+    pub(crate) fn new() -> Self {
+        Self {
+            state: watch::Sender::new(SlotState::Waiting),
+        }
+    }
+
+    /// Calls wait here from now on.
+    pub(crate) fn hold(&self) {
+        self.state.send_replace(SlotState::Waiting);
+    }
+
+    /// Calls go to this session from now on.
+    pub(crate) fn open(&self, open_session: &Arc<OpenSession>) {
+        self.state
+            .send_replace(SlotState::Open(Arc::clone(open_session)));
+    }
+
+    /// Calls are turned away from now on.
+    pub(crate) fn shut(&self, state: &ConnectionState) {
+        self.state.send_replace(SlotState::Shut(state.clone()));
+    }
+
+    /// A route through this slot to a server of this source, whose login may be widened. `written`
+    /// is what it means that the server wants one, where its entry holds it.
+    pub(crate) fn route(
+        &self,
+        source: &ServerSource,
+        widener: Option<Widener>,
+        written: Option<Failure>,
+    ) -> Arc<dyn Route> {
+        Arc::new(ServerRoute {
+            widener,
+            written,
+            state: self.state.subscribe(),
+            timeout: source.timeout(),
+            request_timeout: source.request_timeout(),
+            idle: usual_idle(source.group()),
+            is_editor: source.is_editor(),
+        })
+    }
+}
+
+struct ServerRoute {
+    widener: Option<Widener>,
+    written: Option<Failure>,
+    state: watch::Receiver<SlotState>,
+    timeout: Option<Duration>,
+    request_timeout: Option<Duration>,
+    idle: Duration,
+    is_editor: bool,
+}
+
+/// A call inside: the session does not end in an orderly way before this is dropped.
+struct EnteredSession {
+    open_session: Arc<OpenSession>,
+    counted: TaskTrackerToken,
+}
+
+impl ServerRoute {
+    /// Takes the session, waiting while a connection is being made. `spent` is the session
+    /// that the caller has tried already.
+    async fn enter(&self, spent: Option<&Arc<OpenSession>>) -> Result<EnteredSession, SendError> {
+        let of_use = |open_session: &Arc<OpenSession>| {
+            // A session that has ended or is in doubt is about to be replaced, and nothing was
+            // sent yet.
+            spent.is_none_or(|spent| !Arc::ptr_eq(spent, open_session)) && open_session.is_of_use()
+        };
+        let mut state = self.state.clone();
+        let now = state
+            .wait_for(|state| match state {
+                SlotState::Waiting => false,
+                SlotState::Open(open_session) => of_use(open_session),
+                SlotState::Shut(_) => true,
+            })
+            .await;
+        match now.as_deref() {
+            // Counted while the slot cannot change, so that its next change sees this call.
+            Ok(SlotState::Open(open_session)) => Ok(EnteredSession {
+                open_session: Arc::clone(open_session),
+                counted: open_session.token(),
+            }),
+            Ok(SlotState::Shut(state)) => Err(SendError::Unavailable(state.clone())),
+            Ok(SlotState::Waiting) | Err(_) => Err(SendError::Closed(CloseReason::Asked)),
+        }
+    }
+
+    async fn send(
+        &self,
+        method: &str,
+        params: Box<RawValue>,
+        options: SendOptions<'_>,
+    ) -> Result<Box<RawValue>, SendError> {
+        let began = Instant::now();
+        let is_task = AtomicBool::new(false);
+        let request = RoutedRequest {
+            method,
+            params: &params,
+            options: &options,
+            deadline: began
+                .checked_add(options.timeout)
+                .unwrap_or(began + FOR_EVER),
+            is_task: &is_task,
+        };
+        let outcome = self.send_in_session(&request).await;
+        match (outcome, &self.widener) {
+            (Err(error), Some(widener)) if challenge_of(&error).is_some() => {
+                // Boxed: a call that is not refused must not carry the room for it along.
+                Box::pin(self.send_after_step_up(request, widener, error, began)).await
+            }
+            (outcome, _) => outcome.map_err(|error| self.blame(error)),
+        }
+    }
+
+    /// Where no login can be made, a server that wants one refuses what its entry has.
+    fn blame(&self, error: SendError) -> SendError {
+        let wants_login = match &error {
+            SendError::Send(failure) => error::wants_login(failure),
+            SendError::Closed(reason) => error::closed_for_login(reason),
+            SendError::Unavailable(state) => matches!(state, ConnectionState::NeedsAuth { .. }),
+            _ => false,
+        };
+        match &self.written {
+            Some(failure) if wants_login => {
+                SendError::Unavailable(ConnectionState::Failed(failure.clone()))
+            }
+            _ => error,
+        }
+    }
+
+    /// Sends a request, and again when the server had forgotten the session.
+    async fn send_in_session(
+        &self,
+        request: &RoutedRequest<'_>,
+    ) -> Result<Box<RawValue>, SendError> {
+        let entering = tokio::time::timeout_at(request.deadline, self.enter(None));
+        let Ok(entered) = entering.await else {
+            return Err(SendError::TimedOut);
+        };
+        let EnteredSession {
+            open_session,
+            counted,
+        } = entered?;
+        let outcome = request.attempt(&open_session).await;
+        let expired = open_session.judge(&outcome);
+        if !(expired && open_session.expires()) {
+            return outcome.map_err(|error| open_session.explain(error));
+        }
+        // What became a task has begun, and would begin a second time.
+        if request.is_task.load(Ordering::Relaxed) {
+            return Err(broken(FORGOTTEN));
+        }
+        drop(counted);
+        // Boxed: a session that is known must not carry the room for another along.
+        Box::pin(self.send_again(request, &open_session)).await
+    }
+
+    /// Sends a request once more, in another session than this one.
+    async fn send_again(
+        &self,
+        request: &RoutedRequest<'_>,
+        spent: &Arc<OpenSession>,
+    ) -> Result<Box<RawValue>, SendError> {
+        let entering = tokio::time::timeout_at(request.deadline, self.enter(Some(spent)));
+        let Ok(entered) = entering.await else {
+            return Err(SendError::TimedOut);
+        };
+        let EnteredSession {
+            open_session,
+            counted,
+        } = entered?;
+        let outcome = request.attempt(&open_session).await;
+        open_session.judge(&outcome);
+        drop(counted);
+        outcome.map_err(|error| open_session.explain(error))
+    }
+
+    /// Has the login widened that a request fell short of, and sends the request once more. The
+    /// time that a person takes for it is not the request's.
+    async fn send_after_step_up(
+        &self,
+        mut request: RoutedRequest<'_>,
+        widener: &Widener,
+        error: SendError,
+        began: Instant,
+    ) -> Result<Box<RawValue>, SendError> {
+        // What became a task has begun, and would begin a second time.
+        if request.is_task.load(Ordering::Relaxed) {
+            return Err(error);
+        }
+        let Some(challenge) = challenge_of(&error) else {
+            return Err(error);
+        };
+        let asked = Instant::now();
+        let why = match widener.widen(challenge, began).await {
+            Widened::Unasked => return Err(error),
+            Widened::No(why) => why,
+            Widened::Yes => {
+                let deadline = request.deadline.checked_add(asked.elapsed());
+                request.deadline = deadline.unwrap_or(request.deadline);
+                match self.send_in_session(&request).await {
+                    Err(again) if challenge_of(&again).is_some() => {
+                        return Err(not_widened(&again, NotWidened::StillRefused));
+                    }
+                    outcome => {
+                        if matches!(outcome, Ok(_) | Err(SendError::Rpc(_))) {
+                            widener.helped();
+                        }
+                        return outcome;
+                    }
+                }
+            }
+        };
+        Err(not_widened(&error, why))
+    }
+}
+
+/// A request on its way through the slot.
+struct RoutedRequest<'a> {
+    method: &'a str,
+    params: &'a RawValue,
+    options: &'a SendOptions<'a>,
+    deadline: Instant,
+    /// Whether it has become a task.
+    is_task: &'a AtomicBool,
+}
+
+impl RoutedRequest<'_> {
+    async fn attempt(&self, open_session: &OpenSession) -> RequestResult {
+        let options = RequestOptions {
+            timeout: self.deadline.saturating_duration_since(Instant::now()),
+            idle: self.options.idle,
+            answer_timeout: self.options.answer_timeout,
+            progress: self.options.progress.clone(),
+            headers_for: self.options.tool,
+            is_task: Some(self.is_task),
+        };
+        let session = &open_session.session;
+        let before = session.remarks().count();
+        let outcome = session.ask(self.method, self.params, options).await;
+        if session.remarks().count() != before
+            && let Some(remarks) = self.options.remarks
+        {
+            let mut remarks = remarks.lock().unwrap_or_else(PoisonError::into_inner);
+            remarks.extend(session.remarks().since(before));
+        }
+        outcome
+    }
+}
+
+/// What a server wants of the login that a request fell short of.
+fn challenge_of(error: &SendError) -> Option<&str> {
+    let SendError::Send(SendFailure::Status {
+        status: 403,
+        www_authenticate,
+        ..
+    }) = error
+    else {
+        return None;
+    };
+    www_authenticate.as_deref().filter(|it| is_short(Some(it)))
+}
+
+fn not_widened(error: &SendError, why: NotWidened) -> SendError {
+    let challenge = challenge_of(error).unwrap_or_default();
+    SendError::NotWidened {
+        challenge: Untrusted::new(challenge),
+        why,
+    }
+}
+
+/// How long a server of this kind may be silent. A local server that works for long can at least be
+/// looked at; one across a network may be gone without notice.
+fn usual_idle(group: ConnectGroup) -> Duration {
+    match group {
+        ConnectGroup::Local => Duration::from_mins(30),
+        ConnectGroup::Remote => Duration::from_mins(5),
+    }
+}
+
+impl Route for ServerRoute {
+    fn request<'a>(
+        &'a self,
+        method: &'a str,
+        params: Box<RawValue>,
+        options: SendOptions<'a>,
+    ) -> BoxFuture<'a, Result<Box<RawValue>, SendError>> {
+        Box::pin(self.send(method, params, options))
+    }
+
+    fn timeout(&self) -> Option<Duration> {
+        self.timeout
+    }
+
+    fn request_timeout(&self) -> Option<Duration> {
+        self.request_timeout
+    }
+
+    fn usual_idle(&self) -> Option<Duration> {
+        Some(self.idle)
+    }
+
+    fn is_editor(&self) -> bool {
+        self.is_editor
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Allocators keep small blocks at hand; larger ones are looked for, for every request.
+    #[test]
+    fn a_request_fits_into_a_small_block() {
+        fn room<A, B, C, D, F>(_: impl FnOnce(A, B, C, D) -> F) -> usize {
+            size_of::<F>()
+        }
+        let room = room(ServerRoute::send);
+        assert!(room <= 1024, "{room}");
+    }
+
+    #[test]
+    fn rel_09_a_remote_server_may_be_silent_for_less_long_than_a_local_one() {
+        assert_eq!(usual_idle(ConnectGroup::Local), Duration::from_mins(30));
+        assert_eq!(usual_idle(ConnectGroup::Remote), Duration::from_mins(5));
+    }
+}

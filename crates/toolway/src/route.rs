@@ -1,0 +1,147 @@
+//! The route by which a request reaches one server, as far as a call is concerned.
+//!
+//! Owns the traits, the conditions of one request and why it has no result. Connections and the
+//! built-in tools implement them; `dispatch/send.rs` uses them.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use serde_json::value::RawValue;
+use toolway_config::RunLimits;
+pub use toolway_transport::AnswerTimeout;
+use toolway_transport::{CloseReason, SendFailure};
+use toolway_types::{ConnectionState, ServerName, Untrusted};
+use toolway_wire::{RpcError, view};
+
+use crate::call::{CallError, NotWidened, ProgressSink};
+use crate::pool::ToolPool;
+
+/// An open way to one server: a session, as far as a call is concerned.
+pub trait Route: Send + Sync {
+    /// Sends one request and waits for its result. Dropping the future cancels the request and
+    /// tells the server.
+    fn request<'a>(
+        &'a self,
+        method: &'a str,
+        params: Box<RawValue>,
+        options: SendOptions<'a>,
+    ) -> BoxFuture<'a, Result<Box<RawValue>, SendError>>;
+
+    /// The longest a call may take by the server's own entry.
+    fn timeout(&self) -> Option<Duration> {
+        None
+    }
+
+    /// How long the answer to an HTTP request may take to begin, by the server's own entry.
+    fn request_timeout(&self) -> Option<Duration> {
+        None
+    }
+
+    /// How long a call may go without a sign of life by default; for ever when absent.
+    fn usual_idle(&self) -> Option<Duration> {
+        None
+    }
+
+    /// Whether an editor is at the other end: what it answers is for this program, not for a
+    /// model, and no limit of a context window applies.
+    fn is_editor(&self) -> bool {
+        false
+    }
+}
+
+/// Where routes come from: the connections of the host.
+pub trait Routes: Send + Sync {
+    /// The route to one server, or why there is none.
+    fn route(&self, server: &ServerName) -> Result<Arc<dyn Route>, CallError>;
+
+    /// The server of this name, or the only one that has it when normalised.
+    fn named(&self, _spelled: &str) -> Option<ServerName> {
+        None
+    }
+
+    /// The digest of what one server is defined as; none where its name is all there is.
+    fn definition(&self, _server: &ServerName) -> Option<&Arc<str>> {
+        None
+    }
+}
+
+/// The conditions of one request.
+#[derive(Clone)]
+pub struct SendOptions<'a> {
+    /// The longest it may take.
+    pub timeout: Duration,
+    /// The longest it may go without a sign of life; progress is one.
+    pub idle: Option<Duration>,
+    /// How long an answer may take to begin, where requests are answered one by one.
+    pub answer_timeout: AnswerTimeout,
+    /// Where progress goes.
+    pub progress: Option<ProgressSink>,
+    /// The tool called, as its server described it: its schema may ask for arguments to be
+    /// mirrored into headers.
+    pub tool: Option<&'a view::Tool>,
+    /// The session that calls, for the host's own tools.
+    pub pool: Option<ToolPool>,
+    /// Where it is put what a person should know about questions that the server asked meanwhile.
+    pub remarks: Option<&'a Mutex<Vec<String>>>,
+}
+
+/// Why a request has no result.
+#[derive(Debug)]
+pub enum SendError {
+    /// No answer in time.
+    TimedOut,
+    /// No sign of life in time.
+    Idle {
+        /// How long there was none.
+        after: Duration,
+    },
+    /// Nothing was sent: the server is not connected, and will not be by waiting.
+    Unavailable(ConnectionState),
+    /// The channel ended first.
+    Closed(CloseReason),
+    /// The server answered with an error.
+    Rpc(RpcError),
+    /// The transport could not deliver it, or got no proper answer to it.
+    Send(SendFailure),
+    /// The answer is not the protocol.
+    Malformed(String),
+    /// The server wants input first that this program does not offer.
+    InputRefused {
+        /// What it wants.
+        input: Untrusted,
+    },
+    /// The server wants more and more input.
+    TooManyRounds {
+        /// How often it asked.
+        rounds: usize,
+    },
+    /// The call became a task that was cancelled at the server.
+    TaskCancelled,
+    /// The login does not reach far enough, and was not made to.
+    NotWidened {
+        /// What the server wants.
+        challenge: Untrusted,
+        /// Why not.
+        why: NotWidened,
+    },
+}
+
+/// The limits of the whole host, where neither a call nor a server's entry says otherwise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct GeneralLimits {
+    /// The longest a call may take; absent means what is usual.
+    pub timeout: Option<Duration>,
+    /// The longest a call may go without a sign of life; zero is for ever, and absent means what
+    /// is usual for the kind of server.
+    pub idle: Option<Duration>,
+    /// How long the answer to an HTTP request may take to begin; absent means what is usual.
+    pub request: Option<Duration>,
+}
+
+impl GeneralLimits {
+    /// The longest a call may take by default.
+    pub(crate) fn whole(&self) -> Duration {
+        self.timeout.unwrap_or(RunLimits::USUAL_TOOL)
+    }
+}

@@ -1,0 +1,255 @@
+//! Where a connection's channel comes from.
+//!
+//! Owns the choice between a definition, which the transport opens, and a server object of the
+//! embedding program, which is linked up here.
+
+pub(crate) mod definition;
+pub(crate) mod patience;
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use toolway_transport::in_process::{self, ServerEnd};
+use toolway_transport::{Channel, OpenOptions};
+use toolway_types::{CrossApp, ProtocolMode, Secret, ServerSpec, TransportSpec};
+
+use crate::error::ConnectError;
+use crate::journal::secrets_of;
+use crate::server_source::patience::patience_for;
+use crate::tasks::{self, Task};
+
+/// A server inside the embedding program: given its end of a channel, it serves until the
+/// channel closes. Called once for each connection.
+pub type InProcessServer = Arc<dyn Fn(ServerEnd) -> BoxFuture<'static, ()> + Send + Sync>;
+
+/// What to connect to.
+#[derive(Clone)]
+pub(crate) enum ServerSource {
+    /// A definition.
+    Spec(Box<ServerSpec>),
+    /// An object of the embedding program, with the entry that names it, if there is one.
+    Object {
+        /// The object.
+        server: InProcessServer,
+        /// The longest a call may take.
+        timeout: Option<Duration>,
+        /// Which era to speak.
+        protocol: ProtocolMode,
+    },
+}
+
+impl fmt::Debug for ServerSource {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ServerSource::Spec(spec) => formatter.debug_tuple("Spec").field(spec).finish(),
+            ServerSource::Object { .. } => formatter.write_str("Object"),
+        }
+    }
+}
+
+/// Two sources are one when they lead to the same server in the same way. Where the entry stands
+/// is no part of it.
+impl PartialEq for ServerSource {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (ServerSource::Spec(one), ServerSource::Spec(other)) => one == other,
+            (
+                ServerSource::Object {
+                    server,
+                    timeout,
+                    protocol,
+                },
+                ServerSource::Object {
+                    server: other,
+                    timeout: other_timeout,
+                    protocol: other_protocol,
+                },
+            ) => {
+                Arc::ptr_eq(server, other) && timeout == other_timeout && protocol == other_protocol
+            }
+            (ServerSource::Spec(_), ServerSource::Object { .. })
+            | (ServerSource::Object { .. }, ServerSource::Spec(_)) => false,
+        }
+    }
+}
+
+/// A channel, and the server behind it when that runs in this program.
+pub(crate) struct OpenedSource {
+    /// The channel.
+    pub channel: Channel,
+    /// The server's task.
+    pub server: Option<Task<()>>,
+}
+
+/// The two groups that connect side by side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ConnectGroup {
+    /// Processes and objects on this machine.
+    Local,
+    /// Servers across a network.
+    Remote,
+}
+
+impl ServerSource {
+    /// Opens a fresh channel.
+    pub(crate) async fn open(&self, options: &OpenOptions) -> Result<OpenedSource, ConnectError> {
+        match self {
+            ServerSource::Spec(spec) if spec.transport == TransportSpec::Sdk => {
+                Err(ConnectError::NoServerObject)
+            }
+            ServerSource::Spec(spec) => {
+                let channel = toolway_transport::open(spec, options).await?;
+                Ok(OpenedSource {
+                    channel,
+                    server: None,
+                })
+            }
+            ServerSource::Object { server, .. } => {
+                let (channel, end) = in_process::pair();
+                let server = tasks::spawn("in-process server", server(end));
+                Ok(OpenedSource {
+                    channel,
+                    server: Some(server),
+                })
+            }
+        }
+    }
+
+    /// The directories that it is told of, where its entry says so.
+    pub(crate) fn roots(&self) -> &[PathBuf] {
+        match self {
+            ServerSource::Spec(spec) => &spec.roots,
+            ServerSource::Object { .. } => &[],
+        }
+    }
+
+    /// Which era its entry asks for. The old HTTP+SSE transport exists in the legacy era only.
+    pub(crate) fn protocol(&self) -> ProtocolMode {
+        match self {
+            ServerSource::Spec(spec) => match (spec.protocol, &spec.transport) {
+                (ProtocolMode::Auto, TransportSpec::Sse(_) | TransportSpec::SseIde(_)) => {
+                    ProtocolMode::Legacy
+                }
+                (asked_for, _) => asked_for,
+            },
+            ServerSource::Object { protocol, .. } => *protocol,
+        }
+    }
+
+    /// The longest that this attempt to connect may take, counted from 1, where most servers
+    /// have `limit`.
+    pub(crate) fn patience(&self, limit: Duration, attempt: u32) -> Duration {
+        match self {
+            ServerSource::Spec(spec) => patience_for(&spec.transport, limit, attempt),
+            ServerSource::Object { .. } => limit,
+        }
+    }
+
+    /// How long the answer to an HTTP request may take to begin, by its entry.
+    pub(crate) fn request_timeout(&self) -> Option<Duration> {
+        match self {
+            ServerSource::Spec(spec) => spec.request_timeout,
+            ServerSource::Object { .. } => None,
+        }
+    }
+
+    /// What must not be written down.
+    pub(crate) fn secrets(&self) -> Vec<Secret> {
+        match self {
+            ServerSource::Spec(spec) => secrets_of(spec),
+            ServerSource::Object { .. } => Vec::new(),
+        }
+    }
+
+    /// The longest a call may take by its entry.
+    pub(crate) fn timeout(&self) -> Option<Duration> {
+        match self {
+            ServerSource::Spec(spec) => spec.timeout,
+            ServerSource::Object { timeout, .. } => *timeout,
+        }
+    }
+
+    /// How its messages travel.
+    pub(crate) fn delivery(&self) -> MessageDelivery {
+        match self {
+            ServerSource::Spec(spec) => MessageDelivery::of(&spec.transport),
+            ServerSource::Object { .. } => MessageDelivery::Stream,
+        }
+    }
+
+    /// Whether the organisation's word may count there.
+    pub(crate) fn takes_federated_login(&self) -> bool {
+        let ServerSource::Spec(spec) = self else {
+            return false;
+        };
+        let (TransportSpec::Http(remote) | TransportSpec::Sse(remote) | TransportSpec::Ws(remote)) =
+            &spec.transport
+        else {
+            return false;
+        };
+        let oauth = remote.oauth.as_ref();
+        oauth.is_some_and(|oauth| oauth.xaa != CrossApp::Off)
+    }
+
+    /// Whether it is reached by the account's token.
+    pub(crate) fn is_connector(&self) -> bool {
+        match self {
+            ServerSource::Spec(spec) => matches!(spec.transport, TransportSpec::Connector(_)),
+            ServerSource::Object { .. } => false,
+        }
+    }
+
+    /// Whether an editor is at the other end.
+    pub(crate) fn is_editor(&self) -> bool {
+        match self {
+            ServerSource::Object { .. } => false,
+            ServerSource::Spec(spec) => matches!(
+                spec.transport,
+                TransportSpec::SseIde(_) | TransportSpec::WsIde(_)
+            ),
+        }
+    }
+
+    /// Whose slots it takes while it connects.
+    pub(crate) fn group(&self) -> ConnectGroup {
+        match self {
+            ServerSource::Object { .. } => ConnectGroup::Local,
+            ServerSource::Spec(spec) => match spec.transport {
+                TransportSpec::Stdio(_) | TransportSpec::Sdk => ConnectGroup::Local,
+                TransportSpec::Http(_)
+                | TransportSpec::Sse(_)
+                | TransportSpec::Ws(_)
+                | TransportSpec::SseIde(_)
+                | TransportSpec::WsIde(_)
+                | TransportSpec::Connector(_) => ConnectGroup::Remote,
+            },
+        }
+    }
+}
+
+/// How messages travel, as far as the protocol cares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MessageDelivery {
+    /// One stream each way: a process, an object in this program.
+    Stream,
+    /// Each request has an answer of its own, with headers and a status: HTTP.
+    PerRequest,
+}
+
+impl MessageDelivery {
+    /// How a transport delivers.
+    pub(crate) fn of(transport: &TransportSpec) -> Self {
+        match transport {
+            TransportSpec::Http(_) | TransportSpec::Connector(_) => Self::PerRequest,
+            TransportSpec::Stdio(_)
+            | TransportSpec::Sse(_)
+            | TransportSpec::Ws(_)
+            | TransportSpec::Sdk
+            | TransportSpec::SseIde(_)
+            | TransportSpec::WsIde(_) => Self::Stream,
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! The digest by which a definition of a server is known.
+
+use serde_json::json;
+use sha2::{Digest as _, Sha256};
+use toolway_types::{ServerName, ServerSpec, TransportSpec};
+
+use crate::server_source::ServerSource;
+
+/// The digest of a definition, whichever era it speaks; an object of this program is known by
+/// its name alone.
+pub(crate) fn definition(name: &ServerName, source: &ServerSource) -> String {
+    match source {
+        ServerSource::Spec(spec) => digest(spec),
+        ServerSource::Object { .. } => {
+            hex::encode(Sha256::digest(json!(["object", name.as_str()]).to_string()))
+        }
+    }
+}
+
+/// The digest of a definition, by which files know it.
+pub(crate) fn digest(spec: &ServerSpec) -> String {
+    let place = match &spec.transport {
+        TransportSpec::Stdio(process) => json!({
+            "command": process.command,
+            "args": process.args,
+            "env": process.env.keys().collect::<Vec<_>>(),
+            "cwd": process.cwd.path(),
+        }),
+        TransportSpec::Http(remote)
+        | TransportSpec::Sse(remote)
+        | TransportSpec::Ws(remote)
+        | TransportSpec::SseIde(remote)
+        | TransportSpec::WsIde(remote)
+        | TransportSpec::Connector(remote) => json!({ "url": remote.url.as_str() }),
+        TransportSpec::Sdk => json!({ "name": spec.name.as_str() }),
+    };
+    let text = json!([spec.transport.kind().as_str(), place]).to_string();
+    hex::encode(Sha256::digest(text))
+}

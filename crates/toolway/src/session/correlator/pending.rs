@@ -1,0 +1,157 @@
+//! The map of requests that wait for an answer.
+//!
+//! Owns that each of them ends exactly once: by its answer, by giving up, or with the channel.
+//! What an id means on the wire, and what the server is told, is not decided here.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use serde_json::value::RawValue;
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+use toolway_transport::CloseReason;
+
+use crate::call::ProgressSink;
+use crate::error::{RequestError, RequestResult};
+
+/// What is done with an answer to a request that was cancelled.
+pub(in crate::session) type LateAnswerHandler = Box<dyn FnOnce(&RawValue) + Send>;
+
+/// How many requests that were given up are remembered for the sake of a late answer. Most
+/// servers send none.
+const LEFT_LEN: usize = 256;
+
+/// All requests in flight on one channel.
+#[derive(Default)]
+pub(super) struct PendingRequests(Mutex<PendingState>);
+
+#[derive(Default)]
+struct PendingState {
+    requests: HashMap<u64, PendingRequest>,
+    /// Given up, but an answer would still mean something; oldest first.
+    left: VecDeque<(u64, LateAnswerHandler)>,
+    closed: Option<CloseReason>,
+}
+
+struct PendingRequest {
+    answer: oneshot::Sender<RequestResult>,
+    progress: Option<ProgressSink>,
+    last_sign: Instant,
+}
+
+impl PendingRequests {
+    fn state(&self) -> MutexGuard<'_, PendingState> {
+        // Every change to the map is one call, so a panic elsewhere leaves it whole.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a request in, unless the channel has ended.
+    pub(super) fn register(
+        &self,
+        id: u64,
+        progress: Option<ProgressSink>,
+    ) -> Result<oneshot::Receiver<RequestResult>, RequestError> {
+        let (answer, receiver) = oneshot::channel();
+        let mut state = self.state();
+        if let Some(reason) = &state.closed {
+            return Err(RequestError::Closed(reason.clone()));
+        }
+        let waiter = PendingRequest {
+            answer,
+            progress,
+            last_sign: Instant::now(),
+        };
+        state.requests.insert(id, waiter);
+        Ok(receiver)
+    }
+
+    /// Ends one request; false when none is pending under this id.
+    pub(super) fn settle(&self, id: u64, answer: RequestResult) -> bool {
+        let waiter = self.state().requests.remove(&id);
+        let waited_for = waiter.is_some();
+        if let Some(waiter) = waiter {
+            let _ = waiter.answer.send(answer);
+        }
+        waited_for
+    }
+
+    /// Gives one request up; false when it had ended already.
+    pub(super) fn forget(&self, id: u64) -> bool {
+        self.state().requests.remove(&id).is_some()
+    }
+
+    /// Gives one request up, and has `late` see its answer if one still comes. False when it had
+    /// ended already; `late` stays where it is then.
+    pub(super) fn leave(&self, id: u64, late: &mut Option<LateAnswerHandler>) -> bool {
+        let mut state = self.state();
+        if state.requests.remove(&id).is_none() {
+            return false;
+        }
+        if let Some(late) = late.take() {
+            if state.left.len() == LEFT_LEN {
+                state.left.pop_front();
+            }
+            state.left.push_back((id, late));
+        }
+        true
+    }
+
+    /// Who wants to see the answer to a request that was given up.
+    pub(super) fn late(&self, id: u64) -> Option<LateAnswerHandler> {
+        let mut state = self.state();
+        let place = state.left.iter().position(|(left, _)| *left == id)?;
+        state.left.remove(place).map(|(_, late)| late)
+    }
+
+    /// The one request in flight, when there is exactly one.
+    pub(super) fn only(&self) -> Option<u64> {
+        let state = self.state();
+        let mut ids = state.requests.keys().copied();
+        match (ids.next(), ids.next()) {
+            (Some(only), None) => Some(only),
+            _ => None,
+        }
+    }
+
+    /// Notes a sign of life of one request, and says who listens for it.
+    pub(super) fn stir(&self, id: u64) -> Option<ProgressSink> {
+        let mut state = self.state();
+        let waiter = state.requests.get_mut(&id)?;
+        waiter.last_sign = Instant::now();
+        waiter.progress.clone()
+    }
+
+    /// When a request last showed that it is alive. One that has just been answered is.
+    pub(super) fn last_sign(&self, id: u64) -> Instant {
+        let state = self.state();
+        let waiter = state.requests.get(&id);
+        waiter.map_or_else(Instant::now, |waiter| waiter.last_sign)
+    }
+
+    /// Ends every request, and every later one at once; false when that had happened already.
+    pub(super) fn close(&self, reason: &CloseReason) -> bool {
+        let requests = {
+            let mut state = self.state();
+            if state.closed.is_some() {
+                return false;
+            }
+            state.closed = Some(reason.clone());
+            state.left.clear();
+            std::mem::take(&mut state.requests)
+        };
+        for waiter in requests.into_values() {
+            let _ = waiter
+                .answer
+                .send(Err(RequestError::Closed(reason.clone())));
+        }
+        true
+    }
+
+    /// Why the channel ended.
+    pub(super) fn close_reason(&self) -> CloseReason {
+        self.state().closed.clone().unwrap_or(CloseReason::Asked)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,201 @@
+//! The server's own requests while they are being answered.
+//!
+//! Owns the questions in flight: how many there may be, and that each is answered once, or not at
+//! all when the server takes it back. Each is a task of its own, so that neither the loop that
+//! reads nor another question waits for a person, and a client handler that panics costs only its
+//! own answer. Dropping this ends them all.
+
+use std::collections::HashMap;
+
+use bytes::Bytes;
+use futures_util::FutureExt;
+use serde_json::value::RawValue;
+use tokio::sync::{mpsc, watch};
+use toolway_types::{Budget, BudgetExceeded};
+use toolway_wire::era::meta_key;
+use toolway_wire::meta::RequestMeta;
+use toolway_wire::{Id, RpcError, envelope, error};
+use tracing::debug;
+
+use crate::session::ClientSide;
+use crate::session::correlator::deadline::{QuestionGuard, QuestionsInProgress};
+use crate::session::question::ServerQuestion;
+use crate::tasks::{self, Task};
+
+/// How many questions of one server may be open at once.
+pub(in crate::session) const MAX_QUESTIONS: usize = 16;
+
+/// What they may hold together.
+const ROOM: Budget = Budget::new(16 << 20, MAX_QUESTIONS);
+
+pub(super) struct Questions {
+    open: HashMap<Id, OpenServerQuestion>,
+    room: Budget,
+    count: u64,
+    answers: mpsc::UnboundedSender<Ready>,
+    ready: mpsc::UnboundedReceiver<Ready>,
+}
+
+/// The request that a question came as.
+pub(super) struct QuestionSource {
+    pub id: Id,
+    /// The task that it belongs to, which the answer has to name.
+    pub task: Option<Box<RawValue>>,
+}
+
+impl QuestionSource {
+    fn answer(&self, outcome: Result<Box<RawValue>, RpcError>) -> Bytes {
+        let id = &self.id;
+        let result = match outcome {
+            Ok(result) => result,
+            Err(refusal) => return envelope::error_response(Some(id), &refusal),
+        };
+        let Some(task) = &self.task else {
+            return envelope::response(id, &result);
+        };
+        let mut meta = RequestMeta::new();
+        meta.set(meta_key::RELATED_TASK, task.clone());
+        // A result that is no object cannot say it, and is what it is.
+        let named = meta.splice(Some(&result));
+        envelope::response(id, &named.unwrap_or(result))
+    }
+}
+
+struct OpenServerQuestion {
+    number: u64,
+    size: usize,
+    _task: Task<()>,
+}
+
+/// An answer that is ready to be sent. The number tells questions apart whose ids a server uses
+/// twice.
+struct Ready {
+    id: Id,
+    number: u64,
+    bytes: Bytes,
+}
+
+impl Questions {
+    pub(super) fn new() -> Self {
+        let (answers, ready) = mpsc::unbounded_channel();
+        Self {
+            open: HashMap::new(),
+            room: ROOM,
+            count: 0,
+            answers,
+            ready,
+        }
+    }
+
+    /// Takes a question on; gives what can be said to it at once.
+    pub(super) fn take(
+        &mut self,
+        from: QuestionSource,
+        question: ServerQuestion,
+        size: usize,
+        client_side: &ClientSide,
+        asking: &watch::Sender<QuestionsInProgress>,
+    ) -> Option<Bytes> {
+        let refuse = |code, why: &str| Some(from.answer(Err(RpcError::new(code, why))));
+        if self.open.contains_key(&from.id) {
+            return refuse(error::INVALID_REQUEST, "this id is in use");
+        }
+        if !question.takes_time() {
+            let outcome = question.put(client_side).now_or_never();
+            return outcome.map(|outcome| from.answer(outcome));
+        }
+        match self.room.take(size) {
+            Ok(()) => {}
+            Err(BudgetExceeded::Items) => {
+                return refuse(error::INTERNAL_ERROR, "too many questions at once");
+            }
+            Err(BudgetExceeded::Bytes) => {
+                return refuse(error::INTERNAL_ERROR, "too much asked at once");
+            }
+        }
+        self.count += 1;
+        let number = self.count;
+        let thinking = QuestionGuard::start(asking);
+        let client_side = client_side.clone();
+        let id = from.id.clone();
+        let mut reply = QuestionReply {
+            from,
+            number,
+            answers: Some(self.answers.clone()),
+        };
+        let task = tasks::spawn("question", async move {
+            let outcome = question.put(&client_side).await;
+            drop(thinking);
+            reply.send(outcome);
+        });
+        let task = OpenServerQuestion {
+            number,
+            size,
+            _task: task,
+        };
+        self.open.insert(id, task);
+        None
+    }
+
+    /// The next answer that the server still wants.
+    pub(super) async fn next(&mut self) -> Bytes {
+        loop {
+            let Some(ready) = self.ready.recv().await else {
+                // Never: we hold a sender.
+                return std::future::pending().await;
+            };
+            let wanted = self.open.get(&ready.id);
+            if wanted.is_some_and(|open| open.number == ready.number) {
+                self.close(&ready.id);
+                return ready.bytes;
+            }
+        }
+    }
+
+    /// The server does not want this one answered any more.
+    pub(super) fn withdraw(&mut self, id: &Id) {
+        if self.close(id) {
+            debug!("the server took its question back");
+        }
+    }
+
+    /// One is not open any more; false when it was not before.
+    fn close(&mut self, id: &Id) -> bool {
+        let closed = self.open.remove(id);
+        if let Some(open) = &closed {
+            self.room.give_back(open.size);
+        }
+        closed.is_some()
+    }
+}
+
+/// The one answer to a question. A client handler that panics gives an error, not silence.
+struct QuestionReply {
+    from: QuestionSource,
+    number: u64,
+    answers: Option<mpsc::UnboundedSender<Ready>>,
+}
+
+impl QuestionReply {
+    fn send(&mut self, outcome: Result<Box<RawValue>, RpcError>) {
+        let Some(answers) = self.answers.take() else {
+            return;
+        };
+        let _ = answers.send(Ready {
+            id: self.from.id.clone(),
+            number: self.number,
+            bytes: self.from.answer(outcome),
+        });
+    }
+}
+
+impl Drop for QuestionReply {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.send(Err(RpcError::new(
+                error::INTERNAL_ERROR,
+                "an internal error kept the question from being answered",
+            )));
+        }
+    }
+}

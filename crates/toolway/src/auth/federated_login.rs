@@ -26,19 +26,19 @@ use crate::auth::{Auth, lock};
 /// Why there was no federated login.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot log in to `{server}`: {fault}{}", PolicyNote(self))]
-pub struct FederatedLoginError {
+pub struct NoFederatedLogin {
     /// The server.
     pub server: ServerName,
     /// Why.
     #[source]
-    pub fault: FederatedLoginFault,
+    pub fault: NoFederatedLoginReason,
     /// The policy that leaves no other way.
     pub policy: Option<String>,
 }
 
 /// Why there was no federated login.
 #[derive(Debug, thiserror::Error)]
-pub enum FederatedLoginFault {
+pub enum NoFederatedLoginReason {
     /// There is no organisation.
     #[error(
         "it takes cross-app access, and no identity provider is configured: set `identityProvider` in your settings"
@@ -56,7 +56,7 @@ pub enum FederatedLoginFault {
 }
 
 /// Says which policy leaves no other way, where a person could think of one.
-struct PolicyNote<'a>(&'a FederatedLoginError);
+struct PolicyNote<'a>(&'a NoFederatedLogin);
 
 impl fmt::Display for PolicyNote<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -69,11 +69,11 @@ impl fmt::Display for PolicyNote<'_> {
     }
 }
 
-impl FederatedLoginError {
+impl NoFederatedLogin {
     /// Whether all that is missing is a login at the identity provider.
     pub fn lacks_identity(&self) -> bool {
-        let (FederatedLoginFault::Organisation(OrganisationError::Identity(error))
-        | FederatedLoginFault::Badge(BadgeFault::Organisation(XaaError::Identity(error)))) =
+        let (NoFederatedLoginReason::Organisation(OrganisationError::Identity(error))
+        | NoFederatedLoginReason::Badge(BadgeFault::Organisation(XaaError::Identity(error)))) =
             &self.fault
         else {
             return false;
@@ -115,8 +115,8 @@ impl LoginTarget {
         }
     }
 
-    pub(super) fn no_federated_login(&self, fault: FederatedLoginFault) -> LoginProblem {
-        LoginProblem::NoFederatedLogin(Box::new(FederatedLoginError {
+    pub(super) fn no_federated_login(&self, fault: NoFederatedLoginReason) -> LoginProblem {
+        LoginProblem::NoFederatedLogin(Box::new(NoFederatedLogin {
             server: self.server.clone(),
             fault,
             policy: match &self.cross_app {
@@ -140,7 +140,8 @@ impl Auth {
     ) -> Result<Option<Entered>, LoginProblem> {
         let refused = |fault| target.no_federated_login(fault);
         let organisation = store.organisation.get();
-        let organisation = organisation.ok_or_else(|| refused(FederatedLoginFault::NoProvider))?;
+        let organisation =
+            organisation.ok_or_else(|| refused(NoFederatedLoginReason::NoProvider))?;
         let provider = organisation.provider().await;
         let badge = Badge::Organisation {
             provider: provider.map_err(|error| refused(error.into()))?,
@@ -148,7 +149,7 @@ impl Auth {
             rule: target.rule(),
         };
         let entered = badge::enter(web, &store.logins, request, badge).await;
-        entered.map_err(|error| refused(FederatedLoginFault::Badge(error.fault)))
+        entered.map_err(|error| refused(NoFederatedLoginReason::Badge(error.fault)))
     }
 
     /// Whether a federated login can be used at a server, so that no user is needed.
@@ -170,7 +171,8 @@ impl Auth {
             return Ok(None);
         };
         let entered = badge::enter(web, &store.logins, request, platform.badge()).await;
-        entered.map_err(|error| target.no_federated_login(FederatedLoginFault::Badge(error.fault)))
+        entered
+            .map_err(|error| target.no_federated_login(NoFederatedLoginReason::Badge(error.fault)))
     }
 
     /// A server wants a login, and a federated one may do. No user is asked.
@@ -272,7 +274,7 @@ impl Auth {
             None => {
                 self.trouble(
                     target,
-                    &target.no_federated_login(FederatedLoginFault::NoProvider),
+                    &target.no_federated_login(NoFederatedLoginReason::NoProvider),
                 );
                 false
             }

@@ -32,7 +32,7 @@ use super::organisation::ProviderPage;
 use super::store::LoginStore;
 use super::{Auth, lock};
 use crate::auth::access_token::LoginTarget;
-use crate::auth::federated_login::FederatedLoginFault;
+use crate::auth::federated_login::NoFederatedLoginReason;
 use crate::event::UnknownServer;
 use crate::tasks::{self, Task};
 
@@ -394,7 +394,7 @@ impl Auth {
         let way = request.way;
         match person {
             _ if way == Way::ClientCredentials => match target.rule() {
-                Rule::Only => Err(target.no_federated_login(FederatedLoginFault::OtherWay)),
+                Rule::Only => Err(target.no_federated_login(NoFederatedLoginReason::OtherWay)),
                 Rule::Preferred => Ok(None),
             },
             Some(person) => {

@@ -8,7 +8,7 @@
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use toolway::view::{self, Content, ResultType};
+use toolway::view::{self, ContentBlock, ResultType};
 
 fuzz_target!(|data: &[u8]| {
     let text = String::from_utf8_lossy(data);
@@ -27,7 +27,7 @@ fuzz_target!(|data: &[u8]| {
     let blocks = value["content"].as_array();
     assert_eq!(read.content.len(), blocks.map_or(0, Vec::len));
     for (block, value) in read.content.iter().zip(blocks.into_iter().flatten()) {
-        let Content::Text { text } = block else {
+        let ContentBlock::Text { text } = block else {
             panic!("{block:?} is no text");
         };
         assert_eq!(value["type"], "text");

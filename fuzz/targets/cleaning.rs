@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use toolway::catalog::sanitize::{self, MAX_DESCRIPTION, MAX_SCHEMA_BYTES, MAX_TITLE, SchemaSide};
 use toolway_types::Untrusted;
 use toolway_types::text::{
-    self, Nature, clean, clean_counted, clean_json, clean_line, legible, legible_within,
+    self, TextKind, clean, clean_counted, clean_json, clean_line, legible, legible_within,
     spelled_out,
 };
 
@@ -70,7 +70,7 @@ fn check_text(text: &str) {
     assert_eq!(received.as_received(), text);
     let spelled = spelled_out(text);
     assert!(!spelled.contains(must_go), "{spelled:?}");
-    for nature in [Nature::Code, Nature::Source, Nature::Prose] {
+    for nature in [TextKind::Code, TextKind::Source, TextKind::Prose] {
         for shown in [legible(text, nature), legible_within(text, nature, 60)] {
             assert!(!shown.contains(must_go), "{shown:?}");
         }

@@ -6,7 +6,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use toolway_transport::http::fuzzing::{Heard, stream};
+use toolway_transport::http::fuzzing::{DecodedStream, stream};
 
 /// So small that many streams go beyond it.
 const LIMIT: usize = 96;
@@ -32,9 +32,9 @@ fuzz_target!(|data: &[u8]| {
 });
 
 /// The stream as the standard has it, read all at once.
-fn plainly(bytes: &[u8]) -> Heard {
+fn plainly(bytes: &[u8]) -> DecodedStream {
     let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
-    let mut heard = Heard::default();
+    let mut heard = DecodedStream::default();
     let (mut data, mut id, mut kind) = (None::<Vec<u8>>, None::<String>, "message");
     for line in lines(bytes) {
         if line.is_empty() {

@@ -11,8 +11,8 @@ use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Response, StatusCode};
 use libfuzzer_sys::fuzz_target;
 use tokio::runtime::{Builder, Runtime};
-use toolway_transport::http::fuzzing::Taker;
-use toolway_transport::{Event, Limits, OpenOptions, Outgoing, SendFailure, Tag};
+use toolway_transport::http::fuzzing::AnswerReader;
+use toolway_transport::{AnswerTimeout, ChannelEvent, ChannelLimits, OpenOptions, OutgoingMessage, SendFailure, RequestTag};
 use toolway_types::RemoteSpec;
 use toolway_wire::{Id, Message, envelope};
 
@@ -24,7 +24,7 @@ const ID: u64 = 7;
 
 struct Stage {
     runtime: Runtime,
-    taker: Taker,
+    taker: AnswerReader,
 }
 
 thread_local! {
@@ -37,10 +37,10 @@ impl Stage {
         let runtime = runtime.expect("a runtime");
         let url = "http://127.0.0.1:9/mcp".parse().expect("a URL");
         let options = OpenOptions {
-            limits: Limits {
+            limits: ChannelLimits {
                 response: LIMIT,
                 sse_event: LIMIT,
-                ..Limits::default()
+                ..ChannelLimits::default()
             },
             ..OpenOptions::default()
         };
@@ -50,7 +50,7 @@ impl Stage {
             headers_helper: None,
             oauth: None,
         };
-        let taker = Taker::new(&spec, &options).expect("a taker");
+        let taker = AnswerReader::new(&spec, &options).expect("a taker");
         Self { runtime, taker }
     }
 }
@@ -97,23 +97,23 @@ fn take(stage: &mut Stage, status: u16, head: &[u8], pieces: &[&[u8]]) -> Outcom
             answer.headers_mut().append(name, value);
         }
     }
-    let outgoing = Outgoing {
+    let outgoing = OutgoingMessage {
         bytes: Bytes::from(format!(r#"{{"jsonrpc":"2.0","id":{ID},"method":"tools/list"}}"#)),
-        tag: Some(Tag(ID)),
+        tag: Some(RequestTag(ID)),
         headers: Vec::new(),
-        patience: Patience::OfChannel,
+        answer_timeout: AnswerTimeout::ByChannel,
     };
     let Stage { runtime, taker } = stage;
     let (events, mut end) = runtime.block_on(taker.take(answer, &outgoing));
     let mut answered = false;
     for event in &events {
         match event {
-            Event::Message(message) => {
+            ChannelEvent::Message(message) => {
                 assert!(message.len() <= LIMIT);
                 answered |= answers(message);
             }
-            Event::Oversized { limit, .. } => assert_eq!(*limit, LIMIT),
-            Event::Failed { .. } | Event::Closed(_) => panic!("{event:?} is not its to say"),
+            ChannelEvent::Oversized { limit, .. } => assert_eq!(*limit, LIMIT),
+            ChannelEvent::Failed { .. } | ChannelEvent::Closed(_) => panic!("{event:?} is not its to say"),
         }
     }
     if end.is_ok() {

@@ -10,7 +10,7 @@ use std::time::Duration;
 use libfuzzer_sys::fuzz_target;
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Map, Value, json};
-use toolway_config::permission::{Decision, Hints, Permissions, Subject};
+use toolway_config::permission::{PermissionDecision, ToolHints, Permissions, CallSubject};
 use toolway_types::{Origin, Scope, ServerName, ToolKey};
 
 /// The most processor time for all decisions of one input of 4 KiB.
@@ -58,14 +58,14 @@ fn subject<'a>(
     key: &'a ToolKey,
     arguments: Option<&'a Map<String, Value>>,
     choices: u8,
-) -> Subject<'a> {
-    let mut subject = Subject::tool(key);
+) -> CallSubject<'a> {
+    let mut subject = CallSubject::tool(key);
     if let Some(arguments) = arguments {
         subject = subject.with_arguments(arguments);
     }
     if choices & 1 != 0 {
         let claim = |bit: u8| (choices & bit != 0).then_some(choices & 0x80 != 0);
-        subject = subject.with_hints(Hints {
+        subject = subject.with_hints(ToolHints {
             read_only: claim(2),
             destructive: claim(4),
             idempotent: claim(8),
@@ -97,25 +97,25 @@ fn decide_by(list: &str, rule: &str, scope: Scope) -> Permissions {
     read(&json!({ list: [rule] }), scope)
 }
 
-fn is_allow(decision: &Decision) -> bool {
-    matches!(decision, Decision::Allow { .. })
+fn is_allow(decision: &PermissionDecision) -> bool {
+    matches!(decision, PermissionDecision::Allow { .. })
 }
 
-fn is_deny(decision: &Decision) -> bool {
-    matches!(decision, Decision::Deny { .. })
+fn is_deny(decision: &PermissionDecision) -> bool {
+    matches!(decision, PermissionDecision::Deny { .. })
 }
 
-fn strictness(decision: &Decision) -> u8 {
+fn strictness(decision: &PermissionDecision) -> u8 {
     match decision {
-        Decision::Allow { .. } => 0,
-        Decision::Ask { .. } => 1,
-        Decision::Deny { .. } => 2,
-        Decision::Unreadable { .. } => 3,
+        PermissionDecision::Allow { .. } => 0,
+        PermissionDecision::Ask { .. } => 1,
+        PermissionDecision::Deny { .. } => 2,
+        PermissionDecision::Unreadable { .. } => 3,
     }
 }
 
 /// What a rule allows it would also deny, and it would be asked about.
-fn check_one_rule(rule: &str, subject: &Subject<'_>) {
+fn check_one_rule(rule: &str, subject: &CallSubject<'_>) {
     for scope in [Scope::User, Scope::Managed] {
         let allowed = is_allow(&decide_by("allow", rule, scope).decide(subject));
         let denied = decide_by("deny", rule, scope).decide(subject);
@@ -123,7 +123,7 @@ fn check_one_rule(rule: &str, subject: &Subject<'_>) {
         assert!(!is_allow(&denied) && !is_allow(&asked) && !is_deny(&asked));
         if allowed {
             assert!(is_deny(&denied), "`{rule}` allows but does not deny");
-            assert!(matches!(asked, Decision::Ask { rule: Some(_) }));
+            assert!(matches!(asked, PermissionDecision::Ask { rule: Some(_) }));
         }
         assert_eq!(denied, decide_by("deny", rule, scope).decide(subject));
     }
@@ -133,7 +133,7 @@ fn check_one_rule(rule: &str, subject: &Subject<'_>) {
 }
 
 /// A deny beside other rules never widens, in one file or in another.
-fn check_more_rules(one: &str, other: &str, subject: &Subject<'_>) {
+fn check_more_rules(one: &str, other: &str, subject: &CallSubject<'_>) {
     for mode in ["default", "bypass"] {
         let before = read(&json!({ "allow": [one], "defaultMode": mode }), Scope::User);
         let both = json!({ "allow": [one], "deny": [other], "defaultMode": mode });

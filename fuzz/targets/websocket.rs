@@ -6,7 +6,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use toolway_transport::websocket::fuzzing::{Arrived, arrivals};
+use toolway_transport::websocket::fuzzing::{ArrivedFrame, arrivals};
 
 /// So small that many messages go beyond it.
 const LIMIT: usize = 200;
@@ -23,7 +23,7 @@ fuzz_target!(|data: &[u8]| {
 });
 
 /// Reads a stream in pieces of several sizes; what arrives is always the same.
-fn check(bytes: &[u8], size: usize) -> Vec<Arrived> {
+fn check(bytes: &[u8], size: usize) -> Vec<ArrivedFrame> {
     let (whole, _) = arrivals(LIMIT, [bytes]);
     for size in [1, size, LIMIT + 7] {
         let (cut, most) = arrivals(LIMIT, bytes.chunks(size));
@@ -32,17 +32,17 @@ fn check(bytes: &[u8], size: usize) -> Vec<Arrived> {
     }
     for one in &whole {
         match one {
-            Arrived::Message(message) => assert!(message.len() <= LIMIT),
-            Arrived::Ping(payload) => assert!(payload.len() <= 125),
-            Arrived::Close(_, reason) => assert!(reason.len() <= 3 * 123),
-            Arrived::Oversized(_) | Arrived::Pong | Arrived::Broken(_) => {}
+            ArrivedFrame::Message(message) => assert!(message.len() <= LIMIT),
+            ArrivedFrame::Ping(payload) => assert!(payload.len() <= 125),
+            ArrivedFrame::Close(_, reason) => assert!(reason.len() <= 3 * 123),
+            ArrivedFrame::Oversized(_) | ArrivedFrame::Pong | ArrivedFrame::Broken(_) => {}
         }
     }
     whole
 }
 
 /// Messages in one to three frames, with a ping between them now and then.
-fn framed(bytes: &[u8]) -> (Vec<u8>, Vec<Arrived>) {
+fn framed(bytes: &[u8]) -> (Vec<u8>, Vec<ArrivedFrame>) {
     let (mut stream, mut wanted) = (Vec::new(), Vec::new());
     for message in bytes.split(|byte| *byte == 0xFF).take(8) {
         let (parts, pings) = match message.first() {
@@ -61,13 +61,13 @@ fn framed(bytes: &[u8]) -> (Vec<u8>, Vec<Arrived>) {
             if pings && place == 0 && last > 0 {
                 let payload = &piece[..piece.len().min(125)];
                 frame(&mut stream, true, 9, payload);
-                wanted.push(Arrived::Ping(payload.to_vec()));
+                wanted.push(ArrivedFrame::Ping(payload.to_vec()));
             }
         }
         wanted.push(if message.len() <= LIMIT {
-            Arrived::Message(message.to_vec())
+            ArrivedFrame::Message(message.to_vec())
         } else {
-            Arrived::Oversized(id_of(message))
+            ArrivedFrame::Oversized(id_of(message))
         });
     }
     (stream, wanted)
@@ -75,7 +75,7 @@ fn framed(bytes: &[u8]) -> (Vec<u8>, Vec<Arrived>) {
 
 /// The id as it is picked out of any message, whole.
 fn id_of(message: &[u8]) -> Option<toolway_wire::Id> {
-    let mut skimmer = toolway_wire::skim::Skimmer::new();
+    let mut skimmer = toolway_wire::skim::IdSkimmer::new();
     skimmer.feed(message);
     skimmer.response_id()
 }

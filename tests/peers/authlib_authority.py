@@ -14,8 +14,6 @@ Known client: `resource` (secret `resource-secret`, introspects).
 import json
 import os
 import secrets
-import socket
-import sys
 import time
 from dataclasses import dataclass
 
@@ -31,6 +29,7 @@ from authlib.oauth2.rfc7636 import CodeChallenge
 from authlib.oauth2.rfc7662 import IntrospectionEndpoint
 from authlib.oauth2.rfc9207 import IssuerParameter
 from flask import Flask, jsonify, request
+from listening import listen, port_and_options
 from werkzeug.serving import make_server
 
 SCOPES = ["read", "write"]
@@ -277,20 +276,13 @@ def application(issuer: str, options: dict) -> Flask:
 
 
 def main(port: int, options: dict) -> None:
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    listener.bind(("127.0.0.1", port))
-    listener.listen(128)
-    port = listener.getsockname()[1]
-    issuer = f"http://127.0.0.1:{port}"
+    listener, issuer = listen(port)
     app = application(issuer, options)
+    port = listener.getsockname()[1]
     server = make_server("127.0.0.1", port, app, threaded=True, fd=listener.fileno())
-    # From here on the kernel queues connections, so the address may be announced.
     print(json.dumps({"issuer": issuer}), flush=True)
     server.serve_forever()
 
 
 if __name__ == "__main__":
-    if len(sys.argv) not in (2, 3) or not sys.argv[1].isdigit():
-        sys.exit("usage: authlib_authority.py PORT [OPTIONS]")
-    main(int(sys.argv[1]), json.loads(sys.argv[2] if len(sys.argv) == 3 else "{}"))
+    main(*port_and_options())

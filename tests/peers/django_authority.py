@@ -14,12 +14,10 @@ introspects).
 
 import asyncio
 import json
-import socket
-import sys
 
 import django
-import uvicorn
 from django.conf import settings
+from listening import listen, port_and_options, serve
 
 LOGIN_PAGE = '<form method="post">{% csrf_token %}{{ form }}<button type="submit">Log in</button></form>'
 APPS = ["django.contrib.auth", "django.contrib.contenttypes", "django.contrib.sessions", "oauth2_provider"]
@@ -114,24 +112,15 @@ urlpatterns = []
 
 
 async def main(port: int, options: dict) -> None:
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    listener.bind(("127.0.0.1", port))
-    listener.listen(128)
-    base = f"http://127.0.0.1:{listener.getsockname()[1]}"
+    listener, base = listen(port)
     configure(base, options)
     await asyncio.to_thread(fill)
     urlpatterns.extend(pages())
     from django.core.asgi import get_asgi_application
 
     app = get_asgi_application()
-    # From here on the kernel queues connections, so the address may be announced.
-    print(json.dumps({"issuer": f"{base}/o"}), flush=True)
-    config = uvicorn.Config(app, log_level="warning", lifespan="off")
-    await uvicorn.Server(config).serve(sockets=[listener])
+    await serve(app, listener, json.dumps({"issuer": f"{base}/o"}), lifespan="off")
 
 
 if __name__ == "__main__":
-    if len(sys.argv) not in (2, 3) or not sys.argv[1].isdigit():
-        sys.exit("usage: django_authority.py PORT [OPTIONS]")
-    asyncio.run(main(int(sys.argv[1]), json.loads(sys.argv[2] if len(sys.argv) == 3 else "{}")))
+    asyncio.run(main(*port_and_options()))

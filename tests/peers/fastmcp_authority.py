@@ -14,11 +14,8 @@ its issuer do). Tools: `whoami`; without `upstream` also `clients` (how many eve
 import asyncio
 import json
 import secrets
-import socket
-import sys
 import urllib.request
 
-import uvicorn
 from fastmcp import FastMCP
 from fastmcp.server.auth import OAuthProxy
 from fastmcp.server.auth.auth import ClientRegistrationOptions, RevocationOptions
@@ -26,6 +23,7 @@ from fastmcp.server.auth.providers import in_memory
 from fastmcp.server.auth.providers.jwt import JWTVerifier
 from fastmcp.server.dependencies import get_access_token
 from key_value.aio.stores.memory import MemoryStore
+from listening import listen, port_and_options, serve
 
 
 def in_memory_provider(base: str, options: dict) -> in_memory.InMemoryOAuthProvider:
@@ -94,19 +92,10 @@ def protected(base: str, options: dict) -> FastMCP:
 
 
 async def main(port: int, options: dict) -> None:
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    listener.bind(("127.0.0.1", port))
-    listener.listen(128)
-    base = f"http://127.0.0.1:{listener.getsockname()[1]}"
+    listener, base = listen(port)
     app = protected(base, options).http_app(path="/mcp")
-    # From here on the kernel queues connections, so the address may be announced.
-    print(f"listening on {base}/mcp", flush=True)
-    config = uvicorn.Config(app, log_level="warning", lifespan="on")
-    await uvicorn.Server(config).serve(sockets=[listener])
+    await serve(app, listener, f"listening on {base}/mcp")
 
 
 if __name__ == "__main__":
-    if len(sys.argv) not in (2, 3) or not sys.argv[1].isdigit():
-        sys.exit("usage: fastmcp_authority.py PORT [OPTIONS]")
-    asyncio.run(main(int(sys.argv[1]), json.loads(sys.argv[2] if len(sys.argv) == 3 else "{}")))
+    asyncio.run(main(*port_and_options()))

@@ -10,15 +10,14 @@ connections. Tools: `whoami` (needs no scope), `change` (needs `write`).
 
 import asyncio
 import json
-import socket
 import sys
 import urllib.request
 
-import uvicorn
 from fastmcp import FastMCP
 from fastmcp.server.auth import RemoteAuthProvider, require_scopes
 from fastmcp.server.auth.providers.jwt import JWTVerifier
 from fastmcp.server.dependencies import get_access_token
+from listening import listen, serve
 from pydantic import AnyHttpUrl
 
 
@@ -57,16 +56,9 @@ def protected(issuer: str, base: str) -> FastMCP:
 
 
 async def main(issuer: str, port: int) -> None:
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    listener.bind(("127.0.0.1", port))
-    listener.listen(128)
-    base = f"http://127.0.0.1:{listener.getsockname()[1]}"
+    listener, base = listen(port)
     app = protected(issuer, base).http_app(path="/mcp")
-    # From here on the kernel queues connections, so the address may be announced.
-    print(f"listening on {base}/mcp", flush=True)
-    config = uvicorn.Config(app, log_level="warning", lifespan="on")
-    await uvicorn.Server(config).serve(sockets=[listener])
+    await serve(app, listener, f"listening on {base}/mcp")
 
 
 if __name__ == "__main__":

@@ -9,13 +9,12 @@ resource template and one prompt.
 """
 
 import asyncio
-import socket
 import sys
 from typing import Annotated
 
-import uvicorn
 from fastmcp import FastMCP
 from fastmcp.exceptions import ToolError
+from listening import listen, serve
 from pydantic import BaseModel, Field
 
 server = FastMCP(
@@ -76,16 +75,8 @@ def review(language: str) -> str:
 
 
 async def main(port: int) -> None:
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    listener.bind(("127.0.0.1", port))
-    listener.listen(128)
-    # From here on the kernel queues connections, so the address may be announced.
-    chosen = listener.getsockname()[1]
-    print(f"listening on http://127.0.0.1:{chosen}/mcp", flush=True)
-    app = server.http_app(path="/mcp")
-    config = uvicorn.Config(app, log_level="warning", lifespan="on")
-    await uvicorn.Server(config).serve(sockets=[listener])
+    listener, base = listen(port)
+    await serve(server.http_app(path="/mcp"), listener, f"listening on {base}/mcp")
 
 
 if __name__ == "__main__":

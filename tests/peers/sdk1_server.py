@@ -10,13 +10,12 @@ Serves Streamable HTTP with sessions, HTTP+SSE, or WebSocket on 127.0.0.1 and pr
 
 import contextlib
 import os
-import socket
 import sys
 import warnings
 
 import anyio
 import mcp.types as types
-import uvicorn
+from listening import listen, serve
 from mcp.server.lowlevel import Server
 from mcp.server.sse import SseServerTransport
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
@@ -134,14 +133,9 @@ TRANSPORTS = {
 
 def main(transport: str, port: int) -> None:
     app, url = TRANSPORTS[transport]
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    listener.bind(("127.0.0.1", port))
-    listener.listen(128)
-    # From here on the kernel queues connections, so the address may be announced.
-    print(f"listening on {url.format(listener.getsockname()[1])}", flush=True)
-    config = uvicorn.Config(app(), log_level="warning", lifespan="on")
-    anyio.run(lambda: uvicorn.Server(config).serve(sockets=[listener]))
+    listener, _ = listen(port)
+    url = url.format(listener.getsockname()[1])
+    anyio.run(serve, app(), listener, f"listening on {url}")
 
 
 if __name__ == "__main__":

@@ -8,11 +8,10 @@ its steps, then waits between them), `process` (which process answers), `fail` (
 """
 
 import os
-import socket
 import sys
 
 import anyio
-import uvicorn
+from listening import listen, serve
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import BaseModel
@@ -60,15 +59,8 @@ def fail(reason: str) -> str:
 
 
 def main(port: int) -> None:
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    listener.bind(("127.0.0.1", port))
-    listener.listen(128)
-    # From here on the kernel queues connections, so the address may be announced.
-    print(f"listening on http://127.0.0.1:{listener.getsockname()[1]}/mcp", flush=True)
-    app = server.streamable_http_app()
-    config = uvicorn.Config(app, log_level="warning", lifespan="on")
-    anyio.run(lambda: uvicorn.Server(config).serve(sockets=[listener]))
+    listener, base = listen(port)
+    anyio.run(serve, server.streamable_http_app(), listener, f"listening on {base}/mcp")
 
 
 if __name__ == "__main__":

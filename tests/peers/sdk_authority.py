@@ -11,13 +11,10 @@ are good: access tokens, refresh tokens).
 """
 
 import asyncio
-import json
 import secrets
-import socket
-import sys
 import time
 
-import uvicorn
+from listening import listen, port_and_options, serve
 from mcp.server.auth.middleware.auth_context import get_access_token
 from mcp.server.auth.provider import (
     AccessToken,
@@ -138,19 +135,10 @@ def protected(base: str, options: dict) -> Server:
 
 
 async def main(port: int, options: dict) -> None:
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    listener.bind(("127.0.0.1", port))
-    listener.listen(128)
-    base = f"http://127.0.0.1:{listener.getsockname()[1]}"
+    listener, base = listen(port)
     app = protected(base, options).streamable_http_app()
-    # From here on the kernel queues connections, so the address may be announced.
-    print(f"listening on {base}/mcp", flush=True)
-    config = uvicorn.Config(app, log_level="warning", lifespan="on")
-    await uvicorn.Server(config).serve(sockets=[listener])
+    await serve(app, listener, f"listening on {base}/mcp")
 
 
 if __name__ == "__main__":
-    if len(sys.argv) not in (2, 3) or not sys.argv[1].isdigit():
-        sys.exit("usage: sdk_authority.py PORT [OPTIONS]")
-    asyncio.run(main(int(sys.argv[1]), json.loads(sys.argv[2] if len(sys.argv) == 3 else "{}")))
+    asyncio.run(main(*port_and_options()))

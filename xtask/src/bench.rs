@@ -17,6 +17,9 @@ use clap::ValueEnum;
 use self::report::Report;
 use crate::workspace::{Profile, Workspace};
 
+/// Enough starts for a first look.
+const QUICK_STARTS: usize = 60;
+
 /// What is measured, and how thoroughly.
 #[derive(clap::Args)]
 pub(crate) struct Options {
@@ -60,12 +63,18 @@ impl Suite {
             Profile::Release
         };
         match self {
-            Suite::Startup => startup::measure(workspace, if quick { 60 } else { 400 }),
+            Suite::Startup => startup::measure(workspace, if quick { QUICK_STARTS } else { 400 }),
             // Medians of 200 wobble by 0.03 from run to run.
             Suite::Calls => calls::measure(workspace, profile, if quick { 200 } else { 2000 }),
             Suite::Search => search::measure(workspace, profile, if quick { 10 } else { 50 }),
         }
     }
+}
+
+/// The table of how long starting takes, for a chore that shows it beside its own figures.
+pub(crate) fn startup_table(workspace: &Workspace) -> Result<String> {
+    let report = startup::measure(workspace, QUICK_STARTS)?;
+    Ok(report::markdown(workspace, &report))
 }
 
 pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {

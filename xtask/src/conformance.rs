@@ -65,7 +65,7 @@ pub(crate) fn client(workspace: &Workspace, options: &ClientOptions) -> Result<(
         .iter()
         .map(|kind| Suite::install(workspace, kind, &node))
         .collect::<Result<Vec<_>>>()?;
-    let adapter = workspace.build_example("toolway-conformance")?;
+    let adapter = workspace.build_conformance()?;
     let folder = workspace.path("tests/conformance");
     let checks = ExpectedChecks::read(&folder.join("expected-checks.json"))?;
     let failures = ExpectedFailures::read(&folder.join("expected-failures.txt"))?;

@@ -1,4 +1,5 @@
-//! The project's own chores: `cargo xtask test | conformance | tidy | docs | bench | fuzz`.
+//! The project's own chores: `cargo xtask test | conformance | tidy | figures | docs |
+//! bench | fuzz`.
 //!
 //! Owns the command line of these chores and nothing of the product. It depends on none of the
 //! product's crates on purpose, so that it builds in seconds on a fresh machine and still runs
@@ -13,10 +14,13 @@ mod bench;
 mod command;
 mod conformance;
 mod docs;
+mod figures;
 mod fuzz;
 mod install;
+mod shape;
 mod test;
 mod tidy;
+mod tree;
 mod workspace;
 
 use std::process::ExitCode;
@@ -41,6 +45,8 @@ enum Chore {
     Conformance(conformance::Options),
     /// Check the rules of the house that no compiler knows
     Tidy,
+    /// Count the shape of the product: lines, names, cycles of modules
+    Figures(figures::Options),
     /// Generate the CLI reference, the man pages and the config schema
     Docs(docs::Options),
     /// Measure against the floors, in one run
@@ -55,6 +61,7 @@ fn main() -> ExitCode {
         Chore::Test(options) => test::run(&workspace, &options),
         Chore::Conformance(options) => conformance::run(&workspace, &options),
         Chore::Tidy => tidy::run(&workspace),
+        Chore::Figures(options) => figures::run(&workspace, &options),
         Chore::Docs(options) => docs::run(&workspace, &options),
         Chore::Bench(options) => bench::run(&workspace, &options),
         Chore::Fuzz(options) => fuzz::run(&workspace, &options),

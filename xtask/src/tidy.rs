@@ -1,70 +1,25 @@
 //! `cargo xtask tidy`: the rules of the house that no compiler knows.
 //!
-//! Owns the list of rules and the tree they read. Each rule is a plain function from the files
-//! in memory to findings, so that its tests show it failing on a bad example.
+//! Owns the list of rules. Each is a plain function from the files in memory to findings, so that
+//! its tests show it failing on a bad example.
 
 mod architecture;
 mod direction;
 mod leak;
 mod lock;
 mod marks;
+mod modules;
+mod names;
 mod prose;
 mod source;
 
-use std::collections::BTreeMap;
 use std::fmt;
-use std::fs;
-use std::path::Path;
 
 use anyhow::{Result, bail};
 
+use crate::shape::{Shape, Unreadable};
+use crate::tree::Tree;
 use crate::workspace::Workspace;
-
-/// The text files of the repository by their path from the root, with `/` between parts.
-pub(crate) struct Tree {
-    files: BTreeMap<String, String>,
-}
-
-impl Tree {
-    fn read(workspace: &Workspace) -> Result<Self> {
-        let mut files = BTreeMap::new();
-        for path in workspace.files()? {
-            // A picture has no lines; a file deleted but not yet committed has no content.
-            if let Ok(text) = fs::read_to_string(workspace.path(&path)) {
-                files.insert(path, text);
-            }
-        }
-        Ok(Self { files })
-    }
-
-    #[cfg(test)]
-    fn of<const N: usize>(files: [(&str, &str); N]) -> Self {
-        Self {
-            files: files
-                .map(|(path, text)| (path.to_owned(), text.to_owned()))
-                .into(),
-        }
-    }
-
-    fn get(&self, path: &str) -> Option<&str> {
-        self.files.get(path).map(String::as_str)
-    }
-
-    fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.files
-            .iter()
-            .map(|(path, text)| (path.as_str(), text.as_str()))
-    }
-
-    /// Files whose name ends in `.extension`.
-    fn with_extension(&self, extension: &str) -> impl Iterator<Item = (&str, &str)> {
-        self.iter().filter(move |(path, _)| {
-            Path::new(path)
-                .extension()
-                .is_some_and(|found| found == extension)
-        })
-    }
-}
 
 /// One breach of one rule.
 #[derive(Debug, PartialEq, Eq)]
@@ -131,11 +86,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
             if errors == 1 { "rule" } else { "rules" }
         );
     }
-    println!(
-        "tidy: {} files, {} warnings",
-        tree.files.len(),
-        findings.len()
-    );
+    println!("tidy: {} files, {} warnings", tree.len(), findings.len());
     Ok(())
 }
 
@@ -153,5 +104,17 @@ fn check(tree: &Tree, machine_paths: &[String]) -> Vec<Finding> {
     findings.extend(leak::no_machine_paths(tree, machine_paths));
     findings.extend(lock::fuzz_targets_lock_every_dependency(tree));
     findings.extend(marks::secrets_of_tests_are_marked(tree));
+    match Shape::read(tree) {
+        Ok(shape) => {
+            findings.extend(modules::modules_form_no_cycle(&shape));
+            findings.extend(names::public_names_stand_for_one_type(&shape));
+            findings.extend(names::few_names_are_ambiguous(&shape));
+        }
+        Err(Unreadable {
+            file,
+            line,
+            problem,
+        }) => findings.push(Finding::error(&file, line, problem)),
+    }
     findings
 }

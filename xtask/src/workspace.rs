@@ -1,12 +1,15 @@
 //! Where the repository lies, which files it tracks, and how its binary is built.
 //!
-//! Owns every use of `git` and of `cargo build`. Does not decide what to do with the files.
+//! Owns every use of `git`, of `cargo build` and of `rustc`. Does not decide what to do with the files.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
+
+/// The example that the conformance suites judge.
+const CONFORMANCE: &str = "toolway-conformance";
 
 /// The repository this xtask was built from.
 pub(crate) struct Workspace {
@@ -87,17 +90,18 @@ impl Workspace {
     /// Builds `toolway` and returns the executable as cargo reports it, wherever its target
     /// directory is.
     pub(crate) fn build_binary(&self, profile: Profile) -> Result<PathBuf> {
-        let mut words = vec!["--package", "toolway-cli", "--bin", "toolway"];
-        if matches!(profile, Profile::Release) {
-            words.push("--release");
-        }
-        self.build(&words, "toolway")
+        let words: &[&str] = match profile {
+            Profile::Release => &["--release", "--package", "toolway-cli", "--bin", "toolway"],
+            // An example beside it lets all of the workspace decide on features, those for tests
+            // included: what the tests need later is then not compiled twice.
+            Profile::Debug => &["--workspace", "--bin", "toolway", "--example", CONFORMANCE],
+        };
+        self.build(words, "toolway")
     }
 
-    /// Builds an example of any crate. All of the workspace decides on features, as it does for
-    /// the tests, so that nothing is compiled twice.
-    pub(crate) fn build_example(&self, name: &str) -> Result<PathBuf> {
-        self.build(&["--workspace", "--example", name], name)
+    /// Builds the program that the conformance suites judge, with the same features.
+    pub(crate) fn build_conformance(&self) -> Result<PathBuf> {
+        self.build(&["--workspace", "--example", CONFORMANCE], CONFORMANCE)
     }
 
     /// Builds an example of one crate as it is measured.
@@ -112,6 +116,29 @@ impl Workspace {
             words.push("--release");
         }
         self.build(&words, name)
+    }
+
+    /// Compiles a program of one file that depends on nothing, optimised, into a folder.
+    pub(crate) fn compile(&self, source: &str, folder: &Path) -> Result<PathBuf> {
+        let name = Path::new(source).file_stem();
+        let program = folder.join(name.with_context(|| format!("`{source}` has no name"))?);
+        let output = Command::new("rustc")
+            .args(["--edition", "2024", "-C", "opt-level=3", "-o"])
+            .arg(&program)
+            .arg(self.path(source))
+            .output()
+            .context("`rustc` cannot be run")?;
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr);
+            bail!("`{source}` does not compile: {}", said.trim());
+        }
+        Ok(program)
+    }
+
+    /// The program as people run it, where a build left it.
+    pub(crate) fn released_binary(&self) -> Option<PathBuf> {
+        let binary = self.path("target/release/toolway");
+        binary.is_file().then_some(binary)
     }
 
     fn build(&self, words: &[&str], name: &str) -> Result<PathBuf> {

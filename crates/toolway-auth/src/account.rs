@@ -1,13 +1,13 @@
-//! The account: who one is to a provider of connectors.
+//! The account: a user's login at a provider of connectors.
 //!
-//! Owns what a request to the provider carries, that a refused one is asked again once with
-//! another token, and getting the directory of connectors. A token that was refused is compared
-//! with the one that is there by now: somebody else may have renewed it meanwhile.
-//! The login itself, where it is kept and how it ends are in [`kept`].
+//! Owns what a request to the provider carries, that a refused one is asked again once with another
+//! token, and getting the directory of connectors. A refused token is compared with the current
+//! one: another process may have renewed it meanwhile. The login itself, where it is kept and how
+//! it ends are in [`stored`].
 //! Does not own: what the settings say and what a directory means (`toolway-config`), how a token
 //! is renewed (`refresh.rs`), or requests to connectors (the transport).
 
-pub mod kept;
+pub mod stored;
 
 use std::fmt;
 use std::sync::Arc;
@@ -20,9 +20,9 @@ use tokio::sync::watch;
 use toolway_types::Secret;
 use url::Url;
 
-pub use self::kept::{AccountLogin, AccountStatus, KeptAccount, LoggedOut};
-use crate::refresh::Ended;
-use crate::web::{Web, WebError, shown};
+pub use self::stored::{AccountLoginTarget, AccountLogout, AccountStatus, StoredAccount};
+use crate::refresh::LoginEnd;
+use crate::web::{WebClient, WebError, shown};
 
 /// A provider, as far as asking it goes.
 #[derive(Clone)]
@@ -48,16 +48,16 @@ impl fmt::Debug for AccountSpec {
     }
 }
 
-/// Who keeps the account's token and renews it.
+/// Stores the account's token and renews it.
 pub trait AccountTokens: Send + Sync + fmt::Debug {
     /// The token that is good now, renewed when it is due. `refused` is one that the provider did
     /// not take: when another is there by now it is that one, and else it is renewed.
     fn token<'a>(
         &'a self,
         refused: Option<&'a Secret>,
-    ) -> BoxFuture<'a, Result<Secret, AccountError>>;
+    ) -> BoxFuture<'a, Result<Secret, ProviderAccountError>>;
 
-    /// Moves on whenever somebody logged in or out, in any process.
+    /// Changes whenever the user logs in or out, in any process.
     fn changes(&self) -> watch::Receiver<u64>;
 
     /// Waits until what is being renewed is saved, and no longer than this.
@@ -68,8 +68,8 @@ pub trait AccountTokens: Send + Sync + fmt::Debug {
 
 /// Why the provider is not asked, or did not answer. No message holds a token.
 #[derive(Debug, thiserror::Error)]
-pub enum AccountError {
-    /// Nobody is logged in.
+pub enum ProviderAccountError {
+    /// There is no login.
     #[error("nobody is logged in at {host}; run `toolway account login`")]
     LoggedOut {
         /// The provider.
@@ -81,7 +81,7 @@ pub enum AccountError {
         /// The provider.
         host: String,
         /// What ended it.
-        why: Ended,
+        why: LoginEnd,
     },
     /// The provider takes neither the token nor the one that came in its place.
     #[error("{host} does not take the account's token; run `toolway account login`")]
@@ -105,7 +105,7 @@ pub enum AccountError {
     Web(#[from] WebError),
 }
 
-impl AccountError {
+impl ProviderAccountError {
     /// Whether a person has to log in.
     pub fn wants_login(&self) -> bool {
         matches!(
@@ -117,24 +117,24 @@ impl AccountError {
 
 /// An account at a provider.
 #[derive(Clone)]
-pub struct Account {
+pub struct ProviderAccount {
     spec: Arc<AccountSpec>,
-    web: Web,
+    web: WebClient,
     tokens: Arc<dyn AccountTokens>,
 }
 
-impl fmt::Debug for Account {
+impl fmt::Debug for ProviderAccount {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
-            .debug_struct("Account")
+            .debug_struct("ProviderAccount")
             .field("spec", &self.spec)
             .finish_non_exhaustive()
     }
 }
 
-impl Account {
+impl ProviderAccount {
     /// The account that these tokens are for.
-    pub fn new(spec: AccountSpec, web: Web, tokens: Arc<dyn AccountTokens>) -> Self {
+    pub fn new(spec: AccountSpec, web: WebClient, tokens: Arc<dyn AccountTokens>) -> Self {
         Self {
             spec: Arc::new(spec),
             web,
@@ -147,7 +147,7 @@ impl Account {
         &self.spec.host
     }
 
-    /// Moves on whenever somebody logged in or out, in any process.
+    /// Changes whenever the user logs in or out, in any process.
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.tokens.changes()
     }
@@ -159,14 +159,17 @@ impl Account {
     }
 
     /// What a request carries now.
-    pub async fn present(&self) -> Result<HeaderMap, AccountError> {
+    pub async fn present(&self) -> Result<HeaderMap, ProviderAccountError> {
         let token = self.tokens.token(None).await?;
         Ok(self.headers(&token))
     }
 
     /// What a request carries that was refused with these headers; nothing when there is nothing
     /// else to try.
-    pub async fn instead_of(&self, sent: &HeaderMap) -> Result<Option<HeaderMap>, AccountError> {
+    pub async fn instead_of(
+        &self,
+        sent: &HeaderMap,
+    ) -> Result<Option<HeaderMap>, ProviderAccountError> {
         let Some(refused) = self.token_in(sent) else {
             return Ok(None);
         };
@@ -175,7 +178,7 @@ impl Account {
     }
 
     /// The directory of connectors, as the provider writes it.
-    pub async fn directory(&self) -> Result<Map<String, Value>, AccountError> {
+    pub async fn directory(&self) -> Result<Map<String, Value>, ProviderAccountError> {
         let url = &self.spec.directory;
         let sent = self.present().await?;
         let mut reply = self.web.get_with(url, sent.clone()).await?;
@@ -186,10 +189,10 @@ impl Account {
         }
         match reply.status {
             200..300 => Ok(reply.object()?),
-            401 => Err(AccountError::Refused {
+            401 => Err(ProviderAccountError::Refused {
                 host: self.spec.host.clone(),
             }),
-            status => Err(AccountError::Status {
+            status => Err(ProviderAccountError::Status {
                 url: shown(url),
                 status,
             }),

@@ -43,7 +43,7 @@ impl ClientKey {
     /// An assertion that this client is `client_id`, for one authorization server.
     ///
     /// The audience is the server's issuer, and nothing else: an assertion that names a token
-    /// endpoint can be passed on by whoever runs another server with that endpoint.
+    /// endpoint can be replayed by another server with that endpoint.
     pub fn assertion(
         &self,
         client_id: &str,

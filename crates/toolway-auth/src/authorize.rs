@@ -4,8 +4,8 @@
 //! (SEC-18, SEC-44). [`answer`] reads what came back: from the callback, or pasted by a person.
 //! Does not own: opening a browser, listening (`callback.rs`), or spending the code (`token.rs`).
 //!
-//! Nothing of the answer is looked at before its `state` and its issuer are known to be right:
-//! an error of somebody else's making must not end this login, nor be shown.
+//! Nothing of the answer is looked at before its `state` and its issuer are known to be right: an
+//! error from another source must not end this login, nor be shown.
 
 pub mod answer;
 #[cfg(test)]
@@ -22,14 +22,14 @@ use url::Url;
 
 use crate::random::{self, NoRandom};
 
-pub use answer::{Answer, PasteError, pasted};
+pub use answer::{AuthorizationResponse, PasteError, pasted};
 
 /// The only method of PKCE that is used.
 pub(crate) const S256: &str = "S256";
 
 /// What an attempt is made of.
 #[derive(Debug, Clone)]
-pub struct AttemptOptions<'a> {
+pub struct AuthorizationOptions<'a> {
     /// The authorization server's issuer, byte for byte as its metadata has it.
     pub issuer: &'a str,
     /// Where the person goes.
@@ -52,7 +52,7 @@ pub struct AttemptOptions<'a> {
 
 /// An attempt cannot be made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum AttemptError {
+pub enum AuthorizationStartError {
     /// The server may not know PKCE, so a stolen code could be used.
     #[error(
         "the authorization server {issuer} does not offer PKCE with S256 (`code_challenge_methods_supported`), so a login there could be stolen; its operator must switch it on"
@@ -70,7 +70,7 @@ pub enum AttemptError {
 
 /// Why an answer is not taken. No variant holds a code, a state or what another server wrote.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum AuthorizeError {
+pub enum AuthorizationResponseError {
     /// It belongs to no login that is under way here.
     #[error("the answer does not belong to this login (its `state` is missing or another one)")]
     State,
@@ -91,13 +91,13 @@ pub enum AuthorizeError {
         /// Whose answer was awaited.
         expected: String,
     },
-    /// The person said no.
+    /// The user declined.
     #[error("the login was declined at {issuer}")]
     Declined {
         /// Where.
         issuer: String,
     },
-    /// The server would not.
+    /// The server refused.
     #[error("the authorization server {issuer} refused the login: {}{}", .code.cut(64), because(.description.as_ref()))]
     Refused {
         /// Who.
@@ -123,7 +123,7 @@ fn because(description: Option<&Untrusted>) -> String {
 
 /// A login that was begun. It knows by what its answer is recognised.
 #[derive(Clone)]
-pub struct Attempt {
+pub struct PendingAuthorization {
     issuer: String,
     promises_issuer: bool,
     state: Secret,
@@ -135,10 +135,10 @@ pub struct Attempt {
 }
 
 /// The URL has the state in it.
-impl fmt::Debug for Attempt {
+impl fmt::Debug for PendingAuthorization {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
-            .debug_struct("Attempt")
+            .debug_struct("PendingAuthorization")
             .field("issuer", &self.issuer)
             .field("resource", &self.resource)
             .field("scopes", &self.scopes)
@@ -148,7 +148,7 @@ impl fmt::Debug for Attempt {
 
 /// A code that came back, with what it takes to spend it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Code {
+pub struct AuthorizationCode {
     /// The code.
     pub code: Secret,
     /// The verifier of the attempt.
@@ -157,12 +157,12 @@ pub struct Code {
     pub redirect_uri: String,
 }
 
-impl Attempt {
+impl PendingAuthorization {
     /// Begins.
-    pub fn new(options: &AttemptOptions<'_>) -> Result<Self, AttemptError> {
+    pub fn new(options: &AuthorizationOptions<'_>) -> Result<Self, AuthorizationStartError> {
         let offers = |methods: &[String]| methods.iter().any(|method| method == S256);
         if !options.challenge_methods.is_some_and(offers) {
-            return Err(AttemptError::NoPkce {
+            return Err(AuthorizationStartError::NoPkce {
                 issuer: options.issuer.to_owned(),
                 is_announced: options.challenge_methods.is_some(),
             });
@@ -208,47 +208,50 @@ impl Attempt {
     }
 
     /// The code of an answer, if the answer is this attempt's.
-    pub fn check(&self, answer: &Answer) -> Result<Code, AuthorizeError> {
+    pub fn check(
+        &self,
+        answer: &AuthorizationResponse,
+    ) -> Result<AuthorizationCode, AuthorizationResponseError> {
         if let Some(name) = answer.repeated {
-            return Err(AuthorizeError::Repeated(name));
+            return Err(AuthorizationResponseError::Repeated(name));
         }
         let state = answer.state.as_ref().map_or("", Secret::expose);
         // Lengths are no secret; contents are compared in a time that does not depend on them.
         if !bool::from(self.state.expose().as_bytes().ct_eq(state.as_bytes())) {
-            return Err(AuthorizeError::State);
+            return Err(AuthorizationResponseError::State);
         }
         self.check_issuer(answer.issuer.as_deref())?;
         let issuer = || self.issuer.clone();
         if let Some(code) = &answer.error {
             if code.as_received() == "access_denied" {
-                return Err(AuthorizeError::Declined { issuer: issuer() });
+                return Err(AuthorizationResponseError::Declined { issuer: issuer() });
             }
-            return Err(AuthorizeError::Refused {
+            return Err(AuthorizationResponseError::Refused {
                 issuer: issuer(),
                 code: code.clone(),
                 description: answer.error_description.clone(),
             });
         }
         match &answer.code {
-            Some(code) if !code.expose().is_empty() => Ok(Code {
+            Some(code) if !code.expose().is_empty() => Ok(AuthorizationCode {
                 code: code.clone(),
                 verifier: self.verifier.clone(),
                 redirect_uri: self.redirect_uri.clone(),
             }),
-            _ => Err(AuthorizeError::NoCode { issuer: issuer() }),
+            _ => Err(AuthorizationResponseError::NoCode { issuer: issuer() }),
         }
     }
 
     /// The table of RFC 9207 as MCP has it: an issuer that is there must be the recorded one, byte
     /// for byte; one that was promised must be there.
-    fn check_issuer(&self, given: Option<&str>) -> Result<(), AuthorizeError> {
+    fn check_issuer(&self, given: Option<&str>) -> Result<(), AuthorizationResponseError> {
         let expected = || self.issuer.clone();
         match given {
             Some(given) if given == self.issuer => Ok(()),
-            Some(_) => Err(AuthorizeError::IssuerMismatch {
+            Some(_) => Err(AuthorizationResponseError::IssuerMismatch {
                 expected: expected(),
             }),
-            None if self.promises_issuer => Err(AuthorizeError::IssuerMissing {
+            None if self.promises_issuer => Err(AuthorizationResponseError::IssuerMissing {
                 expected: expected(),
             }),
             None => Ok(()),
@@ -263,7 +266,7 @@ pub fn challenge(verifier: &Secret) -> String {
 
 /// The endpoint with our parameters. What the endpoint's own address says under one of our names
 /// goes: of two values, each reader picks its own.
-fn address(options: &AttemptOptions<'_>, state: &Secret, challenge: &str) -> Url {
+fn address(options: &AuthorizationOptions<'_>, state: &Secret, challenge: &str) -> Url {
     let scope = options.scopes.join(" ");
     let mut ours = vec![
         ("response_type", "code"),

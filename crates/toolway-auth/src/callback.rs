@@ -1,13 +1,12 @@
 //! The loopback callback: where the browser comes back to (SEC-44).
 //!
-//! Owns the listener, who may speak to it, and that one login is answered once. What the person
-//! reads there is in [`page`].
-//! Does not own: judging the answer, which is [`Attempt::check`].
+//! Owns the listener, which requests it accepts, and that one login is answered once. What the
+//! person reads there is in [`page`].
+//! Does not own: judging the answer, which is [`PendingAuthorization::check`].
 //!
-//! It listens on this machine only, for five minutes at most, and on a path nobody can guess. A
-//! request that does not belong to the login is turned away and changes nothing: anything that
-//! runs here, and any web page, can knock. The first one that belongs to it ends the login, for
-//! good or ill, and everything after it is too late.
+//! It listens on this machine only, for five minutes at most, and on a random path. A request that
+//! does not belong to the login is rejected and changes nothing: any local program and any web page
+//! can send one. The first one that belongs to it ends the login; later ones are rejected.
 
 pub mod page;
 #[cfg(test)]
@@ -37,12 +36,14 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 use url::{Host, Url};
 
-use self::page::Page;
-use crate::authorize::{Answer, Attempt, AuthorizeError, Code};
+use self::page::CallbackPage;
+use crate::authorize::{
+    AuthorizationCode, AuthorizationResponse, AuthorizationResponseError, PendingAuthorization,
+};
 use crate::random::{self, NoRandom};
 
 /// How long a person may take to log in.
-pub const PATIENCE: Duration = Duration::from_mins(5);
+pub const LOGIN_TIMEOUT: Duration = Duration::from_mins(5);
 /// How long a request may take to arrive.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 /// The largest request.
@@ -50,13 +51,13 @@ const MAX_HEAD: usize = 32 * 1024;
 /// How many connections are held at once; a browser opens a few ahead of use.
 const MAX_CONNECTIONS: usize = 32;
 /// How long the last page may take to be delivered.
-const FAREWELL: Duration = Duration::from_secs(2);
+const LAST_PAGE_TIMEOUT: Duration = Duration::from_secs(2);
 /// The path with a fixed port.
 const FIXED_PATH: &str = "/callback";
 
 /// Where to listen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place<'a> {
+pub enum CallbackAddress<'a> {
     /// On any port and a path of our own: `http://127.0.0.1:<port>/<random>`. The address, not the
     /// name, because a name can be made to lead elsewhere (RFC 8252 section 8.3).
     Free,
@@ -74,7 +75,7 @@ pub enum Place<'a> {
 /// Listening, or waiting for an answer, failed.
 #[derive(Debug, thiserror::Error)]
 pub enum CallbackError {
-    /// Somebody else has the port.
+    /// The port is in use.
     #[error(
         "port {port} is taken, and the login needs it (`oauth.callbackPort`): end what uses it, or register another port with the authorization server"
     )]
@@ -88,12 +89,12 @@ pub enum CallbackError {
     /// The address is none that can be listened on.
     #[error("the registered redirect address does not lead to this machine")]
     NotLoopback,
-    /// Nobody came.
-    #[error("nobody finished the login within {} minutes: start it again", PATIENCE.as_secs() / 60)]
+    /// No answer arrived in time.
+    #[error("nobody finished the login within {} minutes: start it again", LOGIN_TIMEOUT.as_secs() / 60)]
     TimedOut,
-    /// Somebody came back without a code.
+    /// The answer has no code.
     #[error(transparent)]
-    Answer(#[from] AuthorizeError),
+    Answer(#[from] AuthorizationResponseError),
     /// No randomness.
     #[error(transparent)]
     Random(#[from] NoRandom),
@@ -111,18 +112,18 @@ pub struct Callback {
 }
 
 impl Callback {
-    /// Listens. `server` is whom the login is for, as the person calls it; the page says it.
-    pub async fn bind(server: &str, place: Place<'_>) -> Result<Self, CallbackError> {
+    /// Listens. `server` is the configured name of the server, which the page shows.
+    pub async fn bind(server: &str, place: CallbackAddress<'_>) -> Result<Self, CallbackError> {
         let (listeners, host, path) = match place {
-            Place::Free => {
+            CallbackAddress::Free => {
                 let path = format!("/{}", random::word(16)?);
                 (vec![on(0).await?], "127.0.0.1".to_owned(), path)
             }
-            Place::Port(port) => {
+            CallbackAddress::Port(port) => {
                 let listeners = both(port).await?;
                 (listeners, "localhost".to_owned(), FIXED_PATH.to_owned())
             }
-            Place::Known(uri) => known(uri).await?,
+            CallbackAddress::Known(uri) => known(uri).await?,
         };
         let port = listeners
             .first()
@@ -147,7 +148,10 @@ impl Callback {
     }
 
     /// Waits for the answer to an attempt.
-    pub async fn wait(self, attempt: &Attempt) -> Result<Code, CallbackError> {
+    pub async fn wait(
+        self,
+        attempt: &PendingAuthorization,
+    ) -> Result<AuthorizationCode, CallbackError> {
         let taken = async |code| Ok::<_, Infallible>(code);
         match self.finish(attempt, taken).await? {
             Ok(code) => Ok(code),
@@ -158,11 +162,11 @@ impl Callback {
     /// Waits for the answer to an attempt, spends its code, and tells the browser how that went.
     pub async fn finish<T, E>(
         self,
-        attempt: &Attempt,
-        spend: impl AsyncFnOnce(Code) -> Result<T, E>,
+        attempt: &PendingAuthorization,
+        spend: impl AsyncFnOnce(AuthorizationCode) -> Result<T, E>,
     ) -> Result<Result<T, E>, CallbackError> {
         let (tell, mut told) = mpsc::channel(1);
-        let door = Arc::new(Door {
+        let door = Arc::new(CallbackHandler {
             attempt: attempt.clone(),
             hosts: self.hosts,
             path: self.path,
@@ -172,10 +176,11 @@ impl Callback {
         });
         let mut serving = pin!(serve(&self.listeners, &door).fuse());
         let arrival = timeout(
-            PATIENCE,
+            LOGIN_TIMEOUT,
             alongside(&mut serving, async { told.recv().await }),
         );
-        let Some(Arrival { answer, reply }) = arrival.await.map_err(|_| CallbackError::TimedOut)?
+        let Some(CallbackArrival { answer, reply }) =
+            arrival.await.map_err(|_| CallbackError::TimedOut)?
         else {
             return Err(CallbackError::TimedOut);
         };
@@ -183,46 +188,46 @@ impl Callback {
             Ok(code) => {
                 let outcome = alongside(&mut serving, spend(code)).await;
                 let page = if outcome.is_ok() {
-                    Page::LoggedIn
+                    CallbackPage::LoggedIn
                 } else {
-                    Page::Failed
+                    CallbackPage::Failed
                 };
                 (page, Ok(outcome))
             }
             Err(error) => {
                 let page = match &error {
-                    AuthorizeError::Declined { .. } => Page::Declined,
-                    _ => Page::Failed,
+                    AuthorizationResponseError::Declined { .. } => CallbackPage::Declined,
+                    _ => CallbackPage::Failed,
                 };
                 (page, Err(error.into()))
             }
         };
         // A browser that has gone, or reads no page, does not change how the login went.
         if reply.send(page).is_ok() {
-            let _ = timeout(FAREWELL, serving).await;
+            let _ = timeout(LAST_PAGE_TIMEOUT, serving).await;
         }
         result
     }
 }
 
 /// The answer that ends the login, and the way to tell its browser what came of it.
-struct Arrival {
-    answer: Result<Code, AuthorizeError>,
-    reply: oneshot::Sender<Page>,
+struct CallbackArrival {
+    answer: Result<AuthorizationCode, AuthorizationResponseError>,
+    reply: oneshot::Sender<CallbackPage>,
 }
 
-/// What a request is held against.
-struct Door {
-    attempt: Attempt,
+/// Checks requests against the login.
+struct CallbackHandler {
+    attempt: PendingAuthorization,
     hosts: Vec<String>,
     path: String,
     server: String,
     claimed: AtomicBool,
-    tell: mpsc::Sender<Arrival>,
+    tell: mpsc::Sender<CallbackArrival>,
 }
 
-impl Door {
-    async fn answer(&self, request: &Request<Incoming>, last: &AtomicBool) -> Page {
+impl CallbackHandler {
+    async fn answer(&self, request: &Request<Incoming>, last: &AtomicBool) -> CallbackPage {
         let mut hosts = request.headers().get_all(HOST).iter();
         let known = match (hosts.next(), hosts.next()) {
             (Some(host), None) => self
@@ -232,28 +237,35 @@ impl Door {
             _ => false,
         };
         if !known || request.uri().authority().is_some() {
-            return Page::Misdirected;
+            return CallbackPage::Misdirected;
         }
         if request.uri().path() != self.path {
-            return Page::NotFound;
+            return CallbackPage::NotFound;
         }
         if request.method() != Method::GET {
-            return Page::WrongMethod;
+            return CallbackPage::WrongMethod;
         }
-        let answer = Answer::from_query(request.uri().query().unwrap_or_default());
+        let answer = AuthorizationResponse::from_query(request.uri().query().unwrap_or_default());
         let answer = match self.attempt.check(&answer) {
-            Err(AuthorizeError::State | AuthorizeError::Repeated(_)) => return Page::NotYours,
+            Err(AuthorizationResponseError::State | AuthorizationResponseError::Repeated(_)) => {
+                return CallbackPage::NotYours;
+            }
             judged => judged,
         };
         if self.claimed.swap(true, Ordering::AcqRel) {
-            return Page::TooLate;
+            return CallbackPage::TooLate;
         }
         last.store(true, Ordering::Release);
         let (reply, outcome) = oneshot::channel();
-        if self.tell.send(Arrival { answer, reply }).await.is_err() {
-            return Page::TooLate;
+        if self
+            .tell
+            .send(CallbackArrival { answer, reply })
+            .await
+            .is_err()
+        {
+            return CallbackPage::TooLate;
         }
-        outcome.await.unwrap_or(Page::Failed)
+        outcome.await.unwrap_or(CallbackPage::Failed)
     }
 }
 
@@ -272,7 +284,7 @@ async fn alongside<T>(
 }
 
 /// Serves requests until the one that ended the login has its page.
-async fn serve(listeners: &[TcpListener], door: &Arc<Door>) {
+async fn serve(listeners: &[TcpListener], door: &Arc<CallbackHandler>) {
     let mut connections = FuturesUnordered::new();
     loop {
         let full = connections.len() >= MAX_CONNECTIONS;
@@ -301,7 +313,7 @@ async fn accept(listeners: &[TcpListener]) -> io::Result<(TcpStream, SocketAddr)
 }
 
 /// Serves one connection; says whether it was the one that ended the login.
-async fn converse(stream: TcpStream, door: Arc<Door>) -> bool {
+async fn converse(stream: TcpStream, door: Arc<CallbackHandler>) -> bool {
     let last = AtomicBool::new(false);
     let service = service_fn(|request: Request<Incoming>| {
         let (door, last) = (&door, &last);
@@ -310,7 +322,7 @@ async fn converse(stream: TcpStream, door: Arc<Door>) -> bool {
             Ok::<Response<Full<Bytes>>, Infallible>(page.response(&door.server))
         }
     });
-    // A connection that breaks is the other side's affair.
+    // A broken connection needs no handling.
     let _ = http1::Builder::new()
         .keep_alive(false)
         .timer(TokioTimer::new())
@@ -327,8 +339,8 @@ async fn on(port: u16) -> Result<TcpListener, CallbackError> {
         .map_err(|error| failed(port, error))
 }
 
-/// Both addresses that `localhost` may stand for. A machine without IPv6 has one; but where
-/// somebody else listens on the other, the browser could bring the code to them.
+/// Both addresses that `localhost` may stand for. A machine without IPv6 has one; but where another
+/// program listens on the other, the browser could bring the code to it.
 async fn both(port: u16) -> Result<Vec<TcpListener>, CallbackError> {
     let first = on(port).await?;
     let port = first.local_addr().map_err(CallbackError::Listen)?.port();

@@ -60,7 +60,7 @@ pub struct BearerChallenge {
 pub enum BearerError {
     /// `invalid_request`
     InvalidRequest,
-    /// `invalid_token`: expired, revoked or made for someone else.
+    /// `invalid_token`: expired, revoked or for another resource.
     InvalidToken,
     /// `insufficient_scope`
     InsufficientScope,
@@ -70,7 +70,7 @@ pub enum BearerError {
 
 /// What a refusal asks the person for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Need {
+pub enum AuthNeed {
     /// A login (401), with what the server said about it.
     Login(Option<BearerChallenge>),
     /// A token with more scopes (403 with `insufficient_scope` or a scope).
@@ -84,16 +84,16 @@ pub fn bearer(header: &str) -> Option<BearerChallenge> {
 
 /// Tells a server that wants a login, or a wider one, from a server that failed (`None`), by the
 /// HTTP status and the `WWW-Authenticate` header of its answer.
-pub fn need(status: u16, header: Option<&str>) -> Option<Need> {
+pub fn need(status: u16, header: Option<&str>) -> Option<AuthNeed> {
     let bearer = header.and_then(bearer);
     match status {
-        401 => Some(Need::Login(bearer)),
+        401 => Some(AuthNeed::Login(bearer)),
         403 => bearer
             .filter(|bearer| {
                 bearer.error == Some(BearerError::InsufficientScope)
                     || (bearer.error.is_none() && !bearer.scopes.is_empty())
             })
-            .map(Need::Scopes),
+            .map(AuthNeed::Scopes),
         _ => None,
     }
 }

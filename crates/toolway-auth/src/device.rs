@@ -11,13 +11,13 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 use tokio::time::{Instant, sleep_until, timeout_at};
-use toolway_types::Secret;
 use toolway_types::text::{clean_line, is_hidden};
+use toolway_types::{Secret, may_be_opened};
 use url::Url;
 
 use crate::token::request::members;
-use crate::token::{Grant, TokenError, TokenRequest, Tokens, unix_now};
-use crate::web::{Reply, Web, WebError};
+use crate::token::{TokenError, TokenGrant, TokenRequest, Tokens, unix_now};
+use crate::web::{WebClient, WebError, WebReply};
 
 /// The pace when the server does not say (RFC 8628 section 3.2).
 const DEFAULT_PACE: Duration = Duration::from_secs(5);
@@ -34,16 +34,16 @@ const MAX_USER_CODE: usize = 64;
 /// A device login failed.
 #[derive(Debug, thiserror::Error)]
 pub enum DeviceError {
-    /// The server would not begin, or would not give the token.
+    /// The server refused to begin, or to give the token.
     #[error(transparent)]
     Token(#[from] TokenError),
     /// The answer to the beginning cannot be used.
     #[error("the authorization server's answer cannot be used: {0}")]
     Malformed(&'static str),
-    /// The person said no.
+    /// The user declined.
     #[error("the login was declined")]
     Declined,
-    /// Nobody typed the code in time.
+    /// The code was not entered in time.
     #[error("nobody entered the code in time: start the login again")]
     Expired,
 }
@@ -74,7 +74,7 @@ impl fmt::Debug for DeviceLogin {
 impl DeviceLogin {
     /// Asks for a code. `endpoint` is the device authorization endpoint.
     pub async fn begin(
-        web: &Web,
+        web: &WebClient,
         endpoint: &Url,
         request: &TokenRequest<'_>,
     ) -> Result<Self, DeviceError> {
@@ -88,10 +88,10 @@ impl DeviceLogin {
     }
 
     async fn ask(
-        web: &Web,
+        web: &WebClient,
         endpoint: &Url,
         request: &TokenRequest<'_>,
-    ) -> Result<(Reply, Vec<Secret>), TokenError> {
+    ) -> Result<(WebReply, Vec<Secret>), TokenError> {
         let said = request.client.introduce(request.issuer, unix_now())?;
         let scope = request.scopes.join(" ");
         let who = said.form.iter();
@@ -171,7 +171,11 @@ impl DeviceLogin {
     }
 
     /// Asks until the person is done.
-    pub async fn wait(&self, web: &Web, request: &TokenRequest<'_>) -> Result<Tokens, DeviceError> {
+    pub async fn wait(
+        &self,
+        web: &WebClient,
+        request: &TokenRequest<'_>,
+    ) -> Result<Tokens, DeviceError> {
         let end = Instant::now() + self.life;
         let mut pace = self.pace;
         loop {
@@ -181,7 +185,10 @@ impl DeviceLogin {
                 return Err(DeviceError::Expired);
             }
             sleep_until(next).await;
-            let asked = timeout_at(end, request.send(web, Grant::Device(&self.device_code)));
+            let asked = timeout_at(
+                end,
+                request.send(web, TokenGrant::Device(&self.device_code)),
+            );
             let answer = asked.await.map_err(|_| DeviceError::Expired)?;
             pace = match answer {
                 Ok(tokens) => return Ok(tokens),
@@ -216,17 +223,5 @@ fn openable(text: &str) -> Option<Url> {
     if text.chars().any(|c| is_hidden(c) || c.is_whitespace()) || text.len() > 8 * 1024 {
         return None;
     }
-    let url = Url::parse(text).ok()?;
-    let local = url.host().is_some_and(|host| match host {
-        url::Host::Ipv4(address) => address.is_loopback(),
-        url::Host::Ipv6(address) => address.is_loopback(),
-        url::Host::Domain(name) => name == "localhost",
-    });
-    let login = !url.username().is_empty() || url.password().is_some();
-    let fits = match url.scheme() {
-        "https" => url.has_host(),
-        "http" => local,
-        _ => false,
-    };
-    (fits && !login).then_some(url)
+    Url::parse(text).ok().filter(may_be_opened)
 }

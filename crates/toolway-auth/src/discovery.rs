@@ -1,4 +1,4 @@
-//! From a server's address to the authorization server that speaks for it.
+//! From a server's address to its authorization server.
 //!
 //! Owns the order in which documents are looked for (RFC 9728, then RFC 8414 and OIDC
 //! discovery, then what 2025-03-26 did without documents), and the two checks that make them
@@ -14,7 +14,7 @@ use url::Url;
 
 use crate::challenge::BearerChallenge;
 use crate::metadata::{MetadataError, ResourceMetadata, ServerMetadata, shown};
-use crate::web::{self, Reach, Web, WebError};
+use crate::web::{self, NetworkReach, WebClient, WebError};
 
 pub use places::{canonical, covers};
 pub(crate) use places::{of_issuer, well_known};
@@ -31,7 +31,7 @@ pub struct DiscoveryOptions {
 
 /// Where to log in.
 #[derive(Debug, Clone)]
-pub struct Discovered {
+pub struct DiscoveredServer {
     /// The resource that tokens are asked for: as its metadata writes it, else the server's
     /// address in its canonical form.
     pub resource: String,
@@ -40,25 +40,25 @@ pub struct Discovered {
     /// The authorization server.
     pub server: ServerMetadata,
     /// What asks its endpoints: an authorization server that the person named may be anywhere.
-    pub web: Web,
+    pub web: WebClient,
 }
 
 /// Why it is not known where to log in.
 #[derive(Debug, thiserror::Error)]
 pub enum DiscoveryError {
-    /// The metadata is another resource's: tokens for it would be somebody else's.
+    /// The metadata is for another resource, and so would be its tokens.
     #[error(
         "the metadata at {url} is for {named}, not for this server ({server}): nothing was sent there"
     )]
     OtherResource {
         /// Where it stands.
         url: String,
-        /// Whom it is for.
+        /// The resource it is for.
         named: String,
-        /// Whom it should be for.
+        /// The resource it should be for.
         server: String,
     },
-    /// The resource names nobody.
+    /// The resource names no authorization server.
     #[error(
         "{server} wants a login but names no authorization server; set `oauth.authServerMetadataUrl` if you know it"
     )]
@@ -71,7 +71,7 @@ pub enum DiscoveryError {
     BadIssuer {
         /// Who named it.
         server: String,
-        /// Whom.
+        /// The issuer.
         issuer: String,
         /// The rule.
         why: &'static str,
@@ -120,11 +120,11 @@ pub enum DiscoveryError {
 
 /// Finds the authorization server of a server.
 pub async fn discover(
-    web: &Web,
+    web: &WebClient,
     server: &Url,
     challenge: Option<&BearerChallenge>,
     options: &DiscoveryOptions,
-) -> Result<Discovered, DiscoveryError> {
+) -> Result<DiscoveredServer, DiscoveryError> {
     let server = &places::asked(server);
     // Where the person named the authorization server, the reach is theirs and not the server's.
     let web = &match options.metadata_url {
@@ -135,13 +135,13 @@ pub async fn discover(
     if let Some(url) = &options.metadata_url {
         let resource_metadata = match found {
             Ok(found) => found,
-            // The person answered what the resource failed to say, but not for somebody else.
+            // The user named the authorization server of this resource, not of another one.
             Err(error @ DiscoveryError::OtherResource { .. }) => return Err(error),
             Err(_) => None,
         };
         let web = web.trusting();
         let metadata = named(&web, url).await?;
-        return Ok(Discovered {
+        return Ok(DiscoveredServer {
             resource: resource_metadata
                 .as_ref()
                 .map_or_else(|| canonical(server), |metadata| metadata.resource.clone()),
@@ -150,7 +150,7 @@ pub async fn discover(
             web,
         });
     }
-    let without = |metadata| Discovered {
+    let without = |metadata| DiscoveredServer {
         resource: canonical(server),
         resource_metadata: None,
         server: metadata,
@@ -189,7 +189,7 @@ pub async fn discover(
         })?;
     let is_issuer = |named: &str| places::lists(issuer, named);
     let found = authority(web, &places, is_issuer, issuer).await?;
-    Ok(Discovered {
+    Ok(DiscoveredServer {
         resource: metadata.resource.clone(),
         server: found.ok_or_else(|| DiscoveryError::NoMetadata {
             issuer: shown(issuer),
@@ -199,38 +199,39 @@ pub async fn discover(
     })
 }
 
-/// The resource's own document; `None` when every place says that there is none.
-/// Whether a server says of itself where logins to it are made. Nobody else is asked.
-pub async fn describes_itself(web: &Web, server: &Url) -> bool {
+/// Whether a server says of itself where logins to it are made. Asks no other server.
+pub async fn describes_itself(web: &WebClient, server: &Url) -> bool {
     let server = places::asked(server);
     let found = resource(&web.pinned(&server), &server, None).await;
     matches!(found, Ok(Some(_)))
 }
 
+/// The resource's own document; `None` when every place says that there is none.
 async fn resource(
-    web: &Web,
+    web: &WebClient,
     server: &Url,
     challenge: Option<&BearerChallenge>,
 ) -> Result<Option<ResourceMetadata>, DiscoveryError> {
-    // Whoever writes the challenge chooses the place, as the specification has it. So it is asked
-    // under the rules of everything that a server names, and never in plain text on the way.
+    // The challenge chooses the URL, as the specification says. So it is checked like every URL
+    // that a server names, and must use `https` unless it has the server's origin or all is on this
+    // machine.
     let told = challenge
         .and_then(|challenge| challenge.resource_metadata.clone())
         .filter(|url| {
-            let is_safe = url.scheme() == "https" || web.reach() == Reach::Loopback;
+            let is_safe = url.scheme() == "https" || web.reach() == NetworkReach::Loopback;
             url.origin() == server.origin() || is_safe
         });
     let mut fault = None;
     for url in places::of_resource(server, told) {
         let reply = match look(web, &url).await {
-            Ok(Look::Found(reply)) => reply,
-            Ok(Look::Missing) => continue,
-            Ok(Look::Failed(error)) => {
+            Ok(DocumentLookup::Found(reply)) => reply,
+            Ok(DocumentLookup::Missing) => continue,
+            Ok(DocumentLookup::Failed(error)) => {
                 fault.get_or_insert(error.into());
                 continue;
             }
-            // Servers behind a proxy name addresses that nobody can reach from here; what their
-            // own origin has is as good.
+            // Servers behind a proxy may name addresses that are unreachable from here; the
+            // document at their own origin is as good.
             Err(error) if url.origin() != server.origin() => {
                 fault.get_or_insert(error);
                 continue;
@@ -256,7 +257,7 @@ async fn resource(
 }
 
 /// The metadata that a server of 2025-03-26 has at its own origin.
-async fn own(web: &Web, server: &Url) -> Result<Option<ServerMetadata>, DiscoveryError> {
+async fn own(web: &WebClient, server: &Url) -> Result<Option<ServerMetadata>, DiscoveryError> {
     let origin = server.origin().ascii_serialization();
     let places =
         places::of_issuer(&origin, web.reach()).map_err(|why| DiscoveryError::BadIssuer {
@@ -264,7 +265,7 @@ async fn own(web: &Web, server: &Url) -> Result<Option<ServerMetadata>, Discover
             issuer: origin.clone(),
             why,
         })?;
-    // Nobody wrote the issuer down, so both spellings of an origin lead to this place.
+    // The issuer is not configured, so both spellings of an origin are accepted here.
     let is_own = |named: &str| named.strip_suffix('/').unwrap_or(named) == origin;
     authority(web, &places, is_own, &origin).await
 }
@@ -277,7 +278,7 @@ fn assumed(server: &Url) -> ServerMetadata {
         authorization_endpoint: at("/authorize"),
         token_endpoint: at("/token"),
         registration_endpoint: at("/register"),
-        // PKCE was required of everybody then.
+        // That revision requires PKCE.
         challenge_methods: Some(vec!["S256".to_owned()]),
         is_assumed: true,
         ..ServerMetadata::default()
@@ -285,24 +286,24 @@ fn assumed(server: &Url) -> ServerMetadata {
 }
 
 /// The metadata at the place that the person wrote.
-async fn named(web: &Web, url: &Url) -> Result<ServerMetadata, DiscoveryError> {
+async fn named(web: &WebClient, url: &Url) -> Result<ServerMetadata, DiscoveryError> {
     match look(web, url).await? {
-        Look::Found(document) => {
+        DocumentLookup::Found(document) => {
             ServerMetadata::read(&document, web.reach()).map_err(|fault| DiscoveryError::Metadata {
                 url: web::shown(url),
                 fault,
             })
         }
-        Look::Missing => Err(DiscoveryError::NoMetadata {
+        DocumentLookup::Missing => Err(DiscoveryError::NoMetadata {
             issuer: web::shown(url),
         }),
-        Look::Failed(error) => Err(error.into()),
+        DocumentLookup::Failed(error) => Err(error.into()),
     }
 }
 
 /// An authorization server's document; `None` when every place says that there is none.
 async fn authority(
-    web: &Web,
+    web: &WebClient,
     places: &[Url],
     is_issuer: impl Fn(&str) -> bool,
     expected: &str,
@@ -310,14 +311,14 @@ async fn authority(
     let mut fault = None;
     for url in places {
         let document = match look(web, url).await? {
-            Look::Found(document) => document,
-            Look::Missing => continue,
-            Look::Failed(error) => {
+            DocumentLookup::Found(document) => document,
+            DocumentLookup::Missing => continue,
+            DocumentLookup::Failed(error) => {
                 fault.get_or_insert(error);
                 continue;
             }
         };
-        // First of all: what a document of somebody else says is of no interest.
+        // Checked first: the document of another issuer is not read further.
         let named = document.get("issuer").and_then(|issuer| issuer.as_str());
         if let Some(named) = named.filter(|named| !is_issuer(named)) {
             return Err(DiscoveryError::IssuerMismatch {
@@ -336,9 +337,9 @@ async fn authority(
     fault.map_or(Ok(None), |fault| Err(fault.into()))
 }
 
-/// The metadata of an issuer that the caller vouches for, byte for byte; `None` when it has none.
-pub(crate) async fn vouched(
-    web: &Web,
+/// The metadata of a configured issuer, compared byte for byte; `None` when it has none.
+pub(crate) async fn trusted_metadata(
+    web: &WebClient,
     issuer: &str,
     places: &[Url],
 ) -> Result<Option<ServerMetadata>, DiscoveryError> {
@@ -346,7 +347,7 @@ pub(crate) async fn vouched(
 }
 
 /// What one place gave.
-enum Look {
+enum DocumentLookup {
     Found(serde_json::Map<String, serde_json::Value>),
     /// It says that there is nothing.
     Missing,
@@ -354,12 +355,12 @@ enum Look {
     Failed(WebError),
 }
 
-async fn look(web: &Web, url: &Url) -> Result<Look, DiscoveryError> {
+async fn look(web: &WebClient, url: &Url) -> Result<DocumentLookup, DiscoveryError> {
     let reply = match web.get(url).await {
         Ok(reply) => reply,
         // The next place would lead to the same address.
         Err(error @ WebError::Forbidden { .. }) => return Err(error.into()),
-        Err(error) => return Ok(Look::Failed(error)),
+        Err(error) => return Ok(DocumentLookup::Failed(error)),
     };
     if reply.url.origin() != url.origin() {
         return Err(DiscoveryError::Elsewhere {
@@ -368,13 +369,15 @@ async fn look(web: &Web, url: &Url) -> Result<Look, DiscoveryError> {
         });
     }
     if (400..500).contains(&reply.status) && !matches!(reply.status, 408 | 425 | 429) {
-        return Ok(Look::Missing);
+        return Ok(DocumentLookup::Missing);
     }
     if !reply.is_success() {
-        return Ok(Look::Failed(WebError::Status {
+        return Ok(DocumentLookup::Failed(WebError::Status {
             url: web::shown(url),
             status: reply.status,
         }));
     }
-    Ok(reply.object().map_or_else(Look::Failed, Look::Found))
+    Ok(reply
+        .object()
+        .map_or_else(DocumentLookup::Failed, DocumentLookup::Found))
 }

@@ -19,9 +19,10 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::Value;
 use tokio::sync::Mutex;
 use toolway_transport::credentials::{
-    Credentials, CredentialsError, Presented, Refusal, Request, Verdict, is_protected,
+    CredentialHeaders, CredentialRefusal, CredentialRequest, Credentials, CredentialsError,
+    RetryDecision, is_protected,
 };
-use toolway_transport::program::{self, Invocation, Program, ProgramError, ProgramLimits};
+use toolway_transport::program::{self, Invocation, ProgramError, ProgramLimits, ProgramRun};
 use toolway_transport::{OpenError, OpenOptions};
 use toolway_types::{HeadersHelper, Secret, ServerName};
 use toolway_wire::scan;
@@ -41,8 +42,8 @@ pub const MAX_OUTPUT: usize = 64 * 1024;
 const NAMES: [&str; 2] = ["TOOLWAY_SERVER_NAME", "CLAUDE_CODE_MCP_SERVER_NAME"];
 const URLS: [&str; 2] = ["TOOLWAY_SERVER_URL", "CLAUDE_CODE_MCP_SERVER_URL"];
 
-/// Told which headers are about to be sent, so that a log can keep their values back.
-pub type KeepBack = Box<dyn Fn(&[(String, Secret)]) + Send + Sync>;
+/// Receives the headers that are about to be sent, so that logs can redact their values.
+pub type RedactHeaders = Box<dyn Fn(&[(String, Secret)]) + Send + Sync>;
 
 /// Why a helper gave no headers. No message repeats what it printed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -86,7 +87,7 @@ pub enum HelperFault {
 }
 
 /// The headers helper of one server.
-pub struct Helper {
+pub struct HelperRunner {
     server: ServerName,
     url: Url,
     definition: HeadersHelper,
@@ -94,7 +95,7 @@ pub struct Helper {
     time: Duration,
 }
 
-impl Helper {
+impl HelperRunner {
     /// The helper of a server; `open` says how processes are started.
     pub fn new(server: ServerName, url: Url, definition: HeadersHelper, open: OpenOptions) -> Self {
         Self {
@@ -125,7 +126,7 @@ impl Helper {
         for (name, value) in name.into_iter().chain(url) {
             env.insert(name.to_owned(), Secret::new(value));
         }
-        let program = Program {
+        let program = ProgramRun {
             invocation: match process.program {
                 Some(file) => Invocation::Checked {
                     file,
@@ -159,10 +160,10 @@ impl Helper {
     }
 }
 
-impl fmt::Debug for Helper {
+impl fmt::Debug for HelperRunner {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
-            .debug_struct("Helper")
+            .debug_struct("HelperRunner")
             .field("server", &self.server)
             .field("command", &self.definition.command)
             .finish_non_exhaustive()
@@ -227,15 +228,15 @@ fn headers(output: &[u8]) -> Result<HeaderMap, HelperFault> {
 
 /// The credentials that a helper gives one connection.
 pub struct HelperCredentials {
-    helper: Helper,
-    keep_back: KeepBack,
+    helper: HelperRunner,
+    keep_back: RedactHeaders,
     /// What the last run gave. Locked while it runs: all who want headers share one run.
     last: Mutex<Option<Result<HeaderMap, HelperError>>>,
 }
 
 impl HelperCredentials {
     /// Nothing runs before the first request.
-    pub fn new(helper: Helper, keep_back: KeepBack) -> Self {
+    pub fn new(helper: HelperRunner, keep_back: RedactHeaders) -> Self {
         Self {
             helper,
             keep_back,
@@ -269,27 +270,27 @@ impl fmt::Debug for HelperCredentials {
 impl Credentials for HelperCredentials {
     fn present<'a>(
         &'a self,
-        _request: Request<'a>,
-    ) -> BoxFuture<'a, Result<Presented, CredentialsError>> {
+        _request: CredentialRequest<'a>,
+    ) -> BoxFuture<'a, Result<CredentialHeaders, CredentialsError>> {
         async move {
             let mut last = self.last.lock().await;
-            // A failure is told once; whoever asks afterwards has it run anew.
+            // A failure is reported once; the next caller runs it again.
             let outcome = match last.take() {
                 Some(outcome) => outcome,
                 None => self.run().await,
             };
             let headers = outcome.map_err(|error| CredentialsError::Broken(error.to_string()))?;
             *last = Some(Ok(headers.clone()));
-            Ok(Presented::new(headers))
+            Ok(CredentialHeaders::new(headers))
         }
         .boxed()
     }
 
     fn refused<'a>(
         &'a self,
-        presented: &'a Presented,
-        _refusal: Refusal<'a>,
-    ) -> BoxFuture<'a, Verdict> {
+        presented: &'a CredentialHeaders,
+        _refusal: CredentialRefusal<'a>,
+    ) -> BoxFuture<'a, RetryDecision> {
         async move {
             let mut last = self.last.lock().await;
             let is_newest = match &*last {
@@ -302,7 +303,7 @@ impl Credentials for HelperCredentials {
                 *last = None;
                 *last = Some(self.run().await);
             }
-            Verdict::Again
+            RetryDecision::Again
         }
         .boxed()
     }

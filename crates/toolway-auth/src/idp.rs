@@ -1,22 +1,21 @@
-//! The identity provider of an organisation: who the person is, once for every server.
+//! The identity provider of an organisation: one login for all servers.
 //!
 //! Owns when the person is asked and what is kept of the answer, and having it turned into an
-//! assertion for another server's authorization server (RFC 8693). The login itself is `visit`,
+//! assertion for another server's authorization server (RFC 8693). The login itself is `login`,
 //! what the provider says about the person [`claims`], where that is kept [`store`], who we are
-//! there `desk`, and giving it back `farewell`.
+//! there `endpoint`, and giving it back `logout`.
 //! Does not own: what is done with the assertion (`xaa.rs`).
 //!
-//! Everything about the provider is handed in by the caller, from managed or user settings. No
-//! server has a say in it: there is no way from a server's metadata to here (SEC-45). What the
-//! provider issues goes back to the provider, and the assertion to the one authorization server
-//! that it names.
+//! Everything about the provider is handed in by the caller, from managed or user settings. Nothing
+//! of it comes from a server's metadata (SEC-45). What the provider issues goes back to the
+//! provider, and the assertion to the one authorization server that it names.
 
 pub mod claims;
-mod desk;
-mod farewell;
-pub mod fault;
+mod endpoint;
+pub mod error;
+mod login;
+mod logout;
 pub mod store;
-mod visit;
 
 use std::fmt;
 use std::sync::Arc;
@@ -30,18 +29,18 @@ use toolway_types::Secret;
 use url::Url;
 
 use crate::assertion::ClientKey;
+use crate::detached::DetachedTasks;
 use crate::device::DeviceLogin;
-use crate::errands::Errands;
 use crate::jwt;
 use crate::metadata::{ServerMetadata, shown};
-use crate::token::{Exchange, Grant, SKEW, TokenError, TokenRequest, Tokens, unix_now};
-use crate::web::Web;
+use crate::token::{SKEW, TokenError, TokenExchange, TokenGrant, TokenRequest, Tokens, unix_now};
+use crate::web::WebClient;
 
-pub use claims::ClaimError;
-use claims::{Checker, Expected};
-pub use farewell::GivenBack;
-pub use fault::IdpError;
-pub use store::{IdentityStore, Memory, StoreError, VaultStore};
+pub use claims::IdTokenError;
+use claims::{ExpectedIdToken, IdTokenVerifier};
+pub use error::IdpError;
+pub use logout::IdpLogoutOutcome;
+pub use store::{IdentityStore, IdentityStoreError, MemoryIdentityStore, VaultIdentityStore};
 
 /// An assertion about a person for another server (identity assertion authorization grant).
 pub const ID_JAG: &str = "urn:ietf:params:oauth:token-type:id-jag";
@@ -69,8 +68,8 @@ pub struct IdpSettings {
 
 /// Who the person is. Serialises with its secrets: into the vault only.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Identity {
-    /// The provider's word for it.
+pub struct UserIdentity {
+    /// The id token.
     #[serde(with = "crate::secret")]
     pub id_token: Secret,
     /// Until when that is good, in seconds since 1970 by this machine's clock.
@@ -82,9 +81,9 @@ pub struct Identity {
     pub refresh: Option<Secret>,
 }
 
-impl Identity {
-    /// An identity whose id token the caller was handed, such as by a platform that logs people in
-    /// itself. Whoever hands it in vouches for it: nothing here checks it, and the provider will.
+impl UserIdentity {
+    /// An identity from an id token that the caller has, such as from a platform that logs users in
+    /// itself. It is not checked here; the provider will check it.
     pub fn given(id_token: Secret) -> Option<Self> {
         let claims = jwt::peek(id_token.expose())?;
         Some(Self {
@@ -105,19 +104,19 @@ impl Identity {
     }
 }
 
-/// How the person is reached when the provider must see them.
+/// How the user logs in when the provider requires it.
 #[derive(Clone, Copy)]
-pub enum Way<'a> {
+pub enum IdpLoginMethod<'a> {
     /// In a browser of this machine.
-    Browser(&'a dyn Window),
+    Browser(&'a dyn IdpLoginUi),
     /// On another device.
-    Device(&'a dyn Window),
-    /// Not at all: what is kept must do.
-    Kept,
+    Device(&'a dyn IdpLoginUi),
+    /// Not at all: only a stored identity is used.
+    StoredOnly,
 }
 
-/// What shows the person where to log in.
-pub trait Window: Send + Sync {
+/// Shows the user where to log in.
+pub trait IdpLoginUi: Send + Sync {
     /// Opens or shows the login page. Returns when it did, not when the person is done.
     fn open<'a>(&'a self, page: &'a Url) -> BoxFuture<'a, ()>;
     /// Shows the code and where to enter it.
@@ -135,22 +134,22 @@ pub trait Window: Send + Sync {
 #[derive(Clone)]
 pub struct IdentityProvider {
     settings: Arc<IdpSettings>,
-    web: Web,
+    web: WebClient,
     store: Arc<dyn IdentityStore>,
-    checker: Arc<Checker>,
+    checker: Arc<IdTokenVerifier>,
     /// How many logins have ended.
     ended: Arc<AtomicU64>,
     /// One login at a time; holds how the last one failed, and which it was.
     turn: Arc<Mutex<LastFailure>>,
     metadata: Arc<Mutex<Option<Arc<ServerMetadata>>>>,
-    /// Finishes renewals that nobody waits for any more.
-    errands: Errands,
+    /// Finishes renewals whose callers are gone.
+    detached: DetachedTasks,
 }
 
 type LastFailure = Option<(u64, Arc<IdpError>)>;
 
 /// Held while the person may be asked: in this process, and in all others.
-type Turns = (OwnedMutexGuard<LastFailure>, store::Turn);
+type LoginLocks = (OwnedMutexGuard<LastFailure>, store::LoginLock);
 
 impl fmt::Debug for IdentityProvider {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -163,7 +162,7 @@ impl fmt::Debug for IdentityProvider {
 
 impl IdentityProvider {
     /// A provider. `web` must be one for addresses that the person or the administrator wrote.
-    pub fn new(settings: IdpSettings, web: Web, store: Arc<dyn IdentityStore>) -> Self {
+    pub fn new(settings: IdpSettings, web: WebClient, store: Arc<dyn IdentityStore>) -> Self {
         Self {
             settings: Arc::new(settings),
             web,
@@ -172,7 +171,7 @@ impl IdentityProvider {
             ended: Arc::default(),
             turn: Arc::default(),
             metadata: Arc::default(),
-            errands: Errands::default(),
+            detached: DetachedTasks::default(),
         }
     }
 
@@ -183,9 +182,9 @@ impl IdentityProvider {
 
     /// Who the person is: as it is kept, else renewed, else by asking them.
     ///
-    /// However many servers ask at once, the person is asked once, and what comes of it is told to
-    /// all of them: a login that was declined opens no second window.
-    pub async fn identity(&self, way: Way<'_>) -> Result<Identity, IdpError> {
+    /// However many servers ask at once, the user is asked once and all callers get the outcome: a
+    /// declined login opens no second window.
+    pub async fn identity(&self, method: IdpLoginMethod<'_>) -> Result<UserIdentity, IdpError> {
         if let Some(identity) = self.kept().await? {
             return Ok(identity);
         }
@@ -199,7 +198,7 @@ impl IdentityProvider {
         let turns = (turn, self.store.turn(&self.settings).await?);
         let (mut turns, renewed) = self.renewed_in_turn(turns).await?;
         let known = match renewed {
-            Ok(None) => self.asked(way).await,
+            Ok(None) => self.asked(method).await,
             Ok(Some(identity)) => Ok(identity),
             Err(error) => Err(error),
         };
@@ -209,7 +208,7 @@ impl IdentityProvider {
                 **turn = None;
                 Ok(identity)
             }
-            // Nobody was asked: the next one may have a way to.
+            // The user was not asked: the next caller may be able to.
             Err(error @ IdpError::NeedsLogin { .. }) => Err(error),
             Err(error) => {
                 let which = self.ended.fetch_add(1, Ordering::AcqRel) + 1;
@@ -220,19 +219,19 @@ impl IdentityProvider {
         }
     }
 
-    /// Logs the person in, whoever was logged in before.
-    pub async fn login(&self, way: Way<'_>) -> Result<Identity, IdpError> {
+    /// Logs the user in, in place of an earlier login.
+    pub async fn login(&self, method: IdpLoginMethod<'_>) -> Result<UserIdentity, IdpError> {
         self.store.remove(&self.settings).await?;
-        self.identity(way).await
+        self.identity(method).await
     }
 
-    /// What is kept, good or not. Asks nobody.
-    pub async fn stored(&self) -> Result<Option<Identity>, IdpError> {
+    /// The stored identity, valid or not. Makes no request.
+    pub async fn stored(&self) -> Result<Option<UserIdentity>, IdpError> {
         Ok(self.store.read(&self.settings).await?)
     }
 
-    /// What is kept, when it is still good. Asks nobody.
-    pub async fn kept(&self) -> Result<Option<Identity>, IdpError> {
+    /// The stored identity, if still valid. Makes no request.
+    pub async fn kept(&self) -> Result<Option<UserIdentity>, IdpError> {
         let kept = self.store.read(&self.settings).await?;
         Ok(kept.filter(|identity| !identity.is_due(unix_now())))
     }
@@ -241,17 +240,17 @@ impl IdentityProvider {
     /// It is shown to that authorization server at once, and kept nowhere.
     pub async fn assertion(
         &self,
-        identity: &Identity,
+        identity: &UserIdentity,
         audience: &str,
         resource: &str,
         scopes: &[String],
     ) -> Result<Secret, IdpError> {
-        let desk = self.desk().await?;
+        let endpoint = self.idp_endpoint().await?;
         let request = TokenRequest {
             resource: Some(resource),
-            ..self.request(&desk, scopes)
+            ..self.request(&endpoint, scopes)
         };
-        let exchange = Grant::Exchange(Exchange {
+        let exchange = TokenGrant::Exchange(TokenExchange {
             subject: &identity.id_token,
             subject_type: ID_TOKEN,
             requested_type: ID_JAG,
@@ -262,14 +261,14 @@ impl IdentityProvider {
 
     /// What is kept is refused, or has expired for the provider: renewed without the person if
     /// that works, else forgotten.
-    pub(crate) async fn refused(&self, identity: &Identity) -> Result<(), IdpError> {
+    pub(crate) async fn refused(&self, identity: &UserIdentity) -> Result<(), IdpError> {
         let turn = Arc::clone(&self.turn).lock_owned().await;
-        let turns: Turns = (turn, self.store.turn(&self.settings).await?);
+        let turns: LoginLocks = (turn, self.store.turn(&self.settings).await?);
         let (provider, identity) = (self.clone(), identity.clone());
-        let errand = self.errands.start(async move {
+        let task = self.detached.start(async move {
             let _turns = turns;
             let kept = provider.store.read(&provider.settings).await?;
-            // Somebody else was quicker.
+            // Another process was quicker.
             if kept.as_ref().map(|kept| &kept.id_token) != Some(&identity.id_token) {
                 return Ok(());
             }
@@ -278,23 +277,23 @@ impl IdentityProvider {
                 None => Ok(provider.store.remove(&provider.settings).await?),
             }
         });
-        errand.await.unwrap_or_else(|given_up| Err(given_up.into()))
+        task.await.unwrap_or_else(|lost| Err(lost.into()))
     }
 
     /// Waits until what is being renewed is saved, and no longer than this.
     pub async fn settle(&self, within: Duration) {
-        self.errands.settle(within).await;
+        self.detached.settle(within).await;
     }
 
-    /// What somebody else has renewed before it was our turn, or what is renewed now and saved:
-    /// that is not lost with whoever wanted it. Nothing when the provider wants to see the person;
-    /// whoever has the turns may ask them.
+    /// The identity that another process renewed while this one waited for the lock, or one that is
+    /// renewed now, in a detached task. `None` when the provider requires a login; the holder of
+    /// the locks may ask the user.
     async fn renewed_in_turn(
         &self,
-        turns: Turns,
-    ) -> Result<(Turns, Result<Option<Identity>, IdpError>), IdpError> {
+        turns: LoginLocks,
+    ) -> Result<(LoginLocks, Result<Option<UserIdentity>, IdpError>), IdpError> {
         let provider = self.clone();
-        let errand = self.errands.start(async move {
+        let task = self.detached.start(async move {
             if let Some(identity) = provider.kept().await? {
                 return Ok((turns, Ok(Some(identity))));
             }
@@ -308,15 +307,15 @@ impl IdentityProvider {
             }
             Ok((turns, renewed))
         });
-        errand.await.unwrap_or_else(|given_up| Err(given_up.into()))
+        task.await.unwrap_or_else(|lost| Err(lost.into()))
     }
 
     /// Asks the person, and keeps what comes of it.
-    async fn asked(&self, way: Way<'_>) -> Result<Identity, IdpError> {
-        let identity = match way {
-            Way::Browser(window) => self.by_browser(window).await?,
-            Way::Device(window) => self.by_device(window).await?,
-            Way::Kept => {
+    async fn asked(&self, method: IdpLoginMethod<'_>) -> Result<UserIdentity, IdpError> {
+        let identity = match method {
+            IdpLoginMethod::Browser(ui) => self.by_browser(ui).await?,
+            IdpLoginMethod::Device(ui) => self.by_device(ui).await?,
+            IdpLoginMethod::StoredOnly => {
                 return Err(IdpError::NeedsLogin {
                     issuer: self.name(),
                 });
@@ -328,13 +327,13 @@ impl IdentityProvider {
 
     /// The successor of an identity, without the person; `None` when the provider wants to see
     /// them.
-    async fn renewed(&self, old: &Identity) -> Result<Option<Identity>, IdpError> {
+    async fn renewed(&self, old: &UserIdentity) -> Result<Option<UserIdentity>, IdpError> {
         let Some(refresh) = &old.refresh else {
             return Ok(None);
         };
-        let desk = self.desk().await?;
-        let request = self.request(&desk, &[]);
-        let tokens = match request.send(&self.web, Grant::Refresh(refresh)).await {
+        let endpoint = self.idp_endpoint().await?;
+        let request = self.request(&endpoint, &[]);
+        let tokens = match request.send(&self.web, TokenGrant::Refresh(refresh)).await {
             Ok(tokens) => tokens,
             Err(TokenError::Refused { .. }) => return Ok(None),
             Err(error) => return Err(error.into()),
@@ -354,14 +353,18 @@ impl IdentityProvider {
     }
 
     /// The identity in an answer, if everything about it is right.
-    async fn believed(&self, tokens: Tokens, nonce: Option<&str>) -> Result<Identity, IdpError> {
+    async fn believed(
+        &self,
+        tokens: Tokens,
+        nonce: Option<&str>,
+    ) -> Result<UserIdentity, IdpError> {
         let issuer = || self.name();
         let id_token = tokens
             .id_token
             .ok_or_else(|| IdpError::NoIdToken { issuer: issuer() })?;
         let metadata = self.metadata().await?;
         let keys = self.endpoint(metadata.jwks_uri.as_ref(), "jwks_uri")?;
-        let expected = Expected {
+        let expected = ExpectedIdToken {
             issuer: &self.settings.issuer,
             client_id: &self.settings.client_id,
             nonce,
@@ -375,7 +378,7 @@ impl IdentityProvider {
                 issuer: issuer(),
                 fault,
             })?;
-        Ok(Identity {
+        Ok(UserIdentity {
             id_token,
             expires_at: known.expires_at,
             subject: known.subject,

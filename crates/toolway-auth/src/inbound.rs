@@ -2,13 +2,12 @@
 //!
 //! Owns the resource server's side of OAuth (SEC-46): finding the token in a request, whether an
 //! issuer that we accept made it for us ([`issuer`], [`claims`]), what is answered when not
-//! ([`refusal`]), and the document that tells clients where tokens are had (RFC 9728).
-//! Does not own: HTTP. Whoever listens hands in a request's headers and query, and sends what a
-//! refusal says.
+//! ([`refusal`]), and the document that tells clients where to get tokens (RFC 9728).
+//! Does not own: HTTP. The listener passes in a request's headers and query, and sends the refusal.
 //!
-//! There is no mode in which we hand out tokens, pass logins on, or take a token that is for
-//! somebody else. A token is read once and kept nowhere: what comes out of a check says who asks
-//! and has no way back to the token, so nothing behind the check can send it on.
+//! There is no mode in which we issue tokens, pass logins on, or accept a token for another
+//! audience. A token is read once and stored nowhere: the result of a check identifies the caller
+//! without the token, so nothing behind the check can send it on.
 
 pub mod claims;
 mod issuer;
@@ -22,16 +21,16 @@ use sha2::{Digest as _, Sha256};
 use url::{Url, form_urlencoded};
 
 use crate::discovery::{canonical, of_issuer, well_known};
-use crate::jwt::{self, Algorithm, VerifyError};
+use crate::jwt::{self, JwtAlgorithm, VerifyError};
 use crate::metadata::shown;
 use crate::scopes::is_scope;
 use crate::token::unix_now;
-use crate::web::Web;
+use crate::web::WebClient;
 
-pub use claims::ClaimError;
-use claims::Expected;
-use issuer::Issuer;
-pub use refusal::{Refusal, Why};
+pub use claims::AccessClaimError;
+use claims::ExpectedAccessClaims;
+use issuer::TrustedIssuer;
+pub use refusal::{InboundFault, InboundRefusal};
 
 /// The longest token that is looked at. What carries it, a request's headers, is bounded alike.
 pub const MAX_TOKEN: usize = 16 * 1024;
@@ -41,10 +40,11 @@ pub const MAX_TOKEN: usize = 16 * 1024;
 pub struct InboundOptions {
     /// Our own address, as clients reach us: what a token must be for.
     pub resource: Url,
-    /// Who may issue tokens for us, byte for byte. Nobody else is ever asked, whatever a token says.
+    /// Who may issue tokens for us, byte for byte. No other issuer is ever asked, whatever a token
+    /// says.
     pub issuers: Vec<String>,
     /// What tokens may be signed by. There is no symmetric algorithm and no `none` to choose.
-    pub algorithms: Vec<Algorithm>,
+    pub algorithms: Vec<JwtAlgorithm>,
     /// What every request's token must allow.
     pub scopes: Vec<String>,
     /// What tokens for us can allow at all, as clients are told.
@@ -59,7 +59,7 @@ impl InboundOptions {
         Self {
             resource,
             issuers: issuers.into_iter().collect(),
-            algorithms: Algorithm::ALL.to_vec(),
+            algorithms: JwtAlgorithm::ALL.to_vec(),
             scopes: Vec::new(),
             offered: Vec::new(),
             name: None,
@@ -78,7 +78,7 @@ pub enum InboundError {
         /// The rule.
         why: &'static str,
     },
-    /// Nobody may issue tokens.
+    /// No issuer is configured.
     #[error("no issuer is accepted: name at least one")]
     NoIssuers,
     /// An issuer is no address.
@@ -97,7 +97,7 @@ pub enum InboundError {
     Scope(String),
 }
 
-/// Who asks. Says nothing by which anybody could ask in their name.
+/// The caller of a request. Holds no credential.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Principal {
@@ -144,20 +144,20 @@ impl fmt::Debug for Fingerprint {
     }
 }
 
-/// Lets requests in or turns them away.
+/// Accepts or rejects requests by their tokens.
 #[derive(Debug)]
-pub struct Inbound {
+pub struct InboundAuthorizer {
     options: InboundOptions,
     resource: String,
     metadata: Url,
-    issuers: Vec<Issuer>,
-    web: Web,
+    issuers: Vec<TrustedIssuer>,
+    web: WebClient,
 }
 
-impl Inbound {
-    /// A check. `web` fetches the issuers' keys, so it must be one for addresses that the person
-    /// or the administrator wrote ([`Web::trusted`]). Nothing is fetched before the first token.
-    pub fn new(options: InboundOptions, web: Web) -> Result<Self, InboundError> {
+impl InboundAuthorizer {
+    /// A check. `web` fetches the issuers' keys, so it must be one for addresses that the person or
+    /// the administrator wrote ([`WebClient::trusted`]). Nothing is fetched before the first token.
+    pub fn new(options: InboundOptions, web: WebClient) -> Result<Self, InboundError> {
         let ours = |why| InboundError::Resource {
             resource: crate::web::shown(&options.resource),
             why,
@@ -188,7 +188,7 @@ impl Inbound {
                 issuer: shown(name),
                 why,
             })?;
-            Ok(Issuer::new(name.clone(), places))
+            Ok(TrustedIssuer::new(name.clone(), places))
         });
         Ok(Self {
             issuers: issuers.collect::<Result<_, InboundError>>()?,
@@ -204,7 +204,7 @@ impl Inbound {
         &self,
         headers: &HeaderMap,
         query: Option<&str>,
-    ) -> Result<Principal, Refusal> {
+    ) -> Result<Principal, InboundRefusal> {
         let checked = match token(headers, query) {
             Ok(token) => self.believed(token).await,
             Err(why) => Err(why),
@@ -217,16 +217,16 @@ impl Inbound {
         Ok(principal)
     }
 
-    /// Whether somebody may do what needs these scopes; the refusal tells the client what to ask
-    /// its person for.
-    pub fn demand(&self, principal: &Principal, scopes: &[String]) -> Result<(), Refusal> {
+    /// Whether the caller has these scopes; the refusal tells the client which to request.
+    pub fn demand(&self, principal: &Principal, scopes: &[String]) -> Result<(), InboundRefusal> {
         if principal.may(scopes) {
             return Ok(());
         }
-        Err(self.refusal(Why::Scopes, scopes))
+        Err(self.refusal(InboundFault::Scopes, scopes))
     }
 
-    /// What clients are told about us (RFC 9728), to be served at [`Inbound::document_path`].
+    /// What clients are told about us (RFC 9728), to be served at
+    /// [`InboundAuthorizer::document_path`].
     pub fn document(&self) -> Value {
         let mut document = json!({
             "resource": self.resource,
@@ -242,16 +242,16 @@ impl Inbound {
         document
     }
 
-    /// Where that document is looked for, at our origin. Whoever asks for it needs no token.
+    /// Where that document is looked for, at our origin. Needs no token.
     pub fn document_path(&self) -> &str {
         self.metadata.path()
     }
 
-    fn refusal(&self, why: Why, scopes: &[String]) -> Refusal {
-        Refusal::new(why, &self.metadata, scopes)
+    fn refusal(&self, why: InboundFault, scopes: &[String]) -> InboundRefusal {
+        InboundRefusal::new(why, &self.metadata, scopes)
     }
 
-    async fn believed(&self, token: &str) -> Result<Principal, Why> {
+    async fn believed(&self, token: &str) -> Result<Principal, InboundFault> {
         let (header, unproven) = jwt::peek_all(token).ok_or(VerifyError::Malformed)?;
         // What the token says about itself only chooses among those that were accepted before.
         let named = unproven.get("iss").and_then(Value::as_str);
@@ -259,11 +259,11 @@ impl Inbound {
             .issuers
             .iter()
             .find(|issuer| named == Some(issuer.name()))
-            .ok_or(ClaimError::Issuer)?;
+            .ok_or(AccessClaimError::Issuer)?;
         let claims = issuer
             .verified(&self.web, token, &self.options.algorithms)
             .await?;
-        let expected = Expected {
+        let expected = ExpectedAccessClaims {
             issuer: issuer.name(),
             resource: &self.resource,
             now: unix_now(),
@@ -281,33 +281,33 @@ impl Inbound {
 }
 
 /// The one token of a request. Anything from which two readers could take two is refused.
-fn token<'a>(headers: &'a HeaderMap, query: Option<&str>) -> Result<&'a str, Why> {
+fn token<'a>(headers: &'a HeaderMap, query: Option<&str>) -> Result<&'a str, InboundFault> {
     // Addresses are logged, kept and passed on; a token in one is no secret any more.
     let mut pairs = form_urlencoded::parse(query.unwrap_or_default().as_bytes());
     if pairs.any(|(name, _)| name.eq_ignore_ascii_case("access_token")) {
-        return Err(Why::InAddress);
+        return Err(InboundFault::InAddress);
     }
     let mut shown = headers.get_all(http::header::AUTHORIZATION).iter();
     let Some(value) = shown.next() else {
-        return Err(Why::NoToken);
+        return Err(InboundFault::NoToken);
     };
     if shown.next().is_some() {
-        return Err(Why::Several);
+        return Err(InboundFault::Several);
     }
     let value = value.to_str().map_err(|_| VerifyError::Malformed)?;
     let (scheme, token) = value.split_once(' ').unwrap_or((value, ""));
     if scheme.eq_ignore_ascii_case("dpop") {
-        return Err(ClaimError::Bound.into());
+        return Err(AccessClaimError::Bound.into());
     }
     if !scheme.eq_ignore_ascii_case("bearer") {
-        return Err(Why::NoToken);
+        return Err(InboundFault::NoToken);
     }
     let token = token.trim_start_matches(' ');
     if token.contains(',') {
-        return Err(Why::Several);
+        return Err(InboundFault::Several);
     }
     if token.len() > MAX_TOKEN {
-        return Err(Why::TooLong);
+        return Err(InboundFault::TooLong);
     }
     Ok(token)
 }

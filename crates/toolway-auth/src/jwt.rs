@@ -1,7 +1,8 @@
-//! Signed JSON (RFC 7515, 7519): making it with a key of ours, and believing it by a key of theirs.
+//! Signed JSON (RFC 7515, 7519): signing with our keys, and verifying with an issuer's keys.
 //!
 //! Owns the compact form, the list of algorithms, reading private keys ([`key`]) and checking
-//! signatures by a key set ([`keys`]) as an issuer has it now ([`published`]). The arithmetic is `ring`'s.
+//! signatures by a key set ([`keys`]) as an issuer has it now ([`published`]). The arithmetic is
+//! `ring`'s.
 //! Does not own: which claims a token must have; `assertion.rs`, `token/dpop.rs`, `idp.rs` and
 //! `inbound.rs` do.
 //!
@@ -28,7 +29,7 @@ const MAX_TOKEN: usize = 64 * 1024;
 
 /// How a token is signed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Algorithm {
+pub enum JwtAlgorithm {
     /// ECDSA on P-256 with SHA-256.
     Es256,
     /// ECDSA on P-384 with SHA-384.
@@ -45,28 +46,28 @@ pub enum Algorithm {
     EdDsa,
 }
 
-impl Algorithm {
+impl JwtAlgorithm {
     /// Every one there is here, all of them asymmetric.
-    pub const ALL: [Algorithm; 7] = [
-        Algorithm::Es256,
-        Algorithm::Es384,
-        Algorithm::Rs256,
-        Algorithm::Rs384,
-        Algorithm::Rs512,
-        Algorithm::Ps256,
-        Algorithm::EdDsa,
+    pub const ALL: [JwtAlgorithm; 7] = [
+        JwtAlgorithm::Es256,
+        JwtAlgorithm::Es384,
+        JwtAlgorithm::Rs256,
+        JwtAlgorithm::Rs384,
+        JwtAlgorithm::Rs512,
+        JwtAlgorithm::Ps256,
+        JwtAlgorithm::EdDsa,
     ];
 
     /// The word in a token's header.
     pub fn as_str(self) -> &'static str {
         match self {
-            Algorithm::Es256 => "ES256",
-            Algorithm::Es384 => "ES384",
-            Algorithm::Rs256 => "RS256",
-            Algorithm::Rs384 => "RS384",
-            Algorithm::Rs512 => "RS512",
-            Algorithm::Ps256 => "PS256",
-            Algorithm::EdDsa => "EdDSA",
+            JwtAlgorithm::Es256 => "ES256",
+            JwtAlgorithm::Es384 => "ES384",
+            JwtAlgorithm::Rs256 => "RS256",
+            JwtAlgorithm::Rs384 => "RS384",
+            JwtAlgorithm::Rs512 => "RS512",
+            JwtAlgorithm::Ps256 => "PS256",
+            JwtAlgorithm::EdDsa => "EdDSA",
         }
     }
 
@@ -78,34 +79,34 @@ impl Algorithm {
     }
 }
 
-impl fmt::Display for Algorithm {
+impl fmt::Display for JwtAlgorithm {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(self.as_str())
     }
 }
 
-/// The claims of a token, unverified: a hint about a token that somebody else judges, such as
+/// The claims of a token, unverified: a hint about a token that another party verifies, such as
 /// when it will expire. `None` for everything that is no JWT.
 pub fn peek(token: &str) -> Option<Map<String, Value>> {
-    Parts::of(token)?.claims()
+    JwtParts::of(token)?.claims()
 }
 
 /// The header and the claims of a token, unverified.
 pub(crate) fn peek_all(token: &str) -> Option<(Map<String, Value>, Map<String, Value>)> {
-    let parts = Parts::of(token)?;
+    let parts = JwtParts::of(token)?;
     let claims = parts.claims()?;
     Some((parts.header, claims))
 }
 
-/// A token, taken apart and not yet believed.
-struct Parts<'a> {
+/// A decoded token, not yet verified.
+struct JwtParts<'a> {
     signed: &'a str,
     header: Map<String, Value>,
     payload: &'a str,
     signature: Vec<u8>,
 }
 
-impl<'a> Parts<'a> {
+impl<'a> JwtParts<'a> {
     fn of(token: &'a str) -> Option<Self> {
         if token.len() > MAX_TOKEN {
             return None;

@@ -1,18 +1,18 @@
 //! A login from its beginning to its tokens.
 //!
-//! Owns the order of things: discovery, the choice of scopes and of a client, then a code from the
-//! person's browser, a code typed on another device, or no person at all; and what is told to the
-//! person meanwhile. No terminal is touched here: [`Person`] is whoever sits in front of one.
+//! Owns the order of the steps: discovery, the choice of scopes and of a client, then a code from
+//! the person's browser, a code typed on another device, or no person at all; and what is told to
+//! the person meanwhile. No terminal is touched here: that is what [`LoginUi`] is for.
 //! Does not own: any of the steps, which have files of their own, nor keeping the result.
 //!
 //! No message holds a code, a state, a verifier or a token. The address that a person has to open
-//! is handed to [`Person`] and to nothing else.
+//! is handed to [`LoginUi`] and to nothing else.
 
+mod client_history;
 mod clients;
 mod code;
-mod fault;
-mod person;
-mod standing;
+mod error;
+mod ui;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,18 +23,20 @@ use url::Url;
 use crate::assertion::ClientKey;
 use crate::challenge::BearerChallenge;
 use crate::device::DeviceLogin;
-use crate::discovery::{Discovered, DiscoveryOptions, discover};
+use crate::discovery::{DiscoveredServer, DiscoveryOptions, discover};
 use crate::metadata::shown;
-use crate::registration::{ClientDocument, ClientSource, Registered, Wanted, at_hand, register};
-use crate::scopes::{self, Attempts, OFFLINE_ACCESS, Sources};
-use crate::token::{Client, DpopKey, Grant, TokenError, TokenRequest, Tokens, unix_now};
-use crate::web::Web;
+use crate::registration::{
+    ClientDocument, ClientRequest, ClientSource, RegisteredClient, known_client, register,
+};
+use crate::scopes::{self, LoginAttempts, OFFLINE_ACCESS, ScopeSources};
+use crate::token::{DpopKey, OauthClient, TokenError, TokenGrant, TokenRequest, Tokens, unix_now};
+use crate::web::WebClient;
 
+use client_history::{ClientOrigin, LoginClient};
 pub(crate) use clients::bound_as;
-pub use clients::{Clients, KeepError, Keeping, Memory};
-pub use fault::{LoginError, LoginFault};
-pub use person::{Device, Page, Person, Progress};
-use standing::{Chosen, Origin};
+pub use clients::{ClientStore, ClientStoreError, ClientStoreFuture, MemoryClientStore};
+pub use error::{LoginError, LoginFault};
+pub use ui::{DeviceCodePrompt, LoginPage, LoginProgress, LoginUi};
 
 /// The most requests of one grant to a server that is busy, and the longest wait between them.
 const MAX_TRIES: u32 = 3;
@@ -44,28 +46,28 @@ const DEVICE_CODE: &str = "urn:ietf:params:oauth:grant-type:device_code";
 
 /// How to log in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Way {
+pub enum LoginMethod {
     /// A browser on this machine is opened, and comes back to it.
     Browser,
     /// The person opens the page wherever they like, and pastes the address it ended at.
     Paste,
     /// The person types a code on another device (RFC 8628).
     Device,
-    /// Nobody: the client logs in for itself.
+    /// No user: the client logs in for itself.
     ClientCredentials,
 }
 
-/// As whom a person logs in.
+/// Which account a user logs in with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Whom {
-    /// Whoever the browser's session says.
+pub enum AccountChoice {
+    /// The account of the browser's session.
     #[default]
-    Anybody,
-    /// The account has a name: the person is asked who they are, whoever logged in last.
-    Chosen,
+    BrowserSession,
+    /// The user is asked for the account, whichever was used last.
+    Ask,
 }
 
-/// What to log in to, and as whom.
+/// What to log in to, and how.
 #[derive(Debug, Clone)]
 pub struct LoginRequest<'a> {
     /// The server, as the person calls it.
@@ -79,9 +81,9 @@ pub struct LoginRequest<'a> {
     /// The scopes of a step-up, in place of a first choice.
     pub scopes: Option<&'a [String]>,
     /// How.
-    pub way: Way,
-    /// As whom.
-    pub whom: Whom,
+    pub method: LoginMethod,
+    /// Which account.
+    pub account_choice: AccountChoice,
     /// The secret of the configured client.
     pub client_secret: Option<&'a Secret>,
     /// The key of the configured client.
@@ -96,26 +98,26 @@ pub struct LoginRequest<'a> {
 
 /// What a login is made with.
 #[derive(Clone, Copy)]
-pub struct Desk<'a> {
+pub struct LoginContext<'a> {
     /// What asks.
-    pub web: &'a Web,
+    pub web: &'a WebClient,
     /// The clients that were registered before.
-    pub clients: &'a dyn Clients,
+    pub clients: &'a dyn ClientStore,
     /// How many logins are under way.
-    pub attempts: &'a Attempts,
+    pub attempts: &'a LoginAttempts,
     /// Who logs in.
-    pub person: &'a dyn Person,
+    pub ui: &'a dyn LoginUi,
 }
 
-/// What came of a login.
+/// The result of a login.
 #[derive(Debug, Clone)]
-pub struct Obtained {
+pub struct ObtainedLogin {
     /// The authorization server, as its metadata writes it.
     pub issuer: String,
     /// The resource that the tokens are for.
     pub resource: String,
     /// Who we are there.
-    pub client: Registered,
+    pub client: RegisteredClient,
     /// What it gave.
     pub tokens: Tokens,
     /// The scopes that were asked for.
@@ -125,7 +127,7 @@ pub struct Obtained {
     /// Where they are given back.
     pub revocation_endpoint: Option<Url>,
     /// How.
-    pub way: Way,
+    pub method: LoginMethod,
     /// The key that the tokens are bound to.
     pub dpop: Option<DpopKey>,
     /// The person named the authorization server: its endpoints may be anywhere.
@@ -133,49 +135,52 @@ pub struct Obtained {
 }
 
 /// Logs in.
-pub async fn obtain(desk: Desk<'_>, request: &LoginRequest<'_>) -> Result<Obtained, LoginError> {
+pub async fn obtain(
+    context: LoginContext<'_>,
+    request: &LoginRequest<'_>,
+) -> Result<ObtainedLogin, LoginError> {
     let named = |fault| LoginError {
         server: request.server.to_owned(),
         fault,
         is_configured: request.spec.client_id.is_some(),
     };
-    let _window = desk
+    let _guard = context
         .attempts
         .open(request.server)
         .map_err(|spent| named(spent.into()))?;
-    Login { desk, request }.run().await.map_err(named)
+    LoginRun { context, request }.run().await.map_err(named)
 }
 
 /// A login that is under way.
-struct Login<'a> {
-    desk: Desk<'a>,
+struct LoginRun<'a> {
+    context: LoginContext<'a>,
     request: &'a LoginRequest<'a>,
 }
 
-/// What is known before anybody is asked for anything.
-struct Prepared {
-    found: Discovered,
+/// What is known before any request for a token.
+struct PreparedLogin {
+    found: DiscoveredServer,
     token_endpoint: Url,
     scopes: Vec<String>,
     dpop: Option<DpopKey>,
 }
 
-impl Login<'_> {
-    async fn run(&self) -> Result<Obtained, LoginFault> {
-        self.desk.person.say(Progress::Discovering);
+impl LoginRun<'_> {
+    async fn run(&self) -> Result<ObtainedLogin, LoginFault> {
+        self.context.ui.say(LoginProgress::Discovering);
         let prepared = self.prepare().await?;
-        let (client, tokens) = match self.request.way {
-            Way::Browser | Way::Paste => self.by_code(&prepared).await?,
-            Way::Device => self.by_device(&prepared).await?,
-            Way::ClientCredentials => self.by_itself(&prepared).await?,
+        let (client, tokens) = match self.request.method {
+            LoginMethod::Browser | LoginMethod::Paste => self.by_code(&prepared).await?,
+            LoginMethod::Device => self.by_device(&prepared).await?,
+            LoginMethod::ClientCredentials => self.by_itself(&prepared).await?,
         };
-        let Prepared {
+        let PreparedLogin {
             found,
             token_endpoint,
             scopes,
             dpop,
         } = prepared;
-        Ok(Obtained {
+        Ok(ObtainedLogin {
             issuer: found.server.issuer,
             resource: found.resource,
             client,
@@ -183,19 +188,19 @@ impl Login<'_> {
             requested: scopes,
             token_endpoint,
             revocation_endpoint: found.server.revocation_endpoint,
-            way: self.request.way,
+            method: self.request.method,
             dpop,
             is_trusted: self.request.spec.auth_server_metadata_url.is_some(),
         })
     }
 
-    async fn prepare(&self) -> Result<Prepared, LoginFault> {
+    async fn prepare(&self) -> Result<PreparedLogin, LoginFault> {
         let request = self.request;
         let options = DiscoveryOptions {
             metadata_url: request.spec.auth_server_metadata_url.clone(),
             known_issuer: request.known_issuer.map(str::to_owned),
         };
-        let found = discover(self.desk.web, request.url, request.challenge, &options).await?;
+        let found = discover(self.context.web, request.url, request.challenge, &options).await?;
         let token_endpoint = found.server.token_endpoint.clone();
         let token_endpoint = token_endpoint.ok_or_else(|| LoginFault::NoEndpoint {
             issuer: shown(&found.server.issuer),
@@ -205,7 +210,7 @@ impl Login<'_> {
         found.web.check(&token_endpoint)?;
         let mut scopes = match request.scopes {
             Some(scopes) => scopes.to_vec(),
-            None => scopes::initial(&Sources {
+            None => scopes::initial(&ScopeSources {
                 configured: request.spec.scopes.as_deref(),
                 challenged: request
                     .challenge
@@ -215,8 +220,8 @@ impl Login<'_> {
                 server: Some(&found.server),
             }),
         };
-        if request.way == Way::ClientCredentials {
-            // There is nobody who could be absent.
+        if request.method == LoginMethod::ClientCredentials {
+            // There is no user who could be absent.
             scopes.retain(|scope| scope != OFFLINE_ACCESS);
         }
         // Only where the resource knows of it: an authorization server alone would hand out
@@ -226,7 +231,7 @@ impl Login<'_> {
                 resource.requires_dpop || !resource.dpop_algorithms.is_empty()
             });
         let dpop = wants_dpop.then(DpopKey::generate).transpose();
-        Ok(Prepared {
+        Ok(PreparedLogin {
             found,
             token_endpoint,
             scopes,
@@ -238,11 +243,11 @@ impl Login<'_> {
     /// off must not leave one registration after the other behind.
     async fn client(
         &self,
-        prepared: &Prepared,
+        prepared: &PreparedLogin,
         redirect_uri: Option<&str>,
-    ) -> Result<Chosen, LoginFault> {
+    ) -> Result<LoginClient, LoginFault> {
         let server = &prepared.found.server;
-        let kept = self.desk.clients.find(&server.issuer).await?;
+        let kept = self.context.clients.find(&server.issuer).await?;
         let mut grants = Vec::new();
         if redirect_uri.is_some() {
             grants.push("authorization_code");
@@ -251,54 +256,54 @@ impl Login<'_> {
             grants.push("refresh_token");
         }
         // Only what can be used: there are servers that give a client one kind of login, and refuse
-        // whoever asks for two.
+        // a client that asks for two.
         let takes_devices = server.device_authorization_endpoint.is_some();
         if takes_devices && server.grant_types.is_some() && server.offers(DEVICE_CODE) {
             grants.push(DEVICE_CODE);
         }
-        let wanted = Wanted {
+        let wanted = ClientRequest {
             redirect_uri,
             grants: &grants,
             scopes: &prepared.scopes,
             kept: kept.as_ref(),
             ..self.wanted()
         };
-        if let Some(client) = at_hand(server, &wanted) {
+        if let Some(client) = known_client(server, &wanted) {
             self.belongs(&client, &server.issuer).await?;
-            return Ok(Chosen::of(client, Origin::AtHand));
+            return Ok(LoginClient::of(client, ClientOrigin::AtHand));
         }
-        self.desk.person.say(
-            if (kept.as_ref()).is_some_and(|kept| kept.standing.is_unanswered) {
-                Progress::RegisteringAnew
+        self.context.ui.say(
+            if (kept.as_ref()).is_some_and(|kept| kept.history.is_unanswered) {
+                LoginProgress::RegisteringAnew
             } else {
-                Progress::Registering
+                LoginProgress::Registering
             },
         );
         let client = register(&prepared.found.web, server, &wanted).await?;
-        self.desk.clients.keep(&server.issuer, &client).await?;
-        Ok(Chosen::of(client, Origin::Registered))
+        self.context.clients.keep(&server.issuer, &client).await?;
+        Ok(LoginClient::of(client, ClientOrigin::Registered))
     }
 
-    fn wanted(&self) -> Wanted<'_> {
-        Wanted {
+    fn wanted(&self) -> ClientRequest<'_> {
+        ClientRequest {
             client_id: self.request.spec.client_id.as_deref(),
             client_secret: self.request.client_secret,
             has_key: self.request.client_key.is_some(),
             document: self.request.document,
             now: unix_now(),
-            ..Wanted::default()
+            ..ClientRequest::default()
         }
     }
 
     /// A configured secret belongs to the authorization server it was first used at: a server that
     /// names another one later does not get it sent there (SEC-19).
-    async fn belongs(&self, client: &Registered, issuer: &str) -> Result<(), LoginFault> {
+    async fn belongs(&self, client: &RegisteredClient, issuer: &str) -> Result<(), LoginFault> {
         if client.source != ClientSource::Configured || client.client_secret.is_none() {
             return Ok(());
         }
-        let clients = self.desk.clients;
+        let clients = self.context.clients;
         let what = bound_as(&client.client_id, self.request.url);
-        // Whom the person named, they named for this secret.
+        // An authorization server that the user configured is the one for this secret.
         let is_named = self.request.spec.auth_server_metadata_url.is_some();
         match clients.bound(&what).await? {
             Some(bound) if bound == issuer => Ok(()),
@@ -311,7 +316,10 @@ impl Login<'_> {
     }
 
     /// A code typed on another device.
-    async fn by_device(&self, prepared: &Prepared) -> Result<(Registered, Tokens), LoginFault> {
+    async fn by_device(
+        &self,
+        prepared: &PreparedLogin,
+    ) -> Result<(RegisteredClient, Tokens), LoginFault> {
         let server = &prepared.found.server;
         let endpoint = server.device_authorization_endpoint.as_ref();
         let endpoint = endpoint.ok_or_else(|| LoginFault::NoEndpoint {
@@ -324,7 +332,7 @@ impl Login<'_> {
         let typed = async {
             let web = &prepared.found.web;
             let device = DeviceLogin::begin(web, endpoint, &request).await?;
-            self.desk.person.device(Device {
+            self.context.ui.device(DeviceCodePrompt {
                 server: self.request.server,
                 login: &device,
             });
@@ -334,23 +342,26 @@ impl Login<'_> {
         self.concluded(chosen, &client, typed, &server.issuer).await
     }
 
-    /// Nobody but the client.
-    async fn by_itself(&self, prepared: &Prepared) -> Result<(Registered, Tokens), LoginFault> {
+    /// Only the client.
+    async fn by_itself(
+        &self,
+        prepared: &PreparedLogin,
+    ) -> Result<(RegisteredClient, Tokens), LoginFault> {
         let server = &prepared.found.server;
-        let mut registered = at_hand(server, &self.wanted())
+        let mut registered = known_client(server, &self.wanted())
             .filter(|client| client.source == ClientSource::Configured)
             .filter(|client| client.client_secret.is_some() || self.request.client_key.is_some())
             .ok_or(LoginFault::NoCredentials)?;
         self.belongs(&registered, &server.issuer).await?;
         let client = registered.client(self.request.client_key);
-        let tokens = prepared.ask(&client, Grant::ClientCredentials).await?;
+        let tokens = prepared.ask(&client, TokenGrant::ClientCredentials).await?;
         registered.learn(&client);
         Ok((registered, tokens))
     }
 }
 
-impl Prepared {
-    fn request<'a>(&'a self, client: &'a Client) -> TokenRequest<'a> {
+impl PreparedLogin {
+    fn request<'a>(&'a self, client: &'a OauthClient) -> TokenRequest<'a> {
         TokenRequest {
             endpoint: &self.token_endpoint,
             issuer: &self.found.server.issuer,
@@ -363,7 +374,7 @@ impl Prepared {
 
     /// Asks for tokens; again, after the wait it asks for, when the server is busy: it did not
     /// look at the grant then (REL-27).
-    async fn ask(&self, client: &Client, grant: Grant<'_>) -> Result<Tokens, TokenError> {
+    async fn ask(&self, client: &OauthClient, grant: TokenGrant<'_>) -> Result<Tokens, TokenError> {
         let mut tries = 1;
         loop {
             let error = match self.request(client).send(&self.found.web, grant).await {

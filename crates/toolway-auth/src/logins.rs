@@ -1,4 +1,4 @@
-//! Logins: what was granted, to whom and for which server, kept in the vault.
+//! Logins: the tokens for each server and account, stored in the vault.
 //!
 //! Owns [`Login`], how it is written into the vault, which one belongs to a server, and the
 //! registered clients, which outlive logins. Renewing tokens is `refresh.rs`; getting them is
@@ -17,12 +17,12 @@ use tracing::warn;
 use url::Url;
 
 use crate::assertion::ClientKey;
-use crate::errands::Errands;
+use crate::detached::DetachedTasks;
 use crate::jwt::SigningKey;
-use crate::refresh::{HoldOffs, UnderWay};
-use crate::registration::Registered;
+use crate::refresh::{HoldOffs, RunningRenewals};
+use crate::registration::RegisteredClient;
 use crate::token::{DpopKey, Tokens};
-use crate::vault::{Key, Kind, Vault, VaultError};
+use crate::vault::{SecretKind, Vault, VaultError, VaultKey};
 
 /// The account of a person who names none.
 pub const DEFAULT_ACCOUNT: &str = "default";
@@ -31,15 +31,15 @@ pub const DEFAULT_ACCOUNT: &str = "default";
 /// called so has another definition.
 pub const ACCOUNT_SERVER: &str = "(account)";
 
-/// How a login came about, which is how it could be done again.
+/// By which grant a login was made, which is how it can be repeated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum How {
+pub enum LoginGrant {
     /// In a browser, with a code.
     Code,
     /// On another device.
     Device,
-    /// By who the client is.
+    /// With client credentials.
     ClientCredentials,
     /// With an assertion of the identity provider.
     CrossApp,
@@ -47,7 +47,7 @@ pub enum How {
     Workload,
 }
 
-impl How {
+impl LoginGrant {
     /// The word for it.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -74,7 +74,7 @@ pub struct Login {
     /// What the tokens are for.
     pub resource: String,
     /// Who we are to the authorization server.
-    pub client: Registered,
+    pub client: RegisteredClient,
     /// What was granted.
     pub tokens: Tokens,
     /// The scopes that were asked for.
@@ -85,14 +85,15 @@ pub struct Login {
     #[serde(default)]
     pub revocation_endpoint: Option<Url>,
     /// How it came about.
-    pub how: How,
+    pub how: LoginGrant,
     /// The key that the tokens are bound to.
     #[serde(default, with = "kept_key")]
     pub dpop: Option<DpopKey>,
     /// When the person logged in, in seconds since 1970.
     #[serde(default)]
     pub logged_in_at: u64,
-    /// The private key of a client that signs, in PEM, where whoever renews has no other.
+    /// The private key of a client that signs, in PEM, where the renewal has no other source for
+    /// it.
     #[serde(default, with = "crate::secret::option")]
     pub client_key: Option<Secret>,
     /// Whether the person or the administrator named the authorization server, which may then be
@@ -105,8 +106,8 @@ impl Login {
     /// Whether it is renewed without the person.
     pub fn renews(&self) -> bool {
         match self.how {
-            How::ClientCredentials | How::CrossApp | How::Workload => true,
-            How::Code | How::Device => self.tokens.refresh.is_some(),
+            LoginGrant::ClientCredentials | LoginGrant::CrossApp | LoginGrant::Workload => true,
+            LoginGrant::Code | LoginGrant::Device => self.tokens.refresh.is_some(),
         }
     }
 
@@ -117,12 +118,12 @@ impl Login {
     }
 
     /// What it is found by.
-    pub fn key(&self) -> Key {
+    pub fn key(&self) -> VaultKey {
         let kind = match self.server.as_str() {
-            ACCOUNT_SERVER => Kind::Account,
-            _ => Kind::Login,
+            ACCOUNT_SERVER => SecretKind::Account,
+            _ => SecretKind::Login,
         };
-        Key {
+        VaultKey {
             kind,
             server: self.server.clone(),
             definition: self.definition.clone(),
@@ -151,22 +152,22 @@ pub enum LoginsError {
 #[derive(Clone)]
 pub struct Logins {
     pub(crate) vault: Vault,
-    pub(crate) held: Arc<Held>,
+    pub(crate) state: Arc<LoginsState>,
 }
 
 /// What this process knows beyond the vault.
 #[derive(Default)]
-pub(crate) struct Held {
+pub(crate) struct LoginsState {
     /// Renewed and not saved, because nothing could be: the vault has an older one.
-    pub(crate) unsaved: Mutex<HashMap<Key, Login>>,
+    pub(crate) unsaved: Mutex<HashMap<VaultKey, Login>>,
     /// The keys in use, with the nonces they have learned.
     keys: Mutex<Vec<DpopKey>>,
     /// The renewals under way.
-    pub(crate) under_way: UnderWay,
+    pub(crate) under_way: RunningRenewals,
     /// The authorization servers that are left alone for a while.
     pub(crate) hold_offs: HoldOffs,
-    /// Finishes renewals that nobody waits for any more.
-    pub(crate) errands: Errands,
+    /// Finishes renewals whose callers are gone.
+    pub(crate) detached: DetachedTasks,
 }
 
 impl fmt::Debug for Logins {
@@ -180,7 +181,7 @@ impl Logins {
     pub fn new(vault: Vault) -> Self {
         Self {
             vault,
-            held: Arc::default(),
+            state: Arc::default(),
         }
     }
 
@@ -195,10 +196,10 @@ impl Logins {
         server: &str,
         definition: &str,
         account: Option<&str>,
-    ) -> Result<Vec<Key>, LoginsError> {
+    ) -> Result<Vec<VaultKey>, LoginsError> {
         let listed = self.vault.list().await?.into_iter();
-        let is_wanted = |key: &Key| {
-            key.kind == Kind::Login
+        let is_wanted = |key: &VaultKey| {
+            key.kind == SecretKind::Login
                 && key.server == server
                 && key.definition == definition
                 && account.is_none_or(|account| key.account == account)
@@ -228,14 +229,14 @@ impl Logins {
     }
 
     /// Reads one login.
-    pub async fn read(&self, key: &Key) -> Result<Option<Login>, LoginsError> {
+    pub async fn read(&self, key: &VaultKey) -> Result<Option<Login>, LoginsError> {
         let kept = match self.vault.read(key).await? {
             Some(text) => Some(self.parse(key, &text)?),
             None => None,
         };
         let unsaved = self.unsaved().get(key).cloned();
         match (kept, unsaved) {
-            // Somebody logged in or renewed after us; ours is worth nothing now.
+            // Another process logged in or renewed after this one; the unsaved login is obsolete.
             (Some(kept), Some(unsaved)) if kept.tokens.received_at > unsaved.tokens.received_at => {
                 self.unsaved().remove(key);
                 Ok(Some(kept))
@@ -268,7 +269,7 @@ impl Logins {
     }
 
     /// Forgets a login; gives what it was, to be given back to the authorization server.
-    pub async fn remove(&self, key: &Key) -> Result<Option<Login>, LoginsError> {
+    pub async fn remove(&self, key: &VaultKey) -> Result<Option<Login>, LoginsError> {
         let _guard = self.vault.lock(key).await?;
         let login = match self.read(key).await {
             Ok(login) => login,
@@ -282,7 +283,7 @@ impl Logins {
     }
 
     /// The client that was registered at an authorization server (SEC-19: only there).
-    pub async fn client(&self, issuer: &str) -> Result<Option<Registered>, LoginsError> {
+    pub async fn client(&self, issuer: &str) -> Result<Option<RegisteredClient>, LoginsError> {
         let key = client_key(issuer);
         let Some(text) = self.vault.read(&key).await? else {
             return Ok(None);
@@ -294,7 +295,11 @@ impl Logins {
     }
 
     /// Keeps a client.
-    pub async fn save_client(&self, issuer: &str, client: &Registered) -> Result<(), LoginsError> {
+    pub async fn save_client(
+        &self,
+        issuer: &str,
+        client: &RegisteredClient,
+    ) -> Result<(), LoginsError> {
         let key = client_key(issuer);
         let text = written(&key, client)?;
         Ok(self.vault.write(&key, &text).await?)
@@ -315,12 +320,12 @@ impl Logins {
         Ok(self.vault.write(&key, &text).await?)
     }
 
-    pub(crate) fn unsaved(&self) -> std::sync::MutexGuard<'_, HashMap<Key, Login>> {
-        let unsaved = self.held.unsaved.lock();
+    pub(crate) fn unsaved(&self) -> std::sync::MutexGuard<'_, HashMap<VaultKey, Login>> {
+        let unsaved = self.state.unsaved.lock();
         unsaved.unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn parse(&self, key: &Key, text: &Secret) -> Result<Login, LoginsError> {
+    fn parse(&self, key: &VaultKey, text: &Secret) -> Result<Login, LoginsError> {
         let login: Result<Login, _> = serde_json::from_str(text.expose());
         let mut login = login
             .ok()
@@ -328,7 +333,7 @@ impl Logins {
             .ok_or_else(|| unreadable(key))?;
         if let Some(read) = &mut login.dpop {
             let mut keys = self
-                .held
+                .state
                 .keys
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner);
@@ -341,9 +346,9 @@ impl Logins {
     }
 }
 
-fn client_key(issuer: &str) -> Key {
-    Key {
-        kind: Kind::Client,
+fn client_key(issuer: &str) -> VaultKey {
+    VaultKey {
+        kind: SecretKind::Client,
         server: String::new(),
         definition: String::new(),
         issuer: issuer.to_owned(),
@@ -352,12 +357,12 @@ fn client_key(issuer: &str) -> Key {
     }
 }
 
-fn written(key: &Key, value: &impl Serialize) -> Result<Secret, LoginsError> {
+fn written(key: &VaultKey, value: &impl Serialize) -> Result<Secret, LoginsError> {
     let text = serde_json::to_string(value).map_err(|_| unreadable(key))?;
     Ok(Secret::new(text))
 }
 
-fn unreadable(key: &Key) -> LoginsError {
+fn unreadable(key: &VaultKey) -> LoginsError {
     LoginsError::Unreadable {
         what: key.to_string(),
     }

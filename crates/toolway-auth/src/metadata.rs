@@ -1,4 +1,4 @@
-//! What a protected resource and an authorization server say of themselves.
+//! The metadata of protected resources and authorization servers.
 //!
 //! Owns the typed documents of RFC 9728 and of RFC 8414 / OIDC discovery, and which
 //! addresses in them are taken (SEC-16): `https`, or `http` to an address of this machine, with
@@ -13,12 +13,12 @@
 mod tests;
 
 use serde_json::{Map, Value};
-use toolway_types::Untrusted;
 use toolway_types::text::cut;
+use toolway_types::{Untrusted, is_this_machine, may_be_opened};
 use url::{Host, Url};
 
-use crate::web::address::{self, Class, classify};
-use crate::web::{MAX_URL, Reach};
+use crate::web::address::{AddressClass, classify};
+use crate::web::{MAX_URL, NetworkReach};
 
 /// The most entries that are read of a list.
 const MAX_LIST: usize = 200;
@@ -122,7 +122,7 @@ pub struct ServerMetadata {
 
 impl ServerMetadata {
     /// Reads a document. `reach` is what its endpoints may lie in.
-    pub fn read(document: &Map<String, Value>, reach: Reach) -> Result<Self, MetadataError> {
+    pub fn read(document: &Map<String, Value>, reach: NetworkReach) -> Result<Self, MetadataError> {
         let endpoint = |field| {
             text(document, field)
                 .map(|text| endpoint(&text, reach))
@@ -130,11 +130,14 @@ impl ServerMetadata {
                 .map_err(|why| MetadataError::Address { field, why })
         };
         let authorization_endpoint = endpoint("authorization_endpoint")?;
-        if let Some(page) = &authorization_endpoint {
-            may_be_opened(page).map_err(|why| MetadataError::Address {
+        if authorization_endpoint
+            .as_ref()
+            .is_some_and(|page| !may_be_opened(page))
+        {
+            return Err(MetadataError::Address {
                 field: "authorization_endpoint",
-                why,
-            })?;
+                why: "only `https` pages are opened, or `http` ones on this machine",
+            });
         }
         Ok(Self {
             issuer: text(document, "issuer").ok_or(MetadataError::Missing("issuer"))?,
@@ -167,7 +170,7 @@ impl ServerMetadata {
         })
     }
 
-    /// What makes a browser ask who logs in, whoever did last: a choice where it is offered, else
+    /// The `prompt` that makes the provider ask for the account: a choice where it is offered, else
     /// the login page, which every OIDC provider knows.
     pub fn choosing_prompt(&self) -> &'static str {
         const CHOICE: &str = "select_account";
@@ -187,7 +190,7 @@ impl ServerMetadata {
 }
 
 /// An address as a document or an answer wrote it, when it is one that is asked.
-pub fn endpoint(written: &str, reach: Reach) -> Result<Url, &'static str> {
+pub fn endpoint(written: &str, reach: NetworkReach) -> Result<Url, &'static str> {
     if written.len() > MAX_URL {
         return Err("it is too long");
     }
@@ -208,28 +211,13 @@ pub fn endpoint(written: &str, reach: Reach) -> Result<Url, &'static str> {
     let place = match url.host() {
         Some(Host::Ipv4(address)) => Some(classify(address.into())),
         Some(Host::Ipv6(address)) => Some(classify(address.into())),
-        Some(Host::Domain(name)) => address::is_local(name).then_some(Class::Loopback),
+        Some(Host::Domain(_)) => is_this_machine(&url).then_some(AddressClass::Loopback),
         None => return Err("only `https` addresses are used, or `http` ones on this machine"),
     };
     match (url.scheme(), place) {
-        ("https", _) | ("http", Some(Class::Loopback)) => Ok(url),
-        ("http", Some(Class::Private)) if reach != Reach::Public => Ok(url),
+        ("https", _) | ("http", Some(AddressClass::Loopback)) => Ok(url),
+        ("http", Some(AddressClass::Private)) if reach != NetworkReach::Public => Ok(url),
         _ => Err("only `https` addresses are used, or `http` ones on this machine"),
-    }
-}
-
-/// Whether an address may be handed to a browser: `https`, or `http` to this machine (SEC-16).
-pub fn may_be_opened(page: &Url) -> Result<(), &'static str> {
-    let local = match page.host() {
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        Some(Host::Domain(name)) => name == "localhost",
-        None => false,
-    };
-    match page.scheme() {
-        "https" if page.has_host() => Ok(()),
-        "http" if local => Ok(()),
-        _ => Err("only `https` pages are opened, or `http` ones on this machine"),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Values nobody can guess: states, verifiers, nonces, paths.
+//! Random values: states, verifiers, nonces, paths.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

@@ -1,7 +1,7 @@
 //! Finding the secrets that a definition names: in the vault, in a file, by a command.
 //!
-//! Owns the lookup, which happens when a connection or a login is made and never before, and what it may
-//! cost. No message holds a value, or what a command printed.
+//! Owns the lookup, which happens when a connection or a login is made and never before, and what
+//! it may cost. No message holds a value, or what a command printed.
 //! Does not own: who may name what (`toolway-config`).
 
 #[cfg(test)]
@@ -16,13 +16,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use toolway_transport::OpenOptions;
-use toolway_transport::program::{self, Invocation, Program, ProgramError, ProgramLimits};
+use toolway_transport::program::{self, Invocation, ProgramError, ProgramLimits, ProgramRun};
 use toolway_types::text::spelled_out;
 use toolway_types::{
     OauthSpec, ReferenceKind, Secret, SecretReference, ServerSpec, ShieldMode, WorkingDirectory,
 };
 
-use crate::vault::{Key, Vault, VaultError};
+use crate::vault::{Vault, VaultError, VaultKey};
 
 /// How long a command may take.
 const COMMAND_TIME: Duration = Duration::from_secs(10);
@@ -32,7 +32,7 @@ const LONGEST: usize = 64 * 1024;
 
 /// Why a secret is not there.
 #[derive(Debug, thiserror::Error)]
-#[error("`{place}`{} needs `{reference}`: {why}", In(.file.as_deref()))]
+#[error("`{place}`{} needs `{reference}`: {why}", InFile(.file.as_deref()))]
 pub struct ReferenceError {
     /// The part of the definition that needs it.
     pub place: String,
@@ -44,13 +44,13 @@ pub struct ReferenceError {
     pub kind: ReferenceKind,
     /// What is the matter.
     #[source]
-    pub why: Missing,
+    pub why: ReferenceFault,
 }
 
 /// Says in which file something stands. Its name may hold anything, a line end included.
-struct In<'a>(Option<&'a Path>);
+struct InFile<'a>(Option<&'a Path>);
 
-impl fmt::Display for In<'_> {
+impl fmt::Display for InFile<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             Some(file) => write!(formatter, " in {}", spelled_out(&file.to_string_lossy())),
@@ -61,7 +61,7 @@ impl fmt::Display for In<'_> {
 
 /// What is the matter with a reference.
 #[derive(Debug, thiserror::Error)]
-pub enum Missing {
+pub enum ReferenceFault {
     /// Nothing of this name is in the vault.
     #[error("the vault has no such secret; put it there with `toolway vault set {name}`")]
     NotInVault {
@@ -99,7 +99,7 @@ pub enum Missing {
 
 /// Looks secrets up.
 #[derive(Clone)]
-pub struct References {
+pub struct ReferenceResolver {
     /// Where named ones are.
     pub vault: Vault,
     /// What commands get of the host's own environment.
@@ -108,16 +108,16 @@ pub struct References {
     pub cwd: WorkingDirectory,
 }
 
-impl fmt::Debug for References {
+impl fmt::Debug for ReferenceResolver {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
-            .debug_struct("References")
+            .debug_struct("ReferenceResolver")
             .field("vault", &self.vault)
             .finish_non_exhaustive()
     }
 }
 
-impl References {
+impl ReferenceResolver {
     /// A definition with all its secrets in place, and those secrets in every spelling that they
     /// are sent in. What only a login needs is not looked up.
     pub async fn resolve(
@@ -175,19 +175,19 @@ impl References {
         options: &OpenOptions,
     ) -> Result<Secret, ReferenceError> {
         let value = self.look_up(reference, options).await;
-        value.map_err(|why| missing(reference, why))
+        value.map_err(|why| reference_error(reference, why))
     }
 
     async fn look_up(
         &self,
         reference: &SecretReference,
         options: &OpenOptions,
-    ) -> Result<Secret, Missing> {
+    ) -> Result<Secret, ReferenceFault> {
         let target = &reference.target;
         let value = match reference.kind {
             ReferenceKind::Keychain => {
-                let found = self.vault.read(&Key::named(target)).await?;
-                found.ok_or_else(|| Missing::NotInVault {
+                let found = self.vault.read(&VaultKey::named(target)).await?;
+                found.ok_or_else(|| ReferenceFault::NotInVault {
                     name: target.clone(),
                 })?
             }
@@ -196,19 +196,19 @@ impl References {
         };
         let line = value.expose().trim_end_matches(['\r', '\n']);
         if line.is_empty() {
-            return Err(Missing::Empty);
+            return Err(ReferenceFault::Empty);
         }
         if line.len() > LONGEST || line.contains(['\0', '\r', '\n']) {
-            return Err(Missing::NotALine);
+            return Err(ReferenceFault::NotALine);
         }
         if reference.is_in_address() && line.bytes().all(|byte| byte == b'.') {
-            return Err(Missing::NotAName);
+            return Err(ReferenceFault::NotAName);
         }
         Ok(Secret::new(line))
     }
 
-    async fn run(&self, line: &str, options: &OpenOptions) -> Result<Secret, Missing> {
-        let program = Program {
+    async fn run(&self, line: &str, options: &OpenOptions) -> Result<Secret, ReferenceFault> {
+        let program = ProgramRun {
             invocation: Invocation::Line(line.to_owned()),
             stdin: Vec::new(),
             inherited: Arc::clone(&self.inherited),
@@ -224,18 +224,18 @@ impl References {
         };
         let finished = program::run(program, options).await?;
         if !finished.status.success() {
-            return Err(Missing::Status(finished.status));
+            return Err(ReferenceFault::Status(finished.status));
         }
         text(finished.stdout)
     }
 }
 
 /// The error of a host that has nothing to look secrets up in.
-pub fn nowhere(reference: &SecretReference) -> ReferenceError {
-    missing(reference, Missing::Nowhere)
+pub fn no_resolver_error(reference: &SecretReference) -> ReferenceError {
+    reference_error(reference, ReferenceFault::Nowhere)
 }
 
-fn missing(reference: &SecretReference, why: Missing) -> ReferenceError {
+fn reference_error(reference: &SecretReference, why: ReferenceFault) -> ReferenceError {
     ReferenceError {
         place: reference.place.clone(),
         file: reference.file.clone(),
@@ -252,10 +252,13 @@ fn denied(spec: &ServerSpec, filled: &ServerSpec) -> Option<ReferenceError> {
     let reference = references.find(|reference| reference.is_in_address())?;
     let remote = filled.transport.remote()?;
     let why = remote.rules.admits(&remote.url).err()?;
-    Some(missing(reference, Missing::Denied(why.to_owned())))
+    Some(reference_error(
+        reference,
+        ReferenceFault::Denied(why.to_owned()),
+    ))
 }
 
-async fn read_file(path: PathBuf) -> Result<Secret, Missing> {
+async fn read_file(path: PathBuf) -> Result<Secret, ReferenceFault> {
     let read = tokio::task::spawn_blocking(move || {
         let mut options = std::fs::OpenOptions::new();
         // A pipe must not make us wait for its writer.
@@ -271,10 +274,10 @@ async fn read_file(path: PathBuf) -> Result<Secret, Missing> {
     let read = read
         .await
         .unwrap_or_else(|_| Err(io::ErrorKind::Other.into()));
-    text(read.map_err(Missing::File)?)
+    text(read.map_err(ReferenceFault::File)?)
 }
 
-fn text(bytes: Vec<u8>) -> Result<Secret, Missing> {
-    let text = String::from_utf8(bytes).map_err(|_| Missing::NotALine)?;
+fn text(bytes: Vec<u8>) -> Result<Secret, ReferenceFault> {
+    let text = String::from_utf8(bytes).map_err(|_| ReferenceFault::NotALine)?;
     Ok(Secret::new(text))
 }

@@ -1,12 +1,12 @@
 //! Renewing a login's tokens, once for all processes of a person (REL-14, REL-15).
 //!
-//! Owns the order of things: take a turn, read again, use what somebody else renewed meanwhile,
-//! note what is about to be sent, send, save to the disk, let the next one in. And what a failure
-//! means: only a refusal of the grant itself ends a login, and only after looking once more
-//! whether it is still the one that was sent. Parts: `refresh/shared.rs` (one renewal for all
-//! callers of a process, which none of them takes along when it goes), `refresh/hold_off.rs`
-//! (leaving an authorization server alone after it failed), `refresh/intent.rs` (the note).
-//! Does not own: the request (`token/request.rs`) or the turns (`vault/lock.rs`).
+//! Owns the steps: lock, read again, use what another process renewed meanwhile, note what is about
+//! to be sent, send, save to disk, unlock. And what a failure means: only a refusal of the grant
+//! itself ends a login, and only after looking once more whether it is still the one that was sent.
+//! Parts: `refresh/shared.rs` (one renewal for all callers of a process, which none of them
+//! cancels), `refresh/hold_off.rs` (leaving an authorization server alone after it failed),
+//! `refresh/intent.rs` (the note).
+//! Does not own: the request (`token/request.rs`) or the locks (`vault/lock.rs`).
 
 mod hold_off;
 mod intent;
@@ -21,35 +21,35 @@ use futures_util::future::BoxFuture;
 use toolway_types::Secret;
 use tracing::{debug, warn};
 
-pub use self::hold_off::{BREATH, LONGEST_WAIT};
-use self::intent::Intent;
-pub(crate) use self::{hold_off::HoldOffs, shared::UnderWay};
+pub use self::hold_off::{DEFAULT_HOLD_OFF, LONGEST_WAIT};
+use self::intent::RefreshIntent;
+pub(crate) use self::{hold_off::HoldOffs, shared::RunningRenewals};
 use crate::assertion::ClientKey;
-use crate::logins::{How, Login, Logins, LoginsError};
+use crate::logins::{Login, LoginGrant, Logins, LoginsError};
 use crate::registration::ClientSource;
-use crate::token::{Client, Grant, TokenError, TokenRequest, Tokens, unix_now};
-use crate::vault::{Key, VaultError};
-use crate::web::{Web, WebError};
+use crate::token::{OauthClient, TokenError, TokenGrant, TokenRequest, Tokens, unix_now};
+use crate::vault::{VaultError, VaultKey};
+use crate::web::{WebClient, WebError};
 
-/// What a renewal is done with. It may outlive whoever wanted it, so nothing is borrowed.
+/// What a renewal needs. It may outlive its caller, so nothing is borrowed.
 #[derive(Clone)]
-pub struct Means {
+pub struct RenewalContext {
     /// Where the request goes through.
-    pub web: Web,
+    pub web: WebClient,
     /// The key of a client that signs.
     pub client_key: Option<Arc<ClientKey>>,
     /// Gets tokens without a person where there is no refresh token: the identity provider's
     /// assertion, a workload's token.
-    pub again: Option<Arc<dyn Again>>,
+    pub renewer: Option<Arc<dyn TokenRenewer>>,
 }
 
 /// Getting tokens once more, without a person.
-pub trait Again: Send + Sync {
+pub trait TokenRenewer: Send + Sync {
     /// Gets them.
-    fn again<'a>(&'a self, login: &'a Login) -> BoxFuture<'a, Result<Tokens, TokenError>>;
+    fn renew<'a>(&'a self, login: &'a Login) -> BoxFuture<'a, Result<Tokens, TokenError>>;
 }
 
-/// Why there is no token that can be used. Everybody who waited for one renewal gets the same.
+/// Why there is no token that can be used. All callers of one renewal get the same.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum RefreshError {
     /// A person must log in.
@@ -58,7 +58,7 @@ pub enum RefreshError {
         /// The server.
         server: String,
         /// What ended it.
-        why: Ended,
+        why: LoginEnd,
     },
     /// It may work again later, and the login is kept.
     #[error("the login of `{server}` cannot be renewed now: {source}")]
@@ -75,7 +75,7 @@ pub enum RefreshError {
 
 /// What ended a login.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Ended {
+pub enum LoginEnd {
     /// There is none.
     #[error("nobody is logged in")]
     NotLoggedIn,
@@ -109,15 +109,14 @@ impl From<VaultError> for RefreshError {
 }
 
 impl Logins {
-    /// A login whose token can be used. `refused` is a token that the server did not take: that
-    /// one is not given again. Whoever calls this in any process while a renewal is under way
-    /// gets its outcome. A caller that goes away meanwhile ends nothing: what the authorization
-    /// server answers is saved all the same.
+    /// A login whose token can be used. `refused` is a token that the server did not take: that one
+    /// is not given again. Callers in any process share a renewal that is under way. A caller that
+    /// goes away does not cancel it: the answer is saved all the same.
     pub async fn fresh(
         &self,
-        key: &Key,
+        key: &VaultKey,
         refused: Option<&Secret>,
-        means: &Means,
+        means: &RenewalContext,
     ) -> Result<Login, RefreshError> {
         let login = self.present(key).await?;
         if is_usable(&login, refused) {
@@ -130,20 +129,20 @@ impl Logins {
     }
 
     /// Waits until what is being renewed is saved, and no longer than this. For a program that is
-    /// about to end: an answer that nobody saves is a login that is lost.
+    /// about to end: an answer that is not saved is a lost login.
     pub async fn settle(&self, within: Duration) {
-        self.held.errands.settle(within).await;
+        self.state.detached.settle(within).await;
     }
 
-    /// Takes a turn among all processes, and renews if that is still needed then.
+    /// Takes the lock among all processes, and renews if that is still needed then.
     async fn in_turn(
         &self,
-        key: &Key,
+        key: &VaultKey,
         refused: Option<&Secret>,
-        means: &Means,
+        means: &RenewalContext,
     ) -> Result<Login, RefreshError> {
         let _turn = self.vault.lock(key).await?;
-        // Whoever held the lock before has most likely renewed it.
+        // The previous holder of the lock has most likely renewed it.
         let login = self.present(key).await?;
         if is_usable(&login, refused) {
             return Ok(login);
@@ -154,10 +153,10 @@ impl Logins {
         self.renew(login, refused, means).await
     }
 
-    async fn present(&self, key: &Key) -> Result<Login, RefreshError> {
+    async fn present(&self, key: &VaultKey) -> Result<Login, RefreshError> {
         self.read(key)
             .await?
-            .ok_or_else(|| needs_login(&key.server, Ended::NotLoggedIn))
+            .ok_or_else(|| needs_login(&key.server, LoginEnd::NotLoggedIn))
     }
 
     /// Renews. The key is locked.
@@ -165,24 +164,26 @@ impl Logins {
         &self,
         mut login: Login,
         refused: Option<&Secret>,
-        means: &Means,
+        means: &RenewalContext,
     ) -> Result<Login, RefreshError> {
         // It may be good for some more seconds, whatever comes of this.
         let still_good = still_good(&login, refused);
-        let intent = Intent::of(self, &login);
+        let intent = RefreshIntent::of(self, &login);
         let client = client(&login, means);
-        let sent = match (&login.tokens.refresh, login.how, &means.again) {
+        let sent = match (&login.tokens.refresh, login.how, &means.renewer) {
             (Some(token), _, _) => self.refresh(&login, token, &intent, &client, means).await,
-            (None, How::ClientCredentials, _) => {
+            (None, LoginGrant::ClientCredentials, _) => {
                 let request = request(&login, &client, &login.requested);
-                request.send(&means.web, Grant::ClientCredentials).await
+                request
+                    .send(&means.web, TokenGrant::ClientCredentials)
+                    .await
             }
-            (None, _, Some(again)) => again.again(&login).await,
+            (None, _, Some(renewer)) => renewer.renew(&login).await,
             (None, _, None) if still_good => return Ok(login),
             (None, _, None) if refused == Some(&login.tokens.access) => {
-                return Err(needs_login(&login.server, Ended::Refused));
+                return Err(needs_login(&login.server, LoginEnd::Refused));
             }
-            (None, _, None) => return Err(needs_login(&login.server, Ended::Expired)),
+            (None, _, None) => return Err(needs_login(&login.server, LoginEnd::Expired)),
         };
         login.client.learn(&client);
         let end = |why| needs_login(&login.server, why);
@@ -194,7 +195,7 @@ impl Logins {
         let is_again = intent.is_repeated();
         match &*error {
             TokenError::Refused { code, .. } if code == "invalid_grant" => {
-                // Somebody may have logged in without waiting for us, or with another program.
+                // The user may have logged in meanwhile, without the lock or with another program.
                 let now = self.read(&key).await?;
                 if let Some(other) = now.filter(|now| now.tokens != login.tokens) {
                     intent.clear();
@@ -205,9 +206,9 @@ impl Logins {
                 self.vault.remove(&key).await?;
                 intent.clear();
                 Err(end(if is_again {
-                    Ended::Lost
+                    LoginEnd::Lost
                 } else {
-                    Ended::Revoked
+                    LoginEnd::Revoked
                 }))
             }
             TokenError::Refused { code, .. } if is_about_client(code) => {
@@ -215,7 +216,7 @@ impl Logins {
                     let (issuer, id) = (&login.issuer, &login.client.client_id);
                     self.remove_client(issuer, id).await?;
                 }
-                Err(end(Ended::ClientGone))
+                Err(end(LoginEnd::ClientGone))
             }
             _ if still_good => {
                 self.hold_off(&login, &error);
@@ -223,7 +224,7 @@ impl Logins {
                 Ok(login)
             }
             // The token may be spent by now; the next attempt will show it.
-            TokenError::Lost => Err(end(Ended::Lost)),
+            TokenError::Lost => Err(end(LoginEnd::Lost)),
             _ => {
                 self.hold_off(&login, &error);
                 Err(RefreshError::Unavailable {
@@ -240,16 +241,16 @@ impl Logins {
         &self,
         login: &Login,
         token: &Secret,
-        intent: &Intent,
-        client: &Client,
-        means: &Means,
+        intent: &RefreshIntent,
+        client: &OauthClient,
+        means: &RenewalContext,
     ) -> Result<Tokens, TokenError> {
         // When a process died over this very token, this is the second time already.
         let mut may_repeat = !intent.is_noted();
         intent.note();
         let request = request(login, client, &login.tokens.scopes);
         loop {
-            let sent = request.send(&means.web, Grant::Refresh(token)).await;
+            let sent = request.send(&means.web, TokenGrant::Refresh(token)).await;
             match sent {
                 Err(TokenError::Lost) if may_repeat => {
                     may_repeat = false;
@@ -270,7 +271,7 @@ impl Logins {
 
     /// Saves what was renewed. When that is not possible this process goes on with it, and tries
     /// to save it whenever it is read: the old one is spent.
-    async fn keep(&self, login: Login, tokens: Tokens, intent: &Intent) -> Login {
+    async fn keep(&self, login: Login, tokens: Tokens, intent: &RefreshIntent) -> Login {
         let renewed = Login {
             tokens: tokens.succeeding(&login.tokens),
             ..login
@@ -290,7 +291,7 @@ impl Logins {
     }
 }
 
-fn needs_login(server: &str, why: Ended) -> RefreshError {
+fn needs_login(server: &str, why: LoginEnd) -> RefreshError {
     RefreshError::NeedsLogin {
         server: server.to_owned(),
         why,
@@ -313,12 +314,16 @@ fn is_about_client(code: &str) -> bool {
     matches!(code, "invalid_client" | "unauthorized_client")
 }
 
-fn client(login: &Login, means: &Means) -> Client {
+fn client(login: &Login, means: &RenewalContext) -> OauthClient {
     let key = means.client_key.clone().or_else(|| login.signing_key());
     login.client.client(key.as_ref())
 }
 
-fn request<'a>(login: &'a Login, client: &'a Client, scopes: &'a [String]) -> TokenRequest<'a> {
+fn request<'a>(
+    login: &'a Login,
+    client: &'a OauthClient,
+    scopes: &'a [String],
+) -> TokenRequest<'a> {
     TokenRequest {
         endpoint: &login.token_endpoint,
         issuer: &login.issuer,

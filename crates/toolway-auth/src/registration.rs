@@ -15,8 +15,8 @@ use url::Url;
 
 use crate::assertion::ClientKey;
 use crate::metadata::{ServerMetadata, shown};
-use crate::token::{Client, Proof};
-use crate::web::{Web, WebError};
+use crate::token::{ClientAuth, OauthClient};
+use crate::web::{WebClient, WebError};
 
 /// The longest id that a server may give us.
 const MAX_ID: usize = 2048;
@@ -124,7 +124,7 @@ pub enum ClientSource {
 
 /// A client as one authorization server knows it. Serialises with its secret: into the vault only.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Registered {
+pub struct RegisteredClient {
     /// The id.
     pub client_id: String,
     /// The secret, if it has one.
@@ -146,15 +146,15 @@ pub struct Registered {
     /// The scopes that it was registered for.
     #[serde(default)]
     pub scopes: Vec<String>,
-    /// What its logins came to.
-    #[serde(default)]
-    pub standing: Standing,
+    /// The outcome of its logins.
+    #[serde(default, rename = "standing")]
+    pub history: ClientHistory,
 }
 
-/// What is known of a registration from the logins that were made with it.
+/// The outcome of the logins that were made with a registration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Standing {
+pub struct ClientHistory {
     /// It never got a token; a new one would get none either.
     pub is_untried: bool,
     /// A login was begun with it, and nothing came back: a server that does not know a client any
@@ -162,8 +162,8 @@ pub struct Standing {
     pub is_unanswered: bool,
 }
 
-impl Registered {
-    /// A client that somebody registered by hand, at a server that offers these ways.
+impl RegisteredClient {
+    /// A manually registered client, at a server that offers these methods.
     pub(crate) fn configured(
         id: &str,
         secret: Option<Secret>,
@@ -180,7 +180,7 @@ impl Registered {
             secret_expires_at: None,
             redirect_uri: None,
             scopes: Vec::new(),
-            standing: Standing::default(),
+            history: ClientHistory::default(),
         }
     }
 
@@ -189,24 +189,24 @@ impl Registered {
         let has_time = self
             .secret_expires_at
             .is_none_or(|end| now.saturating_add(MARGIN) < end);
-        has_time && !self.standing.is_unanswered
+        has_time && !self.history.is_unanswered
     }
 
     /// The client as requests want it.
-    pub fn client(&self, key: Option<&Arc<ClientKey>>) -> Client {
+    pub fn client(&self, key: Option<&Arc<ClientKey>>) -> OauthClient {
         let proof = |method| match (method, &self.client_secret, key) {
-            (AuthMethod::PrivateKeyJwt, _, Some(key)) => Proof::Key(Arc::clone(key)),
-            (AuthMethod::ClientSecretBasic, Some(secret), _) => Proof::Basic(secret.clone()),
-            (AuthMethod::ClientSecretPost, Some(secret), _) => Proof::Post(secret.clone()),
-            _ => Proof::Nothing,
+            (AuthMethod::PrivateKeyJwt, _, Some(key)) => ClientAuth::Key(Arc::clone(key)),
+            (AuthMethod::ClientSecretBasic, Some(secret), _) => ClientAuth::Basic(secret.clone()),
+            (AuthMethod::ClientSecretPost, Some(secret), _) => ClientAuth::Post(secret.clone()),
+            _ => ClientAuth::Nothing,
         };
         let other = self.other_method.filter(|_| self.client_secret.is_some());
-        let client = Client::new(self.client_id.as_str(), proof(self.auth_method));
+        let client = OauthClient::new(self.client_id.as_str(), proof(self.auth_method));
         client.or_by(other.map(proof))
     }
 
     /// Remembers by which way the server recognised it.
-    pub fn learn(&mut self, client: &Client) {
+    pub fn learn(&mut self, client: &OauthClient) {
         if client.has_turned()
             && let Some(other) = self.other_method
         {
@@ -225,9 +225,9 @@ pub struct ClientDocument {
     pub redirect_uri: String,
 }
 
-/// What a client is wanted for.
+/// What a client is needed for.
 #[derive(Debug, Clone, Default)]
-pub struct Wanted<'a> {
+pub struct ClientRequest<'a> {
     /// A client id that was configured.
     pub client_id: Option<&'a str>,
     /// Its secret.
@@ -243,7 +243,7 @@ pub struct Wanted<'a> {
     /// The scopes that will be asked for.
     pub scopes: &'a [String],
     /// What was registered with this issuer before.
-    pub kept: Option<&'a Registered>,
+    pub kept: Option<&'a RegisteredClient>,
     /// The time, in seconds since 1970.
     pub now: u64,
 }
@@ -251,7 +251,7 @@ pub struct Wanted<'a> {
 /// Why there is no client id.
 #[derive(Debug, thiserror::Error)]
 pub enum RegistrationError {
-    /// The server takes only clients that somebody registered by hand.
+    /// The server accepts only manually registered clients.
     #[error(
         "the authorization server {issuer} registers no clients by itself: register one there and set `oauth.clientId` (and `oauth.callbackPort`)"
     )]
@@ -259,7 +259,7 @@ pub enum RegistrationError {
         /// Who.
         issuer: String,
     },
-    /// The server would not.
+    /// The server refused.
     #[error("the authorization server {issuer} refused to register this program (HTTP {status}){}", because(.why.as_ref()))]
     Refused {
         /// Who.
@@ -290,20 +290,23 @@ fn because(why: Option<&Untrusted>) -> String {
     })
 }
 
-/// A client that needs nobody to be asked: configured, our document, or kept from before.
-pub fn at_hand(server: &ServerMetadata, wanted: &Wanted<'_>) -> Option<Registered> {
+/// A client that needs no request: configured, our metadata document, or registered before.
+pub fn known_client(
+    server: &ServerMetadata,
+    wanted: &ClientRequest<'_>,
+) -> Option<RegisteredClient> {
     let redirect_uri = wanted.redirect_uri.map(str::to_owned);
     if let Some(id) = wanted.client_id {
         let offered = server.token_auth_methods.as_deref();
         let secret = wanted.client_secret.cloned();
-        let configured = Registered::configured(id, secret, wanted.has_key, offered);
-        return Some(Registered {
+        let configured = RegisteredClient::configured(id, secret, wanted.has_key, offered);
+        return Some(RegisteredClient {
             redirect_uri,
             ..configured
         });
     }
     if let Some(document) = wanted.document.filter(|_| server.takes_documents) {
-        return Some(Registered {
+        return Some(RegisteredClient {
             client_id: document.url.to_string(),
             client_secret: None,
             auth_method: AuthMethod::None,
@@ -312,7 +315,7 @@ pub fn at_hand(server: &ServerMetadata, wanted: &Wanted<'_>) -> Option<Registere
             secret_expires_at: None,
             redirect_uri,
             scopes: Vec::new(),
-            standing: Standing::default(),
+            history: ClientHistory::default(),
         });
     }
     wanted
@@ -328,13 +331,13 @@ pub fn at_hand(server: &ServerMetadata, wanted: &Wanted<'_>) -> Option<Registere
         .cloned()
 }
 
-/// A client at this server: one at hand, else a new one.
+/// A client at this server: a known one, else a new one.
 pub async fn register(
-    web: &Web,
+    web: &WebClient,
     server: &ServerMetadata,
-    wanted: &Wanted<'_>,
-) -> Result<Registered, RegistrationError> {
-    if let Some(client) = at_hand(server, wanted) {
+    wanted: &ClientRequest<'_>,
+) -> Result<RegisteredClient, RegistrationError> {
+    if let Some(client) = known_client(server, wanted) {
         return Ok(client);
     }
     let issuer = || shown(&server.issuer);
@@ -347,7 +350,7 @@ pub async fn register(
     let reply = web
         .post_json(endpoint, &request(wanted, asked), http::HeaderMap::new())
         .await?;
-    // Where nobody said that there is a registration, nothing there is no refusal.
+    // Where no registration endpoint was announced, a missing one is no refusal.
     if server.is_assumed && matches!(reply.status, 404 | 405) {
         return Err(RegistrationError::Unsupported { issuer: issuer() });
     }
@@ -369,7 +372,7 @@ pub async fn register(
     })
 }
 
-fn request(wanted: &Wanted<'_>, asked: AuthMethod) -> Value {
+fn request(wanted: &ClientRequest<'_>, asked: AuthMethod) -> Value {
     let mut request = json!({
         "client_name": "Toolway",
         "software_id": "toolway",
@@ -394,10 +397,10 @@ fn request(wanted: &Wanted<'_>, asked: AuthMethod) -> Value {
 
 fn read(
     answer: &Map<String, Value>,
-    wanted: &Wanted<'_>,
+    wanted: &ClientRequest<'_>,
     asked: AuthMethod,
     offered: Option<&[String]>,
-) -> Result<Registered, &'static str> {
+) -> Result<RegisteredClient, &'static str> {
     let text = |name: &str| answer.get(name).and_then(Value::as_str);
     let client_id = text("client_id")
         .filter(|id| !id.is_empty() && id.len() <= MAX_ID && !id.chars().any(char::is_control))
@@ -420,7 +423,7 @@ fn read(
         .get("client_secret_expires_at")
         .and_then(Value::as_u64)
         .filter(|end| *end != 0 && client_secret.is_some());
-    Ok(Registered {
+    Ok(RegisteredClient {
         client_id: client_id.to_owned(),
         client_secret: client_secret.map(Secret::new),
         auth_method,
@@ -429,7 +432,7 @@ fn read(
         secret_expires_at,
         redirect_uri: wanted.redirect_uri.map(str::to_owned),
         scopes: wanted.scopes.to_vec(),
-        standing: Standing {
+        history: ClientHistory {
             is_untried: true,
             is_unanswered: false,
         },

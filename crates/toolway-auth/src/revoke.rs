@@ -1,17 +1,18 @@
 //! Giving tokens back (RFC 7009).
 //!
-//! Owns the requests to a revocation endpoint. Does not own: forgetting the login here, which a
-//! person who logs out gets whatever the server answers.
+//! Owns the requests to a revocation endpoint.
+//! Does not own: forgetting the login here, which a person who logs out gets whatever the server
+//! answers.
 
 use toolway_types::Secret;
 use url::Url;
 
 use crate::assertion::AssertionError;
 use crate::metadata::shown;
-use crate::token::{Client, Tokens, unix_now};
-use crate::web::{Reply, Web, WebError};
+use crate::token::{OauthClient, Tokens, unix_now};
+use crate::web::{WebClient, WebError, WebReply};
 
-/// Where and as whom tokens are given back.
+/// Where and as which client tokens are revoked.
 #[derive(Debug, Clone, Copy)]
 pub struct Revocation<'a> {
     /// The revocation endpoint.
@@ -19,7 +20,7 @@ pub struct Revocation<'a> {
     /// Whose it is, as its metadata writes it.
     pub issuer: &'a str,
     /// Who had the tokens.
-    pub client: &'a Client,
+    pub client: &'a OauthClient,
 }
 
 /// A token may still be good.
@@ -46,7 +47,7 @@ pub enum RevokeError {
 impl Revocation<'_> {
     /// Gives both tokens back, the one that could get others first. One that fails does not keep
     /// the other.
-    pub async fn send(&self, web: &Web, tokens: &Tokens) -> Result<(), RevokeError> {
+    pub async fn send(&self, web: &WebClient, tokens: &Tokens) -> Result<(), RevokeError> {
         let client = self.client.or_by_empty_secret();
         let mut first = Ok(());
         if let Some(refresh) = &tokens.refresh {
@@ -61,18 +62,18 @@ impl Revocation<'_> {
     }
 
     /// Gives back what could get others.
-    pub async fn refresh_token(&self, web: &Web, token: &Secret) -> Result<(), RevokeError> {
+    pub async fn refresh_token(&self, web: &WebClient, token: &Secret) -> Result<(), RevokeError> {
         let client = self.client.or_by_empty_secret();
         self.one(web, &client, token, "refresh_token").await
     }
 
     async fn ask(
         &self,
-        web: &Web,
-        client: &Client,
+        web: &WebClient,
+        client: &OauthClient,
         token: &Secret,
         kind: &str,
-    ) -> Result<(Reply, ()), RevokeError> {
+    ) -> Result<(WebReply, ()), RevokeError> {
         let said = client.introduce(self.issuer, unix_now())?;
         let mut form = vec![("token", token.expose()), ("token_type_hint", kind)];
         let who = said.form.iter();
@@ -83,8 +84,8 @@ impl Revocation<'_> {
 
     async fn one(
         &self,
-        web: &Web,
-        client: &Client,
+        web: &WebClient,
+        client: &OauthClient,
         token: &Secret,
         kind: &str,
     ) -> Result<(), RevokeError> {

@@ -31,7 +31,7 @@ pub const WINDOW: Duration = Duration::from_mins(15);
 
 /// Where scopes come from at a first login, the strongest first.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Sources<'a> {
+pub struct ScopeSources<'a> {
     /// What the person wrote (`oauth.scopes`).
     pub configured: Option<&'a [String]>,
     /// What the server's challenge wants.
@@ -43,7 +43,7 @@ pub struct Sources<'a> {
 }
 
 /// The scopes of a first login.
-pub fn initial(sources: &Sources<'_>) -> Vec<String> {
+pub fn initial(sources: &ScopeSources<'_>) -> Vec<String> {
     let chosen = match sources.configured {
         Some(configured) => configured,
         None if !sources.challenged.is_empty() => sources.challenged,
@@ -91,11 +91,11 @@ pub(crate) fn is_scope(text: &str) -> bool {
 
 /// Why there is no further attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Spent {
+pub enum LoginAttemptError {
     /// What is wanted was asked for already, and did not help.
     #[error("the server wants scopes that were asked for already: a further login would not help")]
     NothingNew,
-    /// More is wanted, and nobody says what.
+    /// The server wants more, and does not say what.
     #[error("the server wants a login that reaches further, and did not say which scopes")]
     Unnamed,
     /// Several attempts did not help.
@@ -106,17 +106,17 @@ pub enum Spent {
     UnderWay,
 }
 
-/// How often each server was logged in to, and whether it is just now.
+/// The logins of each server: past step-ups, and whether one is running.
 #[derive(Debug, Default)]
-pub struct Attempts(Mutex<HashMap<String, Tries>>);
+pub struct LoginAttempts(Mutex<HashMap<String, ServerAttempts>>);
 
 #[derive(Debug, Default)]
-struct Tries {
+struct ServerAttempts {
     step_ups: Vec<(Instant, Vec<String>)>,
     is_open: bool,
 }
 
-impl Attempts {
+impl LoginAttempts {
     /// The scopes of a step-up: all that were asked for, and what the server wants now. Counts as
     /// an attempt.
     pub fn step_up(
@@ -124,10 +124,10 @@ impl Attempts {
         server: &str,
         requested: &[String],
         challenged: &[String],
-    ) -> Result<Vec<String>, Spent> {
+    ) -> Result<Vec<String>, LoginAttemptError> {
         let scopes = union(requested, challenged);
         if scopes.iter().all(|scope| requested.contains(scope)) {
-            return Err(Spent::NothingNew);
+            return Err(LoginAttemptError::NothingNew);
         }
         let now = Instant::now();
         let mut servers = self.lock();
@@ -136,10 +136,10 @@ impl Attempts {
         let mut sorted = scopes.clone();
         sorted.sort_unstable();
         if tries.step_ups.iter().any(|(_, tried)| *tried == sorted) {
-            return Err(Spent::NothingNew);
+            return Err(LoginAttemptError::NothingNew);
         }
         if tries.step_ups.len() >= MAX_STEP_UPS {
-            return Err(Spent::TooOften);
+            return Err(LoginAttemptError::TooOften);
         }
         tries.step_ups.push((now, sorted));
         Ok(scopes)
@@ -152,33 +152,33 @@ impl Attempts {
         }
     }
 
-    /// The one window of a server, until the guard is dropped.
-    pub fn open<'a>(&'a self, server: &str) -> Result<Window<'a>, Spent> {
+    /// Marks the one login of a server as running, until the guard is dropped.
+    pub fn open<'a>(&'a self, server: &str) -> Result<LoginGuard<'a>, LoginAttemptError> {
         let mut servers = self.lock();
         let tries = servers.entry(server.to_owned()).or_default();
         if tries.is_open {
-            return Err(Spent::UnderWay);
+            return Err(LoginAttemptError::UnderWay);
         }
         tries.is_open = true;
-        Ok(Window {
+        Ok(LoginGuard {
             attempts: self,
             server: server.to_owned(),
         })
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Tries>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, ServerAttempts>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// A login that is under way.
 #[derive(Debug)]
-pub struct Window<'a> {
-    attempts: &'a Attempts,
+pub struct LoginGuard<'a> {
+    attempts: &'a LoginAttempts,
     server: String,
 }
 
-impl Drop for Window<'_> {
+impl Drop for LoginGuard<'_> {
     fn drop(&mut self) {
         if let Some(tries) = self.attempts.lock().get_mut(&self.server) {
             tries.is_open = false;

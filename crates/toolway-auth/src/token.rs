@@ -18,9 +18,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 use toolway_types::Secret;
 
-pub use client::{Client, Proof};
+pub use client::{ClientAuth, OauthClient};
 pub use dpop::DpopKey;
-pub use request::{Exchange, Grant, TokenError, TokenRequest};
+pub use request::{TokenError, TokenExchange, TokenGrant, TokenRequest};
 
 /// A token is renewed this long before it expires: on the way to the server time passes, and the
 /// server's clock is another one (REL-16).
@@ -63,7 +63,7 @@ pub struct Tokens {
     #[serde(default, with = "crate::secret::option")]
     pub id_token: Option<Secret>,
     /// Until when the access token is good, in seconds since 1970 by this machine's clock; `None`
-    /// when nobody said, and only a refusal will tell.
+    /// when unknown; then only a refusal will tell.
     #[serde(default)]
     pub expires_at: Option<u64>,
     /// When it came, by the same clock.

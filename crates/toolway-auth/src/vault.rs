@@ -3,12 +3,13 @@
 //! Owns where a secret lies and that it is never lost silently. The keychain is
 //! `vault/keychain.rs`, the sealed file `vault/file.rs`, the list of what there is
 //! `vault/index.rs`, taking turns `vault/lock.rs`, and hearing of others `vault/changes.rs`. What
-//! a secret is found by is `vault/key.rs`, which places there are `vault/place.rs`.
+//! a secret is found by is `vault/key.rs`, which places there are `vault/backend.rs`.
 //! Does not own: what a secret means. Logins are `logins.rs`.
 //!
 //! Invariants: opening never waits. What stands in the keychain is read from the keychain or the
 //! reading fails; it never looks as if there had been nothing. A secret lies in one place only.
 
+mod backend;
 mod changes;
 mod error;
 pub mod export;
@@ -17,7 +18,6 @@ mod index;
 mod key;
 mod keychain;
 mod lock;
-mod place;
 #[cfg(test)]
 mod tests;
 
@@ -31,46 +31,46 @@ use tokio::sync::watch;
 use toolway_types::Secret;
 use tracing::warn;
 
-use changes::Changes;
+use changes::VaultChanges;
 use error::{in_keychain, io_error};
-use file::Sealed;
-use index::Index;
+use file::SealedFiles;
+use index::VaultIndex;
 use keychain::Keychain;
-use lock::Locks;
+use lock::VaultLocks;
 
+pub use backend::{StorageChoice, VaultBackend, VaultOptions};
 pub use error::VaultError;
-pub use key::{Key, Kind};
-pub use keychain::KeychainTrouble;
-pub use lock::Guard;
-pub use place::{Backend, Storage, VaultOptions};
+pub use key::{SecretKind, VaultKey};
+pub use keychain::KeychainError;
+pub use lock::VaultLockGuard;
 
 /// The longest secret that is kept, in bytes. Tokens are a few kilobytes.
 const LONGEST: usize = 1024 * 1024;
 
 /// Something that is in the vault.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Listed {
+pub struct VaultEntry {
     /// What it is found by.
-    pub key: Key,
+    pub key: VaultKey,
     /// When it was saved, in seconds since 1970.
     pub saved_at: u64,
     /// Where it lies.
-    pub backend: Backend,
+    pub backend: VaultBackend,
 }
 
 /// Secrets by key. Cheap to clone; all clones are the same vault.
 #[derive(Clone)]
 pub struct Vault {
-    inner: Arc<Inner>,
+    inner: Arc<VaultInner>,
 }
 
-struct Inner {
+struct VaultInner {
     options: VaultOptions,
     keychain: Option<Keychain>,
-    sealed: Sealed,
-    index: Index,
-    locks: Locks,
-    changes: Changes,
+    sealed: SealedFiles,
+    index: VaultIndex,
+    locks: VaultLocks,
+    changes: VaultChanges,
 }
 
 impl fmt::Debug for Vault {
@@ -88,13 +88,14 @@ impl Vault {
     /// is needed for the first time.
     pub fn open(options: VaultOptions) -> Self {
         let folder = &options.folder;
-        let keychain = (options.storage != Storage::File).then(|| Keychain::new(options.probe));
-        let inner = Inner {
+        let keychain =
+            (options.storage != StorageChoice::File).then(|| Keychain::new(options.probe));
+        let inner = VaultInner {
             keychain,
-            sealed: Sealed::new(folder, options.passphrase.clone(), options.insecure),
-            index: Index::new(folder),
-            locks: Locks::new(folder.join("locks")),
-            changes: Changes::new(folder.join(index::FILE)),
+            sealed: SealedFiles::new(folder, options.passphrase.clone(), options.insecure),
+            index: VaultIndex::new(folder),
+            locks: VaultLocks::new(folder.join("locks")),
+            changes: VaultChanges::new(folder.join(index::FILE)),
             options,
         };
         Self {
@@ -114,22 +115,24 @@ impl Vault {
     }
 
     /// Where something would be saved now.
-    pub async fn backend(&self) -> Backend {
+    pub async fn backend(&self) -> VaultBackend {
         match &self.inner.keychain {
             _ if self.inner.is_plain() => self.inner.sealed.backend(),
-            Some(keychain) if keychain.ready().await.is_ok() => Backend::Keychain,
-            Some(_) if self.inner.options.storage == Storage::Keychain => Backend::Keychain,
+            Some(keychain) if keychain.ready().await.is_ok() => VaultBackend::Keychain,
+            Some(_) if self.inner.options.storage == StorageChoice::Keychain => {
+                VaultBackend::Keychain
+            }
             _ => self.inner.sealed.backend(),
         }
     }
 
     /// Why the keychain is not used although it may be.
-    pub async fn keychain_trouble(&self) -> Option<KeychainTrouble> {
+    pub async fn keychain_trouble(&self) -> Option<KeychainError> {
         self.inner.keychain.as_ref()?.ready().await.err()
     }
 
     /// Reads a secret.
-    pub async fn read(&self, key: &Key) -> Result<Option<Secret>, VaultError> {
+    pub async fn read(&self, key: &VaultKey) -> Result<Option<Secret>, VaultError> {
         let inner = &self.inner;
         let seen = self.blocking({
             let key = key.clone();
@@ -137,7 +140,7 @@ impl Vault {
         });
         let seen = seen.await?;
         let in_file = match seen.backend {
-            Some(Backend::Keychain) => false,
+            Some(VaultBackend::Keychain) => false,
             Some(_) => true,
             // A process may have died between the secret and the list.
             None => inner.sealed.holds(&key.id()),
@@ -151,7 +154,7 @@ impl Vault {
                 .read(key)
                 .await
                 .map_err(|trouble| in_keychain(key, trouble)),
-            (None, Some(_)) => Err(in_keychain(key, KeychainTrouble::NotAllowed)),
+            (None, Some(_)) => Err(in_keychain(key, KeychainError::NotAllowed)),
             // The list was lost once, so what it does not name may be there all the same.
             (Some(keychain), None) if seen.is_rebuilt => {
                 Ok(keychain.read(key).await.ok().flatten())
@@ -161,7 +164,7 @@ impl Vault {
     }
 
     /// Saves a secret. When this returns without an error it is on the disk.
-    pub async fn write(&self, key: &Key, secret: &Secret) -> Result<(), VaultError> {
+    pub async fn write(&self, key: &VaultKey, secret: &Secret) -> Result<(), VaultError> {
         if secret.expose().len() > LONGEST {
             return Err(VaultError::TooLong {
                 what: key.to_string(),
@@ -170,14 +173,14 @@ impl Vault {
         let inner = &self.inner;
         let kept = match &inner.keychain {
             Some(keychain) if !inner.is_plain() => keychain.write(key, secret).await,
-            _ => Err(KeychainTrouble::NotAllowed),
+            _ => Err(KeychainError::NotAllowed),
         };
         let backend = match kept {
             Ok(()) => {
                 inner.sealed.forget(&key.id());
-                Backend::Keychain
+                VaultBackend::Keychain
             }
-            Err(trouble) if inner.options.storage == Storage::Keychain => {
+            Err(trouble) if inner.options.storage == StorageChoice::Keychain => {
                 let what = key.to_string();
                 return Err(VaultError::NowhereToWrite { what, trouble });
             }
@@ -190,8 +193,8 @@ impl Vault {
         let key = key.clone();
         let before = self.blocking(move |inner| inner.index.add(&inner.sealed, &key, backend));
         let (before, key) = before.await?;
-        if before == Some(Backend::Keychain)
-            && backend != Backend::Keychain
+        if before == Some(VaultBackend::Keychain)
+            && backend != VaultBackend::Keychain
             && let Some(keychain) = &inner.keychain
             && let Err(trouble) = keychain.remove(&key).await
         {
@@ -202,15 +205,15 @@ impl Vault {
     }
 
     /// Removes a secret. One that is not there is no error.
-    pub async fn remove(&self, key: &Key) -> Result<bool, VaultError> {
+    pub async fn remove(&self, key: &VaultKey) -> Result<bool, VaultError> {
         let inner = &self.inner;
         let wanted = key.clone();
         let seen = self.blocking(move |inner| inner.index.find(&inner.sealed, &wanted));
         let seen = seen.await?;
-        if seen.backend == Some(Backend::Keychain) {
+        if seen.backend == Some(VaultBackend::Keychain) {
             let removed = match &inner.keychain {
                 Some(keychain) => keychain.remove(key).await,
-                None => Err(KeychainTrouble::NotAllowed),
+                None => Err(KeychainError::NotAllowed),
             };
             removed.map_err(|trouble| in_keychain(key, trouble))?;
         }
@@ -222,18 +225,21 @@ impl Vault {
     }
 
     /// What there is, without any secret, in order.
-    pub async fn list(&self) -> Result<Vec<Listed>, VaultError> {
+    pub async fn list(&self) -> Result<Vec<VaultEntry>, VaultError> {
         self.blocking(|inner| inner.index.list(&inner.sealed)).await
     }
 
-    /// Waits until nobody else is busy with this key, in this process and in all others, in the
-    /// order of asking.
-    pub async fn lock(&self, key: &Key) -> Result<Guard, VaultError> {
-        self.inner.locks.take(key, lock::PATIENCE).await
+    /// Waits for the lock of this key, among all tasks and processes, first come first served.
+    pub async fn lock(&self, key: &VaultKey) -> Result<VaultLockGuard, VaultError> {
+        self.inner.locks.take(key, lock::LOCK_TIMEOUT).await
     }
 
-    /// As [`Vault::lock`], with another patience.
-    pub async fn lock_within(&self, key: &Key, patience: Duration) -> Result<Guard, VaultError> {
+    /// As [`Vault::lock`], with another time limit.
+    pub async fn lock_within(
+        &self,
+        key: &VaultKey,
+        patience: Duration,
+    ) -> Result<VaultLockGuard, VaultError> {
         self.inner.locks.take(key, patience).await
     }
 
@@ -245,7 +251,7 @@ impl Vault {
     /// Files may lie on a disk that does not answer.
     async fn blocking<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Inner) -> Result<T, VaultError> + Send + 'static,
+        work: impl FnOnce(&VaultInner) -> Result<T, VaultError> + Send + 'static,
     ) -> Result<T, VaultError> {
         let inner = Arc::clone(&self.inner);
         let done = tokio::task::spawn_blocking(move || work(&inner)).await;
@@ -258,13 +264,13 @@ impl Vault {
     }
 }
 
-impl Inner {
+impl VaultInner {
     /// Nothing that is saved is protected, because a person said so.
     fn is_plain(&self) -> bool {
-        self.options.insecure && self.options.storage != Storage::Keychain
+        self.options.insecure && self.options.storage != StorageChoice::Keychain
     }
 
-    fn read_file(&self, key: &Key) -> Result<Option<Secret>, VaultError> {
+    fn read_file(&self, key: &VaultKey) -> Result<Option<Secret>, VaultError> {
         let read = self.sealed.read(key);
         if let Err(VaultError::Corrupt { .. }) = &read {
             // What is kept aside is no longer in the vault.

@@ -2,14 +2,15 @@
 //!
 //! Owns the rules of SEC-17: `https` only (or `http` that stays on this machine or in this
 //! network), no address that the server in question could not have meant, each redirect checked
-//! like a first address, 1 MiB, 10 s (`web/slow.rs`). It runs on the shared client, so proxies and trusted
-//! certificates are those of the servers. Which addresses count as what is in [`address`].
+//! like a first address, 1 MiB, 10 s (`web/deadline.rs`). It runs on the shared client, so proxies
+//! and trusted certificates are those of the servers. Which addresses count as what is in
+//! [`address`].
 //! Does not own: what is asked for, and what an answer means beyond being one JSON object.
 
 pub mod address;
+mod deadline;
 mod filter;
 mod reply;
-mod slow;
 #[cfg(test)]
 mod tests;
 
@@ -19,16 +20,16 @@ use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, HeaderValue, Method, header};
-use toolway_transport::client::Client;
-use toolway_types::UrlRules;
+use toolway_transport::client::HttpClient;
 use toolway_types::text::cut;
+use toolway_types::{UrlRules, could_be_this_machine};
 use url::{Host, Url, form_urlencoded};
 
-use address::{Class, classify};
-use filter::{Denied, Filter, Withheld};
-pub use filter::{Lookup, System};
-pub use reply::Reply;
-pub use slow::{DEADLINE, Tell};
+use address::{AddressClass, classify};
+pub use deadline::{DEADLINE, SlowListener};
+use filter::{FilteringResolver, NoAllowedAddress, PolicyFilter};
+pub use filter::{NameLookup, SystemLookup};
+pub use reply::WebReply;
 
 /// The largest answer.
 pub const MAX_BODY: usize = 1024 * 1024;
@@ -41,7 +42,7 @@ pub const MAX_URL: usize = 8 * 1024;
 
 /// Which addresses may be reached. Link-local ones, where clouds keep their metadata, never.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reach {
+pub enum NetworkReach {
     /// Only the public internet.
     Public,
     /// Private networks too: the MCP server is in one.
@@ -50,15 +51,15 @@ pub enum Reach {
     Loopback,
 }
 
-impl Reach {
+impl NetworkReach {
     /// What a server may send us to: no further in than it is itself. Every address of its name
     /// must be that far in, so a name with a public address gives no way in.
     pub async fn of(server: &Url) -> Self {
-        Self::by(server, &System).await
+        Self::by(server, &SystemLookup).await
     }
 
     /// The same with a lookup of the caller's.
-    pub async fn by(server: &Url, lookup: &dyn Lookup) -> Self {
+    pub async fn by(server: &Url, lookup: &dyn NameLookup) -> Self {
         let addresses = match server.host() {
             Some(Host::Ipv4(address)) => vec![address.into()],
             Some(Host::Ipv6(address)) => vec![address.into()],
@@ -66,29 +67,33 @@ impl Reach {
             None => Vec::new(),
         };
         if addresses.is_empty() {
-            return Reach::Public;
+            return NetworkReach::Public;
         }
-        let every = |classes: &[Class]| {
+        let every = |classes: &[AddressClass]| {
             addresses
                 .iter()
                 .all(|address| classes.contains(&classify(*address)))
         };
-        if every(&[Class::Loopback]) {
-            Reach::Loopback
-        } else if every(&[Class::Loopback, Class::Private]) {
-            Reach::Private
+        if every(&[AddressClass::Loopback]) {
+            NetworkReach::Loopback
+        } else if every(&[AddressClass::Loopback, AddressClass::Private]) {
+            NetworkReach::Private
         } else {
-            Reach::Public
+            NetworkReach::Public
         }
     }
 
-    fn admits(self, class: Class, secure: bool) -> Result<(), &'static str> {
+    fn admits(self, class: AddressClass, secure: bool) -> Result<(), &'static str> {
         match class {
-            Class::Never => Err("this address is never asked"),
-            Class::Loopback if self != Reach::Loopback => Err("the address is on this machine"),
-            Class::Private if self == Reach::Public => Err("the address is in a private network"),
-            Class::Public if !secure => Err("only `https` leaves this network"),
-            Class::Loopback | Class::Private | Class::Public => Ok(()),
+            AddressClass::Never => Err("this address is never asked"),
+            AddressClass::Loopback if self != NetworkReach::Loopback => {
+                Err("the address is on this machine")
+            }
+            AddressClass::Private if self == NetworkReach::Public => {
+                Err("the address is in a private network")
+            }
+            AddressClass::Public if !secure => Err("only `https` leaves this network"),
+            AddressClass::Loopback | AddressClass::Private | AddressClass::Public => Ok(()),
         }
     }
 }
@@ -170,50 +175,50 @@ pub fn shown(url: &Url) -> String {
     cut(bare.as_str(), 200).into_owned()
 }
 
-/// The requests of OAuth.
+/// Makes the HTTP requests of OAuth.
 #[derive(Clone)]
-pub struct Web {
-    client: Client,
-    lookup: Arc<dyn Lookup>,
-    reach: Reach,
+pub struct WebClient {
+    client: HttpClient,
+    lookup: Arc<dyn NameLookup>,
+    reach: NetworkReach,
     /// See [`Self::pinned`].
     pinned: Option<Arc<str>>,
-    secure: Client,
-    plain: Client,
+    secure: HttpClient,
+    plain: HttpClient,
     /// What policy denies to the server in question.
     rules: Arc<UrlRules>,
-    /// Who hears of answers that take long.
-    tell: Option<Tell>,
+    /// Notified of slow answers.
+    tell: Option<SlowListener>,
 }
 
-impl fmt::Debug for Web {
+impl fmt::Debug for WebClient {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut shown = formatter.debug_struct("Web");
+        let mut shown = formatter.debug_struct("WebClient");
         shown.field("reach", &self.reach).finish_non_exhaustive()
     }
 }
 
-impl Web {
+impl WebClient {
     /// Requests to addresses that a server named.
-    pub fn new(client: Client, reach: Reach) -> Self {
-        Self::resolving(client, reach, Arc::new(System))
+    pub fn new(client: HttpClient, reach: NetworkReach) -> Self {
+        Self::resolving(client, reach, Arc::new(SystemLookup))
     }
 
     /// Requests to addresses that the person or the administrator wrote: wherever they lead but
     /// link-local, and `http` still only on this machine or in this network.
-    pub fn trusted(client: Client) -> Self {
-        Self::new(client, Reach::Loopback)
+    pub fn trusted(client: HttpClient) -> Self {
+        Self::new(client, NetworkReach::Loopback)
     }
 
     /// The same with a lookup of the caller's.
-    pub fn resolving(client: Client, reach: Reach, lookup: Arc<dyn Lookup>) -> Self {
+    pub fn resolving(client: HttpClient, reach: NetworkReach, lookup: Arc<dyn NameLookup>) -> Self {
         Self::build(client, reach, lookup, None)
     }
 
     fn build(
-        client: Client,
-        reach: Reach,
-        lookup: Arc<dyn Lookup>,
+        client: HttpClient,
+        reach: NetworkReach,
+        lookup: Arc<dyn NameLookup>,
         pinned: Option<Arc<str>>,
     ) -> Self {
         let mut web = Self {
@@ -232,8 +237,8 @@ impl Web {
     }
 
     /// A client whose names lead only where they may.
-    fn filtered(&self, secure: bool, denied: Option<Denied>) -> Client {
-        self.client.resolving(Arc::new(Filter {
+    fn filtered(&self, secure: bool, denied: Option<PolicyFilter>) -> HttpClient {
+        self.client.resolving(Arc::new(FilteringResolver {
             reach: self.reach,
             secure,
             pinned: self.pinned.clone(),
@@ -245,17 +250,17 @@ impl Web {
 
     /// The client for one address. Where policy denies addresses, it has no connection that was
     /// made for another one: a rule may speak of a path.
-    fn client_for(&self, url: &Url) -> Client {
+    fn client_for(&self, url: &Url) -> HttpClient {
         let secure = url.scheme() == "https";
         if self.rules.speak_of_addresses() {
             let (url, rules) = (url.clone(), Arc::clone(&self.rules));
-            return self.filtered(secure, Some(Denied { url, rules }));
+            return self.filtered(secure, Some(PolicyFilter { url, rules }));
         }
         if secure { &self.secure } else { &self.plain }.clone()
     }
 
-    /// The same, but nothing is asked that policy denies: whoever may not be connected to gets no
-    /// credentials either. What it allows is about servers, and says nothing about logins.
+    /// The same, but nothing is asked that policy denies: a host that may not be connected to gets
+    /// no credentials either. Its allow lists are about servers, not about logins.
     #[must_use]
     pub fn within(mut self, rules: &Arc<UrlRules>) -> Self {
         self.rules = Arc::clone(rules);
@@ -266,17 +271,18 @@ impl Web {
     #[must_use]
     pub fn trusting(&self) -> Self {
         let lookup = Arc::clone(&self.lookup);
-        let web = Self::resolving(self.client.clone(), Reach::Loopback, lookup);
+        let web = Self::resolving(self.client.clone(), NetworkReach::Loopback, lookup);
         web.within(&self.rules).telling(self.tell.clone())
     }
 
     /// The same, but the server's own name must lead to this network or this machine where its
-    /// reach was taken from that. Otherwise a name could lead in while the reach is looked up and
-    /// out again afterwards, and whoever has it out there could send us anywhere in here.
+    /// reach was taken from that. Otherwise a name could resolve to an internal address while the
+    /// reach is determined and to an external one afterwards, and that host could send us to
+    /// internal addresses.
     #[must_use]
     pub fn pinned(&self, server: &Url) -> Self {
         let host = match server.host() {
-            Some(Host::Domain(name)) if self.reach != Reach::Public => Some(Arc::from(name)),
+            Some(Host::Domain(name)) if self.reach != NetworkReach::Public => Some(Arc::from(name)),
             _ => None,
         };
         let lookup = Arc::clone(&self.lookup);
@@ -285,7 +291,7 @@ impl Web {
     }
 
     /// What may be reached.
-    pub fn reach(&self) -> Reach {
+    pub fn reach(&self) -> NetworkReach {
         self.reach
     }
 
@@ -312,7 +318,7 @@ impl Web {
         let class = match url.host() {
             Some(Host::Ipv4(address)) => classify(address.into()),
             Some(Host::Ipv6(address)) => classify(address.into()),
-            Some(Host::Domain(name)) if address::is_local(name) => Class::Loopback,
+            Some(host @ Host::Domain(_)) if could_be_this_machine(&host) => AddressClass::Loopback,
             // Looked up when it is connected to. A proxy looks names up itself, so a plain
             // request for a name could leave this network unseen.
             Some(Host::Domain(_)) => {
@@ -327,7 +333,7 @@ impl Web {
     }
 
     /// Gets a document. Redirects are followed, each checked; no credential is ever sent.
-    pub async fn get(&self, url: &Url) -> Result<Reply, WebError> {
+    pub async fn get(&self, url: &Url) -> Result<WebReply, WebError> {
         let following = async {
             let mut url = url.clone();
             for _ in 0..=MAX_REDIRECTS {
@@ -350,9 +356,9 @@ impl Web {
         self.in_time(url, following).await
     }
 
-    /// Gets a document that is only given to whom it belongs. Redirects are not followed, because
-    /// what proves that must not leave the address it is meant for.
-    pub async fn get_with(&self, url: &Url, headers: HeaderMap) -> Result<Reply, WebError> {
+    /// Gets a document with credentials. Redirects are not followed, because the credentials must
+    /// not leave the address they are meant for.
+    pub async fn get_with(&self, url: &Url, headers: HeaderMap) -> Result<WebReply, WebError> {
         let getting = async {
             let reply = self.send(Method::GET, url, headers, Bytes::new()).await?;
             if (300..400).contains(&reply.status) {
@@ -369,7 +375,7 @@ impl Web {
         url: &Url,
         form: &[(&str, &str)],
         headers: HeaderMap,
-    ) -> Result<Reply, WebError> {
+    ) -> Result<WebReply, WebError> {
         let body = form_urlencoded::Serializer::new(String::new())
             .extend_pairs(form)
             .finish();
@@ -383,7 +389,7 @@ impl Web {
         url: &Url,
         body: &serde_json::Value,
         headers: HeaderMap,
-    ) -> Result<Reply, WebError> {
+    ) -> Result<WebReply, WebError> {
         let kind = HeaderValue::from_static("application/json");
         self.post(url, kind, headers, body.to_string().into()).await
     }
@@ -394,7 +400,7 @@ impl Web {
         kind: HeaderValue,
         mut headers: HeaderMap,
         body: Bytes,
-    ) -> Result<Reply, WebError> {
+    ) -> Result<WebReply, WebError> {
         headers.insert(header::CONTENT_TYPE, kind);
         let sending = async {
             let reply = self.send(Method::POST, url, headers, body).await?;
@@ -412,7 +418,7 @@ impl Web {
         url: &Url,
         mut headers: HeaderMap,
         body: Bytes,
-    ) -> Result<Reply, WebError> {
+    ) -> Result<WebReply, WebError> {
         self.check(url)?;
         let client = self
             .client_for(url)
@@ -443,7 +449,7 @@ impl Web {
             }
             body.extend_from_slice(&chunk);
         }
-        Ok(Reply {
+        Ok(WebReply {
             status: answer.status().as_u16(),
             headers: std::mem::take(answer.headers_mut()),
             body: body.freeze(),
@@ -457,7 +463,7 @@ fn fault(url: &Url, error: &reqwest::Error) -> WebError {
     let url = shown(url);
     let mut cause: &(dyn Error + 'static) = error;
     loop {
-        if let Some(withheld) = cause.downcast_ref::<Withheld>() {
+        if let Some(withheld) = cause.downcast_ref::<NoAllowedAddress>() {
             let why = withheld.0.clone();
             return WebError::Forbidden { url, why };
         }

@@ -2,7 +2,7 @@
 //! authorization server in place of a login (RFC 7523).
 //!
 //! Owns reading the platform's token, each time anew because platforms replace it, and that it is
-//! shown to nobody it is not for.
+//! sent only to its audience.
 //! Does not own: where it comes from; the caller hands in a file, a program, the names of secrets,
 //! or where to ask.
 
@@ -18,26 +18,26 @@ use serde_json::Value;
 use tokio::fs::File;
 use tokio::io::AsyncReadExt as _;
 use toolway_transport::OpenOptions;
-use toolway_transport::program::{self, Program, ProgramError};
+use toolway_transport::program::{self, ProgramError, ProgramRun};
 use toolway_types::{Secret, SecretReference};
 use url::Url;
 
 use crate::jwt;
 use crate::metadata::shown;
-use crate::references::{ReferenceError, References, nowhere};
-use crate::token::{Grant, TokenError, TokenRequest, Tokens, unix_now};
-use crate::web::{Web, WebError};
-use crate::xaa::Target;
+use crate::references::{ReferenceError, ReferenceResolver, no_resolver_error};
+use crate::token::{TokenError, TokenGrant, TokenRequest, Tokens, unix_now};
+use crate::web::{WebClient, WebError};
+use crate::xaa::TokenTarget;
 
 /// The longest token that is read.
 const MAX_TOKEN: u64 = 64 * 1024;
 
 /// Where the platform's token comes from.
-pub enum Source {
+pub enum PlatformTokenSource {
     /// A file that the platform keeps up to date.
     File(PathBuf),
     /// A program that prints it, made anew for each run.
-    Program(Box<dyn Fn() -> (Program, OpenOptions) + Send + Sync>),
+    Program(Box<dyn Fn() -> (ProgramRun, OpenOptions) + Send + Sync>),
     /// The token itself.
     Given(Secret),
     /// A text that names where the token is; it is looked up each time.
@@ -47,27 +47,27 @@ pub enum Source {
         /// What it names.
         references: Vec<SecretReference>,
         /// What looks it up, where there is something.
-        finder: Option<Box<(References, OpenOptions)>>,
+        finder: Option<Box<(ReferenceResolver, OpenOptions)>>,
     },
-    /// GitHub Actions, which gives a job a token for whomever it asks.
+    /// GitHub Actions, which gives a job a token for any audience.
     GithubActions {
         /// Where to ask.
         url: Url,
         /// What shows that the job asks.
         token: Secret,
         /// What asks: the address is the platform's.
-        web: Web,
+        web: WebClient,
     },
 }
 
-impl fmt::Debug for Source {
+impl fmt::Debug for PlatformTokenSource {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Source::File(path) => formatter.debug_tuple("File").field(path).finish(),
-            Source::Program(_) => formatter.write_str("Program"),
-            Source::Given(_) => formatter.write_str("Given"),
-            Source::Named { .. } => formatter.write_str("Named"),
-            Source::GithubActions { .. } => formatter.write_str("GithubActions"),
+            PlatformTokenSource::File(path) => formatter.debug_tuple("File").field(path).finish(),
+            PlatformTokenSource::Program(_) => formatter.write_str("Program"),
+            PlatformTokenSource::Given(_) => formatter.write_str("Given"),
+            PlatformTokenSource::Named { .. } => formatter.write_str("Named"),
+            PlatformTokenSource::GithubActions { .. } => formatter.write_str("GithubActions"),
         }
     }
 }
@@ -106,12 +106,12 @@ pub enum WorkloadError {
     /// What was read is no token.
     #[error("what was read is not a JSON web token")]
     NoToken,
-    /// It is for somebody else. It was not sent.
+    /// It is for another audience. It was not sent.
     #[error(
         "the workload's token is not for {issuer} and was not sent there: give it that audience"
     )]
     Audience {
-        /// To whom it would have gone.
+        /// Where it would have been sent.
         issuer: String,
     },
     /// It is too old. It was not sent.
@@ -134,9 +134,9 @@ pub enum WorkloadError {
 /// The platform's token must be for the authorization server (its issuer or its token endpoint),
 /// or for `audience` where the person or the administrator wrote that down.
 pub async fn obtain(
-    web: &Web,
-    target: &Target<'_>,
-    source: &Source,
+    web: &WebClient,
+    target: &TokenTarget<'_>,
+    source: &PlatformTokenSource,
     audience: Option<&str>,
 ) -> Result<Tokens, WorkloadError> {
     let issuer = || shown(&target.server.issuer);
@@ -176,17 +176,17 @@ pub async fn obtain(
         scopes: target.scopes,
         dpop: target.dpop,
     };
-    let tokens = request.send(web, Grant::JwtBearer(&assertion)).await?;
+    let tokens = request.send(web, TokenGrant::JwtBearer(&assertion)).await?;
     Ok(Tokens {
         refresh: None,
         ..tokens
     })
 }
 
-async fn read(source: &Source, audience: &str) -> Result<Secret, WorkloadError> {
+async fn read(source: &PlatformTokenSource, audience: &str) -> Result<Secret, WorkloadError> {
     let bytes = match source {
-        Source::Given(token) => return Ok(token.clone()),
-        Source::Named {
+        PlatformTokenSource::Given(token) => return Ok(token.clone()),
+        PlatformTokenSource::Named {
             token,
             references,
             finder,
@@ -194,16 +194,20 @@ async fn read(source: &Source, audience: &str) -> Result<Secret, WorkloadError> 
             let filled = match (finder.as_deref(), references.first()) {
                 (_, None) => token.clone(),
                 (Some((finder, options)), _) => finder.fill(token, references, options).await?,
-                (None, Some(first)) => return Err(nowhere(first).into()),
+                (None, Some(first)) => return Err(no_resolver_error(first).into()),
             };
             return Ok(Secret::new(filled.expose().trim()));
         }
-        Source::GithubActions { url, token, web } => return ask(url, token, web, audience).await,
-        Source::File(path) => file(path).await.map_err(|source| WorkloadError::File {
-            path: path.clone(),
-            source,
-        })?,
-        Source::Program(make) => {
+        PlatformTokenSource::GithubActions { url, token, web } => {
+            return ask(url, token, web, audience).await;
+        }
+        PlatformTokenSource::File(path) => {
+            file(path).await.map_err(|source| WorkloadError::File {
+                path: path.clone(),
+                source,
+            })?
+        }
+        PlatformTokenSource::Program(make) => {
             let (program, options) = make();
             let finished = program::run(program, &options).await?;
             if !finished.status.success() {
@@ -220,7 +224,7 @@ async fn read(source: &Source, audience: &str) -> Result<Secret, WorkloadError> 
 async fn ask(
     url: &Url,
     token: &Secret,
-    web: &Web,
+    web: &WebClient,
     audience: &str,
 ) -> Result<Secret, WorkloadError> {
     let mut url = url.clone();

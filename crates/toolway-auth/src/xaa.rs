@@ -7,18 +7,18 @@
 //! Does not own: the identity, or finding the authorization server (`discovery.rs`).
 //!
 //! The audience is the issuer that discovery validated, the resource is the server. The assertion
-//! is held against both before it is sent, and goes nowhere but to that issuer's token endpoint.
-//! Whether another way to log in may follow is said by the [`Rule`] that is handed in, and the
-//! outcome has no room for one where the rule forbids it.
+//! is checked against both before it is sent, and goes nowhere but to that issuer's token endpoint.
+//! Whether another way to log in may follow is said by the [`CrossAppRule`] that is handed in, and
+//! the outcome has no room for one where the rule forbids it.
 
 use serde_json::Value;
 use toolway_types::Secret;
 
-use crate::idp::{IdentityProvider, IdpError, Way};
+use crate::idp::{IdentityProvider, IdpError, IdpLoginMethod};
 use crate::jwt;
 use crate::metadata::{ServerMetadata, shown};
-use crate::token::{Client, DpopKey, Grant, TokenError, TokenRequest, Tokens};
-use crate::web::Web;
+use crate::token::{DpopKey, OauthClient, TokenError, TokenGrant, TokenRequest, Tokens};
+use crate::web::WebClient;
 
 /// The `typ` of such an assertion.
 const TYPE: &str = "oauth-id-jag+jwt";
@@ -26,22 +26,22 @@ const JWT_BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 
 /// What policy says about other ways to log in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Rule {
+pub enum CrossAppRule {
     /// Cross-app access or nothing.
     Only,
     /// Cross-app access where the authorization server takes it.
     Preferred,
 }
 
-/// The server that a token is for, and who speaks for it.
+/// The server that a token is for, and its authorization server.
 #[derive(Debug, Clone, Copy)]
-pub struct Target<'a> {
+pub struct TokenTarget<'a> {
     /// The authorization server, as discovery validated it.
     pub server: &'a ServerMetadata,
     /// The MCP server.
     pub resource: &'a str,
     /// Who we are to that authorization server.
-    pub client: &'a Client,
+    pub client: &'a OauthClient,
     /// What is asked for.
     pub scopes: &'a [String],
     /// The key to bind the token to.
@@ -50,7 +50,7 @@ pub struct Target<'a> {
 
 /// What came of it.
 #[derive(Debug)]
-pub enum Outcome {
+pub enum CrossAppOutcome {
     /// A token.
     Tokens(Tokens),
     /// The authorization server does not take assertions, and the rule allows another way.
@@ -68,7 +68,7 @@ pub enum XaaError {
         /// Which.
         issuer: String,
     },
-    /// Nobody vouches for who the authorization server is.
+    /// The authorization server's metadata was not found but assumed.
     #[error(
         "{resource} has no authorization server whose metadata could be checked, so cross-app access is not possible"
     )]
@@ -79,7 +79,7 @@ pub enum XaaError {
     /// The provider's assertion is not what was asked for. It was not sent.
     #[error("the identity provider's assertion was not sent to {issuer}: {why}")]
     Assertion {
-        /// To whom it would have gone.
+        /// Where it would have been sent.
         issuer: String,
         /// What is wrong with it.
         why: &'static str,
@@ -95,16 +95,16 @@ pub enum XaaError {
 /// Gets a token for a server, and again whenever the last one has expired.
 pub async fn obtain(
     provider: &IdentityProvider,
-    way: Way<'_>,
-    web: &Web,
-    target: &Target<'_>,
-    rule: Rule,
-) -> Result<Outcome, XaaError> {
+    method: IdpLoginMethod<'_>,
+    web: &WebClient,
+    target: &TokenTarget<'_>,
+    rule: CrossAppRule,
+) -> Result<CrossAppOutcome, XaaError> {
     let issuer = || shown(&target.server.issuer);
     if target.server.is_assumed {
         return match rule {
-            Rule::Preferred => Ok(Outcome::Otherwise),
-            Rule::Only => Err(XaaError::NotValidated {
+            CrossAppRule::Preferred => Ok(CrossAppOutcome::Otherwise),
+            CrossAppRule::Only => Err(XaaError::NotValidated {
                 resource: shown(target.resource),
             }),
         };
@@ -112,11 +112,11 @@ pub async fn obtain(
     let endpoint = target.server.token_endpoint.as_ref();
     let Some(endpoint) = endpoint.filter(|_| target.server.offers(JWT_BEARER)) else {
         return match rule {
-            Rule::Preferred => Ok(Outcome::Otherwise),
-            Rule::Only => Err(XaaError::NotOffered { issuer: issuer() }),
+            CrossAppRule::Preferred => Ok(CrossAppOutcome::Otherwise),
+            CrossAppRule::Only => Err(XaaError::NotOffered { issuer: issuer() }),
         };
     };
-    let assertion = assertion(provider, way, target).await?;
+    let assertion = assertion(provider, method, target).await?;
     check(&assertion, target).map_err(|why| XaaError::Assertion {
         issuer: issuer(),
         why,
@@ -129,8 +129,8 @@ pub async fn obtain(
         scopes: target.scopes,
         dpop: target.dpop,
     };
-    let tokens = request.send(web, Grant::JwtBearer(&assertion)).await?;
-    Ok(Outcome::Tokens(Tokens {
+    let tokens = request.send(web, TokenGrant::JwtBearer(&assertion)).await?;
+    Ok(CrossAppOutcome::Tokens(Tokens {
         // The organisation is asked each time: what would go past it is not kept.
         refresh: None,
         ..tokens
@@ -141,8 +141,8 @@ pub async fn obtain(
 /// once.
 async fn assertion(
     provider: &IdentityProvider,
-    way: Way<'_>,
-    target: &Target<'_>,
+    method: IdpLoginMethod<'_>,
+    target: &TokenTarget<'_>,
 ) -> Result<Secret, XaaError> {
     let ask = async |identity| {
         let audience = &target.server.issuer;
@@ -150,22 +150,22 @@ async fn assertion(
             .assertion(identity, audience, target.resource, target.scopes)
             .await
     };
-    let identity = provider.identity(way).await?;
+    let identity = provider.identity(method).await?;
     match ask(&identity).await {
         Err(IdpError::Token(error))
             if error.is_refusal("invalid_grant") || error.is_refusal("invalid_token") =>
         {
             provider.refused(&identity).await?;
-            let identity = provider.identity(way).await?;
+            let identity = provider.identity(method).await?;
             Ok(ask(&identity).await?)
         }
         answered => Ok(answered?),
     }
 }
 
-/// Whether an assertion is the one that was asked for. Its signature is the authorization
-/// server's to check; whom it is for is ours, because we are about to show it to somebody.
-fn check(assertion: &Secret, target: &Target<'_>) -> Result<(), &'static str> {
+/// Whether an assertion is the one that was asked for. The authorization server checks its
+/// signature; its audience is checked here, before it is sent.
+fn check(assertion: &Secret, target: &TokenTarget<'_>) -> Result<(), &'static str> {
     let (header, claims) = jwt::peek_all(assertion.expose()).ok_or("it cannot be read")?;
     let text = |name: &str| claims.get(name).and_then(Value::as_str);
     let kind = header.get("typ").and_then(Value::as_str);

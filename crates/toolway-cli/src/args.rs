@@ -8,9 +8,10 @@ pub(crate) mod groups;
 
 use std::ffi::OsString;
 
+use clap::error::ErrorKind;
 use clap::{ArgMatches, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use toolway_config::Flags;
-use toolway_types::name::{AccountError, check_account};
+use toolway_types::name::{AccountNameError, check_account};
 
 pub(crate) use self::dashes::with_dashes;
 use crate::commands::{
@@ -50,15 +51,22 @@ pub(crate) struct Cli {
 }
 
 impl Cli {
-    /// The command line with its commands in groups.
+    /// The command line with every command built, and in groups.
     pub(crate) fn whole() -> clap::Command {
-        groups::apply(Self::command())
+        let mut all = Self::command();
+        all.build();
+        groups::apply(all)
     }
 
     /// Reads what was typed, and how errors are to be told: a command that prints JSON tells them as
     /// JSON too.
     pub(crate) fn read(words: Vec<OsString>) -> Result<(Self, Errors), clap::Error> {
-        let matches = Self::whole().try_get_matches_from(words)?;
+        let matches = match Self::command().try_get_matches_from(&words) {
+            Ok(matches) => matches,
+            Err(error) if error.kind() == ErrorKind::DisplayVersion => return Err(error),
+            // Help and advice speak of the other commands too.
+            Err(_) => Self::whole().try_get_matches_from(words)?,
+        };
         let cli = Self::from_arg_matches(&matches)?;
         Ok((
             cli,
@@ -140,8 +148,9 @@ pub(crate) struct StorageArgs {
     pub(crate) insecure_storage: bool,
 }
 
-/// The commands.
+/// The commands. Each is built when it was typed: to build all takes longer than to run most.
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(crate) enum Command {
     Add(add::AddArgs),
     AddJson(add_json::AddJsonArgs),
@@ -217,6 +226,6 @@ impl Command {
 }
 
 /// A person's word for an account.
-pub(crate) fn account_word(word: &str) -> Result<String, AccountError> {
+pub(crate) fn account_word(word: &str) -> Result<String, AccountNameError> {
     check_account(word).map(|()| word.to_owned())
 }

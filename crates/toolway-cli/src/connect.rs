@@ -11,6 +11,7 @@ mod typed;
 mod vault;
 
 use std::io;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,7 +19,7 @@ use tokio::signal::unix::SignalKind;
 use toolway::watch::{ConfigWatch, Watched};
 use toolway::{Audit, ClientHandler, Host, HostOptions, Prompter};
 use toolway_config::{Plan, PlannedServer};
-use toolway_tui::{News, Screen, Theme};
+use toolway_tui::{NoticeFeed, TerminalSize, Theme};
 use toolway_types::{ConnectionState, ServerName, TransportKind};
 
 pub(crate) use self::options::{CALLER, State, client_options, host_options, shield};
@@ -156,12 +157,47 @@ fn stopped() -> Report {
 
 fn run_host<T>(
     context: &Context,
-    mut plan: Plan,
+    plan: Plan,
     wanted: Wanted,
     person: Person,
     work: impl AsyncFnOnce(&Host) -> Result<T, Report>,
     told: impl FnOnce(&Host) -> Result<T, Report>,
 ) -> Result<T, Report> {
+    let (plan, options) = prepared(context, plan, wanted, person);
+    let audit = options.audit.clone();
+    block_on(async {
+        let mut signals = Signals::listen();
+        let host = Host::start(plan, options);
+        let outcome = {
+            let mut work: Work<'_, T> = Box::pin(work(&host));
+            match until_told(context, &mut signals, &mut work).await {
+                Ok(outcome) => outcome,
+                Err(signal) => {
+                    let outcome = told(&host);
+                    drop(work);
+                    if signal == SignalKind::interrupt() {
+                        context.output.leave_line();
+                    }
+                    outcome
+                }
+            }
+        };
+        finish(context, host, &mut signals, audit.as_ref()).await?;
+        outcome
+    })
+}
+
+/// What a command does with its host. Boxed: what goes on around it is compiled once for each
+/// outcome, not for each command.
+type Work<'a, T> = Pin<Box<dyn Future<Output = Result<T, Report>> + 'a>>;
+
+/// The part of the plan that is wanted, and what the host starts with.
+fn prepared(
+    context: &Context,
+    mut plan: Plan,
+    wanted: Wanted,
+    person: Person,
+) -> (Plan, HostOptions) {
     let asks_provider = matches!(wanted, Wanted::Listing);
     let only = match wanted {
         Wanted::All | Wanted::Listing => None,
@@ -187,45 +223,48 @@ fn run_host<T>(
     if asks_provider || has_connectors {
         options.connectors = Some(account::connectors_of(context));
     }
-    let audit = options.audit.clone();
-    block_on(async {
-        let mut signals = Signals::listen();
-        let host = Host::start(plan, options);
-        let mut is_ctrl_c = false;
-        let outcome = {
-            let mut work = std::pin::pin!(work(&host));
-            loop {
-                tokio::select! {
-                    outcome = &mut work => break outcome,
-                    signal = signals.next() => {
-                        is_ctrl_c = signal == SignalKind::interrupt();
-                        if !(is_ctrl_c && context.desk.interrupted()) {
-                            break told(&host);
-                        }
-                        signals.forget_last();
-                        is_ctrl_c = false;
-                    }
+    (plan, options)
+}
+
+/// What the work comes to, or the signal that ends it before that.
+async fn until_told<T>(
+    context: &Context,
+    signals: &mut Signals,
+    work: &mut Work<'_, T>,
+) -> Result<Result<T, Report>, SignalKind> {
+    loop {
+        tokio::select! {
+            outcome = &mut *work => return Ok(outcome),
+            signal = signals.next() => {
+                if !(signal == SignalKind::interrupt() && context.desk.interrupted()) {
+                    return Err(signal);
                 }
-            }
-        };
-        if is_ctrl_c {
-            context.output.leave_line();
-        }
-        for server in &host.snapshot().servers {
-            let name = server.name.as_str();
-            if let ConnectionState::NeedsAuth { .. } = server.state
-                && let Some(advice) = host.login_advice(name)
-            {
-                context.note_advice(name, advice);
+                signals.forget_last();
             }
         }
-        let ended = end(host, &mut signals).await;
-        if let Some(audit) = &audit {
-            tell_trouble(context, audit);
+    }
+}
+
+/// Notes what the person has to know, and ends the host.
+async fn finish(
+    context: &Context,
+    host: Host,
+    signals: &mut Signals,
+    audit: Option<&Audit>,
+) -> Result<(), Report> {
+    for server in &host.snapshot().servers {
+        let name = server.name.as_str();
+        if let ConnectionState::NeedsAuth { .. } = server.state
+            && let Some(advice) = host.login_advice(name)
+        {
+            context.note_advice(name, advice);
         }
-        ended?;
-        outcome
-    })
+    }
+    let ended = end(host, signals).await;
+    if let Some(audit) = audit {
+        tell_trouble(context, audit);
+    }
+    ended
 }
 
 /// Tells the person that calls of this run could not be written down.
@@ -264,7 +303,7 @@ pub(crate) async fn settle(context: &Context, host: &Host) {
 }
 
 /// As [`settle`]; what there is to tell of each picture is printed meanwhile, above the view.
-pub(crate) async fn settle_telling(context: &Context, host: &Host, news: Option<News<'_>>) {
+pub(crate) async fn settle_telling(context: &Context, host: &Host, news: Option<NoticeFeed<'_>>) {
     if context.output.can_animate() {
         // A terminal that cannot be drawn on is no reason to fail.
         let _ = toolway_tui::show(host.watch(), io::stderr, view(context), news).await;
@@ -282,9 +321,9 @@ pub(crate) async fn within(limit: Option<Duration>, waiting: impl Future<Output 
 }
 
 /// How live views are drawn on stderr.
-pub(crate) fn view(context: &Context) -> toolway_tui::Options {
-    toolway_tui::Options {
-        screen: Screen::of(io::stderr()),
+pub(crate) fn view(context: &Context) -> toolway_tui::ViewOptions {
+    toolway_tui::ViewOptions {
+        screen: TerminalSize::of(io::stderr()),
         theme: theme(context),
     }
 }
@@ -301,6 +340,8 @@ pub(crate) fn theme(context: &Context) -> Theme {
 /// Runs a future on a runtime of its own. One thread: a command makes a handful of calls, and a
 /// pool costs more to start than they do.
 pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, Report>>) -> Result<T, Report> {
+    // One runtime for each outcome, not for each command: its part is compiled once.
+    let work: Pin<Box<dyn Future<Output = Result<T, Report>>>> = Box::pin(work);
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?

@@ -10,7 +10,9 @@ use std::sync::Arc;
 
 use toolway::installs_first;
 use toolway_auth::vault::Vault;
-use toolway_config::{Environment, Flags, Plan, PlannedServer, Verdict, address_without_secrets};
+use toolway_config::{
+    Environment, Flags, Plan, PlannedServer, ServerVerdict, address_without_secrets,
+};
 use toolway_types::{Diagnosis, Origin, Scope, Severity, TransportKind, TransportSpec};
 
 use crate::commands::add::as_address;
@@ -133,7 +135,7 @@ impl Context {
 
     /// What to do about a server that a program fetches, on a machine without a network.
     pub(crate) fn offline_hint(&self, server: &str) -> Option<String> {
-        let Verdict::Admitted(spec) = &self.plan().winner(server)?.verdict else {
+        let ServerVerdict::Admitted(spec) = &self.plan().winner(server)?.verdict else {
             return None;
         };
         match &spec.transport {

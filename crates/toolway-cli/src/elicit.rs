@@ -20,7 +20,7 @@ use toolway::{ClientHandler, ClientOffers, Elicitation, ElicitationAnswer, RpcEr
 use toolway_config::Environment;
 use toolway_transport::browser::Browser;
 use toolway_types::Untrusted;
-use toolway_types::text::{Nature, cut};
+use toolway_types::text::{TextKind, cut};
 use toolway_wire::error::METHOD_NOT_FOUND;
 
 use self::page::Pages;
@@ -247,7 +247,7 @@ impl Talk<'_> {
         let mut sheet = self.sheet();
         sheet.row(&format!("{} {wants}", self.server()));
         let message = cut(message.as_received(), MESSAGE);
-        sheet.quote(&message, Nature::Prose, MESSAGE_ROWS);
+        sheet.quote(&message, TextKind::Prose, MESSAGE_ROWS);
         self.say(&sheet.finish());
     }
 

@@ -33,7 +33,7 @@ use crate::report::{Outcome, Report};
 
 fn main() -> ExitCode {
     // First of all: the process that outlives this one must have nothing of it.
-    toolway::keeper::serve_if_asked();
+    toolway::launcher::run_if_requested();
     // Before any secret is read.
     let closed = toolway::forbid_inspection();
     let words = match with_dashes(std::env::args_os().collect()) {
@@ -199,16 +199,18 @@ fn usage_hint(error: &clap::Error) -> String {
              `toolway add <name> -- <command> <flags>`"
                 .to_owned()
         }
-        (None, Some(_), _) => format!("see `toolway {} --help`", typed_commands(&cli).join(" ")),
+        (None, Some(_), _) => format!("see `toolway {} --help`", typed_commands().join(" ")),
         (None, None, _) => "see `toolway --help`".to_owned(),
     }
 }
 
 /// The commands that were typed: `vault set` has a help of its own.
-fn typed_commands(cli: &clap::Command) -> Vec<String> {
+fn typed_commands() -> Vec<String> {
+    let mut cli = Cli::command();
+    cli.build();
     let mut typed = Vec::new();
-    let mut command = cli;
-    for word in typed_words() {
+    let mut command = &cli;
+    for word in typed_words().filter(|word| word != "help") {
         if let Some(found) = command.find_subcommand(&word) {
             command = found;
             typed.push(word);

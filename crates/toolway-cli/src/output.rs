@@ -1,9 +1,10 @@
 //! Where words go: results to stdout, everything else to stderr.
 //!
-//! Owns terminal detection, colour and width. Holds no state of the product. Tables and lines that fit
-//! a width are `output/table.rs`; how text by others is laid out where a person decides about it is
+//! Owns terminal detection, colour and width. Holds no state of the product. Tables that fit a width
+//! are `output/table.rs`, lines `output/fold.rs`; how text by others is laid out where a person decides about it is
 //! `screen.rs`.
 
+mod fold;
 mod table;
 
 use std::borrow::Cow;
@@ -16,8 +17,9 @@ use toolway_config::Environment;
 use toolway_types::text::{clean, is_hidden};
 use toolway_types::{Diagnosis, Severity};
 
+use self::fold::folded;
+use self::table::fit;
 pub(crate) use self::table::render_table;
-use self::table::{fit, wrapped};
 use crate::report::{Report, render_diagnosis};
 use crate::screen::{Letters, Screen, turn};
 use crate::{log, terminal};
@@ -30,6 +32,7 @@ pub(crate) struct Output {
     stdin_is_terminal: bool,
     colour: bool,
     width: Option<usize>,
+    stderr_width: Option<usize>,
     letters: Letters,
     errors: Errors,
 }
@@ -51,13 +54,15 @@ impl Output {
     /// Looks at the streams once.
     pub(crate) fn new(environment: &Environment) -> Self {
         let stdout_is_terminal = io::stdout().is_terminal();
+        let stderr_is_terminal = io::stderr().is_terminal();
         Self {
             stdout_is_terminal,
-            stderr_is_terminal: io::stderr().is_terminal(),
+            stderr_is_terminal,
             stdin_is_terminal: io::stdin().is_terminal(),
             colour: environment.var("NO_COLOR").is_none_or(str::is_empty)
                 && environment.var("TERM") != Some("dumb"),
-            width: stdout_is_terminal.then(terminal_width).flatten(),
+            width: terminal_width(io::stdout()).filter(|_| stdout_is_terminal),
+            stderr_width: terminal_width(io::stderr()).filter(|_| stderr_is_terminal),
             letters: Letters::of(|name| environment.var(name)),
             errors: Errors::Text,
         }
@@ -72,7 +77,7 @@ impl Output {
     pub(crate) fn report(&self, report: &Report) {
         match self.errors {
             Errors::Text => self.say(&report.render()),
-            Errors::Json => self.say(&escape_hidden(&report.as_json().to_string())),
+            Errors::Json => self.write_err(&escape_hidden(&report.as_json().to_string())),
         }
     }
 
@@ -137,7 +142,7 @@ impl Output {
 
     /// Text as [`Output::say`] prints it to a terminal, for a view that prints it itself.
     pub(crate) fn painted(&self, text: &str) -> String {
-        let text = clean(text);
+        let text = fold_to(self.width, clean(text), None);
         if self.colour {
             paint(&text).into_owned()
         } else {
@@ -145,14 +150,18 @@ impl Output {
         }
     }
 
-    /// Says something that is not a result. A closed stderr is nobody's problem.
+    /// Says something that is not a result, its lines broken where a terminal would break them.
     pub(crate) fn say(&self, text: &str) {
-        let text = clean(text);
+        self.write_err(&fold_to(self.stderr_width, clean(text), None));
+    }
+
+    /// Writes a cleaned text to stderr. A closed one is nobody's problem.
+    fn write_err(&self, text: &str) {
         let mut stderr = io::stderr().lock();
         let painted = if self.stderr_is_terminal && self.colour {
-            paint(&text)
+            paint(text)
         } else {
-            Cow::Borrowed(&*text)
+            Cow::Borrowed(text)
         };
         let _ = stderr.write_all(painted.as_bytes());
         if !text.ends_with('\n') {
@@ -258,13 +267,17 @@ impl Output {
     }
 
     /// Writes a result for people, its lines broken at words where a terminal would break them
-    /// anywhere.
-    pub(crate) fn paragraphs(&self, text: &str) -> io::Result<()> {
-        let text = clean(text);
-        match self.width {
-            Some(width) => self.verbatim(&wrapped(&text, width)),
-            None => self.verbatim(&text),
-        }
+    /// anywhere. What stands behind a label, which ends at that column, stays there.
+    pub(crate) fn paragraphs(&self, text: &str, label: Option<usize>) -> io::Result<()> {
+        self.verbatim(&fold_to(self.width, clean(text), label))
+    }
+}
+
+/// A text broken to a width, where there is one.
+fn fold_to(width: Option<usize>, text: Cow<'_, str>, label: Option<usize>) -> Cow<'_, str> {
+    match width {
+        Some(width) => Cow::Owned(folded(&text, width, label)),
+        None => text,
     }
 }
 
@@ -320,7 +333,7 @@ fn terminal_size(stream: impl AsFd) -> (usize, usize) {
     }
 }
 
-fn terminal_width() -> Option<usize> {
-    let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
+fn terminal_width(stream: impl AsFd) -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(stream).ok()?;
     (size.ws_col > 0).then_some(usize::from(size.ws_col))
 }

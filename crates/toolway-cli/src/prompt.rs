@@ -16,7 +16,7 @@ use serde_json::Value;
 use toolway::{
     Against, KeepIn, Lasting, PermissionAnswer, PermissionQuestion, Prompter, RuleReach,
 };
-use toolway_types::text::{Nature, counted, legible, legible_within, mark};
+use toolway_types::text::{TextKind, counted, legible, legible_within, mark};
 
 use crate::context::Context;
 use crate::desk::{Asker, Desk};
@@ -236,8 +236,8 @@ fn render(question: &PermissionQuestion<'_>, screen: Screen, extent: Extent) -> 
     };
     let mut bounded = |text: &str, whole: String, most| match extent {
         Extent::Bounded => {
-            let shown = legible_within(text, Nature::Code, most);
-            if shown == legible(text, Nature::Code) {
+            let shown = legible_within(text, TextKind::Code, most);
+            if shown == legible(text, TextKind::Code) {
                 return whole;
             }
             is_cut = true;
@@ -248,7 +248,7 @@ fn render(question: &PermissionQuestion<'_>, screen: Screen, extent: Extent) -> 
     for (argument, value) in question.arguments.iter().take(most) {
         // What a server takes for a path or a command is code, wherever it stands.
         let value = value.to_string();
-        let value = bounded(&value, legible(&value, Nature::Code), MAX_VALUE);
+        let value = bounded(&value, legible(&value, TextKind::Code), MAX_VALUE);
         let quoted = Value::from(argument.as_str()).to_string();
         let argument = bounded(&quoted, member_name(argument), MAX_NAME);
         sheet.row(&format!("  {argument}: {value}"));
@@ -265,7 +265,7 @@ fn render(question: &PermissionQuestion<'_>, screen: Screen, extent: Extent) -> 
         Some(false) => sheet.row("Its server says that it destroys nothing."),
         None => {}
     }
-    let words = |text: &str| legible(text, Nature::Prose);
+    let words = |text: &str| legible(text, TextKind::Prose);
     if let Some((rule, origin)) = question.rule {
         let (rule, origin) = (words(rule), words(&origin.to_string()));
         sheet.row(&format!("The rule `{rule}` in {origin} asks."));

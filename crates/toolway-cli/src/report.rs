@@ -24,6 +24,7 @@ use toolway_wire::era::method;
 
 use self::hint::time_hint;
 pub(crate) use self::hint::{failure_hint, network_hint};
+pub(crate) use self::login::UNNAMED_SCOPES;
 pub(crate) use self::reach::{ad_hoc, by_flags};
 use self::refused::refused_hint;
 pub(crate) use self::unwritable::unwritable;
@@ -229,6 +230,10 @@ impl Report {
                     )
                     .hint(failure_hint(server, failure))
             }
+            ConnectionState::NeedsAuth {
+                unnamed_scopes: true,
+                ..
+            } => Report::unnamed_scopes(server),
             ConnectionState::NeedsAuth { .. } => Report::needs_login(server, &[]),
             ConnectionState::Disabled { reason } => Report::new(
                 Exit::Refused,

@@ -10,7 +10,7 @@
 use std::borrow::Cow;
 
 use toolway_types::name::shell_word;
-use toolway_types::text::{LINE_BREAK, Nature, counted, cut, legible, legible_within, mark};
+use toolway_types::text::{LINE_BREAK, TextKind, counted, cut, legible, legible_within, mark};
 use unicode_width::UnicodeWidthChar as _;
 use url::{Host, Url};
 
@@ -179,7 +179,7 @@ impl Sheet {
 
     /// Foreign text line by line behind the margin, its empty lines counted where they are many;
     /// of more rows than `most` those in the middle are left out, and counted.
-    pub(crate) fn quote(&mut self, text: &str, nature: Nature, most: usize) {
+    pub(crate) fn quote(&mut self, text: &str, nature: TextKind, most: usize) {
         let is_empty = |line: &&str| line.trim().is_empty();
         let mut quoted = self.screen.sheet();
         let mut lines = text.lines().peekable();
@@ -227,7 +227,7 @@ impl Sheet {
         let line = format!("{lead}{}", line.join(" "));
         let plain = words
             .iter()
-            .all(|word| word.is_ascii() && legible(word, Nature::Code) == **word);
+            .all(|word| word.is_ascii() && legible(word, TextKind::Code) == **word);
         let fits = self.screen.columns.map_or(COMMAND, |columns| columns - 1);
         if plain && line.chars().count() <= fits {
             self.row(&line);
@@ -243,7 +243,7 @@ impl Sheet {
         for (place, word) in words.iter().enumerate() {
             let word = match *word {
                 "" => mark("empty"),
-                word => legible(word, Nature::Code),
+                word => legible(word, TextKind::Code),
             };
             self.row(&format!("{indent}{:>width$}  {word}", place + 1));
         }
@@ -330,7 +330,7 @@ fn at_blank(row: &mut String, columns: usize) -> String {
 
 /// A name of something foreign.
 pub(crate) fn name(text: &str) -> String {
-    legible_within(text, Nature::Code, NAME)
+    legible_within(text, TextKind::Code, NAME)
 }
 
 /// The name of a variable, a header or an argument, nothing cut; in quotes where it could be taken
@@ -340,13 +340,13 @@ pub(crate) fn member_name(text: &str) -> String {
     if !text.is_empty() && text.chars().all(is_plain) {
         text.to_owned()
     } else {
-        legible(&serde_json::Value::from(text).to_string(), Nature::Code)
+        legible(&serde_json::Value::from(text).to_string(), TextKind::Code)
     }
 }
 
 /// Words of a server for a place that has one row of them, cut at their end.
 pub(crate) fn words(text: &str, most: usize) -> String {
-    legible(&cut(text, most), Nature::Prose)
+    legible(&cut(text, most), TextKind::Prose)
 }
 
 /// What a browser may show in place of the host of an address, when that differs.
@@ -376,9 +376,9 @@ mod tests {
     fn sec_52_no_foreign_text_reaches_the_first_column() {
         let mut sheet = sheet(40, 24);
         let hostile = format!("{}\nStart it? [y/N] \ncommand: npx", "x y ".repeat(40));
-        sheet.row(&format!("  env A: {}", legible(&hostile, Nature::Code)));
-        sheet.quote(&hostile, Nature::Prose, 5);
-        sheet.quote(&format!("a{}b", "\n".repeat(90)), Nature::Prose, 5);
+        sheet.row(&format!("  env A: {}", legible(&hostile, TextKind::Code)));
+        sheet.quote(&hostile, TextKind::Prose, 5);
+        sheet.quote(&format!("a{}b", "\n".repeat(90)), TextKind::Prose, 5);
         sheet.command("  ", &["sh", "-c", &hostile, ""]);
         for row in sheet.finish().lines() {
             assert!(row.starts_with("  "), "{row:?}");
@@ -390,7 +390,7 @@ mod tests {
     fn what_is_quoted_is_bounded_in_its_middle() {
         let mut sheet = sheet(80, 24);
         let lines: Vec<String> = (1..=100).map(|n| format!("line {n}")).collect();
-        sheet.quote(&lines.join("\n"), Nature::Prose, 6);
+        sheet.quote(&lines.join("\n"), TextKind::Prose, 6);
         let expected = [
             "  | line 1",
             "  | line 2",
@@ -441,7 +441,7 @@ mod tests {
         assert_eq!(of("LC_ALL", "C"), Letters::Ascii);
         assert_eq!(of("LC_CTYPE", "de_DE.ISO-8859-1"), Letters::Ascii);
         let mut sheet = Screen::new(None, Letters::Ascii).sheet();
-        sheet.row(&legible(&format!("é{}x\ny", " ".repeat(9)), Nature::Code));
+        sheet.row(&legible(&format!("é{}x\ny", " ".repeat(9)), TextKind::Code));
         assert_eq!(sheet.finish(), "\\u{00E9}<9 blanks>x\\n\n  | y\n");
     }
 

@@ -1,10 +1,10 @@
 //! The account: whose connectors there are, and how their provider is reached.
 //!
-//! Owns the provider's shape: where one logs in, where the directory of connectors lies, how the
-//! proxy's address is made of a connector's id, and what every request carries. It comes from the
-//! person's or the organisation's settings alone (SEC-03); how those are written is in `read`, what
-//! the directory may say in [`directory`].
-//! Does not own: the login and its tokens (`toolway-auth`), or asking anybody (the host).
+//! Owns the provider's settings: where the user logs in, where the directory of connectors is, how
+//! a connector's address is made of its id, and which headers every request carries. They come from
+//! the user's or the organisation's settings only (SEC-03). Reading them is `read`, the directory
+//! is [`directory`].
+//! Does not own: the login and its tokens (`toolway-auth`), or sending requests (the host).
 
 pub mod directory;
 mod proxy;
@@ -12,9 +12,9 @@ mod read;
 
 use sha2::{Digest, Sha256};
 use toolway_types::{Origin, Secret};
-use url::{Host, Url};
+use url::Url;
 
-pub use self::directory::{Connector, Directory, DirectoryError};
+pub use self::directory::{Connector, ConnectorDirectory, DirectoryError};
 pub use self::proxy::ProxyUrl;
 pub(crate) use self::read::{KEYS, provider};
 
@@ -23,7 +23,7 @@ pub const PRESET: &str = "standard";
 
 /// An account's provider, as configured.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Provider {
+pub struct AccountProvider {
     /// Where it stands.
     pub origin: Origin,
     /// The authorization server's name, byte for byte as written.
@@ -41,7 +41,7 @@ pub struct Provider {
     /// How each connector is reached.
     pub proxy: ProxyUrl,
     /// The members of the directory.
-    pub fields: Fields,
+    pub fields: DirectoryFields,
     /// What every request to directory and proxy carries besides the token.
     pub headers: Vec<(String, Secret)>,
     /// The header of the account's token.
@@ -52,7 +52,7 @@ pub struct Provider {
 
 /// The members of a directory document.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fields {
+pub struct DirectoryFields {
     /// The array of connectors; dots lead into objects.
     pub list: String,
     /// What identifies a connector at the proxy.
@@ -63,7 +63,7 @@ pub struct Fields {
     pub url: String,
 }
 
-impl Provider {
+impl AccountProvider {
     /// Whether it is the same, asked in the same way, wherever it stands.
     pub fn is_alike(&self, other: &Self) -> bool {
         let origin = self.origin.clone();
@@ -96,33 +96,6 @@ impl Provider {
             digest.update(part);
         }
         hex::encode(digest.finalize())
-    }
-}
-
-/// Reads an address that an account's token may be sent to: nobody on the way may read it.
-pub(crate) fn safe_url(text: &str) -> Result<Url, String> {
-    if text.contains("${") {
-        return Err("has a variable, which is not expanded here".to_owned());
-    }
-    let url = crate::raw::remote::parse_url(text, &["https", "http"])?;
-    if url.scheme() == "http" && !is_loopback(&url) {
-        return Err("must begin with `https://`; `http://` only leads to this machine".to_owned());
-    }
-    if !url.username().is_empty() || url.password().is_some() {
-        return Err("must not hold a user name or password".to_owned());
-    }
-    if url.fragment().is_some() {
-        return Err("must not have a `#` part".to_owned());
-    }
-    Ok(url)
-}
-
-fn is_loopback(url: &Url) -> bool {
-    match url.host() {
-        Some(Host::Domain(name)) => name == "localhost",
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        None => false,
     }
 }
 

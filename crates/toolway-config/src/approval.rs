@@ -1,8 +1,8 @@
-//! A person's word on what a project's folder asks for.
+//! The user's decisions about what a project's folder configures.
 //!
-//! Owns: `approvals.json` in the config home, the digest a decision is bound to, and the question
-//! whether a server of project or local scope may be looked at further. A decision holds for one
-//! definition in one real directory: any change asks again and shows the difference (SEC-04, 05).
+//! Owns: `approvals.json` in the config home, the digest that a decision is bound to, and whether a
+//! server of project or local scope may be used. A decision holds for one definition in one real
+//! directory: any change asks again and shows the difference (SEC-04, 05).
 //! Does not own: what the organisation allows (`policy`).
 
 use std::collections::BTreeMap;
@@ -10,79 +10,77 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
-use toolway_types::{Author, Diagnosis, Origin, Scope};
+use toolway_types::{Diagnosis, Origin, Scope};
 
 use crate::edit::{EditError, Edited, edit};
-use crate::env;
 use crate::environment::{Environment, path_key};
-use crate::load::read::read_text;
-use crate::plan::PlannedServer;
-use crate::raw::{self, Source};
+use crate::expansion;
+use crate::file::read_text;
+use crate::json;
+use crate::source::TextSource;
 
-mod began;
-mod decide;
+mod allowed_rules;
 mod digest;
 mod files;
-mod given;
 mod local;
+mod state;
 
-pub(crate) use began::Began;
-pub(crate) use decide::{Standing, Vouched, decide};
+use allowed_rules::AllowedRules;
+pub use allowed_rules::allow_for_repository_server;
 pub(crate) use digest::digest;
 use digest::digest_of;
-use files::Files;
-pub use files::{RepositoryFiles, Unbound};
-pub(crate) use given::note as note_brought;
-pub use given::{allow_brought, brought};
+pub(crate) use files::{FileDigests, InstalledPackages, is_as_it_was, named as named_files};
+pub use files::{RepositoryFiles, UnboundCode};
 pub(crate) use local::trusts_local;
 pub use local::{LocalTrust, local_settings_text, local_trust, trust_local};
+pub(crate) use state::{ApprovalBasis, ApprovalState};
 
 /// What `approvals.json` holds.
 #[derive(Debug, Clone)]
-pub(crate) enum Approvals {
-    Read(Store),
-    /// It cannot be read, so even a rejection in it would be missed: nobody is approved.
+pub(crate) enum ApprovalsFile {
+    Read(ApprovalRecords),
+    /// It cannot be read, so a rejection in it could be missed: nothing is approved.
     Unreadable,
 }
 
-/// Everything in it that counts.
+/// The records in it.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Store {
-    projects: BTreeMap<String, ProjectRecord>,
+pub(crate) struct ApprovalRecords {
+    projects: BTreeMap<String, ProjectApprovals>,
     /// The digest of the organisation's variables that were confirmed.
     managed_env: Option<String>,
 }
 
 #[derive(Debug, Clone, Default)]
-pub(crate) struct ProjectRecord {
-    pub(crate) servers: BTreeMap<String, Record>,
+pub(crate) struct ProjectApprovals {
+    pub(crate) servers: BTreeMap<String, ApprovalRecord>,
     pub(crate) local_settings: Option<String>,
-    pub(crate) allowed: BTreeMap<String, given::Given>,
+    pub(crate) allowed: BTreeMap<String, AllowedRules>,
 }
 
 /// One decision.
 #[derive(Clone)]
-pub(crate) struct Record {
-    pub(crate) decision: Decided,
+pub(crate) struct ApprovalRecord {
+    pub(crate) decision: ApprovalDecision,
     pub(crate) digest: String,
     pub(crate) definition: Value,
     pub(crate) allow_env: Vec<String>,
-    pub(crate) coverage: Coverage,
+    pub(crate) coverage: ApprovalCoverage,
 }
 
 /// What a decision covers beside the definition.
 #[derive(Debug, Clone)]
-pub(crate) enum Coverage {
+pub(crate) enum ApprovalCoverage {
     /// The repository's files that it runs, as they were.
-    Files(Files),
-    /// A person typed the entry, and means whatever stands there.
+    Files(FileDigests),
+    /// The user typed the entry; files are not bound.
     Typed,
 }
 
-impl fmt::Debug for Record {
+impl fmt::Debug for ApprovalRecord {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
-            .debug_struct("Record")
+            .debug_struct("ApprovalRecord")
             .field("decision", &self.decision)
             .field("digest", &self.digest)
             .field("allow_env", &self.allow_env)
@@ -92,16 +90,16 @@ impl fmt::Debug for Record {
 
 /// What was decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Decided {
+pub(crate) enum ApprovalDecision {
     Approved,
     Rejected,
 }
 
-impl Approvals {
-    /// Reads the store, with the diagnosis when it cannot be.
+impl ApprovalsFile {
+    /// Reads the file, with a diagnosis when it cannot be used.
     pub(crate) fn read(environment: &Environment) -> (Self, Option<Diagnosis>) {
         let path = environment.approvals_file();
-        let source = Source::File(path.clone());
+        let source = TextSource::File(path.clone());
         let unreadable = |what: String, origin: Origin| {
             let message = format!(
                 "no project server is approved, because `approvals.json` is unusable: {what}"
@@ -113,13 +111,13 @@ impl Approvals {
             )
         };
         let text = match read_text(&path) {
-            Ok(None) => return (Self::Read(Store::default()), None),
+            Ok(None) => return (Self::Read(ApprovalRecords::default()), None),
             Ok(Some(text)) => text,
             Err(error) => return unreadable(format!("it {error}"), source.origin(error.line())),
         };
-        match raw::json::parse(&text, &source) {
-            Ok(raw::json::Root::Empty) => (Self::Read(Store::default()), None),
-            Ok(raw::json::Root::Object(members)) => match records(members) {
+        match json::parse(&text, &source) {
+            Ok(json::JsonRoot::Empty) => (Self::Read(ApprovalRecords::default()), None),
+            Ok(json::JsonRoot::Object(members)) => match records(members) {
                 Ok(store) => (Self::Read(store), None),
                 // Guessing what it means could miss a rejection.
                 Err((what, line)) => unreadable(what, source.origin(line)),
@@ -131,24 +129,24 @@ impl Approvals {
         }
     }
 
-    pub(crate) fn project(&self, directory: &Path) -> Option<&ProjectRecord> {
+    pub(crate) fn project(&self, directory: &Path) -> Option<&ProjectApprovals> {
         match self {
-            Approvals::Read(store) => store.projects.get(&path_key(directory)),
-            Approvals::Unreadable => None,
+            ApprovalsFile::Read(store) => store.projects.get(&path_key(directory)),
+            ApprovalsFile::Unreadable => None,
         }
     }
 
     /// The organisation's variables that were confirmed, by their digest.
     pub(crate) fn managed_digest(&self) -> Option<&str> {
         match self {
-            Approvals::Read(store) => store.managed_env.as_deref(),
-            Approvals::Unreadable => None,
+            ApprovalsFile::Read(store) => store.managed_env.as_deref(),
+            ApprovalsFile::Unreadable => None,
         }
     }
 }
 
-/// The records of a whole store; the reason and its line when they are not what we write.
-fn records(members: Vec<raw::json::RootMember>) -> Result<Store, (String, u32)> {
+/// Reads all records; an error is the reason and its line.
+fn records(members: Vec<json::RootMember>) -> Result<ApprovalRecords, (String, u32)> {
     let (mut projects, mut managed_env) = (None, None);
     for member in members {
         let (key, line) = (member.key.clone(), member.line);
@@ -170,13 +168,13 @@ fn records(members: Vec<raw::json::RootMember>) -> Result<Store, (String, u32)> 
             _ => {}
         }
     }
-    Ok(Store {
+    Ok(ApprovalRecords {
         projects: projects.unwrap_or_default(),
         managed_env,
     })
 }
 
-fn projects_of(value: &Value) -> Result<BTreeMap<String, ProjectRecord>, String> {
+fn projects_of(value: &Value) -> Result<BTreeMap<String, ProjectApprovals>, String> {
     let object = |value: &Value, what: &str| {
         let object = value.as_object().cloned();
         object.ok_or_else(|| format!("{what} must be an object"))
@@ -184,13 +182,13 @@ fn projects_of(value: &Value) -> Result<BTreeMap<String, ProjectRecord>, String>
     let mut projects = BTreeMap::new();
     for (directory, project) in object(value, "`projects`")? {
         let project = object(&project, &format!("`projects.{directory}`"))?;
-        let mut record = ProjectRecord {
+        let mut record = ProjectApprovals {
             local_settings: project
                 .get("localSettings")
                 .and_then(Value::as_str)
                 .map(str::to_owned),
-            allowed: given::read(&project),
-            ..ProjectRecord::default()
+            allowed: allowed_rules::read(&project),
+            ..ProjectApprovals::default()
         };
         if let Some(servers) = project.get("servers") {
             for (name, server) in object(servers, &format!("`projects.{directory}.servers`"))? {
@@ -202,7 +200,7 @@ fn projects_of(value: &Value) -> Result<BTreeMap<String, ProjectRecord>, String>
     Ok(projects)
 }
 
-fn record_of(server: &Value) -> Record {
+fn record_of(server: &Value) -> ApprovalRecord {
     let text = |key: &str| {
         server
             .get(key)
@@ -212,12 +210,12 @@ fn record_of(server: &Value) -> Record {
     };
     let allow_env = server.get("allowEnv").and_then(Value::as_array);
     let files = server.get("files").and_then(Value::as_object);
-    Record {
-        // Whatever is not plainly a yes is a no.
+    ApprovalRecord {
+        // Anything but `approved` is a rejection.
         decision: if text("decision") == "approved" {
-            Decided::Approved
+            ApprovalDecision::Approved
         } else {
-            Decided::Rejected
+            ApprovalDecision::Rejected
         },
         digest: text("digest"),
         definition: server.get("definition").cloned().unwrap_or_default(),
@@ -226,15 +224,14 @@ fn record_of(server: &Value) -> Record {
             .flatten()
             .filter_map(|name| name.as_str().map(str::to_owned))
             .collect(),
-        // Only a record that says so is one that a person typed: without a word about files it
-        // covers none.
+        // Without `"typed": true` and without `files`, a record covers no file.
         coverage: if server.get("typed") == Some(&Value::Bool(true)) {
-            Coverage::Typed
+            ApprovalCoverage::Typed
         } else {
             let digests = files.into_iter().flatten();
             let digests = digests
                 .filter_map(|(name, digest)| Some((name.clone(), digest.as_str()?.to_owned())));
-            Coverage::Files(digests.collect())
+            ApprovalCoverage::Files(digests.collect())
         },
     }
 }
@@ -242,95 +239,22 @@ fn record_of(server: &Value) -> Record {
 /// The repository's files that approvals of this project's servers cover: a server must not start
 /// again with another script than the one that was approved.
 pub(crate) fn approved_files(environment: &Environment) -> impl Iterator<Item = PathBuf> {
-    let approvals = Approvals::read(environment).0;
+    let approvals = ApprovalsFile::read(environment).0;
     let directories = environment.project_directories();
     let directories = directories.chain([environment.project_root()]);
-    let projects: Vec<ProjectRecord> = directories
+    let projects: Vec<ProjectApprovals> = directories
         .filter_map(|directory| approvals.project(directory).cloned())
         .collect();
     let records = projects.into_iter().flat_map(|project| project.servers);
     let files = records.filter_map(|(_, record)| match record.coverage {
-        Coverage::Files(files) => Some(files),
-        Coverage::Typed => None,
+        ApprovalCoverage::Files(files) => Some(files),
+        ApprovalCoverage::Typed => None,
     });
     files.flat_map(|files| files.into_keys().map(PathBuf::from))
 }
 
-/// Records that a person approved a server, and which variables it may read beyond the harmless
-/// ones; what it was allowed before, as this very definition, it stays allowed. `files` are the
-/// repository's files that it runs, as they were when the person was asked: [`repository_files`].
-pub fn approve(
-    environment: &Environment,
-    server: &PlannedServer,
-    allow_env: &[String],
-    files: &BTreeMap<String, String>,
-) -> Result<Edited<()>, EditError> {
-    // Nobody is given what they do not ask for.
-    let reads = |name: &&String| server.variables.contains(name);
-    let allow_env: Vec<String> = allow_env.iter().filter(reads).cloned().collect();
-    record(environment, server, "approved", &allow_env, files)
-}
-
-/// The repository's files that a server of the project runs, as they are now, and what of it an
-/// approval cannot cover.
-pub fn repository_files(environment: &Environment, server: &PlannedServer) -> RepositoryFiles {
-    files::named(
-        environment,
-        directory_of(environment, server),
-        &server.definition,
-    )
-}
-
-/// The directory that decisions about a server of the project belong to.
-fn directory_of<'a>(environment: &'a Environment, server: &'a PlannedServer) -> &'a Path {
-    match (server.scope, &server.origin) {
-        (Scope::Project, Origin::File { path, .. }) => path.parent().unwrap_or(path),
-        _ => environment.project_root(),
-    }
-}
-
-/// Records that a person rejected a server.
-pub fn reject(environment: &Environment, server: &PlannedServer) -> Result<Edited<()>, EditError> {
-    record(environment, server, "rejected", &[], &Files::new())
-}
-
-fn record(
-    environment: &Environment,
-    server: &PlannedServer,
-    decision: &str,
-    allow_env: &[String],
-    files: &Files,
-) -> Result<Edited<()>, EditError> {
-    let Some(digest) = &server.digest else {
-        return Err(EditError::Refused(format!(
-            "`{}` is of {} scope and needs no approval",
-            server.name, server.scope
-        )));
-    };
-    if server.author == Author::Stranger {
-        return Err(EditError::Refused(format!(
-            "`{}` stands in a file of another user ({}): nobody can approve it before its \
-             directory is in `safeDirectories`",
-            server.name, server.origin
-        )));
-    }
-    write_record(
-        environment,
-        directory_of(environment, server),
-        server.name.as_str(),
-        &json!({
-            "scope": server.scope.as_str(),
-            "decision": decision,
-            "digest": digest,
-            "definition": server.definition,
-            "allowEnv": allow_env,
-            "files": files,
-        }),
-    )
-}
-
-/// Records that a person typed an entry, which was the approval of it. What is recorded is what
-/// was written; the file is not read again, for somebody else may have changed it since (SEC-50).
+/// Records that the user typed an entry, which approves it. Records what was written; the file is
+/// not read again, because it may have changed since (SEC-50).
 pub(crate) fn record_typed(
     environment: &Environment,
     path: &Path,
@@ -351,13 +275,13 @@ pub(crate) fn record_typed(
             "decision": "approved",
             "digest": digest(&path_key(path), scope, definition),
             "definition": definition,
-            "allowEnv": env::variables_of(definition),
+            "allowEnv": expansion::variables_of(definition),
             "typed": true,
         }),
     )
 }
 
-fn write_record(
+pub(crate) fn write_record(
     environment: &Environment,
     directory: &Path,
     name: &str,
@@ -372,7 +296,7 @@ fn write_record(
     })
 }
 
-/// A yes with the variables that an earlier yes to the same definition allowed.
+/// An approval, with the variables that an earlier approval of the same definition allowed.
 fn with_allowed_before(mut record: Value, before: &Value) -> Value {
     let is_same = |key: &str| record.get(key) == before.get(key);
     if !is_same("decision") || !is_same("digest") {
@@ -389,7 +313,8 @@ fn with_allowed_before(mut record: Value, before: &Value) -> Value {
     record
 }
 
-/// What a yes to the organisation's variables is bound to: the file, and every name and value.
+/// What the approval of the organisation's variables is bound to: the file, and every name and
+/// value.
 pub(crate) fn managed_digest(environment: &Environment, asked: &Map<String, Value>) -> String {
     digest_of(&path_key(environment.system_dir()), "managed env", asked)
 }
@@ -406,8 +331,8 @@ pub(crate) fn confirm_managed(
     })
 }
 
-/// Forgets every decision about this project: of its root, and of every directory whose
-/// `.mcp.json` counts here. Gives how many servers were forgotten.
+/// Forgets every decision about this project: of its root, and of every directory whose `.mcp.json`
+/// counts here. Returns how many servers were forgotten.
 pub fn reset(environment: &Environment) -> Result<Edited<usize>, EditError> {
     let mut directories: Vec<_> = environment.project_directories().collect();
     if !directories.contains(&environment.project_root()) {

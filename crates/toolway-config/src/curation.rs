@@ -1,10 +1,10 @@
-//! What a person changed about a server's tools: which of them are offered, under which name,
-//! with which words, and whether the server's own instructions count.
+//! What an entry changes about a server's tools: which of them are offered, under which name, with
+//! which description, and whether the server's own instructions count.
 //!
 //! Owns: the typed form of `includeTools`, `excludeTools`, `alias`, `tools` and `instructions`, and
-//! what each says about one tool. The organisation's word about instructions comes from `policy`. Whether an entry is well formed is `raw::entry`'s business;
-//! applying it is the catalogue's. A tool's identity is not touched: rules, audit and routing go
-//! by the name its server gave it.
+//! what each means for one tool. The organisation's lists about instructions are in `policy`.
+//! Whether an entry is well formed is checked in `raw::entry`; the catalogue applies it. A tool's
+//! identity does not change: rules, audit and routing use the name its server gave it.
 
 use std::collections::BTreeMap;
 
@@ -13,17 +13,17 @@ use toolway_types::Origin;
 use toolway_types::text::{self, is_hidden};
 use toolway_types::wildcard as pattern;
 
-use crate::raw::Source;
-use crate::raw::json::Spot;
+use crate::json::ValueLines;
+use crate::source::TextSource;
 
 /// What one entry says about its server's tools. The default changes nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Curation {
     include: Option<Include>,
-    exclude: Vec<Placed>,
-    alias: BTreeMap<String, Placed>,
-    description: BTreeMap<String, Placed>,
-    /// Why the server's instructions are dropped, if they are: who said so, and where.
+    exclude: Vec<LocatedText>,
+    alias: BTreeMap<String, LocatedText>,
+    description: BTreeMap<String, LocatedText>,
+    /// Why the server's instructions are dropped, if they are.
     pub instructions_dropped: Option<String>,
 }
 
@@ -31,12 +31,12 @@ pub struct Curation {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Include {
     origin: Origin,
-    patterns: Vec<Placed>,
+    patterns: Vec<LocatedText>,
 }
 
 /// A text and where it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Placed {
+pub struct LocatedText {
     /// The text as written.
     pub text: String,
     /// Its file and line.
@@ -45,21 +45,21 @@ pub struct Placed {
 
 /// Why a tool is not offered.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum LeftOut<'a> {
+pub enum LeftOutReason<'a> {
     /// A pattern of `excludeTools` matches it.
-    Excluded(&'a Placed),
+    Excluded(&'a LocatedText),
     /// No pattern of `includeTools`, which stands here, matches it.
     NotIncluded(&'a Origin),
 }
 
-impl std::fmt::Display for LeftOut<'_> {
+impl std::fmt::Display for LeftOutReason<'_> {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            LeftOut::Excluded(Placed { text, origin }) => {
+            LeftOutReason::Excluded(LocatedText { text, origin }) => {
                 let text = text::spelled_out(text);
                 write!(formatter, "`excludeTools` has `{text}` ({origin})")
             }
-            LeftOut::NotIncluded(origin) => {
+            LeftOutReason::NotIncluded(origin) => {
                 write!(formatter, "`includeTools` does not have it ({origin})")
             }
         }
@@ -67,17 +67,20 @@ impl std::fmt::Display for LeftOut<'_> {
 }
 
 impl Curation {
-    /// Reads a checked entry. What has another shape than it should was diagnosed there, and does
-    /// not count here.
-    pub(crate) fn read(definition: &Map<String, Value>, spot: &Spot, source: &Source) -> Self {
-        let entry = Entry {
+    /// Reads a checked entry. Malformed parts were diagnosed before and do not count here.
+    pub(crate) fn read(
+        definition: &Map<String, Value>,
+        lines: &ValueLines,
+        source: &TextSource,
+    ) -> Self {
+        let entry = CurationReader {
             definition,
-            spot,
+            lines,
             source,
         };
         Self {
             include: definition.get("includeTools").map(|_| Include {
-                origin: source.origin(spot.line_of(definition, "includeTools")),
+                origin: source.origin(lines.line_of(definition, "includeTools")),
                 patterns: entry.texts("includeTools"),
             }),
             exclude: entry.texts("excludeTools"),
@@ -85,20 +88,20 @@ impl Curation {
             description: entry.members("tools", |tool| tool.get("description")?.as_str()),
             instructions_dropped: (definition.get("instructions") == Some(&Value::Bool(false)))
                 .then(|| {
-                    let origin = source.origin(spot.line_of(definition, "instructions"));
+                    let origin = source.origin(lines.line_of(definition, "instructions"));
                     format!("`instructions` is `false` ({origin})")
                 }),
         }
     }
 
     /// Whether a tool is offered. Exclusion beats inclusion; both look at the tool's own name.
-    pub fn admits(&self, tool: &str) -> Result<(), LeftOut<'_>> {
+    pub fn admits(&self, tool: &str) -> Result<(), LeftOutReason<'_>> {
         if let Some(pattern) = self
             .exclude
             .iter()
             .find(|pattern| excludes(&pattern.text, tool))
         {
-            return Err(LeftOut::Excluded(pattern));
+            return Err(LeftOutReason::Excluded(pattern));
         }
         match &self.include {
             Some(include)
@@ -107,14 +110,14 @@ impl Curation {
                     .iter()
                     .any(|pattern| includes(&pattern.text, tool)) =>
             {
-                Err(LeftOut::NotIncluded(&include.origin))
+                Err(LeftOutReason::NotIncluded(&include.origin))
             }
             _ => Ok(()),
         }
     }
 
     /// The name a tool is shown by instead of its own.
-    pub fn alias(&self, tool: &str) -> Option<&Placed> {
+    pub fn alias(&self, tool: &str) -> Option<&LocatedText> {
         self.alias.get(tool)
     }
 
@@ -126,11 +129,11 @@ impl Curation {
     }
 
     /// The description that replaces the server's.
-    pub fn description(&self, tool: &str) -> Option<&Placed> {
+    pub fn description(&self, tool: &str) -> Option<&LocatedText> {
         self.description.get(tool)
     }
 
-    /// Everything in here that speaks of none of these tools, one sentence each: probably a slip.
+    /// Everything in here that is about none of these tools, one sentence each: probably a slip.
     pub fn idle(&self, tools: &[&str]) -> Vec<String> {
         let included = self.include.iter().flat_map(|include| &include.patterns);
         let patterns = included
@@ -142,7 +145,7 @@ impl Curation {
             );
         let mut idle: Vec<String> = patterns
             .filter(|(_, pattern, matches)| !tools.iter().any(|tool| matches(&pattern.text, tool)))
-            .map(|(key, Placed { text, origin }, _)| {
+            .map(|(key, LocatedText { text, origin }, _)| {
                 let text = text::spelled_out(text);
                 format!("`{text}` in `{key}` matches none of its tools ({origin})")
             })
@@ -152,7 +155,7 @@ impl Curation {
                 named
                     .iter()
                     .filter(|(name, _)| !tools.contains(&name.as_str()))
-                    .map(|(name, Placed { origin, .. })| {
+                    .map(|(name, LocatedText { origin, .. })| {
                         let name = text::spelled_out(name);
                         format!("`{name}` in `{key}` is none of its tools ({origin})")
                     }),
@@ -162,13 +165,12 @@ impl Curation {
     }
 }
 
-/// A pattern that lets a tool in means what a person can see: a star does not stand for a name
-/// that hides something.
+/// An include pattern matches what is visible: a star does not match a name with hidden characters.
 fn includes(pattern: &str, tool: &str) -> bool {
     pattern == tool || (!tool.contains(is_hidden) && pattern::matches(pattern, tool))
 }
 
-/// A pattern that keeps a tool out also catches it in disguise.
+/// An exclude pattern also matches a name with hidden characters.
 fn excludes(pattern: &str, tool: &str) -> bool {
     pattern::matches(pattern, tool)
         || (tool.contains(is_hidden) && {
@@ -178,22 +180,23 @@ fn excludes(pattern: &str, tool: &str) -> bool {
         })
 }
 
-struct Entry<'a> {
+struct CurationReader<'a> {
     definition: &'a Map<String, Value>,
-    spot: &'a Spot,
-    source: &'a Source,
+    lines: &'a ValueLines,
+    source: &'a TextSource,
 }
 
-impl Entry<'_> {
-    fn texts(&self, key: &str) -> Vec<Placed> {
-        let (Some(Value::Array(items)), Some(spot)) = (self.definition.get(key), self.spot_of(key))
+impl CurationReader<'_> {
+    fn texts(&self, key: &str) -> Vec<LocatedText> {
+        let (Some(Value::Array(items)), Some(lines)) =
+            (self.definition.get(key), self.lines_of(key))
         else {
             return Vec::new();
         };
         let placed = |(index, item): (usize, &Value)| {
-            Some(Placed {
+            Some(LocatedText {
                 text: item.as_str()?.to_owned(),
-                origin: self.source.origin(spot.line_at(index)),
+                origin: self.source.origin(lines.line_at(index)),
             })
         };
         items.iter().enumerate().filter_map(placed).collect()
@@ -203,25 +206,25 @@ impl Entry<'_> {
         &self,
         key: &str,
         text: impl Fn(&Value) -> Option<&str>,
-    ) -> BTreeMap<String, Placed> {
-        let (Some(Value::Object(members)), Some(spot)) =
-            (self.definition.get(key), self.spot_of(key))
+    ) -> BTreeMap<String, LocatedText> {
+        let (Some(Value::Object(members)), Some(lines)) =
+            (self.definition.get(key), self.lines_of(key))
         else {
             return BTreeMap::new();
         };
         let placed = |(name, member): (&String, &Value)| {
-            let placed = Placed {
+            let placed = LocatedText {
                 text: text(member)?.to_owned(),
-                origin: self.source.origin(spot.line_of(members, name)),
+                origin: self.source.origin(lines.line_of(members, name)),
             };
             Some((name.clone(), placed))
         };
         members.iter().filter_map(placed).collect()
     }
 
-    /// An entry that stands in no file has no spots inside; its own will do.
-    fn spot_of(&self, key: &str) -> Option<&Spot> {
-        self.spot.member(self.definition, key).or(Some(self.spot))
+    /// An entry that comes from no file has no lines inside; its own is used.
+    fn lines_of(&self, key: &str) -> Option<&ValueLines> {
+        self.lines.member(self.definition, key).or(Some(self.lines))
     }
 }
 

@@ -1,19 +1,19 @@
 //! Changing a configuration file: the only writer of JSON files.
 //!
-//! Owns the one operation [`edit`]: lock, read, change by key, write. What a person wrote —
-//! comments, order, spacing, keys we do not know — stays; a file that is not valid is never
-//! touched; another process's change is never lost; a crash leaves the old file or the new one.
-//! Which key holds what is the callers' business.
+//! Owns the one operation [`edit`]: lock, read, change by key, write. Comments, order, spacing and
+//! unknown keys stay; an invalid file is never touched; another process's change is never lost; a
+//! crash leaves the old file or the new one. Which key holds what is the callers' business.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use toolway_types::Secret;
 
+use crate::json::syntax_tree;
+
 mod document;
 mod file;
 mod layout;
-pub(crate) mod syntax;
 #[cfg(test)]
 mod tests;
 
@@ -111,8 +111,8 @@ pub enum EditError {
 }
 
 impl EditError {
-    fn invalid(path: &Path, error: syntax::SyntaxError) -> Self {
-        let syntax::SyntaxError {
+    fn invalid(path: &Path, error: syntax_tree::SyntaxError) -> Self {
+        let syntax_tree::SyntaxError {
             line,
             column,
             message,
@@ -149,10 +149,10 @@ pub fn edit_with<T>(
     backup: Option<&Path>,
     change: impl FnOnce(&mut Document) -> Result<T, EditError>,
 ) -> Result<Edited<T>, EditError> {
-    let held = file::Held::open(path)?;
+    let held = file::LockedFile::open(path)?;
     let path = held.path().to_owned();
     let bytes = held.content().unwrap_or_default();
-    let text = syntax::decode(bytes).map_err(|error| EditError::invalid(&path, error))?;
+    let text = syntax_tree::decode(bytes).map_err(|error| EditError::invalid(&path, error))?;
     let (mark, text) = match text.strip_prefix(BYTE_ORDER_MARK) {
         Some(rest) => (BYTE_ORDER_MARK, rest),
         None => ("", text),

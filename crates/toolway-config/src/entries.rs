@@ -12,14 +12,14 @@ use toolway_types::{Diagnosis, Origin, Scope, ServerName, Severity};
 
 use crate::approval::{self, LocalTrust};
 use crate::edit::{Document, EditError, Edited, edit, edit_with};
-use crate::env::WORKSPACE;
+use crate::expansion::WORKSPACE;
 use crate::load::strangers_place;
 use crate::raw::validate;
-use crate::{Environment, Flags, PlannedServer, Verdict, plan};
+use crate::{Environment, Flags, PlannedServer, ServerVerdict, plan};
 
 mod switch;
 
-pub use switch::{Switch, Switched, switch_servers};
+pub use switch::{Switched, switch_servers};
 
 /// What to do with an entry of the same name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,8 +30,8 @@ pub enum Existing {
     Replace,
 }
 
-/// Writes an entry that a person has just typed. Where its scope needs approval, typing it was
-/// the approval, variables it reads included.
+/// Writes an entry that the user has just typed. Where its scope needs approval, this approves it,
+/// and the variables it reads.
 pub fn add_server(
     environment: &Environment,
     scope: Scope,
@@ -47,8 +47,8 @@ pub fn add_server(
     Ok(edited)
 }
 
-/// Writes an entry that somebody else wrote into the project's file, unless there is one of this
-/// name. Nobody has vouched for it: it waits for approval as if it had come with the project.
+/// Writes an entry of another author into the project's file, unless there is one of this name. It
+/// is not approved: it waits for approval as if it had come with the project.
 pub fn propose_server(
     environment: &Environment,
     name: &ServerName,
@@ -127,7 +127,7 @@ pub fn check_definition(
         },
     );
     match trial.winner(name.as_str()).map(|server| &server.verdict) {
-        Some(Verdict::Refused { reason }) => {
+        Some(ServerVerdict::Refused { reason }) => {
             let mend = trial
                 .blocked
                 .as_ref()
@@ -136,7 +136,9 @@ pub fn check_definition(
                 .unwrap_or_else(|| "ask the administrator of this machine to allow it".to_owned());
             findings.push(Diagnosis::error(reason.clone()).hint(hint));
         }
-        Some(Verdict::Invalid { reason }) => findings.push(Diagnosis::warning(reason.clone())),
+        Some(ServerVerdict::Invalid { reason }) => {
+            findings.push(Diagnosis::warning(reason.clone()));
+        }
         _ => {}
     }
     findings
@@ -150,8 +152,8 @@ pub(crate) fn file_of(environment: &Environment, scope: Scope) -> Result<PathBuf
     })
 }
 
-/// Edits a settings file. Local settings that were the person's own before stay so: what
-/// Toolway writes on the person's behalf must not make them look like the repository's.
+/// Edits a settings file. Local settings that were approved before stay approved: what Toolway
+/// writes for the user must not look like the repository's.
 pub(crate) fn edit_settings<T>(
     environment: &Environment,
     scope: Scope,
@@ -192,8 +194,8 @@ pub(crate) fn edit_settings<T>(
     Ok(edited)
 }
 
-/// Refuses to write where a repository's link leads: it could be anybody's file, one of the
-/// person's own settings included.
+/// Refuses to write where a repository's link leads: it could be any file, also one of the user's
+/// own settings.
 fn stays_in_project(path: &Path) -> Result<(), EditError> {
     let ours = path.parent().filter(|folder| folder.ends_with(".toolway"));
     let beside = path.with_file_name(".toolway");

@@ -1,8 +1,8 @@
-//! What the process was started with: variables, directories, and the places they lead to.
+//! What the process was started with: variables, directories, and where configuration files are.
 //!
-//! Owns: the only read of the process environment, and where every configuration file lies. All
-//! of it is settled once, so a run never sees two answers to the same question.
-//! Does not own: reading any of those files (`load`). No `.env` file is ever looked at (SEC-08).
+//! Owns: the only read of the process environment. It is read once, so that a run never sees two
+//! answers to the same question.
+//! Does not own: reading any of those files (`load`). No `.env` file is ever read (SEC-08).
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
@@ -10,12 +10,11 @@ use std::sync::Arc;
 
 use toolway_types::{Diagnosis, Scope, Secret, ShieldMode, WorkingDirectory};
 
-use crate::import::Places;
-use crate::ownership::Owners;
+use crate::ownership::OwnUserIds;
 
 mod inherited;
 mod network;
-mod projects;
+pub(crate) mod projects;
 
 use projects::{own_projects, projects};
 
@@ -27,16 +26,16 @@ pub(crate) const PROJECT_FOLDER: &str = ".toolway";
 /// Everything read from the process, once. Cloning it is cheap.
 #[derive(Debug, Clone)]
 pub struct Environment {
-    facts: Arc<Facts>,
+    facts: Arc<ProcessFacts>,
 }
 
 #[derive(Debug, Clone)]
-struct Facts {
+struct ProcessFacts {
     // Secrets, because any variable may be one and `Debug` must not show it.
     vars: BTreeMap<String, Secret>,
     cwd: PathBuf,
     home: Option<PathBuf>,
-    homes: Homes,
+    homes: HomeDirectories,
     project_root: PathBuf,
     system: SystemDirectory,
     shield: Option<ShieldMode>,
@@ -52,7 +51,7 @@ pub(crate) struct SystemDirectory {
 
 /// The directories of ours.
 #[derive(Debug, Clone)]
-struct Homes {
+struct HomeDirectories {
     config: PathBuf,
     state: PathBuf,
     /// Both as they were named, before links were followed.
@@ -60,7 +59,7 @@ struct Homes {
 }
 
 /// Stands for a directory that is not known: nothing lies below it.
-const NOWHERE: &str = "/nonexistent";
+pub(crate) const NOWHERE: &str = "/nonexistent";
 
 impl Environment {
     /// Reads the process: its variables, working directory and home.
@@ -105,7 +104,7 @@ impl Environment {
         let cwd = resolve(cwd, Path::new("/"));
         let named_home = home.filter(|home| home.is_absolute());
         let home = named_home.as_ref().map(|home| resolve(home, &cwd));
-        let owners = Owners::of_process(vars.get("SUDO_UID").map(String::as_str));
+        let owners = OwnUserIds::of_process(vars.get("SUDO_UID").map(String::as_str));
         let own = own_projects(&cwd, home.as_deref(), owners);
         let project_root = own.first().copied().unwrap_or(&cwd);
         let project_root = project_root.to_path_buf();
@@ -136,7 +135,7 @@ impl Environment {
             .into_iter()
             .map(|(name, value)| (name, Secret::new(value)))
             .collect();
-        let facts = Facts {
+        let facts = ProcessFacts {
             vars,
             cwd,
             home,
@@ -208,8 +207,8 @@ impl Environment {
     }
 
     /// Whose files count as the person's.
-    pub(crate) fn owners(&self) -> Owners {
-        Owners::of_process(self.var("SUDO_UID"))
+    pub(crate) fn owners(&self) -> OwnUserIds {
+        OwnUserIds::of_process(self.var("SUDO_UID"))
     }
 
     /// The outermost project that a directory lies in: what lies between two projects is a
@@ -219,8 +218,8 @@ impl Environment {
         projects.last().copied().unwrap_or(directory)
     }
 
-    /// The innermost repository that a directory lies in, whoever made its mark: what an entry may
-    /// read of the files around it. Without a mark it is the directory itself.
+    /// The innermost repository that a directory lies in, by any owner's mark: which files around
+    /// it an entry may read. Without a mark it is the directory itself.
     pub(crate) fn innermost_repository_of<'a>(&'a self, directory: &'a Path) -> &'a Path {
         let is_marked = |it: &&Path| it.join(".git").symlink_metadata().is_ok();
         projects(directory, self.home())
@@ -286,7 +285,7 @@ impl Environment {
         if variables.peek().is_none() {
             return self.clone();
         }
-        let mut facts = Facts::clone(&self.facts);
+        let mut facts = ProcessFacts::clone(&self.facts);
         facts.vars.extend(variables);
         let word = facts.vars.get("TOOLWAY_SHIELD").map(Secret::expose);
         facts.shield = word.and_then(ShieldMode::parse).or(facts.shield);
@@ -307,30 +306,6 @@ impl Environment {
     }
 }
 
-impl From<&Environment> for Places {
-    /// Where other clients keep their configuration, as this process would find it.
-    fn from(environment: &Environment) -> Self {
-        let cwd = environment.cwd();
-        let directory = |variable| environment.var(variable).map(|path| cwd.join(path));
-        let home = environment.home().map(Path::to_path_buf);
-        let config_dir = environment.var("XDG_CONFIG_HOME").map(PathBuf::from);
-        let config_dir = config_dir.filter(|path| path.is_absolute());
-        let config_dir = config_dir.or_else(|| home.as_ref().map(|home| home.join(".config")));
-        let outermost = projects(cwd, home.as_deref()).last();
-        let trees = [Some(cwd), outermost].into_iter().flatten();
-        // Somebody working in the home directory, or above it, has no other place left.
-        let trees = trees.filter(|tree| !home.as_ref().is_some_and(|home| home.starts_with(tree)));
-        Self {
-            working_trees: trees.map(Path::to_path_buf).collect(),
-            config_dir: config_dir.unwrap_or_else(|| PathBuf::from(NOWHERE)),
-            cwd: cwd.to_path_buf(),
-            claude_config_dir: directory("CLAUDE_CONFIG_DIR"),
-            codex_home: directory("CODEX_HOME"),
-            home,
-        }
-    }
-}
-
 struct Workspace<'a> {
     cwd: &'a Path,
     root: &'a Path,
@@ -341,7 +316,7 @@ impl Workspace<'_> {
     /// Whether a path lies where a repository could have put it.
     fn holds(&self, path: &Path) -> bool {
         [self.cwd, self.root].into_iter().any(|place| {
-            // Somebody working in the home directory, or above it, has no other place left.
+            // In the home directory, or above it, there is no other place.
             let above_home = self.home.is_some_and(|home| home.starts_with(place));
             path.starts_with(place) && !above_home
         })
@@ -382,20 +357,20 @@ fn homes(
     workspace: &Workspace<'_>,
     named_home: Option<&Path>,
     diagnoses: &mut Vec<Diagnosis>,
-) -> Homes {
+) -> HomeDirectories {
     let mut chosen = |(variable, folder): (&str, &str)| {
         let path = chosen_home(vars, (variable, folder), workspace, diagnoses)?;
         let named = vars.get(variable).map_or("", String::as_str);
         Some((path, workspace.cwd.join(named).join(folder)))
     };
     if let Some((config, named)) = chosen(("TOOLWAY_HOME", "")) {
-        return Homes {
+        return HomeDirectories {
             state: config.join("state"),
             config,
             named: [named.clone(), named.join("state")],
         };
     }
-    // Without a home there is no place of one's own; nothing can lie below this path.
+    // Without a home directory there is no private place; nothing can exist below this path.
     let nowhere = Path::new(NOWHERE);
     let standard = |folder| {
         let named = named_home.unwrap_or(nowhere).join(folder);
@@ -405,7 +380,7 @@ fn homes(
     let state = chosen(("XDG_STATE_HOME", "toolway"));
     let (config, named_config) = config.unwrap_or_else(|| standard(".config/toolway"));
     let (state, named_state) = state.unwrap_or_else(|| standard(".local/state/toolway"));
-    Homes {
+    HomeDirectories {
         config,
         state,
         named: [named_config, named_state],
@@ -451,8 +426,8 @@ fn system_directory(vars: &BTreeMap<String, String>) -> SystemDirectory {
     }
 }
 
-/// A path as text that no other path has: one that is not UTF-8 is spelled in hexadecimal digits,
-/// because trust in one directory must never fall on another.
+/// A path as text that no other path has: one that is not UTF-8 is written in hexadecimal digits,
+/// so that trust in one directory never applies to another.
 pub(crate) fn path_key(path: &Path) -> String {
     path.to_str().map_or_else(
         || format!("hex:{}", hex::encode(path.as_os_str().as_encoded_bytes())),

@@ -7,7 +7,7 @@ use std::io;
 
 /// Why a file could not be taken in as text.
 #[derive(Debug, thiserror::Error)]
-pub enum ReadError {
+pub enum FileReadError {
     /// The operating system refused.
     #[error("cannot be read: {0}")]
     Io(#[from] io::Error),
@@ -32,22 +32,22 @@ pub enum ReadError {
     /// A relative path that leaves the repository.
     #[error("lies outside of the repository")]
     Outside,
-    /// A policy file that somebody else could have written.
+    /// A policy file that others could have written.
     #[error("cannot be trusted: {0}")]
     Untrusted(Distrust),
 }
 
-impl ReadError {
+impl FileReadError {
     /// The line to point at.
     pub(crate) fn line(&self) -> u32 {
         match self {
-            ReadError::NotText { line } => *line,
+            FileReadError::NotText { line } => *line,
             _ => 1,
         }
     }
 }
 
-/// Why a file of the system directory is not believed.
+/// Why a file of the system directory is not trusted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Distrust {
     /// It belongs to the wrong user.

@@ -1,9 +1,9 @@
-//! Editors that run on this machine, found by the lock files they leave.
+//! Editors that run on this machine, found by their lock files.
 //!
-//! Owns: which lock files are believed, which of them are about this workspace, and what they say
-//! about reaching the editor. An editor writes `<port>.lock` below `ide/` of the config home or of
-//! Claude Code's. Whoever can write one decides what we connect to and reads a token from one, so
-//! only the user's own files count.
+//! Owns: which lock files are trusted, which of them are about this workspace, and how their
+//! editors are reached. An editor writes `<port>.lock` below `ide/` of the config home or of Claude
+//! Code's. A lock file decides what is connected to and holds a token, so only the user's own files
+//! count.
 //! Does not own: connecting. Nothing here opens a socket.
 
 use std::ffi::OsStr;
@@ -18,14 +18,14 @@ use serde::Deserialize;
 use toolway_types::{Diagnosis, Origin, Secret, TransportKind, Untrusted};
 
 use crate::Environment;
-use crate::error::{Distrust, ReadError};
-use crate::load::read::{LIMIT, open_no_link, text_of};
-use crate::raw::remote::header_value;
+use crate::error::{Distrust, FileReadError};
+use crate::file::{MAX_BYTES, open_no_link, text_of};
+use crate::http_syntax::header_value;
 
 /// The header an editor's token goes in.
 pub(crate) const TOKEN_HEADER: &str = "X-Claude-Code-Ide-Authorization";
 
-/// Nobody runs more editors at once.
+/// More editors than run at once.
 const ENOUGH: usize = 256;
 
 /// One editor that runs.
@@ -43,7 +43,7 @@ pub(crate) struct Editor {
 
 /// The editors that run, by port.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Editors {
+pub(crate) struct RunningEditors {
     found: Vec<Editor>,
     /// What is wrong with lock files.
     pub(crate) diagnoses: Vec<Diagnosis>,
@@ -52,20 +52,20 @@ pub(crate) struct Editors {
 /// A lock file, as editors write it.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Lock {
+struct EditorLock {
     pid: i32,
     workspace_folders: Vec<PathBuf>,
     #[serde(default)]
     ide_name: String,
     /// The first editors wrote none, and spoke SSE.
     #[serde(default)]
-    transport: Transport,
+    transport: EditorTransport,
     auth_token: Option<String>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Transport {
+enum EditorTransport {
     Ws,
     #[default]
     Sse,
@@ -87,7 +87,7 @@ impl Editor {
     }
 }
 
-impl Editors {
+impl RunningEditors {
     /// Reads the lock files.
     pub(crate) fn look(environment: &Environment) -> Self {
         let mut editors = Self::default();
@@ -139,7 +139,7 @@ impl Editors {
             })
             .take(ENOUGH)
             .collect();
-        // Whoever may rename a lock file chooses the port that its token is sent to.
+        // A lock file's name is the port that its token is sent to.
         if let Some(why) = fs::metadata(directory).ok().as_ref().and_then(distrust)
             && !locks.is_empty()
         {
@@ -167,7 +167,7 @@ impl Editors {
         }
     }
 
-    fn add(&mut self, environment: &Environment, port: u16, lock_file: PathBuf, lock: Lock) {
+    fn add(&mut self, environment: &Environment, port: u16, lock_file: PathBuf, lock: EditorLock) {
         // Both directories may hold the same editor's.
         if !is_alive(lock.pid) || self.on_port(port).is_some() {
             return;
@@ -178,8 +178,8 @@ impl Editors {
         });
         self.found.push(Editor {
             kind: match lock.transport {
-                Transport::Ws => TransportKind::WsIde,
-                Transport::Sse => TransportKind::SseIde,
+                EditorTransport::Ws => TransportKind::WsIde,
+                EditorTransport::Sse => TransportKind::SseIde,
             },
             port,
             token: lock.auth_token.map(Secret::new),
@@ -233,7 +233,7 @@ fn may_be_a_repositorys(environment: &Environment, directory: &Path) -> bool {
     let root = environment.project_root();
     let real = directory.canonicalize();
     let directory = real.as_deref().unwrap_or(directory);
-    // Somebody whose project is the home directory has no other place left.
+    // A project in the home directory has no other place.
     let holds_home = environment
         .home()
         .is_some_and(|home| home.starts_with(root));
@@ -242,21 +242,23 @@ fn may_be_a_repositorys(environment: &Environment, directory: &Path) -> bool {
 
 /// Reads a lock file; `None` when its editor removed it meanwhile. The reason never repeats what
 /// stands in it, which may be a token.
-fn read(path: &Path) -> Result<Option<Lock>, String> {
-    // Checked on the opened file itself, so that nobody can swap it in between.
+fn read(path: &Path) -> Result<Option<EditorLock>, String> {
+    // Checked on the opened file itself, so that it cannot be swapped in between.
     let (file, facts) = match open_no_link(path) {
         Ok(opened) => opened,
-        Err(ReadError::Io(error)) if Errno::from_io_error(&error) == Some(Errno::LOOP) => {
+        Err(FileReadError::Io(error)) if Errno::from_io_error(&error) == Some(Errno::LOOP) => {
             return Err("is not believed: it is a symbolic link".to_owned());
         }
-        Err(ReadError::Io(error)) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(FileReadError::Io(error)) if error.kind() == io::ErrorKind::NotFound => {
+            return Ok(None);
+        }
         Err(error) => return Err(error.to_string()),
     };
     if let Some(why) = distrust(&facts) {
         return Err(format!("is not believed: {why}"));
     }
-    let text = text_of(file, &facts, LIMIT).map_err(|error| error.to_string())?;
-    let lock: Lock = serde_json::from_str(&text).map_err(|error| {
+    let text = text_of(file, &facts, MAX_BYTES).map_err(|error| error.to_string())?;
+    let lock: EditorLock = serde_json::from_str(&text).map_err(|error| {
         format!(
             "is not understood (line {}): it needs `pid`, `workspaceFolders` and, if any, \
              `transport` as `ws` or `sse`",
@@ -269,7 +271,7 @@ fn read(path: &Path) -> Result<Option<Lock>, String> {
     }
 }
 
-/// Why something that lies on the disk may be somebody else's.
+/// Why a file may be another user's.
 fn distrust(facts: &Metadata) -> Option<Distrust> {
     let (owner, expected) = (facts.uid(), geteuid().as_raw());
     let mode = facts.mode() & 0o7777;
@@ -282,7 +284,7 @@ fn distrust(facts: &Metadata) -> Option<Distrust> {
     }
 }
 
-/// Whether a process runs, whoever it belongs to.
+/// Whether a process runs, of any user.
 fn is_alive(pid: i32) -> bool {
     // Numbers below one stand for groups of processes.
     let Some(pid) = (pid > 0).then(|| Pid::from_raw(pid)).flatten() else {

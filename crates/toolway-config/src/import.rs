@@ -1,11 +1,9 @@
-//! Servers as other clients have them configured, put into our words.
+//! Servers as other clients have them configured, translated to our entries.
 //!
-//! Owns which clients are known, where their files lie and what was found in them; who wrote them
-//! is `writer.rs`. Reads only;
-//! writing the result is `edit`'s work, and the choice is a person's. One file per client below
-//! this one says what is special about it; `translate.rs` holds what they share.
-//! Nothing is lost in silence: what has no counterpart here is said in `dropped`, what was guessed
-//! in `notes`.
+//! Owns which clients are known, where their files are and what was found in them; who wrote them
+//! is `writer.rs`. Reads only; `edit` writes the result, and the user chooses. One file per client
+//! below this one has what is special about it; `translate.rs` has what they share. What has no
+//! counterpart here is reported in `dropped`, what was guessed in `notes`.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -13,16 +11,19 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 use toolway_types::Diagnosis;
 
-use crate::shown::Keys;
+use crate::Environment;
+use crate::environment::NOWHERE;
+use crate::environment::projects::projects;
+use crate::redaction::KeysOnly;
 
 mod claude_code;
 mod claude_desktop;
+mod client_json;
 mod codex;
 mod cursor;
 mod gemini;
 mod goose;
 mod opencode;
-mod source;
 #[cfg(test)]
 mod tests;
 mod translate;
@@ -32,11 +33,11 @@ mod windsurf;
 mod writer;
 mod zed;
 
-pub use writer::{Stranger, Writer};
+pub use writer::{FileWriter, StrangerReason};
 
 /// A client whose configuration can be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Client {
+pub enum ImportClient {
     /// Claude Desktop.
     ClaudeDesktop,
     /// Claude Code.
@@ -59,50 +60,50 @@ pub enum Client {
     Goose,
 }
 
-impl Client {
+impl ImportClient {
     /// Every client, in the order they are offered.
-    pub const ALL: [Client; 10] = [
-        Client::ClaudeDesktop,
-        Client::ClaudeCode,
-        Client::Cursor,
-        Client::VsCode,
-        Client::Codex,
-        Client::Gemini,
-        Client::Windsurf,
-        Client::Zed,
-        Client::Opencode,
-        Client::Goose,
+    pub const ALL: [ImportClient; 10] = [
+        ImportClient::ClaudeDesktop,
+        ImportClient::ClaudeCode,
+        ImportClient::Cursor,
+        ImportClient::VsCode,
+        ImportClient::Codex,
+        ImportClient::Gemini,
+        ImportClient::Windsurf,
+        ImportClient::Zed,
+        ImportClient::Opencode,
+        ImportClient::Goose,
     ];
 
     /// The word a person types.
     pub fn id(&self) -> &'static str {
         match self {
-            Client::ClaudeDesktop => "claude-desktop",
-            Client::ClaudeCode => "claude-code",
-            Client::Cursor => "cursor",
-            Client::VsCode => "vscode",
-            Client::Codex => "codex",
-            Client::Gemini => "gemini",
-            Client::Windsurf => "windsurf",
-            Client::Zed => "zed",
-            Client::Opencode => "opencode",
-            Client::Goose => "goose",
+            ImportClient::ClaudeDesktop => "claude-desktop",
+            ImportClient::ClaudeCode => "claude-code",
+            ImportClient::Cursor => "cursor",
+            ImportClient::VsCode => "vscode",
+            ImportClient::Codex => "codex",
+            ImportClient::Gemini => "gemini",
+            ImportClient::Windsurf => "windsurf",
+            ImportClient::Zed => "zed",
+            ImportClient::Opencode => "opencode",
+            ImportClient::Goose => "goose",
         }
     }
 
     /// The name as its makers write it.
     pub fn title(&self) -> &'static str {
         match self {
-            Client::ClaudeDesktop => "Claude Desktop",
-            Client::ClaudeCode => "Claude Code",
-            Client::Cursor => "Cursor",
-            Client::VsCode => "VS Code",
-            Client::Codex => "Codex",
-            Client::Gemini => "Gemini CLI",
-            Client::Windsurf => "Windsurf",
-            Client::Zed => "Zed",
-            Client::Opencode => "opencode",
-            Client::Goose => "Goose",
+            ImportClient::ClaudeDesktop => "Claude Desktop",
+            ImportClient::ClaudeCode => "Claude Code",
+            ImportClient::Cursor => "Cursor",
+            ImportClient::VsCode => "VS Code",
+            ImportClient::Codex => "Codex",
+            ImportClient::Gemini => "Gemini CLI",
+            ImportClient::Windsurf => "Windsurf",
+            ImportClient::Zed => "Zed",
+            ImportClient::Opencode => "opencode",
+            ImportClient::Goose => "Goose",
         }
     }
 
@@ -111,45 +112,45 @@ impl Client {
         Self::ALL.into_iter().find(|client| client.id() == id)
     }
 
-    /// Where the client keeps what a person set for themselves.
-    fn files(self, places: &Places) -> Vec<PathBuf> {
+    /// Where the client keeps the user's own settings.
+    fn files(self, places: &ClientLocations) -> Vec<PathBuf> {
         match self {
-            Client::ClaudeDesktop => claude_desktop::files(places),
-            Client::ClaudeCode => claude_code::files(places),
-            Client::Cursor => cursor::files(places),
-            Client::VsCode => vscode::files(places),
-            Client::Codex => codex::files(places),
-            Client::Gemini => gemini::files(places),
-            Client::Windsurf => windsurf::files(places),
-            Client::Zed => zed::files(places),
-            Client::Opencode => opencode::files(places),
-            Client::Goose => goose::files(places),
+            ImportClient::ClaudeDesktop => claude_desktop::files(places),
+            ImportClient::ClaudeCode => claude_code::files(places),
+            ImportClient::Cursor => cursor::files(places),
+            ImportClient::VsCode => vscode::files(places),
+            ImportClient::Codex => codex::files(places),
+            ImportClient::Gemini => gemini::files(places),
+            ImportClient::Windsurf => windsurf::files(places),
+            ImportClient::Zed => zed::files(places),
+            ImportClient::Opencode => opencode::files(places),
+            ImportClient::Goose => goose::files(places),
         }
     }
 
     /// What the client reads in a project.
     fn project_files(self) -> &'static [&'static str] {
         match self {
-            Client::ClaudeCode => &[".mcp.json"],
-            Client::Cursor => &[".cursor/mcp.json"],
-            Client::VsCode => &[".vscode/mcp.json"],
-            Client::Codex => &[".codex/config.toml"],
-            Client::Gemini => &[".gemini/settings.json"],
-            Client::Zed => &[".zed/settings.json"],
-            Client::Opencode => &[
+            ImportClient::ClaudeCode => &[".mcp.json"],
+            ImportClient::Cursor => &[".cursor/mcp.json"],
+            ImportClient::VsCode => &[".vscode/mcp.json"],
+            ImportClient::Codex => &[".codex/config.toml"],
+            ImportClient::Gemini => &[".gemini/settings.json"],
+            ImportClient::Zed => &[".zed/settings.json"],
+            ImportClient::Opencode => &[
                 "opencode.json",
                 ".opencode/opencode.json",
                 "opencode.jsonc",
                 ".opencode/opencode.jsonc",
             ],
-            Client::ClaudeDesktop | Client::Windsurf | Client::Goose => &[],
+            ImportClient::ClaudeDesktop | ImportClient::Windsurf | ImportClient::Goose => &[],
         }
     }
 }
 
-/// Where to look. Taken from the process once, by whoever captures the environment.
+/// Where to look. Taken from the environment once.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Places {
+pub struct ClientLocations {
     /// The person's home directory.
     pub home: Option<PathBuf>,
     /// `$XDG_CONFIG_HOME`, or `.config` in the home directory.
@@ -160,12 +161,12 @@ pub struct Places {
     pub claude_config_dir: Option<PathBuf>,
     /// `$CODEX_HOME`.
     pub codex_home: Option<PathBuf>,
-    /// The working directory and the project it belongs to, unless the home directory lies in
-    /// them: what a variable leads to in there is no place of the person's own.
+    /// The working directory and the project it belongs to, unless the home directory is inside
+    /// them: a variable that leads into them names no place of the user's own.
     pub working_trees: Vec<PathBuf>,
 }
 
-impl Places {
+impl ClientLocations {
     /// A file below the home directory.
     fn at_home(&self, file: &str) -> Option<PathBuf> {
         Some(self.home.as_ref()?.join(file))
@@ -182,7 +183,7 @@ impl Places {
     }
 
     /// A project's file: in the working directory or the nearest one above it that has the file,
-    /// below the home directory (there it is the person's own file, not a project's).
+    /// below the home directory (there it is the user's own file, not a project's).
     fn at_project(&self, file: &str) -> Option<PathBuf> {
         self.cwd
             .ancestors()
@@ -192,24 +193,48 @@ impl Places {
     }
 }
 
+impl From<&Environment> for ClientLocations {
+    /// Where other clients keep their configuration, as this process would find it.
+    fn from(environment: &Environment) -> Self {
+        let cwd = environment.cwd();
+        let directory = |variable| environment.var(variable).map(|path| cwd.join(path));
+        let home = environment.home().map(Path::to_path_buf);
+        let config_dir = environment.var("XDG_CONFIG_HOME").map(PathBuf::from);
+        let config_dir = config_dir.filter(|path| path.is_absolute());
+        let config_dir = config_dir.or_else(|| home.as_ref().map(|home| home.join(".config")));
+        let outermost = projects(cwd, home.as_deref()).last();
+        let trees = [Some(cwd), outermost].into_iter().flatten();
+        // In the home directory, or above it, there is no other place.
+        let trees = trees.filter(|tree| !home.as_ref().is_some_and(|home| home.starts_with(tree)));
+        Self {
+            working_trees: trees.map(Path::to_path_buf).collect(),
+            config_dir: config_dir.unwrap_or_else(|| PathBuf::from(NOWHERE)),
+            cwd: cwd.to_path_buf(),
+            claude_config_dir: directory("CLAUDE_CONFIG_DIR"),
+            codex_home: directory("CODEX_HOME"),
+            home,
+        }
+    }
+}
+
 /// What one file of a client holds.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Found {
+pub struct ClientFile {
     /// The client.
-    pub client: Client,
+    pub client: ImportClient,
     /// The file.
     pub path: PathBuf,
     /// Who wrote it.
-    pub writer: Writer,
+    pub writer: FileWriter,
     /// Its servers, in the order written.
-    pub servers: Vec<Imported>,
+    pub servers: Vec<ImportedServer>,
     /// What could not be read.
     pub diagnoses: Vec<Diagnosis>,
 }
 
 /// One server, in our shape. Its `Debug` names the keys of the entry, and no value in it.
 #[derive(Clone, PartialEq)]
-pub struct Imported {
+pub struct ImportedServer {
     /// Its name, as written.
     pub name: String,
     /// The line (from 1) of its entry, where the format tells.
@@ -224,13 +249,13 @@ pub struct Imported {
     pub notes: Vec<String>,
 }
 
-impl fmt::Debug for Imported {
+impl fmt::Debug for ImportedServer {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
-            .debug_struct("Imported")
+            .debug_struct("ImportedServer")
             .field("name", &self.name)
             .field("line", &self.line)
-            .field("definition", &Keys(&self.definition))
+            .field("definition", &KeysOnly(&self.definition))
             .field("enabled", &self.enabled)
             .field("dropped", &self.dropped)
             .field("notes", &self.notes)
@@ -239,8 +264,8 @@ impl fmt::Debug for Imported {
 }
 
 /// Reads every file of a client that exists, the person's own first. A broken one is a diagnosis
-/// in its [`Found`] and keeps nothing else from being read.
-pub fn discover(places: &Places, client: Client) -> Vec<Found> {
+/// in its [`ClientFile`] and keeps nothing else from being read.
+pub fn discover(places: &ClientLocations, client: ImportClient) -> Vec<ClientFile> {
     let mut files: Vec<PathBuf> = Vec::new();
     let of_project = client.project_files().iter();
     let of_project = of_project.filter_map(|file| places.at_project(file));
@@ -256,25 +281,25 @@ pub fn discover(places: &Places, client: Client) -> Vec<Found> {
 }
 
 /// Reads one file in a client's format.
-pub fn read_file(places: &Places, client: Client, path: &Path) -> Found {
-    let mut found = Found {
+pub fn read_file(places: &ClientLocations, client: ImportClient, path: &Path) -> ClientFile {
+    let mut found = ClientFile {
         client,
         path: path.to_owned(),
         writer: writer::of(places, client, path),
         servers: Vec::new(),
         diagnoses: Vec::new(),
     };
-    let read = source::read(path).and_then(|text| match client {
-        Client::ClaudeDesktop => claude_desktop::read(&mut found, &text),
-        Client::ClaudeCode => claude_code::read(&mut found, &text, places),
-        Client::Cursor => cursor::read(&mut found, &text),
-        Client::VsCode => vscode::read(&mut found, &text),
-        Client::Codex => codex::read(&mut found, &text),
-        Client::Gemini => gemini::read(&mut found, &text),
-        Client::Windsurf => windsurf::read(&mut found, &text),
-        Client::Zed => zed::read(&mut found, &text),
-        Client::Opencode => opencode::read(&mut found, &text),
-        Client::Goose => goose::read(&mut found, &text),
+    let read = client_json::read(path).and_then(|text| match client {
+        ImportClient::ClaudeDesktop => claude_desktop::read(&mut found, &text),
+        ImportClient::ClaudeCode => claude_code::read(&mut found, &text, places),
+        ImportClient::Cursor => cursor::read(&mut found, &text),
+        ImportClient::VsCode => vscode::read(&mut found, &text),
+        ImportClient::Codex => codex::read(&mut found, &text),
+        ImportClient::Gemini => gemini::read(&mut found, &text),
+        ImportClient::Windsurf => windsurf::read(&mut found, &text),
+        ImportClient::Zed => zed::read(&mut found, &text),
+        ImportClient::Opencode => opencode::read(&mut found, &text),
+        ImportClient::Goose => goose::read(&mut found, &text),
     });
     if let Err(diagnosis) = read {
         found.diagnoses.push(diagnosis);

@@ -4,19 +4,26 @@
 //! that follows from them. Read top to bottom: [`load`] gives what was written, [`merge`] one
 //! winner per name, [`admit`] who may connect; [`plan`] is all three.
 //! Does not own: connecting. Nothing here starts a program or resolves a name, and nothing that a
-//! project wrote is expanded before a person approved it.
+//! project wrote is expanded before the user approved it.
 
 pub mod account;
+pub mod admission;
 pub mod approval;
+mod command_line;
 pub mod curation;
+pub mod decision;
 pub mod edit;
 pub mod entries;
-mod env;
 pub mod environment;
 pub mod error;
+mod expansion;
+mod file;
+mod http_syntax;
 mod ide;
 pub mod identity;
 pub mod import;
+mod json;
+mod keys;
 pub mod load;
 pub mod managed;
 pub mod merge;
@@ -26,46 +33,48 @@ mod pinning;
 pub mod plan;
 pub mod planner;
 pub mod policy;
+mod policy_rule;
 mod raw;
+mod redaction;
 pub mod result_text;
 mod rules;
 pub mod schema;
-mod shown;
+mod settings_object;
+mod source;
 mod spec;
 pub mod tool_search;
 
-pub use account::{Connector, Directory, DirectoryError, Provider};
+pub use account::{AccountProvider, Connector, ConnectorDirectory, DirectoryError};
+pub use admission::admit;
 pub use approval::{
-    RepositoryFiles, Unbound, allow_brought, approve, brought, local_settings_text, reject,
-    repository_files, reset, trust_local,
+    RepositoryFiles, UnboundCode, allow_for_repository_server, local_settings_text, reset,
+    trust_local,
 };
+pub use command_line::split_command;
 pub use curation::Curation;
+pub use decision::{approve, reject, repository_files, repository_server};
 pub use edit::{Document, EditError, Edited, edit};
 pub use entries::{
-    Existing, Switch, Switched, add_server, check_definition, propose_server, remove_server,
-    switch_servers,
+    Existing, Switched, add_server, check_definition, propose_server, remove_server, switch_servers,
 };
-pub use env::{is_harmless, references_of};
 pub use environment::Environment;
+pub use expansion::{is_harmless, references_of};
 pub use identity::IdentitySettings;
-pub use load::{ConnectorEntry, Flags, Layers, load, split_command};
-pub use managed::{
-    ManagedStanding, ManagedVariable, confirm_managed_variables, with_managed_variables,
-};
-pub use merge::{Config, merge, signature};
+pub use keys::entry_keys;
+pub use load::{ConnectorEntry, Flags, Layers, load, with_managed_variables};
+pub use managed::{ManagedState, ManagedVariable, confirm_managed_variables};
+pub use merge::{Config, Switch, merge, signature};
 pub use permission::{
-    Brought, Cited, Decision, Hints, Hook, HookAction, HookEvent, Hooks, Mode, Permissions,
-    PinPolicy, RuleList, Subject, Unheeded,
+    CallSubject, CitedRule, Hook, HookAction, HookEvent, Hooks, PermissionDecision, PermissionList,
+    PermissionMode, Permissions, PinPolicy, RepositoryServer, ToolHints, UnheededRule,
 };
 pub use pinning::unpinned;
-pub use plan::{Limits, Plan, PlannedServer, Shadow, Verdict, adhoc, plan};
-pub use planner::{Planner, watched_paths};
-pub use policy::admit;
+pub use plan::{Plan, PlannedServer, RunLimits, ServerVerdict, ShadowedEntry};
+pub use planner::{Planner, adhoc, plan, watched_paths};
 pub use policy::cross_app::cross_app_enabled;
-pub use raw::keys::entry_keys;
 pub use raw::validate;
+pub use redaction::{address_without_secrets, without_secrets, words_without_secrets};
 pub use result_text::ResultText;
 pub use rules::{remove_rule, write_rule};
 pub use schema::schema;
-pub use shown::{address_without_secrets, without_secrets, words_without_secrets};
 pub use tool_search::ToolSearch;

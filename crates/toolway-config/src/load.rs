@@ -1,8 +1,8 @@
 //! Files, environment and flags, as written.
 //!
-//! Owns: which files are read, in which order they count, and that each is read once. One file
-//! that cannot be read never stops the others; only a policy file can (SEC-14).
-//! Does not own: what wins and what may connect (`merge`, `policy`).
+//! Owns: which files are read, in which order they count, and that each is read once. A file that
+//! cannot be read never stops the others; only a policy file does (SEC-14).
+//! Does not own: which entry wins (`merge`) and what may connect (`admission`).
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -12,28 +12,30 @@ use serde_json::{Map, Value};
 use toolway_types::{Author, Diagnosis, Origin, Scope};
 
 use crate::Environment;
-use crate::account::Directory;
-use crate::approval::{self, Approvals, Began};
+use crate::account::ConnectorDirectory;
+use crate::approval::{self, ApprovalsFile};
 use crate::environment::{PROJECT_FILE, PROJECT_FOLDER, path_key};
-use crate::ide::Editors;
+use crate::file::{MAX_BYTES, open, read_opened};
+use crate::ide::RunningEditors;
+use crate::keys::listed;
 use crate::managed;
-use crate::plan::account_settings;
-use crate::planner::LastGood;
-use crate::raw::{self, FileKind, RawFile, RawServer, Settings, Source};
-use crate::shown::Keys;
+use crate::raw::{self, FileSettings, RawFile, RawServer};
+use crate::redaction::KeysOnly;
+use crate::source::{FileKind, TextSource};
 
-pub(crate) mod beneath;
+mod account;
 mod editor;
 mod flags;
+mod last_good;
 mod owner;
 mod plugins;
-pub(crate) mod read;
 mod system;
 
-pub use flags::split_command;
+pub(crate) use account::account_settings;
+pub(crate) use last_good::LastGoodFiles;
 pub(crate) use plugins::plugin_files;
-use read::{LIMIT, open, read_opened};
-pub(crate) use system::{managed_settings, read_policy, system_files};
+pub use system::with_managed_variables;
+pub(crate) use system::{system_files, system_settings};
 
 /// What the command line says about configuration. Its `Debug` shows no server that was typed.
 #[derive(Default, Clone)]
@@ -80,7 +82,7 @@ impl fmt::Debug for ConnectorEntry {
         formatter
             .debug_struct("ConnectorEntry")
             .field("name", &self.name)
-            .field("definition", &Keys(&self.definition))
+            .field("definition", &KeysOnly(&self.definition))
             .finish()
     }
 }
@@ -89,39 +91,37 @@ impl fmt::Debug for ConnectorEntry {
 #[derive(Debug)]
 pub struct Layers {
     pub(crate) environment: Environment,
-    pub(crate) consent: Consent,
-    /// How the repository stood when the run began, if that was earlier.
-    pub(crate) began: Option<Began>,
+    pub(crate) consent: ProjectConsent,
     pub(crate) files: Vec<Layer>,
-    pub(crate) approvals: Approvals,
-    pub(crate) editors: Editors,
+    pub(crate) approvals: ApprovalsFile,
+    pub(crate) editors: RunningEditors,
     pub(crate) diagnoses: Vec<Diagnosis>,
     pub(crate) blocked: Option<Diagnosis>,
 }
 
-/// Whether the person who started this run vouches for the project's servers.
+/// Whether the project's servers are approved for this run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Consent {
+pub(crate) enum ProjectConsent {
     Recorded,
     ThisRun,
 }
 
-/// What one file or flag brought.
+/// What one file or flag configures.
 #[derive(Debug, Clone)]
 pub(crate) struct Layer {
     pub(crate) scope: Scope,
-    /// Who wrote it, before anybody's approval is looked at.
+    /// Who wrote it, before any approval is considered.
     pub(crate) author: Author,
     /// The place within its scope; the higher wins.
     pub(crate) order: u32,
-    pub(crate) place: Arc<Place>,
+    pub(crate) place: Arc<LayerLocation>,
     pub(crate) servers: Vec<RawServer>,
-    pub(crate) settings: Settings,
+    pub(crate) settings: FileSettings,
 }
 
-/// Where a layer lies, as far as its servers depend on it.
+/// Where a layer comes from, as far as its servers depend on it.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Place {
+pub(crate) struct LayerLocation {
     /// What a relative `cwd` starts from; for a project also the key of its approvals.
     pub(crate) directory: PathBuf,
     /// The file, as it enters the approval digest.
@@ -139,14 +139,14 @@ pub fn load(environment: &Environment, flags: &Flags) -> Layers {
 pub(crate) fn load_with(
     environment: &Environment,
     flags: &Flags,
-    last_good: Option<&mut LastGood>,
+    last_good: Option<&mut LastGoodFiles>,
 ) -> Layers {
     let consent = if flags.approve_project_servers {
-        Consent::ThisRun
+        ProjectConsent::ThisRun
     } else {
-        Consent::Recorded
+        ProjectConsent::Recorded
     };
-    let (approvals, fault) = Approvals::read(environment);
+    let (approvals, fault) = ApprovalsFile::read(environment);
     let mut loader = Loader {
         environment,
         strict: flags.strict,
@@ -173,7 +173,6 @@ pub(crate) fn load_with(
     Layers {
         environment: managed::confirmed(environment, &managed, &approvals),
         consent,
-        began: None,
         files: loader.layers,
         approvals,
         editors,
@@ -182,8 +181,8 @@ pub(crate) fn load_with(
     }
 }
 
-/// Whose a project's file, or the place where it would be, is: another user's, unless the person or
-/// the organisation trusts that directory.
+/// The owner of a project's file, or of the place where it would be, if that is another user and
+/// neither the user nor the organisation trusts that directory.
 pub(crate) fn strangers_place(environment: &Environment, path: &Path) -> Option<u32> {
     let mut loader = Loader {
         environment,
@@ -198,8 +197,8 @@ pub(crate) fn strangers_place(environment: &Environment, path: &Path) -> Option<
     loader.stranger(path, &owner::open_in_project(path))
 }
 
-/// Who writes what stands in a scope. What Toolway wrote into local settings for a person is told
-/// apart by its approval (`merge`).
+/// Who writes in a scope. Local settings that Toolway wrote for the user are recognised by their
+/// approval (`merge`).
 pub(crate) fn usual_author(scope: Scope) -> Author {
     match scope {
         Scope::Connector => Author::Provider,
@@ -215,14 +214,14 @@ struct Loader<'a> {
     environment: &'a Environment,
     strict: bool,
     /// Only for a run that plans more than once.
-    last_good: Option<&'a mut LastGood>,
+    last_good: Option<&'a mut LastGoodFiles>,
     layers: Vec<Layer>,
     diagnoses: Vec<Diagnosis>,
     blocked: Option<Diagnosis>,
 }
 
 impl Loader<'_> {
-    fn add(&mut self, scope: Scope, order: u32, place: Place, file: RawFile) {
+    fn add(&mut self, scope: Scope, order: u32, place: LayerLocation, file: RawFile) {
         self.diagnoses.extend(file.diagnoses);
         // A strict run still obeys every setting; only the servers of other scopes stay out.
         let left_out = self.strict && !matches!(scope, Scope::Dynamic | Scope::Enterprise);
@@ -241,10 +240,10 @@ impl Loader<'_> {
         });
     }
 
-    /// Reads a file that may be absent; what cannot be read is diagnosed, and what it said when
-    /// it could be read stands for it.
+    /// Reads a file that may be absent. What cannot be read is diagnosed, and its last good content
+    /// is used.
     fn file(&mut self, path: &Path, kind: FileKind) -> Option<RawFile> {
-        let source = Source::File(path.to_path_buf());
+        let source = TextSource::File(path.to_path_buf());
         let (opened, stranger) = if owner::is_projects(kind) {
             let opened = owner::open_in_project(path);
             let stranger = self.stranger(path, &opened);
@@ -253,7 +252,7 @@ impl Loader<'_> {
             (open(path), None)
         };
         let is_there = opened.is_ok();
-        let text = read_opened(opened, LIMIT);
+        let text = read_opened(opened, MAX_BYTES);
         if let Some(owner) = stranger.filter(|_| is_there) {
             return self.strangers_file(text.ok().flatten(), &source, kind, owner);
         }
@@ -271,7 +270,7 @@ impl Loader<'_> {
                 return self.fall_back(path, kind, diagnosis, origin);
             }
         };
-        // Whoever saves in place empties the file first.
+        // Editors that save in place empty the file first.
         let emptied = text.trim().is_empty()
             && (self.last_good.as_ref()).is_some_and(|last_good| last_good.has_servers(path));
         if emptied {
@@ -293,7 +292,7 @@ impl Loader<'_> {
         }
     }
 
-    /// What a file that cannot be read said when it could be, if that was in this run.
+    /// The last good content in this run of a file that cannot be read now.
     fn fall_back(
         &mut self,
         path: &Path,
@@ -328,9 +327,9 @@ impl Loader<'_> {
             order: 0,
             place: Arc::default(),
             servers: Vec::new(),
-            settings: Settings {
+            settings: FileSettings {
                 unreadable: Some(origin),
-                ..Settings::default()
+                ..FileSettings::default()
             },
         });
     }
@@ -343,26 +342,25 @@ impl Loader<'_> {
         }
     }
 
-    fn local(&mut self, approvals: &Approvals) {
+    fn local(&mut self, approvals: &ApprovalsFile) {
         let Some(path) = self.environment.settings_file(Scope::Local) else {
             return;
         };
         if let Some(mut file) = self.file(&path, FileKind::Local) {
-            // What another user wrote has no settings left to be trusted.
+            // Another user's file has no settings left to be trusted.
             if !approval::trusts_local(self.environment, approvals, &file.settings) {
-                let keys = file.settings.widening.keys().map(|key| format!("`{key}`"));
-                let keys = keys.collect::<Vec<_>>().join(", ");
+                let keys = listed(file.settings.widening.keys());
                 self.diagnoses.push(
                     Diagnosis::warning(format!(
                         "{keys} in the project's local settings do not count: nobody on this \
                          machine approved them"
                     ))
-                    .at(Source::File(path.clone()).origin(1))
+                    .at(TextSource::File(path.clone()).origin(1))
                     .hint("run `toolway approve --local-settings` if you wrote them"),
                 );
                 file.settings.narrow();
             }
-            let place = Place {
+            let place = LayerLocation {
                 directory: self.environment.project_root().to_path_buf(),
                 file: path_key(&path),
                 plugin_root: None,
@@ -380,7 +378,7 @@ impl Loader<'_> {
             .join(PROJECT_FOLDER)
             .join("settings.json");
         if path == self.environment.config_home().join("settings.json") {
-            return; // Somebody whose config home is `~/.toolway` works in their home directory.
+            return; // The config home is `~/.toolway`, and the project is the home directory.
         }
         let Some(file) = self.file(&path, FileKind::Repository) else {
             return;
@@ -389,7 +387,7 @@ impl Loader<'_> {
         if !file.servers.is_empty() && file.stranger.is_none() {
             self.diagnoses.push(
                 Diagnosis::warning("servers in this file are not loaded")
-                    .at(Source::File(path).origin(1))
+                    .at(TextSource::File(path).origin(1))
                     .hint("a project's servers belong into `.mcp.json`"),
             );
         }
@@ -407,8 +405,8 @@ impl Loader<'_> {
         }
     }
 
-    fn place_of(&self, path: &Path) -> Place {
-        Place {
+    fn place_of(&self, path: &Path) -> LayerLocation {
+        LayerLocation {
             directory: path
                 .parent()
                 .unwrap_or(self.environment.cwd())
@@ -428,10 +426,10 @@ impl Loader<'_> {
         let (Some(provider), None) = account_settings(&settings) else {
             return;
         };
-        let Some(directory) = Directory::kept(self.environment, &provider) else {
+        let Some(directory) = ConnectorDirectory::kept(self.environment, &provider) else {
             return;
         };
-        let source = Source::Directory(provider.host().into());
+        let source = TextSource::Directory(provider.host().into());
         let entries = directory
             .connectors
             .into_iter()
@@ -444,16 +442,20 @@ impl Loader<'_> {
             let name = toolway_types::name::normalize_connector(&connector.name);
             (name, connector.definition.clone())
         });
-        self.connector_layers(entries.collect(), &Source::Program);
+        self.connector_layers(entries.collect(), &TextSource::Program);
     }
 
-    fn connector_layers(&mut self, entries: Vec<(String, Map<String, Value>)>, source: &Source) {
+    fn connector_layers(
+        &mut self,
+        entries: Vec<(String, Map<String, Value>)>,
+        source: &TextSource,
+    ) {
         // The first wins, so it has the highest order.
         for (order, (name, definition)) in (0..).zip(entries.into_iter().rev()) {
             let file = raw::single(name, definition, source);
-            let place = Place {
+            let place = LayerLocation {
                 file: "(connector)".to_owned(),
-                ..Place::default()
+                ..LayerLocation::default()
             };
             self.add(Scope::Connector, order, place, file);
         }

@@ -1,23 +1,22 @@
 //! Variables that the organisation sets.
 //!
-//! Owns which of them count at once, which a person confirms first, and which nobody can: those
-//! that say where a person's own settings lie, which is settled before any file is read. A yes is
-//! kept in `approvals.json` with a digest of all names and values: whatever changes is asked about
-//! again. Does not own: what a variable means to whoever reads it.
+//! Owns which of them count at once, which the user confirms first, and which cannot be set: those
+//! that say where the user's own settings are, which is fixed before any file is read. A
+//! confirmation is kept in `approvals.json` with a digest of all names and values: any change asks
+//! again. Does not own: what a variable means.
 
 use serde_json::{Map, Value};
 use toolway_types::{Origin, Secret};
 
-use crate::approval::{Approvals, confirm_managed, managed_digest};
+use crate::approval::{ApprovalsFile, confirm_managed, managed_digest};
 use crate::edit::{EditError, Edited};
 use crate::environment::Environment;
-use crate::load::managed_settings;
-use crate::raw::settings::Named;
+use crate::raw::settings::LocatedName;
 
-/// Those that count without anybody being asked.
+/// Those that count without confirmation.
 pub(crate) const AT_ONCE: [&str; 3] = ["MCP_TIMEOUT", "MCP_TOOL_TIMEOUT", "MAX_MCP_OUTPUT_TOKENS"];
 
-/// Those that say where files lie, and whose they are.
+/// Those that say where files are, and who owns them.
 const SETTLED: [&str; 6] = [
     "HOME",
     "SUDO_UID",
@@ -37,23 +36,23 @@ pub struct ManagedVariable {
     /// Where it stands.
     pub origin: Origin,
     /// Whether it counts.
-    pub standing: ManagedStanding,
+    pub standing: ManagedState,
 }
 
 /// Whether a variable of the organisation counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ManagedStanding {
-    /// Nobody has to be asked.
+pub enum ManagedState {
+    /// It needs no confirmation.
     AtOnce,
-    /// A person confirmed it, with this value.
+    /// The user confirmed it, with this value.
     Confirmed,
-    /// It waits for a person.
+    /// It waits for the user.
     Waiting,
     /// It cannot be set this way.
     Settled,
 }
 
-impl ManagedStanding {
+impl ManagedState {
     /// The word shown to people and in JSON.
     pub fn word(self) -> &'static str {
         match self {
@@ -65,11 +64,11 @@ impl ManagedStanding {
     }
 }
 
-/// Every variable that is a text or a number, with its standing.
+/// Every variable that is a text or a number, with its state.
 pub(crate) fn managed_variables(
     environment: &Environment,
-    written: &[(Named, Value)],
-    approvals: &Approvals,
+    written: &[(LocatedName, Value)],
+    approvals: &ApprovalsFile,
 ) -> Vec<ManagedVariable> {
     let asked = asked_about(written);
     let is_confirmed = !asked.is_empty()
@@ -81,17 +80,17 @@ pub(crate) fn managed_variables(
             value: Secret::new(text(value)?),
             origin: named.origin.clone(),
             standing: match name {
-                _ if AT_ONCE.contains(&name) => ManagedStanding::AtOnce,
-                _ if SETTLED.contains(&name) => ManagedStanding::Settled,
-                _ if is_confirmed => ManagedStanding::Confirmed,
-                _ => ManagedStanding::Waiting,
+                _ if AT_ONCE.contains(&name) => ManagedState::AtOnce,
+                _ if SETTLED.contains(&name) => ManagedState::Settled,
+                _ if is_confirmed => ManagedState::Confirmed,
+                _ => ManagedState::Waiting,
             },
         })
     });
     variables.collect()
 }
 
-/// What a value is as a variable.
+/// The value as a variable's text.
 pub(crate) fn text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
@@ -100,8 +99,8 @@ pub(crate) fn text(value: &Value) -> Option<String> {
     }
 }
 
-/// The variables that a person is asked about: one question for all of them.
-fn asked_about(written: &[(Named, Value)]) -> Map<String, Value> {
+/// The variables that the user is asked about: one question for all of them.
+fn asked_about(written: &[(LocatedName, Value)]) -> Map<String, Value> {
     let asked = written.iter().filter_map(|(named, value)| {
         let name = named.name.as_str();
         let is_asked = !AT_ONCE.contains(&name) && !SETTLED.contains(&name);
@@ -110,31 +109,19 @@ fn asked_about(written: &[(Named, Value)]) -> Map<String, Value> {
     asked.collect()
 }
 
-/// The environment with what the organisation sets and a person confirmed: what a program that
-/// starts hosts begins with.
-pub fn with_managed_variables(environment: Environment) -> Environment {
-    // What cannot be read or trusted is said by the plan, and sets nothing.
-    let written = managed_settings(&environment);
-    if written.is_empty() {
-        return environment;
-    }
-    let approvals = Approvals::read(&environment).0;
-    confirmed(&environment, &written, &approvals)
-}
-
-/// The same, of settings that were read already.
+/// The environment with those of these variables that the user confirmed.
 pub(crate) fn confirmed(
     environment: &Environment,
-    written: &[(Named, Value)],
-    approvals: &Approvals,
+    written: &[(LocatedName, Value)],
+    approvals: &ApprovalsFile,
 ) -> Environment {
     let variables = managed_variables(environment, written, approvals).into_iter();
-    let confirmed = variables.filter(|variable| variable.standing == ManagedStanding::Confirmed);
+    let confirmed = variables.filter(|variable| variable.standing == ManagedState::Confirmed);
     environment.with_variables(confirmed.map(|variable| (variable.name, variable.value)))
 }
 
-/// Records that a person confirmed these variables, as they were shown. They are not read again:
-/// somebody may have changed them since.
+/// Records that the user confirmed these variables, as they were shown. They are not read again:
+/// they may have changed since.
 pub fn confirm_managed_variables(
     environment: &Environment,
     shown: &[ManagedVariable],
@@ -142,7 +129,7 @@ pub fn confirm_managed_variables(
     let asked = shown.iter().filter(|variable| {
         matches!(
             variable.standing,
-            ManagedStanding::Waiting | ManagedStanding::Confirmed
+            ManagedState::Waiting | ManagedState::Confirmed
         )
     });
     let asked = asked.map(|variable| (variable.name.clone(), Value::from(variable.value.expose())));

@@ -1,8 +1,8 @@
-//! One winner per name, and one per signature among what nobody configured by hand.
+//! One winner per name, and one per signature among plugins and connectors.
 //!
-//! Owns: precedence and duplicates. A whole entry wins; entries are never mixed. What loses is
-//! kept with the reason, so that nothing vanishes silently.
-//! Does not own: whether the winner may connect (`policy`).
+//! Owns: precedence and duplicates. A whole entry wins; entries are never mixed. What loses is kept
+//! with the reason.
+//! Does not own: whether the winner may connect (`admission`).
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -11,90 +11,95 @@ use serde_json::Value;
 use toolway_types::{Author, Diagnosis, Origin, Scope};
 
 use crate::Environment;
-use crate::approval::{self, Approvals, Began, Standing, Vouched, decide};
-use crate::env;
-use crate::ide::Editors;
-use crate::load::{Consent, Layers, Place};
-use crate::plan::Shadow;
-use crate::raw::{RawServer, Settings};
+use crate::approval::{self, ApprovalBasis, ApprovalState, ApprovalsFile, InstalledPackages};
+use crate::expansion;
+use crate::ide::RunningEditors;
+use crate::load::{LayerLocation, Layers, ProjectConsent};
+use crate::plan::ShadowedEntry;
+use crate::raw::{FileSettings, RawServer};
 
+mod decide;
 mod duplicate;
-mod naming;
+mod project_names;
+mod run_start;
 mod switch;
 
+use decide::decide;
 pub use duplicate::signature;
-pub(crate) use naming::{ByName, ProjectNames};
-pub(crate) use switch::{switched_off, word_about};
+pub(crate) use project_names::{NameApproval, ProjectNames};
+pub(crate) use run_start::RunStart;
+pub use switch::Switch;
+pub(crate) use switch::{switch_setting, switched_off};
 
-/// Every server with its rank settled, and what decides about them.
+/// Every server with its rank, and what decides about them.
 #[derive(Debug)]
 pub struct Config {
-    pub(crate) basis: Basis,
+    pub(crate) basis: DecisionContext,
     /// In order of name, then of precedence, the highest first.
-    pub(crate) servers: Vec<Candidate>,
+    pub(crate) servers: Vec<ServerCandidate>,
     pub(crate) diagnoses: Vec<Diagnosis>,
     pub(crate) blocked: Option<Diagnosis>,
     /// The file that excludes every other scope, when it exists.
     pub(crate) exclusive: Option<Origin>,
 }
 
-/// What decisions about single servers rest on.
+/// What decisions about single servers depend on.
 #[derive(Debug)]
-pub(crate) struct Basis {
+pub(crate) struct DecisionContext {
     pub(crate) environment: Environment,
-    pub(crate) consent: Consent,
-    /// Nothing while a run begins.
-    pub(crate) began: Option<Began>,
+    pub(crate) consent: ProjectConsent,
+    /// `None` while a run begins.
+    pub(crate) began: Option<RunStart>,
     /// Lowest precedence first.
-    pub(crate) settings: Vec<(Scope, Settings)>,
-    pub(crate) approvals: Approvals,
-    pub(crate) editors: Editors,
+    pub(crate) settings: Vec<(Scope, FileSettings)>,
+    pub(crate) approvals: ApprovalsFile,
+    pub(crate) editors: RunningEditors,
     /// What the servers of the project are called.
     pub(crate) project_names: ProjectNames,
 }
 
 /// One server in one layer.
 #[derive(Debug, Clone)]
-pub(crate) struct Candidate {
+pub(crate) struct ServerCandidate {
     pub(crate) raw: RawServer,
     pub(crate) scope: Scope,
     /// Who wrote it. Decided here, and asked wherever it matters what the entry may do.
     pub(crate) author: Author,
-    /// What a person said about it.
-    pub(crate) standing: Standing,
+    /// Whether it is approved.
+    pub(crate) standing: ApprovalState,
     pub(crate) order: u32,
     /// The position in its file; a later one of the same name wins, as in any JSON reader.
     pub(crate) position: u32,
-    pub(crate) place: Arc<Place>,
+    pub(crate) place: Arc<LayerLocation>,
     pub(crate) digest: Option<String>,
     pub(crate) variables: Vec<String>,
-    pub(crate) lost: Option<Lost>,
-    pub(crate) shadows: Vec<Shadow>,
+    pub(crate) lost: Option<ShadowedBy>,
+    pub(crate) shadows: Vec<ShadowedEntry>,
 }
 
 /// Why a server does not count.
 #[derive(Debug, Clone)]
-pub(crate) struct Lost {
-    pub(crate) to: Shadow,
+pub(crate) struct ShadowedBy {
+    pub(crate) to: ShadowedEntry,
     pub(crate) reason: String,
 }
 
-impl Candidate {
-    pub(crate) fn shadow(&self) -> Shadow {
-        Shadow {
+impl ServerCandidate {
+    pub(crate) fn shadow(&self) -> ShadowedEntry {
+        ShadowedEntry {
             scope: self.scope,
             origin: self.raw.origin.clone(),
         }
     }
 
-    /// Whether it counts at all: what nobody approved, or could not start anyway, takes no place of
-    /// a person's own (SEC-55).
+    /// Whether it counts at all: what is not approved, or could not start anyway, does not replace
+    /// an entry of the user's own (SEC-55).
     pub(crate) fn is_approved(&self) -> bool {
         let starts = || {
             let off = self.raw.definition.get("disabled") == Some(&Value::Bool(true));
             !off && self.raw.fault().is_none()
         };
-        matches!(self.standing, Standing::Approved { .. })
+        matches!(self.standing, ApprovalState::Approved { .. })
             && (self.author != Author::Repository || starts())
     }
 
@@ -103,12 +108,13 @@ impl Candidate {
         (self.raw.name_stands, self.scope, self.order, self.position)
     }
 
-    /// Finds out what a person said about it, and so who speaks in it.
-    fn judge(&mut self, basis: &Basis) {
-        self.standing = decide(basis, self);
-        // What Toolway wrote for a person, or a person has read and approved, is theirs (SEC-58).
-        if let Standing::Approved {
-            vouched: Vouched::Seen | Vouched::Typed,
+    /// Finds out whether it is approved, and so who its author is.
+    fn judge(&mut self, basis: &DecisionContext, installed: &InstalledPackages) {
+        self.standing = decide(basis, self, installed);
+        // What Toolway wrote for the user, or the user has read and approved, is the user's
+        // (SEC-58).
+        if let ApprovalState::Approved {
+            vouched: ApprovalBasis::Seen | ApprovalBasis::Typed,
             ..
         } = self.standing
             && self.scope == Scope::Local
@@ -120,6 +126,11 @@ impl Candidate {
 
 /// Settles which entry of each name counts. The order of the layers does not matter.
 pub fn merge(layers: Layers) -> Config {
+    merge_since(layers, None)
+}
+
+/// As [`merge`]; `began` is the state of the repository when the run began.
+pub(crate) fn merge_since(layers: Layers, began: Option<RunStart>) -> Config {
     let exclusive = layers
         .files
         .iter()
@@ -132,17 +143,17 @@ pub fn merge(layers: Layers) -> Config {
     let mut settings = Vec::new();
     for layer in layers.files {
         for (position, raw) in (0..).zip(layer.servers) {
-            servers.push(Candidate {
+            servers.push(ServerCandidate {
                 scope: layer.scope,
                 author: layer.author,
-                standing: Standing::unasked(),
+                standing: ApprovalState::unasked(),
                 order: layer.order,
                 position,
                 digest: layer
                     .author
                     .needs_approval()
                     .then(|| approval::digest(&layer.place.file, layer.scope, &raw.definition)),
-                variables: env::variables_of(&raw.definition),
+                variables: expansion::variables_of(&raw.definition),
                 place: Arc::clone(&layer.place),
                 lost: None,
                 shadows: Vec::new(),
@@ -152,17 +163,18 @@ pub fn merge(layers: Layers) -> Config {
         settings.push((layer.scope, layer.settings));
     }
     settings.sort_by_key(|(scope, _)| *scope);
-    let basis = Basis {
+    let basis = DecisionContext {
         environment: layers.environment,
         consent: layers.consent,
-        began: layers.began,
+        began,
         settings,
         approvals: layers.approvals,
         editors: layers.editors,
         project_names: ProjectNames::of(&servers),
     };
+    let installed = InstalledPackages::default();
     for candidate in &mut servers {
-        candidate.judge(&basis);
+        candidate.judge(&basis, &installed);
     }
     servers.sort_by(|a, b| {
         a.raw
@@ -181,15 +193,14 @@ pub fn merge(layers: Layers) -> Config {
     }
 }
 
-/// Within each run of one name the first that counts wins, and is put first. What nobody approved
-/// takes nobody's place: what stands above the winner waits for a person's yes, or rather the first
-/// of it does.
-fn shadow_by_name(servers: &mut [Candidate]) {
+/// Within each run of one name the first that counts wins, and is put first. An entry that is not
+/// approved replaces no other: the first one above the winner waits for approval.
+fn shadow_by_name(servers: &mut [ServerCandidate]) {
     for group in servers.chunk_by_mut(|a, b| a.raw.name == b.raw.name) {
-        // A name with hidden characters is invalid for itself and shadows nobody.
+        // A name with hidden characters is invalid and shadows nothing.
         let standing = group.partition_point(|candidate| candidate.raw.name_stands);
         let group = &mut group[..standing];
-        let winner = group.iter().position(Candidate::is_approved);
+        let winner = group.iter().position(ServerCandidate::is_approved);
         let (above, below) = group.split_at_mut(winner.unwrap_or(standing));
         shadow_others(above);
         shadow_others(below);
@@ -200,13 +211,13 @@ fn shadow_by_name(servers: &mut [Candidate]) {
 }
 
 /// The first stands for all the others.
-fn shadow_others(group: &mut [Candidate]) {
+fn shadow_others(group: &mut [ServerCandidate]) {
     let Some((first, others)) = group.split_first_mut() else {
         return;
     };
     for other in others {
         first.shadows.push(other.shadow());
-        other.lost = Some(Lost {
+        other.lost = Some(ShadowedBy {
             to: first.shadow(),
             reason: "by precedence".to_owned(),
         });

@@ -1,20 +1,20 @@
-//! Which users' files count as the person's.
+//! Which users' files count as the user's own.
 //!
-//! Owns that comparison: the person themselves, who they were before `sudo`, and root, who needs no
-//! file of ours. Which files must belong to them is their readers' business.
+//! Owns that comparison: the user, the user before `sudo`, and root. Which files must belong to
+//! them is decided by their readers.
 
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-/// The user ids that are the person's.
+/// The user ids that count as the user.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Owners {
+pub(crate) struct OwnUserIds {
     now: u32,
     before_sudo: Option<u32>,
 }
 
-impl Owners {
+impl OwnUserIds {
     /// Of this process; `sudo` is the variable `SUDO_UID`.
     pub(crate) fn of_process(sudo: Option<&str>) -> Self {
         let now = rustix::process::geteuid().as_raw();

@@ -1,81 +1,79 @@
 //! Permission: may this call run? Rules and mode, read from settings and asked per call.
 //!
 //! Owns the `permissions` object of a settings file (`allow`, `ask`, `deny`, `defaultMode`,
-//! `disableBypass`, `pins`, `classifier`), the union of these over all scopes, and the decision. The
-//! classifier is read in `permission/classifier.rs`. The syntax of one rule is in `permission/rule.rs`, which rules speak of a tool in `permission/concern.rs`, which allow
-//! rules count for a repository's server in `permission/brought.rs`, the reading
-//! of the object in `permission/read.rs`, its words in `permission/mode.rs`, what rules miss in `permission/aim.rs`, hooks are in
-//! `permission/hooks.rs`.
-//! Does not own: asking a person, running hooks, or the pseudo-tool `authenticate`, which the
-//! dispatch line lets through before it comes here.
+//! `disableBypass`, `pins`, `classifier`), the union of these over all scopes, and the decision.
+//! Does not own: asking the user, running hooks, or the pseudo-tool `authenticate`, which dispatch
+//! lets through before it comes here.
 //!
 //! Invariants: deny beats ask beats allow, whatever the scope. No scope can take away a rule of
 //! another, so adding rules never removes a deny. What cannot be decided is never allowed.
 
-mod aim;
-mod brought;
 mod classifier;
-mod concern;
 mod glob;
 mod hooks;
+mod misses;
 mod mode;
 mod predicate;
 mod read;
+mod repository_server;
 mod rule;
+mod rule_set;
 mod spelling;
+mod subject;
 #[cfg(test)]
 mod tests;
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 use toolway_types::{Diagnosis, Origin, Scope, ServerName, ToolKey};
 
-pub use aim::{Miss, miss};
-pub use brought::{Brought, Unheeded};
 pub use classifier::Classifier;
 pub use hooks::{
-    BadMatcher, DEFAULT_HOOK_TIMEOUT, Hook, HookAction, HookEvent, HookPlace, Hooks, Matcher,
+    BadMatcher, DEFAULT_HOOK_TIMEOUT, Hook, HookAction, HookEvent, HookLocation, Hooks, Matcher,
     names_of_server, names_of_tool,
 };
-pub use mode::{Mode, PinPolicy};
-pub use predicate::Hints;
+pub use misses::{RuleMiss, miss};
+pub use mode::{PermissionMode, PinPolicy};
+pub use predicate::ToolHints;
+pub use repository_server::{RepositoryServer, UnheededRule};
 
-use concern::{Concerned, Rules};
-use predicate::Truth;
-use rule::{Rule, Stance};
-pub use rule::{rule_for_server, rule_for_tool};
-pub use spelling::Spellings;
+use predicate::{PredicateResult, RuleStance};
+use rule::PermissionRule;
+pub use rule::{UnsureName, rule_for_server, rule_for_tool};
+pub use rule_set::ToolSpellings;
+use rule_set::{MatchingRules, RuleSet};
+pub use subject::CallSubject;
+use subject::SubjectTool;
 
 /// What the rules say about one call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Decision {
+pub enum PermissionDecision {
     /// It must not run.
     Deny {
         /// The rule that says so.
-        rule: Arc<Cited>,
+        rule: Arc<CitedRule>,
     },
     /// It must not run: a settings file cannot be read, and a deny rule may stand in it.
     Unreadable {
         /// Where it cannot be read.
         origin: Origin,
     },
-    /// A person must be asked.
+    /// The user must be asked.
     Ask {
         /// The rule that says so; none when the mode does.
-        rule: Option<Arc<Cited>>,
+        rule: Option<Arc<CitedRule>>,
     },
     /// It may run.
     Allow {
         /// The rule that says so; none when the mode does.
-        rule: Option<Arc<Cited>>,
+        rule: Option<Arc<CitedRule>>,
     },
 }
 
 /// A rule as it is cited. Shared, because every call that a rule allows carries it along.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Cited {
+pub struct CitedRule {
     /// The rule as written.
     pub rule: String,
     /// Where it stands.
@@ -84,143 +82,54 @@ pub struct Cited {
 
 /// A list of rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum RuleList {
+pub enum PermissionList {
     /// What must not run.
     Deny,
-    /// What a person is asked about.
+    /// What the user is asked about.
     Ask,
     /// What may run.
     Allow,
 }
 
-impl RuleList {
+impl PermissionList {
     /// All of them, the strictest first.
-    pub const ALL: [RuleList; 3] = [RuleList::Deny, RuleList::Ask, RuleList::Allow];
+    pub const ALL: [PermissionList; 3] = [
+        PermissionList::Deny,
+        PermissionList::Ask,
+        PermissionList::Allow,
+    ];
 
     /// The key in a settings file.
     pub fn as_str(self) -> &'static str {
         match self {
-            RuleList::Deny => "deny",
-            RuleList::Ask => "ask",
-            RuleList::Allow => "allow",
+            PermissionList::Deny => "deny",
+            PermissionList::Ask => "ask",
+            PermissionList::Allow => "allow",
         }
     }
 
-    fn stance(self) -> Stance {
+    fn stance(self) -> RuleStance {
         match self {
-            RuleList::Allow => Stance::Permit,
-            RuleList::Ask | RuleList::Deny => Stance::Restrict,
+            PermissionList::Allow => RuleStance::Permit,
+            PermissionList::Ask | PermissionList::Deny => RuleStance::Restrict,
         }
     }
 
     /// Whether a rule can stand in this list; else what is wrong with it, and what to write.
     pub fn check(self, rule: &str) -> Result<(), (String, &'static str)> {
-        match Rule::parse(rule, self.stance(), &Origin::Program, Scope::User) {
+        match PermissionRule::parse(rule, self.stance(), &Origin::Program, Scope::User) {
             Ok(_) => Ok(()),
             Err(broken) => Err((broken.reason, broken.hint)),
         }
     }
 }
 
-/// The call that is judged: which tool, and what is known about this very call.
-#[derive(Debug, Clone, Copy)]
-pub struct Subject<'a> {
-    target: Target<'a>,
-    shown_as: Option<&'a str>,
-    alone: bool,
-    arguments: Option<&'a Map<String, Value>>,
-    hints: Option<Hints>,
-    /// Made before; only ever those of this very tool.
-    spellings: Option<&'a Spellings>,
-}
-
-#[derive(Debug, Clone, Copy)]
-enum Target<'a> {
-    Tool(&'a ToolKey),
-    Builtin(&'a str),
-}
-
-impl<'a> Subject<'a> {
-    /// A server's tool, with nothing known about arguments or annotations yet.
-    pub fn tool(key: &'a ToolKey) -> Self {
-        Self::of(Target::Tool(key))
-    }
-
-    /// One of the host's own tools, e.g. `ToolSearch`.
-    pub fn builtin(name: &'a str) -> Self {
-        Self::of(Target::Builtin(name))
-    }
-
-    fn of(target: Target<'a>) -> Self {
-        Self {
-            target,
-            shown_as: None,
-            alone: false,
-            arguments: None,
-            hints: None,
-            spellings: None,
-        }
-    }
-
-    /// The name the catalogue shows it under, when that is not the exposed name (an alias, or a
-    /// server without prefix). The catalogue promises that it is unique.
-    #[must_use]
-    pub fn shown_as(mut self, name: &'a str) -> Self {
-        self.shown_as = Some(name);
-        self.spellings = None;
-        self
-    }
-
-    /// No other tool that is known is spelled like it, so that an allow rule in the plain
-    /// spelling means this one.
-    #[must_use]
-    pub fn spelled_alone(mut self) -> Self {
-        self.alone = true;
-        self.spellings = None;
-        self
-    }
-
-    /// The arguments it is called with.
-    #[must_use]
-    pub fn with_arguments(mut self, arguments: &'a Map<String, Value>) -> Self {
-        self.arguments = Some(arguments);
-        self
-    }
-
-    /// What the server claims about the tool.
-    #[must_use]
-    pub fn with_hints(mut self, hints: Hints) -> Self {
-        self.hints = Some(hints);
-        self
-    }
-
-    /// The exposed name that tells its tool from all others.
-    fn apart(&self, key: &ToolKey) -> Cow<'a, str> {
-        match self.spellings.and_then(Spellings::apart) {
-            Some(name) => Cow::Borrowed(name),
-            None => Cow::Owned(key.exposed_apart()),
-        }
-    }
-}
-
-impl<'a> From<&'a ToolKey> for Subject<'a> {
-    fn from(key: &'a ToolKey) -> Self {
-        Subject::tool(key)
-    }
-}
-
-impl<'a> From<&Subject<'a>> for Subject<'a> {
-    fn from(subject: &Subject<'a>) -> Self {
-        *subject
-    }
-}
-
 /// The permission settings of one file, or of all of them.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Permissions {
-    /// Shared with whoever remembers which of them speak of a tool.
-    rules: Arc<Rules>,
-    mode: Option<(Scope, Mode)>,
+    /// Shared with caches of which rules match a tool.
+    rules: Arc<RuleSet>,
+    mode: Option<(Scope, PermissionMode)>,
     pins: Option<(Scope, PinPolicy)>,
     classifier: Option<Box<Classifier>>,
     bypass_forbidden: Option<Origin>,
@@ -244,8 +153,8 @@ impl Permissions {
 
     /// Reads the value of `permissions` in a settings file. `source` is where the key stands.
     ///
-    /// A file that comes with a repository, a plugin or a connector has no say here (SEC-03): its
-    /// whole object is ignored with a warning.
+    /// The object is ignored with a warning in a file that comes with a repository, a plugin or a
+    /// connector (SEC-03).
     ///
     /// A broken deny or ask rule fails to the safe side. When its name can be read, it holds for
     /// everything it could mean (its name without the predicate). When not, it is diagnosed and
@@ -260,17 +169,17 @@ impl Permissions {
         read::permissions(value, source, scope)
     }
 
-    /// The union of all layers, in any order: every rule counts, the mode, the word on pins and the
+    /// The union of all layers, in any order: every rule counts, the mode, the pin policy and the
     /// classifier of the highest scope that has one, and a ban on bypass from anywhere.
     pub fn merged(layers: impl IntoIterator<Item = Permissions>) -> Permissions {
         let mut all = Permissions::empty();
-        let mut rules = Rules::default();
+        let mut rules = RuleSet::default();
         for layer in layers {
             let of_layer = Arc::unwrap_or_clone(layer.rules);
             rules.deny.extend(of_layer.deny);
             rules.ask.extend(of_layer.ask);
             rules.allow.extend(of_layer.allow);
-            rules.brought.extend(of_layer.brought);
+            rules.repository_servers.extend(of_layer.repository_servers);
             if layer.mode.map(|(scope, _)| scope) >= all.mode.map(|(scope, _)| scope) {
                 all.mode = layer.mode;
             }
@@ -285,8 +194,8 @@ impl Permissions {
             all.unreadable = all.unreadable.or(layer.unreadable);
             all.faults.extend(layer.faults);
         }
-        // The highest scope is named first when several rules say the same: a person can change
-        // a user rule, but not the managed one behind it.
+        // The highest scope is named first when several rules say the same: the user can change
+        // their own rule, but not the managed one behind it.
         for list in [&mut rules.deny, &mut rules.ask, &mut rules.allow] {
             list.sort_by_key(|rule| std::cmp::Reverse(rule.scope));
         }
@@ -295,11 +204,11 @@ impl Permissions {
     }
 
     /// Only what restricts: deny, ask and the ban on bypass. For a file that is not trusted to
-    /// widen anything.
+    /// permit anything.
     #[must_use]
     pub fn narrowing_only(self) -> Permissions {
         Permissions {
-            rules: Arc::new(Rules {
+            rules: Arc::new(RuleSet {
                 allow: Vec::new(),
                 ..Arc::unwrap_or_clone(self.rules)
             }),
@@ -311,11 +220,13 @@ impl Permissions {
     }
 
     /// The mode in force: bypass counts as default where it is forbidden.
-    pub fn mode(&self) -> Mode {
+    pub fn mode(&self) -> PermissionMode {
         match self.mode {
-            Some((_, Mode::Bypass)) if self.bypass_forbidden.is_some() => Mode::Default,
+            Some((_, PermissionMode::Bypass)) if self.bypass_forbidden.is_some() => {
+                PermissionMode::Default
+            }
             Some((_, mode)) => mode,
-            None => Mode::Default,
+            None => PermissionMode::Default,
         }
     }
 
@@ -324,14 +235,14 @@ impl Permissions {
         self.pins.map_or(PinPolicy::default(), |(_, policy)| policy)
     }
 
-    /// Who decides in mode `auto`, where somebody is named.
+    /// What decides in mode `auto`, where one is configured.
     pub fn classifier(&self) -> Option<&Classifier> {
         self.classifier.as_deref()
     }
 
-    /// That mode `auto` is set and nobody is named who decides: then it is `default`.
+    /// A warning when mode `auto` is set without a classifier: then it is `default`.
     pub fn idle_auto(&self) -> Option<Diagnosis> {
-        let is_idle = self.mode() == Mode::Auto && self.classifier.is_none();
+        let is_idle = self.mode() == PermissionMode::Auto && self.classifier.is_none();
         is_idle.then(|| {
             Diagnosis::warning(
                 "mode `auto` has no classifier to decide, so you are asked as in mode `default`",
@@ -341,8 +252,11 @@ impl Permissions {
     }
 
     /// The rules that name the tool of a call, whether or not they hold for it, with their lists.
-    pub fn concerning<'r>(&'r self, subject: &Subject<'_>) -> Vec<(&'static str, &'r Arc<Cited>)> {
-        let concerned = Concerned::by(&self.rules, subject);
+    pub fn concerning<'r>(
+        &'r self,
+        subject: &CallSubject<'_>,
+    ) -> Vec<(&'static str, &'r Arc<CitedRule>)> {
+        let concerned = MatchingRules::by(&self.rules, subject);
         let deny = concerned
             .deny(&self.rules)
             .map(|rule| ("deny", rule.cited()));
@@ -353,36 +267,35 @@ impl Permissions {
         deny.chain(ask).chain(allow).collect()
     }
 
-    /// What was meant to restrict, perhaps, and cannot be read as it was meant. Whoever has a call
-    /// judged should know.
+    /// What may have been meant to restrict and cannot be read. To be shown with every call.
     pub fn faults(&self) -> &[Diagnosis] {
         &self.faults
     }
 
-    /// The rules, and the matchers of hooks, that are not what they seem: that speak of no server
-    /// that is configured, as it should be for servers of another project, that are read in
-    /// another form than they are written in, or that allow less than they could mean. Slips are
-    /// faults already. `is_own` tells which names without a server can be a tool's.
+    /// The rules, and the matchers of hooks, that may not mean what they say: they name no
+    /// configured server (as rules for another project do), are read in another form than written,
+    /// or allow less than they could mean. Slips are faults already. `is_own` tells which names
+    /// without a server can be a tool's.
     pub fn remarks(
         &self,
         hooks: &Hooks,
         servers: &[&ServerName],
         is_own: &dyn Fn(&str) -> bool,
     ) -> Vec<Diagnosis> {
-        aim::missed(self, hooks, servers, is_own).remarks
+        misses::missed(self, hooks, servers, is_own).remarks
     }
 
-    /// Lets rules know which servers are configured: an allow rule in another spelling than the
-    /// server's own counts where it can mean this one only. Gives those that nearly name one of
+    /// Tells the rules which servers are configured: an allow rule in another spelling than the
+    /// server's own counts where it can mean only this one. Returns those that nearly name one of
     /// them, also kept as faults.
     pub(crate) fn aim(&mut self, hooks: &Hooks, servers: &[&ServerName]) -> Vec<Diagnosis> {
         let own = self.rules.own(servers);
-        let mut rules = Rules::clone(&self.rules);
+        let mut rules = RuleSet::clone(&self.rules);
         for rule in &mut rules.allow {
             rule.aim(&own);
         }
         self.rules = Arc::new(rules);
-        let slips = aim::missed(self, hooks, servers, &|_| true).slips;
+        let slips = misses::missed(self, hooks, servers, &|_| true).slips;
         self.faults.extend(slips.iter().cloned());
         slips
     }
@@ -394,13 +307,13 @@ impl Permissions {
 
     /// Every rule, the strictest lists first, as written: its list, its text, its scope and where
     /// it stands.
-    pub fn rules(&self) -> impl Iterator<Item = (RuleList, &str, Scope, &Origin)> {
+    pub fn rules(&self) -> impl Iterator<Item = (PermissionList, &str, Scope, &Origin)> {
         let of = |list| match list {
-            RuleList::Deny => &self.rules.deny,
-            RuleList::Ask => &self.rules.ask,
-            RuleList::Allow => &self.rules.allow,
+            PermissionList::Deny => &self.rules.deny,
+            PermissionList::Ask => &self.rules.ask,
+            PermissionList::Allow => &self.rules.allow,
         };
-        RuleList::ALL.into_iter().flat_map(move |list| {
+        PermissionList::ALL.into_iter().flat_map(move |list| {
             let rules = of(list);
             rules.iter().map(move |rule| {
                 let cited = rule.cited();
@@ -415,57 +328,59 @@ impl Permissions {
     }
 
     /// Decides by name alone; a rule about arguments or annotations then counts as undecided.
-    pub fn decide_tool(&self, key: &ToolKey) -> Decision {
-        self.decide(Subject::tool(key))
+    pub fn decide_tool(&self, key: &ToolKey) -> PermissionDecision {
+        self.decide(CallSubject::tool(key))
     }
 
-    /// Decides a call: takes a [`Subject`], or a `&ToolKey` when nothing but the name is known.
+    /// Decides a call: takes a [`CallSubject`], or a `&ToolKey` when nothing but the name is known.
     ///
     /// A deny rule whose predicate cannot be decided makes the call ask; an allow rule in the
     /// same place does not match.
-    pub fn decide<'a>(&self, subject: impl Into<Subject<'a>>) -> Decision {
+    pub fn decide<'a>(&self, subject: impl Into<CallSubject<'a>>) -> PermissionDecision {
         if let Some(origin) = &self.unreadable {
-            return Decision::Unreadable {
+            return PermissionDecision::Unreadable {
                 origin: origin.clone(),
             };
         }
         let subject = subject.into();
-        let concerned = Concerned::by(&self.rules, &subject);
+        let concerned = MatchingRules::by(&self.rules, &subject);
         let mut ask = None;
         for rule in concerned.deny(&self.rules) {
-            match rule.holds(&subject, Stance::Restrict) {
-                Truth::Yes => {
+            match rule.holds(&subject, RuleStance::Restrict) {
+                PredicateResult::Yes => {
                     let rule = Arc::clone(rule.cited());
-                    return Decision::Deny { rule };
+                    return PermissionDecision::Deny { rule };
                 }
-                Truth::Unknown => ask = ask.or(Some(rule)),
-                Truth::No => {}
+                PredicateResult::Unknown => ask = ask.or(Some(rule)),
+                PredicateResult::No => {}
             }
         }
         ask = ask.or_else(|| {
             let mut rules = concerned.ask(&self.rules);
-            rules.find(|rule| rule.holds(&subject, Stance::Restrict) != Truth::No)
+            rules.find(|rule| rule.holds(&subject, RuleStance::Restrict) != PredicateResult::No)
         });
         if let Some(rule) = ask {
-            return Decision::Ask {
+            return PermissionDecision::Ask {
                 rule: Some(Arc::clone(rule.cited())),
             };
         }
         let allow = concerned
             .allow(&self.rules)
-            .find(|rule| rule.holds(&subject, Stance::Permit) == Truth::Yes);
+            .find(|rule| rule.holds(&subject, RuleStance::Permit) == PredicateResult::Yes);
         match (allow, self.mode()) {
-            (Some(rule), _) => Decision::Allow {
+            (Some(rule), _) => PermissionDecision::Allow {
                 rule: Some(Arc::clone(rule.cited())),
             },
-            (None, Mode::Bypass) => Decision::Allow { rule: None },
-            (None, Mode::Default | Mode::Auto) => Decision::Ask { rule: None },
+            (None, PermissionMode::Bypass) => PermissionDecision::Allow { rule: None },
+            (None, PermissionMode::Default | PermissionMode::Auto) => {
+                PermissionDecision::Ask { rule: None }
+            }
         }
     }
 }
 
-/// Whether settings of this scope were written by the person (or their organisation), and not by
-/// whoever wrote the repository or a plugin.
+/// Whether settings of this scope were written by the user or their organisation, and not by the
+/// author of a repository or a plugin.
 fn speaks_for_the_user(scope: Scope) -> bool {
     match scope {
         Scope::Connector | Scope::Plugin | Scope::Project => false,
@@ -482,12 +397,4 @@ fn not_here(key: &str, source: &Origin, scope: Scope) -> Diagnosis {
     Diagnosis::warning(format!("`{key}` is ignored in {scope} scope"))
         .at(source.clone())
         .hint(format!("move `{key}` to the user's `settings.json`"))
-}
-
-fn listed(words: &[&str]) -> String {
-    words
-        .iter()
-        .map(|word| format!("`{word}`"))
-        .collect::<Vec<_>>()
-        .join(", ")
 }

@@ -1,15 +1,15 @@
-//! Servers that are fetched anew at every start: which of them may be another program tomorrow.
+//! Servers that are fetched at every start and may be another program tomorrow.
 //!
-//! Owns reading the command lines of the runners people use (`npx`, `uvx`, `docker` and their
-//! kin), from the entry alone: nothing is asked of a registry. Says it as a diagnosis with the way
-//! to write a version down; nothing is refused for it (SEC-43).
+//! Owns reading the command lines of common runners (`npx`, `uvx`, `docker` and the like), from the
+//! entry alone: no registry is asked. Reports a diagnosis with the way to pin a version; nothing is
+//! refused for it (SEC-43).
 
 use serde_json::{Map, Value};
 use toolway_types::{Diagnosis, ServerName};
 
 /// A program that fetches what it runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Runner {
+enum PackageRunner {
     /// From the npm registry: `name@1.2.3`.
     Npm,
     /// From PyPI: `name==1.2.3`, and `name@1.2.3`.
@@ -19,11 +19,11 @@ enum Runner {
 }
 
 /// How a runner is called.
-struct Calling {
+struct RunnerCall {
     program: &'static str,
     /// What stands before the options.
     words: &'static [&'static str],
-    runner: Runner,
+    runner: PackageRunner,
     /// The options that name what is run, in the place of the first word that is none.
     naming: &'static [&'static str],
     /// Options whose value is the next word. For images it is the other way round: those that
@@ -80,36 +80,60 @@ const IMAGE: &[&str] = &[
 /// Flags of one letter that take no value, alone or together (`-it`).
 const IMAGE_LETTERS: &str = "itdPq";
 
-const CALLINGS: [Calling; 13] = [
-    calling("npx", &[], Runner::Npm, &["-p", "--package"], NPM),
-    calling("npm", &["exec"], Runner::Npm, &["-p", "--package"], NPM),
-    calling("npm", &["x"], Runner::Npm, &["-p", "--package"], NPM),
-    calling("pnpx", &[], Runner::Npm, &["-p", "--package"], NPM),
-    calling("pnpm", &["dlx"], Runner::Npm, &["-p", "--package"], NPM),
-    calling("yarn", &["dlx"], Runner::Npm, &["-p", "--package"], NPM),
-    calling("bunx", &[], Runner::Npm, &["-p", "--package"], NPM),
-    calling("bun", &["x"], Runner::Npm, &["-p", "--package"], NPM),
-    calling("uvx", &[], Runner::Python, &["--from"], UV),
-    calling("uv", &["tool", "run"], Runner::Python, &["--from"], UV),
+const CALLINGS: [RunnerCall; 13] = [
+    calling("npx", &[], PackageRunner::Npm, &["-p", "--package"], NPM),
+    calling(
+        "npm",
+        &["exec"],
+        PackageRunner::Npm,
+        &["-p", "--package"],
+        NPM,
+    ),
+    calling("npm", &["x"], PackageRunner::Npm, &["-p", "--package"], NPM),
+    calling("pnpx", &[], PackageRunner::Npm, &["-p", "--package"], NPM),
+    calling(
+        "pnpm",
+        &["dlx"],
+        PackageRunner::Npm,
+        &["-p", "--package"],
+        NPM,
+    ),
+    calling(
+        "yarn",
+        &["dlx"],
+        PackageRunner::Npm,
+        &["-p", "--package"],
+        NPM,
+    ),
+    calling("bunx", &[], PackageRunner::Npm, &["-p", "--package"], NPM),
+    calling("bun", &["x"], PackageRunner::Npm, &["-p", "--package"], NPM),
+    calling("uvx", &[], PackageRunner::Python, &["--from"], UV),
+    calling(
+        "uv",
+        &["tool", "run"],
+        PackageRunner::Python,
+        &["--from"],
+        UV,
+    ),
     calling(
         "pipx",
         &["run"],
-        Runner::Python,
+        PackageRunner::Python,
         &["--spec"],
         &["--python", "--index-url", "-i"],
     ),
-    calling("docker", &["run"], Runner::Image, &[], IMAGE),
-    calling("podman", &["run"], Runner::Image, &[], IMAGE),
+    calling("docker", &["run"], PackageRunner::Image, &[], IMAGE),
+    calling("podman", &["run"], PackageRunner::Image, &[], IMAGE),
 ];
 
 const fn calling(
     program: &'static str,
     words: &'static [&'static str],
-    runner: Runner,
+    runner: PackageRunner,
     naming: &'static [&'static str],
     listed: &'static [&'static str],
-) -> Calling {
-    Calling {
+) -> RunnerCall {
+    RunnerCall {
         program,
         words,
         runner,
@@ -118,7 +142,7 @@ const fn calling(
     }
 }
 
-/// What is to be said of an entry that may start another program at every start.
+/// The diagnosis of an entry that may start another program at every start.
 pub fn unpinned(server: &ServerName, definition: &Map<String, Value>) -> Option<Diagnosis> {
     let command = definition.get("command")?.as_str()?;
     let program = command.rsplit(['/', '\\']).next()?;
@@ -137,15 +161,15 @@ pub fn unpinned(server: &ServerName, definition: &Map<String, Value>) -> Option<
     }
     let bare = calling.runner.bare(named);
     let (message, hint) = match calling.runner {
-        Runner::Npm => (
+        PackageRunner::Npm => (
             format!("`{named}` has no exact version: each start may run a newer one"),
             format!("write `{bare}@<version>`; `npm view {bare} version` says the newest"),
         ),
-        Runner::Python => (
+        PackageRunner::Python => (
             format!("`{named}` has no exact version: each start may run a newer one"),
             format!("write `{bare}==<version>`; `pip index versions {bare}` says which there are"),
         ),
-        Runner::Image => (
+        PackageRunner::Image => (
             format!("the image `{named}` has no fixed tag: each start may run a newer one"),
             format!(
                 "write `{bare}@sha256:<digest>`; `{program} image inspect --format '{{{{index \
@@ -156,7 +180,7 @@ pub fn unpinned(server: &ServerName, definition: &Map<String, Value>) -> Option<
     Some(Diagnosis::warning(message).of(server).hint(hint))
 }
 
-impl Calling {
+impl RunnerCall {
     /// What is fetched and run, as it is written.
     fn named<'a>(&self, args: &[&'a str]) -> Option<&'a str> {
         let mut args = args.iter().copied();
@@ -186,8 +210,8 @@ impl Calling {
     fn takes_next(&self, option: &str) -> bool {
         let is_listed = self.listed.contains(&option);
         match self.runner {
-            Runner::Npm | Runner::Python => is_listed,
-            Runner::Image => {
+            PackageRunner::Npm | PackageRunner::Python => is_listed,
+            PackageRunner::Image => {
                 let letters = option.strip_prefix('-').unwrap_or_default();
                 let is_flags = letters.chars().all(|c| IMAGE_LETTERS.contains(c));
                 !is_listed && !is_flags
@@ -196,26 +220,26 @@ impl Calling {
     }
 }
 
-impl Runner {
+impl PackageRunner {
     fn is_pinned(self, named: &str) -> bool {
-        // What a variable stands for is the person's business, and a path is fetched from nowhere.
+        // The value of a variable is the user's business, and a path is not fetched.
         if named.contains('$') || named.starts_with(['.', '/', '~']) {
             return true;
         }
         let is_repository = named.contains("://") || named.starts_with("git+");
         match self {
-            Runner::Npm if is_repository || is_shorthand(named) => named
+            PackageRunner::Npm if is_repository || is_shorthand(named) => named
                 .rsplit_once('#')
                 .is_some_and(|(_, mark)| is_commit(mark)),
-            Runner::Python if is_repository => named
+            PackageRunner::Python if is_repository => named
                 .rsplit_once('@')
                 .is_some_and(|(_, mark)| is_commit(mark)),
-            Runner::Npm => version_of(named).is_some_and(is_exact),
-            Runner::Python => {
+            PackageRunner::Npm => version_of(named).is_some_and(is_exact),
+            PackageRunner::Python => {
                 let equal = named.split_once("==").map(|(_, version)| version);
                 equal.or_else(|| version_of(named)).is_some_and(is_exact)
             }
-            Runner::Image => {
+            PackageRunner::Image => {
                 named.contains("@sha256:") || tag_of(named).is_some_and(|tag| tag != "latest")
             }
         }
@@ -224,11 +248,11 @@ impl Runner {
     /// Without a version.
     fn bare(self, named: &str) -> &str {
         let end = match self {
-            Runner::Npm if is_shorthand(named) || named.contains("://") => named.rfind('#'),
-            Runner::Python if named.contains("://") => None,
-            Runner::Npm => version_of(named).map(|version| named.len() - version.len() - 1),
-            Runner::Python => named.find(['=', '<', '>', '~', '!', '@', '[']),
-            Runner::Image => tag_of(named).map(|tag| named.len() - tag.len() - 1),
+            PackageRunner::Npm if is_shorthand(named) || named.contains("://") => named.rfind('#'),
+            PackageRunner::Python if named.contains("://") => None,
+            PackageRunner::Npm => version_of(named).map(|version| named.len() - version.len() - 1),
+            PackageRunner::Python => named.find(['=', '<', '>', '~', '!', '@', '[']),
+            PackageRunner::Image => tag_of(named).map(|tag| named.len() - tag.len() - 1),
         };
         &named[..end.unwrap_or(named.len())]
     }

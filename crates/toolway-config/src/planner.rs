@@ -1,82 +1,114 @@
-//! Planning again and again, for a host that runs while files change.
+//! Planning: load, merge and admit in one go, once or again while files change.
 //!
-//! Owns which files matter ([`watched_paths`]) and what is remembered between two plans: how the
-//! repository stood at the first, because a word for all of it covers no more than that, and the
-//! last good reading of each file. While a file cannot be read or parsed, for instance because an
-//! editor is half-way through saving it, its servers stay as they were and the fault is diagnosed
-//! as ever. Everything that says *no* is not remembered but read anew each time and fails closed,
-//! as at the first start: the organisation's files, `approvals.json`, and the permission rules of
-//! a settings file, whose calls are refused until the file can be read.
+//! Owns which files matter ([`watched_paths`]) and what is remembered between two plans: the state
+//! of the repository at the first, because approval of all of it covers no more than that, and the
+//! last good content of each file. While a file cannot be read or parsed, for instance because an
+//! editor is saving it, its servers stay as they were and the fault is diagnosed. Everything that
+//! denies is read again each time and fails closed: the organisation's files, `approvals.json`, and
+//! the permission rules of a settings file, whose calls are refused until the file can be read.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use toolway_types::Scope;
+use serde_json::{Map, Value};
+use toolway_types::{Author, Diagnosis, Scope, ServerSpec, Severity};
 
 use crate::Environment;
 use crate::account::directory::copy_file;
-use crate::approval::{Began, approved_files};
+use crate::admission::admit;
+use crate::approval::{ApprovalBasis, approved_files};
 use crate::environment::{PROJECT_FILE, PROJECT_FOLDER};
-use crate::ide::lock_files;
-use crate::load::{self, Flags, plugin_files, system_files};
-use crate::merge::merge;
+use crate::ide::{RunningEditors, lock_files};
+use crate::load::{
+    Flags, LastGoodFiles, LayerLocation, load, load_with, plugin_files, system_files,
+};
+use crate::merge::{RunStart, merge, merge_since};
 use crate::plan::Plan;
-use crate::policy::admit;
-use crate::raw::RawFile;
+use crate::policy::Policy;
+use crate::raw;
+use crate::source::TextSource;
+use crate::spec::SpecBuilder;
+
+/// Reads everything and decides everything.
+pub fn plan(environment: &Environment, flags: &Flags) -> Plan {
+    admit(merge(load(environment, flags)))
+}
+
+/// A server that the user typed on the command line: checked, expanded and held against the policy.
+/// Typing it approves it.
+pub fn adhoc(
+    environment: &Environment,
+    plan: &Plan,
+    name: &str,
+    definition: Map<String, Value>,
+) -> Result<ServerSpec, Diagnosis> {
+    if let Some(blocked) = &plan.blocked {
+        return Err(blocked.clone());
+    }
+    let policy = Policy::read(environment)?;
+    let file = raw::single(name.to_owned(), definition, &TextSource::Program);
+    let Some(server) = file.servers.into_iter().next() else {
+        return Err(Diagnosis::error(format!("`{name}` cannot name a server")));
+    };
+    let first_error = |found: Vec<Diagnosis>| {
+        found
+            .into_iter()
+            .find(|diagnosis| diagnosis.severity == Severity::Error)
+    };
+    let Some(kind) = server.kind.filter(|_| server.fault().is_none()) else {
+        let fault = first_error(server.diagnoses);
+        return Err(fault.unwrap_or_else(|| Diagnosis::error("has no transport")));
+    };
+    let place = LayerLocation {
+        directory: environment.cwd().to_path_buf(),
+        ..LayerLocation::default()
+    };
+    let mut spec = SpecBuilder {
+        name: &server.name,
+        kind,
+        definition: &server.definition,
+        lines: &server.lines,
+        source: TextSource::Program,
+        place: &place,
+        environment,
+        inherited: &plan.inherited_env,
+        editors: &RunningEditors::look(environment),
+        scope: Scope::Dynamic,
+        author: Author::Invocation,
+        vouched: ApprovalBasis::Seen,
+    }
+    .build()
+    .map_err(|faults| {
+        first_error(faults).unwrap_or_else(|| Diagnosis::error("cannot be connected to"))
+    })?;
+    policy
+        .clear(environment, &mut spec, &server.definition, Scope::Dynamic)
+        .map_err(|reason| Diagnosis::error(reason).of(&server.name))?;
+    policy.require_cross_app(&mut spec);
+    Ok(spec)
+}
 
 /// Makes plans from the same environment and flags, and remembers the last good files.
 #[derive(Debug)]
 pub struct Planner {
     environment: Environment,
     flags: Flags,
-    memory: Mutex<Memory>,
+    memory: Mutex<PlannerMemory>,
 }
 
 #[derive(Debug, Default)]
-struct Memory {
-    last_good: LastGood,
+struct PlannerMemory {
+    last_good: LastGoodFiles,
     /// Nothing before the first plan.
-    began: Option<Began>,
+    began: Option<RunStart>,
 }
 
 /// How often, and after which pause, a file that cannot be read is read again before it counts as
 /// broken: it may be in the middle of being written.
 const READINGS: u32 = 3;
 const PAUSE: Duration = Duration::from_millis(30);
-
-/// What each file said when it could last be read.
-#[derive(Debug, Default)]
-pub(crate) struct LastGood {
-    files: BTreeMap<PathBuf, RawFile>,
-    /// Whether an older reading had to stand for a file since this was last asked.
-    recalled: bool,
-}
-
-impl LastGood {
-    pub(crate) fn keep(&mut self, path: &Path, file: &RawFile) {
-        self.files.insert(path.to_owned(), file.clone());
-    }
-
-    /// What it said, without what was wrong with it: that was said then.
-    pub(crate) fn recall(&mut self, path: &Path) -> Option<RawFile> {
-        let mut file = self.files.get(path)?.clone();
-        self.recalled = true;
-        file.diagnoses.clear();
-        Some(file)
-    }
-
-    /// A file that is gone takes its servers with it.
-    pub(crate) fn forget(&mut self, path: &Path) {
-        self.files.remove(path);
-    }
-
-    pub(crate) fn has_servers(&self, path: &Path) -> bool {
-        let file = self.files.get(path);
-        file.is_some_and(|file| !file.servers.is_empty())
-    }
-}
 
 impl Planner {
     /// Remembers nothing yet.
@@ -88,19 +120,18 @@ impl Planner {
         }
     }
 
-    /// Reads everything and decides everything, as [`plan`](crate::plan()) does. Takes a moment
+    /// Reads everything and decides everything, as [`plan`] does. Takes a moment
     /// longer when a file cannot be read any more, in case it is being written.
     pub fn plan(&self) -> Plan {
         // A panic elsewhere leaves at worst an older reading.
         let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
-        let Memory { last_good, began } = &mut *memory;
+        let PlannerMemory { last_good, began } = &mut *memory;
         let mut readings = 1;
         loop {
-            let mut layers = load::load_with(&self.environment, &self.flags, Some(last_good));
-            if !std::mem::take(&mut last_good.recalled) || readings == READINGS {
-                layers.began.clone_from(began);
-                let config = merge(layers);
-                began.get_or_insert_with(|| Began::with(&config.servers));
+            let layers = load_with(&self.environment, &self.flags, Some(last_good));
+            if !last_good.take_recalled() || readings == READINGS {
+                let config = merge_since(layers, began.clone());
+                began.get_or_insert_with(|| RunStart::with(&config.servers));
                 return admit(config);
             }
             readings += 1;

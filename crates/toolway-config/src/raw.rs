@@ -7,75 +7,22 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::path::PathBuf;
-use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use toolway_types::{Diagnosis, Origin, ServerName, Severity, TransportKind};
+use toolway_types::{Diagnosis, Origin, ServerName, Severity, TransportKind, nearest};
 
 pub(crate) mod entry;
-pub(crate) mod json;
-pub(crate) mod keys;
-pub(crate) mod remote;
 pub(crate) mod settings;
 
-use crate::shown::Keys;
-use json::{Content, Member, Root, RootMember, Spot};
-pub(crate) use settings::Settings;
+use crate::json::{self, JsonRoot, LocatedMember, RootContent, RootMember, ValueLines};
+use crate::keys;
+use crate::redaction::KeysOnly;
+use crate::source::{FileKind, TextSource};
+pub(crate) use settings::FileSettings;
 
-/// The most errors, and the most warnings, that are said of one entry or one file's root: a
-/// hostile file must not flood the screen, or take an hour to be found wanting.
+/// The most errors, and the most warnings, that are reported of one entry or one file's root: a
+/// hostile file must not flood the screen or take long to check.
 const ENOUGH: usize = 20;
-
-/// The text a definition stands in.
-#[derive(Debug, Clone)]
-pub(crate) enum Source {
-    /// A file.
-    File(PathBuf),
-    /// The value of a flag.
-    Flag(&'static str),
-    /// The embedding program.
-    Program,
-    /// A provider's directory of connectors.
-    Directory(Arc<str>),
-}
-
-impl Source {
-    pub(crate) fn origin(&self, line: u32) -> Origin {
-        match self {
-            Source::File(path) => Origin::File {
-                path: path.clone(),
-                line,
-            },
-            Source::Flag(flag) => Origin::Flag { flag, line },
-            Source::Program => Origin::Program,
-            Source::Directory(host) => Origin::Directory(Arc::clone(host)),
-        }
-    }
-}
-
-/// Which keys a file may hold.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum FileKind {
-    /// `settings.json` of the person.
-    User,
-    /// `.toolway/settings.local.json`.
-    Local,
-    /// `.mcp.json`: servers only. What it says about trust is ignored aloud (SEC-03).
-    Project,
-    /// `.toolway/settings.json`, which a repository may ship and nobody uses.
-    Repository,
-    /// A file or text given by `--mcp-config`: servers only.
-    Flag,
-    /// A plugin's `.mcp.json`, which may be a bare map of servers.
-    Plugin,
-    /// A plugin's manifest, of which only `mcpServers` concerns us.
-    PluginManifest,
-    /// `managed-settings.json`.
-    Managed,
-    /// `managed-mcp.json`.
-    Enterprise,
-}
 
 /// One server as one file writes it.
 #[derive(Clone)]
@@ -86,7 +33,7 @@ pub(crate) struct RawServer {
     pub(crate) name_stands: bool,
     pub(crate) origin: Origin,
     pub(crate) definition: Map<String, Value>,
-    pub(crate) spot: Spot,
+    pub(crate) lines: ValueLines,
     pub(crate) kind: Option<TransportKind>,
     pub(crate) diagnoses: Vec<Diagnosis>,
 }
@@ -106,7 +53,7 @@ impl fmt::Debug for RawServer {
             .debug_struct("RawServer")
             .field("name", &self.name)
             .field("origin", &self.origin)
-            .field("definition", &Keys(&self.definition))
+            .field("definition", &KeysOnly(&self.definition))
             .field("diagnoses", &self.diagnoses)
             .finish_non_exhaustive()
     }
@@ -118,30 +65,30 @@ pub(crate) struct RawFile {
     /// Who it belongs to, if that is another user of this machine.
     pub(crate) stranger: Option<u32>,
     pub(crate) servers: Vec<RawServer>,
-    pub(crate) settings: Settings,
+    pub(crate) settings: FileSettings,
     pub(crate) diagnoses: Vec<Diagnosis>,
 }
 
 /// Reads one text. An error means that nothing of it could be read.
-pub(crate) fn read(text: &str, source: &Source, kind: FileKind) -> Result<RawFile, Diagnosis> {
+pub(crate) fn read(text: &str, source: &TextSource, kind: FileKind) -> Result<RawFile, Diagnosis> {
     let mut file = RawFile::default();
     let members = match json::parse(text, source)? {
-        Root::Empty if matches!(kind, FileKind::Managed | FileKind::Enterprise) => {
+        JsonRoot::Empty if matches!(kind, FileKind::Managed | FileKind::Enterprise) => {
             return Err(Diagnosis::error("the file is empty").at(source.origin(1)));
         }
-        Root::Empty => return Ok(file),
-        Root::Object(members) => members,
+        JsonRoot::Empty => return Ok(file),
+        JsonRoot::Object(members) => members,
     };
     if kind == FileKind::Plugin && !members.iter().any(|member| member.key == "mcpServers") {
         for member in members {
             let key = member.key.clone();
-            let (value, spot, doubled) = member.into_value();
+            let (value, lines, doubled) = member.into_value();
             file.add_server(
                 source,
-                Member {
+                LocatedMember {
                     key,
                     value,
-                    spot,
+                    lines,
                     doubled,
                 },
             );
@@ -181,8 +128,8 @@ pub(crate) fn read(text: &str, source: &Source, kind: FileKind) -> Result<RawFil
 }
 
 impl RawFile {
-    /// Notes a fault that leaves it open what the file means. In a policy file that is no
-    /// detail: the key could be the one that denies.
+    /// Records a fault that leaves the meaning of the file open. In a policy file the key could be
+    /// the one that denies.
     fn fault(&mut self, kind: FileKind, diagnosis: Diagnosis) {
         if matches!(kind, FileKind::Managed | FileKind::Enterprise) {
             self.settings.policy_fault.get_or_insert(diagnosis);
@@ -191,7 +138,7 @@ impl RawFile {
         }
     }
 
-    /// Notes a finding about the file, up to a number that a person can still read.
+    /// Records a finding about the file, up to a readable number.
     fn note(&mut self, diagnosis: Diagnosis) {
         let alike = |found: &&Diagnosis| found.severity == diagnosis.severity;
         if self.diagnoses.iter().filter(alike).count() < ENOUGH {
@@ -199,7 +146,7 @@ impl RawFile {
         }
     }
 
-    fn add_root(&mut self, source: &Source, kind: FileKind, member: RootMember) {
+    fn add_root(&mut self, source: &TextSource, kind: FileKind, member: RootMember) {
         if member.key == "mcpServers" {
             self.add_servers(source, member);
         } else if kind == FileKind::PluginManifest {
@@ -225,7 +172,7 @@ impl RawFile {
             self.fault(kind, diagnosis.hint(format!("write it as `{seen}`")));
         } else if keys::SETTINGS.contains(&member.key.as_str()) {
             let (line, key) = (member.line, member.key.clone());
-            let (value, spot, doubled) = member.into_value();
+            let (value, lines, doubled) = member.into_value();
             for double in doubled {
                 let double_key = keys::spelled_out(&double.key);
                 let message = format!("`{double_key}` stands twice inside `{key}`");
@@ -235,8 +182,8 @@ impl RawFile {
                 );
             }
             self.settings
-                .add(source, kind, &key, line, value, &spot, &mut self.diagnoses);
-        } else if let Some(meant) = keys::nearest(
+                .add(source, kind, &key, line, value, &lines, &mut self.diagnoses);
+        } else if let Some(meant) = nearest(
             &member.key,
             keys::SETTINGS.into_iter().chain(["mcpServers"]),
         ) {
@@ -252,15 +199,15 @@ impl RawFile {
         }
     }
 
-    fn add_servers(&mut self, source: &Source, member: RootMember) {
+    fn add_servers(&mut self, source: &TextSource, member: RootMember) {
         let line = member.line;
         match member.content {
-            Content::Object(members) => {
+            RootContent::Object(members) => {
                 for member in members {
                     self.add_server(source, member);
                 }
             }
-            Content::Other(value, ..) => self.diagnoses.push(
+            RootContent::Other(value, ..) => self.diagnoses.push(
                 Diagnosis::error(format!(
                     "`mcpServers` must be an object, not {}",
                     json::kind_of(&value)
@@ -271,14 +218,14 @@ impl RawFile {
         }
     }
 
-    fn add_server(&mut self, source: &Source, member: Member) {
-        let Member {
+    fn add_server(&mut self, source: &TextSource, member: LocatedMember) {
+        let LocatedMember {
             key,
             value,
-            spot,
+            lines,
             doubled,
         } = member;
-        let origin = source.origin(spot.line);
+        let origin = source.origin(lines.line);
         let mut found = Vec::new();
         let (name, name_stands) = match ServerName::new(key.clone()) {
             Ok(name) => (name, true),
@@ -311,7 +258,7 @@ impl RawFile {
         }
         let (definition, kind) = match value {
             Value::Object(definition) => {
-                let checked = entry::check(name.as_str(), &definition, &spot, source);
+                let checked = entry::check(name.as_str(), &definition, &lines, source);
                 found.extend(checked.diagnoses);
                 (definition, checked.kind)
             }
@@ -336,14 +283,14 @@ impl RawFile {
             name_stands,
             origin,
             definition,
-            spot,
+            lines,
             kind,
             diagnoses,
         });
     }
 
-    /// Says so where a name stands twice. Done once at the end: asking for each entry would cost
-    /// the square of their number.
+    /// Reports names that occur twice. Done once at the end: comparing each entry would be
+    /// quadratic.
     fn note_doubled_servers(&mut self) {
         let mut order: Vec<usize> = (0..self.servers.len()).collect();
         order.sort_by(|a, b| self.servers[*a].name.cmp(&self.servers[*b].name));
@@ -364,7 +311,12 @@ impl RawFile {
         }
     }
 
-    fn missing_servers(&mut self, source: &Source, kind: FileKind, seen: &HashMap<String, u32>) {
+    fn missing_servers(
+        &mut self,
+        source: &TextSource,
+        kind: FileKind,
+        seen: &HashMap<String, u32>,
+    ) {
         let foreign = |key: &String| {
             keys::FOREIGN_ROOTS.contains(&key.as_str()) || keys::visible(key).is_some()
         };
@@ -384,19 +336,19 @@ impl RawFile {
 }
 
 /// One server that stands in no file.
-pub(crate) fn single(name: String, definition: Map<String, Value>, source: &Source) -> RawFile {
+pub(crate) fn single(name: String, definition: Map<String, Value>, source: &TextSource) -> RawFile {
     let mut file = RawFile::default();
-    let spot = Spot {
+    let lines = ValueLines {
         line: 1,
-        ..Spot::default()
+        ..ValueLines::default()
     };
     let value = Value::Object(definition);
     file.add_server(
         source,
-        Member {
+        LocatedMember {
             key: name,
             value,
-            spot,
+            lines,
             doubled: Vec::new(),
         },
     );
@@ -408,8 +360,8 @@ pub fn validate(name: &ServerName, definition: &Map<String, Value>) -> Vec<Diagn
     let checked = entry::check(
         name.as_str(),
         definition,
-        &Spot::default(),
-        &Source::Program,
+        &ValueLines::default(),
+        &TextSource::Program,
     );
     checked
         .diagnoses

@@ -1,6 +1,6 @@
-//! Whether the text of a result reaches a model with what nobody can see in it.
+//! Whether hidden characters in the text of a result reach a model.
 //!
-//! Owns the setting and how it is written. What it does to a result is `toolway`'s.
+//! Owns the setting and how it is written. `toolway` applies it.
 
 use toolway_types::Diagnosis;
 

@@ -1,8 +1,8 @@
-//! Writing permission rules: what `toolway permissions allow|ask|deny|remove` and a person's
+//! Writing permission rules: what `toolway permissions allow|ask|deny|remove` and the answer
 //! "always" do to the files.
 //!
-//! Owns in which list of which file a rule stands. What a rule means is `permission.rs`; how a file
-//! is changed safely is `edit`'s work.
+//! Owns in which list of which file a rule is written. What a rule means is `permission.rs`; `edit`
+//! changes files safely.
 
 use serde_json::Value;
 use toolway_types::Scope;
@@ -11,17 +11,17 @@ use crate::Environment;
 use crate::approval::{LocalTrust, local_settings_text, local_trust};
 use crate::edit::{Document, EditError, Edited};
 use crate::entries::{edit_settings, file_of};
-use crate::permission::RuleList;
+use crate::permission::PermissionList;
 
-/// Adds a rule to a list of a scope, unless it stands there already, and takes it out of the
-/// others: there it would say something else. Gives those that it stood in.
+/// Adds a rule to a list of a scope, unless it is there already, and removes it from the others.
+/// Returns the lists that it was removed from.
 pub fn write_rule(
     environment: &Environment,
     scope: Scope,
-    list: RuleList,
+    list: PermissionList,
     rule: &str,
-) -> Result<Edited<Vec<RuleList>>, EditError> {
-    if (scope, list) == (Scope::Local, RuleList::Allow) {
+) -> Result<Edited<Vec<PermissionList>>, EditError> {
+    if (scope, list) == (Scope::Local, PermissionList::Allow) {
         counts_locally(environment)?;
     }
     change(environment, scope, |lists| {
@@ -32,7 +32,7 @@ pub fn write_rule(
 }
 
 /// Refuses to allow something in local settings that a repository brought: it would not count, and
-/// whoever wrote it would be asked again.
+/// the user would be asked again.
 fn counts_locally(environment: &Environment) -> Result<(), EditError> {
     let text = local_settings_text(environment).ok().flatten();
     match text.map(|text| local_trust(environment, &text)) {
@@ -45,23 +45,23 @@ fn counts_locally(environment: &Environment) -> Result<(), EditError> {
     }
 }
 
-/// Takes a rule out of every list of a scope. Gives those that it stood in.
+/// Removes a rule from every list of a scope. Returns the lists that it was in.
 pub fn remove_rule(
     environment: &Environment,
     scope: Scope,
     rule: &str,
-) -> Result<Edited<Vec<RuleList>>, EditError> {
+) -> Result<Edited<Vec<PermissionList>>, EditError> {
     change(environment, scope, |lists| lists.take_out(rule, |_| true))
 }
 
 fn change<T>(
     environment: &Environment,
     scope: Scope,
-    change: impl FnOnce(&mut Lists<'_>) -> Result<T, EditError>,
+    change: impl FnOnce(&mut RuleListsOfFile<'_>) -> Result<T, EditError>,
 ) -> Result<Edited<T>, EditError> {
     let path = file_of(environment, scope)?;
     edit_settings(environment, scope, &path, |document| {
-        change(&mut Lists {
+        change(&mut RuleListsOfFile {
             document,
             path: &path,
         })
@@ -69,13 +69,13 @@ fn change<T>(
 }
 
 /// The lists of one file.
-struct Lists<'d> {
+struct RuleListsOfFile<'d> {
     document: &'d mut Document,
     path: &'d std::path::Path,
 }
 
-impl Lists<'_> {
-    fn add(&mut self, list: RuleList, rule: &str) -> Result<(), EditError> {
+impl RuleListsOfFile<'_> {
+    fn add(&mut self, list: PermissionList, rule: &str) -> Result<(), EditError> {
         let mut rules = self.of(list)?;
         if !rules.iter().any(|written| written == rule) {
             rules.push(Value::from(rule));
@@ -86,10 +86,10 @@ impl Lists<'_> {
     fn take_out(
         &mut self,
         rule: &str,
-        of: impl Fn(RuleList) -> bool,
-    ) -> Result<Vec<RuleList>, EditError> {
+        of: impl Fn(PermissionList) -> bool,
+    ) -> Result<Vec<PermissionList>, EditError> {
         let mut left = Vec::new();
-        for list in RuleList::ALL.into_iter().filter(|list| of(*list)) {
+        for list in PermissionList::ALL.into_iter().filter(|list| of(*list)) {
             let mut rules = self.of(list)?;
             let before = rules.len();
             rules.retain(|written| written != rule);
@@ -101,7 +101,7 @@ impl Lists<'_> {
         Ok(left)
     }
 
-    fn of(&self, list: RuleList) -> Result<Vec<Value>, EditError> {
+    fn of(&self, list: PermissionList) -> Result<Vec<Value>, EditError> {
         match self.document.get(&key(list)) {
             None => Ok(Vec::new()),
             Some(Value::Array(rules)) => Ok(rules),
@@ -114,6 +114,6 @@ impl Lists<'_> {
     }
 }
 
-fn key(list: RuleList) -> [&'static str; 2] {
+fn key(list: PermissionList) -> [&'static str; 2] {
     ["permissions", list.as_str()]
 }

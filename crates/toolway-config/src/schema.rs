@@ -1,14 +1,14 @@
 //! The JSON Schema of `.mcp.json` and the settings files.
 //!
 //! Owns the description for editors. What is checked is `raw`'s business; the two share the
-//! tables in `raw::keys`, and a test keeps every key of those in here.
+//! tables in `keys`, and a test keeps every key of those in here.
 
 use serde_json::{Value, json};
 use toolway_types::{ProtocolMode, ShieldMode, TransportKind};
 
 use crate::account;
 use crate::identity;
-use crate::raw::keys::{ENTRY, OAUTH, Shape, TOOL, WORKLOAD};
+use crate::keys::{ENTRY, OAUTH, TOOL, ValueShape, WORKLOAD};
 
 /// The schema (draft 2020-12) of every file that holds servers or settings.
 pub fn schema() -> Value {
@@ -130,8 +130,8 @@ fn identity_provider() -> Value {
     let mut properties = serde_json::Map::new();
     for (key, about) in identity::KEYS {
         let mut value = match key {
-            "scopes" => described(Shape::Scopes, key),
-            "callbackPort" => described(Shape::Port, key),
+            "scopes" => described(ValueShape::Scopes, key),
+            "callbackPort" => described(ValueShape::Port, key),
             _ => json!({"type": "string", "minLength": 1}),
         };
         value["description"] = json!(about);
@@ -152,8 +152,8 @@ fn account() -> Value {
     for (key, about) in account::KEYS {
         let mut value = match key {
             "provider" => json!({"enum": [account::PRESET]}),
-            "scopes" => described(Shape::Scopes, key),
-            "callbackPort" => described(Shape::Port, key),
+            "scopes" => described(ValueShape::Scopes, key),
+            "callbackPort" => described(ValueShape::Port, key),
             "connectors" => json!({"type": "object", "properties": {
                 "directoryUrl": text,
                 "proxyUrl": {"type": "string", "pattern": "\\{id\\}"},
@@ -190,9 +190,9 @@ fn policy_rule() -> Value {
     })
 }
 
-fn described(shape: Shape, key: &str) -> Value {
+fn described(shape: ValueShape, key: &str) -> Value {
     let mut value = match (shape, key) {
-        (Shape::Word, "type") => {
+        (ValueShape::Word, "type") => {
             let mut words: Vec<_> = TransportKind::ALL
                 .iter()
                 .map(|kind| kind.as_str())
@@ -200,8 +200,8 @@ fn described(shape: Shape, key: &str) -> Value {
             words.extend(["streamable-http", "claudeai-proxy"]);
             json!({"enum": words})
         }
-        (Shape::Word, "shield") => json!({"enum": ShieldMode::ALL.map(ShieldMode::as_str)}),
-        (Shape::Word, _) => {
+        (ValueShape::Word, "shield") => json!({"enum": ShieldMode::ALL.map(ShieldMode::as_str)}),
+        (ValueShape::Word, _) => {
             let modes = [
                 ProtocolMode::Auto,
                 ProtocolMode::Legacy,
@@ -209,24 +209,24 @@ fn described(shape: Shape, key: &str) -> Value {
             ];
             json!({"enum": modes.map(ProtocolMode::as_str)})
         }
-        (Shape::Text, _) => json!({"type": "string", "minLength": 1}),
-        (Shape::Texts, _) => json!({"type": "array", "items": {"type": "string"}}),
-        (Shape::TextMap, "alias") => json!({
+        (ValueShape::Text, _) => json!({"type": "string", "minLength": 1}),
+        (ValueShape::Texts, _) => json!({"type": "array", "items": {"type": "string"}}),
+        (ValueShape::TextMap, "alias") => json!({
             "type": "object",
             "additionalProperties": {"type": "string", "pattern": "^[A-Za-z0-9_-]{1,56}$"},
         }),
-        (Shape::Tools, _) => {
+        (ValueShape::Tools, _) => {
             json!({"type": "object", "additionalProperties": {"$ref": "#/$defs/tool"}})
         }
-        (Shape::TextMap, _) => {
+        (ValueShape::TextMap, _) => {
             json!({"type": "object", "additionalProperties": {"type": "string"}})
         }
-        (Shape::Switch, _) => json!({"type": "boolean"}),
-        (Shape::Milliseconds, _) => json!({"type": "integer", "minimum": 1000}),
-        (Shape::Oauth, _) => json!({"$ref": "#/$defs/oauth"}),
-        (Shape::Workload, _) => json!({"$ref": "#/$defs/workload"}),
-        (Shape::Port, _) => json!({"type": "integer", "minimum": 1, "maximum": 65535}),
-        (Shape::Scopes, _) => {
+        (ValueShape::Switch, _) => json!({"type": "boolean"}),
+        (ValueShape::Milliseconds, _) => json!({"type": "integer", "minimum": 1000}),
+        (ValueShape::Oauth, _) => json!({"$ref": "#/$defs/oauth"}),
+        (ValueShape::Workload, _) => json!({"$ref": "#/$defs/workload"}),
+        (ValueShape::Port, _) => json!({"type": "integer", "minimum": 1, "maximum": 65535}),
+        (ValueShape::Scopes, _) => {
             json!({"type": ["string", "array"], "items": {"type": "string"}})
         }
     };
@@ -299,7 +299,7 @@ fn about(key: &str) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::raw::keys::SETTINGS;
+    use crate::keys::SETTINGS;
 
     #[test]
     fn every_key_the_parser_knows_is_in_the_schema_and_explained() {

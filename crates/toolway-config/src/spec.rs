@@ -1,7 +1,7 @@
 //! A checked entry to a definition that can be connected to.
 //!
-//! Owns: expansion of an entry and the checks that only the expanded value allows. It runs only
-//! for servers that a person or the organisation vouched for.
+//! Owns: expansion of an entry and the checks that need the expanded value. It runs only for
+//! servers that are approved or need no approval.
 //! Does not own: the shape of an entry (`raw::entry`). No message here repeats an expanded value:
 //! it may be a secret.
 
@@ -18,40 +18,41 @@ use toolway_types::{
 };
 
 use crate::Environment;
-use crate::approval::Vouched;
-use crate::env::Variables;
-use crate::ide::Editors;
-use crate::load::Place;
-use crate::raw::Source;
-use crate::raw::json::Spot;
+use crate::approval::ApprovalBasis;
+use crate::expansion::ServerVariables;
+use crate::ide::RunningEditors;
+use crate::json::ValueLines;
+use crate::keys::listed;
+use crate::load::LayerLocation;
+use crate::source::TextSource;
 
 mod reference;
 mod remote;
 mod workload;
 
 /// What building a definition needs.
-pub(crate) struct Builder<'a> {
+pub(crate) struct SpecBuilder<'a> {
     pub(crate) name: &'a ServerName,
     pub(crate) kind: TransportKind,
     pub(crate) definition: &'a Map<String, Value>,
-    pub(crate) spot: &'a Spot,
-    pub(crate) source: Source,
-    pub(crate) place: &'a Place,
+    pub(crate) lines: &'a ValueLines,
+    pub(crate) source: TextSource,
+    pub(crate) place: &'a LayerLocation,
     pub(crate) environment: &'a Environment,
     pub(crate) inherited: &'a Arc<BTreeMap<String, Secret>>,
-    pub(crate) editors: &'a Editors,
+    pub(crate) editors: &'a RunningEditors,
     pub(crate) scope: Scope,
     pub(crate) author: Author,
-    /// Whether a person has seen this very entry.
-    pub(crate) vouched: Vouched,
+    /// How the entry was approved.
+    pub(crate) vouched: ApprovalBasis,
 }
 
-impl Builder<'_> {
+impl SpecBuilder<'_> {
     /// Expands and types the entry, or says every reason why not.
     pub(crate) fn build(&self) -> Result<ServerSpec, Vec<Diagnosis>> {
-        let mut work = Work {
+        let mut work = SpecBuild {
             builder: self,
-            variables: Variables {
+            variables: ServerVariables {
                 environment: self.environment,
                 plugin_root: self.place.plugin_root.as_deref(),
             },
@@ -93,15 +94,15 @@ impl Builder<'_> {
     }
 }
 
-struct Work<'a> {
-    builder: &'a Builder<'a>,
-    variables: Variables<'a>,
+struct SpecBuild<'a> {
+    builder: &'a SpecBuilder<'a>,
+    variables: ServerVariables<'a>,
     missing: BTreeSet<String>,
     references: Vec<SecretReference>,
     faults: Vec<Diagnosis>,
 }
 
-impl Work<'_> {
+impl SpecBuild<'_> {
     /// A fault of a key, or of a member of what stands there: `headers.Accept`.
     fn fault(&mut self, place: &str, message: String) {
         let origin = self.builder.source.origin(self.line(place));
@@ -110,7 +111,7 @@ impl Work<'_> {
     }
 
     fn line(&self, place: &str) -> u32 {
-        let (spot, definition) = (self.builder.spot, self.builder.definition);
+        let (lines, definition) = (self.builder.lines, self.builder.definition);
         let member = place.split_once('.').and_then(|(key, name)| {
             let inside = definition.get(key)?.as_object()?;
             let name = name
@@ -118,35 +119,32 @@ impl Work<'_> {
                 .next()
                 .filter(|_| key == "oauth")
                 .unwrap_or(name);
-            Some(spot.member(definition, key)?.member(inside, name)?.line)
+            Some(lines.member(definition, key)?.member(inside, name)?.line)
         });
         let key = place.split('.').next().unwrap_or(place);
-        member.unwrap_or_else(|| spot.line_of(definition, key))
+        member.unwrap_or_else(|| lines.line_of(definition, key))
     }
 
     fn report_missing(&mut self) {
         if self.missing.is_empty() {
             return;
         }
-        let names: Vec<_> = self
-            .missing
-            .iter()
-            .map(|name| format!("`{name}`"))
-            .collect();
         let first = self.missing.first().map_or("", String::as_str);
         let key = self.key_mentioning(first);
         let default = format!("`${{{first}:-value}}`");
-        let (what, hint) = match names.as_slice() {
-            [one] => (
-                format!("the variable {one} is not set"),
+        let names = listed(&self.missing);
+        let (what, hint) = if self.missing.len() == 1 {
+            (
+                format!("the variable {names} is not set"),
                 format!("set it, or give it a default: {default}"),
-            ),
-            _ => (
-                format!("the variables {} are not set", names.join(", ")),
+            )
+        } else {
+            (
+                format!("the variables {names} are not set"),
                 format!("set them, or give each a default: {default}"),
-            ),
+            )
         };
-        // What came of the empty places is no news.
+        // Faults of empty values were reported before.
         self.faults.clear();
         self.fault(&key, what);
         if let Some(diagnosis) = self.faults.last_mut() {
@@ -230,8 +228,8 @@ impl Work<'_> {
     }
 
     /// Where the process is started: where the entry says, in the directory that the entry came
-    /// with, or in one that nobody else puts anything into. Never where a person happens to stand:
-    /// `python3 -m x` or `npx x` would run what a repository has under that name (SEC-48).
+    /// with, or in a private one. Never in the working directory: `python3 -m x` or `npx x` would
+    /// run what a repository has under that name (SEC-48).
     fn directory(&mut self) -> WorkingDirectory {
         if let Some(cwd) = self.text("cwd") {
             return WorkingDirectory::At(self.builder.place.directory.join(cwd));

@@ -3,7 +3,7 @@
 //! Owns the bounded queue between a service and a client that may stop reading (REL-29). A
 //! notification that finds no room takes the place of the oldest one; a request to the client that
 //! finds none fails; answers are bounded by taking no more requests. Nothing here waits, so a
-//! client that stalls is nobody else's affair.
+//! stalled client affects no other.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -25,11 +25,11 @@ pub struct ClientBusy;
 
 /// A client, as a service sees it. Cloning it makes another handle to the same client.
 #[derive(Debug, Clone, Default)]
-pub struct Client(Arc<Inner>);
+pub struct ClientHandle(Arc<ClientInner>);
 
 #[derive(Debug, Default)]
-struct Inner {
-    queue: Mutex<Queue>,
+struct ClientInner {
+    queue: Mutex<OutgoingQueue>,
     /// There is something to write.
     filled: Notify,
     /// There is less to write.
@@ -37,11 +37,11 @@ struct Inner {
 }
 
 #[derive(Debug, Default)]
-struct Queue {
-    waiting: VecDeque<(Kind, Bytes)>,
-    answers: Load,
-    requests: Load,
-    notifications: Load,
+struct OutgoingQueue {
+    waiting: VecDeque<(OutgoingKind, Bytes)>,
+    answers: QueueLoad,
+    requests: QueueLoad,
+    notifications: QueueLoad,
     dropped: u64,
     /// A message is being written.
     in_hand: bool,
@@ -49,7 +49,7 @@ struct Queue {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum OutgoingKind {
     Answer,
     Request,
     Notification,
@@ -57,21 +57,21 @@ enum Kind {
 
 /// How much of one kind waits.
 #[derive(Debug, Clone, Copy, Default)]
-struct Load {
+struct QueueLoad {
     count: usize,
     bytes: usize,
 }
 
-impl Queue {
-    fn load(&mut self, kind: Kind) -> &mut Load {
+impl OutgoingQueue {
+    fn load(&mut self, kind: OutgoingKind) -> &mut QueueLoad {
         match kind {
-            Kind::Answer => &mut self.answers,
-            Kind::Request => &mut self.requests,
-            Kind::Notification => &mut self.notifications,
+            OutgoingKind::Answer => &mut self.answers,
+            OutgoingKind::Request => &mut self.requests,
+            OutgoingKind::Notification => &mut self.notifications,
         }
     }
 
-    fn push(&mut self, kind: Kind, message: Bytes) {
+    fn push(&mut self, kind: OutgoingKind, message: Bytes) {
         let load = self.load(kind);
         load.count += 1;
         load.bytes += message.len();
@@ -90,21 +90,21 @@ impl Queue {
         let oldest = self
             .waiting
             .iter()
-            .position(|(kind, _)| *kind == Kind::Notification);
+            .position(|(kind, _)| *kind == OutgoingKind::Notification);
         if oldest.and_then(|place| self.remove(place)).is_some() {
             self.dropped += 1;
         }
     }
 }
 
-impl Client {
+impl ClientHandle {
     /// Tells the client something. When too much waits already, the oldest notification is dropped.
     pub fn notify(&self, message: Bytes) {
         let mut queue = self.queue();
         if queue.gone {
             return;
         }
-        queue.push(Kind::Notification, message);
+        queue.push(OutgoingKind::Notification, message);
         // The newest always stays: it says what holds now.
         while queue.notifications.count > MAX_WAITING
             || (queue.notifications.count > 1 && queue.notifications.bytes > MAX_WAITING_BYTES)
@@ -122,7 +122,7 @@ impl Client {
         if queue.gone || queue.requests.count >= MAX_WAITING {
             return Err(ClientBusy);
         }
-        queue.push(Kind::Request, message);
+        queue.push(OutgoingKind::Request, message);
         drop(queue);
         self.0.filled.notify_one();
         Ok(())
@@ -138,9 +138,9 @@ impl Client {
         self.queue().gone
     }
 
-    /// Queues an answer. Answers are never dropped; see [`Client::has_room`].
+    /// Queues an answer. Answers are never dropped; see [`ClientHandle::has_room`].
     pub(crate) fn answer(&self, message: Bytes) {
-        self.queue().push(Kind::Answer, message);
+        self.queue().push(OutgoingKind::Answer, message);
         self.0.filled.notify_one();
     }
 
@@ -150,8 +150,8 @@ impl Client {
         (queue.answers.count, queue.answers.bytes <= MAX_UNREAD)
     }
 
-    /// The next message to write. [`Client::written`] must follow before the next one is asked
-    /// for. Losing the future loses no message.
+    /// The next message to write. [`ClientHandle::written`] must follow before the next one is
+    /// asked for. Losing the future loses no message.
     pub(crate) async fn next(&self) -> Bytes {
         loop {
             {
@@ -196,7 +196,7 @@ impl Client {
         queue.waiting.clear();
     }
 
-    fn queue(&self) -> MutexGuard<'_, Queue> {
+    fn queue(&self) -> MutexGuard<'_, OutgoingQueue> {
         self.0.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -207,7 +207,7 @@ mod tests {
 
     #[tokio::test]
     async fn notifications_give_way_to_newer_ones_and_nothing_else_does() {
-        let client = Client::default();
+        let client = ClientHandle::default();
         client.answer(Bytes::from_static(b"answer"));
         client.ask(Bytes::from_static(b"request")).unwrap();
         for number in 0..=MAX_WAITING {
@@ -226,7 +226,7 @@ mod tests {
 
     #[test]
     fn large_notifications_are_bounded_by_their_bytes() {
-        let client = Client::default();
+        let client = ClientHandle::default();
         let large = Bytes::from(vec![b'x'; MAX_WAITING_BYTES]);
         for _ in 0..3 {
             client.notify(large.clone());
@@ -236,7 +236,7 @@ mod tests {
 
     #[test]
     fn a_request_that_finds_no_room_fails() {
-        let client = Client::default();
+        let client = ClientHandle::default();
         for _ in 0..MAX_WAITING {
             client.ask(Bytes::new()).unwrap();
         }

@@ -32,7 +32,7 @@ pub enum ServeError {
 
 /// Why a message was answered without being served.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Refusal {
+pub(crate) enum RequestRefusal {
     #[error("{0}")]
     Unreadable(EnvelopeError),
     #[error("{0}")]
@@ -59,7 +59,7 @@ pub(crate) enum Refusal {
     NoAnswer,
 }
 
-impl From<EnvelopeError> for Refusal {
+impl From<EnvelopeError> for RequestRefusal {
     fn from(error: EnvelopeError) -> Self {
         match error {
             EnvelopeError::Id | EnvelopeError::NotRpc => Self::NotRpc(error),
@@ -69,7 +69,7 @@ impl From<EnvelopeError> for Refusal {
     }
 }
 
-impl Refusal {
+impl RequestRefusal {
     /// The table.
     fn row(&self) -> (i64, StatusCode) {
         match self {
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn an_unsupported_version_is_answered_with_those_supported() {
-        let refusal = Refusal::Version {
+        let refusal = RequestRefusal::Version {
             requested: "1999-01-01".to_owned(),
         };
         let answer: serde_json::Value =

@@ -1,14 +1,15 @@
 //! MCP over Streamable HTTP on a loopback address: one endpoint, stateless, JSON answers.
 //!
-//! Owns the socket, the connections and the one route. What may come in at all is decided before
-//! it in [`guard`]; how a body is read in [`body`]; whether modern headers match the body in [`headers`]; who keeps a connection
-//! when all are taken in [`seat`], and how long a client may leave its answer unread in [`stall`].
-//! There are no sessions and no streams: GET and DELETE answer 405, as both eras allow.
+//! Owns the socket, the connections and the one route. What may come in at all is decided before it
+//! in [`guard`]; how a body is read in [`body`]; whether modern headers match the body in
+//! [`headers`]; who keeps a connection when all are taken in [`slot`], and how long a client may
+//! leave its answer unread in [`stall`]. There are no sessions and no streams: GET and DELETE
+//! answer 405, as both eras allow.
 
 mod body;
 pub mod guard;
 mod headers;
-mod seat;
+mod slots;
 mod stall;
 
 use std::future::Future;
@@ -36,10 +37,10 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use toolway_wire::Id;
 use toolway_wire::envelope::{self, Message};
 
-use self::body::Room;
-use self::seat::{Seat, Seats};
-use self::stall::Socket;
-use crate::error::{Refusal, ServeError, status_of};
+use self::body::BodyBudget;
+use self::slots::{ConnectionSlot, ConnectionSlots};
+use self::stall::StallingSocket;
+use crate::error::{RequestRefusal, ServeError, status_of};
 use crate::serve::Service;
 
 /// The path of the endpoint.
@@ -64,26 +65,26 @@ pub const MAX_CONNECTIONS: usize = 256;
 /// How long requests under way may take to finish at shutdown.
 const DRAIN: Duration = Duration::from_secs(5);
 
-/// The work of a server. Resolves after [`Server::shutdown`]; dropping it ends every connection
+/// The work of a server. Resolves after [`HttpServer::shutdown`]; dropping it ends every connection
 /// at once.
-pub type Driver = Pin<Box<dyn Future<Output = ()> + Send + 'static>>;
+pub type ServerDriver = Pin<Box<dyn Future<Output = ()> + Send + 'static>>;
 
 /// A listening server. Dropping it asks its driver to end.
 #[derive(Debug)]
-pub struct Server {
+pub struct HttpServer {
     address: SocketAddr,
     ended: CancellationToken,
     // Cancels when dropped.
     asked: DropGuard,
 }
 
-impl Server {
+impl HttpServer {
     /// Listens. The caller must poll the driver for anything to be answered. Must be called inside
     /// a tokio runtime.
     pub fn bind(
         service: Arc<dyn Service>,
         address: SocketAddr,
-    ) -> Result<(Server, Driver), ServeError> {
+    ) -> Result<(HttpServer, ServerDriver), ServeError> {
         if !address.ip().is_loopback() {
             return Err(ServeError::NotLoopback(address));
         }
@@ -100,7 +101,7 @@ impl Server {
             driver.await;
         };
         Ok((
-            Server {
+            HttpServer {
                 address,
                 ended,
                 asked: asked.drop_guard(),
@@ -135,9 +136,9 @@ fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
 
 /// What every request needs.
 #[derive(Clone)]
-struct Desk {
+struct HttpState {
     service: Arc<dyn Service>,
-    room: Arc<Room>,
+    body_budget: Arc<BodyBudget>,
 }
 
 /// The routes, with the guard in front of every one of them and of what is not found (SEC-23).
@@ -145,29 +146,29 @@ fn router(service: Arc<dyn Service>, port: u16) -> Router {
     Router::new()
         .route(ENDPOINT, post(receive))
         .fallback(async || StatusCode::NOT_FOUND)
-        .with_state(Desk {
+        .with_state(HttpState {
             service,
-            room: Room::new(),
+            body_budget: BodyBudget::new(),
         })
         .layer(axum::middleware::from_fn_with_state(
-            guard::Guard::new(port),
+            guard::RequestGuard::new(port),
             guard::check,
         ))
 }
 
 async fn drive(listener: TcpListener, router: Router, asked: CancellationToken) {
     let mut connections = FuturesUnordered::new();
-    let mut seats = Seats::new(MAX_CONNECTIONS);
-    let freed = seats.freed();
+    let mut slots = ConnectionSlots::new(MAX_CONNECTIONS);
+    let freed = slots.freed();
     // Accepted, and without a place so far.
     let mut newcomer = None;
     loop {
-        if let Some(stream) = newcomer.take_if(|_| seats.has_place()) {
+        if let Some(stream) = newcomer.take_if(|_| slots.has_slot()) {
             connections.push(converse(
                 stream,
                 router.clone(),
                 asked.clone(),
-                seats.take(),
+                slots.take(),
             ));
         }
         tokio::select! {
@@ -180,7 +181,7 @@ async fn drive(listener: TcpListener, router: Router, asked: CancellationToken) 
                     tokio::time::sleep(Duration::from_millis(100)).await;
                 }
             },
-            Some(seat) = connections.next() => seats.leave(&seat),
+            Some(slot) = connections.next() => slots.release(&slot),
             // A connection became idle: there may be a place now.
             () = freed.notified() => {}
         }
@@ -197,12 +198,12 @@ async fn converse(
     stream: TcpStream,
     router: Router,
     asked: CancellationToken,
-    seat: Arc<Seat>,
-) -> Arc<Seat> {
+    slot: Arc<ConnectionSlot>,
+) -> Arc<ConnectionSlot> {
     let inner = TowerToHyperService::new(router);
-    let place = Arc::clone(&seat);
+    let shared = Arc::clone(&slot);
     let service = service_fn(move |request| {
-        let work = place.work();
+        let work = shared.work();
         let answer = inner.call(request);
         async move {
             let answer = answer.await;
@@ -210,7 +211,7 @@ async fn converse(
             answer
         }
     });
-    let socket = Socket::new(stream, Arc::clone(&seat), WRITE_TIMEOUT);
+    let socket = StallingSocket::new(stream, Arc::clone(&slot), WRITE_TIMEOUT);
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIMEOUT)
@@ -219,7 +220,7 @@ async fn converse(
     let mut connection = std::pin::pin!(connection);
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,
-        () = seat.asked_to_leave() => Ok(()),
+        () = slot.evicted() => Ok(()),
         () = asked.cancelled() => {
             connection.as_mut().graceful_shutdown();
             connection.await
@@ -228,12 +229,12 @@ async fn converse(
     if let Err(error) = ended {
         tracing::debug!(%error, "a connection broke");
     }
-    seat
+    slot
 }
 
-async fn receive(State(desk): State<Desk>, headers: HeaderMap, body: Body) -> Response {
+async fn receive(State(state): State<HttpState>, headers: HeaderMap, body: Body) -> Response {
     // The part is held until the answer is there: the message is, too.
-    let (message, _part) = match body::read(body, &desk.room).await {
+    let (message, _share) = match body::read(body, &state.body_budget).await {
         Ok(read) => read,
         Err(refusal) => return refuse(&refusal, None),
     };
@@ -247,15 +248,15 @@ async fn receive(State(desk): State<Desk>, headers: HeaderMap, body: Body) -> Re
         }
         Ok(Message::Notification { .. } | Message::Response { .. }) => None,
     };
-    let answer = desk.service.handle(message).await;
+    let answer = state.service.handle(message).await;
     match (era, answer) {
         (None, _) => StatusCode::ACCEPTED.into_response(),
-        (Some((id, _)), None) => refuse(&Refusal::NoAnswer, Some(&id)),
+        (Some((id, _)), None) => refuse(&RequestRefusal::NoAnswer, Some(&id)),
         (Some((_, era)), Some(answer)) => json(status_of(era, &answer), answer),
     }
 }
 
-fn refuse(refusal: &Refusal, id: Option<&Id>) -> Response {
+fn refuse(refusal: &RequestRefusal, id: Option<&Id>) -> Response {
     json(refusal.status(), refusal.answer(id))
 }
 

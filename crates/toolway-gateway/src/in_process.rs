@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use toolway::{InProcessServer, ServerEnd};
 
-use crate::serve::{Conversation, Service};
+use crate::serve::{ClientSession, Service};
 
 /// The service as a server that a host can connect to. Every connection is a client of its own.
 pub fn in_process(service: Arc<dyn Service>) -> InProcessServer {
@@ -17,7 +17,7 @@ async fn converse(service: Arc<dyn Service>, end: ServerEnd) {
         mut incoming,
         outgoing,
     } = end;
-    let mut conversation = Conversation::new(service);
+    let mut conversation = ClientSession::new(service);
     let client = conversation.client().clone();
     let writing = async {
         while outgoing.send(client.next().await).await.is_ok() {

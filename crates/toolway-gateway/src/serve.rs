@@ -1,6 +1,6 @@
 //! What can be served, and the requests of one client that are under way.
 //!
-//! Owns the [`Service`] trait and [`Conversation`], which every ordered transport (stdio,
+//! Owns the [`Service`] trait and [`ClientSession`], which every ordered transport (stdio,
 //! in-process) drives: it keeps ids apart, drops what the client cancelled, and bounds how much
 //! runs at once or waits unread. HTTP has one request per exchange and needs none of it.
 
@@ -18,46 +18,46 @@ use serde_json::value::RawValue;
 use toolway_wire::Id;
 use toolway_wire::envelope::{self, Message};
 
-use crate::client::Client;
-use crate::error::Refusal;
+use crate::client::ClientHandle;
+use crate::error::RequestRefusal;
 
 /// How many requests of one client may run or wait unread; more wait in the client's pipe.
 pub const MAX_IN_FLIGHT: usize = 256;
 
 /// The answer on its way; `None` for what needs no answer.
-pub type Reply<'a> = Pin<Box<dyn Future<Output = Option<Bytes>> + Send + 'a>>;
+pub type ReplyFuture<'a> = Pin<Box<dyn Future<Output = Option<Bytes>> + Send + 'a>>;
 
 /// Something that answers MCP messages.
 pub trait Service: Send + Sync + 'static {
     /// Answers one JSON-RPC message (a request, a notification, or an answer to one of ours).
     /// A request gets exactly one answer with its id. Dropping the future cancels the request.
-    fn handle(&self, message: Bytes) -> Reply<'_>;
+    fn handle(&self, message: Bytes) -> ReplyFuture<'_>;
 
     /// A client has come that can be told something unasked. Clients over HTTP cannot, and are
     /// not announced: there an exchange is all there is.
-    fn meet(&self, _client: Client) {}
+    fn meet(&self, _client: ClientHandle) {}
 }
 
-type Running = Pin<Box<dyn Future<Output = (Option<Id>, Option<Bytes>)> + Send>>;
+type RunningRequest = Pin<Box<dyn Future<Output = (Option<Id>, Option<Bytes>)> + Send>>;
 
 /// One client's requests.
-pub(crate) struct Conversation {
+pub(crate) struct ClientSession {
     service: Arc<dyn Service>,
-    running: FuturesUnordered<Running>,
+    running: FuturesUnordered<RunningRequest>,
     cancels: HashMap<Id, AbortHandle>,
-    client: Client,
+    client: ClientHandle,
 }
 
-/// Whoever still wants to tell this client something is told that it is gone.
-impl Drop for Conversation {
+/// Later sends to this client fail, because it is gone.
+impl Drop for ClientSession {
     fn drop(&mut self) {
         self.client.close();
     }
 }
 
-impl Conversation {
+impl ClientSession {
     pub(crate) fn new(service: Arc<dyn Service>) -> Self {
-        let client = Client::default();
+        let client = ClientHandle::default();
         service.meet(client.clone());
         Self {
             service,
@@ -68,7 +68,7 @@ impl Conversation {
     }
 
     /// Where answers wait to be written.
-    pub(crate) fn client(&self) -> &Client {
+    pub(crate) fn client(&self) -> &ClientHandle {
         &self.client
     }
 
@@ -86,17 +86,17 @@ impl Conversation {
     }
 
     /// Answers a message that could not be taken.
-    pub(crate) fn refuse(&self, refusal: &Refusal) {
+    pub(crate) fn refuse(&self, refusal: &RequestRefusal) {
         self.client.answer(refusal.answer(None));
     }
 
     /// Gives an answer only where the message is refused without being served.
     fn begin(&mut self, message: &Bytes) -> Option<Bytes> {
         let id = match envelope::parse_unambiguous(message) {
-            Err((error, id)) => return Some(Refusal::from(error).answer(id.as_ref())),
+            Err((error, id)) => return Some(RequestRefusal::from(error).answer(id.as_ref())),
             Ok(Message::Request { id, .. }) if self.cancels.contains_key(&id) => {
                 // Two answers with one id cannot be told apart (SEC-25).
-                return Some(Refusal::DuplicateId.answer(Some(&id)));
+                return Some(RequestRefusal::DuplicateId.answer(Some(&id)));
             }
             Ok(Message::Request { id, .. }) => Some(id),
             Ok(Message::Notification { method, params }) => {
@@ -127,7 +127,7 @@ impl Conversation {
             // A client that waits for an answer gets one, and one that does not gets none.
             let answer = id
                 .as_ref()
-                .map(|id| answer.unwrap_or_else(|| Refusal::NoAnswer.answer(Some(id))));
+                .map(|id| answer.unwrap_or_else(|| RequestRefusal::NoAnswer.answer(Some(id))));
             (id, answer)
         }));
     }
@@ -153,7 +153,7 @@ impl Conversation {
         let room = self.has_room();
         tokio::select! {
             Some((id, answer)) = self.running.next() => self.finish(id, answer),
-            // Only who has no room cares that there is more.
+            // Only waited for while there is no room.
             () = client.taken(), if !room => {}
             else => std::future::pending().await,
         }

@@ -9,8 +9,8 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-use crate::error::Refusal;
-use crate::serve::{Conversation, Service};
+use crate::error::RequestRefusal;
+use crate::serve::{ClientSession, Service};
 
 /// The longest line taken; a longer one is answered with an error and skipped.
 pub const MAX_LINE: usize = 16 * 1024 * 1024;
@@ -29,9 +29,9 @@ pub async fn serve_on(
     input: impl AsyncRead + Unpin + Send,
     mut output: impl AsyncWrite + Unpin + Send,
 ) -> io::Result<()> {
-    let mut conversation = Conversation::new(service);
+    let mut conversation = ClientSession::new(service);
     let client = conversation.client().clone();
-    let mut lines = Lines::new(input);
+    let mut lines = InputLines::new(input);
     // Beside the rest: a client that stops reading holds up its answers, not the calls that make
     // them.
     let writing = async {
@@ -44,9 +44,9 @@ pub async fn serve_on(
         loop {
             tokio::select! {
                 line = lines.next(), if conversation.has_room() => match line? {
-                    Some(Line::Whole(line)) => conversation.accept(&line),
-                    Some(Line::TooLong) => {
-                        conversation.refuse(&Refusal::TooLarge { limit: MAX_LINE });
+                    Some(InputLine::Whole(line)) => conversation.accept(&line),
+                    Some(InputLine::TooLong) => {
+                        conversation.refuse(&RequestRefusal::TooLarge { limit: MAX_LINE });
                     }
                     None => break,
                 },
@@ -76,14 +76,14 @@ async fn write_line(output: &mut (impl AsyncWrite + Unpin), message: &Bytes) -> 
     output.flush().await
 }
 
-enum Line {
+enum InputLine {
     Whole(Bytes),
     TooLong,
 }
 
 /// Lines of bounded length. Everything read so far lives in the struct, so that a lost `next`
 /// loses nothing.
-struct Lines<R> {
+struct InputLines<R> {
     input: R,
     buffer: BytesMut,
     /// Bytes of the buffer already known to hold no line break.
@@ -93,7 +93,7 @@ struct Lines<R> {
     ended: bool,
 }
 
-impl<R: AsyncRead + Unpin> Lines<R> {
+impl<R: AsyncRead + Unpin> InputLines<R> {
     fn new(input: R) -> Self {
         Self {
             input,
@@ -105,7 +105,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
     }
 
     /// The next line that is not blank.
-    async fn next(&mut self) -> io::Result<Option<Line>> {
+    async fn next(&mut self) -> io::Result<Option<InputLine>> {
         loop {
             if let Some(line) = self.take_line() {
                 return Ok(Some(line));
@@ -127,7 +127,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         }
     }
 
-    fn take_line(&mut self) -> Option<Line> {
+    fn take_line(&mut self) -> Option<InputLine> {
         while let Some(found) = self.buffer[self.searched..]
             .iter()
             .position(|b| *b == b'\n')
@@ -136,10 +136,10 @@ impl<R: AsyncRead + Unpin> Lines<R> {
             self.searched = 0;
             line.truncate(line.len() - 1);
             if std::mem::take(&mut self.skipping) || line.len() > MAX_LINE {
-                return Some(Line::TooLong);
+                return Some(InputLine::TooLong);
             }
             if !line.trim_ascii().is_empty() {
-                return Some(Line::Whole(line.freeze()));
+                return Some(InputLine::Whole(line.freeze()));
             }
         }
         self.searched = self.buffer.len();

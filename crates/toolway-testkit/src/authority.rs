@@ -35,17 +35,20 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-pub use self::answer::Tokens;
+pub use self::answer::IssuedTokens;
 pub use self::control::run;
-pub use self::jwt::SigningKey;
+pub use self::jwt::TestKey;
 pub use self::process::AuthorityProcess;
-pub use self::record::{Party, Report, Seen};
-pub use self::settings::{Account, Consent, Dpop, KnownClient, Place, ResourcePlace, Settings};
+pub use self::record::{AuthorityReport, RecordedRequest, RequestedParty};
+pub use self::settings::{
+    AuthoritySettings, ConnectorAccount, ConsentMode, DpopMode, KnownClient, ResourceMetadataPlace,
+    ServerMetadataPlace,
+};
 pub use self::switch::Switch;
-pub use crate::browser::{Page, browse, fetch};
+pub use crate::browser::{BrowserPage, browse, fetch};
 use crate::marked;
 
-use self::state::{Grant, Places, State};
+use self::state::{AuthorityState, AuthorityUrls, IssuedGrant};
 
 /// Stands in every secret that is handed out: access and refresh tokens, codes, device codes and
 /// client secrets. Signed tokens hold it too, but encoded.
@@ -83,9 +86,9 @@ pub fn assert_no_secret_below(folder: &Path) {
 /// account. [`Switch`]es spoil it, one rule at a time or several at once.
 ///
 /// ```
-/// use toolway_testkit::authority::{Authority, Settings, Switch, browse};
+/// use toolway_testkit::authority::{Authority, AuthoritySettings, Switch, browse};
 ///
-/// let authority = Authority::start(Settings::default());
+/// let authority = Authority::start(AuthoritySettings::default());
 /// // Configure the client under test with `authority.entry()`, and let it log in. Where it would
 /// // open a browser, do what a person would: `browse(&address)` goes to the authorization
 /// // endpoint, consents, and arrives at the client's callback.
@@ -105,12 +108,12 @@ pub fn assert_no_secret_below(folder: &Path) {
 /// ```
 #[derive(Debug)]
 pub struct Authority {
-    state: Arc<State>,
+    state: Arc<AuthorityState>,
     threads: Vec<(SocketAddr, JoinHandle<()>)>,
     certificate: Option<String>,
 }
 
-impl std::fmt::Debug for State {
+impl std::fmt::Debug for AuthorityState {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(out, "{:?}", self.places)
     }
@@ -118,7 +121,7 @@ impl std::fmt::Debug for State {
 
 impl Authority {
     /// Starts it on free ports.
-    pub fn start(settings: Settings) -> Self {
+    pub fn start(settings: AuthoritySettings) -> Self {
         let (tls, certificate) = if settings.tls {
             let (config, certificate) = tls::fresh();
             (Some(config), Some(certificate))
@@ -134,17 +137,17 @@ impl Authority {
         };
         let [issuer, resource, attacker] = [bind(), bind(), bind()];
         let resource_origin = format!("{scheme}://{}", resource.1);
-        let places = Places {
+        let places = AuthorityUrls {
             issuer: format!("{scheme}://{}{}", issuer.1, settings.issuer_path),
             resource: format!("{resource_origin}{}", settings.resource_path),
             resource_origin,
             attacker: format!("{scheme}://{}", attacker.1),
         };
-        let state = Arc::new(State::new(settings, places, tls));
+        let state = Arc::new(AuthorityState::new(settings, places, tls));
         let parties = [
-            (issuer, Party::Issuer),
-            (resource, Party::Resource),
-            (attacker, Party::Attacker),
+            (issuer, RequestedParty::Issuer),
+            (resource, RequestedParty::Resource),
+            (attacker, RequestedParty::Attacker),
         ];
         let threads = parties
             .into_iter()
@@ -215,26 +218,26 @@ impl Authority {
     /// Requests at a path that ends so wait from now on, after they were counted as seen, until
     /// what is returned is dropped. `/token` holds every refresh, `/mcp` every call.
     #[must_use = "dropping it lets the requests go on"]
-    pub fn hold(&self, path: &str) -> Held<'_> {
+    pub fn hold(&self, path: &str) -> RequestHold<'_> {
         self.state.hold(path);
-        Held {
+        RequestHold {
             state: &self.state,
             path: path.to_owned(),
         }
     }
 
     /// What happened so far, in numbers.
-    pub fn report(&self) -> Report {
+    pub fn report(&self) -> AuthorityReport {
         self.state.memory().report.clone()
     }
 
     /// Every request so far, in order.
-    pub fn seen(&self) -> Vec<Seen> {
+    pub fn seen(&self) -> Vec<RecordedRequest> {
         self.state.memory().seen.clone()
     }
 
     /// Every request to this party whose path ends so.
-    pub fn seen_at(&self, party: Party, path: &str) -> Vec<Seen> {
+    pub fn seen_at(&self, party: RequestedParty, path: &str) -> Vec<RecordedRequest> {
         let memory = self.state.memory();
         let mut seen = memory.seen.clone();
         seen.retain(|seen| seen.party == party && seen.path.ends_with(path));
@@ -242,11 +245,11 @@ impl Authority {
     }
 
     /// The first request to the attacker that held a secret, if there is one.
-    pub fn stolen(&self) -> Option<Seen> {
+    pub fn stolen(&self) -> Option<RecordedRequest> {
         let memory = self.state.memory();
         let mut stolen = memory.seen.iter();
         stolen
-            .find(|seen| seen.party == Party::Attacker && holds_secret(&seen.text()))
+            .find(|seen| seen.party == RequestedParty::Attacker && holds_secret(&seen.text()))
             .cloned()
     }
 
@@ -296,12 +299,12 @@ impl Authority {
     }
 
     /// Tokens for this client without a login.
-    pub fn issue(&self, client: &str, scope: &str) -> Tokens {
+    pub fn issue(&self, client: &str, scope: &str) -> IssuedTokens {
         let state = &self.state;
         let mut memory = state.memory();
         let meant = state.settings.account.is_none();
-        let grant = Grant {
-            party: Party::Issuer,
+        let grant = IssuedGrant {
+            party: RequestedParty::Issuer,
             client: client.to_owned(),
             subject: state.settings.subject.clone(),
             scope: scope.to_owned(),
@@ -321,12 +324,12 @@ impl Authority {
 
 /// Requests wait as long as this lives.
 #[derive(Debug)]
-pub struct Held<'a> {
-    state: &'a State,
+pub struct RequestHold<'a> {
+    state: &'a AuthorityState,
     path: String,
 }
 
-impl Drop for Held<'_> {
+impl Drop for RequestHold<'_> {
     fn drop(&mut self) {
         self.state.release(&self.path);
     }

@@ -1,7 +1,7 @@
 //! A person at a browser, as far as a login needs one: goes where it is sent, keeps cookies, fills
 //! forms in.
 //!
-//! Speaks plain HTTP to loopback and to nobody else. No scripts, no pictures.
+//! Speaks plain HTTP, to loopback only. No scripts, no images.
 
 use std::io::{BufReader, Read, Write};
 use std::net::TcpStream;
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::chaos::http;
 
-/// How long an answer may take. Far above any honest wait: nobody hangs on a page.
+/// How long an answer may take. Far above any expected wait.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// How often one is sent on before one gives up.
@@ -17,7 +17,7 @@ const HOPS: usize = 20;
 
 /// What a server answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Page {
+pub struct BrowserPage {
     /// The status.
     pub status: u16,
     /// Where it sends the browser on.
@@ -27,14 +27,14 @@ pub struct Page {
     cookies: Vec<String>,
 }
 
-/// Fetches a page from loopback over plain HTTP, following nothing. None when the address is not
-/// such a one or nobody answers.
-pub fn fetch(url: &str) -> Option<Page> {
+/// Fetches a page from loopback over plain HTTP, following nothing. `None` when the address is
+/// another one or does not answer.
+pub fn fetch(url: &str) -> Option<BrowserPage> {
     exchange(url, "", None)
 }
 
 /// Sends a form there, following nothing.
-pub fn post(url: &str, fields: &[(&str, &str)]) -> Option<Page> {
+pub fn post(url: &str, fields: &[(&str, &str)]) -> Option<BrowserPage> {
     let pairs: Vec<String> = fields
         .iter()
         .map(|(name, value)| format!("{}={}", encode(name), encode(value)))
@@ -44,7 +44,7 @@ pub fn post(url: &str, fields: &[(&str, &str)]) -> Option<Page> {
 
 /// Goes to an address and wherever it is sent from there. Every page on the way, the last one
 /// last.
-pub fn browse(url: &str) -> Vec<Page> {
+pub fn browse(url: &str) -> Vec<BrowserPage> {
     let mut pages = Vec::new();
     let mut next = Some(url.to_owned());
     while let Some(url) = next.take()
@@ -60,18 +60,18 @@ pub fn browse(url: &str) -> Vec<Page> {
 /// A browser with cookies, at one page at a time.
 ///
 /// ```
-/// use toolway_testkit::authority::{Authority, Consent, KnownClient, Settings};
-/// use toolway_testkit::browser::Browser;
+/// use toolway_testkit::authority::{Authority, ConsentMode, KnownClient, AuthoritySettings};
+/// use toolway_testkit::browser::TestBrowser;
 ///
-/// let authority = Authority::start(Settings::default());
-/// let mut browser = Browser::new();
+/// let authority = Authority::start(AuthoritySettings::default());
+/// let mut browser = TestBrowser::new();
 /// let page = browser.open(&format!("{}/device", authority.issuer())).expect("a page");
 /// assert!(page.body.contains("Connect a device"));
 /// let page = browser.submit(&[("user_code", "NOBODY"), ("decision", "allow")]).expect("a page");
 /// assert_eq!(page.status, 404);
 /// ```
 #[derive(Debug, Clone, Default)]
-pub struct Browser {
+pub struct TestBrowser {
     url: String,
     body: String,
     cookies: Vec<Cookie>,
@@ -86,13 +86,13 @@ struct Cookie {
     value: String,
 }
 
-impl Browser {
+impl TestBrowser {
     /// A browser that was nowhere yet.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A browser on another machine, where nobody answers at addresses that begin like this.
+    /// A browser on another machine, which cannot reach addresses that begin like this.
     pub fn elsewhere(out_of_reach: &str) -> Self {
         Self {
             out_of_reach: Some(out_of_reach.to_owned()),
@@ -107,13 +107,13 @@ impl Browser {
 
     /// Goes to an address and wherever it is sent from there; the page it comes to. None when the
     /// way ends at an address that does not answer: a callback that is gone, or no loopback.
-    pub fn open(&mut self, url: &str) -> Option<Page> {
+    pub fn open(&mut self, url: &str) -> Option<BrowserPage> {
         self.go(url, None)
     }
 
     /// Sends the first form of the page with these fields, and what stands in it already.
-    pub fn submit(&mut self, fields: &[(&str, &str)]) -> Option<Page> {
-        let form = Form::first(&self.body)?;
+    pub fn submit(&mut self, fields: &[(&str, &str)]) -> Option<BrowserPage> {
+        let form = HtmlForm::first(&self.body)?;
         let mut pairs = form.fields;
         for (name, value) in fields {
             pairs.retain(|(found, _)| found != name);
@@ -129,10 +129,10 @@ impl Browser {
 
     /// Goes to an address and sends one form after the other, until a page has none: a whole login
     /// with its consent. Fields of a form that are not among these stay as they are.
-    pub fn log_in(&mut self, url: &str, fields: &[(&str, &str)]) -> Option<Page> {
+    pub fn log_in(&mut self, url: &str, fields: &[(&str, &str)]) -> Option<BrowserPage> {
         let mut page = self.open(url)?;
         for _ in 0..HOPS {
-            let Some(form) = Form::first(&page.body) else {
+            let Some(form) = HtmlForm::first(&page.body) else {
                 return Some(page);
             };
             let asked: Vec<(&str, &str)> = fields
@@ -145,7 +145,7 @@ impl Browser {
         None
     }
 
-    fn go(&mut self, url: &str, form: Option<&str>) -> Option<Page> {
+    fn go(&mut self, url: &str, form: Option<&str>) -> Option<BrowserPage> {
         url.clone_into(&mut self.url);
         let mut form = form;
         for _ in 0..HOPS {
@@ -252,13 +252,13 @@ fn encode(text: &str) -> String {
 }
 
 /// A form of a page.
-struct Form {
+struct HtmlForm {
     action: String,
     fields: Vec<(String, String)>,
     names: Vec<String>,
 }
 
-impl Form {
+impl HtmlForm {
     fn first(page: &str) -> Option<Self> {
         let start = page.find("<form")?;
         let form = page[start..].split("</form").next()?;
@@ -300,7 +300,7 @@ fn attribute(tag: &str, name: &str) -> Option<String> {
     Some(plain)
 }
 
-fn exchange(url: &str, cookies: &str, form: Option<&str>) -> Option<Page> {
+fn exchange(url: &str, cookies: &str, form: Option<&str>) -> Option<BrowserPage> {
     let rest = url.strip_prefix("http://")?;
     let (address, path) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
     let loopback = ["127.0.0.1", "localhost", "[::1]"];
@@ -349,7 +349,7 @@ fn exchange(url: &str, cookies: &str, form: Option<&str>) -> Option<Page> {
         }
         None => drop(reader.read_to_end(&mut body)),
     }
-    Some(Page {
+    Some(BrowserPage {
         status,
         location: all("location").into_iter().next(),
         body: String::from_utf8_lossy(&body).into_owned(),
@@ -377,7 +377,7 @@ mod tests {
 
     #[test]
     fn cookies_go_back_where_they_came_from() {
-        let mut browser = Browser::new();
+        let mut browser = TestBrowser::new();
         browser.url = "http://127.0.0.1:1/login".to_owned();
         browser.keep("a=1; path=/; httponly");
         browser.keep("b=2; Path=/login; expires=Thu, 01 Jan 2099 00:00:00 GMT");
@@ -395,12 +395,12 @@ mod tests {
         let page = "<p><form method=\"post\" action=\"/go?a&amp;b\"><input type=\"hidden\" \
             name=\"x\" value=\"&lt;1&quot;\"><input name=\"user\"><button type=\"submit\" \
             name=\"stop\" value=\"yes\">Stop</button></form><form action=\"/no\"></form>";
-        let form = Form::first(page).unwrap();
+        let form = HtmlForm::first(page).unwrap();
         assert_eq!(form.action, "/go?a&b");
         let field = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         assert_eq!(form.fields, [field("x", "<1\""), field("user", "")]);
         assert!(form.asks("stop") && !form.asks("other"));
-        assert!(Form::first("<p>none").is_none());
+        assert!(HtmlForm::first("<p>none").is_none());
         assert_eq!(
             fetch("http://example.com:80/"),
             None,

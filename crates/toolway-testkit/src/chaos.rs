@@ -1,9 +1,10 @@
 //! The scripted server itself: a real process that speaks MCP and breaks as its script says.
 //!
 //! Owns the arguments, and what happens before the first message. Answers are `chaos/server.rs`,
-//! tools `chaos/tools.rs` and `chaos/drama.rs`, skills `chaos/skills.rs`, the ways to be reached `chaos/stdio.rs`,
-//! `chaos/http.rs`, `chaos/sse.rs` and `chaos/websocket.rs`. Plain threads and hardly more than
-//! the standard library: it must build in a moment and share nothing with what it tests.
+//! tools `chaos/tools.rs` and `chaos/drama.rs`, skills `chaos/skills.rs`, the ways to be reached
+//! `chaos/stdio.rs`, `chaos/http.rs`, `chaos/sse.rs` and `chaos/websocket.rs`. Plain threads and
+//! hardly more than the standard library: it must build in a moment and share nothing with what it
+//! tests.
 
 mod bulk;
 mod control;
@@ -23,11 +24,11 @@ use std::process::{Command, ExitCode, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::{Escape, Script, marked};
-use server::Server;
+use crate::{GrandchildEscape, Script, marked};
+use server::ChaosServer;
 
 /// How it is reached.
-enum Way {
+enum ChaosTransport {
     Stdio,
     Http(u16),
     Sse(u16),
@@ -44,7 +45,7 @@ pub fn run(args: impl Iterator<Item = String>) -> ExitCode {
     }
     let mut args = given.into_iter();
     let mut script = Script::default();
-    let mut way = Way::Stdio;
+    let mut way = ChaosTransport::Stdio;
     let mut deaf = false;
     while let Some(flag) = args.next() {
         match flag.as_str() {
@@ -72,9 +73,9 @@ pub fn run(args: impl Iterator<Item = String>) -> ExitCode {
             return usage(&format!("cannot read the port `{value}`"));
         };
         way = match flag.as_str() {
-            "--http" => Way::Http(port),
-            "--sse" => Way::Sse(port),
-            "--ws" => Way::WebSocket(port),
+            "--http" => ChaosTransport::Http(port),
+            "--sse" => ChaosTransport::Sse(port),
+            "--ws" => ChaosTransport::WebSocket(port),
             flag => return usage(&format!("unexpected `{flag}`")),
         };
     }
@@ -85,23 +86,23 @@ pub fn run(args: impl Iterator<Item = String>) -> ExitCode {
         if let Some(code) = ended {
             return Ok(code);
         }
-        let server = Arc::new(Server::new(script));
+        let server = Arc::new(ChaosServer::new(script));
         match way {
-            Way::Stdio => stdio::serve(&server),
-            Way::Http(port) => streamable::serve(&server, port),
-            Way::Sse(port) => sse::serve(&server, port),
-            Way::WebSocket(port) => websocket::serve(&server, port),
+            ChaosTransport::Stdio => stdio::serve(&server),
+            ChaosTransport::Http(port) => streamable::serve(&server, port),
+            ChaosTransport::Sse(port) => sse::serve(&server, port),
+            ChaosTransport::WebSocket(port) => websocket::serve(&server, port),
         }
     });
     match served {
         Ok(code) => code,
-        // The reader went away: nobody is left to tell.
+        // The reader is gone: the error cannot be reported.
         Err(_) => ExitCode::from(1),
     }
 }
 
-/// Where this process got a secret that nobody should have handed to it: what it was started with
-/// is for every user of the machine to see, and what the host has for itself is not for servers.
+/// Where this process got a secret that it should not have: what it was started with is for every
+/// user of the machine to see, and what the host has for itself is not for servers.
 #[expect(
     clippy::disallowed_methods,
     reason = "this is a server, and looks at what its host started it with"
@@ -138,7 +139,7 @@ fn linger_in_a_session() -> ! {
 
 /// The second half of a double fork: the grandchild's parent ends at once.
 fn leave_an_orphan() -> ExitCode {
-    match start_grandchild(Escape::Session) {
+    match start_grandchild(GrandchildEscape::Session) {
         Ok(()) => ExitCode::SUCCESS,
         Err(_) => ExitCode::from(1),
     }
@@ -164,7 +165,7 @@ fn become_deaf() -> ExitCode {
 /// What happens before the first message is read; a code when that is all.
 fn prepare(script: &Script) -> io::Result<Option<ExitCode>> {
     if script.grandchild {
-        start_grandchild(Escape::Group)?;
+        start_grandchild(GrandchildEscape::Group)?;
     }
     for escape in &script.escapes {
         start_grandchild(*escape)?;
@@ -189,23 +190,23 @@ fn prepare(script: &Script) -> io::Result<Option<ExitCode>> {
 }
 
 /// A host that kills only the process, or only its group, leaves one or the other.
-fn start_grandchild(escape: Escape) -> io::Result<()> {
+fn start_grandchild(escape: GrandchildEscape) -> io::Result<()> {
     let mut command = Command::new(std::env::current_exe()?);
     command
         .arg(match escape {
-            Escape::None | Escape::Group => "--linger",
-            Escape::Session => "--linger-session",
-            Escape::Orphan => "--linger-orphan",
+            GrandchildEscape::None | GrandchildEscape::Group => "--linger",
+            GrandchildEscape::Session => "--linger-session",
+            GrandchildEscape::Orphan => "--linger-orphan",
         })
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null());
     #[cfg(unix)]
-    if escape == Escape::Group {
+    if escape == GrandchildEscape::Group {
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
     }
     let mut child = command.spawn()?;
-    if escape == Escape::Orphan {
+    if escape == GrandchildEscape::Orphan {
         child.wait()?;
     }
     // Never waited for otherwise: that is the misbehaviour.

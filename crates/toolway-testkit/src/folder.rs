@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 
 use tempfile::TempDir;
 
-use crate::marked::{self, Leave};
+use crate::marked::{self, SecretAllowance};
 
 /// Gone when dropped. No file below it may hold a secret then, but for those that the test wrote
 /// with [`ScannedFolder::write`] or gave leave to.
@@ -19,7 +19,7 @@ pub struct ScannedFolder {
     /// Without symbolic links: the product resolves them, and paths are compared.
     path: PathBuf,
     /// Files in which secrets may stand; the last word about a path counts.
-    leave: Mutex<Vec<(PathBuf, Leave)>>,
+    leave: Mutex<Vec<(PathBuf, SecretAllowance)>>,
 }
 
 impl Default for ScannedFolder {
@@ -54,23 +54,23 @@ impl ScannedFolder {
         let directory = path.parent().expect("a file has a directory");
         fs::create_dir_all(directory).expect("the file's directory can be made");
         fs::write(&path, text).expect("the file can be written");
-        self.leave(&path, Leave::Input);
+        self.leave(&path, SecretAllowance::Input);
         path
     }
 
     /// Secrets may stand in this file, or below this folder: the test or a program of it writes
     /// them there.
     pub fn may_hold_secrets(&self, path: impl AsRef<Path>) {
-        self.leave(&self.path.join(path), Leave::Input);
+        self.leave(&self.path.join(path), SecretAllowance::Input);
     }
 
-    /// Secrets may stand in this file, or below this folder, if nobody but its owner can read it:
-    /// the test asked the product for that.
+    /// Secrets may stand in this file, or below this folder, if only its owner can read it: the
+    /// test asked the product for that.
     pub fn may_keep_secrets(&self, path: impl AsRef<Path>) {
-        self.leave(&self.path.join(path), Leave::Private);
+        self.leave(&self.path.join(path), SecretAllowance::Private);
     }
 
-    fn leave(&self, path: &Path, leave: Leave) {
+    fn leave(&self, path: &Path, leave: SecretAllowance) {
         let mut all = self.leave.lock().unwrap_or_else(PoisonError::into_inner);
         all.push((path.to_path_buf(), leave));
     }
@@ -80,7 +80,7 @@ impl ScannedFolder {
         let all = self.leave.lock().unwrap_or_else(PoisonError::into_inner);
         marked::assert_clean(&self.path, &|path| {
             let given = all.iter().rev().find(|(known, _)| path.starts_with(known));
-            given.map_or(Leave::None, |(_, leave)| *leave)
+            given.map_or(SecretAllowance::None, |(_, leave)| *leave)
         });
     }
 }

@@ -80,8 +80,8 @@ impl TempHome {
         self.root.may_hold_secrets(self.project.join(path));
     }
 
-    /// Secrets may stand in this file, or below this folder, if nobody but its owner can read it:
-    /// the test asked the program for that. A relative path is below the project.
+    /// Secrets may stand in this file, or below this folder, if only its owner can read it: the
+    /// test asked the program for that. A relative path is below the project.
     pub fn may_keep_secrets(&self, path: impl AsRef<Path>) {
         self.root.may_keep_secrets(self.project.join(path));
     }
@@ -113,7 +113,7 @@ impl TempHome {
             .env("HOME", &self.home)
             .env("LANG", "C.UTF-8")
             .env("PATH", path_variable())
-            // What everybody has in theirs, and no program may hand on.
+            // Common variables that no program may hand on.
             .env(marked::DEVELOPERS, marked::DEVELOPERS_SECRET)
             .env("TOOLWAY_HOME", self.config_home())
             .env("TOOLWAY_TEST_SYSTEM_DIR", &self.system)

@@ -47,11 +47,11 @@ impl Canary {
 
     /// Every living process that started with this mark. A zombie has no environment any more
     /// and does not count.
-    pub fn processes(&self) -> Vec<Process> {
+    pub fn processes(&self) -> Vec<LiveProcess> {
         let entry = format!("{CANARY_VARIABLE}={}", self.0);
         process_ids()
             .filter(|pid| carries(*pid, entry.as_bytes()))
-            .map(|pid| Process {
+            .map(|pid| LiveProcess {
                 pid,
                 command: command_line(pid),
             })
@@ -67,7 +67,7 @@ impl Canary {
 
 /// A living process.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Process {
+pub struct LiveProcess {
     /// Its id.
     pub pid: u32,
     /// Its command line.
@@ -80,7 +80,7 @@ pub struct Census {
     /// The targets of its open descriptors, sorted.
     pub descriptors: Vec<String>,
     /// Its children, zombies included: an unreaped child is a leak too.
-    pub children: Vec<Process>,
+    pub children: Vec<LiveProcess>,
 }
 
 impl Census {
@@ -238,11 +238,11 @@ fn descriptors() -> Vec<String> {
     targets
 }
 
-fn children() -> Vec<Process> {
+fn children() -> Vec<LiveProcess> {
     let own = std::process::id();
     process_ids()
         .filter(|pid| parent(*pid) == Some(own))
-        .map(|pid| Process {
+        .map(|pid| LiveProcess {
             pid,
             command: command_line(pid),
         })

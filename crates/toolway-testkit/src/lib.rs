@@ -16,38 +16,40 @@
 pub mod alone;
 pub mod authority;
 pub mod browser;
-pub mod chance;
 pub mod chaos;
 pub mod folder;
 pub mod home;
 pub mod leakcheck;
+pub mod ledger;
 pub mod listening;
 pub mod marked;
-pub mod outcomes;
 pub mod output;
 pub mod patience;
 pub mod peers;
 pub mod proxy;
 pub mod script;
 pub mod scripted;
+pub mod seeded_random;
 #[cfg(unix)]
 pub mod silent_bus;
 pub mod witness;
 
 pub use alone::alone;
-pub use authority::{Authority, Settings, Switch};
-pub use browser::Browser;
-pub use chance::Chance;
+pub use authority::{Authority, AuthoritySettings, Switch};
+pub use browser::TestBrowser;
 pub use folder::ScannedFolder;
 pub use home::TempHome;
-pub use leakcheck::{Canary, Census, LeakCheck, Process, Usage};
-pub use listening::{ListeningServer, Way};
-pub use outcomes::{Outcomes, Ticket};
+pub use leakcheck::{Canary, Census, LeakCheck, LiveProcess, Usage};
+pub use ledger::{LedgerEntry, RequestLedger};
+pub use listening::{ListeningServer, ListeningTransport};
 pub use output::{CommandOutput, shell_code};
 pub use patience::{eventually, eventually_blocking};
-pub use proxy::{Cut, Direction, End, FaultProxy, Hold, Toxics};
-pub use script::{Bulk, Escape, Exit, Script, SkillFlaw, Skills, Speaks};
+pub use proxy::{AnswerHold, ConnectionCut, ConnectionEnd, Direction, FaultProxy, ProxyFaults};
+pub use script::{
+    BulkLists, GrandchildEscape, Script, ScriptedExit, ScriptedSkills, SkillFlaw, SpokenEras,
+};
 pub use scripted::ScriptedServer;
+pub use seeded_random::SeededRandom;
 #[cfg(unix)]
-pub use silent_bus::{Silence, SilentBus};
-pub use witness::Witness;
+pub use silent_bus::{SilentAt, SilentBus};
+pub use witness::StartWitness;

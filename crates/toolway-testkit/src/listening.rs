@@ -14,7 +14,7 @@ use crate::{Script, ScriptedServer};
 
 /// How it is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Way {
+pub enum ListeningTransport {
     /// Streamable HTTP.
     Http,
     /// Legacy HTTP+SSE.
@@ -27,7 +27,7 @@ pub enum Way {
 #[derive(Debug)]
 pub struct ListeningServer {
     server: ScriptedServer,
-    way: Way,
+    way: ListeningTransport,
     url: String,
     control: String,
     child: Option<Child>,
@@ -35,7 +35,7 @@ pub struct ListeningServer {
 
 impl ListeningServer {
     /// Starts it on a free loopback port.
-    pub fn start(server: ScriptedServer, way: Way) -> Self {
+    pub fn start(server: ScriptedServer, way: ListeningTransport) -> Self {
         let mut listening = Self {
             server,
             way,
@@ -66,9 +66,9 @@ impl ListeningServer {
     /// The entry of this server where something stands before it, such as a proxy.
     pub fn entry_at(&self, url: &str) -> Value {
         let kind = match self.way {
-            Way::Http => "http",
-            Way::Sse => "sse",
-            Way::WebSocket => "ws",
+            ListeningTransport::Http => "http",
+            ListeningTransport::Sse => "sse",
+            ListeningTransport::WebSocket => "ws",
         };
         json!({ "type": kind, "url": url })
     }
@@ -99,7 +99,7 @@ impl ListeningServer {
         self.resume();
     }
 
-    /// Stops it in its tracks (SIGSTOP): the sockets stay, nobody answers.
+    /// Stops the process (SIGSTOP): the sockets stay open and unanswered.
     pub fn freeze(&self) {
         self.signal(Signal::STOP);
     }
@@ -155,9 +155,9 @@ impl ListeningServer {
 
     fn launch(&mut self, port: &str) {
         let flag = match self.way {
-            Way::Http => "--http",
-            Way::Sse => "--sse",
-            Way::WebSocket => "--ws",
+            ListeningTransport::Http => "--http",
+            ListeningTransport::Sse => "--sse",
+            ListeningTransport::WebSocket => "--ws",
         };
         let mut child = Command::new(ScriptedServer::program())
             .args(self.server.args())

@@ -1,7 +1,7 @@
 //! Secrets that tests make, and the search for them in everything that a test leaves (SEC-47).
 //!
-//! Owns the mark that stands in each of them, the forms in which it is looked for, and looking:
-//! in text, in files, in a whole folder. Where it must not be found is said by whoever looks:
+//! Owns the mark that stands in each of them, the forms in which it is looked for, and looking: in
+//! text, in files, in a whole folder. The callers say where it must not be found:
 //! [`crate::TempHome`] looks at what a program printed and wrote, the scripted server at what it
 //! was started with, and the test runner at its own log.
 //!
@@ -90,7 +90,7 @@ pub fn output_of(child: Child) -> Output {
 
 /// A file that holds a secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finding {
+pub struct LeakedSecret {
     /// Which file.
     pub path: PathBuf,
     /// Where in it.
@@ -99,7 +99,7 @@ pub struct Finding {
     pub is_open: bool,
 }
 
-impl fmt::Display for Finding {
+impl fmt::Display for LeakedSecret {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (path, offset) = (self.path.display(), self.offset);
         if self.is_open {
@@ -115,10 +115,10 @@ impl fmt::Display for Finding {
 
 /// What may be said about a file in which a secret stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Leave {
+pub enum SecretAllowance {
     /// It must not.
     None,
-    /// It may, as long as nobody but its owner can read it.
+    /// It may, as long as only its owner can read it.
     Private,
     /// A test wrote it.
     Input,
@@ -126,7 +126,7 @@ pub enum Leave {
 
 /// Every file below this folder in which a secret stands without leave. Links are not followed,
 /// and what cannot be read is not there.
-pub fn scan(folder: &Path, leave: &dyn Fn(&Path) -> Leave) -> Vec<Finding> {
+pub fn scan(folder: &Path, leave: &dyn Fn(&Path) -> SecretAllowance) -> Vec<LeakedSecret> {
     let mut findings = Vec::new();
     let mut folders = vec![folder.to_path_buf()];
     while let Some(folder) = folders.pop() {
@@ -157,11 +157,15 @@ fn look(path: &Path) -> Option<usize> {
     find(&bytes)
 }
 
-fn judge(path: PathBuf, offset: usize, leave: &dyn Fn(&Path) -> Leave) -> Option<Finding> {
+fn judge(
+    path: PathBuf,
+    offset: usize,
+    leave: &dyn Fn(&Path) -> SecretAllowance,
+) -> Option<LeakedSecret> {
     let is_open = match leave(&path) {
-        Leave::None => false,
-        Leave::Input => return None,
-        Leave::Private => {
+        SecretAllowance::None => false,
+        SecretAllowance::Input => return None,
+        SecretAllowance::Private => {
             let mode = path.metadata().map_or(0, |data| data.permissions().mode());
             if mode & 0o777 == mode & 0o700 {
                 return None;
@@ -169,7 +173,7 @@ fn judge(path: PathBuf, offset: usize, leave: &dyn Fn(&Path) -> Leave) -> Option
             true
         }
     };
-    Some(Finding {
+    Some(LeakedSecret {
         path,
         offset,
         is_open,
@@ -177,9 +181,9 @@ fn judge(path: PathBuf, offset: usize, leave: &dyn Fn(&Path) -> Leave) -> Option
 }
 
 /// Panics with every file below this folder in which a secret stands without leave.
-pub fn assert_clean(folder: &Path, leave: &dyn Fn(&Path) -> Leave) {
+pub fn assert_clean(folder: &Path, leave: &dyn Fn(&Path) -> SecretAllowance) {
     let findings = scan(folder, leave);
-    let said: Vec<String> = findings.iter().map(Finding::to_string).collect();
+    let said: Vec<String> = findings.iter().map(LeakedSecret::to_string).collect();
     assert!(findings.is_empty(), "{}", said.join("\n"));
 }
 
@@ -244,11 +248,11 @@ mod tests {
         std::os::unix::fs::symlink(&input, folder.path().join("link")).unwrap();
         let leave = |path: &Path| {
             if path == input {
-                Leave::Input
+                SecretAllowance::Input
             } else if path == vault || path == open {
-                Leave::Private
+                SecretAllowance::Private
             } else {
-                Leave::None
+                SecretAllowance::None
             }
         };
         let found = scan(folder.path(), &leave);

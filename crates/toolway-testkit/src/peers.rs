@@ -8,7 +8,7 @@ mod login;
 use std::path::{Path, PathBuf};
 
 pub use self::login::{
-    OwnAuthority, OwnAuthorityPeer, Protected, ProtectedPeer, Provider, ProviderPeer,
+    OwnAuthorityKind, OwnAuthorityPeer, ProtectedKind, ProtectedPeer, ProviderKind, ProviderPeer,
 };
 
 /// `<workspace>/target/peers`. Panics with the command to run when nothing is installed.

@@ -11,11 +11,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use crate::Chance;
+use crate::SeededRandom;
 
 /// What is spoiled. The default is nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Toxics {
+pub struct ProxyFaults {
     /// Every piece is late by this much, in both directions.
     pub latency: Duration,
     /// And by up to this much more, at random.
@@ -25,12 +25,12 @@ pub struct Toxics {
     /// Pieces of at most this many bytes; as they come when 0.
     pub slice: usize,
     /// Nothing passes until so much has gathered, or the time is over.
-    pub hold: Option<Hold>,
+    pub hold: Option<AnswerHold>,
     /// Each connection ends at this byte.
-    pub cut: Option<Cut>,
+    pub cut: Option<ConnectionCut>,
     /// How many pieces of a thousand reset their connection instead of passing.
     pub resets_per_mille: u32,
-    /// Nothing passes any more, and nobody is told.
+    /// Nothing passes any more, and no side is told.
     pub half_open: bool,
     /// New connections are refused.
     pub refuse: bool,
@@ -38,7 +38,7 @@ pub struct Toxics {
 
 /// How a buffering proxy holds an answer back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Hold {
+pub struct AnswerHold {
     /// Until so many bytes have gathered,
     pub bytes: usize,
     /// or until this time is over.
@@ -47,13 +47,13 @@ pub struct Hold {
 
 /// Where a connection ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Cut {
+pub struct ConnectionCut {
     /// After so many bytes in that direction,
     pub after: usize,
     /// which is this one,
     pub direction: Direction,
     /// in this way.
-    pub end: End,
+    pub end: ConnectionEnd,
 }
 
 /// Which way bytes go.
@@ -67,7 +67,7 @@ pub enum Direction {
 
 /// How a connection ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
+pub enum ConnectionEnd {
     /// Politely (FIN).
     Fin,
     /// At once (RST).
@@ -78,40 +78,40 @@ pub enum End {
 #[derive(Debug)]
 pub struct FaultProxy {
     address: SocketAddr,
-    shared: Arc<Shared>,
+    shared: Arc<ProxyState>,
 }
 
 /// What the proxy and its threads share.
 #[derive(Debug)]
-struct Shared {
+struct ProxyState {
     upstream: SocketAddr,
-    toxics: Mutex<Toxics>,
+    toxics: Mutex<ProxyFaults>,
     changed: Condvar,
-    chance: Mutex<Chance>,
+    chance: Mutex<SeededRandom>,
     connections: AtomicU64,
     stopped: AtomicBool,
     listening: Mutex<bool>,
-    links: Mutex<Vec<Weak<Link>>>,
+    links: Mutex<Vec<Weak<ProxiedConnection>>>,
 }
 
 /// One connection, both its halves.
 #[derive(Debug)]
-struct Link {
+struct ProxiedConnection {
     client: TcpStream,
     server: TcpStream,
 }
 
-impl Link {
-    fn end(&self, how: End) {
+impl ProxiedConnection {
+    fn end(&self, how: ConnectionEnd) {
         for stream in [&self.client, &self.server] {
-            if how == End::Fin || !reset(stream) {
+            if how == ConnectionEnd::Fin || !reset(stream) {
                 drop(stream.shutdown(std::net::Shutdown::Both));
             }
         }
     }
 }
 
-/// Ends a connection without the goodbye that closing sends. Only Linux has a call for it.
+/// Ends a connection without the FIN that closing sends. Only Linux has a call for it.
 fn reset(stream: &TcpStream) -> bool {
     cfg!(target_os = "linux") && rustix::net::connect_unspec(stream).is_ok()
 }
@@ -127,11 +127,11 @@ impl FaultProxy {
         let upstream = upstream.parse().expect("the address of a server");
         let listener = bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).expect("a free port");
         let address = listener.local_addr().expect("a bound address");
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(ProxyState {
             upstream,
             toxics: Mutex::default(),
             changed: Condvar::new(),
-            chance: Mutex::new(Chance::new(seed)),
+            chance: Mutex::new(SeededRandom::new(seed)),
             connections: AtomicU64::new(0),
             stopped: AtomicBool::new(false),
             listening: Mutex::new(true),
@@ -155,7 +155,7 @@ impl FaultProxy {
     }
 
     /// From now on this is spoiled, on living connections too.
-    pub fn set(&self, toxics: Toxics) {
+    pub fn set(&self, toxics: ProxyFaults) {
         let refuse = toxics.refuse;
         *self.shared.toxics() = toxics;
         self.shared.changed.notify_all();
@@ -172,11 +172,11 @@ impl FaultProxy {
 
     /// Nothing is spoiled any more.
     pub fn heal(&self) {
-        self.set(Toxics::default());
+        self.set(ProxyFaults::default());
     }
 
     /// Ends every living connection.
-    pub fn cut(&self, how: End) {
+    pub fn cut(&self, how: ConnectionEnd) {
         for link in self.shared.living() {
             link.end(how);
         }
@@ -197,16 +197,16 @@ impl Drop for FaultProxy {
     fn drop(&mut self) {
         self.shared.stopped.store(true, Ordering::SeqCst);
         self.shared.changed.notify_all();
-        self.cut(End::Fin);
+        self.cut(ConnectionEnd::Fin);
     }
 }
 
-impl Shared {
-    fn toxics(&self) -> MutexGuard<'_, Toxics> {
+impl ProxyState {
+    fn toxics(&self) -> MutexGuard<'_, ProxyFaults> {
         lock(&self.toxics)
     }
 
-    fn living(&self) -> Vec<Arc<Link>> {
+    fn living(&self) -> Vec<Arc<ProxiedConnection>> {
         let mut links = lock(&self.links);
         links.retain(|link| link.strong_count() > 0);
         links.iter().filter_map(Weak::upgrade).collect()
@@ -240,7 +240,7 @@ impl Shared {
         for stream in [&client, &server] {
             stream.set_nodelay(true)?;
         }
-        let link = Arc::new(Link { client, server });
+        let link = Arc::new(ProxiedConnection { client, server });
         lock(&self.links).push(Arc::downgrade(&link));
         for direction in [Direction::Up, Direction::Down] {
             let (shared, link) = (Arc::clone(self), Arc::clone(&link));

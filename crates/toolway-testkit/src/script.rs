@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// The eras a scripted server answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Speaks {
+pub enum SpokenEras {
     /// `initialize` and `server/discover`.
     #[default]
     Both,
@@ -22,17 +22,17 @@ pub enum Speaks {
 /// When the program ends by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct Exit {
+pub struct ScriptedExit {
     /// With which code.
     pub code: i32,
     /// After how many requests were answered; 0 ends it at the first one, unanswered.
     pub after: u32,
 }
 
-/// How a grandchild gets away from whoever kills its parent.
+/// How a grandchild escapes when its parent is killed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Escape {
+pub enum GrandchildEscape {
     /// It stays in the server's process group.
     None,
     /// A process group of its own.
@@ -47,7 +47,7 @@ pub enum Escape {
 /// Each has a main file and a second one, `notes.md`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
-pub struct Skills {
+pub struct ScriptedSkills {
     /// How many it lists: `skill-0`, `skill-1`… One more, `hidden`, is served and not listed.
     pub count: usize,
     /// How many stand on a page; 0 for one page.
@@ -89,7 +89,7 @@ pub enum SkillFlaw {
 /// Lists without an end in sight: tools, resources, templates and prompts alike.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
-pub struct Bulk {
+pub struct BulkLists {
     /// How many pages each list has.
     pub pages: usize,
     /// How many items stand on a page.
@@ -107,7 +107,7 @@ pub struct Script {
     /// Its `serverInfo.name`; `chaos` when empty.
     pub name: String,
     /// The eras it answers.
-    pub speaks: Speaks,
+    pub speaks: SpokenEras,
     /// Printed to stdout as a line of its own before anything else: not JSON-RPC.
     pub banner: Option<String>,
     /// Printed to stderr, as lines, before anything else.
@@ -119,7 +119,7 @@ pub struct Script {
     /// It ends with this code before it reads anything; the complaint is said first.
     pub exit_at_start: Option<i32>,
     /// When it ends by itself.
-    pub exit: Option<Exit>,
+    pub exit: Option<ScriptedExit>,
     /// It ends, without an answer, at a request before `initialize`, as some old servers do.
     pub exit_on_probe: Option<i32>,
     /// It never reads its stdin.
@@ -139,8 +139,8 @@ pub struct Script {
     /// Offers tools that write files and run programs with the server's rights.
     pub tampers: bool,
     /// Offers tools that break the protocol or use all of it: `late`, `progress`, `twice`,
-    /// `mistyped`, `mangled`, `storm`, `elicit`, `sample`, `roots`, `task`, `picture`; and `answer`,
-    /// which answers what it is told to.
+    /// `mistyped`, `mangled`, `storm`, `elicit`, `sample`, `roots`, `task`, `picture`; and
+    /// `answer`, which answers what it is told to.
     pub drama: bool,
     /// Prints a line that is not JSON before every answer.
     pub noise: bool,
@@ -153,7 +153,7 @@ pub struct Script {
     /// Starts a grandchild in a process group of its own that lives until it is killed.
     pub grandchild: bool,
     /// Starts one more grandchild for each, which lives until it is killed.
-    pub escapes: Vec<Escape>,
+    pub escapes: Vec<GrandchildEscape>,
     /// Writes everything in pieces of this many bytes; 0 for whole messages.
     pub slice: usize,
     /// How long it waits between two pieces, in milliseconds.
@@ -185,7 +185,7 @@ pub struct Script {
     /// How often such an answer is cut; always when 0.
     pub cut_times: u32,
     /// The skills it offers, with a tool `asked` that says which requests they led to.
-    pub skills: Option<Skills>,
+    pub skills: Option<ScriptedSkills>,
     /// Lists of this size in place of its own; its tools can be called all the same.
-    pub bulk: Option<Bulk>,
+    pub bulk: Option<BulkLists>,
 }

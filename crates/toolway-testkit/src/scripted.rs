@@ -11,7 +11,7 @@ use std::time::SystemTime;
 
 use serde_json::{Value, json};
 
-use crate::listening::{ListeningServer, Way};
+use crate::listening::{ListeningServer, ListeningTransport};
 use crate::{Script, peers};
 
 /// A server with a script.
@@ -60,17 +60,17 @@ impl ScriptedServer {
 
     /// Starts it as a Streamable HTTP server on a free loopback port.
     pub fn serve_http(&self) -> ListeningServer {
-        ListeningServer::start(self.clone(), Way::Http)
+        ListeningServer::start(self.clone(), ListeningTransport::Http)
     }
 
     /// Starts it as a legacy HTTP+SSE server on a free loopback port.
     pub fn serve_sse(&self) -> ListeningServer {
-        ListeningServer::start(self.clone(), Way::Sse)
+        ListeningServer::start(self.clone(), ListeningTransport::Sse)
     }
 
     /// Starts it as a WebSocket server on a free loopback port.
     pub fn serve_ws(&self) -> ListeningServer {
-        ListeningServer::start(self.clone(), Way::WebSocket)
+        ListeningServer::start(self.clone(), ListeningTransport::WebSocket)
     }
 }
 

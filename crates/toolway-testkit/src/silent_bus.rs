@@ -1,4 +1,4 @@
-//! A session bus that stops answering: what a keychain behind a prompt that nobody sees looks like.
+//! A session bus that stops answering: like a keychain behind an unseen prompt.
 //!
 //! Owns a socket that speaks just enough D-Bus to be waited for. It never has a secret.
 
@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 /// Where it falls silent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Silence {
+pub enum SilentAt {
     /// It accepts the connection and says nothing.
     Connection,
     /// It lets the client in, and answers no message: the bus hangs.
@@ -25,9 +25,9 @@ pub enum Silence {
 /// A session bus that falls silent; gone when dropped.
 ///
 /// ```
-/// use toolway_testkit::silent_bus::{Silence, SilentBus};
+/// use toolway_testkit::silent_bus::{SilentAt, SilentBus};
 ///
-/// let bus = SilentBus::start(Silence::Service);
+/// let bus = SilentBus::start(SilentAt::Service);
 /// let (name, value) = bus.env();
 /// assert_eq!(name, "DBUS_SESSION_BUS_ADDRESS");
 /// assert!(value.starts_with("unix:path="));
@@ -37,14 +37,14 @@ pub enum Silence {
 #[derive(Debug)]
 pub struct SilentBus {
     address: String,
-    shared: Arc<Shared>,
+    shared: Arc<BusState>,
     thread: Option<JoinHandle<()>>,
     folder: TempDir,
 }
 
 #[derive(Debug)]
-struct Shared {
-    silence: Silence,
+struct BusState {
+    silence: SilentAt,
     connections: AtomicUsize,
     messages: AtomicUsize,
     stopped: AtomicBool,
@@ -53,11 +53,11 @@ struct Shared {
 
 impl SilentBus {
     /// Starts it at a path of its own.
-    pub fn start(silence: Silence) -> Self {
+    pub fn start(silence: SilentAt) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path().join("bus");
         let listener = UnixListener::bind(&path).expect("a socket in a folder of our own");
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(BusState {
             silence,
             connections: AtomicUsize::new(0),
             messages: AtomicUsize::new(0),
@@ -108,7 +108,7 @@ impl Drop for SilentBus {
     }
 }
 
-fn serve(shared: &Arc<Shared>, listener: &UnixListener) {
+fn serve(shared: &Arc<BusState>, listener: &UnixListener) {
     let mut threads: Vec<JoinHandle<()>> = Vec::new();
     for stream in listener.incoming() {
         if shared.stopped.load(Ordering::SeqCst) {
@@ -144,15 +144,15 @@ fn serve(shared: &Arc<Shared>, listener: &UnixListener) {
     }
 }
 
-fn converse(shared: &Shared, stream: &UnixStream) -> io::Result<()> {
+fn converse(shared: &BusState, stream: &UnixStream) -> io::Result<()> {
     let mut reader = BufReader::new(stream);
-    if shared.silence == Silence::Connection {
+    if shared.silence == SilentAt::Connection {
         return io::copy(&mut reader, &mut io::sink()).map(drop);
     }
     admit(&mut reader, stream)?;
     loop {
         let message = read_message(&mut reader)?;
-        if shared.silence == Silence::Service && message.member_is(b"Hello") {
+        if shared.silence == SilentAt::Service && message.member_is(b"Hello") {
             let mut stream = stream;
             stream.write_all(&message.welcome())?;
         }
@@ -160,7 +160,7 @@ fn converse(shared: &Shared, stream: &UnixStream) -> io::Result<()> {
     }
 }
 
-/// The handshake: whoever runs this test may come in.
+/// The handshake: the user who runs this test is accepted.
 fn admit(reader: &mut impl BufRead, mut stream: &UnixStream) -> io::Result<()> {
     let mut nul = [0];
     reader.read_exact(&mut nul)?;
@@ -185,12 +185,12 @@ fn admit(reader: &mut impl BufRead, mut stream: &UnixStream) -> io::Result<()> {
 }
 
 /// What of a message matters here.
-struct Message {
+struct BusMessage {
     serial: u32,
     fields: Vec<u8>,
 }
 
-impl Message {
+impl BusMessage {
     /// Whether it calls this member.
     fn member_is(&self, name: &[u8]) -> bool {
         let mut windows = self.fields.windows(name.len() + 1);
@@ -203,11 +203,11 @@ impl Message {
         // Which request this answers.
         fields.extend_from_slice(&[5, 1, b'u', 0]);
         fields.extend_from_slice(&self.serial.to_le_bytes());
-        // To whom: the name that it gets.
+        // The client's name on the bus.
         fields.extend_from_slice(&[6, 1, b's', 0]);
         push_text(&mut fields, ":1.1");
         pad(&mut fields, 8);
-        // From whom.
+        // The sender.
         fields.extend_from_slice(&[7, 1, b's', 0]);
         push_text(&mut fields, "org.freedesktop.DBus");
         pad(&mut fields, 8);
@@ -239,7 +239,7 @@ fn pad(out: &mut Vec<u8>, to: usize) {
     out.resize(out.len().next_multiple_of(to), 0);
 }
 
-fn read_message(reader: &mut impl Read) -> io::Result<Message> {
+fn read_message(reader: &mut impl Read) -> io::Result<BusMessage> {
     let mut head = [0; 16];
     reader.read_exact(&mut head)?;
     let number = |at: usize| {
@@ -259,7 +259,7 @@ fn read_message(reader: &mut impl Read) -> io::Result<Message> {
     let mut rest = vec![0; fields.next_multiple_of(8) + body];
     reader.read_exact(&mut rest)?;
     rest.truncate(fields);
-    Ok(Message {
+    Ok(BusMessage {
         serial: number(8),
         fields: rest,
     })
@@ -320,7 +320,7 @@ mod tests {
 
     #[test]
     fn a_service_greets_and_then_says_nothing() {
-        let bus = SilentBus::start(Silence::Service);
+        let bus = SilentBus::start(SilentAt::Service);
         let mut stream = connect(&bus);
         enter(&stream);
         stream.write_all(&message("Hello")).unwrap();
@@ -339,7 +339,7 @@ mod tests {
 
     #[test]
     fn a_bus_lets_in_and_then_says_nothing() {
-        let bus = SilentBus::start(Silence::Bus);
+        let bus = SilentBus::start(SilentAt::Bus);
         let mut stream = connect(&bus);
         enter(&stream);
         stream.write_all(&message("Hello")).unwrap();
@@ -349,7 +349,7 @@ mod tests {
 
     #[test]
     fn a_connection_says_nothing_at_all_and_ends_with_the_bus() {
-        let bus = SilentBus::start(Silence::Connection);
+        let bus = SilentBus::start(SilentAt::Connection);
         let mut stream = connect(&bus);
         stream.write_all(b"\0AUTH EXTERNAL 30\r\n").unwrap();
         eventually_blocking(|| match bus.connections() {

@@ -1,7 +1,7 @@
 //! A child that writes down what it was started with (SEC-39, SEC-47).
 //!
-//! Owns the line for a shell that does so, reading it again, and the arguments of a whole family
-//! of processes. What may be seen where is said by whoever asks. Finding secrets is `marked.rs`.
+//! Owns the line for a shell that does so, reading it again, and the arguments of a whole family of
+//! processes. The callers say what may be seen where. Finding secrets is `marked.rs`.
 //!
 //! The kernel's own account is copied: what the shell adds to its environment is not in it.
 
@@ -9,26 +9,26 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::leakcheck::{Process, command_line, process_ids};
+use crate::leakcheck::{LiveProcess, command_line, process_ids};
 use crate::marked;
 use crate::patience::eventually_blocking;
 
 /// Where children write.
 #[derive(Debug)]
-pub struct Witness {
+pub struct StartWitness {
     folder: PathBuf,
 }
 
 /// What one child was started with.
 #[derive(Debug)]
-pub struct Account {
+pub struct StartRecord {
     /// Its arguments, the program's name first.
     pub words: Vec<String>,
     /// Its environment.
     pub environment: BTreeMap<String, String>,
 }
 
-impl Witness {
+impl StartWitness {
     /// Children write into this folder, which is made.
     pub fn in_folder(folder: impl Into<PathBuf>) -> Self {
         let folder = folder.into();
@@ -45,14 +45,14 @@ impl Witness {
     pub fn line(&self, name: &str) -> String {
         let path = self.folder.join(name);
         let path = path.display();
-        // The environment comes last, in one step: whoever sees it sees everything.
+        // The environment is written last, in one step: when it is there, all is there.
         format!(
             "cat /proc/$$/cmdline > '{path}.words'; cat /proc/$$/environ > '{path}.new'; \
              mv '{path}.new' '{path}.environment'"
         )
     }
 
-    /// The same, and the shell then waits for [`Witness::let_go`], or for the folder's end.
+    /// The same, and the shell then waits for [`StartWitness::let_go`], or for the folder's end.
     pub fn held_line(&self, name: &str) -> String {
         let folder = self.folder.display();
         let line = self.line(name);
@@ -61,20 +61,20 @@ impl Witness {
         )
     }
 
-    /// Whoever waits under this name goes on.
+    /// The process that waits under this name goes on.
     pub fn let_go(&self, name: &str) {
         fs::write(self.folder.join(format!("{name}.go")), "").expect("a file can be written");
     }
 
     /// What was written under this name, once it was.
-    pub fn account(&self, name: &str) -> Account {
+    pub fn account(&self, name: &str) -> StartRecord {
         let read = |kind: &str| fs::read(self.folder.join(format!("{name}.{kind}")));
         let environment = eventually_blocking(|| {
             read("environment").map_err(|error| format!("`{name}` wrote nothing: {error}"))
         });
         let words = read("words").expect("it was written before");
         let pairs = pieces(&environment).into_iter();
-        Account {
+        StartRecord {
             words: pieces(&words),
             environment: pairs
                 .map(|pair| match pair.split_once('=') {
@@ -93,7 +93,7 @@ fn pieces(bytes: &[u8]) -> Vec<String> {
         .collect()
 }
 
-impl Account {
+impl StartRecord {
     /// The names of its variables, sorted.
     pub fn names(&self) -> Vec<&str> {
         self.environment.keys().map(String::as_str).collect()
@@ -113,7 +113,7 @@ impl Account {
 }
 
 /// A process and all that it and its children started, as far as they are still below it.
-pub fn family(pid: u32) -> Vec<Process> {
+pub fn family(pid: u32) -> Vec<LiveProcess> {
     let parents: BTreeMap<u32, u32> = process_ids()
         .filter_map(|pid| Some((pid, parent(pid)?)))
         .collect();
@@ -128,7 +128,7 @@ pub fn family(pid: u32) -> Vec<Process> {
     };
     let members = parents.keys().copied().filter(|one| is_below(*one));
     members
-        .map(|pid| Process {
+        .map(|pid| LiveProcess {
             pid,
             command: command_line(pid),
         })
@@ -152,7 +152,7 @@ mod tests {
     fn a_child_tells_what_it_was_started_with_and_nothing_of_its_own() {
         let folder = ScannedFolder::new();
         folder.may_hold_secrets("seen");
-        let witness = Witness::in_folder(folder.path().join("seen"));
+        let witness = StartWitness::in_folder(folder.path().join("seen"));
         let line = format!("OWN=1; export OWN; {}", witness.line("one"));
         let given = [("A", "b=c"), ("KEY", marked::MARK)];
         let mut shell = Command::new("/bin/sh");
@@ -170,7 +170,7 @@ mod tests {
     #[test]
     fn a_family_is_seen_with_its_arguments_while_one_is_held() {
         let folder = ScannedFolder::new();
-        let witness = Witness::in_folder(folder.path());
+        let witness = StartWitness::in_folder(folder.path());
         let line = format!(
             "sh -c \"$1\" {}; true",
             marked::MARK // Planted: everybody can read it there.

@@ -1,9 +1,9 @@
 //! Showing a person a page: a URL handed to the program they browse with.
 //!
-//! Owns how that program is found and started: without a shell, in a process group of its own, with an
-//! explicit environment, and never ended by us, because it is the person's and outlives this
-//! program. Whether a page may be shown at all, and the person's yes, is the caller's affair;
-//! nothing is ever fetched here (SEC-36).
+//! Owns how that program is found and started: without a shell, in a process group of its own, with
+//! an explicit environment, and never ended by us, because it is the person's and outlives this
+//! program. Whether a page may be shown at all, and the person's yes, is up to the caller; nothing
+//! is ever fetched here (SEC-36).
 
 use std::collections::BTreeMap;
 use std::io;
@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
-use toolway_types::Secret;
 use toolway_types::text::cut;
+use toolway_types::{Secret, may_be_opened};
 use url::Url;
 
 use crate::stdio::descriptors;
@@ -24,14 +24,14 @@ const WATCHED: Duration = Duration::from_secs(2);
 /// The longest address that is opened.
 const MAX_PAGE: usize = 32 * 1024;
 
-/// What opens a page where nobody says otherwise.
+/// What opens a page when `BROWSER` is not set.
 const USUAL: &[&str] = if cfg!(target_os = "macos") {
     &["open"]
 } else {
     &["xdg-open"]
 };
 
-/// Who can show pages, in the order they are tried.
+/// The programs that can show pages, in the order they are tried.
 #[derive(Debug, Clone)]
 pub struct Browser {
     commands: Vec<Vec<String>>,
@@ -41,11 +41,11 @@ pub struct Browser {
 /// Why no page was shown.
 #[derive(Debug, thiserror::Error)]
 pub enum BrowserError {
-    /// Only `https`, and `http` on this machine, without a login and of a sane length. What
-    /// follows the host is not repeated.
+    /// Only `https`, and `http` on this machine, without user info and not too long. The message
+    /// does not repeat what follows the host.
     #[error("`{0}` is not an address that is opened")]
     Unfit(String),
-    /// None of the programs did it.
+    /// None of the programs opened it.
     #[error("no program opened it ({})", .0.join("; "))]
     Nobody(Vec<String>),
 }
@@ -67,7 +67,7 @@ impl Browser {
 
     /// Hands a page to the first program that takes it.
     pub async fn show(&self, page: &Url) -> Result<(), BrowserError> {
-        if !is_fit(page) {
+        if !may_be_opened(page) || page.as_str().len() > MAX_PAGE {
             let host = page.host_str().unwrap_or_default();
             let place = format!("{}:{host}", page.scheme());
             return Err(BrowserError::Unfit(cut(&place, 100).into_owned()));
@@ -101,7 +101,7 @@ impl Browser {
         let mut starting = Command::new(words.next().unwrap_or_default());
         starting
             .args(words)
-            // A page may be opened while the person stands in anybody's directory.
+            // Not in the current directory, which may belong to another user.
             .current_dir("/")
             .env_clear()
             .envs(
@@ -115,28 +115,11 @@ impl Browser {
             // Ctrl-C on our terminal is not meant for it.
             .process_group(0)
             .kill_on_drop(false);
-        descriptors::seal()?;
+        descriptors::close_on_exec_all()?;
         starting.spawn()
     }
 }
 
 fn words(command: &str) -> Vec<String> {
     command.split_whitespace().map(str::to_owned).collect()
-}
-
-fn is_fit(page: &Url) -> bool {
-    let has_login = !page.username().is_empty() || page.password().is_some();
-    if has_login || page.as_str().len() > MAX_PAGE {
-        return false;
-    }
-    match page.scheme() {
-        "https" => page.has_host(),
-        "http" => match page.host() {
-            Some(url::Host::Domain(name)) => name == "localhost",
-            Some(url::Host::Ipv4(address)) => address.is_loopback(),
-            Some(url::Host::Ipv6(address)) => address.is_loopback(),
-            None => false,
-        },
-        _ => false,
-    }
 }

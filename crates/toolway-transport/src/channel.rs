@@ -1,7 +1,7 @@
-//! The one shape every transport has: bytes out, bytes in, bounded, with a reason when it ends.
+//! The interface of every transport: bytes out, bytes in, bounded, with a reason when it ends.
 //!
 //! Owns the types that pass between a session and a transport. Knows no MCP: a message is bytes
-//! and a tag. A transport spawns nothing; it returns a [`Driver`] that its opener runs.
+//! and a tag. A transport spawns nothing; it returns a [`ChannelDriver`] that its opener runs.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -19,50 +19,49 @@ pub const QUEUE_LEN: usize = 64;
 /// The session's name for one of its own requests, so that a transport that answers requests one
 /// by one (HTTP) can say which of them failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Tag(pub u64);
+pub struct RequestTag(pub u64);
 
 /// One message on its way to the server.
 #[derive(Debug, Clone)]
-pub struct Outgoing {
+pub struct OutgoingMessage {
     /// One JSON-RPC message, without a line break at its end and without one inside.
     pub bytes: Bytes,
     /// Set for requests; absent for notifications and answers.
-    pub tag: Option<Tag>,
+    pub tag: Option<RequestTag>,
     /// Protocol headers for transports that have headers; others ignore them.
     pub headers: Vec<(http::HeaderName, http::HeaderValue)>,
     /// How long its answer may take to begin.
-    pub patience: Patience,
+    pub answer_timeout: AnswerTimeout,
 }
 
-/// Whose patience ends the wait for an answer to begin, on transports that answer requests one by
-/// one.
+/// Who limits the wait for an answer to begin, on transports that answer requests one by one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Patience {
-    /// The channel's: [`Limits::first_byte`](crate::Limits::first_byte).
+pub enum AnswerTimeout {
+    /// The channel, by [`ChannelLimits::first_byte`](crate::ChannelLimits::first_byte).
     #[default]
-    OfChannel,
-    /// The sender's alone, who says so by [`Command::Abandon`].
-    OfSender,
+    ByChannel,
+    /// The sender alone, with [`ChannelCommand::Abandon`].
+    BySender,
 }
 
 /// What a session asks of a transport.
 #[derive(Debug, Clone)]
-pub enum Command {
+pub enum ChannelCommand {
     /// Send this message.
-    Send(Outgoing),
-    /// Nobody waits for this request any more: close its stream, where it has one of its own.
-    Abandon(Tag),
+    Send(OutgoingMessage),
+    /// The caller gave this request up: close its stream, where it has one of its own.
+    Abandon(RequestTag),
 }
 
 /// What a transport reports.
 #[derive(Debug)]
-pub enum Event {
+pub enum ChannelEvent {
     /// One message from the server.
     Message(Bytes),
     /// This one request could not be delivered or answered; the channel lives on.
     Failed {
         /// The request.
-        tag: Tag,
+        tag: RequestTag,
         /// Why.
         failure: SendFailure,
     },
@@ -79,28 +78,28 @@ pub enum Event {
 
 /// The work behind a channel: reads, writes, reaps. Resolves when everything it owned — process,
 /// sockets — is gone. Dropping it ends the channel at once.
-pub type Driver = Pin<Box<dyn Future<Output = ()> + Send + 'static>>;
+pub type ChannelDriver = Pin<Box<dyn Future<Output = ()> + Send + 'static>>;
 
-/// An open way to a server.
+/// An open connection to a server.
 pub struct Channel {
     /// Commands to the transport. Dropping the last sender asks for an orderly end.
-    pub commands: mpsc::Sender<Command>,
+    pub commands: mpsc::Sender<ChannelCommand>,
     /// What comes back.
-    pub events: mpsc::Receiver<Event>,
+    pub events: mpsc::Receiver<ChannelEvent>,
     /// Must be polled for anything to happen.
-    pub driver: Driver,
+    pub driver: ChannelDriver,
     /// What the server logs, when it is a process; readable while it runs.
     pub log: Option<ServerLog>,
 }
 
-/// The commands of a transport that has to connect first: they may be given before it has.
-pub(crate) struct Inbox {
-    commands: mpsc::Receiver<Command>,
-    waiting: VecDeque<Command>,
+/// The commands of a transport that has to connect first: they may arrive before it has.
+pub(crate) struct CommandInbox {
+    commands: mpsc::Receiver<ChannelCommand>,
+    waiting: VecDeque<ChannelCommand>,
 }
 
-impl Inbox {
-    pub(crate) fn new(commands: mpsc::Receiver<Command>) -> Self {
+impl CommandInbox {
+    pub(crate) fn new(commands: mpsc::Receiver<ChannelCommand>) -> Self {
         Self {
             commands,
             waiting: VecDeque::new(),
@@ -108,7 +107,7 @@ impl Inbox {
     }
 
     /// The next command; `None` when the end is asked for.
-    pub(crate) async fn next(&mut self) -> Option<Command> {
+    pub(crate) async fn next(&mut self) -> Option<ChannelCommand> {
         match self.waiting.pop_front() {
             Some(command) => Some(command),
             None => self.commands.recv().await,
@@ -130,11 +129,10 @@ impl Inbox {
     }
 }
 
-/// Says how a channel ended. Whoever asked for the end may have stopped listening, and the end
-/// must not wait for it.
-pub(crate) async fn report_end(events: &mpsc::Sender<Event>, reason: CloseReason) {
+/// Reports how a channel ended, without waiting for a session that has stopped listening.
+pub(crate) async fn report_end(events: &mpsc::Sender<ChannelEvent>, reason: CloseReason) {
     match reason {
-        CloseReason::Asked => drop(events.try_send(Event::Closed(CloseReason::Asked))),
-        reason => drop(events.send(Event::Closed(reason)).await),
+        CloseReason::Asked => drop(events.try_send(ChannelEvent::Closed(CloseReason::Asked))),
+        reason => drop(events.send(ChannelEvent::Closed(reason)).await),
     }
 }

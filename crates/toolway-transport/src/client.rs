@@ -1,9 +1,9 @@
 //! The one HTTP client: TLS, proxies, and what it never does.
 //!
 //! Owns how outbound HTTP connections are made. It follows no redirect by itself, reads no
-//! environment, and inflates nothing. It is built on first use: a host without remote servers
-//! never loads a certificate. Whom it trusts is in [`tls`]; connections that are no HTTP for long
-//! are made in [`dial`], by the same rules; what a name may lead to is asked in [`guard`].
+//! environment, and inflates nothing. It is built on first use: a host without remote servers never
+//! loads a certificate. Trust is in [`tls`]; connections that are no HTTP for long are made in
+//! [`dial`], by the same rules; what a name may lead to is asked in [`guard`].
 
 pub(crate) mod dial;
 pub(crate) mod guard;
@@ -16,17 +16,17 @@ use std::time::Duration;
 
 use hyper_util::client::proxy::matcher::Matcher;
 use reqwest::dns::Resolve;
-use toolway_types::{RemoteSpec, UrlRules};
+use toolway_types::{RemoteSpec, UrlRules, could_be_this_machine};
 use url::{Host, Url};
 
 use crate::error::OpenError;
-use guard::Guard;
+use guard::AddressGuard;
 
-/// Never through a proxy: it could not reach them, and what runs on this machine stays on it.
+/// Never through a proxy: it could not reach these hosts.
 const LOOPBACK: &str = "localhost,127.0.0.0/8,::1";
 
-/// A connection on which nothing arrives is asked for a sign of life after this long; when it
-/// gives none three times, [`PROBE`] apart, it is gone (REL-12).
+/// A connection on which nothing arrives is probed after this long; after three unanswered probes,
+/// [`PROBE`] apart, it is closed (REL-12).
 const IDLE: Duration = Duration::from_secs(30);
 
 /// See [`IDLE`].
@@ -38,7 +38,7 @@ const MAX_HEADER_LIST: u32 = 64 * 1024;
 
 /// How to reach remote servers. Every value is explicit.
 #[derive(Clone)]
-pub struct ClientOptions {
+pub struct HttpClientOptions {
     /// PEM files of certificate authorities to trust beside the system's.
     pub extra_ca: Vec<PathBuf>,
     /// A PEM file with our own certificate chain.
@@ -53,11 +53,11 @@ pub struct ClientOptions {
     pub no_proxy: Option<String>,
     /// How long a connection may take to be made.
     pub connect_timeout: Duration,
-    /// What we call ourselves.
+    /// The `User-Agent`.
     pub user_agent: String,
 }
 
-impl Default for ClientOptions {
+impl Default for HttpClientOptions {
     fn default() -> Self {
         Self {
             extra_ca: Vec::new(),
@@ -73,10 +73,10 @@ impl Default for ClientOptions {
 }
 
 /// A proxy's URL may hold a password.
-impl fmt::Debug for ClientOptions {
+impl fmt::Debug for HttpClientOptions {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
-            .debug_struct("ClientOptions")
+            .debug_struct("HttpClientOptions")
             .field("extra_ca", &self.extra_ca)
             .field("client_certificate", &self.client_certificate)
             .field("no_proxy", &self.no_proxy)
@@ -86,11 +86,11 @@ impl fmt::Debug for ClientOptions {
 
 /// A cheap handle on the shared client.
 #[derive(Clone, Default)]
-pub struct Client(Arc<Inner>);
+pub struct HttpClient(Arc<HttpClientInner>);
 
 #[derive(Default)]
-struct Inner {
-    options: ClientOptions,
+struct HttpClientInner {
+    options: HttpClientOptions,
     // Several, because loading the system's certificates takes milliseconds and can fail, and a
     // loopback server needs none.
     loopback: OnceLock<Result<reqwest::Client, String>>,
@@ -102,21 +102,21 @@ struct Inner {
     resolver: Option<Arc<dyn Resolve>>,
 }
 
-impl fmt::Debug for Client {
+impl fmt::Debug for HttpClient {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
-            .debug_tuple("Client")
+            .debug_tuple("HttpClient")
             .field(&self.0.options)
             .finish()
     }
 }
 
-impl Client {
+impl HttpClient {
     /// A client that will be built when it is first needed.
-    pub fn new(options: ClientOptions) -> Self {
-        Self(Arc::new(Inner {
+    pub fn new(options: HttpClientOptions) -> Self {
+        Self(Arc::new(HttpClientInner {
             options,
-            ..Inner::default()
+            ..HttpClientInner::default()
         }))
     }
 
@@ -125,11 +125,11 @@ impl Client {
     /// Addresses written as numbers never reach a resolver.
     #[must_use]
     pub fn resolving(&self, resolver: Arc<dyn Resolve>) -> Self {
-        Self(Arc::new(Inner {
+        Self(Arc::new(HttpClientInner {
             options: self.0.options.clone(),
             tls: Arc::clone(&self.0.tls),
             resolver: Some(resolver),
-            ..Inner::default()
+            ..HttpClientInner::default()
         }))
     }
 
@@ -153,13 +153,13 @@ impl Client {
             inner.secure.get_or_init(|| {
                 let mut tls = rustls::ClientConfig::clone(&*inner.tls()?);
                 tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-                inner.build(tls, Reuse::Pooled)
+                inner.build(tls, ConnectionReuse::Pooled)
             })
-        } else if is_loopback(url) {
-            let make = || inner.build(tls::nobody()?, Reuse::Never);
+        } else if url.host().is_some_and(|host| could_be_this_machine(&host)) {
+            let make = || inner.build(tls::trust_none()?, ConnectionReuse::Never);
             inner.loopback.get_or_init(make)
         } else {
-            let make = || inner.build(tls::nobody()?, Reuse::Pooled);
+            let make = || inner.build(tls::trust_none()?, ConnectionReuse::Pooled);
             inner.plain.get_or_init(make)
         };
         built.clone().map_err(OpenError::Client)
@@ -176,11 +176,11 @@ impl Client {
         if !self.guards(url, rules) {
             return self.for_url(url);
         }
-        let guard = Guard::of(url, rules).looking_up(self.0.resolver.clone());
+        let guard = AddressGuard::of(url, rules).looking_up(self.0.resolver.clone());
         self.resolving(Arc::new(guard)).for_url(url)
     }
 
-    /// Whether policy has a say in what the name in a URL leads to.
+    /// Whether policy restricts the addresses of the name in a URL.
     pub(crate) fn guards(&self, url: &Url, rules: &UrlRules) -> bool {
         matches!(url.host(), Some(Host::Domain(_)))
             && rules.speak_of_addresses()
@@ -191,7 +191,7 @@ impl Client {
     pub fn proxy_for(&self, url: &Url) -> Option<String> {
         let uri = url.as_str().parse().ok()?;
         let proxy = self.0.proxies().intercept(&uri)?;
-        // Without who logs in there.
+        // Without user info.
         let host = proxy.uri().host()?;
         Some(match proxy.uri().port_u16() {
             Some(port) => format!("{host}:{port}"),
@@ -206,24 +206,28 @@ impl Client {
         let tls = if url.scheme() == "https" || proxy.starts_with("https:") {
             self.0.tls()
         } else {
-            tls::nobody().map(Arc::new)
+            tls::trust_none().map(Arc::new)
         };
         Ok(dial::Dialer {
             tls: tls.map_err(OpenError::Client)?,
             proxies: self.0.proxies(),
             connect_timeout: self.0.options.connect_timeout,
             user_agent: self.0.options.user_agent.clone(),
-            guard: Guard::of(&spec.url, &spec.rules),
+            guard: AddressGuard::of(&spec.url, &spec.rules),
         })
     }
 }
 
-impl Inner {
-    fn build(&self, tls: rustls::ClientConfig, reuse: Reuse) -> Result<reqwest::Client, String> {
+impl HttpClientInner {
+    fn build(
+        &self,
+        tls: rustls::ClientConfig,
+        reuse: ConnectionReuse,
+    ) -> Result<reqwest::Client, String> {
         build(&self.options, tls, reuse, self.resolver.clone())
     }
 
-    /// Whom we trust over TLS, loaded once.
+    /// The TLS configuration, loaded once.
     fn tls(&self) -> Result<Arc<rustls::ClientConfig>, String> {
         self.tls
             .get_or_init(|| tls::trusting(&self.options).map(Arc::new))
@@ -244,7 +248,7 @@ impl Inner {
     }
 }
 
-/// Where a URL leads, without who logs in there and without what follows.
+/// Scheme, host and port of a URL, without user info, path and query.
 pub(crate) fn place(url: &Url) -> String {
     let host = url.host_str().unwrap_or_default();
     match url.port_or_known_default() {
@@ -253,17 +257,7 @@ pub(crate) fn place(url: &Url) -> String {
     }
 }
 
-/// Whether a URL leads to this machine.
-pub(crate) fn is_loopback(url: &Url) -> bool {
-    match url.host() {
-        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        None => false,
-    }
-}
-
-fn bypass(options: &ClientOptions) -> String {
+fn bypass(options: &HttpClientOptions) -> String {
     match &options.no_proxy {
         Some(hosts) => format!("{hosts},{LOOPBACK}"),
         None => LOOPBACK.to_owned(),
@@ -272,7 +266,7 @@ fn bypass(options: &ClientOptions) -> String {
 
 /// Whether a connection serves several requests, one after the other.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Reuse {
+enum ConnectionReuse {
     /// It saves a handshake each time.
     Pooled,
     /// A new one costs next to nothing on this machine, and many small servers write an answer's
@@ -282,9 +276,9 @@ enum Reuse {
 }
 
 fn build(
-    options: &ClientOptions,
+    options: &HttpClientOptions,
     tls: rustls::ClientConfig,
-    reuse: Reuse,
+    reuse: ConnectionReuse,
     resolver: Option<Arc<dyn Resolve>>,
 ) -> Result<reqwest::Client, String> {
     let mut builder = reqwest::Client::builder()
@@ -305,7 +299,7 @@ fn build(
         .http2_keep_alive_interval(IDLE)
         .http2_keep_alive_timeout(PROBE)
         .user_agent(&options.user_agent);
-    if reuse == Reuse::Never {
+    if reuse == ConnectionReuse::Never {
         builder = builder.pool_max_idle_per_host(0);
     }
     if let Some(resolver) = resolver {

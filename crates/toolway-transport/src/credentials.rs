@@ -1,8 +1,8 @@
 //! Credentials: what a request says about who sends it, and what happens when that is refused.
 //!
-//! Owns the seam between a transport and whoever has the credentials (a headers helper, a login),
-//! how often a refused request is sent again, and that nothing of it leaves the origin it is
-//! meant for or takes the place of what belongs to the protocol.
+//! Owns the interface between a transport and a source of credentials (a headers helper, a login),
+//! how often a refused request is sent again, and that nothing of it leaves the origin it is meant
+//! for or takes the place of what belongs to the protocol.
 //! Does not own: where credentials come from. That is `toolway-auth`'s and the host's.
 
 use std::fmt;
@@ -14,8 +14,8 @@ use http::{HeaderMap, Method, StatusCode};
 use tokio::time::timeout;
 use url::{Origin, Url};
 
-/// Names that belong to the protocol or to HTTP itself, whoever wants to set them.
-const PROTECTED: [&str; 15] = [
+/// Names that belong to the protocol or to HTTP itself and cannot be set.
+const PROTECTED_NAMES: [&str; 15] = [
     "accept",
     "accept-encoding",
     "connection",
@@ -36,33 +36,33 @@ const PROTECTED: [&str; 15] = [
 /// The same, by how they begin.
 const PROTECTED_PREFIXES: [&str; 2] = ["mcp-", "sec-websocket-"];
 
-/// Who has the credentials for one server.
+/// A source of credentials for one server.
 pub trait Credentials: Send + Sync + fmt::Debug {
     /// What a request carries now. Beats configured headers of the same name.
     fn present<'a>(
         &'a self,
-        request: Request<'a>,
-    ) -> BoxFuture<'a, Result<Presented, CredentialsError>>;
+        request: CredentialRequest<'a>,
+    ) -> BoxFuture<'a, Result<CredentialHeaders, CredentialsError>>;
 
     /// The server answered 401 or 403: whether to present something else. Asked once for each
-    /// request, and once more when the first answer was [`Verdict::WithNonce`].
+    /// request, and once more when the first answer was [`RetryDecision::WithNonce`].
     fn refused<'a>(
         &'a self,
-        presented: &'a Presented,
-        refusal: Refusal<'a>,
-    ) -> BoxFuture<'a, Verdict>;
+        presented: &'a CredentialHeaders,
+        refusal: CredentialRefusal<'a>,
+    ) -> BoxFuture<'a, RetryDecision>;
 
     /// The server took a request that was sent again with something else to present.
     fn taken(&self) {}
 
     /// The headers of every other answer: a server may say there what its next request must
     /// carry.
-    fn heard(&self, _request: Request<'_>, _headers: &HeaderMap) {}
+    fn heard(&self, _request: CredentialRequest<'_>, _headers: &HeaderMap) {}
 }
 
 /// The request that credentials are wanted for.
 #[derive(Debug, Clone, Copy)]
-pub struct Request<'a> {
+pub struct CredentialRequest<'a> {
     /// Its method.
     pub method: &'a Method,
     /// Where it goes: an `http` or `https` URL, for a `ws` server as well.
@@ -71,9 +71,9 @@ pub struct Request<'a> {
 
 /// What a request carries. Its `Debug` shows names only.
 #[derive(Clone, Default)]
-pub struct Presented(HeaderMap);
+pub struct CredentialHeaders(HeaderMap);
 
-impl Presented {
+impl CredentialHeaders {
     /// Headers, without those that belong to the protocol.
     pub fn new(headers: HeaderMap) -> Self {
         let mut kept = HeaderMap::with_capacity(headers.len());
@@ -107,33 +107,33 @@ impl Presented {
     }
 }
 
-impl fmt::Debug for Presented {
+impl fmt::Debug for CredentialHeaders {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_list().entries(self.0.keys()).finish()
     }
 }
 
-/// A server's word on what a request carried.
+/// A server's refusal of what a request carried.
 #[derive(Debug, Clone, Copy)]
-pub struct Refusal<'a> {
+pub struct CredentialRefusal<'a> {
     /// The request.
-    pub request: Request<'a>,
+    pub request: CredentialRequest<'a>,
     /// 401 or 403.
     pub status: u16,
     /// The headers of the answer.
     pub headers: &'a HeaderMap,
 }
 
-impl Refusal<'_> {
+impl CredentialRefusal<'_> {
     /// The challenges of the answer, as one list.
     pub fn challenges(&self) -> Option<String> {
         crate::http::failure::challenges(self.headers)
     }
 }
 
-/// Whether a refused request is sent once more.
+/// Whether a refused request is sent again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
+pub enum RetryDecision {
     /// There is something else to present.
     Again,
     /// The same credentials, with the nonce that the answer brought (RFC 9449, 9).
@@ -142,7 +142,7 @@ pub enum Verdict {
     GiveUp,
 }
 
-/// Why there is nothing to present. The message names what failed and how to mend it.
+/// Why there is nothing to present. The message says what failed and how to fix it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CredentialsError {
     /// A person has to log in.
@@ -151,7 +151,7 @@ pub enum CredentialsError {
     /// They cannot be had now; later they may.
     #[error("{0}")]
     Unavailable(String),
-    /// They cannot be had until somebody changes something.
+    /// They cannot be had until the configuration changes.
     #[error("{0}")]
     Broken(String),
 }
@@ -159,7 +159,7 @@ pub enum CredentialsError {
 /// Whether a header's name belongs to the protocol or to HTTP itself.
 pub fn is_protected(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
-    PROTECTED.contains(&name.as_str())
+    PROTECTED_NAMES.contains(&name.as_str())
         || PROTECTED_PREFIXES
             .iter()
             .any(|prefix| name.starts_with(prefix))
@@ -167,7 +167,7 @@ pub fn is_protected(name: &str) -> bool {
 
 /// The credentials of one channel, for its origin only.
 #[derive(Debug, Clone)]
-pub(crate) struct Desk {
+pub(crate) struct ChannelCredentials {
     credentials: Option<Arc<dyn Credentials>>,
     origin: Origin,
     patience: Duration,
@@ -175,12 +175,12 @@ pub(crate) struct Desk {
 
 /// How often one request was sent again.
 #[derive(Debug, Default)]
-pub(crate) struct Tries {
+pub(crate) struct RetryState {
     again: bool,
     with_nonce: bool,
 }
 
-impl Desk {
+impl ChannelCredentials {
     pub(crate) fn new(
         credentials: Option<Arc<dyn Credentials>>,
         url: &Url,
@@ -202,10 +202,10 @@ impl Desk {
     /// What a request carries.
     pub(crate) async fn present(
         &self,
-        request: Request<'_>,
-    ) -> Result<Presented, CredentialsError> {
+        request: CredentialRequest<'_>,
+    ) -> Result<CredentialHeaders, CredentialsError> {
         let Some(credentials) = self.at(request.url) else {
-            return Ok(Presented::default());
+            return Ok(CredentialHeaders::default());
         };
         timeout(self.patience, credentials.present(request))
             .await
@@ -218,9 +218,9 @@ impl Desk {
     /// Looks at an answer: whether its request is to be sent again.
     pub(crate) async fn is_again(
         &self,
-        tries: &mut Tries,
-        presented: &Presented,
-        request: Request<'_>,
+        tries: &mut RetryState,
+        presented: &CredentialHeaders,
+        request: CredentialRequest<'_>,
         status: StatusCode,
         headers: &HeaderMap,
     ) -> bool {
@@ -235,16 +235,16 @@ impl Desk {
             credentials.heard(request, headers);
             return false;
         }
-        let refusal = Refusal {
+        let refusal = CredentialRefusal {
             request,
             status: status.as_u16(),
             headers,
         };
         let asking = timeout(self.patience, credentials.refused(presented, refusal));
-        match asking.await.unwrap_or(Verdict::GiveUp) {
-            Verdict::Again => !std::mem::replace(&mut tries.again, true),
-            Verdict::WithNonce => !std::mem::replace(&mut tries.with_nonce, true),
-            Verdict::GiveUp => false,
+        match asking.await.unwrap_or(RetryDecision::GiveUp) {
+            RetryDecision::Again => !std::mem::replace(&mut tries.again, true),
+            RetryDecision::WithNonce => !std::mem::replace(&mut tries.with_nonce, true),
+            RetryDecision::GiveUp => false,
         }
     }
 }

@@ -26,28 +26,30 @@ use tokio::time::{Instant, sleep_until, timeout};
 use toolway_types::RemoteSpec;
 
 use crate::OpenOptions;
-use crate::channel::{Channel, Command, Event, Outgoing, QUEUE_LEN, Tag, report_end};
+use crate::channel::{
+    Channel, ChannelCommand, ChannelEvent, OutgoingMessage, QUEUE_LEN, RequestTag, report_end,
+};
 use crate::error::{CloseReason, OpenError, SendFailure};
 use endpoint::Endpoint;
-use exchange::Context;
-use session::{Rules, Session};
+use exchange::ExchangeContext;
+use session::{HttpSession, MessageRules};
 
 /// How long later messages wait for a notification to arrive before them.
-const HOLD: Duration = Duration::from_secs(2);
+const NOTIFICATION_HOLD: Duration = Duration::from_secs(2);
 
 /// How long the end of a session may take.
-pub(crate) const FAREWELL: Duration = Duration::from_millis(500);
+pub(crate) const CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Opens a channel. Nothing is sent before the first message.
 pub fn open(spec: &RemoteSpec, options: &OpenOptions) -> Result<Channel, OpenError> {
     let (commands, command_queue) = mpsc::channel(QUEUE_LEN);
     let (event_queue, events) = mpsc::channel(QUEUE_LEN);
-    let context = Context {
+    let context = ExchangeContext {
         endpoint: Endpoint::new(spec, options)?,
-        session: Session::default(),
+        session: HttpSession::default(),
         events: event_queue,
     };
-    let driver = Box::pin(Flight::new(context).run(command_queue));
+    let driver = Box::pin(RunningExchanges::new(context).run(command_queue));
     Ok(Channel {
         commands,
         events,
@@ -56,28 +58,28 @@ pub fn open(spec: &RemoteSpec, options: &OpenOptions) -> Result<Channel, OpenErr
     })
 }
 
-/// Everything that is under way.
-struct Flight {
-    context: Context,
-    exchanges: FuturesUnordered<BoxFuture<'static, Landed>>,
-    abort: HashMap<Tag, AbortHandle>,
+/// The exchanges that are running.
+struct RunningExchanges {
+    context: ExchangeContext,
+    exchanges: FuturesUnordered<BoxFuture<'static, ExchangeEnd>>,
+    abort: HashMap<RequestTag, AbortHandle>,
     /// The notification that later messages wait for, and until when.
     held_until: Option<Instant>,
     listens: bool,
 }
 
 /// How an exchange ended.
-enum Landed {
+enum ExchangeEnd {
     /// A request; its failure has been reported.
-    Request(Tag),
+    Request(RequestTag),
     /// A notification or an answer of ours.
-    Untagged(Rules, Result<(), SendFailure>),
+    Untagged(MessageRules, Result<(), SendFailure>),
     /// The GET stream, which the server does not offer.
     Listening,
 }
 
-impl Flight {
-    fn new(context: Context) -> Self {
+impl RunningExchanges {
+    fn new(context: ExchangeContext) -> Self {
         Self {
             context,
             exchanges: FuturesUnordered::new(),
@@ -87,13 +89,13 @@ impl Flight {
         }
     }
 
-    async fn run(mut self, mut commands: mpsc::Receiver<Command>) {
+    async fn run(mut self, mut commands: mpsc::Receiver<ChannelCommand>) {
         loop {
             let hold = self.held_until;
             tokio::select! {
                 command = commands.recv(), if hold.is_none() => match command {
-                    Some(Command::Send(outgoing)) => self.start(outgoing),
-                    Some(Command::Abandon(tag)) => {
+                    Some(ChannelCommand::Send(outgoing)) => self.start(outgoing),
+                    Some(ChannelCommand::Abandon(tag)) => {
                         if let Some(handle) = self.abort.remove(&tag) {
                             handle.abort();
                         }
@@ -106,22 +108,22 @@ impl Flight {
                 }
             }
         }
-        // Dropping the exchanges closes their streams, which is how requests are given up.
+        // Dropping the exchanges closes their streams, which cancels the requests.
         self.exchanges.clear();
         if self.context.session.has_id() {
-            let _ = timeout(FAREWELL, self.context.delete()).await;
+            let _ = timeout(CLOSE_TIMEOUT, self.context.delete()).await;
         }
         report_end(&self.context.events, CloseReason::Asked).await;
     }
 
-    fn start(&mut self, outgoing: Outgoing) {
+    fn start(&mut self, outgoing: OutgoingMessage) {
         let context = self.context.clone();
         let Some(tag) = outgoing.tag else {
             // `initialized` must not be overtaken by the first real request.
-            self.held_until = Some(Instant::now() + HOLD);
-            let rules = Rules::of(&outgoing);
+            self.held_until = Some(Instant::now() + NOTIFICATION_HOLD);
+            let rules = MessageRules::of(&outgoing);
             self.exchanges.push(Box::pin(async move {
-                Landed::Untagged(rules, context.post(outgoing).await)
+                ExchangeEnd::Untagged(rules, context.post(outgoing).await)
             }));
             return;
         };
@@ -129,30 +131,33 @@ impl Flight {
         self.abort.insert(tag, handle);
         let exchange = async move {
             if let Err(failure) = context.post(outgoing).await {
-                let _ = context.events.send(Event::Failed { tag, failure }).await;
+                let _ = context
+                    .events
+                    .send(ChannelEvent::Failed { tag, failure })
+                    .await;
             }
         };
         self.exchanges.push(Box::pin(async move {
-            // Given up: nobody waits for a report.
+            // Aborted: no report is expected.
             let _ = Abortable::new(exchange, registration).await;
-            Landed::Request(tag)
+            ExchangeEnd::Request(tag)
         }));
     }
 
-    fn land(&mut self, landed: Landed) {
+    fn land(&mut self, landed: ExchangeEnd) {
         match landed {
-            Landed::Request(tag) => {
+            ExchangeEnd::Request(tag) => {
                 self.abort.remove(&tag);
             }
-            Landed::Untagged(rules, result) => {
+            ExchangeEnd::Untagged(rules, result) => {
                 self.held_until = None;
                 match result {
-                    Ok(()) if rules == Rules::Legacy => self.listen(),
+                    Ok(()) if rules == MessageRules::Legacy => self.listen(),
                     Ok(()) => {}
                     Err(failure) => tracing::debug!(?failure, "a notification was not delivered"),
                 }
             }
-            Landed::Listening => {}
+            ExchangeEnd::Listening => {}
         }
     }
 
@@ -166,7 +171,7 @@ impl Flight {
         let context = self.context.clone();
         self.exchanges.push(Box::pin(async move {
             context.listen().await;
-            Landed::Listening
+            ExchangeEnd::Listening
         }));
     }
 }

@@ -6,7 +6,7 @@
 use bytes::Bytes;
 use tokio::sync::mpsc;
 
-use crate::channel::{Channel, Command, Event, QUEUE_LEN, report_end};
+use crate::channel::{Channel, ChannelCommand, ChannelEvent, QUEUE_LEN, report_end};
 use crate::error::CloseReason;
 
 /// The server's side. Dropping it ends the channel.
@@ -37,10 +37,10 @@ pub fn pair() -> (Channel, ServerEnd) {
 }
 
 async fn drive(
-    commands: mpsc::Receiver<Command>,
+    commands: mpsc::Receiver<ChannelCommand>,
     to_server: mpsc::Sender<Bytes>,
     from_server: mpsc::Receiver<Bytes>,
-    events: mpsc::Sender<Event>,
+    events: mpsc::Sender<ChannelEvent>,
 ) {
     // Two loops side by side: a full queue in one direction must not hold up the other.
     let reason = tokio::select! {
@@ -52,15 +52,15 @@ async fn drive(
 }
 
 async fn carry_down(
-    mut commands: mpsc::Receiver<Command>,
+    mut commands: mpsc::Receiver<ChannelCommand>,
     to_server: mpsc::Sender<Bytes>,
-    events: &mpsc::Sender<Event>,
+    events: &mpsc::Sender<ChannelEvent>,
 ) -> CloseReason {
     while let Some(command) = commands.recv().await {
-        let Command::Send(outgoing) = command else {
+        let ChannelCommand::Send(outgoing) = command else {
             continue;
         };
-        // A server that does not read must not keep whoever has stopped listening.
+        // A server that does not read must not hold up a client that has stopped listening.
         let sent = tokio::select! {
             biased;
             sent = to_server.send(outgoing.bytes) => sent,
@@ -75,10 +75,10 @@ async fn carry_down(
 
 async fn carry_up(
     mut from_server: mpsc::Receiver<Bytes>,
-    events: &mpsc::Sender<Event>,
+    events: &mpsc::Sender<ChannelEvent>,
 ) -> CloseReason {
     while let Some(message) = from_server.recv().await {
-        if events.send(Event::Message(message)).await.is_err() {
+        if events.send(ChannelEvent::Message(message)).await.is_err() {
             return CloseReason::Asked;
         }
     }

@@ -1,7 +1,7 @@
 //! Closing this process to others of the same user.
 //!
-//! Owns what a program says of itself at its start. Keepers and wardens close themselves
-//! (`stdio/keeper/serve.rs`); servers are as open as any program.
+//! Owns the calls a program makes at its start. Launchers and reapers close themselves
+//! (`stdio/launcher/serve.rs`); servers are as open as any program.
 
 use std::io;
 
@@ -12,10 +12,10 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 /// a core file, unless that raises its own limit again.
 ///
 /// To be called first in `main`, before any secret is read: what was read before may have been
-/// seen. A process that was started under a tracer stays open, since whoever started it so sees
-/// everything anyway: `strace` and debuggers work when they start the program, and for root.
+/// seen. A process that was started under a tracer stays open, since the tracer sees everything
+/// anyway: `strace` and debuggers work when they start the program, and for root.
 ///
-/// It is no part of starting a host, because a program that embeds one is not ours to close.
+/// Starting a host does not call it: an embedding program decides for itself.
 pub fn forbid_inspection() -> io::Result<()> {
     let core = getrlimit(Resource::Core);
     setrlimit(

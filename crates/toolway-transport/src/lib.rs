@@ -8,6 +8,7 @@ pub mod channel;
 pub mod client;
 pub mod credentials;
 pub mod error;
+mod error_text;
 pub mod http;
 pub mod ide;
 pub mod in_process;
@@ -19,37 +20,39 @@ pub mod sse;
 pub mod state_file;
 pub mod stdio;
 pub mod websocket;
-mod words;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use toolway_types::{ServerSpec, TransportSpec};
 
-pub use channel::{Channel, Command, Driver, Event, Outgoing, Patience, Tag};
+pub use channel::{
+    AnswerTimeout, Channel, ChannelCommand, ChannelDriver, ChannelEvent, OutgoingMessage,
+    RequestTag,
+};
 pub use credentials::{Credentials, CredentialsError};
 pub use error::{CloseReason, OpenError, SendFailure};
 pub use inspection::forbid_inspection;
-pub use stdio::shield::{Protected, Protection, Shield, ShieldError, ShieldState};
+pub use stdio::shield::{ProtectedPath, Protection, Shield, ShieldError, ShieldState};
 
 /// What every channel is opened with.
 #[derive(Debug, Clone, Default)]
 pub struct OpenOptions {
     /// The HTTP client that all remote servers share.
-    pub client: client::Client,
+    pub client: client::HttpClient,
     /// The caps.
-    pub limits: Limits,
+    pub limits: ChannelLimits,
     /// What processes are kept from writing.
     pub shield: Shield,
-    /// Who starts processes.
-    pub keeper: stdio::keeper::Keeper,
-    /// Who has the credentials for the server; none for one that is not remote.
+    /// Starts processes.
+    pub launcher: stdio::launcher::Launcher,
+    /// The credentials for a remote server.
     pub credentials: Option<Arc<dyn Credentials>>,
 }
 
-/// The caps on what a server may send, and on how long it may hold us up.
+/// The caps on what a server may send, and on how long it may take.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Limits {
+pub struct ChannelLimits {
     /// The longest line on a process's stdout, in bytes.
     pub line: usize,
     /// The largest HTTP answer, in bytes.
@@ -60,7 +63,7 @@ pub struct Limits {
     pub websocket_message: usize,
     /// How much of a process's stderr is kept, in bytes.
     pub stderr_ring: usize,
-    /// How long a process may leave its stdin unread while we have something to say.
+    /// How long a process may leave its stdin unread while there is something to write.
     pub write_stall: Duration,
     /// How long an HTTP request may take until its answer begins, where its sender leaves that to
     /// the channel, and an event stream or a WebSocket until it stands.
@@ -68,15 +71,14 @@ pub struct Limits {
     /// How long the stream on which a legacy HTTP server speaks unasked may be silent before it is
     /// opened anew.
     pub stream_idle: Duration,
-    /// How long any stream may be silent although its server sends signs of life; three times
-    /// their interval when that is longer.
+    /// How long any stream may be silent although its server sends keepalives; three times their
+    /// interval when that is longer.
     pub keepalive: Duration,
-    /// How often a WebSocket is asked for a sign of life; when two intervals bring nothing, it is
-    /// gone.
+    /// How often a WebSocket is pinged; after two intervals without data it is closed.
     pub ping: Duration,
 }
 
-impl Default for Limits {
+impl Default for ChannelLimits {
     fn default() -> Self {
         const MIB: usize = 1024 * 1024;
         Self {
@@ -94,12 +96,12 @@ impl Default for Limits {
     }
 }
 
-impl Limits {
+impl ChannelLimits {
     /// How long an answer may take to begin, where the channel decides that.
-    pub(crate) fn within(&self, patience: Patience) -> Option<Duration> {
-        match patience {
-            Patience::OfChannel => Some(self.first_byte),
-            Patience::OfSender => None,
+    pub(crate) fn within(&self, answer_timeout: AnswerTimeout) -> Option<Duration> {
+        match answer_timeout {
+            AnswerTimeout::ByChannel => Some(self.first_byte),
+            AnswerTimeout::BySender => None,
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Files and directories that are one person's alone.
 //!
 //! Owns how they are opened: through the open directory and never through a symbolic link; a file
-//! is ours, plain, 0600, in a directory that is ours and 0700. What stands in them is their
-//! callers' business: journals, audit, shared state, secrets.
+//! is ours, plain, 0600, in a directory that is ours and 0700. What they hold is up to the callers:
+//! journals, audit, shared state, secrets.
 
 use std::fs::{DirBuilder, File};
 use std::io;
@@ -41,8 +41,7 @@ pub fn open_directory(path: &Path) -> io::Result<OwnedFd> {
     Ok(directory)
 }
 
-/// Opens a file in a directory to write it, and closes it to others: ours, plain, and nothing
-/// that somebody planted under its name.
+/// Opens a file in a directory to write it, mode 0600: it must be a regular file of this user.
 pub fn open_file(directory: impl AsFd, name: &str, flags: OFlags) -> io::Result<File> {
     // A pipe must not make us wait for its reader.
     let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -59,7 +58,7 @@ pub fn open_file(directory: impl AsFd, name: &str, flags: OFlags) -> io::Result<
     Ok(File::from(file))
 }
 
-/// Opens a file to read it, if it is a plain one, ours, and nobody else may write it.
+/// Opens a file to read it, if it is a regular file that only this user may write.
 pub fn open_own(directory: impl AsFd, name: impl Arg) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = rustix::fs::openat(directory, name, flags, Mode::empty())?;

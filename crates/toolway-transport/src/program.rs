@@ -20,10 +20,10 @@ use toolway_types::{Secret, ShieldMode, StdioSpec, WorkingDirectory};
 
 use crate::OpenOptions;
 use crate::error::OpenError;
-use crate::stdio::process::{Pipes, Process};
+use crate::stdio::process::{ChildProcess, Pipes};
 
-/// How long output that was still in the pipe may take to be read after the program has ended.
-const LAST_WORDS: Duration = Duration::from_secs(2);
+/// How long reading the rest of its output may take after the program has ended.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How much is read at once.
 const CHUNK: usize = 16 * 1024;
@@ -55,7 +55,7 @@ pub enum Invocation {
 }
 
 /// One run of a program.
-pub struct Program {
+pub struct ProgramRun {
     /// What to run.
     pub invocation: Invocation,
     /// What it reads on its stdin, which then ends.
@@ -72,7 +72,7 @@ pub struct Program {
     pub limits: ProgramLimits,
 }
 
-/// How long a program may take, and how much of what it says is heard.
+/// How long a program may take, and how much of its output is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProgramLimits {
     /// The longest it may take from the start to its end.
@@ -86,7 +86,7 @@ pub struct ProgramLimits {
 
 /// A program that ended by itself.
 #[derive(Debug)]
-pub struct Finished {
+pub struct ProgramOutput {
     /// How it ended.
     pub status: ExitStatus,
     /// What it printed.
@@ -115,27 +115,30 @@ pub enum ProgramError {
         /// The most it may print.
         limit: usize,
     },
-    /// It got out of sight, and was ended.
+    /// It could not be waited for, and was ended.
     #[error("it was lost: {0}")]
     Lost(io::Error),
 }
 
 /// Runs a program to its end. When this returns, nothing it started is left; when it is dropped,
 /// everything is killed.
-pub async fn run(program: Program, options: &OpenOptions) -> Result<Finished, ProgramError> {
+pub async fn run(
+    program: ProgramRun,
+    options: &OpenOptions,
+) -> Result<ProgramOutput, ProgramError> {
     let limits = program.limits;
     let deadline = Instant::now() + limits.time;
     let late = || ProgramError::TimedOut { after: limits.time };
     let (spec, input) = spec(program);
-    let (mut process, pipes) = timeout_at(deadline, Process::spawn(&spec, options))
+    let (mut process, pipes) = timeout_at(deadline, ChildProcess::spawn(&spec, options))
         .await
         .map_err(|_| late())??;
-    let ended = attend(&mut process, pipes, &input, limits, deadline).await;
+    let ended = interact(&mut process, pipes, &input, limits, deadline).await;
     process.stop().await;
     ended.unwrap_or_else(|| Err(late()))
 }
 
-fn spec(program: Program) -> (StdioSpec, Vec<u8>) {
+fn spec(program: ProgramRun) -> (StdioSpec, Vec<u8>) {
     let (file, command, args) = match program.invocation {
         Invocation::Line(line) => (None, SHELL.to_owned(), vec!["-c".to_owned(), line]),
         Invocation::Words { program, args } => (None, program, args),
@@ -157,22 +160,22 @@ fn spec(program: Program) -> (StdioSpec, Vec<u8>) {
     (spec, program.stdin)
 }
 
-/// Talks to it until it has ended; nothing when its time is over first.
-async fn attend(
-    process: &mut Process,
+/// Exchanges input and output until it has ended; `None` when its time is over first.
+async fn interact(
+    process: &mut ChildProcess,
     pipes: Pipes,
     input: &[u8],
     limits: ProgramLimits,
     deadline: Instant,
-) -> Option<Result<Finished, ProgramError>> {
-    let (mut stdout, mut stderr) = (Heard::default(), Heard::default());
+) -> Option<Result<ProgramOutput, ProgramError>> {
+    let (mut stdout, mut stderr) = (CapturedOutput::default(), CapturedOutput::default());
     let mut ended = None;
     {
         let mut talk = pin!(async {
             tokio::try_join!(
                 feed(pipes.stdin, input),
-                stdout.listen(pipes.stdout, limits.stdout, Beyond::Stop),
-                stderr.listen(pipes.stderr, limits.stderr, Beyond::Count),
+                stdout.listen(pipes.stdout, limits.stdout, OverflowPolicy::Stop),
+                stderr.listen(pipes.stderr, limits.stderr, OverflowPolicy::Count),
             )
         });
         let mut talked = false;
@@ -189,7 +192,7 @@ async fn attend(
                     // What it leaves behind would hold its pipes open for ever.
                     process.sweep();
                     ended = Some(status);
-                    until = deadline.min(Instant::now() + LAST_WORDS);
+                    until = deadline.min(Instant::now() + DRAIN_TIMEOUT);
                 }
                 () = sleep_until(until) => break,
             }
@@ -197,7 +200,7 @@ async fn attend(
     }
     // All it wrote before it ended was in the pipes by then, and has been read.
     Some(match ended? {
-        Ok(status) => Ok(Finished {
+        Ok(status) => Ok(ProgramOutput {
             status,
             stdout: stdout.kept,
             stderr: stderr.kept,
@@ -208,42 +211,42 @@ async fn attend(
 }
 
 /// It printed more than it may.
-struct TooMuch;
+struct OutputTooLong;
 
-/// Gives it its input. A program need not read what it does not want to know.
-async fn feed(mut stdin: pipe::Sender, input: &[u8]) -> Result<(), TooMuch> {
+/// Writes its input. A program need not read it.
+async fn feed(mut stdin: pipe::Sender, input: &[u8]) -> Result<(), OutputTooLong> {
     let _ = stdin.write_all(input).await;
     Ok(())
 }
 
-/// What is done with output beyond the cap.
+/// What to do with output beyond the cap.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Beyond {
+enum OverflowPolicy {
     Stop,
     Count,
 }
 
 #[derive(Default)]
-struct Heard {
+struct CapturedOutput {
     kept: Vec<u8>,
     total: u64,
 }
 
-impl Heard {
+impl CapturedOutput {
     async fn listen(
         &mut self,
         mut from: pipe::Receiver,
         cap: usize,
-        beyond: Beyond,
-    ) -> Result<(), TooMuch> {
+        beyond: OverflowPolicy,
+    ) -> Result<(), OutputTooLong> {
         let mut chunk = Vec::with_capacity(CHUNK);
         // An error is an end too.
         while let Ok(count @ 1..) = from.read_buf(&mut chunk).await {
             let room = cap - self.kept.len();
             self.kept.extend_from_slice(&chunk[..count.min(room)]);
             self.total += count as u64;
-            if count > room && beyond == Beyond::Stop {
-                return Err(TooMuch);
+            if count > room && beyond == OverflowPolicy::Stop {
+                return Err(OutputTooLong);
             }
             chunk.clear();
         }

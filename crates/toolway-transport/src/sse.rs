@@ -1,8 +1,8 @@
 //! Legacy HTTP+SSE (2024-11-05): one long GET on which the server speaks, and POSTs to it.
 //!
-//! Owns the order of the two: the stream first, then the `endpoint` event that says where to
-//! post. The stream *is* the connection: when it ends, so does the channel, and whoever opened
-//! it opens another. Requests, redirects and the decoder are those of [`crate::http`].
+//! Owns the order of the two: the stream first, then the `endpoint` event that says where to post.
+//! The stream *is* the connection: when it ends, so does the channel, and its opener opens another.
+//! Requests, redirects and the decoder are those of [`crate::http`].
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -19,19 +19,22 @@ use toolway_types::{RemoteSpec, Untrusted};
 use toolway_wire::envelope;
 use url::Url;
 
-use crate::channel::{Channel, Command, Event, Inbox, Outgoing, QUEUE_LEN, Tag, report_end};
+use crate::channel::{
+    Channel, ChannelCommand, ChannelEvent, CommandInbox, OutgoingMessage, QUEUE_LEN, RequestTag,
+    report_end,
+};
 use crate::error::{CloseReason, OpenError, SendFailure};
-use crate::http::endpoint::{Answer, Endpoint};
+use crate::http::endpoint::{Endpoint, HttpAnswer};
 use crate::http::failure::root_cause;
-use crate::http::stream::watchdog::Watchdog;
-use crate::http::stream::{Decoder, StreamEvent, TooLarge};
-use crate::{Limits, OpenOptions};
+use crate::http::stream::watchdog::SilenceWatchdog;
+use crate::http::stream::{EventDecoder, EventTooLarge, StreamEvent};
+use crate::{ChannelLimits, OpenOptions};
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
 
 /// How long later messages wait for a notification to arrive before them.
-const HOLD: Duration = Duration::from_secs(2);
+const NOTIFICATION_HOLD: Duration = Duration::from_secs(2);
 
 /// Opens a channel. The stream is asked for as soon as the driver runs.
 pub fn open(spec: &RemoteSpec, options: &OpenOptions) -> Result<Channel, OpenError> {
@@ -40,12 +43,12 @@ pub fn open(spec: &RemoteSpec, options: &OpenOptions) -> Result<Channel, OpenErr
     let endpoint = Endpoint::new(spec, options)?;
     let url = spec.url.clone();
     let driver = Box::pin(async move {
-        let mut inbox = Inbox::new(command_queue);
-        let reason = match inbox.while_opening(Stream::open(&endpoint, &url)).await {
+        let mut inbox = CommandInbox::new(command_queue);
+        let reason = match inbox.while_opening(SseStream::open(&endpoint, &url)).await {
             None => CloseReason::Asked,
             Some(Err(reason)) => reason,
             Some(Ok((stream, target))) => match endpoint.at(target) {
-                Ok(endpoint) => run(inbox, stream, Posts::new(endpoint), &event_queue).await,
+                Ok(endpoint) => run(inbox, stream, PendingPosts::new(endpoint), &event_queue).await,
                 Err(error) => CloseReason::Broken(error.to_string()),
             },
         };
@@ -61,10 +64,10 @@ pub fn open(spec: &RemoteSpec, options: &OpenOptions) -> Result<Channel, OpenErr
 
 /// Carries messages both ways until one side ends.
 async fn run(
-    inbox: Inbox,
-    stream: Stream,
-    posts: Posts,
-    events: &mpsc::Sender<Event>,
+    inbox: CommandInbox,
+    stream: SseStream,
+    posts: PendingPosts,
+    events: &mpsc::Sender<ChannelEvent>,
 ) -> CloseReason {
     // Two loops side by side: a full queue in one direction must not hold up the other.
     tokio::select! {
@@ -75,14 +78,14 @@ async fn run(
 }
 
 /// The stream on which everything comes.
-struct Stream {
+struct SseStream {
     response: Response,
-    decoder: Decoder,
-    watchdog: Watchdog,
-    limits: Limits,
+    decoder: EventDecoder,
+    watchdog: SilenceWatchdog,
+    limits: ChannelLimits,
 }
 
-impl Stream {
+impl SseStream {
     /// Opens the stream and waits until it says where to post. A proxy that holds back the first
     /// bytes makes this fail in time, instead of leaving a session that never answers (REL-23).
     async fn open(endpoint: &Endpoint, url: &Url) -> Result<(Self, Url), CloseReason> {
@@ -90,9 +93,9 @@ impl Stream {
             let mut headers = HeaderMap::new();
             headers.insert(ACCEPT, STREAM);
             let answer = endpoint.send(&Method::GET, &headers, None, None).await;
-            let response = match answer.map_err(refusal)? {
-                Answer::Stream(response) => response,
-                Answer::Json(_) | Answer::Empty(_) => {
+            let response = match answer.map_err(close_reason)? {
+                HttpAnswer::Stream(response) => response,
+                HttpAnswer::Json(_) | HttpAnswer::Empty(_) => {
                     let message = "the server answered something else than an event stream";
                     return Err(CloseReason::Broken(message.to_owned()));
                 }
@@ -100,8 +103,8 @@ impl Stream {
             let limits = endpoint.limits.clone();
             let mut stream = Self {
                 response,
-                decoder: Decoder::new(limits.sse_event),
-                watchdog: Watchdog::new(limits.keepalive, None),
+                decoder: EventDecoder::new(limits.sse_event),
+                watchdog: SilenceWatchdog::new(limits.keepalive, None),
                 limits,
             };
             let target = stream.endpoint(url).await?;
@@ -141,16 +144,18 @@ impl Stream {
         }
     }
 
-    async fn carry_up(mut self, events: &mpsc::Sender<Event>) -> CloseReason {
+    async fn carry_up(mut self, events: &mpsc::Sender<ChannelEvent>) -> CloseReason {
         loop {
             let event = match self.next_event().await {
                 Ok(StreamEvent::Message(data)) => data,
                 Ok(StreamEvent::Oversized(id_hint)) => {
                     let limit = self.limits.sse_event;
-                    let _ = events.send(Event::Oversized { id_hint, limit }).await;
+                    let _ = events
+                        .send(ChannelEvent::Oversized { id_hint, limit })
+                        .await;
                     continue;
                 }
-                // It was said once; a server cannot move a session.
+                // Only the first one counts; a server cannot move a session.
                 Ok(StreamEvent::Endpoint(_)) => continue,
                 Err(reason) => return reason,
             };
@@ -162,8 +167,8 @@ impl Stream {
                     .collect(),
             };
             for part in parts {
-                // Nobody listening means that the channel is about to end.
-                if events.send(Event::Message(part)).await.is_err() {
+                // A closed receiver means that the channel is about to end.
+                if events.send(ChannelEvent::Message(part)).await.is_err() {
                     return CloseReason::Asked;
                 }
             }
@@ -176,7 +181,7 @@ impl Stream {
             match self.decoder.next_event() {
                 Ok(Some(event)) => return Ok(event),
                 Ok(None) => {}
-                Err(TooLarge) => {
+                Err(EventTooLarge) => {
                     self.decoder.skip();
                     continue;
                 }
@@ -193,21 +198,21 @@ impl Stream {
 }
 
 /// What became of a message.
-struct Posted {
-    tag: Option<Tag>,
+struct PostOutcome {
+    tag: Option<RequestTag>,
     result: Result<(), SendFailure>,
 }
 
 /// The messages on their way to the server.
-struct Posts {
+struct PendingPosts {
     endpoint: Endpoint,
-    under_way: FuturesUnordered<BoxFuture<'static, Posted>>,
-    abort: HashMap<Tag, AbortHandle>,
+    under_way: FuturesUnordered<BoxFuture<'static, PostOutcome>>,
+    abort: HashMap<RequestTag, AbortHandle>,
     /// Until when later messages wait for a notification.
     held_until: Option<Instant>,
 }
 
-impl Posts {
+impl PendingPosts {
     fn new(endpoint: Endpoint) -> Self {
         Self {
             endpoint,
@@ -218,15 +223,15 @@ impl Posts {
     }
 
     /// Posts until the end is asked for.
-    async fn carry_down(mut self, mut inbox: Inbox, events: &mpsc::Sender<Event>) {
+    async fn carry_down(mut self, mut inbox: CommandInbox, events: &mpsc::Sender<ChannelEvent>) {
         loop {
             let hold = self.held_until;
             tokio::select! {
                 command = inbox.next(), if hold.is_none() => match command {
-                    Some(Command::Send(outgoing)) => self.start(outgoing),
+                    Some(ChannelCommand::Send(outgoing)) => self.start(outgoing),
                     // Its answer would come on the stream that all share; but a server that has
                     // not even taken it need not be waited for.
-                    Some(Command::Abandon(tag)) => {
+                    Some(ChannelCommand::Abandon(tag)) => {
                         if let Some(handle) = self.abort.remove(&tag) {
                             handle.abort();
                         }
@@ -237,7 +242,7 @@ impl Posts {
                     (Some(tag), result) => {
                         self.abort.remove(&tag);
                         if let Err(failure) = result {
-                            let _ = events.send(Event::Failed { tag, failure }).await;
+                            let _ = events.send(ChannelEvent::Failed { tag, failure }).await;
                         }
                     }
                     (None, Err(failure)) => {
@@ -251,21 +256,21 @@ impl Posts {
                 }
             }
         }
-        // What was said last, such as that nobody waits any more, is still delivered.
+        // The last messages, such as cancellations, are still delivered.
         let rest = async { while self.under_way.next().await.is_some() {} };
-        let _ = timeout(crate::http::FAREWELL, rest).await;
+        let _ = timeout(crate::http::CLOSE_TIMEOUT, rest).await;
     }
 
-    fn start(&mut self, outgoing: Outgoing) {
-        let Outgoing {
+    fn start(&mut self, outgoing: OutgoingMessage) {
+        let OutgoingMessage {
             bytes,
             tag,
             headers: own,
-            patience,
+            answer_timeout,
         } = outgoing;
         if tag.is_none() {
             // `initialized` must not be overtaken by the first real request.
-            self.held_until = Some(Instant::now() + HOLD);
+            self.held_until = Some(Instant::now() + NOTIFICATION_HOLD);
         }
         let endpoint = self.endpoint.clone();
         let (handle, registration) = AbortHandle::new_pair();
@@ -276,19 +281,19 @@ impl Posts {
             let mut headers = HeaderMap::new();
             headers.insert(CONTENT_TYPE, JSON);
             headers.extend(own);
-            let limit = endpoint.limits.within(patience);
+            let limit = endpoint.limits.within(answer_timeout);
             let posting = endpoint.deliver(&headers, &bytes, limit);
-            // Given up: nobody waits for a report.
+            // Aborted: no report is expected.
             let result = Abortable::new(posting, registration)
                 .await
                 .unwrap_or(Ok(()));
-            Posted { tag, result }
+            PostOutcome { tag, result }
         }));
     }
 }
 
 /// Why the stream was not opened.
-fn refusal(failure: SendFailure) -> CloseReason {
+fn close_reason(failure: SendFailure) -> CloseReason {
     let shown = |text: &str| Untrusted::new(text).line().to_string();
     match failure {
         SendFailure::Unreachable { refused, message } => {

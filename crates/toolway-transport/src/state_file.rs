@@ -35,7 +35,7 @@ pub fn replace(path: &Path, change: impl FnOnce() -> String) -> io::Result<()> {
     replace_within(path, LOCK_PATIENCE, || Ok(Some(change())))
 }
 
-/// As [`replace`], with another patience, and `change` may leave the file as it is.
+/// As [`replace`], with another time limit, and `change` may leave the file as it is.
 pub fn replace_within(
     path: &Path,
     patience: Duration,
@@ -65,7 +65,7 @@ pub fn replace_within(
         .and_then(|()| file.sync_all())
         .and_then(|()| Ok(rustix::fs::renameat(&folder, &new, &folder, name)?));
     written.inspect_err(|_| {
-        // A full disk is not helped by half a file.
+        // Half a file is of no use.
         let _ = rustix::fs::unlinkat(&folder, &new, AtFlags::empty());
     })?;
     // Without this the old content may come back after the power failed. Not every file system
@@ -96,8 +96,8 @@ fn wait_for(lock: &File, patience: Duration) -> io::Result<()> {
     }
 }
 
-/// Opens the folder, made for one person when it is absent. One that is there stays as it is: it
-/// may be anybody's, `/tmp` for instance.
+/// Opens the folder, made for one person when it is absent. An existing one stays as it is: it may
+/// be shared, such as `/tmp`.
 pub fn private_folder(folder: &Path) -> io::Result<OwnedFd> {
     make_directory(&follow(folder).0)?;
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;

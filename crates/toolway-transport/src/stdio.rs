@@ -5,7 +5,7 @@
 
 pub(crate) mod descriptors;
 mod frame;
-pub mod keeper;
+pub mod launcher;
 #[cfg(target_os = "linux")]
 mod proc;
 pub(crate) mod process;
@@ -23,24 +23,24 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 use toolway_types::StdioSpec;
 
-use crate::channel::{Channel, Command, Event, QUEUE_LEN};
+use crate::channel::{Channel, ChannelCommand, ChannelEvent, QUEUE_LEN};
 use crate::error::{CloseReason, OpenError};
-use crate::{Limits, OpenOptions};
-use frame::{Framer, Line};
-use process::{Pipes, Process};
+use crate::{ChannelLimits, OpenOptions};
+use frame::{LineFramer, StdoutLine};
+use process::{ChildProcess, Pipes};
 use stderr::ServerLog;
 use write::WriteEnd;
 
-/// How long the other signs of an ending are awaited once the first has shown.
-const GRACE: Duration = Duration::from_millis(200);
+/// How long to wait for the other signs of an ending after the first one.
+const SIGNS_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// How long output that was still in the pipe may take to be read after the process has ended.
-const LAST_WORDS: Duration = Duration::from_secs(5);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Starts a server.
 pub async fn open(spec: &StdioSpec, options: &OpenOptions) -> Result<Channel, OpenError> {
     let limits = &options.limits;
-    let (process, pipes) = Process::spawn(spec, options).await?;
+    let (process, pipes) = ChildProcess::spawn(spec, options).await?;
     let (commands, command_queue) = mpsc::channel(QUEUE_LEN);
     let (event_queue, events) = mpsc::channel(QUEUE_LEN);
     let log = ServerLog::new(limits.stderr_ring);
@@ -61,14 +61,14 @@ pub async fn open(spec: &StdioSpec, options: &OpenOptions) -> Result<Channel, Op
 }
 
 async fn drive(
-    mut process: Process,
+    mut process: ChildProcess,
     pipes: Pipes,
-    commands: mpsc::Receiver<Command>,
-    events: mpsc::Sender<Event>,
-    limits: Limits,
+    commands: mpsc::Receiver<ChannelCommand>,
+    events: mpsc::Sender<ChannelEvent>,
+    limits: ChannelLimits,
     log: ServerLog,
 ) {
-    let _followed = Followed(log.clone());
+    let _followed = CloseLogOnDrop(log.clone());
     let mut read = Box::pin(read(pipes.stdout, events.clone(), limits.line, log.clone()));
     let mut drain = pin!(stderr::drain(pipes.stderr, log.clone()));
     let mut write = Some(Box::pin(write::pump(
@@ -76,7 +76,7 @@ async fn drive(
         pipes.stdin,
         limits.write_stall,
     )));
-    let mut seen = Seen::default();
+    let mut seen = EndSigns::default();
 
     let reason = loop {
         if let Some(reason) = seen.verdict(&log) {
@@ -95,14 +95,14 @@ async fn drive(
                     }
                     Some(WriteEnd::Failed(error)) => {
                         seen.write_error = Some(error.to_string());
-                        seen.give(GRACE);
+                        seen.give(SIGNS_TIMEOUT);
                     }
                     None => {}
                 }
             }
             end = &mut read, if !seen.end_of_stdout => {
                 seen.end_of_stdout = true;
-                seen.give(GRACE);
+                seen.give(SIGNS_TIMEOUT);
                 match end {
                     ReadEnd::EndOfStream => {}
                     ReadEnd::NobodyListens => break CloseReason::Asked,
@@ -114,7 +114,7 @@ async fn drive(
                 // What it leaves behind would hold its pipes open for ever.
                 process.sweep();
                 seen.exit = Some(status);
-                seen.give(if seen.end_of_stdout { GRACE } else { LAST_WORDS });
+                seen.give(if seen.end_of_stdout { SIGNS_TIMEOUT } else { DRAIN_TIMEOUT });
             }
             () = async { sleep_until(seen.deadline()).await }, if seen.deadline.is_some() => {
                 seen.patience_is_over = true;
@@ -125,7 +125,7 @@ async fn drive(
     // Closing stdin is the first thing a server notices.
     drop(write);
     if reason == CloseReason::Asked {
-        // It may still have something to say, and must not block on a full pipe while it does.
+        // It may still write, and must not block on a full pipe.
         tokio::select! {
             () = process.stop() => {}
             () = async {
@@ -135,26 +135,26 @@ async fn drive(
                 std::future::pending::<()>().await;
             } => {}
         }
-        // Whoever asked may have stopped listening; the end must not wait for it.
-        let _ = events.try_send(Event::Closed(reason));
+        // The session may have stopped listening; the end must not wait for it.
+        let _ = events.try_send(ChannelEvent::Closed(reason));
     } else {
         drop(read);
-        let _ = tokio::join!(events.send(Event::Closed(reason)), process.stop());
+        let _ = tokio::join!(events.send(ChannelEvent::Closed(reason)), process.stop());
     }
 }
 
-/// Whoever follows a server's log learns of its end, however the driver ends.
-struct Followed(ServerLog);
+/// Closes the log on drop, so that its followers learn of the end however the driver ends.
+struct CloseLogOnDrop(ServerLog);
 
-impl Drop for Followed {
+impl Drop for CloseLogOnDrop {
     fn drop(&mut self) {
         self.0.close();
     }
 }
 
-/// The signs of an ending, which arrive in any order.
+/// What was observed of an ending; the observations arrive in any order.
 #[derive(Default)]
-struct Seen {
+struct EndSigns {
     exit: Option<std::io::Result<ExitStatus>>,
     end_of_stdout: bool,
     end_of_stderr: bool,
@@ -164,8 +164,8 @@ struct Seen {
     patience_is_over: bool,
 }
 
-impl Seen {
-    /// From now on this long is waited for the other signs.
+impl EndSigns {
+    /// Waits at most this long from now on for the other signs.
     fn give(&mut self, patience: Duration) {
         self.deadline = Some(Instant::now() + patience);
     }
@@ -204,11 +204,11 @@ enum ReadEnd {
 
 async fn read(
     mut stdout: pipe::Receiver,
-    events: mpsc::Sender<Event>,
+    events: mpsc::Sender<ChannelEvent>,
     limit: usize,
     log: ServerLog,
 ) -> ReadEnd {
-    let mut framer = Framer::new(limit);
+    let mut framer = LineFramer::new(limit);
     loop {
         let count = match stdout.read_buf(framer.room()).await {
             Ok(count) => count,
@@ -220,16 +220,20 @@ async fn read(
             framer.next_line()
         } {
             let delivered = match line {
-                Line::Message(bytes) => events.send(Event::Message(bytes)).await,
-                Line::Batch(messages) => {
+                StdoutLine::Message(bytes) => events.send(ChannelEvent::Message(bytes)).await,
+                StdoutLine::Batch(messages) => {
                     let mut delivered = Ok(());
                     for message in messages {
-                        delivered = events.send(Event::Message(message)).await;
+                        delivered = events.send(ChannelEvent::Message(message)).await;
                     }
                     delivered
                 }
-                Line::Oversized(id_hint) => events.send(Event::Oversized { id_hint, limit }).await,
-                Line::Noise(bytes) => {
+                StdoutLine::Oversized(id_hint) => {
+                    events
+                        .send(ChannelEvent::Oversized { id_hint, limit })
+                        .await
+                }
+                StdoutLine::Noise(bytes) => {
                     log.push_stdout(&bytes);
                     Ok(())
                 }

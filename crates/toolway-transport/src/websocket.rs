@@ -1,6 +1,6 @@
 //! WebSocket, subprotocol `mcp`: one text frame is one message.
 //!
-//! Owns the channel: two loops over one connection, signs of life, and the goodbye. How the
+//! Owns the channel: two loops over one connection, pings, and the closing handshake. How the
 //! connection comes about is in [`handshake`], what travels on it in [`frame`].
 
 mod frame;
@@ -21,18 +21,18 @@ use tokio::time::{Instant, interval_at, timeout};
 use toolway_types::{RemoteSpec, Untrusted};
 use url::Url;
 
-use crate::channel::{Channel, Command, Event, Inbox, QUEUE_LEN, report_end};
-use crate::client::dial::{Dialer, Socket};
-use crate::credentials::Desk;
+use crate::channel::{Channel, ChannelCommand, ChannelEvent, CommandInbox, QUEUE_LEN, report_end};
+use crate::client::dial::{DialedStream, Dialer};
+use crate::credentials::ChannelCredentials;
 use crate::error::{CloseReason, OpenError};
-use crate::http::endpoint::{configured, desk};
-use crate::{Limits, OpenOptions};
-use frame::{Decoder, Incoming};
+use crate::http::endpoint::{channel_credentials, configured};
+use crate::{ChannelLimits, OpenOptions};
+use frame::{FrameDecoder, IncomingFrame};
 
-/// How long the goodbye may take.
-const FAREWELL: Duration = Duration::from_millis(500);
+/// How long the closing handshake may take.
+const CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// How many signs of life may wait to be given; a server that asks for more gets fewer.
+/// How many pongs may be queued; further pings go unanswered.
 const PONGS: usize = 8;
 
 /// A normal end (RFC 6455, 7.4.1).
@@ -47,15 +47,15 @@ pub fn open(spec: &RemoteSpec, options: &OpenOptions) -> Result<Channel, OpenErr
     let (commands, command_queue) = mpsc::channel(QUEUE_LEN);
     let (event_queue, events) = mpsc::channel(QUEUE_LEN);
     let url = as_http(&spec.url);
-    let opening = Opening {
+    let opening = WebSocketOpening {
         dialer: options.client.dialer(spec, &url)?,
         configured: configured(spec)?,
-        desk: desk(&url, options),
+        credentials: channel_credentials(&url, options),
         limits: options.limits.clone(),
         url,
     };
     let driver = Box::pin(async move {
-        let mut inbox = Inbox::new(command_queue);
+        let mut inbox = CommandInbox::new(command_queue);
         let reason = match inbox.while_opening(opening.open()).await {
             None => CloseReason::Asked,
             Some(Err(reason)) => reason,
@@ -82,18 +82,19 @@ fn as_http(url: &Url) -> Url {
     text.parse().unwrap_or_else(|_| url.clone())
 }
 
-struct Opening {
+struct WebSocketOpening {
     dialer: Dialer,
     url: Url,
     configured: HeaderMap,
-    desk: Desk,
-    limits: Limits,
+    credentials: ChannelCredentials,
+    limits: ChannelLimits,
 }
 
-impl Opening {
-    async fn open(&self) -> Result<Socket, CloseReason> {
+impl WebSocketOpening {
+    async fn open(&self) -> Result<DialedStream, CloseReason> {
         let patience = self.limits.first_byte;
-        let shaking = handshake::shake(&self.dialer, &self.url, &self.configured, &self.desk);
+        let shaking =
+            handshake::connect(&self.dialer, &self.url, &self.configured, &self.credentials);
         timeout(patience, shaking).await.unwrap_or_else(|_| {
             let seconds = patience.as_secs_f32();
             Err(CloseReason::lost(format!("no answer within {seconds} s")))
@@ -103,21 +104,21 @@ impl Opening {
 
 /// Carries messages both ways until one side ends.
 async fn run(
-    socket: Socket,
-    mut inbox: Inbox,
-    events: &mpsc::Sender<Event>,
-    limits: &Limits,
+    socket: DialedStream,
+    mut inbox: CommandInbox,
+    events: &mpsc::Sender<ChannelEvent>,
+    limits: &ChannelLimits,
 ) -> CloseReason {
     let (reader, writer) = split_socket(socket);
     let (pongs, due) = mpsc::channel(PONGS);
-    let mut upward = Upward {
+    let mut upward = FrameReader {
         reader,
-        decoder: Decoder::new(limits.websocket_message),
+        decoder: FrameDecoder::new(limits.websocket_message),
         pongs,
         patience: limits.ping * 2,
         limit: limits.websocket_message,
     };
-    let mut downward = Downward {
+    let mut downward = FrameWriter {
         writer,
         due,
         patience: limits.write_stall,
@@ -132,7 +133,7 @@ async fn run(
         CloseReason::Broken(_) => PROTOCOL_ERROR,
         _ => NORMAL,
     };
-    let _ = timeout(FAREWELL, async {
+    let _ = timeout(CLOSE_TIMEOUT, async {
         downward.say(frame::close(code)).await.ok();
         if reason == CloseReason::Asked {
             upward.drain().await;
@@ -144,40 +145,40 @@ async fn run(
 }
 
 /// From the server to us.
-struct Upward {
-    reader: ReadHalf<Socket>,
-    decoder: Decoder,
+struct FrameReader {
+    reader: ReadHalf<DialedStream>,
+    decoder: FrameDecoder,
     pongs: mpsc::Sender<Bytes>,
-    /// Without any byte for this long, the other side is gone: it was asked twice.
+    /// Without any byte for this long, after two pings, the server is gone.
     patience: Duration,
     limit: usize,
 }
 
-impl Upward {
-    async fn carry(&mut self, events: &mpsc::Sender<Event>) -> CloseReason {
+impl FrameReader {
+    async fn carry(&mut self, events: &mpsc::Sender<ChannelEvent>) -> CloseReason {
         loop {
             let event = match self.next().await {
-                Ok(Incoming::Message(message)) => Event::Message(message),
-                Ok(Incoming::Oversized(id_hint)) => Event::Oversized {
+                Ok(IncomingFrame::Message(message)) => ChannelEvent::Message(message),
+                Ok(IncomingFrame::Oversized(id_hint)) => ChannelEvent::Oversized {
                     id_hint,
                     limit: self.limit,
                 },
-                Ok(Incoming::Ping(payload)) => {
+                Ok(IncomingFrame::Ping(payload)) => {
                     let _ = self.pongs.try_send(payload);
                     continue;
                 }
-                Ok(Incoming::Pong) => continue,
-                Ok(Incoming::Close { code, reason }) => return farewell(code, &reason),
+                Ok(IncomingFrame::Pong) => continue,
+                Ok(IncomingFrame::Close { code, reason }) => return close_reason(code, &reason),
                 Err(reason) => return reason,
             };
-            // Nobody listening means that the channel is about to end.
+            // A closed receiver means that the channel is about to end.
             if events.send(event).await.is_err() {
                 return CloseReason::Asked;
             }
         }
     }
 
-    async fn next(&mut self) -> Result<Incoming, CloseReason> {
+    async fn next(&mut self) -> Result<IncomingFrame, CloseReason> {
         loop {
             match self.decoder.next() {
                 Ok(Some(incoming)) => return Ok(incoming),
@@ -198,28 +199,28 @@ impl Upward {
         }
     }
 
-    /// Waits for the server's goodbye; whatever else it still says is lost.
+    /// Waits for the server's close frame and discards everything else.
     async fn drain(&mut self) {
-        while !matches!(self.next().await, Ok(Incoming::Close { .. }) | Err(_)) {}
+        while !matches!(self.next().await, Ok(IncomingFrame::Close { .. }) | Err(_)) {}
     }
 }
 
 /// From us to the server.
-struct Downward {
-    writer: WriteHalf<Socket>,
+struct FrameWriter {
+    writer: WriteHalf<DialedStream>,
     due: mpsc::Receiver<Bytes>,
     patience: Duration,
 }
 
-impl Downward {
-    async fn carry(&mut self, inbox: &mut Inbox, every: Duration) -> CloseReason {
+impl FrameWriter {
+    async fn carry(&mut self, inbox: &mut CommandInbox, every: Duration) -> CloseReason {
         let mut pings = interval_at(Instant::now() + every, every);
         loop {
             let frame = tokio::select! {
                 command = inbox.next() => match command {
-                    Some(Command::Send(outgoing)) => frame::text(outgoing.bytes),
+                    Some(ChannelCommand::Send(outgoing)) => frame::text(outgoing.bytes),
                     // Its answer would come on the connection that all share: nothing to close.
-                    Some(Command::Abandon(_)) => continue,
+                    Some(ChannelCommand::Abandon(_)) => continue,
                     None => return CloseReason::Asked,
                 },
                 Some(payload) = self.due.recv() => frame::pong(payload),
@@ -248,8 +249,8 @@ impl Downward {
     }
 }
 
-/// What the server's goodbye means.
-fn farewell(code: Option<u16>, reason: &str) -> CloseReason {
+/// What the server's close frame means.
+fn close_reason(code: Option<u16>, reason: &str) -> CloseReason {
     let meaning = match code {
         None | Some(NORMAL | GOING_AWAY) => {
             return CloseReason::EndOfStream { stderr: Vec::new() };

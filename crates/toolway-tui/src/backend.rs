@@ -230,7 +230,7 @@ impl<W: Write> Backend for InlineBackend<W> {
 
 impl<W: Write> Drop for InlineBackend<W> {
     fn drop(&mut self) {
-        // The wait was given up. Nobody is left to tell of a terminal that is gone too.
+        // The wait was given up; an error of the terminal cannot be reported any more.
         drop(self.erase());
     }
 }

@@ -1,13 +1,13 @@
-//! Everything that can happen to the view.
+//! The events of the view.
 
 use std::sync::Arc;
 
 use toolway::HostSnapshot;
 
-/// One happening.
+/// One event.
 #[derive(Debug, Clone)]
-pub(crate) enum Event {
-    /// The host shows a new picture.
+pub(crate) enum ViewEvent {
+    /// The host published a new snapshot.
     Snapshot(Arc<HostSnapshot>),
     /// Time has passed.
     Tick,

@@ -1,4 +1,4 @@
-//! The live view that stays: the servers for as long as somebody looks.
+//! The live view of the servers that stays until it is stopped.
 //!
 //! Owns the loop. Unlike `progress.rs` it never ends by itself, follows the size of the terminal
 //! and the number of servers, lets lines of text pass above the view, and leaves its last picture
@@ -14,10 +14,10 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 use toolway::HostSnapshot;
 
-use crate::app::App;
 use crate::backend::InlineBackend;
-use crate::event::Event;
-use crate::progress::{Screen, open};
+use crate::event::ViewEvent;
+use crate::progress::{TerminalSize, open};
+use crate::state::ViewState;
 use crate::update::update;
 use crate::view::{Theme, servers};
 
@@ -32,47 +32,47 @@ pub async fn watch<W: Write>(
     mut snapshots: watch::Receiver<Arc<HostSnapshot>>,
     mut texts: mpsc::Receiver<String>,
     writer: impl Fn() -> W,
-    screen: impl Fn() -> Screen,
+    screen: impl Fn() -> TerminalSize,
     theme: Theme,
 ) -> io::Result<()> {
-    let mut app = App::default();
-    let first = Event::Snapshot(Arc::clone(&snapshots.borrow_and_update()));
-    update(&mut app, &first, Instant::now());
-    let mut canvas = Canvas {
+    let mut state = ViewState::default();
+    let first = ViewEvent::Snapshot(Arc::clone(&snapshots.borrow_and_update()));
+    update(&mut state, &first, Instant::now());
+    let mut canvas = DrawnView {
         writer,
         screen,
         drawing: None,
     };
-    while !app.ended {
-        canvas.draw(&app, theme)?;
-        let pause = if app.is_settled() { STILL } else { TICK };
+    while !state.ended {
+        canvas.draw(&state, theme)?;
+        let pause = if state.is_settled() { STILL } else { TICK };
         let event = tokio::select! {
             changed = snapshots.changed() => match changed {
-                Ok(()) => Event::Snapshot(Arc::clone(&snapshots.borrow_and_update())),
-                Err(_) => Event::Ended,
+                Ok(()) => ViewEvent::Snapshot(Arc::clone(&snapshots.borrow_and_update())),
+                Err(_) => ViewEvent::Ended,
             },
             Some(text) = texts.recv() => {
                 canvas.print(&text)?;
                 continue;
             }
-            () = tokio::time::sleep(pause) => Event::Tick,
+            () = tokio::time::sleep(pause) => ViewEvent::Tick,
         };
-        update(&mut app, &event, Instant::now());
+        update(&mut state, &event, Instant::now());
     }
     Ok(())
 }
 
 /// What is on the screen.
-struct Canvas<W: Write, O: Fn() -> W, S: Fn() -> Screen> {
+struct DrawnView<W: Write, O: Fn() -> W, S: Fn() -> TerminalSize> {
     writer: O,
     screen: S,
     drawing: Option<(Size, Terminal<InlineBackend<W>>)>,
 }
 
-impl<W: Write, O: Fn() -> W, S: Fn() -> Screen> Canvas<W, O, S> {
-    fn draw(&mut self, app: &App, theme: Theme) -> io::Result<()> {
+impl<W: Write, O: Fn() -> W, S: Fn() -> TerminalSize> DrawnView<W, O, S> {
+    fn draw(&mut self, state: &ViewState, theme: Theme) -> io::Result<()> {
         let screen = (self.screen)();
-        let wanted = area(app, screen);
+        let wanted = area(state, screen);
         if self
             .drawing
             .as_ref()
@@ -85,7 +85,7 @@ impl<W: Write, O: Fn() -> W, S: Fn() -> Screen> Canvas<W, O, S> {
             self.drawing = Some((wanted, terminal));
         }
         if let Some((_, terminal)) = &mut self.drawing {
-            terminal.draw(|frame| servers::draw_live(frame, app, Instant::now(), theme))?;
+            terminal.draw(|frame| servers::draw_live(frame, state, Instant::now(), theme))?;
             terminal.backend_mut().rest()?;
         }
         Ok(())
@@ -98,7 +98,7 @@ impl<W: Write, O: Fn() -> W, S: Fn() -> Screen> Canvas<W, O, S> {
         writer.flush()
     }
 
-    fn erase_on(&mut self, screen: Screen) -> io::Result<()> {
+    fn erase_on(&mut self, screen: TerminalSize) -> io::Result<()> {
         let Some((size, mut terminal)) = self.drawing.take() else {
             return Ok(());
         };
@@ -110,10 +110,10 @@ impl<W: Write, O: Fn() -> W, S: Fn() -> Screen> Canvas<W, O, S> {
     }
 }
 
-impl<W: Write, O: Fn() -> W, S: Fn() -> Screen> Drop for Canvas<W, O, S> {
+impl<W: Write, O: Fn() -> W, S: Fn() -> TerminalSize> Drop for DrawnView<W, O, S> {
     fn drop(&mut self) {
         if let Some((_, terminal)) = &mut self.drawing {
-            // Nobody is left to tell of a terminal that is gone.
+            // The terminal is gone; its error cannot be reported.
             drop(terminal.backend_mut().leave());
         }
     }
@@ -121,8 +121,8 @@ impl<W: Write, O: Fn() -> W, S: Fn() -> Screen> Drop for Canvas<W, O, S> {
 
 /// One line for each server and one below them; the last column stays free, since a terminal may
 /// wrap after writing it.
-fn area(app: &App, screen: Screen) -> Size {
-    let rows = u16::try_from(app.rows.len()).unwrap_or(u16::MAX);
+fn area(state: &ViewState, screen: TerminalSize) -> Size {
+    let rows = u16::try_from(state.rows.len()).unwrap_or(u16::MAX);
     Size {
         width: screen.width.saturating_sub(1).max(1),
         height: rows

@@ -15,22 +15,22 @@ use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior};
 use toolway::HostSnapshot;
 
-use crate::app::App;
 use crate::backend::InlineBackend;
-use crate::event::Event;
+use crate::event::ViewEvent;
+use crate::state::ViewState;
 use crate::update::update;
 use crate::view::{Theme, servers};
 
 /// How often the spinner turns.
 const TICK: Duration = Duration::from_millis(100);
-/// What is settled before this is never drawn: a flash tells nobody anything.
+/// A shorter wait is never drawn, so that nothing flashes.
 const PATIENCE: Duration = Duration::from_millis(150);
 /// The view never takes more lines than this.
 const MAX_LINES: u16 = 24;
 
 /// The size of a terminal, and what it does when that changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Screen {
+pub struct TerminalSize {
     /// Columns.
     pub width: u16,
     /// Lines.
@@ -39,7 +39,7 @@ pub struct Screen {
     pub rewraps: bool,
 }
 
-impl Screen {
+impl TerminalSize {
     /// The terminal behind a descriptor; 80 by 24 when it does not say. Most terminals wrap anew.
     pub fn of(terminal: impl AsFd) -> Self {
         match rustix::termios::tcgetwinsize(terminal) {
@@ -59,16 +59,16 @@ impl Screen {
 
 /// How to draw.
 #[derive(Debug, Clone, Copy)]
-pub struct Options {
+pub struct ViewOptions {
     /// The terminal's size.
-    pub screen: Screen,
+    pub screen: TerminalSize,
     /// Colours or none.
     pub theme: Theme,
 }
 
-/// What is told above the view while it stands there.
-pub struct News<'a> {
-    /// What there is to tell of a picture; asked for each, and now and then.
+/// Notices that are printed above the view.
+pub struct NoticeFeed<'a> {
+    /// The notice for a snapshot; called for each one, and now and then.
     pub of: &'a mut dyn FnMut(&HostSnapshot) -> Option<String>,
     /// Where it goes: the same terminal, perhaps another stream.
     pub to: &'a mut dyn Write,
@@ -79,48 +79,48 @@ pub struct News<'a> {
 pub async fn show<W: Write>(
     mut snapshots: watch::Receiver<Arc<HostSnapshot>>,
     writer: impl Fn() -> W,
-    options: Options,
-    mut news: Option<News<'_>>,
+    options: ViewOptions,
+    mut notices: Option<NoticeFeed<'_>>,
 ) -> io::Result<()> {
-    let mut app = App::default();
+    let mut state = ViewState::default();
     let mut picture = Arc::clone(&snapshots.borrow_and_update());
     update(
-        &mut app,
-        &Event::Snapshot(Arc::clone(&picture)),
+        &mut state,
+        &ViewEvent::Snapshot(Arc::clone(&picture)),
         Instant::now(),
     );
 
     let mut ticks = tokio::time::interval_at(Instant::now() + PATIENCE, TICK);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
     let mut terminal = None;
-    while !app.is_settled() {
+    while !state.is_settled() {
         let event = tokio::select! {
             changed = snapshots.changed() => match changed {
                 Ok(()) => {
                     picture = Arc::clone(&snapshots.borrow_and_update());
-                    Event::Snapshot(Arc::clone(&picture))
+                    ViewEvent::Snapshot(Arc::clone(&picture))
                 }
-                Err(_) => Event::Ended,
+                Err(_) => ViewEvent::Ended,
             },
-            _ = ticks.tick() => Event::Tick,
+            _ = ticks.tick() => ViewEvent::Tick,
         };
-        update(&mut app, &event, Instant::now());
-        if app.ticks == 0 {
+        update(&mut state, &event, Instant::now());
+        if state.ticks == 0 {
             continue;
         }
-        if let Some(news) = &mut news
-            && let Some(text) = (news.of)(&picture)
+        if let Some(notices) = &mut notices
+            && let Some(text) = (notices.of)(&picture)
         {
             erase(terminal.take())?;
-            news.to.write_all(text.as_bytes())?;
-            news.to.flush()?;
+            notices.to.write_all(text.as_bytes())?;
+            notices.to.flush()?;
         }
         if terminal.is_none() {
-            let backend = InlineBackend::new(writer(), area(&app, options.screen));
+            let backend = InlineBackend::new(writer(), area(&state, options.screen));
             terminal = Some(open(backend)?);
         }
         if let Some(terminal) = &mut terminal {
-            terminal.draw(|frame| servers::draw(frame, &app, Instant::now(), options.theme))?;
+            terminal.draw(|frame| servers::draw(frame, &state, Instant::now(), options.theme))?;
         }
     }
     erase(terminal)
@@ -134,8 +134,8 @@ fn erase<W: Write>(terminal: Option<Terminal<InlineBackend<W>>>) -> io::Result<(
 }
 
 /// The last column stays free: a terminal may wrap after writing it.
-fn area(app: &App, screen: Screen) -> Size {
-    let rows = u16::try_from(app.rows.len()).unwrap_or(u16::MAX);
+fn area(state: &ViewState, screen: TerminalSize) -> Size {
+    let rows = u16::try_from(state.rows.len()).unwrap_or(u16::MAX);
     let height = rows
         .min(screen.height.saturating_sub(1))
         .clamp(1, MAX_LINES);

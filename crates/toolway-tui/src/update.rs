@@ -4,19 +4,19 @@ use tokio::time::Instant;
 use toolway::{HostSnapshot, ServerSnapshot};
 use toolway_types::ConnectionState;
 
-use crate::app::{App, Row, Status, clean};
-use crate::event::Event;
+use crate::event::ViewEvent;
+use crate::state::{RowStatus, ServerRow, ViewState, clean};
 
 /// Folds one event into the state.
-pub(crate) fn update(app: &mut App, event: &Event, now: Instant) {
+pub(crate) fn update(state: &mut ViewState, event: &ViewEvent, now: Instant) {
     match event {
-        Event::Snapshot(snapshot) => app.rows = rows(&app.rows, snapshot, now),
-        Event::Tick => app.ticks += 1,
-        Event::Ended => app.ended = true,
+        ViewEvent::Snapshot(snapshot) => state.rows = rows(&state.rows, snapshot, now),
+        ViewEvent::Tick => state.ticks += 1,
+        ViewEvent::Ended => state.ended = true,
     }
 }
 
-fn rows(old: &[Row], snapshot: &HostSnapshot, now: Instant) -> Vec<Row> {
+fn rows(old: &[ServerRow], snapshot: &HostSnapshot, now: Instant) -> Vec<ServerRow> {
     snapshot
         .servers
         .iter()
@@ -28,16 +28,16 @@ fn rows(old: &[Row], snapshot: &HostSnapshot, now: Instant) -> Vec<Row> {
         .collect()
 }
 
-fn row(name: String, before: Option<&Row>, status: Status, now: Instant) -> Row {
+fn row(name: String, before: Option<&ServerRow>, status: RowStatus, now: Instant) -> ServerRow {
     let was_pending = before.is_none_or(|row| row.took.is_none());
     let (since, took) = match (&status, before) {
         // The clock of a further attempt runs on; one after a success starts anew.
-        (Status::Pending { .. }, Some(row)) if was_pending => (row.since, None),
-        (Status::Pending { .. }, _) => (now, None),
+        (RowStatus::Pending { .. }, Some(row)) if was_pending => (row.since, None),
+        (RowStatus::Pending { .. }, _) => (now, None),
         (_, Some(row)) => (row.since, Some(row.elapsed(now))),
         (_, None) => (now, Some(std::time::Duration::ZERO)),
     };
-    Row {
+    ServerRow {
         name,
         status,
         since,
@@ -45,27 +45,29 @@ fn row(name: String, before: Option<&Row>, status: Status, now: Instant) -> Row 
     }
 }
 
-fn status(server: &ServerSnapshot) -> Status {
+fn status(server: &ServerSnapshot) -> RowStatus {
     match &server.state {
-        ConnectionState::Pending { attempt } => Status::Pending {
+        ConnectionState::Pending { attempt } => RowStatus::Pending {
             attempt: *attempt,
             trouble: server.warnings.last().map(|trouble| clean(trouble)),
         },
-        ConnectionState::Connected(_) => Status::Connected {
+        ConnectionState::Connected(_) => RowStatus::Connected {
             counts: server.counts,
         },
-        ConnectionState::Failed(failure) => Status::Failed {
+        ConnectionState::Failed(failure) => RowStatus::Failed {
             reason: clean(&failure.message),
         },
-        ConnectionState::NeedsAuth { .. } => Status::NeedsAuth,
+        ConnectionState::NeedsAuth { unnamed_scopes, .. } => RowStatus::NeedsAuth {
+            further: *unnamed_scopes,
+        },
         ConnectionState::Disabled { reason } => {
             // The plan's own words are the more exact ones.
             let reason = clean(server.reason.as_deref().unwrap_or(reason));
             // A broken entry is a failure, as it is in the table of `list`.
             if server.verdict_word == "invalid" {
-                Status::Failed { reason }
+                RowStatus::Failed { reason }
             } else {
-                Status::Disabled { reason }
+                RowStatus::Disabled { reason }
             }
         }
     }

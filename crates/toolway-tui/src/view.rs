@@ -4,7 +4,7 @@ pub(crate) mod servers;
 
 use ratatui::style::{Color, Modifier, Style};
 
-use crate::app::Status;
+use crate::state::RowStatus;
 
 /// Whether the view may use colours. The caller knows: `NO_COLOR`, `--color`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -17,13 +17,13 @@ pub enum Theme {
 }
 
 impl Theme {
-    fn of(self, status: &Status) -> Style {
+    fn of(self, status: &RowStatus) -> Style {
         let colour = match status {
-            Status::Pending { .. } => Color::Cyan,
-            Status::Connected { .. } => Color::Green,
-            Status::Failed { .. } => Color::Red,
-            Status::NeedsAuth => Color::Yellow,
-            Status::Disabled { .. } => Color::DarkGray,
+            RowStatus::Pending { .. } => Color::Cyan,
+            RowStatus::Connected { .. } => Color::Green,
+            RowStatus::Failed { .. } => Color::Red,
+            RowStatus::NeedsAuth { .. } => Color::Yellow,
+            RowStatus::Disabled { .. } => Color::DarkGray,
         };
         match self {
             Theme::Colour => Style::new().fg(colour),

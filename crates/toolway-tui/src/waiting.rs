@@ -14,9 +14,9 @@ use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior};
 use toolway::Progress;
 
-use crate::app::clean;
 use crate::backend::InlineBackend;
-use crate::progress::{Options, open};
+use crate::progress::{ViewOptions, open};
+use crate::state::clean;
 use crate::view::Theme;
 use crate::view::servers::{SPINNER, cut, seconds};
 
@@ -31,7 +31,7 @@ pub async fn wait(
     what: &str,
     progress: watch::Receiver<Option<Progress>>,
     writer: impl Write,
-    options: Options,
+    options: ViewOptions,
 ) -> io::Result<()> {
     let begun = Instant::now();
     let mut ticks = tokio::time::interval_at(begun + PATIENCE, TICK);
@@ -90,12 +90,12 @@ mod tests {
     use toolway_types::Untrusted;
 
     use super::*;
-    use crate::progress::Screen;
+    use crate::progress::TerminalSize;
     use crate::progress::tests::{Tape, pass};
 
-    fn options(width: u16) -> Options {
-        Options {
-            screen: Screen {
+    fn options(width: u16) -> ViewOptions {
+        ViewOptions {
+            screen: TerminalSize {
                 width,
                 height: 24,
                 rewraps: true,

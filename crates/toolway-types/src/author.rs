@@ -2,7 +2,7 @@
 //!
 //! Owns the list of authors and what each may ask for. A scope says where an entry stands and what
 //! it wins over; what it may do follows from its author alone. Finding the author out is
-//! `toolway-config`'s work: it does so once per entry, and everybody asks the value.
+//! `toolway-config`'s work: it does so once per entry; all other code asks this value.
 
 use crate::ShieldMode;
 
@@ -20,7 +20,7 @@ pub enum Author {
     Plugin,
     /// The provider of the account's connectors.
     Provider,
-    /// The repository: `.mcp.json`, and local settings that nobody on this machine vouched for.
+    /// The repository: `.mcp.json`, and local settings that the user has not approved.
     Repository,
     /// Another user of this machine, whose file lies where a project's would.
     Stranger,
@@ -74,8 +74,8 @@ impl Author {
 
     /// How a process of this author's entry is shielded: by the entry's own word, the person's
     /// (`TOOLWAY_SHIELD`), and what is usual. What came with a repository or a plugin is shielded
-    /// unless the person says otherwise, and its own word can only make that stricter. Nobody
-    /// weakens a person's `required`.
+    /// unless the person says otherwise, and its own entry can only make that stricter. Nothing
+    /// weakens a user's `required`.
     pub fn shield(self, entry: Option<ShieldMode>, person: Option<ShieldMode>) -> ShieldMode {
         let foreign = matches!(self, Author::Plugin | Author::Repository | Author::Stranger);
         match (entry, person) {

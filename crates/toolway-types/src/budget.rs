@@ -1,12 +1,11 @@
-//! How much may be gathered: bytes and items, over all the messages that bring them.
+//! How much may be collected: bytes and items, over all messages.
 //!
-//! Owns the one measure for everything that grows with what somebody else sends: [`Budget`] for
-//! one gathering, [`Pool`] for what many gatherings hold together. Where the limits stand, and
-//! what is said when one is met, is for whoever gathers.
+//! Owns the limits on everything that grows with foreign input: [`Budget`] for one collection,
+//! [`BytePool`] for what many hold together. The callers set the limits and report when one is met.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// What is left to be gathered.
+/// What may still be collected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Budget {
     /// How many bytes more.
@@ -15,9 +14,9 @@ pub struct Budget {
     pub items: usize,
 }
 
-/// What there was no more of.
+/// Which limit was exceeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Spent {
+pub enum BudgetExceeded {
     /// Bytes.
     Bytes,
     /// Items.
@@ -31,16 +30,16 @@ impl Budget {
     }
 
     /// Takes one item of this many bytes. What does not fit takes nothing.
-    pub fn take(&mut self, bytes: usize) -> Result<(), Spent> {
-        let items = self.items.checked_sub(1).ok_or(Spent::Items)?;
+    pub fn take(&mut self, bytes: usize) -> Result<(), BudgetExceeded> {
+        let items = self.items.checked_sub(1).ok_or(BudgetExceeded::Items)?;
         self.take_bytes(bytes)?;
         self.items = items;
         Ok(())
     }
 
     /// Takes bytes that belong to no item. What does not fit takes nothing.
-    pub fn take_bytes(&mut self, bytes: usize) -> Result<(), Spent> {
-        self.bytes = self.bytes.checked_sub(bytes).ok_or(Spent::Bytes)?;
+    pub fn take_bytes(&mut self, bytes: usize) -> Result<(), BudgetExceeded> {
+        self.bytes = self.bytes.checked_sub(bytes).ok_or(BudgetExceeded::Bytes)?;
         Ok(())
     }
 
@@ -51,20 +50,20 @@ impl Budget {
     }
 }
 
-/// Bytes that several gatherings draw on at once. Clones are the same pool.
+/// Bytes that several collections share. Clones are the same pool.
 #[derive(Debug, Clone)]
-pub struct Pool(Arc<Level>);
+pub struct BytePool(Arc<PoolInner>);
 
 #[derive(Debug)]
-struct Level {
+struct PoolInner {
     size: usize,
-    state: Mutex<State>,
-    /// Something was given back, or somebody else is next.
+    state: Mutex<PoolState>,
+    /// Bytes were given back, or the next waiter may go on.
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct PoolState {
     left: usize,
     /// How many have come to wait so far.
     comers: u64,
@@ -72,49 +71,49 @@ struct State {
     served: u64,
 }
 
-impl Level {
-    fn state(&self) -> MutexGuard<'_, State> {
+impl PoolInner {
+    fn state(&self) -> MutexGuard<'_, PoolState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Default for Pool {
+impl Default for BytePool {
     /// One that holds nothing.
     fn default() -> Self {
         Self::new(0)
     }
 }
 
-impl Pool {
+impl BytePool {
     /// A pool of so many bytes.
     pub fn new(bytes: usize) -> Self {
-        Self(Arc::new(Level {
+        Self(Arc::new(PoolInner {
             size: bytes,
-            state: Mutex::new(State {
+            state: Mutex::new(PoolState {
                 left: bytes,
-                ..State::default()
+                ..PoolState::default()
             }),
             changed: Condvar::new(),
         }))
     }
 
-    /// How many bytes it has when nobody has any of them.
+    /// Its size in bytes.
     pub fn size(&self) -> usize {
         self.0.size
     }
 
     /// A part of it, with nothing in it yet.
-    pub fn share(&self) -> Share {
-        Share {
+    pub fn share(&self) -> PoolShare {
+        PoolShare {
             pool: self.clone(),
             bytes: 0,
         }
     }
 
-    /// A part of so many bytes, as soon as there are so many; none when there never are. Whoever
-    /// comes first is first, however much it wants. Blocks the thread: only for whoever holds
-    /// nothing of the pool, and gives back what it gets by itself.
-    pub fn wait_for(&self, bytes: usize) -> Option<Share> {
+    /// A part of so many bytes, as soon as there are so many; none when there never are. First
+    /// come, first served, however much is wanted. Blocks the thread: only for callers that hold no
+    /// other share and give this one back on their own.
+    pub fn wait_for(&self, bytes: usize) -> Option<PoolShare> {
         if bytes > self.0.size {
             return None;
         }
@@ -129,7 +128,7 @@ impl Pool {
         state.left -= bytes;
         drop(state);
         self.0.changed.notify_all();
-        Some(Share {
+        Some(PoolShare {
             pool: self.clone(),
             bytes,
         })
@@ -138,21 +137,21 @@ impl Pool {
 
 /// A part of a pool, which goes back when this is dropped.
 #[derive(Debug)]
-pub struct Share {
-    pool: Pool,
+pub struct PoolShare {
+    pool: BytePool,
     bytes: usize,
 }
 
-impl Share {
+impl PoolShare {
     /// How many bytes it has.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
     /// Takes more. What is not there takes nothing.
-    pub fn grow(&mut self, bytes: usize) -> Result<(), Spent> {
+    pub fn grow(&mut self, bytes: usize) -> Result<(), BudgetExceeded> {
         let mut state = self.pool.0.state();
-        state.left = state.left.checked_sub(bytes).ok_or(Spent::Bytes)?;
+        state.left = state.left.checked_sub(bytes).ok_or(BudgetExceeded::Bytes)?;
         self.bytes += bytes;
         Ok(())
     }
@@ -166,7 +165,7 @@ impl Share {
     }
 }
 
-impl Drop for Share {
+impl Drop for PoolShare {
     fn drop(&mut self) {
         self.clear();
     }
@@ -179,12 +178,12 @@ mod tests {
     #[test]
     fn what_does_not_fit_takes_nothing() {
         let mut budget = Budget::new(10, 2);
-        assert_eq!(budget.take(11), Err(Spent::Bytes));
+        assert_eq!(budget.take(11), Err(BudgetExceeded::Bytes));
         assert_eq!(budget, Budget::new(10, 2));
         assert_eq!(budget.take(10), Ok(()));
-        assert_eq!(budget.take(1), Err(Spent::Bytes));
+        assert_eq!(budget.take(1), Err(BudgetExceeded::Bytes));
         assert_eq!(budget.take(0), Ok(()));
-        assert_eq!(budget.take(0), Err(Spent::Items));
+        assert_eq!(budget.take(0), Err(BudgetExceeded::Items));
         budget.give_back(10);
         assert_eq!(budget, Budget::new(10, 1));
         assert_eq!(budget.take_bytes(10), Ok(()));
@@ -193,10 +192,10 @@ mod tests {
 
     #[test]
     fn a_share_goes_back_to_its_pool() {
-        let pool = Pool::new(10);
+        let pool = BytePool::new(10);
         let (mut one, mut other) = (pool.share(), pool.share());
         assert_eq!(one.grow(8), Ok(()));
-        assert_eq!(other.grow(3), Err(Spent::Bytes));
+        assert_eq!(other.grow(3), Err(BudgetExceeded::Bytes));
         assert_eq!(other.grow(2), Ok(()));
         drop(one);
         assert_eq!(other.grow(8), Ok(()));
@@ -208,7 +207,7 @@ mod tests {
 
     #[test]
     fn whoever_waits_gets_what_others_give_back() {
-        let pool = Pool::new(10);
+        let pool = BytePool::new(10);
         let held = pool.wait_for(6);
         let waiting = std::thread::spawn({
             let pool = pool.clone();

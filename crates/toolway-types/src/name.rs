@@ -20,7 +20,7 @@ pub const MAX_EXPOSED_LEN: usize = 64;
 const BUILT_IN: &str = "(built-in)";
 
 /// Hexadecimal digits of the disambiguating suffix.
-const SUFFIX_LEN: usize = 10;
+pub const SUFFIX_LEN: usize = 10;
 
 /// A server's name as configured. Shared, because whatever a server does carries it along.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -49,7 +49,7 @@ pub const MAX_ACCOUNT_LEN: usize = 128;
 
 /// Why a word cannot name an account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum AccountError {
+pub enum AccountNameError {
     /// It is empty or white space.
     #[error("must not be empty")]
     Empty,
@@ -59,24 +59,24 @@ pub enum AccountError {
     /// A control or invisible character.
     #[error("has an invisible character (U+{0:04X})")]
     Invisible(u32),
-    /// Nobody's word for anything.
+    /// It is too long.
     #[error("is longer than {MAX_ACCOUNT_LEN} characters")]
     Long,
 }
 
 /// Whether a person could see and type this word for an account again.
-pub fn check_account(word: &str) -> Result<(), AccountError> {
+pub fn check_account(word: &str) -> Result<(), AccountNameError> {
     if word.trim().is_empty() {
-        return Err(AccountError::Empty);
+        return Err(AccountNameError::Empty);
     }
     if let Some(bad) = word.chars().find(|c| crate::text::is_hidden(*c)) {
-        return Err(AccountError::Invisible(bad as u32));
+        return Err(AccountNameError::Invisible(bad as u32));
     }
     if word.trim() != word {
-        return Err(AccountError::HiddenSpace);
+        return Err(AccountNameError::HiddenSpace);
     }
     if word.chars().count() > MAX_ACCOUNT_LEN {
-        return Err(AccountError::Long);
+        return Err(AccountNameError::Long);
     }
     Ok(())
 }
@@ -281,6 +281,12 @@ impl ToolKey {
         let kept = spelled.len().min(MAX_EXPOSED_LEN - SUFFIX_LEN - 1);
         format!("{}_{suffix}", &spelled[..kept])
     }
+}
+
+/// A name that [ends like](ends_like_suffix) one with a digest, without that end.
+pub fn without_suffix(name: &str) -> &str {
+    let end = name.len().saturating_sub(SUFFIX_LEN + 1);
+    name.get(..end).unwrap_or(name)
 }
 
 /// Whether a name ends like an exposed one that a digest tells from others.

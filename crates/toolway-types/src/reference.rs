@@ -141,9 +141,9 @@ pub fn replace_placeholders(text: &str, mut with: impl FnMut(&str) -> Option<Str
 }
 
 /// Values, each by the word that stands for it. One is never looked for inside another.
-struct Values<'a>(Vec<(String, &'a str)>);
+struct ReferenceValues<'a>(Vec<(String, &'a str)>);
 
-impl<'a> Values<'a> {
+impl<'a> ReferenceValues<'a> {
     fn new(references: &[SecretReference], values: &'a [Secret]) -> Self {
         let words = references.iter().map(SecretReference::placeholder);
         Self(words.zip(values.iter().map(Secret::expose)).collect())
@@ -208,7 +208,7 @@ impl ServerSpec {
     /// The definition with the values of its references, in their order.
     #[must_use]
     pub fn with_secrets(&self, values: &[Secret]) -> ServerSpec {
-        let values = Values::new(&self.references, values);
+        let values = ReferenceValues::new(&self.references, values);
         let mut filled = self.clone();
         filled.references.clear();
         match &mut filled.transport {
@@ -230,7 +230,7 @@ impl Secret {
     #[must_use]
     pub fn with_secrets(&self, references: &[SecretReference], values: &[Secret]) -> Secret {
         let mut filled = self.clone();
-        Values::new(references, values).secret(&mut filled);
+        ReferenceValues::new(references, values).secret(&mut filled);
         filled
     }
 }
@@ -239,7 +239,7 @@ impl OauthSpec {
     /// The settings with the values of their references, in their order.
     #[must_use]
     pub fn with_secrets(&self, values: &[Secret]) -> OauthSpec {
-        let values = Values::new(&self.references, values);
+        let values = ReferenceValues::new(&self.references, values);
         let mut filled = self.clone();
         filled.references.clear();
         if let Some(id) = &mut filled.client_id {

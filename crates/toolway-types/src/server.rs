@@ -82,7 +82,7 @@ pub struct StdioSpec {
 pub enum WorkingDirectory {
     /// A directory that the entry names, or that it came with.
     At(PathBuf),
-    /// A directory of its own in which nobody else puts anything, made when the process starts.
+    /// A private directory of its own, made when the process starts.
     Private(PathBuf),
 }
 
@@ -197,7 +197,7 @@ pub struct OauthSpec {
 }
 
 /// What is done where an authorization server does not say that it knows PKCE (RFC 7636): it may
-/// check the proof all the same, or hand tokens to whoever stole a code.
+/// check the proof all the same, or give tokens to a thief of the code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum UnannouncedPkce {
     /// There is no login.
@@ -212,7 +212,7 @@ pub enum UnannouncedPkce {
 pub struct WorkloadSpec {
     /// Where the platform's token comes from.
     pub source: WorkloadSource,
-    /// Whom it is for, when that is not the authorization server itself.
+    /// Its audience, when that is not the authorization server itself.
     pub audience: Option<String>,
 }
 

@@ -1,7 +1,7 @@
 //! The five states of a connection, as one closed type.
 //!
-//! Owns the states, what each carries for the eye, and which may follow which; when they do is
-//! the affair of the connections in `toolway`.
+//! Owns the states, what each carries for display, and the legal transitions; `toolway` decides
+//! when they happen.
 
 use std::fmt;
 
@@ -25,6 +25,9 @@ pub enum ConnectionState {
     NeedsAuth {
         /// What the server said, cleaned.
         detail: Untrusted,
+        /// Whether it has seen a login that does not reach far enough, and did not say which scopes
+        /// it wants: another like that one would be refused again.
+        unnamed_scopes: bool,
     },
     /// It must not connect: a person, a policy or its own entry says so.
     Disabled {
@@ -166,6 +169,7 @@ mod tests {
             }),
             ConnectionState::NeedsAuth {
                 detail: Untrusted::new(""),
+                unnamed_scopes: false,
             },
             ConnectionState::Disabled {
                 reason: "off".to_owned(),

@@ -2,7 +2,8 @@
 //!
 //! Owns the cleaning of everything a server says before a person or a model sees it (SEC-35), the
 //! cut at a length, and the type that cannot be displayed uncleaned. Terminal escape sequences are
-//! recognised in `text/escape.rs`; what a person is shown where they decide is `text/legible.rs`.
+//! recognised in `text/escape.rs`; what a person is shown where they decide is `text/legible.rs`, and
+//! how two texts differ `text/difference.rs`.
 //! Does not own: which field is cut where, or whether a result for a model is cleaned; those are
 //! the catalogue's and the dispatch line's decisions.
 //!
@@ -10,6 +11,7 @@
 //! its output holds no hidden character but `\n` and `\t`. No introducer of an escape sequence
 //! survives one pass, so what is left cannot join into a new sequence.
 
+mod difference;
 mod escape;
 mod legible;
 #[cfg(test)]
@@ -21,7 +23,8 @@ use std::fmt;
 use serde_json::{Map, Value};
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
 
-pub use self::legible::{LINE_BREAK, Nature, counted, legible, legible_within, mark};
+pub use self::difference::{LineChange, differences, unified};
+pub use self::legible::{LINE_BREAK, TextKind, counted, legible, legible_within, mark};
 
 /// What stands at the end of text that [`cut`] shortened.
 pub const TRUNCATED: &str = "… [truncated]";
@@ -64,7 +67,7 @@ pub fn clean(text: &str) -> Cow<'_, str> {
 }
 
 /// As [`clean`], with the number of characters that were removed. The `\r` of a line end is not
-/// counted, since nobody meant to hide anything with it.
+/// counted, since it hides nothing.
 pub fn clean_counted(text: &str) -> (Cow<'_, str>, usize) {
     if is_clean(text) {
         return (Cow::Borrowed(text), 0);
@@ -189,6 +192,11 @@ pub fn fold(name: &str) -> String {
         .replace('ς', "σ")
         .nfc()
         .collect()
+}
+
+/// A name with letters and their marks apart, for comparing with what was replaced letter by letter.
+pub fn decomposed(name: &str) -> String {
+    name.nfd().collect()
 }
 
 fn is_clean(text: &str) -> bool {

@@ -15,7 +15,7 @@ use std::net::IpAddr;
 use url::Url;
 
 pub use path::forms as path_forms;
-pub use pattern::{Reading, UrlPattern};
+pub use pattern::{PatternReading, UrlPattern};
 
 /// Every list that an address is held against.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub struct UrlList {
 }
 
 impl UrlList {
-    fn has(&self, url: &Url, reading: Reading) -> bool {
+    fn has(&self, url: &Url, reading: PatternReading) -> bool {
         self.patterns
             .iter()
             .any(|pattern| pattern.matches(url, reading))
@@ -50,16 +50,20 @@ impl UrlRules {
         let without = self
             .allowed
             .iter()
-            .find(|list| !list.has(url, Reading::Narrow));
+            .find(|list| !list.has(url, PatternReading::Narrow));
         match without {
             Some(list) => Err(&list.reason),
             None => Ok(()),
         }
     }
 
-    /// The reason when an address is denied, to whoever asks it.
+    /// The reason when an address is denied.
     pub fn denies(&self, url: &Url) -> Result<(), &str> {
-        match self.denied.iter().find(|list| list.has(url, Reading::Wide)) {
+        match self
+            .denied
+            .iter()
+            .find(|list| list.has(url, PatternReading::Wide))
+        {
             Some(list) => Err(&list.reason),
             None => Ok(()),
         }

@@ -17,7 +17,7 @@ use serde_json::value::RawValue;
 use crate::elements::each;
 use crate::error::RpcError;
 use crate::id::Id;
-use crate::scan::{self, Key};
+use crate::scan::{self, JsonKey};
 
 /// One message, borrowed from its bytes.
 #[derive(Debug)]
@@ -77,7 +77,7 @@ pub fn parse(bytes: &[u8]) -> Result<Message<'_>, EnvelopeError> {
     if !scan::is_shallow(text.as_bytes()) {
         return Err(EnvelopeError::TooDeep);
     }
-    let members: Members<'_> = serde_json::from_str(text).map_err(|error| {
+    let members: EnvelopeMembers<'_> = serde_json::from_str(text).map_err(|error| {
         // The only custom error our visitor raises carries the member's name.
         let message = error.to_string();
         match message
@@ -131,7 +131,7 @@ const MAX_BATCH: usize = 10_000;
 const DOUBLED: &str = "doubled member \u{0}";
 
 #[derive(Default)]
-struct Members<'a> {
+struct EnvelopeMembers<'a> {
     version: Option<&'a RawValue>,
     id: Option<&'a RawValue>,
     method: Option<&'a RawValue>,
@@ -140,7 +140,7 @@ struct Members<'a> {
     error: Option<&'a RawValue>,
 }
 
-impl<'a> Members<'a> {
+impl<'a> EnvelopeMembers<'a> {
     fn classify(self) -> Result<Message<'a>, EnvelopeError> {
         if self
             .version
@@ -155,7 +155,7 @@ impl<'a> Members<'a> {
             .map_err(|_| EnvelopeError::Id)?
             .flatten();
         if let Some(method) = self.method {
-            let Ok(Key(method)) = serde_json::from_str(method.get()) else {
+            let Ok(JsonKey(method)) = serde_json::from_str(method.get()) else {
                 return Err(EnvelopeError::NotRpc);
             };
             let params = self.params.filter(|params| params.get() != "null");
@@ -180,25 +180,25 @@ impl<'a> Members<'a> {
     }
 }
 
-impl<'de> Deserialize<'de> for Members<'de> {
+impl<'de> Deserialize<'de> for EnvelopeMembers<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(MembersVisitor)
+        deserializer.deserialize_map(EnvelopeVisitor)
     }
 }
 
-struct MembersVisitor;
+struct EnvelopeVisitor;
 
-impl<'de> Visitor<'de> for MembersVisitor {
-    type Value = Members<'de>;
+impl<'de> Visitor<'de> for EnvelopeVisitor {
+    type Value = EnvelopeMembers<'de>;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("a JSON-RPC message")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members<'de>, A::Error> {
-        let mut members = Members::default();
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<EnvelopeMembers<'de>, A::Error> {
+        let mut members = EnvelopeMembers::default();
         let mut unknown = HashSet::new();
-        while let Some(Key(key)) = map.next_key::<Key<'de>>()? {
+        while let Some(JsonKey(key)) = map.next_key::<JsonKey<'de>>()? {
             let value = map.next_value::<&'de RawValue>()?;
             // Exact case only: `Method` is an unknown member, never the method (SEC-21).
             let slot = match &*key {

@@ -84,7 +84,7 @@ pub mod method {
     pub const TASKS_GET: &str = "tasks/get";
     /// Tasks extension: input for a task.
     pub const TASKS_UPDATE: &str = "tasks/update";
-    /// Nobody wants a task any more.
+    /// A task is cancelled.
     pub const TASKS_CANCEL: &str = "tasks/cancel";
     /// Legacy: what a task has come to.
     pub const TASKS_RESULT: &str = "tasks/result";
@@ -98,7 +98,7 @@ pub mod method {
     pub const ROOTS_CHANGED: &str = "notifications/roots/list_changed";
     /// Modern: the first message of a subscription.
     pub const SUBSCRIPTION_ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
-    /// Nobody waits for a request any more.
+    /// A request is cancelled.
     pub const CANCELLED: &str = "notifications/cancelled";
     /// How far a request has come.
     pub const PROGRESS: &str = "notifications/progress";

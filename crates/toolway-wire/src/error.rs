@@ -5,7 +5,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::members::Members;
+use crate::members::RawMembers;
 use crate::view::lenient;
 
 /// Not JSON.
@@ -66,7 +66,7 @@ impl RpcError {
     /// Reads an `error` member. Never fails: whatever stands there means that the call failed,
     /// and a malformed error must not turn into a call that hangs.
     pub fn read(raw: &RawValue) -> Self {
-        let Ok(wire) = Members::read(raw.get()) else {
+        let Ok(wire) = RawMembers::read(raw.get()) else {
             return Self::new(INTERNAL_ERROR, lenient::text(raw));
         };
         Self {

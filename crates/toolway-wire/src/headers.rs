@@ -12,7 +12,7 @@ use http::{HeaderName, HeaderValue};
 use serde_json::value::RawValue;
 
 use crate::era::{self, meta_key};
-use crate::members::Members;
+use crate::members::RawMembers;
 use crate::view::{Tool, lenient};
 
 pub use param::{HeaderParam, ParamKind, header_params};
@@ -76,7 +76,7 @@ pub fn modern(
     tool: Option<&Tool>,
 ) -> Result<Vec<(HeaderName, HeaderValue)>, HeaderFault> {
     let unreadable = |_| HeaderFault::Unreadable("parameters");
-    let members = Members::read(params.map_or("{}", RawValue::get)).map_err(unreadable)?;
+    let members = RawMembers::read(params.map_or("{}", RawValue::get)).map_err(unreadable)?;
     let mut headers = vec![
         (PROTOCOL_VERSION, version(&members)),
         (METHOD, encode(method)),
@@ -112,10 +112,10 @@ pub fn name_member(method: &str) -> Option<&'static str> {
 }
 
 /// The version the body itself names, so that header and body cannot disagree.
-fn version(params: &Members<'_>) -> HeaderValue {
+fn version(params: &RawMembers<'_>) -> HeaderValue {
     let named = params
         .value("_meta")
-        .and_then(|meta| Members::read(meta.get()).ok())
+        .and_then(|meta| RawMembers::read(meta.get()).ok())
         .and_then(|meta| {
             meta.value(meta_key::PROTOCOL_VERSION)
                 .and_then(lenient::string)

@@ -37,7 +37,7 @@ impl Id {
     pub fn as_ours(&self) -> Option<u64> {
         match self {
             Id::Number(number) => u64::try_from(*number).ok(),
-            // Only the one spelling we could have sent: "+7" or "007" is somebody else's id.
+            // Only the one spelling we could have sent: "+7" or "007" is not ours.
             Id::Text(text) => text
                 .parse()
                 .ok()

@@ -2,8 +2,8 @@
 //!
 //! Owns: JSON-RPC envelopes over raw JSON, ids, errors, what differs between the two eras,
 //! `_meta`, protocol headers, and typed views of results that tolerate one bad item.
-//! Does not own: any I/O, ids in flight, or what to do about a message. Payloads stay the bytes
-//! they came in until somebody asks for a view.
+//! Does not own: any I/O, ids in flight, or what to do about a message. Payloads stay raw bytes
+//! until a view is requested.
 
 mod elements;
 pub mod envelope;

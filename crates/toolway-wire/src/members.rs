@@ -12,14 +12,14 @@ use serde::Deserialize;
 use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use crate::scan::Key;
+use crate::scan::JsonKey;
 
 /// Up to here comparing with every earlier key is cheaper than hashing.
 const SMALL: usize = 16;
 
-pub(crate) struct Members<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
+pub(crate) struct RawMembers<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
 
-impl<'a> Members<'a> {
+impl<'a> RawMembers<'a> {
     /// Reads an object.
     pub(crate) fn read(text: &'a str) -> Result<Self, serde_json::Error> {
         serde_json::from_str(text)
@@ -53,25 +53,25 @@ impl<'a> Members<'a> {
     }
 }
 
-impl<'de> Deserialize<'de> for Members<'de> {
+impl<'de> Deserialize<'de> for RawMembers<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(Collect)
+        deserializer.deserialize_map(MembersVisitor)
     }
 }
 
-struct Collect;
+struct MembersVisitor;
 
-impl<'de> Visitor<'de> for Collect {
-    type Value = Members<'de>;
+impl<'de> Visitor<'de> for MembersVisitor {
+    type Value = RawMembers<'de>;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("an object")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members<'de>, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<RawMembers<'de>, A::Error> {
         let mut members: Vec<(Cow<'de, str>, &'de RawValue)> = Vec::new();
         let mut many = HashSet::new();
-        while let Some((Key(key), value)) = map.next_entry::<Key<'de>, &'de RawValue>()? {
+        while let Some((JsonKey(key), value)) = map.next_entry::<JsonKey<'de>, &'de RawValue>()? {
             if members.len() == SMALL {
                 many.extend(members.iter().map(|(key, _)| key.clone()));
             }
@@ -87,6 +87,6 @@ impl<'de> Visitor<'de> for Collect {
             }
             members.push((key, value));
         }
-        Ok(Members(members))
+        Ok(RawMembers(members))
     }
 }

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 use crate::envelope::write_string;
 use crate::era::meta_key;
-use crate::members::Members;
+use crate::members::RawMembers;
 
 /// Why members could not be added.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -22,11 +22,11 @@ pub enum MetaError {
 
 /// Members to add to a request's `_meta`.
 #[derive(Debug, Clone, Default)]
-pub struct Meta {
+pub struct RequestMeta {
     members: Vec<(String, Box<RawValue>)>,
 }
 
-impl Meta {
+impl RequestMeta {
     /// Nothing yet.
     pub fn new() -> Self {
         Self::default()
@@ -77,7 +77,7 @@ impl Meta {
     /// The parameters with these members in their `_meta`; every other byte stays as it is.
     pub fn splice(&self, params: Option<&RawValue>) -> Result<Box<RawValue>, MetaError> {
         let text = params.map_or("{}", RawValue::get);
-        let own = Members::read(text).map_err(|error| MetaError::Params(error.to_string()))?;
+        let own = RawMembers::read(text).map_err(|error| MetaError::Params(error.to_string()))?;
         if self.is_empty() {
             return raw(text.to_owned());
         }
@@ -104,7 +104,7 @@ impl Meta {
     }
 
     fn merge(&self, existing: &RawValue) -> Result<String, MetaError> {
-        let own = Members::read(existing.get()).map_err(|_| MetaError::NotAnObject)?;
+        let own = RawMembers::read(existing.get()).map_err(|_| MetaError::NotAnObject)?;
         let mut object = existing.get().trim_end().to_owned();
         object.pop();
         object.truncate(object.trim_end().len());

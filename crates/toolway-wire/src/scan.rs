@@ -96,9 +96,9 @@ pub fn doubled_key(json: &str) -> Option<String> {
 
 /// A string's content without escapes. Half a surrogate pair stays what it is.
 fn spelled_out(string: &str) -> Cow<'_, [u8]> {
-    struct Content;
+    struct StringContent;
 
-    impl Visitor<'_> for Content {
+    impl Visitor<'_> for StringContent {
         type Value = Vec<u8>;
 
         fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -115,11 +115,11 @@ fn spelled_out(string: &str) -> Cow<'_, [u8]> {
         return Cow::Borrowed(raw.get(1..raw.len().saturating_sub(1)).unwrap_or_default());
     }
     serde_json::Deserializer::from_str(string)
-        .deserialize_bytes(Content)
+        .deserialize_bytes(StringContent)
         .map_or(Cow::Borrowed(raw), Cow::Owned)
 }
 
 /// A string key, borrowed where it has no escapes.
 #[derive(Deserialize, PartialEq, Eq, Hash)]
 #[serde(transparent)]
-pub(crate) struct Key<'a>(#[serde(borrow)] pub(crate) Cow<'a, str>);
+pub(crate) struct JsonKey<'a>(#[serde(borrow)] pub(crate) Cow<'a, str>);

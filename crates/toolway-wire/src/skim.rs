@@ -13,12 +13,12 @@ const KEPT: usize = 256;
 
 /// Reads past a message and remembers its id.
 #[derive(Debug, Default)]
-pub struct Skimmer {
+pub struct IdSkimmer {
     depth: usize,
     in_string: bool,
     escaped: bool,
     /// What of the outermost object is being read.
-    place: Place,
+    place: SkimPosition,
     key: Vec<u8>,
     value: Vec<u8>,
     id: Option<Id>,
@@ -26,13 +26,13 @@ pub struct Skimmer {
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum SkimPosition {
     #[default]
     Key,
     Value,
 }
 
-impl Skimmer {
+impl IdSkimmer {
     /// Nothing read yet.
     pub fn new() -> Self {
         Self::default()
@@ -89,7 +89,7 @@ impl Skimmer {
                 }
                 self.depth = self.depth.saturating_sub(1);
             }
-            b':' if self.depth == 1 => self.place = Place::Value,
+            b':' if self.depth == 1 => self.place = SkimPosition::Value,
             b',' if self.depth == 1 => self.end_member(),
             b' ' | b'\t' | b'\r' | b'\n' => {}
             _ => self.keep(byte),
@@ -99,8 +99,8 @@ impl Skimmer {
     /// Whether what is read now may be part of an id or its name.
     fn keeps(&self) -> bool {
         let kept = match self.place {
-            Place::Key => &self.key,
-            Place::Value => &self.value,
+            SkimPosition::Key => &self.key,
+            SkimPosition::Value => &self.value,
         };
         self.depth == 1 && kept.len() < KEPT
     }
@@ -108,8 +108,8 @@ impl Skimmer {
     fn keep(&mut self, byte: u8) {
         if self.keeps() {
             match self.place {
-                Place::Key => self.key.push(byte),
-                Place::Value => self.value.push(byte),
+                SkimPosition::Key => self.key.push(byte),
+                SkimPosition::Value => self.value.push(byte),
             }
         }
     }
@@ -126,7 +126,7 @@ impl Skimmer {
         }
         self.key.clear();
         self.value.clear();
-        self.place = Place::Key;
+        self.place = SkimPosition::Key;
     }
 }
 

@@ -15,13 +15,13 @@ pub mod task;
 pub mod tool;
 
 use serde_json::value::RawValue;
-use toolway_types::{Budget, Spent};
+use toolway_types::{Budget, BudgetExceeded};
 
 use crate::elements::each;
-use crate::members::Members;
+use crate::members::RawMembers;
 
 pub use completion::{Completion, completion};
-pub use content::{Content, ResourceBody, ResultType, ToolResult, skim_result, tool_result};
+pub use content::{ContentBlock, ResourceBody, ResultType, ToolResult, skim_result, tool_result};
 pub use prompt::{
     PROMPTS, Prompt, PromptArgument, PromptMessage, PromptResult, prompt_result, prompts,
 };
@@ -30,7 +30,7 @@ pub use resource::{
     read_result, resource_templates, resources,
 };
 pub use skill::{SKILLS, Skill, SkillFile, SkillFiles, skill_result, skills};
-pub use tool::{Annotations, TOOLS, Tool, tools};
+pub use tool::{TOOLS, Tool, ToolAnnotations, tools};
 
 /// What one list may hold, over all of its pages. No honest server comes near it: it is room for
 /// five hundred tools with schemas of 32 KiB each.
@@ -71,7 +71,7 @@ pub struct ItemFault {
 /// Who may share a cached result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CacheScope {
-    /// Anyone.
+    /// Every client.
     Public,
     /// Only the same authorization context. Also what an unknown word means.
     Private,
@@ -79,7 +79,7 @@ pub enum CacheScope {
 
 /// One page of a list.
 #[derive(Debug, Clone)]
-pub struct Page<T> {
+pub struct ListPage<T> {
     /// The items that could be read, in order.
     pub items: Vec<T>,
     /// Those that could not.
@@ -88,14 +88,14 @@ pub struct Page<T> {
     pub next_cursor: Option<String>,
     /// For how long the page may be cached (modern era).
     pub ttl_ms: Option<u64>,
-    /// For whom the page may be cached (modern era).
+    /// Who may share the cached page (modern era).
     pub cache_scope: Option<CacheScope>,
     /// What the budget had no more of when items were left: they are not read.
-    pub spent: Option<Spent>,
+    pub spent: Option<BudgetExceeded>,
 }
 
 /// Reads one item, or says what is wrong with it.
-type ReadItem<T> = fn(&RawValue, &Members<'_>) -> Result<T, String>;
+type ReadItem<T> = fn(&RawValue, &RawMembers<'_>) -> Result<T, String>;
 
 /// How one kind of list is read: its items stand in `list` and are known by their member `label`.
 pub struct ListView<T> {
@@ -106,12 +106,12 @@ pub struct ListView<T> {
 
 impl<T> ListView<T> {
     /// Reads a page as far as the budget goes, and takes from the budget what was read.
-    pub fn page(&self, result: &RawValue, budget: &mut Budget) -> Result<Page<T>, ViewError> {
+    pub fn page(&self, result: &RawValue, budget: &mut Budget) -> Result<ListPage<T>, ViewError> {
         self.read_page(result, budget, MAX_ITEM)
     }
 
     /// Reads a list that has one page.
-    fn whole(&self, result: &RawValue) -> Result<Page<T>, ViewError> {
+    fn whole(&self, result: &RawValue) -> Result<ListPage<T>, ViewError> {
         let mut budget = LIST;
         self.page(result, &mut budget)
     }
@@ -121,9 +121,9 @@ impl<T> ListView<T> {
         result: &RawValue,
         budget: &mut Budget,
         largest: usize,
-    ) -> Result<Page<T>, ViewError> {
+    ) -> Result<ListPage<T>, ViewError> {
         let members = object(result)?;
-        let mut page = Page {
+        let mut page = ListPage {
             items: Vec::new(),
             faults: Vec::new(),
             next_cursor: members.value("nextCursor").and_then(lenient::string),
@@ -153,7 +153,7 @@ impl<T> ListView<T> {
         index: usize,
         largest: usize,
         budget: &mut Budget,
-        page: &mut Page<T>,
+        page: &mut ListPage<T>,
     ) {
         // One that is not kept costs as an item, not as bytes.
         let is_large = raw.get().len() > largest;
@@ -170,7 +170,7 @@ impl<T> ListView<T> {
             });
             return;
         }
-        let (name, item) = match Members::read(raw.get()) {
+        let (name, item) = match RawMembers::read(raw.get()) {
             Ok(item) => (
                 item.value(self.label).and_then(lenient::string),
                 (self.read)(raw, &item),
@@ -194,7 +194,7 @@ fn parts<T>(
     list: &'static str,
     label: &'static str,
     read: ReadItem<T>,
-) -> Result<Page<T>, ViewError> {
+) -> Result<ListPage<T>, ViewError> {
     let view = ListView { list, label, read };
     let mut budget = Budget::new(usize::MAX, MAX_PARTS);
     let page = view.read_page(result, &mut budget, usize::MAX)?;
@@ -204,8 +204,8 @@ fn parts<T>(
     }
 }
 
-fn object(result: &RawValue) -> Result<Members<'_>, ViewError> {
-    Members::read(result.get()).map_err(|error| ViewError::NotAnObject(error.to_string()))
+fn object(result: &RawValue) -> Result<RawMembers<'_>, ViewError> {
+    RawMembers::read(result.get()).map_err(|error| ViewError::NotAnObject(error.to_string()))
 }
 
 /// An object with more members, none of which it has; every other byte stays as it is.
@@ -226,7 +226,7 @@ fn with_members<'a>(
 }
 
 /// A member that must be a string.
-fn required(item: &Members<'_>, name: &str) -> Result<String, String> {
+fn required(item: &RawMembers<'_>, name: &str) -> Result<String, String> {
     let value = item
         .value(name)
         .ok_or_else(|| format!("`{name}` is missing"))?;
@@ -235,7 +235,7 @@ fn required(item: &Members<'_>, name: &str) -> Result<String, String> {
 
 /// A member that may be a string; any other type is as if it were absent, because descriptions
 /// and titles are for the eye only.
-fn optional(item: &Members<'_>, name: &str) -> Option<String> {
+fn optional(item: &RawMembers<'_>, name: &str) -> Option<String> {
     item.value(name).and_then(lenient::string)
 }
 

@@ -20,7 +20,7 @@ use serde::Serialize;
 use serde_json::value::to_raw_value;
 use serde_json::{Map, Value, json};
 use toolway::config::{Environment, Flags, Plan, plan};
-use toolway::route::{Patience, Route, Routes as _, SendOptions};
+use toolway::route::{AnswerTimeout, Route, Routes as _, SendOptions};
 use toolway::types::ServerName;
 use toolway::{
     Audit, CallOptions, Clock, ClockReading, Consent, Host, HostOptions, InProcessServer,
@@ -101,7 +101,7 @@ async fn bare(route: &dyn Route, calls: usize) {
         let options = SendOptions {
             timeout: route.timeout().unwrap_or(Duration::from_mins(1)),
             idle: route.usual_idle(),
-            patience: Patience::OfChannel,
+            answer_timeout: AnswerTimeout::ByChannel,
             progress: None,
             tool: None,
             pool: None,

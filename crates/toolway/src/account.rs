@@ -16,13 +16,16 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use toolway_auth::account::{Account, AccountError, AccountLogin, AccountSpec, KeptAccount};
+use toolway_auth::account::{
+    AccountLoginTarget, AccountSpec, ProviderAccount, ProviderAccountError, StoredAccount,
+};
 use toolway_auth::logins::Logins;
-use toolway_auth::web::Web;
-use toolway_config::{Plan, Provider};
-use toolway_transport::client::Client;
+use toolway_auth::web::WebClient;
+use toolway_config::{AccountProvider, Plan};
+use toolway_transport::client::HttpClient;
 use toolway_transport::credentials::{
-    Credentials, CredentialsError, Presented, Refusal, Request, Verdict,
+    CredentialHeaders, CredentialRefusal, CredentialRequest, Credentials, CredentialsError,
+    RetryDecision,
 };
 use toolway_types::{Secret, TransportSpec};
 
@@ -37,9 +40,9 @@ use crate::journal::JournalWriter;
 #[derive(Debug, Clone)]
 pub struct Connectors {
     /// Who asks.
-    pub account: Account,
+    pub account: ProviderAccount,
     /// Who is asked.
-    pub provider: Arc<Provider>,
+    pub provider: Arc<AccountProvider>,
     /// Where the copy of the directory is kept.
     pub copy: PathBuf,
     /// Where a person logs in to it.
@@ -53,10 +56,15 @@ pub type ConnectorsOf = Arc<dyn Fn(&Plan) -> Option<Connectors> + Send + Sync>;
 impl Connectors {
     /// The connectors of the login that is kept for this provider. `client` is how servers are
     /// reached, and so the provider.
-    pub fn kept(provider: Arc<Provider>, logins: Logins, client: Client, copy: PathBuf) -> Self {
+    pub fn kept(
+        provider: Arc<AccountProvider>,
+        logins: Logins,
+        client: HttpClient,
+        copy: PathBuf,
+    ) -> Self {
         let kept = Arc::new(kept(&provider, logins, client.clone()));
         let login_runner = Arc::new(AccountLoginRunner::new(Arc::clone(&kept)));
-        let account = Account::new(spec_of(&provider), Web::trusted(client), kept);
+        let account = ProviderAccount::new(spec_of(&provider), WebClient::trusted(client), kept);
         Self {
             account,
             provider,
@@ -67,8 +75,8 @@ impl Connectors {
 }
 
 /// The login that is kept for a provider.
-pub fn kept(provider: &Provider, logins: Logins, client: Client) -> KeptAccount {
-    let login = AccountLogin {
+pub fn kept(provider: &AccountProvider, logins: Logins, client: HttpClient) -> StoredAccount {
+    let login = AccountLoginTarget {
         host: provider.host().to_owned(),
         definition: provider.digest(),
         issuer: provider.issuer.clone(),
@@ -78,11 +86,11 @@ pub fn kept(provider: &Provider, logins: Logins, client: Client) -> KeptAccount 
         scopes: provider.scopes.clone(),
         callback_port: provider.callback_port,
     };
-    KeptAccount::new(login, logins, Web::trusted(client))
+    StoredAccount::new(login, logins, WebClient::trusted(client))
 }
 
 /// What asking this provider takes.
-fn spec_of(provider: &Provider) -> AccountSpec {
+fn spec_of(provider: &AccountProvider) -> AccountSpec {
     AccountSpec {
         host: provider.host().to_owned(),
         directory: provider.directory_url.clone(),
@@ -118,8 +126,8 @@ pub(crate) fn credentials(
 
 /// The account's token, for one connector.
 struct Bearer {
-    account: Account,
-    provider: Arc<Provider>,
+    account: ProviderAccount,
+    provider: Arc<AccountProvider>,
     journal: Option<JournalWriter>,
 }
 
@@ -135,12 +143,12 @@ impl fmt::Debug for Bearer {
 impl Credentials for Bearer {
     fn present<'a>(
         &'a self,
-        request: Request<'a>,
-    ) -> BoxFuture<'a, Result<Presented, CredentialsError>> {
+        request: CredentialRequest<'a>,
+    ) -> BoxFuture<'a, Result<CredentialHeaders, CredentialsError>> {
         Box::pin(async move {
             // The transport keeps to the origin; the token keeps to the proxy's addresses.
             if !self.provider.proxy.leads_to(request.url) {
-                return Ok(Presented::default());
+                return Ok(CredentialHeaders::default());
             }
             let headers = self
                 .account
@@ -156,33 +164,33 @@ impl Credentials for Bearer {
                     .collect();
                 journal.keep_back(&shown);
             }
-            Ok(Presented::new(headers))
+            Ok(CredentialHeaders::new(headers))
         })
     }
 
     fn refused<'a>(
         &'a self,
-        presented: &'a Presented,
-        refusal: Refusal<'a>,
-    ) -> BoxFuture<'a, Verdict> {
+        presented: &'a CredentialHeaders,
+        refusal: CredentialRefusal<'a>,
+    ) -> BoxFuture<'a, RetryDecision> {
         Box::pin(async move {
             // A 403 is the connector's own word on what the account may do there.
             if refusal.status != 401 {
-                return Verdict::GiveUp;
+                return RetryDecision::GiveUp;
             }
             match self.account.instead_of(presented.headers()).await {
-                Ok(Some(_)) => Verdict::Again,
-                Ok(None) => Verdict::GiveUp,
+                Ok(Some(_)) => RetryDecision::Again,
+                Ok(None) => RetryDecision::GiveUp,
                 Err(error) => {
                     tracing::warn!(%error, "the account's token was refused and is not renewed");
-                    Verdict::GiveUp
+                    RetryDecision::GiveUp
                 }
             }
         })
     }
 }
 
-fn explained(error: &AccountError) -> CredentialsError {
+fn explained(error: &ProviderAccountError) -> CredentialsError {
     let message = error.to_string();
     if error.wants_login() {
         CredentialsError::Login(message)

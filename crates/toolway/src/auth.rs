@@ -27,15 +27,15 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use tokio::sync::Notify;
-use toolway_auth::helper::{Helper, HelperCredentials, KeepBack};
+use toolway_auth::helper::{HelperCredentials, HelperRunner, RedactHeaders};
 use toolway_auth::logins::Logins;
-use toolway_auth::memory::NeedsAuth;
-use toolway_auth::references::References;
+use toolway_auth::needs_auth::NeedsAuthMemory;
+use toolway_auth::references::ReferenceResolver;
 use toolway_auth::registration::ClientDocument;
-use toolway_auth::scopes::Attempts;
+use toolway_auth::scopes::LoginAttempts;
 use toolway_auth::vault::Vault;
 use toolway_config::IdentitySettings;
-use toolway_transport::client::Client;
+use toolway_transport::client::HttpClient;
 use toolway_transport::{Credentials, OpenOptions};
 use toolway_types::{OauthSpec, RemoteSpec, Secret, ServerName, ServerSpec, TransportSpec};
 use tracing::info;
@@ -83,9 +83,9 @@ pub struct AuthOptions {
 pub(crate) struct Auth {
     access_tokens: Arc<dyn AccessTokenSource>,
     store: Option<LoginStore>,
-    memory: Option<NeedsAuth>,
+    memory: Option<NeedsAuthMemory>,
     document: Option<ClientDocument>,
-    attempts: Attempts,
+    attempts: LoginAttempts,
     /// The servers that were connected to.
     known: Mutex<BTreeMap<ServerName, KnownServer>>,
     /// The logins under way.
@@ -128,9 +128,9 @@ impl Auth {
     /// `None` where there is neither a vault nor a source of access tokens in its place.
     pub(crate) fn new(
         options: AuthOptions,
-        client: &Client,
+        client: &HttpClient,
         identity: Option<Arc<IdentitySettings>>,
-        references: Option<&References>,
+        references: Option<&ReferenceResolver>,
     ) -> Option<Arc<Self>> {
         let store = options.vault.map(|vault| LoginStore {
             organisation: CurrentOrganisation::new(identity.map(|settings| {
@@ -150,9 +150,9 @@ impl Auth {
         Some(Arc::new(Self {
             access_tokens: options.access_tokens.or(kept)?,
             store,
-            memory: options.memory.map(NeedsAuth::new),
+            memory: options.memory.map(NeedsAuthMemory::new),
             document: options.document,
-            attempts: Attempts::default(),
+            attempts: LoginAttempts::default(),
             known: Mutex::default(),
             running: Mutex::default(),
             waiting: Mutex::default(),
@@ -211,7 +211,7 @@ impl Auth {
     pub(crate) fn set_identity(
         &self,
         identity: Option<Arc<IdentitySettings>>,
-        references: Option<&References>,
+        references: Option<&ReferenceResolver>,
     ) -> bool {
         let Some(store) = &self.store else {
             return false;
@@ -395,7 +395,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 pub async fn forget_need(memory: &Path, spec: &ServerSpec) {
     let source = ServerSource::Spec(Box::new(spec.clone()));
     let definition = definition(&spec.name, &source);
-    NeedsAuth::new(memory)
+    NeedsAuthMemory::new(memory)
         .forget(spec.name.as_str(), &definition)
         .await;
 }
@@ -449,7 +449,7 @@ pub(crate) fn credentials(
         return None;
     };
     let remote = remote(spec)?;
-    let keep_back = || -> KeepBack {
+    let keep_back = || -> RedactHeaders {
         let journal = journal.cloned();
         Box::new(move |headers| {
             if let Some(journal) = &journal {
@@ -462,7 +462,7 @@ pub(crate) fn credentials(
             credentials: None,
             ..open.clone()
         };
-        let helper = Helper::new(server.clone(), remote.url.clone(), definition, open);
+        let helper = HelperRunner::new(server.clone(), remote.url.clone(), definition, open);
         HelperCredentials::new(helper, keep_back())
     });
     let login = auth.and_then(|auth| {

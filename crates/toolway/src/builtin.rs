@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use toolway_types::name::MAX_EXPOSED_LEN;
 
 use crate::call::ProgressSink;
-use crate::catalog::{AimedServer, Hints, Presence};
+use crate::catalog::{AimedServer, Presence, ToolHints};
 use crate::offering::Offering;
 use crate::pool::ToolPool;
 
@@ -42,7 +42,7 @@ pub struct Builtin {
     pub(crate) name: String,
     pub(crate) description: String,
     pub(crate) input_schema: Value,
-    pub(crate) hints: Hints,
+    pub(crate) hints: ToolHints,
     /// Whether it may run unless a rule or a hook has something against it.
     pub(crate) free: bool,
     /// What it asks of the server that its argument `server` names: then it is judged as that.
@@ -102,7 +102,7 @@ impl Builtin {
             name: name.to_owned(),
             description: description.to_owned(),
             input_schema,
-            hints: Hints::default(),
+            hints: ToolHints::default(),
             free: false,
             aims: None,
             handler: Arc::new(move |call| Box::pin(handler(call))),
@@ -111,7 +111,7 @@ impl Builtin {
 
     /// Says what is to be known about it: rules can refer to it.
     #[must_use]
-    pub fn hints(mut self, hints: Hints) -> Self {
+    pub fn hints(mut self, hints: ToolHints) -> Self {
         self.hints = hints;
         self
     }
@@ -140,7 +140,7 @@ impl Builtin {
     }
 
     /// What is known about it.
-    pub fn known(&self) -> Hints {
+    pub fn known(&self) -> ToolHints {
         self.hints
     }
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
-use toolway_config::Unheeded;
+use toolway_config::UnheededRule;
 use toolway_types::{Origin, ServerName, ToolKey, Untrusted};
 use toolway_wire::view;
 
@@ -198,7 +198,7 @@ pub struct PermissionQuestion<'a> {
     /// The rule that wants a person asked, and where it stands; none when the mode does.
     pub rule: Option<(&'a str, &'a Origin)>,
     /// A rule that allows this of another server of that name, where a repository brought this one.
-    pub unheeded: Option<&'a Unheeded>,
+    pub unheeded: Option<&'a UnheededRule>,
     /// The hook that wants a person asked, and why; clean, on one line.
     pub hook: Option<&'a str>,
     /// That the classifier wants a person asked, or how it failed; clean, on one line.

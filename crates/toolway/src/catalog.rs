@@ -42,7 +42,7 @@ pub(crate) use crate::catalog::builtin::{
 pub use instructions::{Instructions, InstructionsDelta, Section};
 pub use prompts::CatalogPrompt;
 pub use resources::{CatalogResource, CatalogTemplate};
-pub use tools::{CatalogTool, Hints, LeftOutTool};
+pub use tools::{CatalogTool, LeftOutTool, ToolHints};
 
 /// What one connected server offers, as its lists were read.
 #[derive(Debug, Clone)]

@@ -24,9 +24,9 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
-use toolway_auth::references::References;
+use toolway_auth::references::ReferenceResolver;
 use toolway_transport::OpenOptions;
-use toolway_types::{ConnectionState, Failure, Origin, Pool, ServerName, Untrusted};
+use toolway_types::{BytePool, ConnectionState, Failure, Origin, ServerName, Untrusted};
 use tracing::{Instrument as _, info_span};
 
 use self::attempt::LiveChannel;
@@ -81,13 +81,13 @@ pub(crate) struct ConnectionContext {
     /// For transports.
     pub open: OpenOptions,
     /// Where secrets are that entries name.
-    pub references: Option<References>,
+    pub references: Option<ReferenceResolver>,
     /// Which era each definition spoke last time.
     pub eras: EraMemory,
     /// How many servers connect at a time, and for how long.
     pub limits: ConnectLimits,
     /// What the lists of all servers may hold together.
-    pub all_lists: Pool,
+    pub all_lists: BytePool,
     /// Whether a first connection that fails is tried again.
     pub retry_first: RetryFirst,
     /// Where it is written down what happens.

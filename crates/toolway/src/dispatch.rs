@@ -18,7 +18,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use toolway_config::ResultText;
 use toolway_config::permission::{Hooks, Permissions};
-use toolway_types::Pool;
+use toolway_types::BytePool;
 
 use crate::audit::{Audit, AuditEntry};
 use crate::call::{CallError, CallOptions, Prompter, ToolOutcome, ToolRequest, ToolTarget};
@@ -59,7 +59,7 @@ pub struct Dispatch<'a> {
     /// The private directory for files of results.
     pub output_dir: &'a Path,
     /// The memory that pictures are decoded in.
-    pub picture_memory: &'a Pool,
+    pub picture_memory: &'a BytePool,
     /// Where calls are written down.
     pub audit: Option<&'a Audit>,
     /// The most tokens of a result that a model gets.

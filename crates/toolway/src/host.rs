@@ -19,8 +19,8 @@ use std::sync::Arc;
 use tokio::sync::{broadcast, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use toolway_config::Plan;
-use toolway_transport::stdio::keeper::Keeper;
-use toolway_types::{ConnectionState, Pool, Untrusted};
+use toolway_transport::stdio::launcher::Launcher;
+use toolway_types::{BytePool, ConnectionState, Untrusted};
 
 use self::background::Background;
 pub use self::background::{
@@ -73,7 +73,7 @@ pub struct Host {
     hooks: HookRunnerOwner,
     roots: watch::Sender<Arc<[Root]>>,
     stop: CancellationToken,
-    keeper: Keeper,
+    launcher: Launcher,
     interests: Arc<ResourceInterests>,
     auth: Option<Arc<Auth>>,
     attendant: Option<Task<()>>,
@@ -91,7 +91,7 @@ struct HostCore {
     runner: Arc<HookRunner>,
     output_dir: PathBuf,
     /// The memory that images of all results are decoded in.
-    picture_memory: Pool,
+    picture_memory: BytePool,
     attention: Attention,
 }
 

@@ -108,14 +108,14 @@ pub use toolway_auth;
 /// Where plans come from: files, environment and flags.
 pub use toolway_config as config;
 /// How remote servers are reached: proxies and certificates.
-pub use toolway_transport::client::ClientOptions;
+pub use toolway_transport::client::HttpClientOptions;
 /// The server's side of an [`InProcessServer`]'s connection.
 pub use toolway_transport::in_process::ServerEnd;
 /// Who starts servers that are processes, so that none outlives the program.
-pub use toolway_transport::stdio::keeper;
+pub use toolway_transport::stdio::launcher;
 /// Closes the program to other processes of the same user, where it wants that.
 pub use toolway_transport::{
-    Protected, Protection, Shield, ShieldError, ShieldState, forbid_inspection,
+    ProtectedPath, Protection, Shield, ShieldError, ShieldState, forbid_inspection,
 };
 /// What servers that are processes are kept from writing.
 /// The words both sides speak: names, scopes, states, diagnoses.

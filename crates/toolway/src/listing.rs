@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use toolway_types::{ServerName, Share};
+use toolway_types::{PoolShare, ServerName};
 use toolway_wire::view::{ItemFault, Prompt, Resource, ResourceTemplate, Tool};
 
 use crate::catalog::ServerOffer;
@@ -27,7 +27,7 @@ pub(crate) struct FetchedList<T> {
     pub ttl: Option<Duration>,
     /// What it holds of the bytes that all lists share.
     #[expect(dead_code, reason = "given back when the list goes")]
-    pub share: Option<Arc<Share>>,
+    pub share: Option<Arc<PoolShare>>,
 }
 
 impl<T> Default for FetchedList<T> {

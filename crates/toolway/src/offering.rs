@@ -8,7 +8,7 @@
 
 use serde_json::{Value, json};
 use toolway_config::Permissions;
-use toolway_config::permission::{Decision, Subject};
+use toolway_config::permission::{CallSubject, PermissionDecision};
 use toolway_types::{ServerName, ToolKey};
 
 use crate::call::RefusedBy;
@@ -71,13 +71,13 @@ impl Offering {
     /// Who refuses all of it of one server, whatever it is asked with.
     pub(crate) fn denied(self, server: &ServerName, rules: &Permissions) -> Option<RefusedBy> {
         let key = self.of(server);
-        match rules.decide(Subject::tool(&key).shown_as(self.name())) {
-            Decision::Deny { rule } => Some(RefusedBy::Rule {
+        match rules.decide(CallSubject::tool(&key).shown_as(self.name())) {
+            PermissionDecision::Deny { rule } => Some(RefusedBy::Rule {
                 rule: rule.rule.clone(),
                 origin: rule.origin.clone(),
             }),
-            Decision::Unreadable { origin } => Some(RefusedBy::Unreadable { origin }),
-            Decision::Ask { .. } | Decision::Allow { .. } => None,
+            PermissionDecision::Unreadable { origin } => Some(RefusedBy::Unreadable { origin }),
+            PermissionDecision::Ask { .. } | PermissionDecision::Allow { .. } => None,
         }
     }
 

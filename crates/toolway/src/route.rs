@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use serde_json::value::RawValue;
-use toolway_config::Limits;
-pub use toolway_transport::Patience;
+use toolway_config::RunLimits;
+pub use toolway_transport::AnswerTimeout;
 use toolway_transport::{CloseReason, SendFailure};
 use toolway_types::{ConnectionState, ServerName, Untrusted};
 use toolway_wire::{RpcError, view};
@@ -74,7 +74,7 @@ pub struct SendOptions<'a> {
     /// The longest it may go without a sign of life; progress is one.
     pub idle: Option<Duration>,
     /// How long an answer may take to begin, where requests are answered one by one.
-    pub patience: Patience,
+    pub answer_timeout: AnswerTimeout,
     /// Where progress goes.
     pub progress: Option<ProgressSink>,
     /// The tool called, as its server described it: its schema may ask for arguments to be
@@ -142,6 +142,6 @@ pub struct GeneralLimits {
 impl GeneralLimits {
     /// The longest a call may take by default.
     pub(crate) fn whole(&self) -> Duration {
-        self.timeout.unwrap_or(Limits::USUAL_TOOL)
+        self.timeout.unwrap_or(RunLimits::USUAL_TOOL)
     }
 }

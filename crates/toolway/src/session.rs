@@ -17,7 +17,7 @@ use std::time::Duration;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 use tokio::sync::{broadcast, watch};
-use toolway_transport::{Channel, CloseReason, Patience, SendFailure};
+use toolway_transport::{AnswerTimeout, Channel, CloseReason, SendFailure};
 use toolway_types::{Era, ProtocolMode, ServerFacts, Untrusted};
 use toolway_wire::view::{Tool, task as task_view};
 use toolway_wire::{Message, envelope, headers};
@@ -148,7 +148,7 @@ pub(crate) struct RequestOptions<'a> {
     /// The longest to wait without a sign of life: progress starts it anew.
     pub idle: Option<Duration>,
     /// How long an answer may take to begin, where requests are answered one by one.
-    pub patience: Patience,
+    pub answer_timeout: AnswerTimeout,
     /// Where its progress goes; the server is asked for progress only where there is a listener.
     pub progress: Option<ProgressSink>,
     /// The tool that a `tools/call` calls, whose schema may ask for headers.
@@ -163,7 +163,7 @@ impl RequestOptions<'_> {
         Self {
             timeout,
             idle: None,
-            patience: Patience::OfSender,
+            answer_timeout: AnswerTimeout::BySender,
             progress: None,
             headers_for: None,
             is_task: None,
@@ -188,12 +188,12 @@ impl Session {
         let RequestOptions {
             timeout,
             idle,
-            patience,
+            answer_timeout,
             progress,
             headers_for: tool,
             is_task,
         } = options;
-        let deadline = Deadline::new(timeout, idle).with_patience(patience);
+        let deadline = Deadline::new(timeout, idle).with_answer_timeout(answer_timeout);
         match self.0.facts.era {
             Era::Legacy if tool.is_some_and(|tool| self.makes_task_of(tool)) => {
                 let time = (timeout, deadline);

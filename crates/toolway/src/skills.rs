@@ -22,7 +22,7 @@ use std::fmt;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
-use toolway_config::Limits;
+use toolway_config::RunLimits;
 use toolway_types::{ConnectionState, ServerName, ToolKey, Untrusted};
 use toolway_wire::era::method;
 use toolway_wire::view::{self, ResourceBody, SkillFile, SkillFiles, skill};
@@ -204,7 +204,7 @@ impl Host {
             return Ok(list);
         }
         let chosen = self.snapshot().settings.limits.connect_timeout;
-        let after = chosen.unwrap_or(Limits::USUAL_CONNECT);
+        let after = chosen.unwrap_or(RunLimits::USUAL_CONNECT);
         let listed = tokio::time::timeout(after, self.list_skills(permitted)).await;
         listed.unwrap_or_else(|_| {
             Err(SkillError::Call(CallError::TimedOut {

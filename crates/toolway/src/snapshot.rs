@@ -7,11 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
-use toolway_config::{Hooks, Limits, Permissions};
+use toolway_config::{Hooks, Permissions, RunLimits};
 use toolway_types::{
     ConnectionState, Origin, Scope, ServerName, ToolKey, TransportKind, Untrusted,
 };
 
+use crate::auth::NotWidened;
 use crate::call::{CallError, ToolRequest, ToolTarget};
 use crate::catalog::Catalog;
 use crate::error::scopes_in;
@@ -51,7 +52,7 @@ pub(crate) struct CallSettings {
     /// What runs around calls.
     pub hooks: Hooks,
     /// The numbers that limit a run.
-    pub limits: Limits,
+    pub limits: RunLimits,
 }
 
 impl HostSnapshot {
@@ -162,10 +163,13 @@ impl Routes for HostSnapshot {
             .server(server.as_str())
             .map(|known| known.state.clone())
         {
-            Some(ConnectionState::NeedsAuth { detail }) => Err(CallError::NeedsAuth {
+            Some(ConnectionState::NeedsAuth {
+                detail,
+                unnamed_scopes,
+            }) => Err(CallError::NeedsAuth {
                 server,
                 scopes: scopes_in(&detail),
-                not_widened: None,
+                not_widened: unnamed_scopes.then_some(NotWidened::Unnamed),
             }),
             Some(state) => Err(CallError::Unavailable { server, state }),
             None => {

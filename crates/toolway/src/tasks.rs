@@ -5,6 +5,7 @@
 //! What a task does, and how it ends in an orderly way, is its owner's affair.
 
 use std::future::Future;
+use std::pin::Pin;
 use std::time::Duration;
 
 use tokio::task::{JoinError, JoinHandle};
@@ -46,6 +47,8 @@ where
     F: Future<Output = T> + Send + 'static,
 {
     let name = name.into();
+    // One kind of task for each outcome, not for each work: the runtime's part is compiled once.
+    let work: Pin<Box<dyn Future<Output = T> + Send>> = Box::pin(work);
     let span = debug_span!(parent: &Span::current(), "task", name);
     #[expect(
         clippy::disallowed_methods,

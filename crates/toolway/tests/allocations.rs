@@ -147,7 +147,7 @@ async fn cost(catalog: &Arc<Catalog>, plan: &Plan, target: &ToolTarget) -> Usage
             ..GeneralLimits::default()
         },
         output_dir: &output,
-        picture_memory: &toolway_types::Pool::new(0),
+        picture_memory: &toolway_types::BytePool::new(0),
         audit: None,
         max_output_tokens: plan.limits.max_output_tokens,
         result_text: plan.limits.result_text,

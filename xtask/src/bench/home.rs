@@ -1,7 +1,7 @@
-//! A temporary home in which exactly 20 files configure exactly 500 servers, spread over the
-//! scopes as a heavy user's would be.
+//! Temporary homes: one in which exactly 20 files configure exactly 500 servers, spread over the
+//! scopes as a heavy user's would be, and one with a single server.
 //!
-//! Owns the files. Nothing in them is ever started: the suites only ask for the plan.
+//! Owns the files. Nothing of the 500 is ever started: the suites only ask for the plan.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -39,7 +39,7 @@ impl Home {
             .context("the temporary home has no real path")?;
         let mut files = Vec::new();
         let mut add = |path: PathBuf| -> Result<PathBuf> {
-            write(&path, files.len())?;
+            write(&path, &servers(files.len()))?;
             files.push(path.clone());
             Ok(path)
         };
@@ -61,6 +61,27 @@ impl Home {
             cwd,
             files,
             extra,
+        })
+    }
+
+    /// A home whose user has one server, a program with its arguments.
+    pub(super) fn with_server(name: &str, program: &Path, arguments: &[&str]) -> Result<Self> {
+        let folder = tempfile::tempdir().context("cannot create a temporary home")?;
+        let cwd = folder
+            .path()
+            .canonicalize()
+            .context("the temporary home has no real path")?;
+        let settings = cwd.join(".config/toolway/settings.json");
+        let server = json!({ "command": program, "args": arguments });
+        write(
+            &settings,
+            &[(name.to_owned(), server)].into_iter().collect(),
+        )?;
+        Ok(Self {
+            folder,
+            cwd,
+            files: vec![settings],
+            extra: Vec::new(),
         })
     }
 
@@ -100,13 +121,13 @@ impl Home {
     }
 }
 
-fn write(path: &Path, file: usize) -> Result<()> {
+fn write(path: &Path, servers: &Map<String, Value>) -> Result<()> {
     let named = || format!("cannot write `{}`", path.display());
     if let Some(parent) = path.parent() {
         fs::create_dir_all(parent).with_context(named)?;
     }
-    let text = serde_json::to_string_pretty(&json!({ "mcpServers": servers(file) }))
-        .with_context(named)?;
+    let text =
+        serde_json::to_string_pretty(&json!({ "mcpServers": servers })).with_context(named)?;
     fs::write(path, text).with_context(named)
 }
 

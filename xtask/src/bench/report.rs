@@ -37,7 +37,7 @@ pub(super) struct Row {
 /// Prints the table and writes `bench/results/<name>.md` and `.json`.
 pub(super) fn publish(workspace: &Workspace, name: &str, report: &Report) -> Result<()> {
     let machine = Machine::look(workspace);
-    let text = markdown(report, &machine);
+    let text = table(report, &machine);
     println!("\n{text}");
     let folder = workspace.path("bench/results");
     fs::create_dir_all(&folder).context("cannot create `bench/results`")?;
@@ -75,7 +75,12 @@ impl Machine {
     }
 }
 
-fn markdown(report: &Report, machine: &Machine) -> String {
+/// The table of a report.
+pub(super) fn markdown(workspace: &Workspace, report: &Report) -> String {
+    table(report, &Machine::look(workspace))
+}
+
+fn table(report: &Report, machine: &Machine) -> String {
     let mut text = format!(
         "# {}\n\nRevision {}, {} cores, {} repetitions in one run. Times are medians; the ratio \
          is the median of the ratios within each repetition (10th to 90th percentile).\n\n\
@@ -178,7 +183,7 @@ mod tests {
 
     #[test]
     fn the_table_shows_figure_floor_ratio_and_target() {
-        let text = markdown(&report(4.5), &machine());
+        let text = table(&report(4.5), &machine());
         assert!(
             text.ends_with("| it | 4.500 | floor | 1.000 | 4.50 (4.00–6.00) | ≤ 5 | yes |\n"),
             "{text}"
@@ -187,7 +192,7 @@ mod tests {
 
     #[test]
     fn a_missed_target_is_shown_as_missed() {
-        assert!(markdown(&report(5.5), &machine()).ends_with("| no |\n"));
+        assert!(table(&report(5.5), &machine()).ends_with("| no |\n"));
         assert_eq!(as_json(&report(5.5), &machine())["rows"][0]["met"], false);
     }
 }

@@ -1,9 +1,11 @@
-//! How long the command line takes to start and to read a large configuration, beside `cat`
-//! reading the same files and beside `/bin/true` doing nothing.
+//! How long the command line takes to start, to read a large configuration and to make one call,
+//! beside `/bin/true` doing nothing, `cat` reading the same files and the least program that makes
+//! such a call (`bench/floor.rs`).
 //!
-//! Owns the choice of candidates and targets. Connects to no server.
+//! Owns the choice of candidates and targets. The one server that is started is the floor's.
 
 use std::path::Path;
+use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
@@ -22,12 +24,19 @@ const COMPARISONS: &[(&str, &str, f64)] = &[
         5.0,
     ),
     ("toolway --version", "/bin/true", 3.0),
+    (COLD_CALL, "floor one-shot", 4.0),
 ];
+
+const COLD_CALL: &str = "toolway call, cold, one stdio server";
 
 pub(super) fn measure(workspace: &Workspace, repetitions: usize) -> Result<Report> {
     let binary = workspace.build_binary(Profile::Release)?;
     let home = Home::create()?;
     confirm(&home, &binary)?;
+    let programs = tempfile::tempdir().context("cannot create a folder for the floor")?;
+    let floor = workspace.compile("bench/floor.rs", programs.path())?;
+    let one = Home::with_server("floor", &floor, &["serve"])?;
+    confirm_call(&one, &binary)?;
     let with = |argument: &str| {
         let mut command = home.enter(&binary);
         command.arg(argument);
@@ -46,6 +55,12 @@ pub(super) fn measure(workspace: &Workspace, repetitions: usize) -> Result<Repor
             "toolway list --no-connect, 500 servers in 20 files",
             home.list(&binary),
         ),
+        candidate("floor one-shot", {
+            let mut command = one.enter(&floor);
+            command.arg("call");
+            command
+        }),
+        candidate(COLD_CALL, call(&one, &binary)),
     ];
     println!(
         "\nmeasuring: {} candidates, {repetitions} repetitions",
@@ -79,6 +94,29 @@ pub(super) fn measure(workspace: &Workspace, repetitions: usize) -> Result<Repor
     })
 }
 
+/// One call of the only server, which is started for it: nothing is kept running.
+fn call(home: &Home, binary: &Path) -> Command {
+    let mut command = home.enter(binary);
+    command.args(["call", "floor", "echo"]);
+    command
+}
+
+/// A call that fails would look fast for the wrong reason.
+fn confirm_call(home: &Home, binary: &Path) -> Result<()> {
+    let output = call(home, binary)
+        .output()
+        .context("cannot run `toolway call`")?;
+    let said = String::from_utf8_lossy(&output.stdout);
+    if !output.status.success() || said.trim() != "hello" {
+        let errors = String::from_utf8_lossy(&output.stderr);
+        bail!(
+            "`toolway call` did not say hello but {said:?}: {}",
+            errors.trim()
+        );
+    }
+    Ok(())
+}
+
 /// A listing that misses files would look fast for the wrong reason.
 fn confirm(home: &Home, binary: &Path) -> Result<()> {
     let output = home
@@ -100,4 +138,21 @@ fn confirm(home: &Home, binary: &Path) -> Result<()> {
         bail!("the prepared home has {SERVERS} servers in {FILES} files, `toolway` lists {found}");
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_floor_calls_its_own_server() {
+        let folder = tempfile::tempdir().unwrap();
+        let workspace = Workspace::find().unwrap();
+        let floor = workspace.compile("bench/floor.rs", folder.path()).unwrap();
+        let one = Home::with_server("floor", &floor, &["serve"]).unwrap();
+        let output = one.enter(&floor).arg("call").output().unwrap();
+        let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(answer["result"]["content"][0]["text"], "hello");
+        assert!(output.status.success());
+    }
 }

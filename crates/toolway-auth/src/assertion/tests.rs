@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use toolway_types::Secret;
 
 use super::ClientKey;
-use crate::jwt::{Algorithm, KeySet, SigningKey, peek};
+use crate::jwt::{JwtAlgorithm, KeySet, SigningKey, peek};
 
 #[test]
 fn an_assertion_says_who_to_whom_and_for_how_long() {
@@ -21,12 +21,12 @@ fn an_assertion_says_who_to_whom_and_for_how_long() {
     let document = json!({ "keys": [public] });
     let keys = KeySet::read(document.as_object().expect("an object"));
     // The set has no ids, and the assertion names one.
-    assert!(keys.verify(one.expose(), &[Algorithm::Es256]).is_err());
+    assert!(keys.verify(one.expose(), &[JwtAlgorithm::Es256]).is_err());
     let mut named = document.clone();
     named["keys"][0]["kid"] = json!("k1");
     let keys = KeySet::read(named.as_object().expect("an object"));
     let claims = keys
-        .verify(one.expose(), &[Algorithm::Es256])
+        .verify(one.expose(), &[JwtAlgorithm::Es256])
         .expect("good");
     assert_eq!(claims["iss"], "me");
     assert_eq!(claims["sub"], "me");

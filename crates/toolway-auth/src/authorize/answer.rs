@@ -10,7 +10,7 @@ const MAX_PASTE: usize = 64 * 1024;
 
 /// The parameters of an authorization response.
 #[derive(Debug, Clone, Default)]
-pub struct Answer {
+pub struct AuthorizationResponse {
     pub(super) code: Option<Secret>,
     pub(super) state: Option<Secret>,
     /// As received: it is compared byte for byte.
@@ -21,7 +21,7 @@ pub struct Answer {
     pub(super) repeated: Option<&'static str>,
 }
 
-impl Answer {
+impl AuthorizationResponse {
     /// Reads a query, without its question mark.
     pub fn from_query(query: &str) -> Self {
         let mut answer = Self::default();
@@ -86,7 +86,7 @@ pub enum PasteError {
 
 /// Reads what a person pasted: the address the browser ended at, or its query. Line breaks that a
 /// terminal or a mail put into it are taken out.
-pub fn pasted(text: &str) -> Result<Answer, PasteError> {
+pub fn pasted(text: &str) -> Result<AuthorizationResponse, PasteError> {
     let text: String = text
         .chars()
         .take(MAX_PASTE)
@@ -102,7 +102,7 @@ pub fn pasted(text: &str) -> Result<Answer, PasteError> {
         }
         _ => text.trim_start_matches('?').to_owned(),
     };
-    let answer = Answer::from_query(&query);
+    let answer = AuthorizationResponse::from_query(&query);
     let mut names = form_urlencoded::parse(query.as_bytes()).map(|(name, _)| name);
     if names.any(|name| name == "code_challenge") {
         return Err(PasteError::LoginPage);

@@ -8,14 +8,15 @@ use toolway_types::Secret;
 use url::Url;
 
 use super::{
-    Answer, Attempt, AttemptError, AttemptOptions, AuthorizeError, PasteError, challenge, pasted,
+    AuthorizationOptions, AuthorizationResponse, AuthorizationResponseError,
+    AuthorizationStartError, PasteError, PendingAuthorization, challenge, pasted,
 };
 
 const ISSUER: &str = "https://as.example/tenant";
 
-fn attempt_with(promises_issuer: bool, endpoint: &str) -> Attempt {
+fn attempt_with(promises_issuer: bool, endpoint: &str) -> PendingAuthorization {
     let endpoint = Url::parse(endpoint).expect("a URL");
-    let options = AttemptOptions {
+    let options = AuthorizationOptions {
         issuer: ISSUER,
         endpoint: &endpoint,
         challenge_methods: Some(&["plain".to_owned(), "S256".to_owned()]),
@@ -26,21 +27,21 @@ fn attempt_with(promises_issuer: bool, endpoint: &str) -> Attempt {
         scopes: &["a".to_owned(), "b:c".to_owned()],
         extra: &[("nonce", "n")],
     };
-    Attempt::new(&options).expect("an attempt")
+    PendingAuthorization::new(&options).expect("an attempt")
 }
 
-fn attempt(promises_issuer: bool) -> Attempt {
+fn attempt(promises_issuer: bool) -> PendingAuthorization {
     attempt_with(promises_issuer, "https://as.example/authorize")
 }
 
-fn parameters(attempt: &Attempt) -> HashMap<String, String> {
+fn parameters(attempt: &PendingAuthorization) -> HashMap<String, String> {
     let pairs: Vec<_> = attempt.url().query_pairs().into_owned().collect();
     let map: HashMap<_, _> = pairs.iter().cloned().collect();
     assert_eq!(map.len(), pairs.len(), "no name twice");
     map
 }
 
-fn state(attempt: &Attempt) -> String {
+fn state(attempt: &PendingAuthorization) -> String {
     parameters(attempt)["state"].clone()
 }
 
@@ -49,8 +50,8 @@ fn query(pairs: &[(&str, &str)]) -> String {
     query.extend_pairs(pairs).finish()
 }
 
-fn answer(pairs: &[(&str, &str)]) -> Answer {
-    Answer::from_query(&query(pairs))
+fn answer(pairs: &[(&str, &str)]) -> AuthorizationResponse {
+    AuthorizationResponse::from_query(&query(pairs))
 }
 
 #[test]
@@ -111,7 +112,7 @@ fn without_pkce_there_is_no_attempt() {
         Some(vec!["plain".to_owned()]),
         Some(vec!["s256".to_owned()]),
     ] {
-        let refused = Attempt::new(&AttemptOptions {
+        let refused = PendingAuthorization::new(&AuthorizationOptions {
             issuer: ISSUER,
             endpoint: &endpoint,
             challenge_methods: methods.as_deref(),
@@ -123,7 +124,7 @@ fn without_pkce_there_is_no_attempt() {
             extra: &[],
         });
         let error = refused.expect_err("refused");
-        assert!(matches!(error, AttemptError::NoPkce { .. }));
+        assert!(matches!(error, AuthorizationStartError::NoPkce { .. }));
         assert!(error.to_string().contains(ISSUER));
     }
 }
@@ -147,8 +148,8 @@ fn sec_18_the_issuer_of_an_answer_by_the_table() {
         // An error is held against the same table before it is believed.
         pairs[1] = ("error", "access_denied");
         match attempt.check(&answer(&pairs)) {
-            Err(AuthorizeError::Declined { .. }) => assert!(good),
-            Err(AuthorizeError::IssuerMissing { .. }) => assert!(!good),
+            Err(AuthorizationResponseError::Declined { .. }) => assert!(good),
+            Err(AuthorizationResponseError::IssuerMissing { .. }) => assert!(!good),
             other => panic!("{promised} {said:?}: {other:?}"),
         }
     }
@@ -178,7 +179,7 @@ fn sec_18_an_issuer_that_is_nearly_right_is_wrong() {
             let code = answer(&[("state", &state), ("code", MARK), ("iss", near)]);
             let error = attempt.check(&code).expect_err(near);
             assert!(
-                matches!(error, AuthorizeError::IssuerMismatch { .. }),
+                matches!(error, AuthorizationResponseError::IssuerMismatch { .. }),
                 "{near}"
             );
             // What another server says about errors is neither believed nor shown.
@@ -190,7 +191,7 @@ fn sec_18_an_issuer_that_is_nearly_right_is_wrong() {
             ]);
             let error = attempt.check(&lie).expect_err(near);
             assert!(
-                matches!(error, AuthorizeError::IssuerMismatch { .. }),
+                matches!(error, AuthorizationResponseError::IssuerMismatch { .. }),
                 "{near}"
             );
             assert!(!format!("{error} {error:?}").contains(MARK));
@@ -214,7 +215,10 @@ fn a_foreign_state_ends_the_reading() {
     ] {
         let mut pairs = vec![("code", MARK), ("iss", ISSUER), ("error", "access_denied")];
         pairs.extend(wrong.map(|state| ("state", state)));
-        assert_eq!(attempt.check(&answer(&pairs)), Err(AuthorizeError::State));
+        assert_eq!(
+            attempt.check(&answer(&pairs)),
+            Err(AuthorizationResponseError::State)
+        );
     }
     for (name, twice) in [
         ("state", state.as_str()),
@@ -231,7 +235,7 @@ fn a_foreign_state_ends_the_reading() {
         ];
         assert_eq!(
             attempt.check(&answer(&pairs)),
-            Err(AuthorizeError::Repeated(name))
+            Err(AuthorizationResponseError::Repeated(name))
         );
     }
 }
@@ -255,7 +259,7 @@ fn a_refusal_is_told_and_a_missing_code_too() {
         vec![("state", state.as_str()), ("code", "")],
     ] {
         let error = attempt.check(&answer(&pairs)).expect_err("no code");
-        assert!(matches!(error, AuthorizeError::NoCode { .. }));
+        assert!(matches!(error, AuthorizationResponseError::NoCode { .. }));
     }
 }
 

@@ -20,7 +20,7 @@ const STYLE: &str = include_str!("page.css");
 
 /// What happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Page {
+pub enum CallbackPage {
     /// Everything went well, tokens and all.
     LoggedIn,
     /// The person said no.
@@ -39,50 +39,52 @@ pub enum Page {
     Misdirected,
 }
 
-impl Page {
+impl CallbackPage {
     /// Its status.
     pub fn status(self) -> StatusCode {
         match self {
-            Page::LoggedIn | Page::Declined | Page::Failed => StatusCode::OK,
-            Page::NotYours => StatusCode::BAD_REQUEST,
-            Page::TooLate => StatusCode::GONE,
-            Page::NotFound => StatusCode::NOT_FOUND,
-            Page::WrongMethod => StatusCode::METHOD_NOT_ALLOWED,
-            Page::Misdirected => StatusCode::MISDIRECTED_REQUEST,
+            CallbackPage::LoggedIn | CallbackPage::Declined | CallbackPage::Failed => {
+                StatusCode::OK
+            }
+            CallbackPage::NotYours => StatusCode::BAD_REQUEST,
+            CallbackPage::TooLate => StatusCode::GONE,
+            CallbackPage::NotFound => StatusCode::NOT_FOUND,
+            CallbackPage::WrongMethod => StatusCode::METHOD_NOT_ALLOWED,
+            CallbackPage::Misdirected => StatusCode::MISDIRECTED_REQUEST,
         }
     }
 
     /// Headline and text; `{server}` is the server's name.
     fn words(self) -> (&'static str, &'static str) {
         match self {
-            Page::LoggedIn => (
+            CallbackPage::LoggedIn => (
                 "You are logged in",
                 "Toolway can now use {server} with your account. You can close this window.",
             ),
-            Page::Declined => (
+            CallbackPage::Declined => (
                 "You declined the login",
                 "Nothing was changed: Toolway has no access to {server} through this login. You \
                  can close this window, and start the login again whenever you like.",
             ),
-            Page::Failed => (
+            CallbackPage::Failed => (
                 "The login did not work",
                 "Toolway has no access to {server} through this login. Where you started it, it \
                  says what went wrong and how to try again.",
             ),
-            Page::NotYours => (
+            CallbackPage::NotYours => (
                 "This does not belong to the login",
                 "The request was ignored, and the login to {server} is still waiting. If you came \
                  here by logging in, start again from the address that Toolway showed you.",
             ),
-            Page::TooLate => (
+            CallbackPage::TooLate => (
                 "This login was answered already",
                 "Each login is answered once. Where you started it, it says how it ended.",
             ),
-            Page::NotFound => (
+            CallbackPage::NotFound => (
                 "There is nothing here",
                 "Toolway waits for a login elsewhere.",
             ),
-            Page::WrongMethod | Page::Misdirected => (
+            CallbackPage::WrongMethod | CallbackPage::Misdirected => (
                 "This request was not understood",
                 "It was ignored. A login that is under way is still waiting.",
             ),
@@ -91,8 +93,8 @@ impl Page {
 
     fn tone(self) -> &'static str {
         match self {
-            Page::LoggedIn => "good",
-            Page::Declined | Page::TooLate => "calm",
+            CallbackPage::LoggedIn => "good",
+            CallbackPage::Declined | CallbackPage::TooLate => "calm",
             _ => "bad",
         }
     }
@@ -122,7 +124,7 @@ impl Page {
         let headers = response.headers_mut();
         for (name, value) in [
             (CONTENT_TYPE, "text/html; charset=utf-8"),
-            // The address has the code in it: it must not be kept, nor told to anybody.
+            // The address has the code in it: it must not be cached, nor sent as a referrer.
             (CACHE_CONTROL, "no-store"),
             (REFERRER_POLICY, "no-referrer"),
             (X_CONTENT_TYPE_OPTIONS, "nosniff"),
@@ -134,7 +136,7 @@ impl Page {
         if let Ok(policy) = HeaderValue::try_from(policy) {
             headers.insert(CONTENT_SECURITY_POLICY, policy);
         }
-        if self == Page::WrongMethod {
+        if self == CallbackPage::WrongMethod {
             headers.insert(ALLOW, HeaderValue::from_static("GET"));
         }
         response

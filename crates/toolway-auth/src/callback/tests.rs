@@ -8,14 +8,16 @@ use toolway_testkit::marked;
 use toolway_testkit::marked::MARK;
 use url::Url;
 
-use super::{Callback, CallbackError, Place};
-use crate::authorize::{Attempt, AttemptOptions, AuthorizeError, Code};
+use super::{Callback, CallbackAddress, CallbackError};
+use crate::authorize::{
+    AuthorizationCode, AuthorizationOptions, AuthorizationResponseError, PendingAuthorization,
+};
 
 const ISSUER: &str = "https://as.example";
 
-fn attempt(callback: &Callback) -> Attempt {
+fn attempt(callback: &Callback) -> PendingAuthorization {
     let endpoint = Url::parse("https://as.example/authorize").expect("a URL");
-    Attempt::new(&AttemptOptions {
+    PendingAuthorization::new(&AuthorizationOptions {
         issuer: ISSUER,
         endpoint: &endpoint,
         challenge_methods: Some(&["S256".to_owned()]),
@@ -29,13 +31,13 @@ fn attempt(callback: &Callback) -> Attempt {
     .expect("an attempt")
 }
 
-fn state(attempt: &Attempt) -> String {
+fn state(attempt: &PendingAuthorization) -> String {
     let pairs: HashMap<_, _> = attempt.url().query_pairs().into_owned().collect();
     pairs["state"].clone()
 }
 
-async fn callback() -> (Callback, Attempt, String) {
-    let callback = Callback::bind("git <b>hub</b>", Place::Free)
+async fn callback() -> (Callback, PendingAuthorization, String) {
+    let callback = Callback::bind("git <b>hub</b>", CallbackAddress::Free)
         .await
         .expect("bound");
     let attempt = attempt(&callback);
@@ -90,16 +92,20 @@ fn status(answer: &str) -> &str {
 /// Waits for the login, while the browser does something that must not end it, and then what does.
 async fn login(
     callback: Callback,
-    attempt: &Attempt,
+    attempt: &PendingAuthorization,
     browser: impl Future<Output = String>,
-) -> (Result<Code, CallbackError>, String) {
+) -> (Result<AuthorizationCode, CallbackError>, String) {
     tokio::join!(callback.wait(attempt), browser)
 }
 
 #[tokio::test]
 async fn sec_44_the_address_is_this_machine_and_cannot_be_guessed() {
-    let one = Callback::bind("s", Place::Free).await.expect("bound");
-    let other = Callback::bind("s", Place::Free).await.expect("bound");
+    let one = Callback::bind("s", CallbackAddress::Free)
+        .await
+        .expect("bound");
+    let other = Callback::bind("s", CallbackAddress::Free)
+        .await
+        .expect("bound");
     for callback in [&one, &other] {
         let url = Url::parse(callback.redirect_uri()).expect("a URL");
         assert_eq!(url.host_str(), Some("127.0.0.1"));
@@ -231,7 +237,7 @@ async fn sec_44_a_login_is_answered_once() {
     let mut times = 0;
     let (begun, begins) = tokio::sync::oneshot::channel::<()>();
     let (done, finished) = tokio::sync::oneshot::channel::<()>();
-    let spend = async |code: Code| {
+    let spend = async |code: AuthorizationCode| {
         times += 1;
         begun.send(()).expect("the other requests wait");
         finished.await.expect("the other request was answered");
@@ -283,7 +289,7 @@ async fn a_refused_or_foreign_answer_ends_the_login_with_a_page_that_says_so() {
         if query.contains("evil") {
             assert!(matches!(
                 error,
-                CallbackError::Answer(AuthorizeError::IssuerMismatch { .. })
+                CallbackError::Answer(AuthorizationResponseError::IssuerMismatch { .. })
             ));
         }
         assert!(page.contains(headline), "{query}: {page}");
@@ -308,7 +314,7 @@ async fn a_browser_that_leaves_does_not_stop_the_login() {
     let (gone, left) = tokio::sync::oneshot::channel::<()>();
     let spend = async |code| {
         left.await.expect("the browser leaves");
-        Ok::<Code, ()>(code)
+        Ok::<AuthorizationCode, ()>(code)
     };
     let visit = async {
         let mut stream = TcpStream::connect(&browser.address)
@@ -347,16 +353,16 @@ async fn a_fixed_port_has_the_address_that_people_register() {
             .expect("bound");
         free.local_addr().expect("bound").port()
     };
-    let callback = match Callback::bind("s", Place::Port(port)).await {
+    let callback = match Callback::bind("s", CallbackAddress::Port(port)).await {
         Ok(callback) => callback,
-        // Somebody was quicker; that is what the message is for.
+        // Another program took the port; that is what the message is for.
         Err(error) => return assert!(error.to_string().contains("callbackPort")),
     };
     assert_eq!(
         callback.redirect_uri(),
         format!("http://localhost:{port}/callback")
     );
-    let taken = Callback::bind("s", Place::Port(port))
+    let taken = Callback::bind("s", CallbackAddress::Port(port))
         .await
         .expect_err("taken");
     assert!(matches!(taken, CallbackError::PortTaken { port: named } if named == port));
@@ -369,9 +375,11 @@ async fn a_fixed_port_has_the_address_that_people_register() {
 
 #[tokio::test]
 async fn a_registered_address_is_used_again_with_another_port_if_need_be() {
-    let first = Callback::bind("s", Place::Free).await.expect("bound");
+    let first = Callback::bind("s", CallbackAddress::Free)
+        .await
+        .expect("bound");
     let known = first.redirect_uri().to_owned();
-    let second = Callback::bind("s", Place::Known(&known))
+    let second = Callback::bind("s", CallbackAddress::Known(&known))
         .await
         .expect("bound");
     let path = |uri: &str| Url::parse(uri).expect("a URL").path().to_owned();
@@ -381,7 +389,7 @@ async fn a_registered_address_is_used_again_with_another_port_if_need_be() {
         ("http://127.0.0.1/cb", "127.0.0.1"),
         ("http://localhost/cb", "localhost"),
     ] {
-        let callback = Callback::bind("s", Place::Known(given))
+        let callback = Callback::bind("s", CallbackAddress::Known(given))
             .await
             .expect("bound");
         let url = Url::parse(callback.redirect_uri()).expect("a URL");
@@ -403,7 +411,7 @@ async fn a_registered_address_is_used_again_with_another_port_if_need_be() {
         "cb",
         "http://127.0.0.1/?x",
     ] {
-        let error = Callback::bind("s", Place::Known(elsewhere))
+        let error = Callback::bind("s", CallbackAddress::Known(elsewhere))
             .await
             .expect_err(elsewhere);
         assert!(matches!(error, CallbackError::NotLoopback));

@@ -24,7 +24,7 @@ pub fn parse(header: &str) -> Vec<Challenge> {
         if rest.eat('=') {
             rest.skip(is_space);
             let value = rest.value();
-            // A parameter before any scheme belongs to nobody.
+            // A parameter before any scheme is ignored.
             if let Some(challenge) = challenges.last_mut() {
                 challenge
                     .parameters

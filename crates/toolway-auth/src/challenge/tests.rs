@@ -165,13 +165,13 @@ fn sec_35_what_the_server_says_is_shown_cleaned() {
 
 #[test]
 fn a_login_is_told_from_a_failure() {
-    assert_eq!(need(401, None), Some(Need::Login(None)));
+    assert_eq!(need(401, None), Some(AuthNeed::Login(None)));
     assert_eq!(need(403, None), None);
     assert_eq!(need(404, Some("Bearer")), None);
     let two = Some("Basic realm=\"\u{fffd}\", Bearer error=invalid_token");
     assert!(matches!(
         need(401, two),
-        Some(Need::Login(Some(BearerChallenge {
+        Some(AuthNeed::Login(Some(BearerChallenge {
             error: Some(BearerError::InvalidToken),
             ..
         })))
@@ -179,7 +179,7 @@ fn a_login_is_told_from_a_failure() {
     assert_eq!(need(403, two), None);
     for wider in ["Bearer error=insufficient_scope", "Bearer scope=admin"] {
         let found = need(403, Some(wider));
-        assert!(matches!(found, Some(Need::Scopes(_))), "{found:?}");
+        assert!(matches!(found, Some(AuthNeed::Scopes(_))), "{found:?}");
     }
 }
 
@@ -244,6 +244,6 @@ fn a_challenge_for_proof_of_possession_says_where_to_log_in_too() {
     assert!(bearer(both).unwrap().resource_metadata.is_some());
     assert!(matches!(
         need(401, Some(header)),
-        Some(Need::Login(Some(_)))
+        Some(AuthNeed::Login(Some(_)))
     ));
 }

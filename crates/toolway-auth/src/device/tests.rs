@@ -10,7 +10,7 @@ use url::Url;
 
 use super::{DeviceError, DeviceLogin, next_pace};
 use crate::token::tests::{Endpoint, Scripted, web};
-use crate::token::{Client, TokenError, TokenRequest};
+use crate::token::{OauthClient, TokenError, TokenRequest};
 
 fn begun(changes: &Value) -> Value {
     let mut answer = json!({
@@ -36,7 +36,7 @@ fn refused(code: &str) -> Scripted {
 async fn run(answers: Vec<Scripted>) -> (Result<String, DeviceError>, usize) {
     let start = Scripted::json(200, &begun(&json!({ "interval": 1 })));
     let endpoint = Endpoint::new(std::iter::once(start).chain(answers)).await;
-    let client = Client::public("me");
+    let client = OauthClient::public("me");
     let request = TokenRequest {
         endpoint: &endpoint.url,
         issuer: "https://as.example",
@@ -79,7 +79,7 @@ async fn it_stops_when_the_answer_is_no() {
 #[tokio::test]
 async fn a_server_that_will_not_begin_says_why() {
     let endpoint = Endpoint::new([refused("unauthorized_client")]).await;
-    let client = Client::public("me");
+    let client = OauthClient::public("me");
     let request = TokenRequest {
         endpoint: &endpoint.url,
         issuer: "https://as.example",

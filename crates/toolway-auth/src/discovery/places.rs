@@ -3,7 +3,7 @@
 use url::Url;
 
 use crate::metadata;
-use crate::web::Reach;
+use crate::web::NetworkReach;
 
 const RESOURCE: &str = "/.well-known/oauth-protected-resource";
 const OAUTH: &str = "/.well-known/oauth-authorization-server";
@@ -29,7 +29,7 @@ pub(crate) fn well_known(server: &Url) -> Url {
 }
 
 /// Where an issuer's document is, in the specification's order.
-pub(crate) fn of_issuer(issuer: &str, reach: Reach) -> Result<Vec<Url>, &'static str> {
+pub(crate) fn of_issuer(issuer: &str, reach: NetworkReach) -> Result<Vec<Url>, &'static str> {
     let url = metadata::endpoint(issuer, reach)?;
     if url.query().is_some() {
         return Err("it holds a query");

@@ -29,13 +29,13 @@ impl Scene {
         self.home.path().join(name).display().to_string()
     }
 
-    fn helper(&self, script: &str) -> Helper {
+    fn helper(&self, script: &str) -> HelperRunner {
         let path = self.home.write("helper", format!("#!/bin/sh\n{script}\n"));
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
         self.named(&path)
     }
 
-    fn named(&self, path: &Path) -> Helper {
+    fn named(&self, path: &Path) -> HelperRunner {
         let secret = |name: &str, value: &str| (name.to_owned(), Secret::new(value));
         let inherited = BTreeMap::from([secret("PATH", "/usr/local/bin:/usr/bin:/bin")]);
         let definition = HeadersHelper {
@@ -50,7 +50,7 @@ impl Scene {
                 shield: ShieldMode::Off,
             },
         };
-        Helper::new(
+        HelperRunner::new(
             ServerName::new("shop").unwrap(),
             "https://shop.example/mcp".parse().unwrap(),
             definition,
@@ -233,21 +233,21 @@ fn credentials(scene: &Scene, script: &str) -> (HelperCredentials, Arc<Cell<Vec<
     (credentials, kept)
 }
 
-async fn present(credentials: &HelperCredentials) -> Result<Presented, CredentialsError> {
+async fn present(credentials: &HelperCredentials) -> Result<CredentialHeaders, CredentialsError> {
     let url = "https://shop.example/mcp".parse().unwrap();
     let method = Method::POST;
     credentials
-        .present(Request {
+        .present(CredentialRequest {
             method: &method,
             url: &url,
         })
         .await
 }
 
-async fn refused(credentials: &HelperCredentials, presented: &Presented) -> Verdict {
+async fn refused(credentials: &HelperCredentials, presented: &CredentialHeaders) -> RetryDecision {
     let url = "https://shop.example/mcp".parse().unwrap();
-    let refusal = Refusal {
-        request: Request {
+    let refusal = CredentialRefusal {
+        request: CredentialRequest {
             method: &Method::POST,
             url: &url,
         },
@@ -262,7 +262,7 @@ async fn it_runs_once_for_all_who_ask_and_once_more_for_all_who_were_refused() {
     let scene = Scene::new();
     let (credentials, kept) = credentials(&scene, COUNTING);
     let wanted = futures_util::future::join_all((0..8).map(|_| present(&credentials))).await;
-    let first: Vec<Presented> = wanted.into_iter().map(Result::unwrap).collect();
+    let first: Vec<CredentialHeaders> = wanted.into_iter().map(Result::unwrap).collect();
     assert!(
         first
             .iter()
@@ -274,7 +274,7 @@ async fn it_runs_once_for_all_who_ask_and_once_more_for_all_who_were_refused() {
         verdicts
             .await
             .iter()
-            .all(|verdict| *verdict == Verdict::Again)
+            .all(|verdict| *verdict == RetryDecision::Again)
     );
     assert_eq!(present(&credentials).await.unwrap().headers()["x"], "v2");
     assert_eq!(*kept.lock().unwrap(), ["v1", "v2"]);
@@ -289,7 +289,7 @@ async fn one_that_fails_is_told_once_and_run_anew_for_the_next_request() {
     );
     let (credentials, _) = credentials(&scene, &script);
     let first = present(&credentials).await.unwrap();
-    assert_eq!(refused(&credentials, &first).await, Verdict::Again);
+    assert_eq!(refused(&credentials, &first).await, RetryDecision::Again);
     let error = present(&credentials).await.unwrap_err();
     assert!(
         matches!(&error, CredentialsError::Broken(why) if why.contains("exit code 3")),

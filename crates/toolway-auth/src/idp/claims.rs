@@ -9,17 +9,17 @@ use tokio::sync::Mutex;
 use toolway_types::Secret;
 use url::Url;
 
-use crate::jwt::published::{KEEP, PAUSE, Published};
-use crate::jwt::{self, Algorithm, VerifyError};
+use crate::jwt::published::{KEEP, PAUSE, PublishedKeys};
+use crate::jwt::{self, JwtAlgorithm, VerifyError};
 use crate::token::{SKEW, unix_now};
-use crate::web::{Web, WebError};
+use crate::web::{WebClient, WebError};
 
 /// The longest name of a person.
 const MAX_SUBJECT: usize = 255;
 
 /// What is wrong with an id token. Shows nothing of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum ClaimError {
+pub enum IdTokenError {
     /// It is not signed by the provider.
     #[error(transparent)]
     Signature(#[from] VerifyError),
@@ -45,7 +45,7 @@ pub enum ClaimError {
 
 /// What an id token must say.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Expected<'a> {
+pub(super) struct ExpectedIdToken<'a> {
     pub(super) issuer: &'a str,
     pub(super) client_id: &'a str,
     /// Of a login in a browser.
@@ -56,7 +56,7 @@ pub(super) struct Expected<'a> {
 
 /// What an id token said.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Known {
+pub(super) struct IdTokenClaims {
     pub(super) subject: String,
     /// By our clock.
     pub(super) expires_at: u64,
@@ -64,51 +64,51 @@ pub(super) struct Known {
 
 /// Checks the id tokens of one provider.
 #[derive(Default)]
-pub(super) struct Checker(Mutex<Option<Published>>);
+pub(super) struct IdTokenVerifier(Mutex<Option<PublishedKeys>>);
 
-impl Checker {
+impl IdTokenVerifier {
     /// Checks a token. The outer failure is that of fetching the keys.
     pub(super) async fn check(
         &self,
-        web: &Web,
+        web: &WebClient,
         place: &Url,
         token: &Secret,
-        expected: &Expected<'_>,
-    ) -> Result<Result<Known, ClaimError>, WebError> {
+        expected: &ExpectedIdToken<'_>,
+    ) -> Result<Result<IdTokenClaims, IdTokenError>, WebError> {
         let mut keys = self.0.lock().await;
-        let age = keys.as_ref().map(Published::age);
+        let age = keys.as_ref().map(PublishedKeys::age);
         if age.is_none_or(|age| age >= KEEP) {
-            *keys = Some(Published::fetch(web, place).await?);
+            *keys = Some(PublishedKeys::fetch(web, place).await?);
         }
         let allowed = allowed(expected.algorithms);
         let judged = judge(keys.as_ref(), token, &allowed, expected);
         let worth_a_look = age.is_some_and(|age| (PAUSE..KEEP).contains(&age));
-        if judged == Err(ClaimError::Signature(VerifyError::UnknownKey)) && worth_a_look {
-            *keys = Some(Published::fetch(web, place).await?);
+        if judged == Err(IdTokenError::Signature(VerifyError::UnknownKey)) && worth_a_look {
+            *keys = Some(PublishedKeys::fetch(web, place).await?);
             return Ok(judge(keys.as_ref(), token, &allowed, expected));
         }
         Ok(judged)
     }
 }
 
-fn allowed(said: &[String]) -> Vec<Algorithm> {
-    let said: Vec<Algorithm> = said
+fn allowed(said: &[String]) -> Vec<JwtAlgorithm> {
+    let said: Vec<JwtAlgorithm> = said
         .iter()
-        .filter_map(|word| Algorithm::named(word))
+        .filter_map(|word| JwtAlgorithm::named(word))
         .collect();
-    Algorithm::ALL
+    JwtAlgorithm::ALL
         .into_iter()
         .filter(|algorithm| said.is_empty() || said.contains(algorithm))
         .collect()
 }
 
 fn judge(
-    keys: Option<&Published>,
+    keys: Option<&PublishedKeys>,
     token: &Secret,
-    allowed: &[Algorithm],
-    expected: &Expected<'_>,
-) -> Result<Known, ClaimError> {
-    let keys = keys.ok_or(ClaimError::Signature(VerifyError::UnknownKey))?;
+    allowed: &[JwtAlgorithm],
+    expected: &ExpectedIdToken<'_>,
+) -> Result<IdTokenClaims, IdTokenError> {
+    let keys = keys.ok_or(IdTokenError::Signature(VerifyError::UnknownKey))?;
     let claims = keys.keys.verify(token.expose(), allowed)?;
     let now = unix_now();
     known(
@@ -122,13 +122,13 @@ fn judge(
 /// What claims say, when they say what they must. `theirs` is the provider's clock.
 fn known(
     claims: &Map<String, Value>,
-    expected: &Expected<'_>,
+    expected: &ExpectedIdToken<'_>,
     now: u64,
     theirs: u64,
-) -> Result<Known, ClaimError> {
+) -> Result<IdTokenClaims, IdTokenError> {
     let text = |name: &str| claims.get(name).and_then(Value::as_str);
     if text("iss") != Some(expected.issuer) {
-        return Err(ClaimError::Issuer);
+        return Err(IdTokenError::Issuer);
     }
     let audiences = jwt::audiences(claims);
     let party = text("azp");
@@ -136,7 +136,7 @@ fn known(
         && party.is_none_or(|party| party == expected.client_id)
         && (audiences.len() == 1 || party.is_some());
     if !ours {
-        return Err(ClaimError::Audience);
+        return Err(IdTokenError::Audience);
     }
     // A provider's `Date` can be as wrong as our own clock; one of the two must make sense of it.
     let left = left(claims, theirs).or_else(|error| left(claims, now).map_err(|_| error))?;
@@ -144,32 +144,32 @@ fn known(
         .nonce
         .is_some_and(|nonce| text("nonce") != Some(nonce))
     {
-        return Err(ClaimError::Nonce);
+        return Err(IdTokenError::Nonce);
     }
     let subject = text("sub")
         .filter(|subject| (1..=MAX_SUBJECT).contains(&subject.len()))
-        .ok_or(ClaimError::Subject)?;
-    Ok(Known {
+        .ok_or(IdTokenError::Subject)?;
+    Ok(IdTokenClaims {
         subject: subject.to_owned(),
         expires_at: now.saturating_add(left),
     })
 }
 
 /// How much longer claims are good at a moment, in seconds.
-fn left(claims: &Map<String, Value>, now: u64) -> Result<u64, ClaimError> {
+fn left(claims: &Map<String, Value>, now: u64) -> Result<u64, IdTokenError> {
     let begins = ["iat", "nbf"].map(|name| jwt::seconds(claims, name));
     if begins
         .into_iter()
         .flatten()
         .any(|begins| begins > now.saturating_add(SKEW))
     {
-        return Err(ClaimError::NotYet);
+        return Err(IdTokenError::NotYet);
     }
     let expires = jwt::seconds(claims, "exp");
     expires
         .and_then(|expires| expires.checked_sub(now))
         .filter(|left| *left > 0)
-        .ok_or(ClaimError::Expired)
+        .ok_or(IdTokenError::Expired)
 }
 
 #[cfg(test)]
@@ -180,7 +180,7 @@ mod tests {
 
     const NOW: u64 = 1_800_000_000;
 
-    fn read(changes: &Value, theirs: u64) -> Result<Known, ClaimError> {
+    fn read(changes: &Value, theirs: u64) -> Result<IdTokenClaims, IdTokenError> {
         let mut claims = json!({
             "iss": "https://idp.example", "aud": "me", "sub": "person", "nonce": "n",
             "iat": theirs, "exp": theirs + 600,
@@ -188,7 +188,7 @@ mod tests {
         for (name, value) in changes.as_object().expect("an object") {
             claims[name] = value.clone();
         }
-        let expected = Expected {
+        let expected = ExpectedIdToken {
             issuer: "https://idp.example",
             client_id: "me",
             nonce: Some("n"),
@@ -204,32 +204,35 @@ mod tests {
 
     #[test]
     fn sec_45_every_claim_must_be_right() {
-        let good = Known {
+        let good = IdTokenClaims {
             subject: "person".to_owned(),
             expires_at: NOW + 600,
         };
         assert_eq!(read(&json!({}), NOW), Ok(good));
         for (changes, error) in [
-            (json!({ "iss": "https://idp.example/" }), ClaimError::Issuer),
-            (json!({ "iss": null }), ClaimError::Issuer),
-            (json!({ "aud": "you" }), ClaimError::Audience),
-            (json!({ "aud": [] }), ClaimError::Audience),
-            (json!({ "aud": ["me", "you"] }), ClaimError::Audience),
+            (
+                json!({ "iss": "https://idp.example/" }),
+                IdTokenError::Issuer,
+            ),
+            (json!({ "iss": null }), IdTokenError::Issuer),
+            (json!({ "aud": "you" }), IdTokenError::Audience),
+            (json!({ "aud": [] }), IdTokenError::Audience),
+            (json!({ "aud": ["me", "you"] }), IdTokenError::Audience),
             (
                 json!({ "aud": ["me", "you"], "azp": "you" }),
-                ClaimError::Audience,
+                IdTokenError::Audience,
             ),
-            (json!({ "azp": "you" }), ClaimError::Audience),
-            (json!({ "exp": NOW }), ClaimError::Expired),
-            (json!({ "exp": null }), ClaimError::Expired),
-            (json!({ "exp": "tomorrow" }), ClaimError::Expired),
-            (json!({ "exp": -1 }), ClaimError::Expired),
-            (json!({ "iat": NOW + 61 }), ClaimError::NotYet),
-            (json!({ "nbf": NOW + 61 }), ClaimError::NotYet),
-            (json!({ "nonce": "other" }), ClaimError::Nonce),
-            (json!({ "nonce": null }), ClaimError::Nonce),
-            (json!({ "sub": "" }), ClaimError::Subject),
-            (json!({ "sub": "x".repeat(256) }), ClaimError::Subject),
+            (json!({ "azp": "you" }), IdTokenError::Audience),
+            (json!({ "exp": NOW }), IdTokenError::Expired),
+            (json!({ "exp": null }), IdTokenError::Expired),
+            (json!({ "exp": "tomorrow" }), IdTokenError::Expired),
+            (json!({ "exp": -1 }), IdTokenError::Expired),
+            (json!({ "iat": NOW + 61 }), IdTokenError::NotYet),
+            (json!({ "nbf": NOW + 61 }), IdTokenError::NotYet),
+            (json!({ "nonce": "other" }), IdTokenError::Nonce),
+            (json!({ "nonce": null }), IdTokenError::Nonce),
+            (json!({ "sub": "" }), IdTokenError::Subject),
+            (json!({ "sub": "x".repeat(256) }), IdTokenError::Subject),
         ] {
             assert_eq!(read(&changes, NOW), Err(error), "{changes}");
         }
@@ -269,12 +272,12 @@ mod tests {
                 .map(|word| (*word).to_owned())
                 .collect::<Vec<_>>()
         };
-        assert_eq!(allowed(&[]).len(), Algorithm::ALL.len());
+        assert_eq!(allowed(&[]).len(), JwtAlgorithm::ALL.len());
         assert_eq!(
             allowed(&words(&["RS256", "none", "HS256"])),
-            [Algorithm::Rs256]
+            [JwtAlgorithm::Rs256]
         );
         // It names nothing that is known here: then its tokens cannot be checked in any case.
-        assert_eq!(allowed(&words(&["HS256"])).len(), Algorithm::ALL.len());
+        assert_eq!(allowed(&words(&["HS256"])).len(), JwtAlgorithm::ALL.len());
     }
 }

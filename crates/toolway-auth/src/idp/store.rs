@@ -1,4 +1,4 @@
-//! Where it is kept who the person is: in memory, and in the vault for the next start.
+//! Stores identities: in memory, and in the vault for the next start.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -9,23 +9,23 @@ use futures_util::future::BoxFuture;
 use tokio::sync::watch;
 use toolway_types::Secret;
 
-use super::{Identity, IdpSettings};
-use crate::callback::PATIENCE;
-use crate::vault::{Key, Kind, Vault, VaultError};
+use super::{IdpSettings, UserIdentity};
+use crate::callback::LOGIN_TIMEOUT;
+use crate::vault::{SecretKind, Vault, VaultError, VaultKey};
 
 /// How long another process may take to log a person in.
-const TURN: Duration = Duration::from_secs(PATIENCE.as_secs() + 60);
+const TURN: Duration = Duration::from_secs(LOGIN_TIMEOUT.as_secs() + 60);
 
 /// What is kept cannot be had.
 #[derive(Debug, thiserror::Error)]
-pub enum StoreError {
+pub enum IdentityStoreError {
     /// The vault does not give it, or does not take it.
     #[error(transparent)]
     Vault(#[from] VaultError),
 }
 
-/// Held while a person is asked; whoever waits looks again afterwards.
-pub type Turn = Box<dyn Send>;
+/// Held while the user is asked; waiters read the store again afterwards.
+pub type LoginLock = Box<dyn Send>;
 
 /// Keeps identities, one per provider and client.
 pub trait IdentityStore: Send + Sync + fmt::Debug {
@@ -33,31 +33,37 @@ pub trait IdentityStore: Send + Sync + fmt::Debug {
     fn read<'a>(
         &'a self,
         provider: &'a IdpSettings,
-    ) -> BoxFuture<'a, Result<Option<Identity>, StoreError>>;
+    ) -> BoxFuture<'a, Result<Option<UserIdentity>, IdentityStoreError>>;
     /// Keeps one.
     fn write<'a>(
         &'a self,
         provider: &'a IdpSettings,
-        identity: &'a Identity,
-    ) -> BoxFuture<'a, Result<(), StoreError>>;
+        identity: &'a UserIdentity,
+    ) -> BoxFuture<'a, Result<(), IdentityStoreError>>;
     /// Forgets it.
-    fn remove<'a>(&'a self, provider: &'a IdpSettings) -> BoxFuture<'a, Result<(), StoreError>>;
+    fn remove<'a>(
+        &'a self,
+        provider: &'a IdpSettings,
+    ) -> BoxFuture<'a, Result<(), IdentityStoreError>>;
     /// Waits until no other process is asking the person.
-    fn turn<'a>(&'a self, provider: &'a IdpSettings) -> BoxFuture<'a, Result<Turn, StoreError>>;
+    fn turn<'a>(
+        &'a self,
+        provider: &'a IdpSettings,
+    ) -> BoxFuture<'a, Result<LoginLock, IdentityStoreError>>;
 }
 
-/// For as long as the process lives.
+/// Stores identities in memory.
 #[derive(Default)]
-pub struct Memory(Mutex<HashMap<(String, String), Identity>>);
+pub struct MemoryIdentityStore(Mutex<HashMap<(String, String), UserIdentity>>);
 
-impl fmt::Debug for Memory {
+impl fmt::Debug for MemoryIdentityStore {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("Memory")
     }
 }
 
-impl Memory {
-    fn all(&self) -> MutexGuard<'_, HashMap<(String, String), Identity>> {
+impl MemoryIdentityStore {
+    fn all(&self) -> MutexGuard<'_, HashMap<(String, String), UserIdentity>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -66,11 +72,11 @@ fn name(provider: &IdpSettings) -> (String, String) {
     (provider.issuer.clone(), provider.client_id.clone())
 }
 
-impl IdentityStore for Memory {
+impl IdentityStore for MemoryIdentityStore {
     fn read<'a>(
         &'a self,
         provider: &'a IdpSettings,
-    ) -> BoxFuture<'a, Result<Option<Identity>, StoreError>> {
+    ) -> BoxFuture<'a, Result<Option<UserIdentity>, IdentityStoreError>> {
         let kept = self.all().get(&name(provider)).cloned();
         Box::pin(async { Ok(kept) })
     }
@@ -78,40 +84,46 @@ impl IdentityStore for Memory {
     fn write<'a>(
         &'a self,
         provider: &'a IdpSettings,
-        identity: &'a Identity,
-    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        identity: &'a UserIdentity,
+    ) -> BoxFuture<'a, Result<(), IdentityStoreError>> {
         self.all().insert(name(provider), identity.clone());
         Box::pin(async { Ok(()) })
     }
 
-    fn remove<'a>(&'a self, provider: &'a IdpSettings) -> BoxFuture<'a, Result<(), StoreError>> {
+    fn remove<'a>(
+        &'a self,
+        provider: &'a IdpSettings,
+    ) -> BoxFuture<'a, Result<(), IdentityStoreError>> {
         self.all().remove(&name(provider));
         Box::pin(async { Ok(()) })
     }
 
-    fn turn<'a>(&'a self, _: &'a IdpSettings) -> BoxFuture<'a, Result<Turn, StoreError>> {
-        Box::pin(async { Ok(Box::new(()) as Turn) })
+    fn turn<'a>(
+        &'a self,
+        _: &'a IdpSettings,
+    ) -> BoxFuture<'a, Result<LoginLock, IdentityStoreError>> {
+        Box::pin(async { Ok(Box::new(()) as LoginLock) })
     }
 }
 
 /// In the vault, for every process of the person, and in memory until something there changes:
 /// a keychain is slow, and may ask.
 #[derive(Debug)]
-pub struct VaultStore {
+pub struct VaultIdentityStore {
     vault: Vault,
-    memory: Memory,
+    memory: MemoryIdentityStore,
     changes: watch::Receiver<u64>,
     /// The state of the vault that the memory is of.
     seen: Mutex<Option<u64>>,
 }
 
-impl VaultStore {
+impl VaultIdentityStore {
     /// Keeps identities there.
     pub fn new(vault: Vault) -> Self {
         Self {
             changes: vault.changes(),
             vault,
-            memory: Memory::default(),
+            memory: MemoryIdentityStore::default(),
             seen: Mutex::new(None),
         }
     }
@@ -129,9 +141,9 @@ impl VaultStore {
 }
 
 /// An identity belongs to a provider and to who we are there; no server has a part in it.
-fn key(provider: &IdpSettings) -> Key {
-    Key {
-        kind: Kind::Identity,
+fn key(provider: &IdpSettings) -> VaultKey {
+    VaultKey {
+        kind: SecretKind::Identity,
         server: String::new(),
         definition: String::new(),
         issuer: provider.issuer.clone(),
@@ -140,11 +152,11 @@ fn key(provider: &IdpSettings) -> Key {
     }
 }
 
-impl IdentityStore for VaultStore {
+impl IdentityStore for VaultIdentityStore {
     fn read<'a>(
         &'a self,
         provider: &'a IdpSettings,
-    ) -> BoxFuture<'a, Result<Option<Identity>, StoreError>> {
+    ) -> BoxFuture<'a, Result<Option<UserIdentity>, IdentityStoreError>> {
         Box::pin(async {
             if self.is_fresh()
                 && let Some(identity) = self.memory.read(provider).await?
@@ -171,8 +183,8 @@ impl IdentityStore for VaultStore {
     fn write<'a>(
         &'a self,
         provider: &'a IdpSettings,
-        identity: &'a Identity,
-    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        identity: &'a UserIdentity,
+    ) -> BoxFuture<'a, Result<(), IdentityStoreError>> {
         Box::pin(async {
             let text = serde_json::to_string(identity).unwrap_or_default();
             let written = self.vault.write(&key(provider), &Secret::new(text)).await;
@@ -181,7 +193,10 @@ impl IdentityStore for VaultStore {
         })
     }
 
-    fn remove<'a>(&'a self, provider: &'a IdpSettings) -> BoxFuture<'a, Result<(), StoreError>> {
+    fn remove<'a>(
+        &'a self,
+        provider: &'a IdpSettings,
+    ) -> BoxFuture<'a, Result<(), IdentityStoreError>> {
         Box::pin(async {
             let removed = self.vault.remove(&key(provider)).await;
             self.forget();
@@ -190,12 +205,15 @@ impl IdentityStore for VaultStore {
         })
     }
 
-    fn turn<'a>(&'a self, provider: &'a IdpSettings) -> BoxFuture<'a, Result<Turn, StoreError>> {
+    fn turn<'a>(
+        &'a self,
+        provider: &'a IdpSettings,
+    ) -> BoxFuture<'a, Result<LoginLock, IdentityStoreError>> {
         Box::pin(async {
             let guard = self.vault.lock_within(&key(provider), TURN).await?;
-            // Whoever had the turn before may have logged in.
+            // The previous holder may have logged in.
             self.forget();
-            Ok(Box::new(guard) as Turn)
+            Ok(Box::new(guard) as LoginLock)
         })
     }
 }

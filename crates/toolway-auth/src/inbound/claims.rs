@@ -9,14 +9,14 @@ use crate::jwt;
 use crate::scopes::is_scope;
 use crate::token::SKEW;
 
-/// The longest name of somebody or of a program.
+/// The longest subject or client id.
 const MAX_NAME: usize = 255;
 /// The most scopes that are read of a token.
 const MAX_SCOPES: usize = 200;
 
 /// What is wrong with a token that its issuer signed. Shows nothing of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum ClaimError {
+pub enum AccessClaimError {
     /// `iss`
     #[error("the token is from an issuer that is not accepted here")]
     Issuer,
@@ -35,14 +35,14 @@ pub enum ClaimError {
     /// `sub`
     #[error("the token does not say who it is about")]
     Subject,
-    /// `cnf`: whoever shows it must prove to have a key, which is not checked here.
+    /// `cnf`: it is bound to a key, whose proof is not checked here.
     #[error("the token is bound to a key (DPoP or TLS); only plain bearer tokens are taken here")]
     Bound,
 }
 
 /// What claims must say.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Expected<'a> {
+pub(super) struct ExpectedAccessClaims<'a> {
     pub(super) issuer: &'a str,
     /// Our address in its canonical form.
     pub(super) resource: &'a str,
@@ -52,7 +52,7 @@ pub(super) struct Expected<'a> {
 
 /// What they said.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Known {
+pub(super) struct AccessClaims {
     pub(super) subject: String,
     pub(super) client_id: Option<String>,
     pub(super) scopes: Vec<String>,
@@ -62,22 +62,22 @@ pub(super) struct Known {
 pub(super) fn known(
     header: &Map<String, Value>,
     claims: &Map<String, Value>,
-    expected: &Expected<'_>,
-) -> Result<Known, ClaimError> {
+    expected: &ExpectedAccessClaims<'_>,
+) -> Result<AccessClaims, AccessClaimError> {
     if !is_access_token(header) {
-        return Err(ClaimError::Kind);
+        return Err(AccessClaimError::Kind);
     }
     let text = |name: &str| claims.get(name).and_then(Value::as_str);
     if text("iss") != Some(expected.issuer) {
-        return Err(ClaimError::Issuer);
+        return Err(AccessClaimError::Issuer);
     }
     let ours = |audience: &&str| is_ours(audience, expected.resource);
     if !jwt::audiences(claims).iter().any(ours) {
-        return Err(ClaimError::Audience);
+        return Err(AccessClaimError::Audience);
     }
-    let expires_at = jwt::seconds(claims, "exp").ok_or(ClaimError::Expired)?;
+    let expires_at = jwt::seconds(claims, "exp").ok_or(AccessClaimError::Expired)?;
     if expires_at.saturating_add(SKEW) <= expected.now {
-        return Err(ClaimError::Expired);
+        return Err(AccessClaimError::Expired);
     }
     for name in ["nbf", "iat"] {
         let begins = jwt::seconds(claims, name);
@@ -87,18 +87,18 @@ pub(super) fn known(
             None => claims.get(name).is_none_or(Value::is_null),
         };
         if !is_good {
-            return Err(ClaimError::NotYet);
+            return Err(AccessClaimError::NotYet);
         }
     }
     if claims.get("cnf").is_some_and(|bound| !bound.is_null()) {
-        return Err(ClaimError::Bound);
+        return Err(AccessClaimError::Bound);
     }
     let name = |text: Option<&str>| {
         let fitting = text.filter(|text| (1..=MAX_NAME).contains(&text.len()));
         fitting.map(str::to_owned)
     };
-    Ok(Known {
-        subject: name(text("sub")).ok_or(ClaimError::Subject)?,
+    Ok(AccessClaims {
+        subject: name(text("sub")).ok_or(AccessClaimError::Subject)?,
         client_id: name(text("client_id").or_else(|| text("azp"))),
         scopes: scopes(claims),
         expires_at,
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn a_minute_of_clocks_that_disagree_is_forgiven_and_no_more() {
-        let expected = Expected {
+        let expected = ExpectedAccessClaims {
             issuer: "https://issuer.example",
             resource: "https://us.example",
             now: NOW,
@@ -168,11 +168,11 @@ mod tests {
         };
         for (changes, verdict) in [
             (json!({ "exp": NOW - 59 }), Ok(())),
-            (json!({ "exp": NOW - 60 }), Err(ClaimError::Expired)),
+            (json!({ "exp": NOW - 60 }), Err(AccessClaimError::Expired)),
             (json!({ "nbf": NOW + 60 }), Ok(())),
-            (json!({ "nbf": NOW + 61 }), Err(ClaimError::NotYet)),
+            (json!({ "nbf": NOW + 61 }), Err(AccessClaimError::NotYet)),
             (json!({ "iat": NOW + 60 }), Ok(())),
-            (json!({ "iat": NOW + 61 }), Err(ClaimError::NotYet)),
+            (json!({ "iat": NOW + 61 }), Err(AccessClaimError::NotYet)),
             (json!({ "exp": u64::MAX }), Ok(())),
             (json!({ "exp": 1e300 }), Ok(())),
         ] {

@@ -1,8 +1,7 @@
 //! An issuer that is accepted: its keys, fetched when they are needed and again when they changed.
 //!
-//! However many requests come, one at a time looks: a stranger who sends tokens by the thousand
-//! makes us ask an issuer once a minute at most, and whoever shows a token by a key that is known
-//! waits for nobody.
+//! One request at a time fetches keys: a flood of unknown tokens causes at most one fetch a minute,
+//! and tokens signed with a known key never wait.
 
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -13,34 +12,37 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 use url::Url;
 
-use super::Why;
+use super::InboundFault;
 use crate::discovery;
-use crate::jwt::published::{KEEP, PAUSE, Published};
-use crate::jwt::{self, Algorithm, VerifyError};
-use crate::web::Web;
+use crate::jwt::published::{KEEP, PAUSE, PublishedKeys};
+use crate::jwt::{self, JwtAlgorithm, VerifyError};
+use crate::web::WebClient;
 
-/// How long after a failure the issuer is left alone.
-const REST: Duration = Duration::from_secs(10);
+/// How long after a failure the issuer is not asked again.
+const RETRY_DELAY: Duration = Duration::from_secs(10);
 /// How long keys are used at most while the issuer cannot be asked for newer ones.
-const AT_MOST: Duration = Duration::from_hours(2);
+const MAX_KEY_AGE: Duration = Duration::from_hours(2);
 
-type Claims = Result<Map<String, Value>, VerifyError>;
+type VerifiedClaims = Result<Map<String, Value>, VerifyError>;
 
-pub(super) struct Issuer {
+pub(super) struct TrustedIssuer {
     name: String,
     places: Vec<Url>,
-    known: RwLock<Option<Arc<Published>>>,
-    /// Held while looking; when looking last failed.
+    known: RwLock<Option<Arc<PublishedKeys>>>,
+    /// Held while fetching; when fetching last failed.
     turn: Mutex<Option<Instant>>,
 }
 
-impl fmt::Debug for Issuer {
+impl fmt::Debug for TrustedIssuer {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_tuple("Issuer").field(&self.name).finish()
+        formatter
+            .debug_tuple("TrustedIssuer")
+            .field(&self.name)
+            .finish()
     }
 }
 
-impl Issuer {
+impl TrustedIssuer {
     pub(super) fn new(name: String, places: Vec<Url>) -> Self {
         Self {
             name,
@@ -57,10 +59,10 @@ impl Issuer {
     /// The claims of a token that this issuer signed.
     pub(super) async fn verified(
         &self,
-        web: &Web,
+        web: &WebClient,
         token: &str,
-        allowed: &[Algorithm],
-    ) -> Result<Map<String, Value>, Why> {
+        allowed: &[JwtAlgorithm],
+    ) -> Result<Map<String, Value>, InboundFault> {
         let known = self.known();
         if let Some(known) = &known {
             let judged = known.keys.verify(token, allowed);
@@ -72,8 +74,8 @@ impl Issuer {
             if is_final {
                 return Ok(judged?);
             }
-            // Somebody looks already, and these still do.
-            if judged.is_ok() && age < AT_MOST && self.turn.try_lock().is_err() {
+            // Another request is fetching, and these keys are still valid.
+            if judged.is_ok() && age < MAX_KEY_AGE && self.turn.try_lock().is_err() {
                 return Ok(judged?);
             }
         } else if !can_be_judged(token, allowed) {
@@ -86,13 +88,17 @@ impl Issuer {
         }
     }
 
-    fn known(&self) -> Option<Arc<Published>> {
+    fn known(&self) -> Option<Arc<PublishedKeys>> {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
         known.clone()
     }
 
     /// Keys newer than these; `None` when there are none to be had now.
-    async fn newer(&self, web: &Web, than: Option<&Arc<Published>>) -> Option<Arc<Published>> {
+    async fn newer(
+        &self,
+        web: &WebClient,
+        than: Option<&Arc<PublishedKeys>>,
+    ) -> Option<Arc<PublishedKeys>> {
         let mut failed = self.turn.lock().await;
         let now = self.known();
         let is_other = match (&now, than) {
@@ -102,7 +108,7 @@ impl Issuer {
         if is_other {
             return now;
         }
-        if failed.is_some_and(|failed| failed.elapsed() < REST) {
+        if failed.is_some_and(|failed| failed.elapsed() < RETRY_DELAY) {
             return None;
         }
         match self.fetch(web).await {
@@ -122,33 +128,33 @@ impl Issuer {
     }
 
     /// The metadata is asked for each time: it is where a new place of the keys is said.
-    async fn fetch(&self, web: &Web) -> Result<Published, String> {
-        let metadata = discovery::vouched(web, &self.name, &self.places)
+    async fn fetch(&self, web: &WebClient) -> Result<PublishedKeys, String> {
+        let metadata = discovery::trusted_metadata(web, &self.name, &self.places)
             .await
             .map_err(|error| error.to_string())?
             .ok_or("it has no metadata at any of the known places")?;
         let place = metadata
             .jwks_uri
             .ok_or("its metadata has no usable `jwks_uri`")?;
-        let published = Published::fetch(web, &place).await;
+        let published = PublishedKeys::fetch(web, &place).await;
         published.map_err(|error| error.to_string())
     }
 }
 
-/// The verdict while the issuer cannot be asked: the old keys still let in whom they let in,
-/// but a token by a key that is not among them is not called bad.
+/// The verdict while the issuer cannot be asked: the old keys still count, but a token signed with
+/// an unknown key is not called invalid.
 fn without(
-    known: Option<&Arc<Published>>,
+    known: Option<&Arc<PublishedKeys>>,
     token: &str,
-    allowed: &[Algorithm],
-) -> Result<Map<String, Value>, Why> {
-    let judged: Option<Claims> = known
-        .filter(|known| known.age() < AT_MOST)
+    allowed: &[JwtAlgorithm],
+) -> Result<Map<String, Value>, InboundFault> {
+    let judged: Option<VerifiedClaims> = known
+        .filter(|known| known.age() < MAX_KEY_AGE)
         .map(|known| known.keys.verify(token, allowed));
     match judged {
         Some(Ok(claims)) => Ok(claims),
-        _ => Err(Why::NoKeys {
-            seconds: REST.as_secs(),
+        _ => Err(InboundFault::NoKeys {
+            seconds: RETRY_DELAY.as_secs(),
         }),
     }
 }
@@ -166,9 +172,9 @@ fn may_be_newer(token: &str, error: VerifyError) -> bool {
     }
 }
 
-/// Whether a token is signed in a way that is allowed, whoever signed it.
-fn can_be_judged(token: &str, allowed: &[Algorithm]) -> bool {
+/// Whether a token's algorithm is allowed, whatever its key.
+fn can_be_judged(token: &str, allowed: &[JwtAlgorithm]) -> bool {
     jwt::peek_all(token)
-        .and_then(|(header, _)| Algorithm::named(header.get("alg")?.as_str()?))
+        .and_then(|(header, _)| JwtAlgorithm::named(header.get("alg")?.as_str()?))
         .is_some_and(|algorithm| allowed.contains(&algorithm))
 }

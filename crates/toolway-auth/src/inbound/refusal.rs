@@ -1,14 +1,14 @@
-//! What is answered to whoever is not let in (RFC 6750, section 3; RFC 9728, section 5.1).
+//! The answer to a request that is rejected (RFC 6750, section 3; RFC 9728, section 5.1).
 
 use http::{HeaderValue, StatusCode};
 use url::Url;
 
-use super::ClaimError;
+use super::AccessClaimError;
 use crate::jwt::VerifyError;
 
 /// Why a request is turned away. Shows nothing of what it carried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Why {
+pub enum InboundFault {
     /// It shows no token.
     #[error("the request shows no bearer token")]
     NoToken,
@@ -26,7 +26,7 @@ pub enum Why {
     Signature(#[from] VerifyError),
     /// It says something that is not for us or not for now.
     #[error(transparent)]
-    Claims(#[from] ClaimError),
+    Claims(#[from] AccessClaimError),
     /// It is good and allows too little.
     #[error("the token does not allow this")]
     Scopes,
@@ -41,23 +41,25 @@ pub enum Why {
 /// How a request is answered that is not let in.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{why}")]
-pub struct Refusal {
-    why: Why,
+pub struct InboundRefusal {
+    why: InboundFault,
     challenge: Option<String>,
 }
 
-impl Refusal {
-    pub(super) fn new(why: Why, metadata: &Url, scopes: &[String]) -> Self {
+impl InboundRefusal {
+    pub(super) fn new(why: InboundFault, metadata: &Url, scopes: &[String]) -> Self {
         let mut parameters = vec![("resource_metadata", metadata.to_string())];
         match why {
-            // Whoever showed nothing did nothing wrong.
-            Why::NoToken => {}
-            Why::Several | Why::InAddress => parameters.push(("error", "invalid_request".into())),
-            Why::TooLong | Why::Signature(_) | Why::Claims(_) => {
+            // A request without a token gets no `error`.
+            InboundFault::NoToken => {}
+            InboundFault::Several | InboundFault::InAddress => {
+                parameters.push(("error", "invalid_request".into()));
+            }
+            InboundFault::TooLong | InboundFault::Signature(_) | InboundFault::Claims(_) => {
                 parameters.push(("error", "invalid_token".into()));
             }
-            Why::Scopes => parameters.push(("error", "insufficient_scope".into())),
-            Why::NoKeys { .. } => parameters.clear(),
+            InboundFault::Scopes => parameters.push(("error", "insufficient_scope".into())),
+            InboundFault::NoKeys { .. } => parameters.clear(),
         }
         if parameters.len() > 1 {
             parameters.push(("error_description", why.to_string()));
@@ -76,20 +78,21 @@ impl Refusal {
     }
 
     /// Why.
-    pub fn why(&self) -> Why {
+    pub fn why(&self) -> InboundFault {
         self.why
     }
 
     /// The status of the answer.
     pub fn status(&self) -> StatusCode {
         match self.why {
-            Why::Several | Why::InAddress => StatusCode::BAD_REQUEST,
-            Why::NoToken | Why::TooLong | Why::Signature(_) | Why::Claims(_) => {
-                StatusCode::UNAUTHORIZED
-            }
-            Why::Scopes => StatusCode::FORBIDDEN,
+            InboundFault::Several | InboundFault::InAddress => StatusCode::BAD_REQUEST,
+            InboundFault::NoToken
+            | InboundFault::TooLong
+            | InboundFault::Signature(_)
+            | InboundFault::Claims(_) => StatusCode::UNAUTHORIZED,
+            InboundFault::Scopes => StatusCode::FORBIDDEN,
             // A client throws away a token that is called bad.
-            Why::NoKeys { .. } => StatusCode::SERVICE_UNAVAILABLE,
+            InboundFault::NoKeys { .. } => StatusCode::SERVICE_UNAVAILABLE,
         }
     }
 
@@ -101,7 +104,7 @@ impl Refusal {
     /// The answer's `Retry-After`, in seconds.
     pub fn retry_after(&self) -> Option<u64> {
         match self.why {
-            Why::NoKeys { seconds } => Some(seconds),
+            InboundFault::NoKeys { seconds } => Some(seconds),
             _ => None,
         }
     }

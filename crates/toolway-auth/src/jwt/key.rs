@@ -12,7 +12,7 @@ use rustls_pki_types::pem::PemObject as _;
 use serde_json::{Map, Value, json};
 use toolway_types::Secret;
 
-use super::{Algorithm, encode};
+use super::{JwtAlgorithm, encode};
 
 /// What stands before a SEC 1 key to make it a PKCS #8 key: `ring` reads only those. The three
 /// gaps are lengths.
@@ -42,16 +42,16 @@ pub enum KeyError {
     #[error("the private key does not fit the algorithm {asked}: it signs with {fits}")]
     WrongKind {
         /// What was asked for.
-        asked: Algorithm,
+        asked: JwtAlgorithm,
         /// What the key is for.
-        fits: Algorithm,
+        fits: JwtAlgorithm,
     },
     /// The system could not sign, for lack of random bytes.
     #[error("signing failed: the system gave no random bytes")]
     Signing,
 }
 
-enum Pair {
+enum SigningPair {
     Ecdsa(EcdsaKeyPair),
     Rsa(RsaKeyPair, &'static dyn RsaEncoding),
     Ed25519(Ed25519KeyPair),
@@ -59,8 +59,8 @@ enum Pair {
 
 /// A private key with the algorithm it signs by.
 pub struct SigningKey {
-    algorithm: Algorithm,
-    pair: Pair,
+    algorithm: JwtAlgorithm,
+    pair: SigningPair,
 }
 
 impl fmt::Debug for SigningKey {
@@ -74,7 +74,7 @@ impl fmt::Debug for SigningKey {
 
 impl SigningKey {
     /// Reads a private key. Without an algorithm, the key's own is taken (RS256 for RSA).
-    pub fn from_pem(pem: &Secret, asked: Option<Algorithm>) -> Result<Self, KeyError> {
+    pub fn from_pem(pem: &Secret, asked: Option<JwtAlgorithm>) -> Result<Self, KeyError> {
         let der =
             PrivateKeyDer::from_pem_slice(pem.expose().as_bytes()).map_err(|_| KeyError::NoKey)?;
         let key = match &der {
@@ -103,8 +103,8 @@ impl SigningKey {
         }
         if let Ok(pair) = Ed25519KeyPair::from_pkcs8_maybe_unchecked(der) {
             return Ok(Self {
-                algorithm: Algorithm::EdDsa,
-                pair: Pair::Ed25519(pair),
+                algorithm: JwtAlgorithm::EdDsa,
+                pair: SigningPair::Ed25519(pair),
             });
         }
         Self::rsa(RsaKeyPair::from_pkcs8(der).ok())
@@ -113,22 +113,22 @@ impl SigningKey {
     fn ecdsa(der: &[u8]) -> Option<Self> {
         let random = SystemRandom::new();
         let curves = [
-            (&ECDSA_P256_SHA256_FIXED_SIGNING, Algorithm::Es256),
-            (&ECDSA_P384_SHA384_FIXED_SIGNING, Algorithm::Es384),
+            (&ECDSA_P256_SHA256_FIXED_SIGNING, JwtAlgorithm::Es256),
+            (&ECDSA_P384_SHA384_FIXED_SIGNING, JwtAlgorithm::Es384),
         ];
         curves.into_iter().find_map(|(curve, algorithm)| {
             let pair = EcdsaKeyPair::from_pkcs8(curve, der, &random).ok()?;
             Some(Self {
                 algorithm,
-                pair: Pair::Ecdsa(pair),
+                pair: SigningPair::Ecdsa(pair),
             })
         })
     }
 
     fn rsa(pair: Option<RsaKeyPair>) -> Result<Self, KeyError> {
         Ok(Self {
-            algorithm: Algorithm::Rs256,
-            pair: Pair::Rsa(
+            algorithm: JwtAlgorithm::Rs256,
+            pair: SigningPair::Rsa(
                 pair.ok_or(KeyError::Unusable)?,
                 &signature::RSA_PKCS1_SHA256,
             ),
@@ -146,20 +146,20 @@ impl SigningKey {
             .ok_or(KeyError::Unusable)
     }
 
-    fn signing_by(mut self, asked: Option<Algorithm>) -> Result<Self, KeyError> {
+    fn signing_by(mut self, asked: Option<JwtAlgorithm>) -> Result<Self, KeyError> {
         let Some(asked) = asked else {
             return Ok(self);
         };
-        if let Pair::Rsa(_, encoding) = &mut self.pair {
+        if let SigningPair::Rsa(_, encoding) = &mut self.pair {
             *encoding = match asked {
-                Algorithm::Rs256 => &signature::RSA_PKCS1_SHA256,
-                Algorithm::Rs384 => &signature::RSA_PKCS1_SHA384,
-                Algorithm::Rs512 => &signature::RSA_PKCS1_SHA512,
-                Algorithm::Ps256 => &signature::RSA_PSS_SHA256,
-                Algorithm::Es256 | Algorithm::Es384 | Algorithm::EdDsa => {
+                JwtAlgorithm::Rs256 => &signature::RSA_PKCS1_SHA256,
+                JwtAlgorithm::Rs384 => &signature::RSA_PKCS1_SHA384,
+                JwtAlgorithm::Rs512 => &signature::RSA_PKCS1_SHA512,
+                JwtAlgorithm::Ps256 => &signature::RSA_PSS_SHA256,
+                JwtAlgorithm::Es256 | JwtAlgorithm::Es384 | JwtAlgorithm::EdDsa => {
                     return Err(KeyError::WrongKind {
                         asked,
-                        fits: Algorithm::Rs256,
+                        fits: JwtAlgorithm::Rs256,
                     });
                 }
             };
@@ -176,7 +176,7 @@ impl SigningKey {
     }
 
     /// What it signs by.
-    pub fn algorithm(&self) -> Algorithm {
+    pub fn algorithm(&self) -> JwtAlgorithm {
         self.algorithm
     }
 
@@ -200,12 +200,12 @@ impl SigningKey {
     fn raw(&self, message: &[u8]) -> Result<Vec<u8>, KeyError> {
         let random = SystemRandom::new();
         match &self.pair {
-            Pair::Ecdsa(pair) => pair
+            SigningPair::Ecdsa(pair) => pair
                 .sign(&random, message)
                 .map(|signature| signature.as_ref().to_vec())
                 .map_err(|_| KeyError::Signing),
-            Pair::Ed25519(pair) => Ok(pair.sign(message).as_ref().to_vec()),
-            Pair::Rsa(pair, encoding) => {
+            SigningPair::Ed25519(pair) => Ok(pair.sign(message).as_ref().to_vec()),
+            SigningPair::Rsa(pair, encoding) => {
                 let mut signature = vec![0; pair.public().modulus_len()];
                 pair.sign(*encoding, &random, message, &mut signature)
                     .map_err(|_| KeyError::Signing)?;
@@ -218,20 +218,20 @@ impl SigningKey {
     /// (RFC 7638) is made of.
     pub fn public_jwk(&self) -> Map<String, Value> {
         let value = match &self.pair {
-            Pair::Ecdsa(pair) => {
+            SigningPair::Ecdsa(pair) => {
                 // 0x04, then both coordinates.
                 let point = pair.public_key().as_ref().get(1..).unwrap_or_default();
                 let (x, y) = point.split_at(point.len() / 2);
                 let curve = match self.algorithm {
-                    Algorithm::Es384 => "P-384",
+                    JwtAlgorithm::Es384 => "P-384",
                     _ => "P-256",
                 };
                 json!({ "crv": curve, "kty": "EC", "x": encode(x), "y": encode(y) })
             }
-            Pair::Ed25519(pair) => {
+            SigningPair::Ed25519(pair) => {
                 json!({ "crv": "Ed25519", "kty": "OKP", "x": encode(pair.public_key()) })
             }
-            Pair::Rsa(pair, _) => {
+            SigningPair::Rsa(pair, _) => {
                 let public: signature::RsaPublicKeyComponents<Vec<u8>> = pair.public().into();
                 json!({ "e": encode(public.e), "kty": "RSA", "n": encode(public.n) })
             }

@@ -6,7 +6,7 @@ use ring::signature::{
 };
 use serde_json::{Map, Value};
 
-use super::{Algorithm, Parts, decode};
+use super::{JwtAlgorithm, JwtParts, decode};
 
 /// The most keys of a set that are looked at. Real sets have a handful.
 const MAX_KEYS: usize = 64;
@@ -57,12 +57,12 @@ impl KeySet {
     pub fn verify(
         &self,
         token: &str,
-        allowed: &[Algorithm],
+        allowed: &[JwtAlgorithm],
     ) -> Result<Map<String, Value>, VerifyError> {
-        let parts = Parts::of(token).ok_or(VerifyError::Malformed)?;
+        let parts = JwtParts::of(token).ok_or(VerifyError::Malformed)?;
         let algorithm = parts
             .text("alg")
-            .and_then(Algorithm::named)
+            .and_then(JwtAlgorithm::named)
             .filter(|algorithm| allowed.contains(algorithm))
             .ok_or(VerifyError::Algorithm)?;
         if parts.header.contains_key("crit") {
@@ -81,20 +81,21 @@ impl KeySet {
 
     fn fitting<'a>(
         &'a self,
-        algorithm: Algorithm,
+        algorithm: JwtAlgorithm,
         named: Option<&'a str>,
     ) -> impl Iterator<Item = &'a Map<String, Value>> {
         self.0.iter().filter(move |key| {
             let text = |name| key.get(name).and_then(Value::as_str);
             let kind = match algorithm {
-                Algorithm::Es256 => ("EC", Some("P-256")),
-                Algorithm::Es384 => ("EC", Some("P-384")),
-                Algorithm::EdDsa => ("OKP", Some("Ed25519")),
-                Algorithm::Rs256 | Algorithm::Rs384 | Algorithm::Rs512 | Algorithm::Ps256 => {
-                    ("RSA", None)
-                }
+                JwtAlgorithm::Es256 => ("EC", Some("P-256")),
+                JwtAlgorithm::Es384 => ("EC", Some("P-384")),
+                JwtAlgorithm::EdDsa => ("OKP", Some("Ed25519")),
+                JwtAlgorithm::Rs256
+                | JwtAlgorithm::Rs384
+                | JwtAlgorithm::Rs512
+                | JwtAlgorithm::Ps256 => ("RSA", None),
             };
-            let own = text("alg").is_none_or(|word| Algorithm::named(word) == Some(algorithm));
+            let own = text("alg").is_none_or(|word| JwtAlgorithm::named(word) == Some(algorithm));
             // A token without a key's name may be from any of them.
             let asked = named.is_none_or(|named| text("kid") == Some(named));
             text("kty") == Some(kind.0)
@@ -105,7 +106,7 @@ impl KeySet {
     }
 }
 
-fn signed_by(key: &Map<String, Value>, algorithm: Algorithm, parts: &Parts<'_>) -> bool {
+fn signed_by(key: &Map<String, Value>, algorithm: JwtAlgorithm, parts: &JwtParts<'_>) -> bool {
     let bytes = |name| key.get(name).and_then(Value::as_str).and_then(decode);
     let message = parts.signed.as_bytes();
     let by = |algorithm: &'static dyn VerificationAlgorithm, public: Vec<u8>| {
@@ -126,12 +127,12 @@ fn signed_by(key: &Map<String, Value>, algorithm: Algorithm, parts: &Parts<'_>) 
             .is_ok()
     };
     match algorithm {
-        Algorithm::Es256 => point(32).is_some_and(|key| by(&ECDSA_P256_SHA256_FIXED, key)),
-        Algorithm::Es384 => point(48).is_some_and(|key| by(&ECDSA_P384_SHA384_FIXED, key)),
-        Algorithm::EdDsa => bytes("x").is_some_and(|key| by(&ED25519, key)),
-        Algorithm::Rs256 => rsa(&signature::RSA_PKCS1_2048_8192_SHA256),
-        Algorithm::Rs384 => rsa(&signature::RSA_PKCS1_2048_8192_SHA384),
-        Algorithm::Rs512 => rsa(&signature::RSA_PKCS1_2048_8192_SHA512),
-        Algorithm::Ps256 => rsa(&signature::RSA_PSS_2048_8192_SHA256),
+        JwtAlgorithm::Es256 => point(32).is_some_and(|key| by(&ECDSA_P256_SHA256_FIXED, key)),
+        JwtAlgorithm::Es384 => point(48).is_some_and(|key| by(&ECDSA_P384_SHA384_FIXED, key)),
+        JwtAlgorithm::EdDsa => bytes("x").is_some_and(|key| by(&ED25519, key)),
+        JwtAlgorithm::Rs256 => rsa(&signature::RSA_PKCS1_2048_8192_SHA256),
+        JwtAlgorithm::Rs384 => rsa(&signature::RSA_PKCS1_2048_8192_SHA384),
+        JwtAlgorithm::Rs512 => rsa(&signature::RSA_PKCS1_2048_8192_SHA512),
+        JwtAlgorithm::Ps256 => rsa(&signature::RSA_PSS_2048_8192_SHA256),
     }
 }

@@ -7,7 +7,7 @@ use url::Url;
 
 use super::KeySet;
 use crate::token::{unix, unix_now};
-use crate::web::{self, Web, WebError};
+use crate::web::{self, WebClient, WebError};
 
 /// How long keys are good without another look.
 pub(crate) const KEEP: Duration = Duration::from_hours(1);
@@ -16,16 +16,16 @@ pub(crate) const KEEP: Duration = Duration::from_hours(1);
 pub(crate) const PAUSE: Duration = Duration::from_mins(1);
 
 /// Keys as last seen, and the issuer's clock then.
-pub(crate) struct Published {
+pub(crate) struct PublishedKeys {
     pub(crate) keys: KeySet,
     seen: Instant,
     /// How far its clock is ahead of ours, in seconds.
     pub(crate) ahead: i64,
 }
 
-impl Published {
+impl PublishedKeys {
     /// Asks for them.
-    pub(crate) async fn fetch(web: &Web, place: &Url) -> Result<Self, WebError> {
+    pub(crate) async fn fetch(web: &WebClient, place: &Url) -> Result<Self, WebError> {
         let reply = web.get(place).await?;
         if !reply.is_success() {
             return Err(WebError::Status {

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 use toolway_testkit::marked;
 use toolway_types::Secret;
 
-use super::{Algorithm, KeyError, KeySet, SigningKey, VerifyError, encode, peek};
+use super::{JwtAlgorithm, KeyError, KeySet, SigningKey, VerifyError, encode, peek};
 
 const RSA: &str = include_str!("fixtures/rsa.pem");
 const RSA_PKCS1: &str = include_str!("fixtures/rsa-pkcs1.pem");
@@ -14,13 +14,13 @@ const ED25519: &str = include_str!("fixtures/ed25519.pem");
 /// Signed with the key above by another implementation.
 const BY_OPENSSL: &str = include_str!("fixtures/rsa-by-openssl.jwt");
 
-const EVERY: &[Algorithm] = &Algorithm::ALL;
+const EVERY: &[JwtAlgorithm] = &JwtAlgorithm::ALL;
 
 fn object(value: &Value) -> Map<String, Value> {
     value.as_object().cloned().expect("an object")
 }
 
-fn key(pem: &str, algorithm: Option<Algorithm>) -> SigningKey {
+fn key(pem: &str, algorithm: Option<JwtAlgorithm>) -> SigningKey {
     SigningKey::from_pem(&Secret::new(pem), algorithm).expect("the key is good")
 }
 
@@ -46,11 +46,11 @@ fn every_kind_of_key_signs_what_its_public_half_believes() {
     let cases = [
         (RSA, None, "RS256"),
         (RSA_PKCS1, None, "RS256"),
-        (RSA, Some(Algorithm::Rs384), "RS384"),
-        (RSA, Some(Algorithm::Rs512), "RS512"),
-        (RSA, Some(Algorithm::Ps256), "PS256"),
+        (RSA, Some(JwtAlgorithm::Rs384), "RS384"),
+        (RSA, Some(JwtAlgorithm::Rs512), "RS512"),
+        (RSA, Some(JwtAlgorithm::Ps256), "PS256"),
         (EC, None, "ES256"),
-        (EC, Some(Algorithm::Es256), "ES256"),
+        (EC, Some(JwtAlgorithm::Es256), "ES256"),
         (EC384, None, "ES384"),
         (ED25519, None, "EdDSA"),
     ];
@@ -96,7 +96,7 @@ fn a_token_that_chooses_its_own_algorithm_is_not_believed() {
     }
     // Allowed in general, and not here.
     assert_eq!(
-        keys.verify(&good, &[Algorithm::Rs256]),
+        keys.verify(&good, &[JwtAlgorithm::Rs256]),
         Err(VerifyError::Algorithm)
     );
     // The key is of another kind than the algorithm.
@@ -170,13 +170,13 @@ fn keys_that_cannot_be_used_say_what_is_wanted() {
         ),
         KeyError::Unusable
     );
-    let wrong = read(EC, Some(Algorithm::Rs256));
+    let wrong = read(EC, Some(JwtAlgorithm::Rs256));
     assert_eq!(
         wrong.to_string(),
         "the private key does not fit the algorithm RS256: it signs with ES256"
     );
     assert!(matches!(
-        read(RSA, Some(Algorithm::Es256)),
+        read(RSA, Some(JwtAlgorithm::Es256)),
         KeyError::WrongKind { .. }
     ));
 }

@@ -9,40 +9,44 @@ use url::Url;
 
 use crate::discovery::canonical;
 use crate::logins::{Logins, LoginsError};
-use crate::registration::Registered;
-use crate::vault::{Key, Kind};
+use crate::registration::RegisteredClient;
+use crate::vault::{SecretKind, VaultKey};
 
 /// A client could not be kept or found.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct KeepError(pub String);
+pub struct ClientStoreError(pub String);
 
-impl From<LoginsError> for KeepError {
+impl From<LoginsError> for ClientStoreError {
     fn from(error: LoginsError) -> Self {
         Self(error.to_string())
     }
 }
 
 /// What came of keeping or finding.
-pub type Keeping<'a, T> = BoxFuture<'a, Result<T, KeepError>>;
+pub type ClientStoreFuture<'a, T> = BoxFuture<'a, Result<T, ClientStoreError>>;
 
 /// Where clients are kept.
-pub trait Clients: Send + Sync {
+pub trait ClientStore: Send + Sync {
     /// The client that was registered with an issuer.
-    fn find<'a>(&'a self, issuer: &'a str) -> Keeping<'a, Option<Registered>>;
+    fn find<'a>(&'a self, issuer: &'a str) -> ClientStoreFuture<'a, Option<RegisteredClient>>;
 
     /// Keeps a client that was registered with an issuer.
-    fn keep<'a>(&'a self, issuer: &'a str, client: &'a Registered) -> Keeping<'a, ()>;
+    fn keep<'a>(
+        &'a self,
+        issuer: &'a str,
+        client: &'a RegisteredClient,
+    ) -> ClientStoreFuture<'a, ()>;
 
     /// Forgets it.
-    fn forget<'a>(&'a self, issuer: &'a str) -> Keeping<'a, ()>;
+    fn forget<'a>(&'a self, issuer: &'a str) -> ClientStoreFuture<'a, ()>;
 
     /// The issuer at which a configured client was first used. `what` names the client and the
     /// server it is for.
-    fn bound<'a>(&'a self, what: &'a str) -> Keeping<'a, Option<String>>;
+    fn bound<'a>(&'a self, what: &'a str) -> ClientStoreFuture<'a, Option<String>>;
 
     /// Remembers it.
-    fn bind<'a>(&'a self, what: &'a str, issuer: &'a str) -> Keeping<'a, ()>;
+    fn bind<'a>(&'a self, what: &'a str, issuer: &'a str) -> ClientStoreFuture<'a, ()>;
 }
 
 /// What a configured client is bound by: two servers may have clients of one name at two
@@ -53,26 +57,30 @@ pub(crate) fn bound_as(client_id: &str, server: &Url) -> String {
 
 /// Clients that are forgotten with this program.
 #[derive(Debug, Default)]
-pub struct Memory(Mutex<Inner>);
+pub struct MemoryClientStore(Mutex<MemoryClients>);
 
 #[derive(Debug, Default)]
-struct Inner {
-    clients: HashMap<String, Registered>,
+struct MemoryClients {
+    clients: HashMap<String, RegisteredClient>,
     bound: HashMap<String, String>,
 }
 
-impl Memory {
-    fn lock(&self) -> MutexGuard<'_, Inner> {
+impl MemoryClientStore {
+    fn lock(&self) -> MutexGuard<'_, MemoryClients> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Clients for Memory {
-    fn find<'a>(&'a self, issuer: &'a str) -> Keeping<'a, Option<Registered>> {
+impl ClientStore for MemoryClientStore {
+    fn find<'a>(&'a self, issuer: &'a str) -> ClientStoreFuture<'a, Option<RegisteredClient>> {
         Box::pin(async move { Ok(self.lock().clients.get(issuer).cloned()) })
     }
 
-    fn keep<'a>(&'a self, issuer: &'a str, client: &'a Registered) -> Keeping<'a, ()> {
+    fn keep<'a>(
+        &'a self,
+        issuer: &'a str,
+        client: &'a RegisteredClient,
+    ) -> ClientStoreFuture<'a, ()> {
         Box::pin(async move {
             let mut inner = self.lock();
             inner.clients.insert(issuer.to_owned(), client.clone());
@@ -80,18 +88,18 @@ impl Clients for Memory {
         })
     }
 
-    fn forget<'a>(&'a self, issuer: &'a str) -> Keeping<'a, ()> {
+    fn forget<'a>(&'a self, issuer: &'a str) -> ClientStoreFuture<'a, ()> {
         Box::pin(async move {
             self.lock().clients.remove(issuer);
             Ok(())
         })
     }
 
-    fn bound<'a>(&'a self, what: &'a str) -> Keeping<'a, Option<String>> {
+    fn bound<'a>(&'a self, what: &'a str) -> ClientStoreFuture<'a, Option<String>> {
         Box::pin(async move { Ok(self.lock().bound.get(what).cloned()) })
     }
 
-    fn bind<'a>(&'a self, what: &'a str, issuer: &'a str) -> Keeping<'a, ()> {
+    fn bind<'a>(&'a self, what: &'a str, issuer: &'a str) -> ClientStoreFuture<'a, ()> {
         Box::pin(async move {
             let mut inner = self.lock();
             inner.bound.insert(what.to_owned(), issuer.to_owned());
@@ -101,16 +109,20 @@ impl Clients for Memory {
 }
 
 /// Clients in the vault, where they outlive logins.
-impl Clients for Logins {
-    fn find<'a>(&'a self, issuer: &'a str) -> Keeping<'a, Option<Registered>> {
+impl ClientStore for Logins {
+    fn find<'a>(&'a self, issuer: &'a str) -> ClientStoreFuture<'a, Option<RegisteredClient>> {
         Box::pin(async move { Ok(self.client(issuer).await?) })
     }
 
-    fn keep<'a>(&'a self, issuer: &'a str, client: &'a Registered) -> Keeping<'a, ()> {
+    fn keep<'a>(
+        &'a self,
+        issuer: &'a str,
+        client: &'a RegisteredClient,
+    ) -> ClientStoreFuture<'a, ()> {
         Box::pin(async move { Ok(self.save_client(issuer, client).await?) })
     }
 
-    fn forget<'a>(&'a self, issuer: &'a str) -> Keeping<'a, ()> {
+    fn forget<'a>(&'a self, issuer: &'a str) -> ClientStoreFuture<'a, ()> {
         Box::pin(async move {
             if let Some(known) = self.client(issuer).await? {
                 self.remove_client(issuer, &known.client_id).await?;
@@ -119,7 +131,7 @@ impl Clients for Logins {
         })
     }
 
-    fn bound<'a>(&'a self, what: &'a str) -> Keeping<'a, Option<String>> {
+    fn bound<'a>(&'a self, what: &'a str) -> ClientStoreFuture<'a, Option<String>> {
         Box::pin(async move {
             let read = self.vault().read(&bound(what)).await;
             let read = read.map_err(LoginsError::from)?;
@@ -127,7 +139,7 @@ impl Clients for Logins {
         })
     }
 
-    fn bind<'a>(&'a self, what: &'a str, issuer: &'a str) -> Keeping<'a, ()> {
+    fn bind<'a>(&'a self, what: &'a str, issuer: &'a str) -> ClientStoreFuture<'a, ()> {
         Box::pin(async move {
             let written = self.vault().write(&bound(what), &Secret::new(issuer)).await;
             Ok(written.map_err(LoginsError::from)?)
@@ -136,9 +148,9 @@ impl Clients for Logins {
 }
 
 /// Where it is kept at which issuer a configured client was first used.
-fn bound(what: &str) -> Key {
-    Key {
-        kind: Kind::Client,
+fn bound(what: &str) -> VaultKey {
+    VaultKey {
+        kind: SecretKind::Client,
         server: String::new(),
         definition: String::new(),
         issuer: String::new(),

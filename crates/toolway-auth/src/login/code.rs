@@ -6,23 +6,28 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use toolway_types::UnannouncedPkce;
 
-use crate::authorize::{Attempt, AttemptError, AttemptOptions, AuthorizeError, Code, S256, pasted};
-use crate::callback::{Callback, Place};
+use crate::authorize::{
+    AuthorizationCode, AuthorizationOptions, AuthorizationResponseError, AuthorizationStartError,
+    PendingAuthorization, S256, pasted,
+};
+use crate::callback::{Callback, CallbackAddress};
 use crate::metadata::shown;
-use crate::registration::{ClientSource, Registered};
+use crate::registration::{ClientSource, RegisteredClient};
 use crate::scopes::OFFLINE_ACCESS;
-use crate::token::{Client, DpopKey, Grant, Tokens};
+use crate::token::{DpopKey, OauthClient, TokenGrant, Tokens};
 
-use super::{Login, LoginFault, Page, Prepared, Progress, Way, Whom};
+use super::{
+    AccountChoice, LoginFault, LoginMethod, LoginPage, LoginProgress, LoginRun, PreparedLogin,
+};
 
-/// Where a configured client comes back to, on any port, when nobody wrote one down.
+/// The redirect address of a configured client without a callback port.
 const CONFIGURED: &str = "http://localhost/callback";
 
-impl Login<'_> {
+impl LoginRun<'_> {
     pub(super) async fn by_code(
         &self,
-        prepared: &Prepared,
-    ) -> Result<(Registered, Tokens), LoginFault> {
+        prepared: &PreparedLogin,
+    ) -> Result<(RegisteredClient, Tokens), LoginFault> {
         let server = &prepared.found.server;
         let endpoint = server.authorization_endpoint.as_ref();
         let endpoint = endpoint.ok_or_else(|| LoginFault::NoEndpoint {
@@ -37,13 +42,13 @@ impl Login<'_> {
         ) {
             (None, UnannouncedPkce::Allowed) => {
                 let issuer = shown(&server.issuer);
-                self.desk.person.say(Progress::UnannouncedPkce(issuer));
+                self.context.ui.say(LoginProgress::UnannouncedPkce(issuer));
                 Some(&assumed[..])
             }
             (announced, _) => announced.as_deref(),
         };
         if !methods.is_some_and(|methods| methods.iter().any(|method| method == S256)) {
-            return Err(AttemptError::NoPkce {
+            return Err(AuthorizationStartError::NoPkce {
                 issuer: shown(&server.issuer),
                 is_announced: methods.is_some(),
             }
@@ -61,7 +66,7 @@ impl Login<'_> {
         if !prompt.is_empty() {
             extra.push(("prompt", &prompt));
         }
-        let attempt = Attempt::new(&AttemptOptions {
+        let attempt = PendingAuthorization::new(&AuthorizationOptions {
             issuer: &server.issuer,
             endpoint,
             challenge_methods: methods,
@@ -81,9 +86,9 @@ impl Login<'_> {
     }
 
     /// What the server is to ask the person for.
-    fn prompt(&self, prepared: &Prepared) -> String {
+    fn prompt(&self, prepared: &PreparedLogin) -> String {
         let mut words = Vec::new();
-        if self.request.whom == Whom::Chosen {
+        if self.request.account_choice == AccountChoice::Ask {
             words.push(prepared.found.server.choosing_prompt());
         }
         // OIDC gives what lasts only to those who ask the person for it.
@@ -94,10 +99,10 @@ impl Login<'_> {
     }
 
     /// Listens where this client's logins come back to.
-    async fn listen(&self, prepared: &Prepared) -> Result<Callback, LoginFault> {
+    async fn listen(&self, prepared: &PreparedLogin) -> Result<Callback, LoginFault> {
         let (request, server) = (self.request, &prepared.found.server);
         let document = request.document.filter(|_| server.takes_documents);
-        let kept = self.desk.clients.find(&server.issuer).await?;
+        let kept = self.context.clients.find(&server.issuer).await?;
         let kept = kept
             .filter(|kept| kept.source == ClientSource::Dynamic)
             .and_then(|kept| kept.redirect_uri);
@@ -107,44 +112,44 @@ impl Login<'_> {
             document,
             &kept,
         ) {
-            (Some(port), ..) => Place::Port(port),
-            (None, Some(_), ..) => Place::Known(CONFIGURED),
-            (None, None, Some(document), _) => Place::Known(&document.redirect_uri),
-            (None, None, None, Some(kept)) => Place::Known(kept),
-            (None, None, None, None) => Place::Free,
+            (Some(port), ..) => CallbackAddress::Port(port),
+            (None, Some(_), ..) => CallbackAddress::Known(CONFIGURED),
+            (None, None, Some(document), _) => CallbackAddress::Known(&document.redirect_uri),
+            (None, None, None, Some(kept)) => CallbackAddress::Known(kept),
+            (None, None, None, None) => CallbackAddress::Free,
         };
         Ok(Callback::bind(request.server, place).await?)
     }
 
-    /// Sends the person on their way.
-    async fn send_off(&self, attempt: &Attempt) {
-        let person = self.desk.person;
-        let page = Page {
+    /// Opens or shows the login page.
+    async fn send_off(&self, attempt: &PendingAuthorization) {
+        let ui = self.context.ui;
+        let page = LoginPage {
             server: self.request.server,
             host: attempt.url().host_str().unwrap_or_default(),
             url: attempt.url(),
             redirect_uri: attempt.redirect_uri(),
         };
-        if self.request.way == Way::Paste {
-            person.show(page);
-        } else if let Err(why) = person.open(page).await {
-            person.say(Progress::NoBrowser(why));
-            person.show(page);
+        if self.request.method == LoginMethod::Paste {
+            ui.show(page);
+        } else if let Err(why) = ui.open(page).await {
+            ui.say(LoginProgress::NoBrowser(why));
+            ui.show(page);
         }
-        person.say(Progress::Waiting);
+        ui.say(LoginProgress::Waiting);
     }
 
     /// Waits for the answer, from wherever it comes first, and spends it once.
     async fn finish(
         &self,
-        prepared: &Prepared,
-        client: &Client,
+        prepared: &PreparedLogin,
+        client: &OauthClient,
         callback: Callback,
-        attempt: &Attempt,
+        attempt: &PendingAuthorization,
     ) -> Result<Tokens, LoginFault> {
-        let spend = async |code: Code| -> Result<Tokens, LoginFault> {
-            self.desk.person.say(Progress::Finishing);
-            Ok(prepared.ask(client, Grant::Code(&code)).await?)
+        let spend = async |code: AuthorizationCode| -> Result<Tokens, LoginFault> {
+            self.context.ui.say(LoginProgress::Finishing);
+            Ok(prepared.ask(client, TokenGrant::Code(&code)).await?)
         };
         let is_spent = AtomicBool::new(false);
         let returning = callback.finish(attempt, async |code| {
@@ -169,19 +174,23 @@ impl Login<'_> {
     }
 
     /// The code in what the person pastes; they may try again until it is this login's answer.
-    async fn paste(&self, attempt: &Attempt) -> Result<Code, AuthorizeError> {
+    async fn paste(
+        &self,
+        attempt: &PendingAuthorization,
+    ) -> Result<AuthorizationCode, AuthorizationResponseError> {
         loop {
-            let text = self.desk.person.pasted().await;
+            let text = self.context.ui.pasted().await;
             let problem = match pasted(&text) {
                 Err(problem) => problem.to_string(),
                 Ok(answer) => match attempt.check(&answer) {
-                    Err(problem @ (AuthorizeError::State | AuthorizeError::Repeated(_))) => {
-                        problem.to_string()
-                    }
+                    Err(
+                        problem @ (AuthorizationResponseError::State
+                        | AuthorizationResponseError::Repeated(_)),
+                    ) => problem.to_string(),
                     judged => return judged,
                 },
             };
-            self.desk.person.say(Progress::Pasted(problem));
+            self.context.ui.say(LoginProgress::Pasted(problem));
         }
     }
 }

@@ -3,31 +3,31 @@
 use std::path::Path;
 
 use toolway_testkit::ScannedFolder;
-use toolway_testkit::authority::{Authority, Settings};
+use toolway_testkit::authority::{Authority, AuthoritySettings};
 use toolway_testkit::marked;
 use toolway_types::Secret;
 use url::Url;
 
-use super::{DEFAULT_ACCOUNT, How, Login, Logins, LoginsError};
-use crate::registration::{AuthMethod, ClientSource, Registered, Standing};
+use super::{DEFAULT_ACCOUNT, Login, LoginGrant, Logins, LoginsError};
+use crate::registration::{AuthMethod, ClientHistory, ClientSource, RegisteredClient};
 use crate::token::{DpopKey, TokenKind, Tokens, unix_now};
-use crate::vault::{Storage, Vault, VaultOptions};
+use crate::vault::{StorageChoice, Vault, VaultOptions};
 
 pub(crate) fn logins(folder: &Path) -> Logins {
     Logins::new(Vault::open(VaultOptions {
-        storage: Storage::File,
+        storage: StorageChoice::File,
         ..VaultOptions::new(folder)
     }))
 }
 
 /// A public client that the authority knows.
-pub(crate) fn settings() -> Settings {
-    Settings {
+pub(crate) fn settings() -> AuthoritySettings {
+    AuthoritySettings {
         clients: vec![toolway_testkit::authority::KnownClient {
             id: "client".to_owned(),
             ..Default::default()
         }],
-        ..Settings::default()
+        ..AuthoritySettings::default()
     }
 }
 
@@ -41,7 +41,7 @@ pub(crate) fn due(authority: &Authority, server: &str) -> Login {
         account: DEFAULT_ACCOUNT.to_owned(),
         issuer: authority.issuer().to_owned(),
         resource: authority.resource().to_owned(),
-        client: Registered {
+        client: RegisteredClient {
             client_id: "client".to_owned(),
             client_secret: None,
             auth_method: AuthMethod::None,
@@ -50,7 +50,7 @@ pub(crate) fn due(authority: &Authority, server: &str) -> Login {
             redirect_uri: None,
             scopes: Vec::new(),
             other_method: None,
-            standing: Standing::default(),
+            history: ClientHistory::default(),
         },
         tokens: Tokens {
             access: Secret::new(tokens.access),
@@ -64,7 +64,7 @@ pub(crate) fn due(authority: &Authority, server: &str) -> Login {
         requested: vec!["read".to_owned()],
         token_endpoint: Url::parse(&format!("{}/token", authority.issuer())).unwrap(),
         revocation_endpoint: None,
-        how: How::Code,
+        how: LoginGrant::Code,
         dpop: None,
         logged_in_at: now - 3600,
         is_trusted: false,
@@ -131,7 +131,7 @@ async fn a_login_elsewhere_takes_the_place_of_the_old_one() {
 async fn a_client_is_kept_for_its_issuer_and_no_other() {
     let home = ScannedFolder::new();
     let logins = logins(home.path());
-    let client = Registered {
+    let client = RegisteredClient {
         client_id: "one".to_owned(),
         client_secret: Some(marked!("client-").into()),
         auth_method: AuthMethod::ClientSecretPost,
@@ -140,7 +140,7 @@ async fn a_client_is_kept_for_its_issuer_and_no_other() {
         redirect_uri: None,
         scopes: Vec::new(),
         other_method: None,
-        standing: Standing::default(),
+        history: ClientHistory::default(),
     };
     logins
         .save_client("https://a.example", &client)

@@ -22,13 +22,13 @@ fn document() -> Value {
 
 #[test]
 fn sec_18_the_issuer_is_kept_as_it_was_written() {
-    let read = ServerMetadata::read(object(&document()), Reach::Public).unwrap();
+    let read = ServerMetadata::read(object(&document()), NetworkReach::Public).unwrap();
     assert_eq!(read.issuer, "https://Idp.example.com:443/a/");
 }
 
 #[test]
 fn what_is_not_said_is_told_from_what_is_denied() {
-    let read = ServerMetadata::read(object(&document()), Reach::Public).unwrap();
+    let read = ServerMetadata::read(object(&document()), NetworkReach::Public).unwrap();
     assert_eq!(read.scopes, ["a", "b"]);
     assert_eq!(read.grant_types, None);
     assert!(read.offers("refresh_token"));
@@ -41,7 +41,7 @@ fn what_is_not_said_is_told_from_what_is_denied() {
     let mut denied = document();
     denied["grant_types_supported"] = json!(["authorization_code"]);
     denied["code_challenge_methods_supported"] = json!([]);
-    let read = ServerMetadata::read(object(&denied), Reach::Public).unwrap();
+    let read = ServerMetadata::read(object(&denied), NetworkReach::Public).unwrap();
     assert!(!read.offers("refresh_token"));
     assert_eq!(read.challenge_methods, Some(Vec::new()));
 }
@@ -78,14 +78,14 @@ fn sec_16_an_endpoint_that_is_no_plain_https_address_ends_the_reading() {
         ] {
             let mut document = document();
             document[field] = json!(text);
-            match ServerMetadata::read(object(&document), Reach::Loopback) {
+            match ServerMetadata::read(object(&document), NetworkReach::Loopback) {
                 Err(MetadataError::Address { field: named, .. }) => assert_eq!(named, field),
                 other => panic!("{field} {text}: {other:?}"),
             }
         }
         let mut document = document();
         document["revocation_endpoint"] = json!(text);
-        let read = ServerMetadata::read(object(&document), Reach::Loopback).unwrap();
+        let read = ServerMetadata::read(object(&document), NetworkReach::Loopback).unwrap();
         assert_eq!(read.revocation_endpoint, None, "{text}");
     }
 }
@@ -94,11 +94,11 @@ fn sec_16_an_endpoint_that_is_no_plain_https_address_ends_the_reading() {
 fn sec_16_what_a_shell_would_run_is_an_address_like_any_other() {
     let url = endpoint(
         "https://idp.example.com/?x=$(id)`id`;id|id&y=",
-        Reach::Public,
+        NetworkReach::Public,
     )
     .unwrap();
     assert_eq!(url.host_str(), Some("idp.example.com"));
-    assert_eq!(may_be_opened(&url), Ok(()));
+    assert!(may_be_opened(&url));
 }
 
 #[test]
@@ -108,15 +108,15 @@ fn sec_16_plain_http_stays_on_this_machine_or_in_this_network() {
         "http://[::1]/a",
         "http://localhost/a",
     ] {
-        let url = endpoint(text, Reach::Public).unwrap();
-        assert_eq!(may_be_opened(&url), Ok(()), "{text}");
+        let url = endpoint(text, NetworkReach::Public).unwrap();
+        assert!(may_be_opened(&url), "{text}");
     }
-    assert!(endpoint("http://10.0.0.1/a", Reach::Public).is_err());
-    let inside = endpoint("http://10.0.0.1/a", Reach::Private).unwrap();
-    assert!(may_be_opened(&inside).is_err());
+    assert!(endpoint("http://10.0.0.1/a", NetworkReach::Public).is_err());
+    let inside = endpoint("http://10.0.0.1/a", NetworkReach::Private).unwrap();
+    assert!(!may_be_opened(&inside));
     let mut document = document();
     document["authorization_endpoint"] = json!("http://10.0.0.1/a");
-    assert!(ServerMetadata::read(object(&document), Reach::Private).is_err());
+    assert!(ServerMetadata::read(object(&document), NetworkReach::Private).is_err());
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn endless_lists_are_cut_short() {
     let mut document = document();
     document["scopes_supported"] = json!(many);
     document["grant_types_supported"] = json!(["x".repeat(100_000), "refresh_token"]);
-    let read = ServerMetadata::read(object(&document), Reach::Public).unwrap();
+    let read = ServerMetadata::read(object(&document), NetworkReach::Public).unwrap();
     assert_eq!(read.scopes.len(), MAX_LIST);
     assert_eq!(read.grant_types, Some(vec!["refresh_token".to_owned()]));
 }

@@ -12,16 +12,16 @@ use toolway_types::{
     ServerSpec, StdioSpec, TransportSpec, UrlList, UrlPattern, UrlRules,
 };
 
-use super::References;
-use crate::vault::{Key, Storage, Vault, VaultOptions};
+use super::ReferenceResolver;
+use crate::vault::{StorageChoice, Vault, VaultKey, VaultOptions};
 
 const CANARY: &str = marked!("51c0-");
 
-fn references(folder: &Path) -> References {
+fn references(folder: &Path) -> ReferenceResolver {
     let path = ("PATH".to_owned(), Secret::new("/usr/bin:/bin"));
-    References {
+    ReferenceResolver {
         vault: Vault::open(VaultOptions {
-            storage: Storage::File,
+            storage: StorageChoice::File,
             ..VaultOptions::new(folder.join("vault"))
         }),
         inherited: Arc::new([path].into()),
@@ -60,7 +60,10 @@ fn process(references: Vec<SecretReference>) -> ServerSpec {
     }
 }
 
-async fn token(references: &References, wanted: Vec<SecretReference>) -> Result<String, String> {
+async fn token(
+    references: &ReferenceResolver,
+    wanted: Vec<SecretReference>,
+) -> Result<String, String> {
     let spec = process(wanted);
     let resolved = references.resolve(&spec, &OpenOptions::default()).await;
     let (spec, _) = resolved.map_err(|error| error.to_string())?;
@@ -74,7 +77,7 @@ async fn token(references: &References, wanted: Vec<SecretReference>) -> Result<
 async fn every_kind_is_found_where_it_lies() {
     let home = ScannedFolder::new();
     let references = references(home.path());
-    let key = Key::named("git hub");
+    let key = VaultKey::named("git hub");
     references
         .vault
         .write(&key, &marked!("one-").into())
@@ -100,7 +103,7 @@ async fn a_secret_in_an_address_cannot_lead_elsewhere() {
     let home = ScannedFolder::new();
     let references = references(home.path());
     let secret = format!("{CANARY}&a=b#c/../ d");
-    let key = Key::named("k");
+    let key = VaultKey::named("k");
     references
         .vault
         .write(&key, &secret.as_str().into())
@@ -144,7 +147,7 @@ async fn a_secret_in_an_address_cannot_lead_elsewhere() {
     assert!(!format!("{spec:?} {resolved:?}").contains(MARK));
     // What names a place above would lead there.
     for dots in [".", "..", "..."] {
-        let key = Key::named("k");
+        let key = VaultKey::named("k");
         references.vault.write(&key, &dots.into()).await.unwrap();
         let error = references.resolve(&spec, &OpenOptions::default()).await;
         let error = error.expect_err("refused").to_string();
@@ -182,7 +185,7 @@ async fn sec_53_a_secret_in_an_address_leads_to_no_denied_path() {
     };
     let resolve = async |value: &str| {
         let secret = format!("{CANARY}{value}");
-        let key = Key::named("k");
+        let key = VaultKey::named("k");
         references
             .vault
             .write(&key, &secret.as_str().into())
@@ -226,7 +229,7 @@ async fn a_login_gets_its_own_and_the_file_is_named_where_one_is_missing() {
         "`oauth.clientSecret` in /etc/x.json needs `${keychain:k}`: the vault has no such secret; \
          put it there with `toolway vault set k`"
     );
-    let key = Key::named("k");
+    let key = VaultKey::named("k");
     references.vault.write(&key, &CANARY.into()).await.unwrap();
     let filled = references.resolve_login(&spec, &options).await.unwrap();
     assert_eq!(filled.client_secret, Some(CANARY.into()));
@@ -237,7 +240,7 @@ async fn a_login_gets_its_own_and_the_file_is_named_where_one_is_missing() {
 async fn what_is_missing_is_named_without_any_value() {
     let home = ScannedFolder::new();
     let references = references(home.path());
-    let key = Key::named("two-lines");
+    let key = VaultKey::named("two-lines");
     let lines = format!("{CANARY}\n{CANARY}");
     references
         .vault

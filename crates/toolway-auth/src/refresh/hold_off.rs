@@ -1,8 +1,8 @@
-//! Leaving an authorization server alone after it failed (REL-27).
+//! Pausing requests to an authorization server after it failed (REL-27).
 //!
-//! Owns how long a login's token endpoint is not asked again, by nobody in this process: not by
-//! another connection, and not by whoever looks whether a server could connect by now. A login
-//! that changed meanwhile is another matter, and so is one that still works.
+//! Owns how long a login's token endpoint is not asked again by this process: not by another
+//! connection, and not by a retry. A login that changed meanwhile is exempt, and so is one that
+//! still works.
 //! Does not own: what a failure means (`refresh.rs`).
 
 use std::collections::HashMap;
@@ -15,21 +15,21 @@ use toolway_types::Secret;
 use super::{RefreshError, still_good};
 use crate::logins::{Login, Logins};
 use crate::token::{TokenError, Tokens};
-use crate::vault::Key;
+use crate::vault::VaultKey;
 
 /// How long a renewal that failed is not tried again where the authorization server names no
 /// time: requests that ran at once share one failure.
-pub const BREATH: Duration = Duration::from_millis(500);
+pub const DEFAULT_HOLD_OFF: Duration = Duration::from_millis(500);
 
 /// The longest wait that an authorization server is granted.
 pub const LONGEST_WAIT: Duration = Duration::from_mins(15);
 
 /// The logins that are not renewed for a while.
 #[derive(Default)]
-pub(crate) struct HoldOffs(Mutex<HashMap<Key, HoldOff>>);
+pub(crate) struct HoldOffs(Mutex<HashMap<VaultKey, HoldOff>>);
 
 impl HoldOffs {
-    fn all(&self) -> MutexGuard<'_, HashMap<Key, HoldOff>> {
+    fn all(&self) -> MutexGuard<'_, HashMap<VaultKey, HoldOff>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -43,32 +43,32 @@ struct HoldOff {
 }
 
 impl Logins {
-    /// Has everybody wait.
+    /// Makes all callers wait.
     pub(super) fn hold_off(&self, login: &Login, error: &Arc<TokenError>) {
         let wait = match &**error {
-            // Nobody was asked, so nobody is to be left alone.
+            // No server was asked, so none needs a pause.
             TokenError::NotAsked(_) | TokenError::Assertion(_) | TokenError::Proof(_) => return,
             TokenError::Busy {
                 retry_after: Some(after),
-            } => (*after).clamp(BREATH, LONGEST_WAIT),
-            _ => BREATH,
+            } => (*after).clamp(DEFAULT_HOLD_OFF, LONGEST_WAIT),
+            _ => DEFAULT_HOLD_OFF,
         };
         let hold_off = HoldOff {
             tokens: login.tokens.clone(),
             until: Instant::now() + wait,
             error: Arc::clone(error),
         };
-        self.held.hold_offs.all().insert(login.key(), hold_off);
+        self.state.hold_offs.all().insert(login.key(), hold_off);
     }
 
-    /// What a caller gets without anybody being asked; nothing when it is time to ask.
+    /// What a caller gets during the hold-off; `None` when the server may be asked.
     pub(super) fn held_off(
         &self,
         login: &Login,
         refused: Option<&Secret>,
     ) -> Option<Result<Login, RefreshError>> {
         let key = login.key();
-        let mut hold_offs = self.held.hold_offs.all();
+        let mut hold_offs = self.state.hold_offs.all();
         let hold_off = hold_offs.get(&key)?;
         let left = hold_off.until.saturating_duration_since(Instant::now());
         if left.is_zero() || hold_off.tokens != login.tokens {

@@ -1,7 +1,7 @@
 //! The note on the disk that a refresh token is about to be sent.
 //!
-//! Owns its place, what it says, and that whoever finds it later knows that the token may be
-//! spent. Holds a digest only. Best effort: without it a login works all the same, and its end is
+//! Owns its path and its content. A later process that finds it knows that the token may be spent.
+//! Holds a digest only. Best effort: without it a login works all the same, and its end is
 //! explained less well.
 //! Does not own: what follows from it (`refresh.rs`).
 
@@ -17,7 +17,7 @@ use tracing::debug;
 use crate::logins::{Login, Logins};
 
 /// A note about one refresh token.
-pub(super) struct Intent {
+pub(super) struct RefreshIntent {
     path: PathBuf,
     digest: String,
 }
@@ -25,7 +25,7 @@ pub(super) struct Intent {
 /// A word behind the digest: it was sent a second time.
 const REPEATED: &str = " again";
 
-impl Intent {
+impl RefreshIntent {
     pub(super) fn of(logins: &Logins, login: &Login) -> Self {
         let folder = logins.vault.folder().join("intents");
         let token = login.tokens.refresh.as_ref().map_or("", Secret::expose);

@@ -1,8 +1,8 @@
 //! One renewal for all callers of a process, finished whether they wait for it or not.
 //!
-//! Owns who joins whose renewal. It runs as an errand, from taking the turn until everything is
-//! saved: a call that is dropped between the request and its answer would lose a refresh token
-//! that has just taken the place of another, and with it the login.
+//! Owns which callers share a renewal. It runs as a detached task, from taking the lock until
+//! everything is saved: a call that is dropped between the request and its answer would lose a
+//! refresh token that has just taken the place of another, and with it the login.
 //! Does not own: what a renewal does (`refresh.rs`).
 
 use std::collections::HashMap;
@@ -11,20 +11,20 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 use toolway_types::Secret;
 
-use super::{Means, RefreshError};
-use crate::errands::GivenUp;
+use super::{RefreshError, RenewalContext};
+use crate::detached::TaskLost;
 use crate::logins::{Login, Logins};
 use crate::token::TokenError;
-use crate::vault::Key;
+use crate::vault::VaultKey;
 
-type Outcome = Result<Login, RefreshError>;
+type RenewalResult = Result<Login, RefreshError>;
 
 /// The renewals under way.
 #[derive(Default)]
-pub(crate) struct UnderWay(Mutex<HashMap<Key, watch::Receiver<Option<Outcome>>>>);
+pub(crate) struct RunningRenewals(Mutex<HashMap<VaultKey, watch::Receiver<Option<RenewalResult>>>>);
 
-impl UnderWay {
-    fn all(&self) -> MutexGuard<'_, HashMap<Key, watch::Receiver<Option<Outcome>>>> {
+impl RunningRenewals {
+    fn all(&self) -> MutexGuard<'_, HashMap<VaultKey, watch::Receiver<Option<RenewalResult>>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -33,16 +33,16 @@ impl Logins {
     /// Renews, or waits for the renewal that is under way.
     pub(super) async fn shared(
         &self,
-        key: &Key,
+        key: &VaultKey,
         refused: Option<&Secret>,
-        means: &Means,
-    ) -> Outcome {
+        means: &RenewalContext,
+    ) -> RenewalResult {
         loop {
             let (mut renewal, is_ours) = self.renewal(key, refused, means);
             let outcome = renewal.wait_for(Option::is_some).await;
             let outcome = outcome.ok().and_then(|outcome| outcome.clone());
-            match outcome.unwrap_or_else(|| Err(given_up(key))) {
-                // It was renewed for somebody who did not know that this one is refused.
+            match outcome.unwrap_or_else(|| Err(lost(key))) {
+                // It was renewed for a caller that did not know that this token is refused.
                 Ok(login) if !is_ours && refused == Some(&login.tokens.access) => {}
                 outcome => return outcome,
             }
@@ -51,19 +51,19 @@ impl Logins {
 
     /// Whether a renewal is under way, or waits for its turn.
     #[cfg(test)]
-    pub(super) fn is_under_way(&self, key: &Key) -> bool {
-        self.held.under_way.all().contains_key(key)
+    pub(super) fn is_under_way(&self, key: &VaultKey) -> bool {
+        self.state.under_way.all().contains_key(key)
     }
 
     /// The renewal of this login, and whether it was begun for this caller.
     fn renewal(
         &self,
-        key: &Key,
+        key: &VaultKey,
         refused: Option<&Secret>,
-        means: &Means,
-    ) -> (watch::Receiver<Option<Outcome>>, bool) {
-        let mut under_way = self.held.under_way.all();
-        // One whose errand was given up never has an outcome.
+        means: &RenewalContext,
+    ) -> (watch::Receiver<Option<RenewalResult>>, bool) {
+        let mut under_way = self.state.under_way.all();
+        // One whose task was lost never has an outcome.
         if let Some(renewal) = under_way.get(key)
             && renewal.has_changed().is_ok()
         {
@@ -73,20 +73,20 @@ impl Logins {
         under_way.insert(key.clone(), renewal.clone());
         let (logins, key) = (self.clone(), key.clone());
         let (refused, means) = (refused.cloned(), means.clone());
-        let errand = self.held.errands.start(async move {
+        let task = self.state.detached.start(async move {
             let renewed = logins.in_turn(&key, refused.as_ref(), &means).await;
-            // First: whoever comes from now on looks at what was saved.
-            logins.held.under_way.all().remove(&key);
+            // First: later callers read what was saved.
+            logins.state.under_way.all().remove(&key);
             outcome.send_replace(Some(renewed));
         });
-        drop(errand);
+        drop(task);
         (renewal, true)
     }
 }
 
-fn given_up(key: &Key) -> RefreshError {
+fn lost(key: &VaultKey) -> RefreshError {
     RefreshError::Unavailable {
         server: key.server.clone(),
-        source: Arc::new(TokenError::NotAsked(GivenUp.to_string())),
+        source: Arc::new(TokenError::NotAsked(TaskLost.to_string())),
     }
 }

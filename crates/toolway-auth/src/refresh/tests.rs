@@ -7,38 +7,38 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use toolway_testkit::ScannedFolder;
-use toolway_testkit::authority::{Authority, Settings, Switch, holds_secret};
+use toolway_testkit::authority::{Authority, AuthoritySettings, Switch, holds_secret};
 use toolway_types::Secret;
 
-use super::{Ended, Means, RefreshError};
+use super::{LoginEnd, RefreshError, RenewalContext};
 use crate::logins::tests::{due, logins, settings};
-use crate::logins::{How, Login, Logins};
+use crate::logins::{Login, LoginGrant, Logins};
 use crate::registration::{AuthMethod, ClientSource};
 use crate::token::unix_now;
-use crate::vault::Key;
-use crate::web::Web;
+use crate::vault::VaultKey;
+use crate::web::WebClient;
 
-fn web() -> Web {
-    Web::trusted(toolway_transport::client::Client::default())
+fn web() -> WebClient {
+    WebClient::trusted(toolway_transport::client::HttpClient::default())
 }
 
 async fn fresh(
     logins: &Logins,
-    key: &Key,
+    key: &VaultKey,
     refused: Option<&Secret>,
 ) -> Result<Login, RefreshError> {
     logins.fresh(key, refused, &means()).await
 }
 
-fn means() -> Means {
-    Means {
+fn means() -> RenewalContext {
+    RenewalContext {
         web: web(),
         client_key: None,
-        again: None,
+        renewer: None,
     }
 }
 
-fn ended(outcome: Result<Login, RefreshError>) -> Ended {
+fn ended(outcome: Result<Login, RefreshError>) -> LoginEnd {
     match outcome.unwrap_err() {
         error @ RefreshError::NeedsLogin { .. } => {
             assert!(!holds_secret(&error.to_string()), "{error}");
@@ -62,7 +62,10 @@ async fn a_token_is_renewed_when_it_is_due_or_refused_and_not_before() {
     let logins = logins(home.path());
     let login = due(&authority, "a");
     let key = login.key();
-    assert_eq!(ended(fresh(&logins, &key, None).await), Ended::NotLoggedIn);
+    assert_eq!(
+        ended(fresh(&logins, &key, None).await),
+        LoginEnd::NotLoggedIn
+    );
     logins.save(&login).await.unwrap();
 
     let first = fresh(&logins, &key, None).await.unwrap();
@@ -141,7 +144,7 @@ async fn a_login_that_was_revoked_ends_and_no_other_does() {
     );
     assert_eq!(
         ended(fresh(&logins, &gone.key(), None).await),
-        Ended::NotLoggedIn
+        LoginEnd::NotLoggedIn
     );
     fresh(&logins, &other.key(), None).await.unwrap();
 }
@@ -149,7 +152,7 @@ async fn a_login_that_was_revoked_ends_and_no_other_does() {
 #[tokio::test]
 async fn rel_15_a_lost_answer_is_asked_for_once_more() {
     let home = ScannedFolder::new();
-    let authority = Authority::start(Settings {
+    let authority = Authority::start(AuthoritySettings {
         grace_ms: 60_000,
         switches: vec![Switch::RefreshLostOnce],
         ..settings()
@@ -168,7 +171,7 @@ async fn rel_15_a_lost_answer_is_asked_for_once_more() {
 #[tokio::test]
 async fn rel_15_without_grace_the_person_is_asked_and_told_why() {
     let home = ScannedFolder::new();
-    let authority = Authority::start(Settings {
+    let authority = Authority::start(AuthoritySettings {
         switches: vec![Switch::RefreshLostOnce],
         ..settings()
     });
@@ -177,7 +180,10 @@ async fn rel_15_without_grace_the_person_is_asked_and_told_why() {
     let (login, other) = (due(&authority, "a"), due(&well, "b"));
     logins.save(&login).await.unwrap();
     logins.save(&other).await.unwrap();
-    assert_eq!(ended(fresh(&logins, &login.key(), None).await), Ended::Lost);
+    assert_eq!(
+        ended(fresh(&logins, &login.key(), None).await),
+        LoginEnd::Lost
+    );
     assert_eq!(refreshes(&authority), 2);
     fresh(&logins, &other.key(), None).await.unwrap();
 }
@@ -185,7 +191,7 @@ async fn rel_15_without_grace_the_person_is_asked_and_told_why() {
 #[tokio::test]
 async fn rel_15_answers_that_never_come_end_the_attempt_and_keep_the_login() {
     let home = ScannedFolder::new();
-    let authority = Authority::start(Settings {
+    let authority = Authority::start(AuthoritySettings {
         grace_ms: 60_000,
         switches: vec![Switch::RefreshLost],
         ..settings()
@@ -194,7 +200,7 @@ async fn rel_15_answers_that_never_come_end_the_attempt_and_keep_the_login() {
     let login = due(&authority, "a");
     let key = login.key();
     logins.save(&login).await.unwrap();
-    assert_eq!(ended(fresh(&logins, &key, None).await), Ended::Lost);
+    assert_eq!(ended(fresh(&logins, &key, None).await), LoginEnd::Lost);
     assert_eq!(refreshes(&authority), 2, "once more, not for ever");
     assert_eq!(logins.read(&key).await.unwrap(), Some(login));
     // When the network is well again within the grace, so is the login.
@@ -212,16 +218,16 @@ async fn rel_15_a_process_that_died_over_a_renewal_leaves_a_note() {
     let key = login.key();
     logins.save(&login).await.unwrap();
     // What a killed process leaves: its note, and a token that the server has rotated.
-    super::Intent::of(&logins, &login).note();
+    super::RefreshIntent::of(&logins, &login).note();
     let web = web();
     let client = super::client(&login, &means());
     let spent = super::request(&login, &client, &[]);
     let token = login.tokens.refresh.as_ref().unwrap();
     spent
-        .send(&web, super::Grant::Refresh(token))
+        .send(&web, super::TokenGrant::Refresh(token))
         .await
         .unwrap();
-    assert_eq!(ended(fresh(&logins, &key, None).await), Ended::Lost);
+    assert_eq!(ended(fresh(&logins, &key, None).await), LoginEnd::Lost);
     assert_eq!(
         refreshes(&authority),
         2,
@@ -261,17 +267,17 @@ async fn without_a_refresh_token_it_depends_on_how_the_login_came_about() {
     login.tokens.refresh = None;
     let key = login.key();
     logins.save(&login).await.unwrap();
-    assert_eq!(ended(fresh(&logins, &key, None).await), Ended::Expired);
+    assert_eq!(ended(fresh(&logins, &key, None).await), LoginEnd::Expired);
     login.tokens.expires_at = None;
     logins.save(&login).await.unwrap();
     assert_eq!(fresh(&logins, &key, None).await.unwrap(), login);
     let refused = login.tokens.access.clone();
     assert_eq!(
         ended(fresh(&logins, &key, Some(&refused)).await),
-        Ended::Refused
+        LoginEnd::Refused
     );
 
-    login.how = How::ClientCredentials;
+    login.how = LoginGrant::ClientCredentials;
     login.client.client_secret = Some("secret".into());
     login.client.auth_method = AuthMethod::ClientSecretBasic;
     logins.save(&login).await.unwrap();
@@ -282,7 +288,7 @@ async fn without_a_refresh_token_it_depends_on_how_the_login_came_about() {
 #[tokio::test]
 async fn a_client_that_is_gone_is_registered_anew_next_time() {
     let home = ScannedFolder::new();
-    let authority = Authority::start(Settings::default());
+    let authority = Authority::start(AuthoritySettings::default());
     let logins = logins(home.path());
     let mut login = due(&authority, "a");
     login.client.source = ClientSource::Dynamic;
@@ -293,7 +299,7 @@ async fn a_client_that_is_gone_is_registered_anew_next_time() {
         .unwrap();
     assert_eq!(
         ended(fresh(&logins, &login.key(), None).await),
-        Ended::ClientGone
+        LoginEnd::ClientGone
     );
     assert_eq!(logins.client(&login.issuer).await.unwrap(), None);
 }
@@ -338,7 +344,7 @@ async fn rel_16_wrong_clocks_and_odd_expiries_lead_to_no_loop_and_no_logout() {
     ];
     for switch in switches {
         let home = ScannedFolder::new();
-        let authority = Authority::start(Settings {
+        let authority = Authority::start(AuthoritySettings {
             switches: vec![switch],
             ..settings()
         });

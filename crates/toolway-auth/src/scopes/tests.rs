@@ -28,30 +28,30 @@ fn server(scopes: &str, grants: Option<&str>) -> ServerMetadata {
 #[test]
 fn the_strongest_source_is_taken_alone() {
     let (configured, challenged, offered) = (words("c"), words("a b"), resource("r s"));
-    let all = Sources {
+    let all = ScopeSources {
         configured: Some(&configured),
         challenged: &challenged,
         resource: Some(&offered),
         server: None,
     };
     assert_eq!(initial(&all), ["c"]);
-    let challenged = Sources {
+    let challenged = ScopeSources {
         configured: None,
         ..all
     };
     assert_eq!(initial(&challenged), ["a", "b"]);
-    let offered = Sources {
+    let offered = ScopeSources {
         challenged: &[],
         ..challenged
     };
     assert_eq!(initial(&offered), ["r", "s"]);
-    let nothing = Sources {
+    let nothing = ScopeSources {
         resource: None,
         ..offered
     };
     assert_eq!(initial(&nothing), [""; 0]);
     let none = Vec::new();
-    let written = Sources {
+    let written = ScopeSources {
         configured: Some(&none),
         ..all
     };
@@ -62,10 +62,10 @@ fn the_strongest_source_is_taken_alone() {
 fn offline_access_is_asked_for_where_it_is_offered() {
     let challenged = words("a");
     let ask = |server: &ServerMetadata| {
-        initial(&Sources {
+        initial(&ScopeSources {
             challenged: &challenged,
             server: Some(server),
-            ..Sources::default()
+            ..ScopeSources::default()
         })
     };
     assert_eq!(ask(&server("x y", None)), ["a"]);
@@ -86,22 +86,22 @@ fn offline_access_is_asked_for_where_it_is_offered() {
 fn offline_access_is_not_asked_for_alone_unless_somebody_wants_just_that() {
     let server = server("offline_access", Some("refresh_token"));
     let (offline, none) = (words("offline_access"), Vec::new());
-    let from = Sources {
+    let from = ScopeSources {
         server: Some(&server),
-        ..Sources::default()
+        ..ScopeSources::default()
     };
     assert_eq!(initial(&from), [""; 0]);
-    let empty = Sources {
+    let empty = ScopeSources {
         configured: Some(&none),
         ..from
     };
     assert_eq!(initial(&empty), [""; 0]);
     for wanted in [
-        Sources {
+        ScopeSources {
             configured: Some(&offline),
             ..from
         },
-        Sources {
+        ScopeSources {
             challenged: &offline,
             ..from
         },
@@ -115,15 +115,15 @@ fn endless_scopes_are_cut_short() {
     let many: Vec<String> = (0..10_000)
         .map(|number| format!("scope:{number}"))
         .collect();
-    let sources = Sources {
+    let sources = ScopeSources {
         challenged: &many,
-        ..Sources::default()
+        ..ScopeSources::default()
     };
     assert_eq!(initial(&sources), many[..MAX_SCOPES]);
     let long: Vec<String> = (0..90).map(|number| format!("{number:0200}")).collect();
-    let sources = Sources {
+    let sources = ScopeSources {
         challenged: &long,
-        ..Sources::default()
+        ..ScopeSources::default()
     };
     assert!(initial(&sources).join(" ").len() <= MAX_BYTES);
     let odd = vec![
@@ -132,30 +132,30 @@ fn endless_scopes_are_cut_short() {
         String::new(),
         "ok".to_owned(),
     ];
-    let sources = Sources {
+    let sources = ScopeSources {
         challenged: &odd,
-        ..Sources::default()
+        ..ScopeSources::default()
     };
     assert_eq!(initial(&sources), ["ok"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn rel_26_a_step_up_asks_for_everything_and_only_twice() {
-    let attempts = Attempts::default();
+    let attempts = LoginAttempts::default();
     let basic = words("basic");
     let first = attempts.step_up("a", &basic, &words("write")).unwrap();
     assert_eq!(first, ["basic", "write"]);
     // The same again would open the same window again, in whatever order it is written.
     let again = attempts.step_up("a", &words("write"), &basic);
-    assert_eq!(again, Err(Spent::NothingNew));
+    assert_eq!(again, Err(LoginAttemptError::NothingNew));
     assert_eq!(
         attempts.step_up("a", &first, &words("write")),
-        Err(Spent::NothingNew)
+        Err(LoginAttemptError::NothingNew)
     );
     let second = attempts.step_up("a", &first, &words("s1")).unwrap();
     assert_eq!(second, ["basic", "write", "s1"]);
     let third = attempts.step_up("a", &second, &words("s2"));
-    assert_eq!(third, Err(Spent::TooOften));
+    assert_eq!(third, Err(LoginAttemptError::TooOften));
     // Another server is another matter.
     assert!(attempts.step_up("b", &basic, &words("write")).is_ok());
     // One that helped counts no more, and time heals.
@@ -169,9 +169,9 @@ async fn rel_26_a_step_up_asks_for_everything_and_only_twice() {
 
 #[test]
 fn rel_26_a_server_has_one_window() {
-    let attempts = Attempts::default();
+    let attempts = LoginAttempts::default();
     let window = attempts.open("a").unwrap();
-    assert_eq!(attempts.open("a").err(), Some(Spent::UnderWay));
+    assert_eq!(attempts.open("a").err(), Some(LoginAttemptError::UnderWay));
     assert!(attempts.open("b").is_ok());
     drop(window);
     assert!(attempts.open("a").is_ok());

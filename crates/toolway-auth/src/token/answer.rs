@@ -25,7 +25,7 @@ const MAX_SCOPE: usize = 256;
 
 /// When an answer came.
 #[derive(Debug, Clone, Copy)]
-pub struct Arrival {
+pub struct AnswerTime {
     /// By our clock, in seconds since 1970.
     pub now: u64,
     /// By the server's clock (its `Date`).
@@ -34,7 +34,7 @@ pub struct Arrival {
 
 /// An answer that is no token. Holds no part of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Malformed {
+pub enum MalformedTokenAnswer {
     /// `access_token` is not there, or is no string.
     #[error("it has no `access_token`")]
     NoToken,
@@ -54,31 +54,31 @@ pub enum Malformed {
 
 /// A refusal, as the server put it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refusal {
+pub struct TokenRefusal {
     /// Its `error`, such as `invalid_grant`; `unknown` when it is no such word.
     pub code: String,
     /// Its `error_description`.
     pub description: Option<Untrusted>,
 }
 
-/// The tokens of an answer. `asked` are the scopes that were asked for: a server that gives
-/// exactly those need not repeat them. `exchanged` is the type that an exchange asked for, which
-/// the answer must then name; such a token need not be one that is presented to anybody.
+/// The tokens of an answer. `asked` are the scopes that were asked for: a server that gives exactly
+/// those need not repeat them. `exchanged` is the type that an exchange asked for, which the answer
+/// must then name; such a token need not be an access token.
 pub fn tokens(
     answer: &Map<String, Value>,
-    arrival: Arrival,
+    arrival: AnswerTime,
     asked: &[String],
     exchanged: Option<&str>,
-) -> Result<Tokens, Malformed> {
+) -> Result<Tokens, MalformedTokenAnswer> {
     let issued = answer.get("issued_token_type").and_then(Value::as_str);
     if exchanged.is_some() && issued != exchanged {
-        return Err(Malformed::IssuedType);
+        return Err(MalformedTokenAnswer::IssuedType);
     }
     let access = answer
         .get("access_token")
         .and_then(Value::as_str)
         .filter(|token| !token.is_empty())
-        .ok_or(Malformed::NoToken)?;
+        .ok_or(MalformedTokenAnswer::NoToken)?;
     let kind = match answer.get("token_type") {
         None | Some(Value::Null) => TokenKind::Bearer,
         Some(Value::String(word)) if word.is_empty() || word.eq_ignore_ascii_case("bearer") => {
@@ -88,10 +88,10 @@ pub fn tokens(
         Some(Value::String(word)) if exchanged.is_some() && word.eq_ignore_ascii_case("n_a") => {
             TokenKind::Bearer
         }
-        Some(_) => return Err(Malformed::Kind),
+        Some(_) => return Err(MalformedTokenAnswer::Kind),
     };
     Ok(Tokens {
-        access: presentable(access).ok_or(Malformed::BadToken)?,
+        access: presentable(access).ok_or(MalformedTokenAnswer::BadToken)?,
         kind,
         refresh: optional(answer, "refresh_token"),
         id_token: optional(answer, "id_token"),
@@ -103,7 +103,7 @@ pub fn tokens(
 
 /// The refusal in an answer, if it is one. Some servers say 200 to a refusal, and some put an
 /// object where the word belongs.
-pub fn refusal(answer: &Map<String, Value>) -> Option<Refusal> {
+pub fn refusal(answer: &Map<String, Value>) -> Option<TokenRefusal> {
     let text = |object: &Map<String, Value>, names: &[&str]| {
         names
             .iter()
@@ -123,7 +123,7 @@ pub fn refusal(answer: &Map<String, Value>) -> Option<Refusal> {
         Value::Null | Value::Bool(false) => return None,
         _ => (None, text(answer, &["error_description", "message"])),
     };
-    Some(Refusal {
+    Some(TokenRefusal {
         code: code
             .filter(|word| is_word(word))
             .unwrap_or_else(|| "unknown".to_owned()),
@@ -163,7 +163,7 @@ fn optional(answer: &Map<String, Value>, name: &str) -> Option<Secret> {
 
 /// Until when the token is good, by our clock: what the server says, else what the token itself
 /// says, else nothing.
-fn expiry(answer: &Map<String, Value>, access: &str, arrival: Arrival) -> Option<u64> {
+fn expiry(answer: &Map<String, Value>, access: &str, arrival: AnswerTime) -> Option<u64> {
     let life = answer
         .get("expires_in")
         .and_then(seconds)
@@ -201,7 +201,7 @@ fn whole(number: f64) -> Option<u64> {
 
 /// How much longer a token is good that says so itself. It says so by the server's clock, so the
 /// server's `Date` is what it is measured from; our clock only stands in for it.
-fn life_of_jwt(access: &str, arrival: Arrival) -> Option<u64> {
+fn life_of_jwt(access: &str, arrival: AnswerTime) -> Option<u64> {
     let claims = jwt::peek(access)?;
     let expires = claims.get("exp").and_then(seconds)?;
     let now = arrival.server.unwrap_or(arrival.now);

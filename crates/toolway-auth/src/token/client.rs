@@ -16,24 +16,24 @@ use url::form_urlencoded;
 
 use super::request::refusal;
 use crate::assertion::{AssertionError, ClientKey, JWT_BEARER};
-use crate::web::Reply;
+use crate::web::WebReply;
 
 /// Who we are to an authorization server.
 #[derive(Debug, Clone)]
-pub struct Client {
+pub struct OauthClient {
     /// The `client_id`.
     pub id: String,
     /// How that is proven.
-    pub proof: Proof,
+    pub proof: ClientAuth,
     /// What is tried where the server does not recognise the client by the first.
-    other: Option<Proof>,
+    other: Option<ClientAuth>,
     /// Whether the other one is the one that is recognised. Copies learn it together.
     is_turned: Arc<AtomicBool>,
 }
 
 /// How a client proves who it is.
 #[derive(Debug, Clone)]
-pub enum Proof {
+pub enum ClientAuth {
     /// Not at all: a public client (`none`).
     Nothing,
     /// By a secret in the header (`client_secret_basic`).
@@ -44,30 +44,30 @@ pub enum Proof {
     Key(Arc<ClientKey>),
 }
 
-impl Proof {
+impl ClientAuth {
     /// The word in metadata and registrations.
     pub fn method(&self) -> &'static str {
         match self {
-            Proof::Nothing => "none",
-            Proof::Basic(_) => "client_secret_basic",
-            Proof::Post(_) => "client_secret_post",
-            Proof::Key(_) => "private_key_jwt",
+            ClientAuth::Nothing => "none",
+            ClientAuth::Basic(_) => "client_secret_basic",
+            ClientAuth::Post(_) => "client_secret_post",
+            ClientAuth::Key(_) => "private_key_jwt",
         }
     }
 }
 
 /// What goes with a request to say who sends it.
 #[derive(Debug, Default)]
-pub(crate) struct Introduction {
+pub(crate) struct ClientAuthParts {
     pub(crate) headers: HeaderMap,
     pub(crate) form: Vec<(&'static str, Secret)>,
     /// What must not come back in an error's text.
     pub(crate) secrets: Vec<Secret>,
 }
 
-impl Client {
+impl OauthClient {
     /// A client that proves who it is in one way.
-    pub fn new(id: impl Into<String>, proof: Proof) -> Self {
+    pub fn new(id: impl Into<String>, proof: ClientAuth) -> Self {
         Self {
             id: id.into(),
             proof,
@@ -78,12 +78,12 @@ impl Client {
 
     /// A client that has nothing to prove.
     pub fn public(id: impl Into<String>) -> Self {
-        Self::new(id, Proof::Nothing)
+        Self::new(id, ClientAuth::Nothing)
     }
 
     /// The same with a second way, for a server that does not recognise it by the first.
     #[must_use]
-    pub fn or_by(self, other: Option<Proof>) -> Self {
+    pub fn or_by(self, other: Option<ClientAuth>) -> Self {
         Self { other, ..self }
     }
 
@@ -92,8 +92,8 @@ impl Client {
     /// 2.3.1).
     pub(crate) fn or_by_empty_secret(&self) -> Self {
         match (&self.proof, &self.other) {
-            (Proof::Nothing, None) => {
-                Self::public(self.id.as_str()).or_by(Some(Proof::Post(Secret::new(""))))
+            (ClientAuth::Nothing, None) => {
+                Self::public(self.id.as_str()).or_by(Some(ClientAuth::Post(Secret::new(""))))
             }
             _ => self.clone(),
         }
@@ -110,7 +110,7 @@ impl Client {
 
     /// Whether to ask once more because the server does not recognise the client: from then on it
     /// introduces itself in the other way.
-    pub(crate) fn turns(&self, reply: &Reply) -> bool {
+    pub(crate) fn turns(&self, reply: &WebReply) -> bool {
         let turns = self.other.is_some() && !is_recognised(reply);
         if turns {
             self.turn();
@@ -120,7 +120,7 @@ impl Client {
 
     /// The answer that counts of two. What the server said to the first way does where it
     /// recognises neither: that is the one that it was told to expect.
-    pub(crate) fn better<T>(&self, first: (Reply, T), second: (Reply, T)) -> (Reply, T) {
+    pub(crate) fn better<T>(&self, first: (WebReply, T), second: (WebReply, T)) -> (WebReply, T) {
         if is_recognised(&second.0) {
             return second;
         }
@@ -128,12 +128,16 @@ impl Client {
         first
     }
 
-    pub(crate) fn introduce(&self, issuer: &str, now: u64) -> Result<Introduction, AssertionError> {
-        let mut said = Introduction::default();
+    pub(crate) fn introduce(
+        &self,
+        issuer: &str,
+        now: u64,
+    ) -> Result<ClientAuthParts, AssertionError> {
+        let mut said = ClientAuthParts::default();
         let id = || ("client_id", Secret::new(self.id.as_str()));
         // A server may repeat what it was shown a moment ago.
         for proof in [Some(&self.proof), self.other.as_ref()] {
-            if let Some(Proof::Basic(secret) | Proof::Post(secret)) = proof {
+            if let Some(ClientAuth::Basic(secret) | ClientAuth::Post(secret)) = proof {
                 let pair = Secret::new(self.pair(secret));
                 said.secrets.extend([secret.clone(), pair]);
             }
@@ -143,18 +147,18 @@ impl Client {
             _ => &self.proof,
         };
         match proof {
-            Proof::Nothing => said.form.push(id()),
-            Proof::Basic(secret) => {
+            ClientAuth::Nothing => said.form.push(id()),
+            ClientAuth::Basic(secret) => {
                 let pair = format!("Basic {}", self.pair(secret));
                 if let Ok(mut value) = HeaderValue::try_from(pair) {
                     value.set_sensitive(true);
                     said.headers.insert(AUTHORIZATION, value);
                 }
             }
-            Proof::Post(secret) => {
+            ClientAuth::Post(secret) => {
                 said.form.extend([id(), ("client_secret", secret.clone())]);
             }
-            Proof::Key(key) => {
+            ClientAuth::Key(key) => {
                 let assertion = key.assertion(&self.id, issuer, now)?;
                 said.secrets.push(assertion.clone());
                 said.form.extend([
@@ -178,7 +182,7 @@ impl Client {
 
 /// Whether an answer does not say that the server looked for the client elsewhere than it was
 /// told. Some look for the id in the form alone, and call that by other names than the RFC.
-fn is_recognised(reply: &Reply) -> bool {
+fn is_recognised(reply: &WebReply) -> bool {
     let Some(refusal) = refusal(reply) else {
         return reply.status != 401;
     };

@@ -50,9 +50,9 @@ pub enum ProofError {
 
 /// A key that tokens are bound to. It belongs to one login, and is kept with it.
 #[derive(Clone)]
-pub struct DpopKey(Arc<Inner>);
+pub struct DpopKey(Arc<DpopKeyInner>);
 
-struct Inner {
+struct DpopKeyInner {
     key: SigningKey,
     /// PKCS #8, in base64url, for the vault.
     kept: Secret,
@@ -90,7 +90,7 @@ impl DpopKey {
     }
 
     fn of(key: SigningKey, kept: Secret) -> Self {
-        Self(Arc::new(Inner {
+        Self(Arc::new(DpopKeyInner {
             key,
             kept,
             nonces: Mutex::default(),

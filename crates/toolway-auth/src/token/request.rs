@@ -2,8 +2,8 @@
 //!
 //! Owns the grants and what a request for each of them says, the one repetition that a server's
 //! `DPoP` nonce makes necessary, and what kind of failure a failure was: whether the server
-//! refused, is busy, or may have acted without our hearing of it. Whoever refreshes decides by
-//! that whether a login is over (REL-14, REL-15).
+//! refused, is busy, or may have acted although no answer arrived. `refresh.rs` decides by that
+//! whether a login is over (REL-14, REL-15).
 //! Does not own: reading the answer's members (`answer.rs`), nor repeating anything else.
 
 use std::time::Duration;
@@ -13,37 +13,37 @@ use toolway_types::text::cut;
 use toolway_types::{Secret, Untrusted};
 use url::Url;
 
-use super::answer::{self, Arrival, Malformed, Refusal};
-use super::client::{Client, Introduction};
+use super::answer::{self, AnswerTime, MalformedTokenAnswer, TokenRefusal};
+use super::client::{ClientAuthParts, OauthClient};
 use super::dpop::{DPOP, DpopKey, ProofError, USE_NONCE};
 use super::{TokenKind, Tokens, unix, unix_now};
 use crate::assertion::AssertionError;
-use crate::authorize::Code;
-use crate::web::{Reply, Web, WebError};
+use crate::authorize::AuthorizationCode;
+use crate::web::{WebClient, WebError, WebReply};
 
 /// The longest time that a server may keep us away.
 const MAX_RETRY_AFTER: Duration = Duration::from_hours(1);
 
 /// What is given for a token.
 #[derive(Debug, Clone, Copy)]
-pub enum Grant<'a> {
+pub enum TokenGrant<'a> {
     /// A code from a login.
-    Code(&'a Code),
+    Code(&'a AuthorizationCode),
     /// A refresh token.
     Refresh(&'a Secret),
     /// Only who the client is.
     ClientCredentials,
     /// The code of a device login (RFC 8628).
     Device(&'a Secret),
-    /// Somebody else's assertion (RFC 7523): an ID-JAG, or a workload's token.
+    /// Another party's assertion (RFC 7523): an ID-JAG, or a workload's token.
     JwtBearer(&'a Secret),
     /// Another token (RFC 8693).
-    Exchange(Exchange<'a>),
+    Exchange(TokenExchange<'a>),
 }
 
 /// A token that is to become another one.
 #[derive(Debug, Clone, Copy)]
-pub struct Exchange<'a> {
+pub struct TokenExchange<'a> {
     /// The token.
     pub subject: &'a Secret,
     /// What it is.
@@ -54,16 +54,16 @@ pub struct Exchange<'a> {
     pub audience: &'a str,
 }
 
-impl Grant<'_> {
+impl TokenGrant<'_> {
     /// The `grant_type`.
     pub fn kind(&self) -> &'static str {
         match self {
-            Grant::Code(_) => "authorization_code",
-            Grant::Refresh(_) => "refresh_token",
-            Grant::ClientCredentials => "client_credentials",
-            Grant::Device(_) => "urn:ietf:params:oauth:grant-type:device_code",
-            Grant::JwtBearer(_) => "urn:ietf:params:oauth:grant-type:jwt-bearer",
-            Grant::Exchange(_) => "urn:ietf:params:oauth:grant-type:token-exchange",
+            TokenGrant::Code(_) => "authorization_code",
+            TokenGrant::Refresh(_) => "refresh_token",
+            TokenGrant::ClientCredentials => "client_credentials",
+            TokenGrant::Device(_) => "urn:ietf:params:oauth:grant-type:device_code",
+            TokenGrant::JwtBearer(_) => "urn:ietf:params:oauth:grant-type:jwt-bearer",
+            TokenGrant::Exchange(_) => "urn:ietf:params:oauth:grant-type:token-exchange",
         }
     }
 
@@ -71,18 +71,18 @@ impl Grant<'_> {
     fn names_scopes(&self) -> bool {
         matches!(
             self,
-            Grant::ClientCredentials | Grant::JwtBearer(_) | Grant::Exchange(_)
+            TokenGrant::ClientCredentials | TokenGrant::JwtBearer(_) | TokenGrant::Exchange(_)
         )
     }
 
     fn secret(&self) -> Option<&Secret> {
         match self {
-            Grant::Code(code) => Some(&code.code),
-            Grant::Refresh(secret) | Grant::Device(secret) | Grant::JwtBearer(secret) => {
-                Some(secret)
-            }
-            Grant::Exchange(exchange) => Some(exchange.subject),
-            Grant::ClientCredentials => None,
+            TokenGrant::Code(code) => Some(&code.code),
+            TokenGrant::Refresh(secret)
+            | TokenGrant::Device(secret)
+            | TokenGrant::JwtBearer(secret) => Some(secret),
+            TokenGrant::Exchange(exchange) => Some(exchange.subject),
+            TokenGrant::ClientCredentials => None,
         }
     }
 }
@@ -118,7 +118,7 @@ pub enum TokenError {
     Web(WebError),
     /// The answer has no token that can be used.
     #[error("the authorization server's answer cannot be used: {0}")]
-    Malformed(#[from] Malformed),
+    Malformed(#[from] MalformedTokenAnswer),
     /// The authorization server was not asked, because what it would have been shown is not there
     /// or not for it. Says why, and what to do.
     #[error("{0}")]
@@ -153,7 +153,7 @@ fn again(retry_after: Option<Duration>) -> String {
     })
 }
 
-/// Where and as whom to ask.
+/// The token endpoint, and the client for it.
 #[derive(Debug, Clone, Copy)]
 pub struct TokenRequest<'a> {
     /// The token endpoint.
@@ -161,7 +161,7 @@ pub struct TokenRequest<'a> {
     /// Whose it is, byte for byte as its metadata has it.
     pub issuer: &'a str,
     /// Who asks.
-    pub client: &'a Client,
+    pub client: &'a OauthClient,
     /// The server that the token is for (RFC 8707). Only an identity provider is asked without.
     pub resource: Option<&'a str>,
     /// What the token is to be good for.
@@ -173,9 +173,9 @@ pub struct TokenRequest<'a> {
 impl TokenRequest<'_> {
     /// Asks once; a second time only when the server demands its nonce in the proof of possession,
     /// or does not recognise the client.
-    pub async fn send(&self, web: &Web, grant: Grant<'_>) -> Result<Tokens, TokenError> {
+    pub async fn send(&self, web: &WebClient, grant: TokenGrant<'_>) -> Result<Tokens, TokenError> {
         let issued = match &grant {
-            Grant::Exchange(exchange) => Some(exchange.requested_type),
+            TokenGrant::Exchange(exchange) => Some(exchange.requested_type),
             _ => None,
         };
         let mut answered = self.exchange(web, &grant).await?;
@@ -186,26 +186,26 @@ impl TokenRequest<'_> {
         let (reply, said) = answered;
         let mut secrets = said.secrets;
         secrets.extend(grant.secret().cloned());
-        if let Grant::Code(code) = &grant {
+        if let TokenGrant::Code(code) = &grant {
             secrets.push(code.verifier.clone());
         }
         let object = members(&reply, &secrets)?;
-        let arrival = Arrival {
+        let arrival = AnswerTime {
             now: unix_now(),
             server: reply.date().map(unix),
         };
         let tokens = answer::tokens(&object, arrival, self.scopes, issued)?;
         if tokens.kind == TokenKind::Dpop && self.dpop.is_none() {
-            return Err(Malformed::Unbound.into());
+            return Err(MalformedTokenAnswer::Unbound.into());
         }
         Ok(tokens)
     }
 
     async fn exchange(
         &self,
-        web: &Web,
-        grant: &Grant<'_>,
-    ) -> Result<(Reply, Introduction), TokenError> {
+        web: &WebClient,
+        grant: &TokenGrant<'_>,
+    ) -> Result<(WebReply, ClientAuthParts), TokenError> {
         let (reply, said) = self.once(web, grant).await?;
         let Some(key) = self.dpop else {
             return Ok((reply, said));
@@ -223,9 +223,9 @@ impl TokenRequest<'_> {
 
     async fn once(
         &self,
-        web: &Web,
-        grant: &Grant<'_>,
-    ) -> Result<(Reply, Introduction), TokenError> {
+        web: &WebClient,
+        grant: &TokenGrant<'_>,
+    ) -> Result<(WebReply, ClientAuthParts), TokenError> {
         let mut said = self.client.introduce(self.issuer, unix_now())?;
         if let Some(key) = self.dpop {
             let proof = key.proof("POST", self.endpoint, None, None)?;
@@ -236,16 +236,16 @@ impl TokenRequest<'_> {
         let scope = self.scopes.join(" ");
         let mut form = vec![("grant_type", grant.kind())];
         match grant {
-            Grant::Code(code) => form.extend([
+            TokenGrant::Code(code) => form.extend([
                 ("code", code.code.expose()),
                 ("code_verifier", code.verifier.expose()),
                 ("redirect_uri", code.redirect_uri.as_str()),
             ]),
-            Grant::Refresh(token) => form.push(("refresh_token", token.expose())),
-            Grant::ClientCredentials => {}
-            Grant::Device(code) => form.push(("device_code", code.expose())),
-            Grant::JwtBearer(assertion) => form.push(("assertion", assertion.expose())),
-            Grant::Exchange(exchange) => form.extend([
+            TokenGrant::Refresh(token) => form.push(("refresh_token", token.expose())),
+            TokenGrant::ClientCredentials => {}
+            TokenGrant::Device(code) => form.push(("device_code", code.expose())),
+            TokenGrant::JwtBearer(assertion) => form.push(("assertion", assertion.expose())),
+            TokenGrant::Exchange(exchange) => form.extend([
                 ("requested_token_type", exchange.requested_type),
                 ("subject_token", exchange.subject.expose()),
                 ("subject_token_type", exchange.subject_type),
@@ -266,13 +266,13 @@ impl TokenRequest<'_> {
         let reply = web
             .post_form(self.endpoint, &form, said.headers.clone())
             .await
-            .map_err(unheard)?;
+            .map_err(request_failed)?;
         Ok((reply, said))
     }
 }
 
 /// What the failure of a request says about whether the server acted.
-fn unheard(error: WebError) -> TokenError {
+fn request_failed(error: WebError) -> TokenError {
     match error {
         WebError::Lost { .. } | WebError::TooLarge { .. } => TokenError::Lost,
         // It may have been carried out, too. But who does not answer is to be named, and not asked
@@ -284,7 +284,7 @@ fn unheard(error: WebError) -> TokenError {
 /// The members of an answer that is no refusal. What was sent is taken out of a refusal's text,
 /// in case the server repeats it.
 pub(crate) fn members(
-    reply: &Reply,
+    reply: &WebReply,
     secrets: &[Secret],
 ) -> Result<serde_json::Map<String, serde_json::Value>, TokenError> {
     let status = reply.status;
@@ -312,13 +312,13 @@ pub(crate) fn members(
 }
 
 /// The refusal in an answer, if it is one.
-pub(super) fn refusal(reply: &Reply) -> Option<Refusal> {
+pub(super) fn refusal(reply: &WebReply) -> Option<TokenRefusal> {
     object(reply)
         .ok()
         .and_then(|object| answer::refusal(&object))
 }
 
-fn object(reply: &Reply) -> Result<serde_json::Map<String, serde_json::Value>, TokenError> {
+fn object(reply: &WebReply) -> Result<serde_json::Map<String, serde_json::Value>, TokenError> {
     let form = reply
         .headers
         .get(http::header::CONTENT_TYPE)
@@ -332,7 +332,7 @@ fn object(reply: &Reply) -> Result<serde_json::Map<String, serde_json::Value>, T
     reply.object().map_err(TokenError::Web)
 }
 
-fn refused(refusal: Refusal, secrets: &[Secret]) -> TokenError {
+fn refused(refusal: TokenRefusal, secrets: &[Secret]) -> TokenError {
     let mut description = refusal
         .description
         .map(|text| text.as_received().to_owned())

@@ -12,15 +12,18 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use toolway_testkit::marked;
 use toolway_testkit::marked::MARK;
-use toolway_transport::client::Client as Http;
+use toolway_transport::client::HttpClient as Http;
 use toolway_types::Secret;
 use url::Url;
 
-use super::{Client, DpopKey, Exchange, Grant, Proof, TokenError, TokenKind, TokenRequest, Tokens};
+use super::{
+    ClientAuth, DpopKey, OauthClient, TokenError, TokenExchange, TokenGrant, TokenKind,
+    TokenRequest, Tokens,
+};
 use crate::assertion::ClientKey;
-use crate::authorize::Code;
+use crate::authorize::AuthorizationCode;
 use crate::jwt::{SigningKey, peek};
-use crate::web::{Reach, Web, WebError};
+use crate::web::{NetworkReach, WebClient, WebError};
 
 /// What an endpoint answers.
 #[derive(Clone)]
@@ -102,8 +105,8 @@ impl Endpoint {
     }
 }
 
-pub(crate) fn web() -> Web {
-    Web::new(Http::default(), Reach::Loopback)
+pub(crate) fn web() -> WebClient {
+    WebClient::new(Http::default(), NetworkReach::Loopback)
 }
 
 const ISSUER: &str = "https://as.example";
@@ -121,16 +124,16 @@ fn refusing(code: &str) -> Scripted {
 }
 
 struct Asking {
-    client: Client,
+    client: OauthClient,
     dpop: Option<DpopKey>,
 }
 
 impl Asking {
-    fn by(client: Client) -> Self {
+    fn by(client: OauthClient) -> Self {
         Self { client, dpop: None }
     }
 
-    async fn send(&self, endpoint: &Endpoint, grant: Grant<'_>) -> Result<Tokens, TokenError> {
+    async fn send(&self, endpoint: &Endpoint, grant: TokenGrant<'_>) -> Result<Tokens, TokenError> {
         let request = TokenRequest {
             endpoint: &endpoint.url,
             issuer: ISSUER,
@@ -143,8 +146,8 @@ impl Asking {
     }
 }
 
-fn code() -> Code {
-    Code {
+fn code() -> AuthorizationCode {
+    AuthorizationCode {
         code: Secret::new(marked!("code-")),
         verifier: Secret::new(marked!("verifier-")),
         redirect_uri: "http://127.0.0.1:1/x".to_owned(),
@@ -154,15 +157,15 @@ fn code() -> Code {
 #[tokio::test]
 async fn every_grant_says_what_its_rfc_asks() {
     let endpoint = Endpoint::new([good(), good(), good(), good(), good()]).await;
-    let asking = Asking::by(Client::public("me"));
+    let asking = Asking::by(OauthClient::public("me"));
     let code = code();
     let secret = Secret::new(MARK);
     for grant in [
-        Grant::Code(&code),
-        Grant::Refresh(&secret),
-        Grant::ClientCredentials,
-        Grant::Device(&secret),
-        Grant::JwtBearer(&secret),
+        TokenGrant::Code(&code),
+        TokenGrant::Refresh(&secret),
+        TokenGrant::ClientCredentials,
+        TokenGrant::Device(&secret),
+        TokenGrant::JwtBearer(&secret),
     ] {
         let tokens = asking.send(&endpoint, grant).await.expect("tokens");
         assert_eq!(tokens.scopes, ["one", "two"]);
@@ -228,9 +231,9 @@ async fn an_exchange_must_give_what_was_asked_for() {
         &json!({ "access_token": marked!("jag-"), "token_type": "N_A" }),
     );
     let endpoint = Endpoint::new([answer(jag), answer("urn:x"), bare.clone(), bare]).await;
-    let asking = Asking::by(Client::public("me"));
+    let asking = Asking::by(OauthClient::public("me"));
     let subject = Secret::new(marked!("id-"));
-    let exchange = Grant::Exchange(Exchange {
+    let exchange = TokenGrant::Exchange(TokenExchange {
         subject: &subject,
         subject_type: "urn:ietf:params:oauth:token-type:id_token",
         requested_type: jag,
@@ -256,7 +259,7 @@ async fn an_exchange_must_give_what_was_asked_for() {
     }
     // Outside of an exchange that is no token to present.
     let error = asking
-        .send(&endpoint, Grant::ClientCredentials)
+        .send(&endpoint, TokenGrant::ClientCredentials)
         .await
         .expect_err("N_A");
     assert!(matches!(error, TokenError::Malformed(_)), "{error}");
@@ -269,13 +272,13 @@ async fn a_client_proves_itself_in_the_way_it_has() {
     let key = Arc::new(ClientKey { key, id: None });
     let secret = Secret::new(marked!("s:e c/r+e&t"));
     for proof in [
-        Proof::Basic(secret.clone()),
-        Proof::Post(secret.clone()),
-        Proof::Key(key),
+        ClientAuth::Basic(secret.clone()),
+        ClientAuth::Post(secret.clone()),
+        ClientAuth::Key(key),
     ] {
-        let client = Client::new("me & co", proof);
+        let client = OauthClient::new("me & co", proof);
         let sent = Asking::by(client)
-            .send(&endpoint, Grant::ClientCredentials)
+            .send(&endpoint, TokenGrant::ClientCredentials)
             .await;
         sent.expect("tokens");
     }
@@ -353,9 +356,9 @@ async fn a_failure_says_whether_the_server_acted() {
     for (answer, said) in cases {
         let status = answer.status;
         let endpoint = Endpoint::new([answer]).await;
-        let asking = Asking::by(Client::public("me"));
+        let asking = Asking::by(OauthClient::public("me"));
         let error = asking
-            .send(&endpoint, Grant::ClientCredentials)
+            .send(&endpoint, TokenGrant::ClientCredentials)
             .await
             .expect_err(said);
         assert!(error.to_string().contains(said), "{status}: {error}");
@@ -365,9 +368,9 @@ async fn a_failure_says_whether_the_server_acted() {
     let form = plain(200, marked!("access_token=gho_", "&token_type=bearer"))
         .with("content-type", "application/x-www-form-urlencoded");
     let endpoint = Endpoint::new([form]).await;
-    let asking = Asking::by(Client::public("me"));
+    let asking = Asking::by(OauthClient::public("me"));
     let tokens = asking
-        .send(&endpoint, Grant::ClientCredentials)
+        .send(&endpoint, TokenGrant::ClientCredentials)
         .await
         .expect("tokens");
     assert_eq!(tokens.access.expose(), marked!("gho_"));
@@ -378,7 +381,7 @@ async fn an_answer_that_never_comes_is_lost_and_a_server_that_is_not_there_is_no
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("bound");
     let address = listener.local_addr().expect("bound");
     let url = Url::parse(&format!("http://{address}/token")).expect("a URL");
-    let client = Client::public("me");
+    let client = OauthClient::public("me");
     let request = TokenRequest {
         endpoint: &url,
         issuer: ISSUER,
@@ -394,10 +397,10 @@ async fn an_answer_that_never_comes_is_lost_and_a_server_that_is_not_there_is_no
         let read = tokio::io::AsyncReadExt::read(&mut stream, &mut buffer).await;
         assert!(read.expect("a request") > 0);
     };
-    let (answer, ()) = tokio::join!(request.send(&web, Grant::ClientCredentials), dropped);
+    let (answer, ()) = tokio::join!(request.send(&web, TokenGrant::ClientCredentials), dropped);
     assert!(matches!(answer, Err(TokenError::Lost)), "{answer:?}");
     drop(listener);
-    let answer = request.send(&web, Grant::ClientCredentials).await;
+    let answer = request.send(&web, TokenGrant::ClientCredentials).await;
     assert!(
         matches!(answer, Err(TokenError::Web(WebError::Unreachable { .. }))),
         "{answer:?}"
@@ -412,15 +415,15 @@ async fn a_nonce_is_put_into_the_proof_once() {
     );
     let demand = refusing("use_dpop_nonce").with("dpop-nonce", "n1");
     let endpoint = Endpoint::new([demand, bound.with("dpop-nonce", "n2")]).await;
-    let mut asking = Asking::by(Client::public("me"));
+    let mut asking = Asking::by(OauthClient::public("me"));
     asking.dpop = Some(DpopKey::generate().expect("made"));
     let tokens = asking
-        .send(&endpoint, Grant::ClientCredentials)
+        .send(&endpoint, TokenGrant::ClientCredentials)
         .await
         .expect("tokens");
     assert_eq!(tokens.kind, TokenKind::Dpop);
     asking
-        .send(&endpoint, Grant::ClientCredentials)
+        .send(&endpoint, TokenGrant::ClientCredentials)
         .await
         .expect("tokens");
     let proofs: Vec<_> = endpoint
@@ -443,7 +446,7 @@ async fn a_nonce_is_put_into_the_proof_once() {
         let endpoint = Endpoint::new([demand]).await;
         asking.dpop = Some(DpopKey::generate().expect("made"));
         let error = asking
-            .send(&endpoint, Grant::ClientCredentials)
+            .send(&endpoint, TokenGrant::ClientCredentials)
             .await
             .expect_err("no end");
         assert!(error.is_refusal("use_dpop_nonce"));
@@ -466,28 +469,28 @@ async fn sec_47_what_was_sent_does_not_come_back_in_an_error() {
     );
     let endpoint = Endpoint::new([echo]).await;
     let secret = Secret::new(marked!("secret-"));
-    let code = Code {
+    let code = AuthorizationCode {
         code: Secret::new(marked!("code-")),
         verifier: Secret::new(marked!("verifier-")),
         redirect_uri: String::new(),
     };
     let token = Secret::new(marked!("refresh-"));
     let mut shown = String::new();
-    for proof in [Proof::Basic(secret.clone()), Proof::Post(secret)] {
-        let asking = Asking::by(Client::new("me", proof));
-        for grant in [Grant::Refresh(&token), Grant::Code(&code)] {
+    for proof in [ClientAuth::Basic(secret.clone()), ClientAuth::Post(secret)] {
+        let asking = Asking::by(OauthClient::new("me", proof));
+        for grant in [TokenGrant::Refresh(&token), TokenGrant::Code(&code)] {
             let error = asking.send(&endpoint, grant).await.expect_err("refused");
             shown = format!("{shown}{:?} {grant:?}\n", asking.client);
             // The server knows only what this request sent; the rest is its own invention.
             let said = format!("{error} {error:?}");
             match grant {
-                Grant::Refresh(_) => assert!(!said.contains(marked!("refresh-")), "{said}"),
+                TokenGrant::Refresh(_) => assert!(!said.contains(marked!("refresh-")), "{said}"),
                 _ => assert!(
                     !said.contains(marked!("code-")) && !said.contains(marked!("verifier-"))
                 ),
             }
             assert!(!said.contains(marked!("secret-")), "{said}");
-            if matches!(asking.client.proof, Proof::Basic(_)) {
+            if matches!(asking.client.proof, ClientAuth::Basic(_)) {
                 let sent = STANDARD.encode(format!("me:secret-{MARK}"));
                 assert!(!said.contains(&sent), "{said}");
             }

@@ -1,4 +1,4 @@
-//! Hearing that the vault changed, by this process or another.
+//! Notices changes of the vault, by this process or another.
 //!
 //! Owns the watch on the list's file. A notice of the system only says when to look; whether
 //! something changed is told by the file itself. Where there are no notices it is looked at every
@@ -15,31 +15,31 @@ use toolway_transport::private_file::open_directory;
 use tracing::info;
 
 /// How often to look when nothing can be noticed.
-const OFTEN: Duration = Duration::from_secs(2);
+const POLL_INTERVAL: Duration = Duration::from_secs(2);
 
-pub(super) struct Changes {
+pub(super) struct VaultChanges {
     path: PathBuf,
-    /// Started when somebody wants to hear.
-    watching: OnceLock<Watching>,
+    /// Started by the first subscriber.
+    watching: OnceLock<FileWatch>,
 }
 
-struct Watching {
-    eye: Arc<Eye>,
+struct FileWatch {
+    eye: Arc<WatchedFile>,
     // Held for its drop.
     _notices: Option<RecommendedWatcher>,
 }
 
 /// What was seen last, and who is told.
-struct Eye {
+struct WatchedFile {
     path: PathBuf,
-    last: Mutex<Option<Mark>>,
+    last: Mutex<Option<VaultFileStamp>>,
     count: watch::Sender<u64>,
 }
 
 /// A file that was replaced is another one.
-type Mark = (u64, u64, i64, i64, u64);
+type VaultFileStamp = (u64, u64, i64, i64, u64);
 
-impl Changes {
+impl VaultChanges {
     pub(super) fn new(path: PathBuf) -> Self {
         Self {
             path,
@@ -48,14 +48,14 @@ impl Changes {
     }
 
     pub(super) fn subscribe(&self) -> watch::Receiver<u64> {
-        let watching = self.watching.get_or_init(|| Watching::start(&self.path));
+        let watching = self.watching.get_or_init(|| FileWatch::start(&self.path));
         watching.eye.count.subscribe()
     }
 }
 
-impl Watching {
+impl FileWatch {
     fn start(path: &Path) -> Self {
-        let eye = Arc::new(Eye {
+        let eye = Arc::new(WatchedFile {
             path: path.to_owned(),
             last: Mutex::new(None),
             count: watch::Sender::new(0),
@@ -67,7 +67,7 @@ impl Watching {
             // Without a thread nothing is heard; what is read is right all the same.
             let _ = std::thread::Builder::new()
                 .name("vault watch".to_owned())
-                .spawn(move || look_often(&eye));
+                .spawn(move || poll(&eye));
         }
         Self {
             eye,
@@ -76,7 +76,7 @@ impl Watching {
     }
 }
 
-fn notices(eye: &Arc<Eye>) -> Option<RecommendedWatcher> {
+fn notices(eye: &Arc<WatchedFile>) -> Option<RecommendedWatcher> {
     let folder = eye.path.parent()?;
     let made = open_directory(folder).map_err(notify::Error::io);
     let seer = Arc::clone(eye);
@@ -89,9 +89,9 @@ fn notices(eye: &Arc<Eye>) -> Option<RecommendedWatcher> {
     .ok()
 }
 
-fn look_often(eye: &Weak<Eye>) {
+fn poll(eye: &Weak<WatchedFile>) {
     loop {
-        std::thread::sleep(OFTEN);
+        std::thread::sleep(POLL_INTERVAL);
         let Some(eye) = eye.upgrade() else {
             return;
         };
@@ -99,7 +99,7 @@ fn look_often(eye: &Weak<Eye>) {
     }
 }
 
-impl Eye {
+impl WatchedFile {
     fn look(&self) {
         let now = mark(&self.path);
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
@@ -110,7 +110,7 @@ impl Eye {
     }
 }
 
-fn mark(path: &Path) -> Option<Mark> {
+fn mark(path: &Path) -> Option<VaultFileStamp> {
     let facts = path.symlink_metadata().ok()?;
     Some((
         facts.dev(),

@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::{Key, KeychainTrouble, LONGEST};
+use super::{KeychainError, LONGEST, VaultKey};
 
 /// Why the vault could not do what it was asked.
 #[derive(Debug, thiserror::Error)]
@@ -15,7 +15,7 @@ pub enum VaultError {
         /// What it was about.
         what: String,
         /// What is the matter.
-        trouble: KeychainTrouble,
+        trouble: KeychainError,
     },
     /// Nothing but the keychain may be used, and it cannot be.
     #[error("{what} cannot be saved: {trouble}; or allow the encrypted file")]
@@ -23,7 +23,7 @@ pub enum VaultError {
         /// What it was about.
         what: String,
         /// What is the matter.
-        trouble: KeychainTrouble,
+        trouble: KeychainError,
     },
     /// A file does not hold what it should.
     #[error("`{}` was damaged and {what} is lost; it is kept as `{}`; log in or set it again", path.display(), aside.display())]
@@ -75,7 +75,7 @@ pub enum VaultError {
     },
 }
 
-pub(super) fn in_keychain(key: &Key, trouble: KeychainTrouble) -> VaultError {
+pub(super) fn in_keychain(key: &VaultKey, trouble: KeychainError) -> VaultError {
     VaultError::Keychain {
         what: key.to_string(),
         trouble,

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use toolway_types::Secret;
 
 use super::file::{self, Sealer};
-use super::{Key, Vault, VaultError};
+use super::{Vault, VaultError, VaultKey};
 
 /// The first word of a sealed export.
 const SEALED: &str = "toolway-export-1";
@@ -23,14 +23,14 @@ const ABOUT: &str = "toolway export";
 pub const LONGEST: usize = 64 * 1024 * 1024;
 
 #[derive(Serialize, Deserialize)]
-struct Content {
-    secrets: Vec<Item>,
+struct ExportDocument {
+    secrets: Vec<ExportedSecret>,
 }
 
 #[derive(Serialize, Deserialize)]
-struct Item {
+struct ExportedSecret {
     #[serde(flatten)]
-    key: Key,
+    key: VaultKey,
     #[serde(with = "crate::secret")]
     secret: Secret,
 }
@@ -62,11 +62,11 @@ impl Vault {
         for listed in self.list().await? {
             if let Some(secret) = self.read(&listed.key).await? {
                 let key = listed.key;
-                secrets.push(Item { key, secret });
+                secrets.push(ExportedSecret { key, secret });
             }
         }
         let count = secrets.len();
-        let text = serde_json::to_string_pretty(&Content { secrets });
+        let text = serde_json::to_string_pretty(&ExportDocument { secrets });
         let text = text.map_err(|error| ExportError::Seal(error.into()))?;
         let Some(passphrase) = passphrase else {
             return Ok((Secret::new(text + "\n"), count));
@@ -85,7 +85,7 @@ impl Vault {
         passphrase: Option<&Secret>,
     ) -> Result<usize, ExportError> {
         let text = text.expose();
-        let content: Content = match text
+        let content: ExportDocument = match text
             .split_once('\n')
             .map(|(head, body)| (head, body.trim()))
         {

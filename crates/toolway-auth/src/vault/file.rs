@@ -24,7 +24,7 @@ use toolway_transport::private_file::open_directory;
 use toolway_transport::state_file::{self, now};
 use toolway_types::Secret;
 
-use super::{Backend, Key, LONGEST, VaultError, io_error};
+use super::{LONGEST, VaultBackend, VaultError, VaultKey, io_error};
 
 /// The first word of a sealed file, and of one that is not.
 const SEALED: &str = "toolway-sealed-1";
@@ -35,13 +35,13 @@ const PLAIN: &str = "toolway-plain-1";
 const LONGEST_FILE: u64 = (LONGEST * 9) as u64;
 
 /// How long is waited for another process that writes the same file.
-pub(super) const PATIENCE: Duration = Duration::from_secs(30);
+pub(super) const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The length of a nonce.
 const NONCE: usize = 24;
 
 /// The files, and what seals them.
-pub(super) struct Sealed {
+pub(super) struct SealedFiles {
     folder: PathBuf,
     secrets: PathBuf,
     passphrase: Option<Secret>,
@@ -52,8 +52,8 @@ pub(super) struct Sealed {
 
 /// What stands in a file, once it is open.
 #[derive(Serialize, Deserialize)]
-pub(super) struct Record {
-    pub(super) key: Key,
+pub(super) struct SealedRecord {
+    pub(super) key: VaultKey,
     pub(super) saved_at: u64,
     secret: String,
 }
@@ -75,7 +75,7 @@ impl Sealer {
     }
 }
 
-impl Sealed {
+impl SealedFiles {
     pub(super) fn new(folder: &Path, passphrase: Option<Secret>, insecure: bool) -> Self {
         Self {
             folder: folder.to_owned(),
@@ -87,11 +87,11 @@ impl Sealed {
     }
 
     /// What is written from now on.
-    pub(super) fn backend(&self) -> Backend {
+    pub(super) fn backend(&self) -> VaultBackend {
         match &self.passphrase {
-            _ if self.insecure => Backend::PlainFile,
-            Some(_) => Backend::FileWithPassphrase,
-            None => Backend::FileWithKey,
+            _ if self.insecure => VaultBackend::PlainFile,
+            Some(_) => VaultBackend::FileWithPassphrase,
+            None => VaultBackend::FileWithKey,
         }
     }
 
@@ -110,11 +110,15 @@ impl Sealed {
     }
 
     /// Writes a file, whole and to the disk.
-    pub(super) fn write(&self, key: &Key, secret: &Secret) -> Result<Backend, VaultError> {
+    pub(super) fn write(
+        &self,
+        key: &VaultKey,
+        secret: &Secret,
+    ) -> Result<VaultBackend, VaultError> {
         for folder in [&self.folder, &self.secrets] {
             open_directory(folder).map_err(io_error(folder))?;
         }
-        let record = Record {
+        let record = SealedRecord {
             key: key.clone(),
             saved_at: now(),
             secret: secret.expose().to_owned(),
@@ -124,22 +128,23 @@ impl Sealed {
             .map_err(io::Error::from)
             .map_err(io_error(&path))?;
         let text = match self.backend() {
-            Backend::PlainFile => format!("{PLAIN}\n{text}\n"),
-            Backend::FileWithPassphrase => {
+            VaultBackend::PlainFile => format!("{PLAIN}\n{text}\n"),
+            VaultBackend::FileWithPassphrase => {
                 let sealer = self.by_passphrase(key)?;
                 seal("passphrase", &sealer, key, &text).map_err(io_error(&path))?
             }
-            Backend::FileWithKey | Backend::Keychain => {
+            VaultBackend::FileWithKey | VaultBackend::Keychain => {
                 let sealer = self.by_key_file(key, true)?;
                 seal("key", &sealer, key, &text).map_err(io_error(&path))?
             }
         };
-        state_file::replace_within(&path, PATIENCE, || Ok(Some(text))).map_err(io_error(&path))?;
+        state_file::replace_within(&path, LOCK_TIMEOUT, || Ok(Some(text)))
+            .map_err(io_error(&path))?;
         Ok(self.backend())
     }
 
     /// Reads a file; nothing when there is none.
-    pub(super) fn read(&self, key: &Key) -> Result<Option<Secret>, VaultError> {
+    pub(super) fn read(&self, key: &VaultKey) -> Result<Option<Secret>, VaultError> {
         let path = self.path(&key.id());
         let text = match state_file::read(&path, LONGEST_FILE) {
             Ok(text) => text,
@@ -157,7 +162,7 @@ impl Sealed {
     }
 
     /// Opens what stands in a file; nothing when it is damaged.
-    fn open(&self, key: &Key, text: &str) -> Result<Option<Record>, VaultError> {
+    fn open(&self, key: &VaultKey, text: &str) -> Result<Option<SealedRecord>, VaultError> {
         let Some((head, body)) = text.split_once('\n') else {
             return Ok(None);
         };
@@ -191,7 +196,7 @@ impl Sealed {
     }
 
     /// Moves a damaged file out of the way, where it stays.
-    fn put_aside(&self, key: &Key) -> VaultError {
+    fn put_aside(&self, key: &VaultKey) -> VaultError {
         let path = self.path(&key.id());
         match put_aside(&path) {
             Ok(aside) => VaultError::Corrupt {
@@ -204,7 +209,7 @@ impl Sealed {
     }
 
     /// Every file that can be opened, to make the list anew.
-    pub(super) fn all(&self) -> Vec<(Record, Backend)> {
+    pub(super) fn all(&self) -> Vec<(SealedRecord, VaultBackend)> {
         let Ok(folder) = std::fs::read_dir(&self.secrets) else {
             return Vec::new();
         };
@@ -214,15 +219,18 @@ impl Sealed {
             .filter_map(|name| {
                 let text = state_file::read(&self.path(&name), LONGEST_FILE).ok()?;
                 let (head, body) = text.split_once('\n')?;
-                let nobody = Key::named(String::new());
+                let nobody = VaultKey::named(String::new());
                 let (record, backend) = if head == PLAIN {
-                    (serde_json::from_str(body).ok()?, Backend::PlainFile)
+                    (serde_json::from_str(body).ok()?, VaultBackend::PlainFile)
                 } else if head.starts_with(&format!("{SEALED} passphrase ")) {
                     let sealer = self.by_passphrase(&nobody).ok()?;
-                    (unseal(&sealer, &name, body)?, Backend::FileWithPassphrase)
+                    (
+                        unseal(&sealer, &name, body)?,
+                        VaultBackend::FileWithPassphrase,
+                    )
                 } else {
                     let sealer = self.by_key_file(&nobody, false).ok()?;
-                    (unseal(&sealer, &name, body)?, Backend::FileWithKey)
+                    (unseal(&sealer, &name, body)?, VaultBackend::FileWithKey)
                 };
                 (record.key.id() == name).then_some((record, backend))
             })
@@ -233,7 +241,7 @@ impl Sealed {
         self.folder.join("key")
     }
 
-    fn wrong_key(&self, key: &Key) -> VaultError {
+    fn wrong_key(&self, key: &VaultKey) -> VaultError {
         VaultError::WrongKey {
             what: key.to_string(),
             path: self.key_path(),
@@ -241,7 +249,7 @@ impl Sealed {
     }
 
     /// The random key, made when it is absent and something is to be sealed.
-    fn by_key_file(&self, about: &Key, make: bool) -> Result<Sealer, VaultError> {
+    fn by_key_file(&self, about: &VaultKey, make: bool) -> Result<Sealer, VaultError> {
         let path = self.key_path();
         let text = read_or_make(&path, make).map_err(io_error(&path))?;
         text.and_then(|text| {
@@ -252,7 +260,7 @@ impl Sealed {
     }
 
     /// The key that the passphrase leads to.
-    fn by_passphrase(&self, about: &Key) -> Result<Sealer, VaultError> {
+    fn by_passphrase(&self, about: &VaultKey) -> Result<Sealer, VaultError> {
         let Some(given) = &self.passphrase else {
             return Err(passphrase(about, false));
         };
@@ -267,14 +275,14 @@ impl Sealed {
     }
 }
 
-fn passphrase(about: &Key, given: bool) -> VaultError {
+fn passphrase(about: &VaultKey, given: bool) -> VaultError {
     VaultError::Passphrase {
         what: about.to_string(),
         given,
     }
 }
 
-/// Reads thirty-two random bytes in hexadecimal digits, made once by whoever comes first.
+/// Reads thirty-two random bytes in hexadecimal digits, made once.
 fn read_or_make(path: &Path, make: bool) -> io::Result<Option<String>> {
     let read = || match state_file::read(path, 1024) {
         Ok(text) => Ok(Some(text)),
@@ -287,7 +295,7 @@ fn read_or_make(path: &Path, make: bool) -> io::Result<Option<String>> {
     if !make {
         return Ok(None);
     }
-    state_file::replace_within(path, PATIENCE, || {
+    state_file::replace_within(path, LOCK_TIMEOUT, || {
         // Another process may have been faster.
         if read()?.is_some() {
             return Ok(None);
@@ -314,12 +322,12 @@ pub(super) fn derive(passphrase: &Secret, salt: &str) -> io::Result<Sealer> {
     Ok(Sealer::new(key))
 }
 
-fn seal(with: &str, sealer: &Sealer, key: &Key, text: &str) -> io::Result<String> {
+fn seal(with: &str, sealer: &Sealer, key: &VaultKey, text: &str) -> io::Result<String> {
     let body = STANDARD.encode(close(sealer, &key.id(), text)?);
     Ok(format!("{SEALED} {with} {}\n{body}\n", sealer.mark))
 }
 
-fn unseal(sealer: &Sealer, id: &str, body: &str) -> Option<Record> {
+fn unseal(sealer: &Sealer, id: &str, body: &str) -> Option<SealedRecord> {
     let bytes = STANDARD.decode(body.trim_end()).ok()?;
     serde_json::from_slice(&open(sealer, id, &bytes)?).ok()
 }

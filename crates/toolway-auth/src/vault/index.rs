@@ -13,8 +13,8 @@ use toolway_transport::private_file::open_directory;
 use toolway_transport::state_file::{self, now};
 use tracing::warn;
 
-use super::file::{PATIENCE, Sealed, put_aside};
-use super::{Backend, Key, Listed, VaultError, io_error};
+use super::file::{LOCK_TIMEOUT, SealedFiles, put_aside};
+use super::{VaultBackend, VaultEntry, VaultError, VaultKey, io_error};
 
 /// The name of the file.
 pub(super) const FILE: &str = "index.json";
@@ -22,34 +22,34 @@ pub(super) const FILE: &str = "index.json";
 /// No list of ours is longer.
 const LONGEST: u64 = 16 * 1024 * 1024;
 
-pub(super) struct Index {
+pub(super) struct VaultIndex {
     folder: PathBuf,
     path: PathBuf,
 }
 
 /// What the list says about one key.
-pub(super) struct Seen {
-    pub(super) backend: Option<Backend>,
+pub(super) struct IndexLookup {
+    pub(super) backend: Option<VaultBackend>,
     /// The list was lost once.
     pub(super) is_rebuilt: bool,
 }
 
 #[derive(Default, Serialize, Deserialize)]
-struct Content {
+struct IndexFile {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     rebuilt_at: Option<u64>,
-    secrets: BTreeMap<String, Entry>,
+    secrets: BTreeMap<String, IndexEntry>,
 }
 
 #[derive(Serialize, Deserialize)]
-struct Entry {
+struct IndexEntry {
     #[serde(flatten)]
-    key: Key,
+    key: VaultKey,
     saved_at: u64,
-    backend: Backend,
+    backend: VaultBackend,
 }
 
-impl Index {
+impl VaultIndex {
     pub(super) fn new(folder: &Path) -> Self {
         Self {
             folder: folder.to_owned(),
@@ -57,20 +57,24 @@ impl Index {
         }
     }
 
-    pub(super) fn find(&self, sealed: &Sealed, key: &Key) -> Result<Seen, VaultError> {
+    pub(super) fn find(
+        &self,
+        sealed: &SealedFiles,
+        key: &VaultKey,
+    ) -> Result<IndexLookup, VaultError> {
         let content = self.read(sealed)?;
-        Ok(Seen {
+        Ok(IndexLookup {
             backend: content.secrets.get(&key.id()).map(|entry| entry.backend),
             is_rebuilt: content.rebuilt_at.is_some(),
         })
     }
 
-    pub(super) fn list(&self, sealed: &Sealed) -> Result<Vec<Listed>, VaultError> {
+    pub(super) fn list(&self, sealed: &SealedFiles) -> Result<Vec<VaultEntry>, VaultError> {
         let content = self.read(sealed)?;
         let mut listed: Vec<_> = content
             .secrets
             .into_values()
-            .map(|entry| Listed {
+            .map(|entry| VaultEntry {
                 key: entry.key,
                 saved_at: entry.saved_at,
                 backend: entry.backend,
@@ -83,11 +87,11 @@ impl Index {
     /// Adds a key; gives where it lay before.
     pub(super) fn add(
         &self,
-        sealed: &Sealed,
-        key: &Key,
-        backend: Backend,
-    ) -> Result<(Option<Backend>, Key), VaultError> {
-        let entry = Entry {
+        sealed: &SealedFiles,
+        key: &VaultKey,
+        backend: VaultBackend,
+    ) -> Result<(Option<VaultBackend>, VaultKey), VaultError> {
+        let entry = IndexEntry {
             key: key.clone(),
             saved_at: now(),
             backend,
@@ -96,19 +100,19 @@ impl Index {
         Ok((before.map(|entry| entry.backend), key.clone()))
     }
 
-    pub(super) fn remove(&self, sealed: &Sealed, key: &Key) -> Result<(), VaultError> {
+    pub(super) fn remove(&self, sealed: &SealedFiles, key: &VaultKey) -> Result<(), VaultError> {
         self.change(sealed, |secrets| secrets.remove(&key.id()))?;
         Ok(())
     }
 
     fn change<T>(
         &self,
-        sealed: &Sealed,
-        change: impl FnOnce(&mut BTreeMap<String, Entry>) -> T,
+        sealed: &SealedFiles,
+        change: impl FnOnce(&mut BTreeMap<String, IndexEntry>) -> T,
     ) -> Result<T, VaultError> {
         open_directory(&self.folder).map_err(io_error(&self.folder))?;
         let mut outcome = None;
-        state_file::replace_within(&self.path, PATIENCE, || {
+        state_file::replace_within(&self.path, LOCK_TIMEOUT, || {
             let mut content = match self.parse() {
                 Ok(content) => content,
                 Err(error) if error.kind() == io::ErrorKind::InvalidData => self.rebuild(sealed)?,
@@ -121,12 +125,12 @@ impl Index {
         outcome.ok_or_else(|| io_error(&self.path)(io::ErrorKind::Other.into()))
     }
 
-    fn read(&self, sealed: &Sealed) -> Result<Content, VaultError> {
+    fn read(&self, sealed: &SealedFiles) -> Result<IndexFile, VaultError> {
         match self.parse() {
             Err(error) if error.kind() == io::ErrorKind::InvalidData => {}
             read => return read.map_err(io_error(&self.path)),
         }
-        state_file::replace_within(&self.path, PATIENCE, || {
+        state_file::replace_within(&self.path, LOCK_TIMEOUT, || {
             // Another process may have mended it.
             match self.parse() {
                 Err(error) if error.kind() == io::ErrorKind::InvalidData => {
@@ -140,17 +144,17 @@ impl Index {
     }
 
     /// What the file says; [`io::ErrorKind::InvalidData`] when it is damaged.
-    fn parse(&self) -> io::Result<Content> {
+    fn parse(&self) -> io::Result<IndexFile> {
         match state_file::read(&self.path, LONGEST) {
             Ok(text) => serde_json::from_str(&text)
                 .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Content::default()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(IndexFile::default()),
             Err(error) => Err(error),
         }
     }
 
     /// Makes the list anew. Runs under the lock.
-    fn rebuild(&self, sealed: &Sealed) -> io::Result<Content> {
+    fn rebuild(&self, sealed: &SealedFiles) -> io::Result<IndexFile> {
         let aside = put_aside(&self.path)?;
         let found = sealed.all();
         warn!(
@@ -159,22 +163,22 @@ impl Index {
             found = found.len(),
             "the list of secrets was damaged; it is kept aside and was made anew"
         );
-        let entry = |(record, backend): (super::file::Record, Backend)| {
-            let entry = Entry {
+        let entry = |(record, backend): (super::file::SealedRecord, VaultBackend)| {
+            let entry = IndexEntry {
                 saved_at: record.saved_at,
                 backend,
                 key: record.key,
             };
             (entry.key.id(), entry)
         };
-        Ok(Content {
+        Ok(IndexFile {
             rebuilt_at: Some(now()),
             secrets: found.into_iter().map(entry).collect(),
         })
     }
 }
 
-impl Content {
+impl IndexFile {
     fn text(&self) -> io::Result<String> {
         Ok(serde_json::to_string_pretty(self)? + "\n")
     }

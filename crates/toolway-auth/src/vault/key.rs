@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 /// What a secret is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Kind {
+pub enum SecretKind {
     /// The tokens of a login at a server.
     Login,
     /// A client that was registered at an authorization server.
@@ -21,7 +21,7 @@ pub enum Kind {
     Named,
 }
 
-impl Kind {
+impl SecretKind {
     /// The word for it.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -36,9 +36,9 @@ impl Kind {
 
 /// What a secret is found by. None of it is secret.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Key {
+pub struct VaultKey {
     /// What it is.
-    pub kind: Kind,
+    pub kind: SecretKind,
     /// The server's name.
     pub server: String,
     /// The digest of the server's definition: another definition under the same name is another
@@ -52,11 +52,11 @@ pub struct Key {
     pub account: String,
 }
 
-impl Key {
+impl VaultKey {
     /// The key of something a person put there under a name.
     pub fn named(name: impl Into<String>) -> Self {
         Self {
-            kind: Kind::Named,
+            kind: SecretKind::Named,
             server: String::new(),
             definition: String::new(),
             issuer: String::new(),
@@ -85,14 +85,14 @@ impl Key {
     }
 }
 
-impl fmt::Display for Key {
+impl fmt::Display for VaultKey {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.kind {
-            Kind::Named => write!(formatter, "the secret `{}`", self.account),
-            Kind::Login => write!(formatter, "the login of `{}`", self.server),
-            Kind::Client => write!(formatter, "the client for `{}`", self.issuer),
-            Kind::Identity => write!(formatter, "the identity of `{}`", self.issuer),
-            Kind::Account => write!(formatter, "the account `{}`", self.account),
+            SecretKind::Named => write!(formatter, "the secret `{}`", self.account),
+            SecretKind::Login => write!(formatter, "the login of `{}`", self.server),
+            SecretKind::Client => write!(formatter, "the client for `{}`", self.issuer),
+            SecretKind::Identity => write!(formatter, "the identity of `{}`", self.issuer),
+            SecretKind::Account => write!(formatter, "the account `{}`", self.account),
         }
     }
 }

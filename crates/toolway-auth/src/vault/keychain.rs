@@ -1,4 +1,4 @@
-//! The keychain of the system, asked in a way that cannot hold anyone up.
+//! The keychain of the system, asked on a thread of its own so that it cannot block a caller.
 //!
 //! Owns the thread that talks to it, the time it has and what is said when it fails. On Linux it
 //! is the Secret Service on the session's bus, which outlives a restart (the kernel's own keys do
@@ -8,17 +8,24 @@
 //! front of a person who did not ask for it, or wait for one who is not there. While the thread
 //! hangs in a request, every other one fails at once.
 
-use std::collections::HashMap;
+#[cfg(target_os = "linux")]
+mod linux;
+#[cfg(not(target_os = "linux"))]
+mod native;
+
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, mpsc};
 use std::time::Duration;
 
-use keyring_core::{CredentialStore, Entry, Error};
 use tokio::sync::{oneshot, watch};
 use tokio::time::{Instant, timeout, timeout_at};
 use toolway_types::Secret;
 
-use super::Key;
+#[cfg(target_os = "linux")]
+use self::linux::SecretServiceKeychain as OpenKeychain;
+#[cfg(not(target_os = "linux"))]
+use self::native::NativeKeychain as OpenKeychain;
+use super::VaultKey;
 
 /// What our secrets are filed under.
 const SERVICE: &str = "toolway";
@@ -28,7 +35,7 @@ const REQUEST: Duration = Duration::from_secs(10);
 
 /// Why the keychain cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum KeychainTrouble {
+pub enum KeychainError {
     /// There is none.
     #[error("there is no keychain here ({why})")]
     Absent {
@@ -57,37 +64,37 @@ pub enum KeychainTrouble {
 }
 
 /// How long a keychain that was not there is not looked for again.
-const REST: Duration = Duration::from_secs(30);
+const RETRY_DELAY: Duration = Duration::from_secs(30);
 
-type Job = Box<dyn FnOnce(&mut Connection) + Send>;
+type KeychainJob = Box<dyn FnOnce(&mut KeychainConnection) + Send>;
 
 /// What the thread has: an open keychain, or why there is none and when that was found.
-struct Connection {
-    state: Result<Open, KeychainTrouble>,
+struct KeychainConnection {
+    state: Result<OpenKeychain, KeychainError>,
     tried_at: std::time::Instant,
 }
 
-impl Connection {
+impl KeychainConnection {
     fn new() -> Self {
         Self {
-            state: Open::new(),
+            state: OpenKeychain::new(),
             tried_at: std::time::Instant::now(),
         }
     }
 
     /// The keychain, unlocked.
-    fn unlocked(&mut self) -> Result<&CredentialStore, KeychainTrouble> {
+    fn unlocked(&mut self) -> Result<&OpenKeychain, KeychainError> {
         let again = match &self.state {
             Ok(open) => open.require_unlocked().is_err(),
-            Err(KeychainTrouble::Locked) => true,
-            Err(_) => self.tried_at.elapsed() > REST,
+            Err(KeychainError::Locked) => true,
+            Err(_) => self.tried_at.elapsed() > RETRY_DELAY,
         };
         if again {
             // Unlocked by now, or started anew, or gone.
             *self = Self::new();
         }
         match &self.state {
-            Ok(open) => Ok(open.store.as_ref()),
+            Ok(open) => Ok(open),
             Err(trouble) => Err(trouble.clone()),
         }
     }
@@ -96,12 +103,12 @@ impl Connection {
 pub(super) struct Keychain {
     probe: Duration,
     /// Started by the first who asks: most runs of a program need no secret.
-    line: OnceLock<Line>,
+    line: OnceLock<KeychainThread>,
 }
 
 /// The line to the thread.
-struct Line {
-    jobs: mpsc::Sender<Job>,
+struct KeychainThread {
+    jobs: mpsc::Sender<KeychainJob>,
     /// It has answered, whatever the answer.
     answered: watch::Receiver<bool>,
     /// When the first answer is due.
@@ -109,19 +116,19 @@ struct Line {
     hangs: Arc<AtomicBool>,
 }
 
-impl Line {
+impl KeychainThread {
     /// Starts asking, and returns.
     fn open(probe: Duration) -> Self {
-        let (jobs, inbox) = mpsc::channel::<Job>();
+        let (jobs, inbox) = mpsc::channel::<KeychainJob>();
         let (outcome, answered) = watch::channel(false);
         let work = move || {
-            let mut connection = Connection::new();
+            let mut connection = KeychainConnection::new();
             outcome.send_replace(true);
             for job in inbox {
                 job(&mut connection);
             }
         };
-        // Not a task: it may hang for ever, and nobody may wait for it then.
+        // Not a task: it may hang forever, and nothing must wait for it then.
         let started = std::thread::Builder::new()
             .name("keychain".to_owned())
             .spawn(work);
@@ -144,167 +151,69 @@ impl Keychain {
     }
 
     /// Whether it can be used now.
-    pub(super) async fn ready(&self) -> Result<(), KeychainTrouble> {
+    pub(super) async fn ready(&self) -> Result<(), KeychainError> {
         self.ask(|_| Ok(())).await
     }
 
-    pub(super) async fn read(&self, key: &Key) -> Result<Option<Secret>, KeychainTrouble> {
+    pub(super) async fn read(&self, key: &VaultKey) -> Result<Option<Secret>, KeychainError> {
         let key = key.clone();
-        let asked = self.ask(move |store| match entry(store, &key)?.get_password() {
-            Ok(secret) => Ok(Some(Secret::new(secret))),
-            Err(Error::NoEntry) => Ok(None),
-            Err(error) => Err(trouble(&error)),
-        });
-        asked.await
+        self.ask(move |open| open.read(&key)).await
     }
 
-    pub(super) async fn write(&self, key: &Key, secret: &Secret) -> Result<(), KeychainTrouble> {
+    pub(super) async fn write(&self, key: &VaultKey, secret: &Secret) -> Result<(), KeychainError> {
         let (key, secret) = (key.clone(), secret.clone());
-        let asked = self.ask(move |store| {
-            let set = entry(store, &key)?.set_password(secret.expose());
-            set.map_err(|error| trouble(&error))
-        });
-        asked.await
+        self.ask(move |open| open.write(&key, &secret)).await
     }
 
-    pub(super) async fn remove(&self, key: &Key) -> Result<(), KeychainTrouble> {
+    pub(super) async fn remove(&self, key: &VaultKey) -> Result<(), KeychainError> {
         let key = key.clone();
-        let asked = self.ask(move |store| match entry(store, &key)?.delete_credential() {
-            Ok(()) | Err(Error::NoEntry) => Ok(()),
-            Err(error) => Err(trouble(&error)),
-        });
-        asked.await
+        self.ask(move |open| open.remove(&key)).await
     }
 
     /// Has the thread do something with the open keychain. Waits for the first answer as long as
     /// that may take, counted from the first asking.
     async fn ask<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&CredentialStore) -> Result<T, KeychainTrouble> + Send + 'static,
-    ) -> Result<T, KeychainTrouble> {
-        let line = self.line.get_or_init(|| Line::open(self.probe));
+        work: impl FnOnce(&OpenKeychain) -> Result<T, KeychainError> + Send + 'static,
+    ) -> Result<T, KeychainError> {
+        let line = self.line.get_or_init(|| KeychainThread::open(self.probe));
         let mut first = line.answered.clone();
         let first = timeout_at(line.due, first.wait_for(|has| *has)).await;
         let has_answered = matches!(first, Ok(Ok(_)));
         drop(first);
         if !has_answered || line.hangs.load(Ordering::Acquire) {
-            return Err(KeychainTrouble::Silent);
+            return Err(KeychainError::Silent);
         }
         let (answer, answered) = oneshot::channel();
         let hangs = Arc::clone(&line.hangs);
-        let job: Job = Box::new(move |connection| {
+        let job: KeychainJob = Box::new(move |connection| {
             let done = connection.unlocked().and_then(work);
             hangs.store(false, Ordering::Release);
-            // Whoever asked may have given up.
+            // The caller may have given up.
             let _ = answer.send(done);
         });
         if line.jobs.send(job).is_err() {
-            return Err(KeychainTrouble::Silent);
+            return Err(KeychainError::Silent);
         }
         match timeout(REQUEST, answered).await {
             Ok(Ok(done)) => done,
-            Ok(Err(_)) => Err(KeychainTrouble::Silent),
+            Ok(Err(_)) => Err(KeychainError::Silent),
             Err(_) => {
                 line.hangs.store(true, Ordering::Release);
-                Err(KeychainTrouble::Silent)
+                Err(KeychainError::Silent)
             }
         }
     }
 }
 
-fn entry(store: &CredentialStore, key: &Key) -> Result<Entry, KeychainTrouble> {
-    let label = format!("Toolway: {key}");
-    // Only the Secret Service shows a label.
-    let modifiers = HashMap::from([("label", label.as_str())]);
-    let modifiers = cfg!(target_os = "linux").then_some(&modifiers);
-    let built = store.build(SERVICE, &key.id(), modifiers);
-    built.map_err(|error| trouble(&error))
-}
-
-/// Errors of keychains name attributes, never contents; the two that hold contents do not show
-/// them.
-fn trouble(error: &Error) -> KeychainTrouble {
-    match error {
-        Error::NoStorageAccess(_) => KeychainTrouble::Locked,
-        Error::BadEncoding(_) | Error::BadDataFormat(..) => KeychainTrouble::Refused {
-            why: "what it holds is no text".to_owned(),
-        },
-        error => KeychainTrouble::Refused {
-            why: error.to_string(),
-        },
-    }
-}
-
-/// An open keychain.
-struct Open {
-    store: Arc<CredentialStore>,
-    #[cfg(target_os = "linux")]
-    service: secret_service::blocking::SecretService<'static>,
-}
-
-#[cfg(target_os = "linux")]
-impl Open {
-    fn new() -> Result<Self, KeychainTrouble> {
-        use secret_service::EncryptionType::Plain;
-        use secret_service::blocking::SecretService;
-
-        // Nothing secret passes here: it is only asked whether requests would open a window.
-        let service = SecretService::connect(Plain).map_err(|error| absent(&error))?;
-        require_unlocked(&service)?;
-        let store = zbus_secret_service_keyring_store::Store::new();
-        let store = store.map_err(|error| absent(&error))?;
-        Ok(Self { store, service })
-    }
-
-    fn require_unlocked(&self) -> Result<(), KeychainTrouble> {
-        require_unlocked(&self.service)
-    }
-}
-
-#[cfg(target_os = "linux")]
-fn require_unlocked(
-    service: &secret_service::blocking::SecretService<'_>,
-) -> Result<(), KeychainTrouble> {
-    let collection = service.get_default_collection();
-    let collection = collection.map_err(|error| absent(&error))?;
-    match collection.is_locked() {
-        Ok(false) => Ok(()),
-        Ok(true) => Err(KeychainTrouble::Locked),
-        Err(error) => Err(absent(&error)),
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-impl Open {
-    #[cfg(target_os = "macos")]
-    fn new() -> Result<Self, KeychainTrouble> {
-        let store = apple_native_keyring_store::keychain::Store::new();
-        let store = store.map_err(|error| absent(&error))?;
-        Ok(Self { store })
-    }
-
-    #[cfg(target_os = "windows")]
-    fn new() -> Result<Self, KeychainTrouble> {
-        let store = windows_native_keyring_store::Store::new();
-        let store = store.map_err(|error| absent(&error))?;
-        Ok(Self { store })
-    }
-
-    #[cfg(not(any(target_os = "macos", target_os = "windows")))]
-    fn new() -> Result<Self, KeychainTrouble> {
-        Err(KeychainTrouble::Absent {
-            why: "none is known for this system".to_owned(),
-        })
-    }
-
-    /// These open a window of their own where one is needed.
-    fn require_unlocked(&self) -> Result<(), KeychainTrouble> {
-        Ok(())
-    }
-}
-
-fn absent(error: &impl ToString) -> KeychainTrouble {
-    KeychainTrouble::Absent {
+fn absent(error: &impl ToString) -> KeychainError {
+    KeychainError::Absent {
         why: error.to_string(),
+    }
+}
+
+fn no_text() -> KeychainError {
+    KeychainError::Refused {
+        why: "what it holds is no text".to_owned(),
     }
 }

@@ -1,4 +1,4 @@
-//! Taking turns: one holder of a key at a time, among all processes of a person.
+//! Locks: one holder of a key at a time, among all processes of a user.
 //!
 //! Owns the locks. In this process waiters queue at a mutex, in their order; the first of them
 //! waits for the other processes in the kernel's queue (`flock`), which is in order too. The
@@ -20,39 +20,39 @@ use tokio::sync::{OwnedMutexGuard, oneshot};
 use tokio::time::{Instant, timeout_at};
 use toolway_transport::private_file::{open_directory, open_file};
 
-use super::{Key, VaultError, io_error};
+use super::{VaultError, VaultKey, io_error};
 
 /// How long is waited: a holder makes a request or two, each of which is ended after 10 s.
-pub(super) const PATIENCE: Duration = Duration::from_mins(1);
+pub(super) const LOCK_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Held while a key is worked on.
 #[derive(Debug)]
-pub struct Guard {
+pub struct VaultLockGuard {
     // In this order: others of this process come after the file is free.
     _file: File,
     _turn: OwnedMutexGuard<()>,
 }
 
-pub(super) struct Locks {
+pub(super) struct VaultLocks {
     folder: PathBuf,
-    keys: Mutex<HashMap<String, Arc<Queue>>>,
+    keys: Mutex<HashMap<String, Arc<LockQueue>>>,
 }
 
 /// The waiters for one key in this process.
 #[derive(Default)]
-struct Queue {
+struct LockQueue {
     turn: Arc<tokio::sync::Mutex<()>>,
-    kernel: Mutex<Kernel>,
+    kernel: Mutex<KernelWait>,
 }
 
 /// The thread in the kernel's queue, and who waits for it.
 #[derive(Default)]
-struct Kernel {
+struct KernelWait {
     is_waiting: bool,
     waiter: Option<oneshot::Sender<io::Result<File>>>,
 }
 
-impl Locks {
+impl VaultLocks {
     pub(super) fn new(folder: PathBuf) -> Self {
         Self {
             folder,
@@ -60,7 +60,11 @@ impl Locks {
         }
     }
 
-    pub(super) async fn take(&self, key: &Key, patience: Duration) -> Result<Guard, VaultError> {
+    pub(super) async fn take(
+        &self,
+        key: &VaultKey,
+        patience: Duration,
+    ) -> Result<VaultLockGuard, VaultError> {
         let deadline = Instant::now() + patience;
         let busy = |_| VaultError::Busy {
             what: key.to_string(),
@@ -87,7 +91,7 @@ impl Locks {
             .unwrap_or_else(|_| Err(io::Error::other("the work was given up")))
             .map_err(io_error(&path))?;
         if is_ours {
-            return Ok(Guard {
+            return Ok(VaultLockGuard {
                 _file: file,
                 _turn: turn,
             });
@@ -97,14 +101,14 @@ impl Locks {
         let file = file
             .unwrap_or_else(|_| Err(io::Error::other("the waiting thread ended")))
             .map_err(io_error(&path))?;
-        Ok(Guard {
+        Ok(VaultLockGuard {
             _file: file,
             _turn: turn,
         })
     }
 }
 
-impl Queue {
+impl LockQueue {
     /// Waits on a thread, the one that waits already if there is one.
     fn wait(self: &Arc<Self>, file: File) -> io::Result<oneshot::Receiver<io::Result<File>>> {
         let (sender, receiver) = oneshot::channel();

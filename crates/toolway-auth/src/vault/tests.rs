@@ -1,4 +1,4 @@
-//! The vault as its users see it: what survives what, and who waits for whom.
+//! The vault from outside: durability and locking.
 
 mod child;
 mod files;
@@ -14,19 +14,19 @@ mod turns;
 
 use std::path::Path;
 
-use super::{Key, Kind, Storage, Vault, VaultOptions};
+use super::{SecretKind, StorageChoice, Vault, VaultKey, VaultOptions};
 
 /// A vault that does not look for a keychain.
 fn file_vault(folder: &Path) -> Vault {
     Vault::open(VaultOptions {
-        storage: Storage::File,
+        storage: StorageChoice::File,
         ..VaultOptions::new(folder)
     })
 }
 
-fn login(server: &str) -> Key {
-    Key {
-        kind: Kind::Login,
+fn login(server: &str) -> VaultKey {
+    VaultKey {
+        kind: SecretKind::Login,
         server: server.to_owned(),
         definition: "0123".to_owned(),
         issuer: "https://issuer.example".to_owned(),

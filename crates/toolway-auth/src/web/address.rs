@@ -7,9 +7,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// A kind of place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Class {
-    /// Link-local, the metadata of clouds, unspecified, multicast, reserved: nothing of anybody's
-    /// login is there.
+pub enum AddressClass {
+    /// Link-local, cloud metadata, unspecified, multicast, reserved: no login server is there.
     Never,
     /// This machine.
     Loopback,
@@ -27,9 +26,9 @@ const METADATA: [IpAddr; 3] = [
 ];
 
 /// The kind of an address.
-pub fn classify(address: IpAddr) -> Class {
+pub fn classify(address: IpAddr) -> AddressClass {
     if METADATA.contains(&address) {
-        return Class::Never;
+        return AddressClass::Never;
     }
     match address {
         IpAddr::V4(address) => v4(address),
@@ -37,27 +36,21 @@ pub fn classify(address: IpAddr) -> Class {
     }
 }
 
-/// Whether a name stands for this machine wherever it is looked up (RFC 6761).
-pub fn is_local(name: &str) -> bool {
-    let name = name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase();
-    name == "localhost" || name.ends_with(".localhost")
-}
-
-fn v4(address: Ipv4Addr) -> Class {
+fn v4(address: Ipv4Addr) -> AddressClass {
     let [a, b, c, _] = address.octets();
     match (a, b, c) {
-        (127, ..) => Class::Loopback,
+        (127, ..) => AddressClass::Loopback,
         (10, ..) | (172, 16..=31, _) | (192, 168, _) | (100, 64..=127, _) | (198, 18..=19, _) => {
-            Class::Private
+            AddressClass::Private
         }
         (0 | 224..=255, ..) | (169, 254, _) | (192, 0, 0 | 2) | (198, 51, 100) | (203, 0, 113) => {
-            Class::Never
+            AddressClass::Never
         }
-        _ => Class::Public,
+        _ => AddressClass::Public,
     }
 }
 
-fn v6(address: Ipv6Addr) -> Class {
+fn v6(address: Ipv6Addr) -> AddressClass {
     let parts = address.segments();
     let carried = |high: u16, low: u16| {
         let [a, b] = high.to_be_bytes();
@@ -65,7 +58,7 @@ fn v6(address: Ipv6Addr) -> Class {
         classify(Ipv4Addr::new(a, b, c, d).into())
     };
     match parts {
-        [0, 0, 0, 0, 0, 0, 0, 1] => Class::Loopback,
+        [0, 0, 0, 0, 0, 0, 0, 1] => AddressClass::Loopback,
         // Compatible and mapped, translated, NAT64 (well known and local), 6to4.
         [0, 0, 0, 0, 0, 0 | 0xffff, high, low]
         | [0, 0, 0, 0, 0xffff, 0, high, low]
@@ -73,12 +66,12 @@ fn v6(address: Ipv6Addr) -> Class {
         | [0x2002, high, low, ..] => carried(high, low),
         // Teredo writes the address inverted.
         [0x2001, 0, _, _, _, _, high, low] => carried(!high, !low),
-        [0x2001, 0xdb8, ..] => Class::Never,
+        [0x2001, 0xdb8, ..] => AddressClass::Never,
         [first, ..] => match first {
-            0xfc00..=0xfdff | 0xfec0..=0xfeff => Class::Private,
-            0x2000..=0x3fff => Class::Public,
-            // Link-local, multicast, and what is handed out to nobody.
-            _ => Class::Never,
+            0xfc00..=0xfdff | 0xfec0..=0xfeff => AddressClass::Private,
+            0x2000..=0x3fff => AddressClass::Public,
+            // Link-local, multicast, and unassigned ranges.
+            _ => AddressClass::Never,
         },
     }
 }

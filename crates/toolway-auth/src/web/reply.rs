@@ -14,7 +14,7 @@ use super::{WebError, shown};
 
 /// A complete answer. Its body may hold tokens and is never shown.
 #[derive(Clone)]
-pub struct Reply {
+pub struct WebReply {
     /// The HTTP status.
     pub status: u16,
     /// The headers.
@@ -25,17 +25,17 @@ pub struct Reply {
     pub url: Url,
 }
 
-impl fmt::Debug for Reply {
+impl fmt::Debug for WebReply {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
-            .debug_struct("Reply")
+            .debug_struct("WebReply")
             .field("status", &self.status)
             .field("bytes", &self.body.len())
             .finish_non_exhaustive()
     }
 }
 
-impl Reply {
+impl WebReply {
     /// Whether the status says that it worked.
     pub fn is_success(&self) -> bool {
         (200..300).contains(&self.status)

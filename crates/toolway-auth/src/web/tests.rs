@@ -36,7 +36,7 @@ impl Names {
     }
 }
 
-impl Lookup for Names {
+impl NameLookup for Names {
     fn lookup<'a>(&'a self, _: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>> {
         let mut answers = self.0.lock().unwrap();
         let answer = match answers.len() {
@@ -64,7 +64,7 @@ async fn sec_53_nobody_who_is_denied_is_asked_about_a_login() {
             reason: "not allowed".to_owned(),
         }],
     };
-    let web = Web::trusted(Client::default()).within(&Arc::new(rules));
+    let web = WebClient::trusted(HttpClient::default()).within(&Arc::new(rules));
     let url = |path: &str| Url::parse(&format!("http://127.0.0.1:{}{path}", site.port)).unwrap();
     let start = url("/start");
     for web in [web.clone(), web.trusting(), web.pinned(&start)] {
@@ -93,7 +93,7 @@ async fn sec_53_a_name_gives_a_login_no_way_to_a_denied_address() {
         }],
         allowed: Vec::new(),
     };
-    let web = named(Reach::Loopback, &Names::to(&["127.0.0.1"])).within(&Arc::new(rules));
+    let web = named(NetworkReach::Loopback, &Names::to(&["127.0.0.1"])).within(&Arc::new(rules));
     let start = site.url("inside.test", "/start");
     for web in [web.clone(), web.trusting(), web.pinned(&start)] {
         web.get(&site.url("inside.test", "/open")).await.unwrap();
@@ -163,16 +163,16 @@ fn redirecting(to: String) -> Router {
     Router::new().route("/", any(answer))
 }
 
-fn web(reach: Reach) -> Web {
-    Web::new(Client::default(), reach)
+fn web(reach: NetworkReach) -> WebClient {
+    WebClient::new(HttpClient::default(), reach)
 }
 
-fn named(reach: Reach, names: &Arc<Names>) -> Web {
-    let names: Arc<dyn Lookup> = Arc::<Names>::clone(names);
-    Web::resolving(Client::default(), reach, names)
+fn named(reach: NetworkReach, names: &Arc<Names>) -> WebClient {
+    let names: Arc<dyn NameLookup> = Arc::<Names>::clone(names);
+    WebClient::resolving(HttpClient::default(), reach, names)
 }
 
-fn forbidden(result: Result<Reply, WebError>, what: &str) -> String {
+fn forbidden(result: Result<WebReply, WebError>, what: &str) -> String {
     match result {
         Err(WebError::Forbidden { why, .. }) => why,
         other => panic!("{what}: {other:?}"),
@@ -182,42 +182,42 @@ fn forbidden(result: Result<Reply, WebError>, what: &str) -> String {
 #[test]
 fn sec_17_addresses_are_what_they_lead_to() {
     for (text, class) in [
-        ("8.8.8.8", Class::Public),
-        ("2606:4700::1111", Class::Public),
-        ("127.0.0.1", Class::Loopback),
-        ("127.8.9.10", Class::Loopback),
-        ("::1", Class::Loopback),
-        ("::ffff:127.0.0.1", Class::Loopback),
-        ("::127.0.0.1", Class::Loopback),
-        ("64:ff9b::7f00:1", Class::Loopback),
-        ("2002:7f00:1::", Class::Loopback),
-        ("2001:0:1::80ff:fffe", Class::Loopback),
-        ("10.1.2.3", Class::Private),
-        ("172.16.0.1", Class::Private),
-        ("172.32.0.1", Class::Public),
-        ("192.168.1.1", Class::Private),
-        ("100.64.0.1", Class::Private),
-        ("fd12::1", Class::Private),
-        ("::ffff:10.0.0.1", Class::Private),
-        ("64:ff9b::a00:1", Class::Private),
-        ("2002:a00:1::1", Class::Private),
-        ("169.254.169.254", Class::Never),
-        ("::ffff:169.254.169.254", Class::Never),
-        ("64:ff9b::a9fe:a9fe", Class::Never),
-        ("64:ff9b:1::a9fe:a9fe", Class::Never),
-        ("64:ff9b:1:a9fe:a9:fe00::", Class::Never),
-        ("2002:a9fe:a9fe::1", Class::Never),
-        ("2001:0:1::5601:5601", Class::Never),
-        ("fe80::1", Class::Never),
-        ("fd00:ec2::254", Class::Never),
-        ("100.100.100.200", Class::Never),
-        ("::ffff:100.100.100.200", Class::Never),
-        ("0.0.0.0", Class::Never),
-        ("::", Class::Never),
-        ("::ffff:0:0", Class::Never),
-        ("224.0.0.1", Class::Never),
-        ("255.255.255.255", Class::Never),
-        ("ff02::1", Class::Never),
+        ("8.8.8.8", AddressClass::Public),
+        ("2606:4700::1111", AddressClass::Public),
+        ("127.0.0.1", AddressClass::Loopback),
+        ("127.8.9.10", AddressClass::Loopback),
+        ("::1", AddressClass::Loopback),
+        ("::ffff:127.0.0.1", AddressClass::Loopback),
+        ("::127.0.0.1", AddressClass::Loopback),
+        ("64:ff9b::7f00:1", AddressClass::Loopback),
+        ("2002:7f00:1::", AddressClass::Loopback),
+        ("2001:0:1::80ff:fffe", AddressClass::Loopback),
+        ("10.1.2.3", AddressClass::Private),
+        ("172.16.0.1", AddressClass::Private),
+        ("172.32.0.1", AddressClass::Public),
+        ("192.168.1.1", AddressClass::Private),
+        ("100.64.0.1", AddressClass::Private),
+        ("fd12::1", AddressClass::Private),
+        ("::ffff:10.0.0.1", AddressClass::Private),
+        ("64:ff9b::a00:1", AddressClass::Private),
+        ("2002:a00:1::1", AddressClass::Private),
+        ("169.254.169.254", AddressClass::Never),
+        ("::ffff:169.254.169.254", AddressClass::Never),
+        ("64:ff9b::a9fe:a9fe", AddressClass::Never),
+        ("64:ff9b:1::a9fe:a9fe", AddressClass::Never),
+        ("64:ff9b:1:a9fe:a9:fe00::", AddressClass::Never),
+        ("2002:a9fe:a9fe::1", AddressClass::Never),
+        ("2001:0:1::5601:5601", AddressClass::Never),
+        ("fe80::1", AddressClass::Never),
+        ("fd00:ec2::254", AddressClass::Never),
+        ("100.100.100.200", AddressClass::Never),
+        ("::ffff:100.100.100.200", AddressClass::Never),
+        ("0.0.0.0", AddressClass::Never),
+        ("::", AddressClass::Never),
+        ("::ffff:0:0", AddressClass::Never),
+        ("224.0.0.1", AddressClass::Never),
+        ("255.255.255.255", AddressClass::Never),
+        ("ff02::1", AddressClass::Never),
     ] {
         assert_eq!(classify(text.parse().unwrap()), class, "{text}");
     }
@@ -243,7 +243,7 @@ async fn sec_17_no_spelling_of_this_machine_is_reached_for_a_public_server() {
         "LOCALHOST",
     ] {
         let url = site.url(host, "/");
-        for reach in [Reach::Public, Reach::Private] {
+        for reach in [NetworkReach::Public, NetworkReach::Private] {
             forbidden(web(reach).get(&url).await, host);
             let posted = web(reach).post_form(&url, &[], HeaderMap::new()).await;
             forbidden(posted, host);
@@ -260,14 +260,26 @@ async fn sec_17_a_name_that_leads_in_is_not_connected_to() {
     let site = Site::new(answering("{}")).await;
     let url = site.url("idp.example.com", "/");
     let loopback = Names::to(&["127.0.0.1"]);
-    let why = forbidden(named(Reach::Public, &loopback).get(&url).await, "public");
+    let why = forbidden(
+        named(NetworkReach::Public, &loopback).get(&url).await,
+        "public",
+    );
     assert_eq!(why, "the address is on this machine");
-    forbidden(named(Reach::Private, &loopback).get(&url).await, "private");
+    forbidden(
+        named(NetworkReach::Private, &loopback).get(&url).await,
+        "private",
+    );
     let link = Names::to(&["169.254.169.254", "fe80::1"]);
-    let why = forbidden(named(Reach::Loopback, &link).get(&url).await, "link-local");
+    let why = forbidden(
+        named(NetworkReach::Loopback, &link).get(&url).await,
+        "link-local",
+    );
     assert_eq!(why, "this address is never asked");
     assert_eq!(site.connects(), 0);
-    let reply = named(Reach::Loopback, &loopback).get(&url).await.unwrap();
+    let reply = named(NetworkReach::Loopback, &loopback)
+        .get(&url)
+        .await
+        .unwrap();
     assert_eq!(reply.object().unwrap().len(), 0);
     assert_eq!(site.connects(), 1);
 }
@@ -278,8 +290,11 @@ async fn sec_17_a_name_that_moves_after_its_first_lookup_is_not_connected_to() {
     let url = site.url("idp.example.com", "/");
     // What a check before the connection would have seen, then what the connection sees.
     let names = Names::turning(&[&["93.184.216.34"], &["127.0.0.1"]]);
-    assert_eq!(Reach::by(&url, &*names).await, Reach::Public);
-    forbidden(named(Reach::Public, &names).get(&url).await, "rebound");
+    assert_eq!(NetworkReach::by(&url, &*names).await, NetworkReach::Public);
+    forbidden(
+        named(NetworkReach::Public, &names).get(&url).await,
+        "rebound",
+    );
     assert_eq!(site.connects(), 0);
 }
 
@@ -288,8 +303,8 @@ async fn sec_17_a_server_that_seems_to_be_inside_for_a_moment_gets_no_further_in
     let site = Site::new(answering("{}")).await;
     let url = site.url("mcp.example.com", "/");
     let inside = Names::turning(&[&["127.0.0.1"], &["93.184.216.34"]]);
-    let reach = Reach::by(&url, &*inside).await;
-    assert_eq!(reach, Reach::Loopback);
+    let reach = NetworkReach::by(&url, &*inside).await;
+    assert_eq!(reach, NetworkReach::Loopback);
     let web = named(reach, &inside).pinned(&url);
     let mut secure = url.clone();
     secure.set_scheme("https").unwrap();
@@ -315,14 +330,16 @@ async fn sec_17_each_hop_of_a_redirect_is_checked() {
         "http://8.8.8.8/".to_owned(),
     ] {
         let outer = Site::new(redirecting(target.clone())).await;
-        let web = named(Reach::Loopback, &names);
+        let web = named(NetworkReach::Loopback, &names);
         forbidden(web.get(&outer.url("127.0.0.1", "/")).await, &target);
         assert_eq!(outer.connects(), 1);
     }
     // A server in this network may not send us to this machine.
     let forward = redirecting(inner.url("127.0.0.1", "/").to_string());
     let outer = Site::new(forward).await;
-    let reply = web(Reach::Loopback).get(&outer.url("127.0.0.1", "/")).await;
+    let reply = web(NetworkReach::Loopback)
+        .get(&outer.url("127.0.0.1", "/"))
+        .await;
     assert_eq!(reply.unwrap().url, inner.url("127.0.0.1", "/"));
     assert_eq!(inner.connects(), 1);
 }
@@ -344,7 +361,7 @@ async fn sec_20_redirects_end_after_three_and_posts_follow_none() {
         routes = routes.route(&path, route);
     }
     let site = Site::new(routes).await;
-    let web = web(Reach::Loopback);
+    let web = web(NetworkReach::Loopback);
     assert!(web.get(&site.url("127.0.0.1", "/3")).await.is_ok());
     let far = web.get(&site.url("127.0.0.1", "/4")).await;
     assert!(matches!(far, Err(WebError::Redirected { .. })), "{far:?}");
@@ -412,13 +429,15 @@ async fn sec_17_a_body_over_the_cap_is_dropped_with_and_without_its_length() {
         .route("/full", any(full));
     let site = Site::new(routes).await;
     for path in ["/large", "/endless"] {
-        let got = web(Reach::Loopback).get(&site.url("127.0.0.1", path)).await;
+        let got = web(NetworkReach::Loopback)
+            .get(&site.url("127.0.0.1", path))
+            .await;
         assert!(
             matches!(got, Err(WebError::TooLarge { .. })),
             "{path}: {got:?}"
         );
     }
-    let full = web(Reach::Loopback)
+    let full = web(NetworkReach::Loopback)
         .get(&site.url("127.0.0.1", "/full"))
         .await;
     assert!(full.unwrap().object().unwrap().is_empty());
@@ -433,7 +452,9 @@ async fn sec_17_a_slow_body_ends_after_ten_seconds() {
         }))
     };
     let site = Site::new(Router::new().route("/", any(slow))).await;
-    let got = web(Reach::Loopback).get(&site.url("127.0.0.1", "/")).await;
+    let got = web(NetworkReach::Loopback)
+        .get(&site.url("127.0.0.1", "/"))
+        .await;
     assert!(matches!(got, Err(WebError::TimedOut { .. })), "{got:?}");
 }
 
@@ -443,7 +464,7 @@ async fn what_was_sent_is_told_from_what_was_not() {
     let nobody = Url::parse(&format!("http://{}/", gone.local_addr().unwrap())).unwrap();
     drop(gone);
     let form = [("refresh_token", MARK)];
-    let web = web(Reach::Loopback);
+    let web = web(NetworkReach::Loopback);
     let failed = web.post_form(&nobody, &form, HeaderMap::new()).await;
     assert!(
         matches!(failed, Err(WebError::Unreachable { .. })),
@@ -469,22 +490,37 @@ async fn what_was_sent_is_told_from_what_was_not() {
 async fn a_server_reaches_no_further_in_than_it_is() {
     let of = async |url: &str, names: &[&str]| {
         let names = Names::to(names);
-        Reach::by(&Url::parse(url).unwrap(), &*names).await
+        NetworkReach::by(&Url::parse(url).unwrap(), &*names).await
     };
-    assert_eq!(of("http://127.0.0.1:1/mcp", &[]).await, Reach::Loopback);
-    assert_eq!(of("http://[::1]/mcp", &[]).await, Reach::Loopback);
-    assert_eq!(of("http://10.0.0.1/mcp", &[]).await, Reach::Private);
-    assert_eq!(of("https://1.1.1.1/mcp", &[]).await, Reach::Public);
-    assert_eq!(of("https://169.254.1.1/mcp", &[]).await, Reach::Public);
-    let name = "https://mcp.example.com/";
-    assert_eq!(of(name, &["127.0.0.1", "::1"]).await, Reach::Loopback);
-    assert_eq!(of(name, &["10.0.0.1"]).await, Reach::Private);
-    assert_eq!(of(name, &["10.0.0.1", "127.0.0.1"]).await, Reach::Private);
-    assert_eq!(of(name, &["10.0.0.1", "1.1.1.1"]).await, Reach::Public);
-    assert_eq!(of(name, &[]).await, Reach::Public);
     assert_eq!(
-        Reach::of(&Url::parse("http://localhost:1/").unwrap()).await,
-        Reach::Loopback
+        of("http://127.0.0.1:1/mcp", &[]).await,
+        NetworkReach::Loopback
+    );
+    assert_eq!(of("http://[::1]/mcp", &[]).await, NetworkReach::Loopback);
+    assert_eq!(of("http://10.0.0.1/mcp", &[]).await, NetworkReach::Private);
+    assert_eq!(of("https://1.1.1.1/mcp", &[]).await, NetworkReach::Public);
+    assert_eq!(
+        of("https://169.254.1.1/mcp", &[]).await,
+        NetworkReach::Public
+    );
+    let name = "https://mcp.example.com/";
+    assert_eq!(
+        of(name, &["127.0.0.1", "::1"]).await,
+        NetworkReach::Loopback
+    );
+    assert_eq!(of(name, &["10.0.0.1"]).await, NetworkReach::Private);
+    assert_eq!(
+        of(name, &["10.0.0.1", "127.0.0.1"]).await,
+        NetworkReach::Private
+    );
+    assert_eq!(
+        of(name, &["10.0.0.1", "1.1.1.1"]).await,
+        NetworkReach::Public
+    );
+    assert_eq!(of(name, &[]).await, NetworkReach::Public);
+    assert_eq!(
+        NetworkReach::of(&Url::parse("http://localhost:1/").unwrap()).await,
+        NetworkReach::Loopback
     );
 }
 
@@ -502,7 +538,7 @@ fn an_address_is_refused_by_what_it_shows() {
         (long.as_str(), "the address is too long"),
     ] {
         let url = Url::parse(text).unwrap();
-        match web(Reach::Loopback).check(&url) {
+        match web(NetworkReach::Loopback).check(&url) {
             Err(WebError::Forbidden { why: said, url }) => {
                 assert_eq!(said, why);
                 assert!(!url.contains("word"), "{url}");
@@ -515,10 +551,10 @@ fn an_address_is_refused_by_what_it_shows() {
 #[tokio::test]
 async fn a_proxy_is_used_as_configured_and_guards_nothing_open() {
     let proxy = Site::new(answering("{}")).await;
-    let mut options = toolway_transport::client::ClientOptions::default();
+    let mut options = toolway_transport::client::HttpClientOptions::default();
     options.http_proxy = Some(format!("http://127.0.0.1:{}", proxy.port));
     options.https_proxy = options.http_proxy.clone();
-    let web = Web::new(Client::new(options), Reach::Private);
+    let web = WebClient::new(HttpClient::new(options), NetworkReach::Private);
     let url = |text: &str| Url::parse(text).unwrap();
     // Where a name leads is the proxy's to know, so a plain request for one is not made.
     forbidden(web.get(&url("http://intranet.example/")).await, "name");
@@ -531,10 +567,10 @@ async fn a_proxy_is_used_as_configured_and_guards_nothing_open() {
     assert_eq!(proxy.connects(), 2);
 }
 
-fn reply(kind: &str, body: &str) -> Reply {
+fn reply(kind: &str, body: &str) -> WebReply {
     let mut headers = HeaderMap::new();
     headers.insert(header::CONTENT_TYPE, kind.parse().unwrap());
-    Reply {
+    WebReply {
         status: 200,
         headers,
         body: Bytes::copy_from_slice(body.as_bytes()),

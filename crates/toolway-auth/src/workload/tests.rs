@@ -1,4 +1,4 @@
-//! A platform's token from a file, a program or a hand, and to whom it is shown.
+//! A platform's token from a file, a program or a value, and where it is sent.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -9,15 +9,15 @@ use serde_json::{Value, json};
 use toolway_testkit::marked;
 use toolway_testkit::marked::MARK;
 use toolway_transport::OpenOptions;
-use toolway_transport::program::{Invocation, Program, ProgramLimits};
+use toolway_transport::program::{Invocation, ProgramLimits, ProgramRun};
 use toolway_types::{Secret, ShieldMode};
 
-use super::{Source, WorkloadError, obtain};
+use super::{PlatformTokenSource, WorkloadError, obtain};
 use crate::jwt::SigningKey;
 use crate::metadata::ServerMetadata;
 use crate::token::tests::{Endpoint, Scripted, web};
-use crate::token::{Client, Tokens, unix_now};
-use crate::xaa::Target;
+use crate::token::{OauthClient, Tokens, unix_now};
+use crate::xaa::TokenTarget;
 
 const ISSUER: &str = "https://as.example";
 
@@ -33,7 +33,7 @@ fn good() -> Secret {
 
 async fn ask(
     endpoint: &Endpoint,
-    source: &Source,
+    source: &PlatformTokenSource,
     audience: Option<&str>,
 ) -> Result<Tokens, WorkloadError> {
     let server = ServerMetadata {
@@ -41,10 +41,10 @@ async fn ask(
         token_endpoint: Some(endpoint.url.clone()),
         ..ServerMetadata::default()
     };
-    let target = Target {
+    let target = TokenTarget {
         server: &server,
         resource: "https://mcp.example/mcp",
-        client: &Client::public("me"),
+        client: &OauthClient::public("me"),
         scopes: &[],
         dpop: None,
     };
@@ -61,7 +61,7 @@ async fn endpoint() -> Endpoint {
 async fn a_file_is_read_each_time() {
     let endpoint = endpoint().await;
     let mut file = tempfile::NamedTempFile::new().expect("a file");
-    let source = Source::File(file.path().to_owned());
+    let source = PlatformTokenSource::File(file.path().to_owned());
     let mut sent = Vec::new();
     for _ in 0..2 {
         let token = good();
@@ -83,7 +83,7 @@ async fn a_file_is_read_each_time() {
     file.write_all(&vec![b'x'; 70 * 1024]).expect("written");
     let error = ask(&endpoint, &source, None).await.expect_err("too large");
     assert!(matches!(error, WorkloadError::File { .. }), "{error}");
-    let gone = Source::File("/nonexistent/token".into());
+    let gone = PlatformTokenSource::File("/nonexistent/token".into());
     let error = ask(&endpoint, &gone, None)
         .await
         .expect_err("nothing there");
@@ -95,8 +95,8 @@ async fn a_file_is_read_each_time() {
 async fn a_program_prints_it() {
     let endpoint = endpoint().await;
     let printing = |line: String| {
-        Source::Program(Box::new(move || {
-            let program = Program {
+        PlatformTokenSource::Program(Box::new(move || {
+            let program = ProgramRun {
                 invocation: Invocation::Line(line.clone()),
                 stdin: Vec::new(),
                 inherited: Arc::default(),
@@ -134,14 +134,14 @@ async fn a_token_for_somebody_else_is_not_sent() {
         json!({ "exp": later }),
     ];
     for claims in cases {
-        let source = Source::Given(token(&claims));
+        let source = PlatformTokenSource::Given(token(&claims));
         let error = ask(&endpoint, &source, None).await.expect_err("refused");
         assert!(matches!(error, WorkloadError::Audience { .. }), "{claims}");
     }
-    let old = Source::Given(token(&json!({ "aud": ISSUER, "exp": unix_now() - 1 })));
+    let old = PlatformTokenSource::Given(token(&json!({ "aud": ISSUER, "exp": unix_now() - 1 })));
     let error = ask(&endpoint, &old, None).await.expect_err("expired");
     assert!(matches!(error, WorkloadError::Expired));
-    let none = Source::Given(Secret::new(MARK));
+    let none = PlatformTokenSource::Given(Secret::new(MARK));
     let error = ask(&endpoint, &none, None).await.expect_err("no token");
     assert!(!format!("{error} {error:?} {none:?}").contains(MARK));
     assert!(endpoint.seen().is_empty());
@@ -150,7 +150,7 @@ async fn a_token_for_somebody_else_is_not_sent() {
         (json!(["x", ISSUER]), None),
         (json!("api://exchange"), Some("api://exchange")),
     ] {
-        let source = Source::Given(token(&json!({ "aud": audience, "exp": later })));
+        let source = PlatformTokenSource::Given(token(&json!({ "aud": audience, "exp": later })));
         ask(&endpoint, &source, expected).await.expect("tokens");
     }
 }
@@ -159,7 +159,7 @@ async fn a_token_for_somebody_else_is_not_sent() {
 async fn a_refusal_is_the_end() {
     let refusal = Scripted::json(400, &json!({ "error": "invalid_grant" }));
     let endpoint = Endpoint::new([refusal]).await;
-    let error = ask(&endpoint, &Source::Given(good()), None)
+    let error = ask(&endpoint, &PlatformTokenSource::Given(good()), None)
         .await
         .expect_err("refused");
     assert!(matches!(&error, WorkloadError::Token(error) if error.is_refusal("invalid_grant")));

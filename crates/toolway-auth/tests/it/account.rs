@@ -4,17 +4,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::HeaderMap;
-use toolway_auth::account::{Account, AccountError, AccountLogin, AccountSpec, KeptAccount};
-use toolway_auth::login::Way;
+use toolway_auth::account::{
+    AccountLoginTarget, AccountSpec, ProviderAccount, ProviderAccountError, StoredAccount,
+};
+use toolway_auth::login::LoginMethod;
 use toolway_auth::logins::{Login, Logins};
-use toolway_auth::refresh::Ended;
+use toolway_auth::refresh::LoginEnd;
 use toolway_auth::token::unix_now;
-use toolway_auth::vault::{Kind, Storage, Vault, VaultOptions};
-use toolway_auth::web::Web;
+use toolway_auth::vault::{SecretKind, StorageChoice, Vault, VaultOptions};
+use toolway_auth::web::WebClient;
 use toolway_testkit::ScannedFolder;
-use toolway_testkit::authority::{Authority, Party, Settings, Switch, holds_secret};
+use toolway_testkit::authority::{
+    Authority, AuthoritySettings, RequestedParty, Switch, holds_secret,
+};
 use toolway_testkit::eventually;
-use toolway_transport::client::Client;
+use toolway_transport::client::HttpClient;
 use toolway_types::Secret;
 use url::Url;
 
@@ -27,16 +31,20 @@ struct Scene {
 }
 
 impl Scene {
-    /// Somebody is logged in.
-    async fn new(settings: Settings) -> Self {
+    /// There is a login.
+    async fn new(settings: AuthoritySettings) -> Self {
         let scene = Self::without_login(settings);
         let person = Tester::new(Habit::Browses);
-        scene.kept().log_in(Way::Browser, &person).await.unwrap();
+        scene
+            .kept()
+            .log_in(LoginMethod::Browser, &person)
+            .await
+            .unwrap();
         person.walked().await;
         scene
     }
 
-    fn without_login(settings: Settings) -> Self {
+    fn without_login(settings: AuthoritySettings) -> Self {
         Self {
             folder: ScannedFolder::new(),
             authority: Authority::start(settings),
@@ -45,7 +53,7 @@ impl Scene {
 
     fn logins(&self) -> Logins {
         Logins::new(Vault::open(VaultOptions {
-            storage: Storage::File,
+            storage: StorageChoice::File,
             ..VaultOptions::new(self.folder.path())
         }))
     }
@@ -54,8 +62,8 @@ impl Scene {
         self.authority.directory().parse().unwrap()
     }
 
-    fn kept(&self) -> KeptAccount {
-        let login = AccountLogin {
+    fn kept(&self) -> StoredAccount {
+        let login = AccountLoginTarget {
             host: "provider.example".to_owned(),
             definition: "d".to_owned(),
             issuer: self.authority.issuer().to_owned(),
@@ -65,15 +73,15 @@ impl Scene {
             scopes: None,
             callback_port: None,
         };
-        KeptAccount::new(login, self.logins(), web())
+        StoredAccount::new(login, self.logins(), web())
     }
 
     /// The account as one more process has it.
-    fn account(&self) -> Account {
+    fn account(&self) -> ProviderAccount {
         self.account_with("authorization", "Bearer")
     }
 
-    fn account_with(&self, token_header: &str, token_prefix: &str) -> Account {
+    fn account_with(&self, token_header: &str, token_prefix: &str) -> ProviderAccount {
         let spec = AccountSpec {
             host: "provider.example".to_owned(),
             directory: self.directory(),
@@ -81,14 +89,14 @@ impl Scene {
             token_header: token_header.to_owned(),
             token_prefix: token_prefix.to_owned(),
         };
-        Account::new(spec, web(), Arc::new(self.kept()))
+        ProviderAccount::new(spec, web(), Arc::new(self.kept()))
     }
 
     async fn login(&self) -> Login {
         let logins = self.logins();
         let listed = logins.vault().list().await.unwrap();
         let mut keys = listed.into_iter().map(|listed| listed.key);
-        let key = keys.find(|key| key.kind == Kind::Account).unwrap();
+        let key = keys.find(|key| key.kind == SecretKind::Account).unwrap();
         logins.read(&key).await.unwrap().unwrap()
     }
 
@@ -102,7 +110,7 @@ impl Scene {
 
     /// How often the directory was asked for with a token; a login looks there without.
     fn asked(&self) -> usize {
-        let seen = self.authority.seen_at(Party::Issuer, "/directory");
+        let seen = self.authority.seen_at(RequestedParty::Issuer, "/directory");
         let shown = seen.iter().filter_map(|seen| seen.header("authorization"));
         shown.count()
     }
@@ -112,8 +120,8 @@ impl Scene {
     }
 }
 
-fn web() -> Web {
-    Web::trusted(Client::default())
+fn web() -> WebClient {
+    WebClient::trusted(HttpClient::default())
 }
 
 fn token(headers: &HeaderMap) -> &str {
@@ -123,7 +131,7 @@ fn token(headers: &HeaderMap) -> &str {
 
 #[tokio::test]
 async fn what_is_sent_is_the_token_and_what_the_settings_say() {
-    let scene = Scene::new(Settings::account_provider()).await;
+    let scene = Scene::new(AuthoritySettings::account_provider()).await;
     let account = scene.account();
     let sent = account.present().await.unwrap();
     assert!(scene.authority.is_valid(token(&sent)));
@@ -145,7 +153,7 @@ async fn what_is_sent_is_the_token_and_what_the_settings_say() {
 
 #[tokio::test]
 async fn a_refused_request_is_sent_once_more_and_not_for_ever() {
-    let scene = Scene::new(Settings::account_provider()).await;
+    let scene = Scene::new(AuthoritySettings::account_provider()).await;
     let account = scene.account();
     scene.authority.expire_access_tokens();
     assert!(
@@ -161,7 +169,10 @@ async fn a_refused_request_is_sent_once_more_and_not_for_ever() {
 
     scene.authority.turn_on(Switch::Storm);
     let error = account.directory().await.unwrap_err();
-    assert!(matches!(error, AccountError::Refused { .. }), "{error}");
+    assert!(
+        matches!(error, ProviderAccountError::Refused { .. }),
+        "{error}"
+    );
     assert!(error.wants_login());
     assert_eq!((scene.asked(), scene.refreshes()), (5, 2));
     assert_eq!(scene.authority.report().families_revoked, 0);
@@ -169,7 +180,7 @@ async fn a_refused_request_is_sent_once_more_and_not_for_ever() {
 
 #[tokio::test]
 async fn a_refused_token_is_compared_with_the_one_that_is_there_by_now() {
-    let scene = Scene::new(Settings::account_provider()).await;
+    let scene = Scene::new(AuthoritySettings::account_provider()).await;
     let (here, there) = (scene.account(), scene.account());
     let sent = here.present().await.unwrap();
     scene.authority.expire_access_tokens();
@@ -185,7 +196,7 @@ async fn a_refused_token_is_compared_with_the_one_that_is_there_by_now() {
 
 #[tokio::test]
 async fn a_token_is_renewed_before_it_ends() {
-    let scene = Scene::new(Settings::account_provider()).await;
+    let scene = Scene::new(AuthoritySettings::account_provider()).await;
     scene.has_left(Duration::from_mins(10)).await;
     let before = scene.account().present().await.unwrap();
     assert_eq!(scene.refreshes(), 0);
@@ -200,9 +211,9 @@ async fn a_token_is_renewed_before_it_ends() {
 
 #[tokio::test]
 async fn rel_15_a_lost_answer_is_asked_for_once_more_or_ends_the_login() {
-    let scene = Scene::new(Settings {
+    let scene = Scene::new(AuthoritySettings {
         grace_ms: 60_000,
-        ..Settings::account_provider()
+        ..AuthoritySettings::account_provider()
     })
     .await;
     scene.authority.turn_on(Switch::RefreshLostOnce);
@@ -211,32 +222,41 @@ async fn rel_15_a_lost_answer_is_asked_for_once_more_or_ends_the_login() {
     assert_eq!(scene.refreshes(), 2);
     assert_eq!(scene.authority.report().families_revoked, 0);
 
-    let scene = Scene::new(Settings::account_provider()).await;
+    let scene = Scene::new(AuthoritySettings::account_provider()).await;
     scene.authority.turn_on(Switch::RefreshLostOnce);
     scene.authority.expire_access_tokens();
     let error = scene.account().directory().await.unwrap_err();
     let is_lost = matches!(
         &error,
-        AccountError::Ended {
-            why: Ended::Lost,
+        ProviderAccountError::Ended {
+            why: LoginEnd::Lost,
             ..
         }
     );
     assert!(is_lost && error.wants_login(), "{error}");
     assert!(!holds_secret(&error.to_string()));
     let error = scene.account().present().await.unwrap_err();
-    assert!(matches!(error, AccountError::LoggedOut { .. }), "{error}");
+    assert!(
+        matches!(error, ProviderAccountError::LoggedOut { .. }),
+        "{error}"
+    );
 }
 
 #[tokio::test]
 async fn rel_15_a_renewal_outlives_whoever_wanted_the_directory() {
-    let scene = Scene::new(Settings::account_provider()).await;
+    let scene = Scene::new(AuthoritySettings::account_provider()).await;
     let account = scene.account();
     scene.authority.expire_access_tokens();
-    let before = scene.authority.seen_at(Party::Issuer, "/token").len();
+    let before = scene
+        .authority
+        .seen_at(RequestedParty::Issuer, "/token")
+        .len();
     let held = scene.authority.hold("/token");
     let is_sent = eventually(|| {
-        let sent = scene.authority.seen_at(Party::Issuer, "/token").len();
+        let sent = scene
+            .authority
+            .seen_at(RequestedParty::Issuer, "/token")
+            .len();
         (sent > before)
             .then_some(())
             .ok_or_else(|| "nothing was sent".to_owned())
@@ -259,9 +279,9 @@ async fn rel_15_a_renewal_outlives_whoever_wanted_the_directory() {
 
 #[tokio::test]
 async fn rel_27_a_provider_that_is_busy_is_asked_once_for_all_connectors() {
-    let scene = Scene::new(Settings {
+    let scene = Scene::new(AuthoritySettings {
         retry_after: 600,
-        ..Settings::account_provider()
+        ..AuthoritySettings::account_provider()
     })
     .await;
     let account = scene.account();
@@ -270,7 +290,10 @@ async fn rel_27_a_provider_that_is_busy_is_asked_once_for_all_connectors() {
     scene.authority.turn_on(Switch::TokenUnavailable);
     for _ in 0..5 {
         let error = account.instead_of(&sent).await.unwrap_err();
-        assert!(matches!(error, AccountError::Unavailable(_)), "{error}");
+        assert!(
+            matches!(error, ProviderAccountError::Unavailable(_)),
+            "{error}"
+        );
         assert!(!error.wants_login());
     }
     assert_eq!(scene.refreshes(), 1);
@@ -284,9 +307,12 @@ async fn rel_27_a_provider_that_is_busy_is_asked_once_for_all_connectors() {
 
 #[tokio::test]
 async fn without_a_login_nobody_is_asked() {
-    let scene = Scene::without_login(Settings::account_provider());
+    let scene = Scene::without_login(AuthoritySettings::account_provider());
     let error = scene.account().directory().await.unwrap_err();
-    assert!(matches!(error, AccountError::LoggedOut { .. }), "{error}");
+    assert!(
+        matches!(error, ProviderAccountError::LoggedOut { .. }),
+        "{error}"
+    );
     assert!(error.to_string().contains("toolway account login"));
     assert_eq!(scene.asked(), 0);
 }

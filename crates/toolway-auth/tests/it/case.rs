@@ -2,13 +2,16 @@
 
 use std::sync::Arc;
 
-use toolway_auth::challenge::{Need, need};
-use toolway_auth::login::{Desk, LoginError, LoginRequest, Memory, Obtained, Way, Whom, obtain};
+use toolway_auth::challenge::{AuthNeed, need};
+use toolway_auth::login::{
+    AccountChoice, LoginContext, LoginError, LoginMethod, LoginRequest, MemoryClientStore,
+    ObtainedLogin, obtain,
+};
 use toolway_auth::registration::ClientDocument;
-use toolway_auth::scopes::Attempts;
-use toolway_auth::web::{Reach, Web};
-use toolway_testkit::authority::{Authority, Settings};
-use toolway_transport::client::Client;
+use toolway_auth::scopes::LoginAttempts;
+use toolway_auth::web::{NetworkReach, WebClient};
+use toolway_testkit::authority::{Authority, AuthoritySettings};
+use toolway_transport::client::HttpClient;
 use toolway_types::{OauthSpec, Secret};
 use url::Url;
 
@@ -20,24 +23,24 @@ pub(crate) const NAME: &str = "notes";
 pub(crate) struct Case {
     pub(crate) authority: Authority,
     pub(crate) person: Tester,
-    pub(crate) clients: Memory,
-    pub(crate) attempts: Attempts,
+    pub(crate) clients: MemoryClientStore,
+    pub(crate) attempts: LoginAttempts,
     pub(crate) spec: OauthSpec,
-    pub(crate) way: Way,
+    pub(crate) way: LoginMethod,
     pub(crate) secret: Option<Secret>,
     pub(crate) document: Option<ClientDocument>,
     pub(crate) wants_dpop: bool,
 }
 
 impl Case {
-    pub(crate) fn new(settings: Settings) -> Self {
+    pub(crate) fn new(settings: AuthoritySettings) -> Self {
         Self {
             authority: Authority::start(settings),
             person: Tester::new(Habit::Browses),
-            clients: Memory::default(),
-            attempts: Attempts::default(),
+            clients: MemoryClientStore::default(),
+            attempts: LoginAttempts::default(),
             spec: OauthSpec::default(),
-            way: Way::Browser,
+            way: LoginMethod::Browser,
             secret: None,
             document: None,
             wants_dpop: false,
@@ -48,13 +51,13 @@ impl Case {
         Url::parse(self.authority.resource()).unwrap()
     }
 
-    pub(crate) async fn web(&self) -> Web {
-        Web::new(Client::default(), Reach::of(&self.url()).await)
+    pub(crate) async fn web(&self) -> WebClient {
+        WebClient::new(HttpClient::default(), NetworkReach::of(&self.url()).await)
     }
 
     /// What the server says to a request with this token.
-    pub(crate) async fn refusal(&self, token: Option<&Secret>) -> (u16, Option<Need>) {
-        let client = Client::default().for_url(&self.url()).unwrap();
+    pub(crate) async fn refusal(&self, token: Option<&Secret>) -> (u16, Option<AuthNeed>) {
+        let client = HttpClient::default().for_url(&self.url()).unwrap();
         let mut request = client
             .post(self.url())
             .body(r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"whoami"}}"#);
@@ -68,16 +71,16 @@ impl Case {
         (status, need(status, header))
     }
 
-    pub(crate) async fn log_in(&self) -> Result<Obtained, LoginError> {
+    pub(crate) async fn log_in(&self) -> Result<ObtainedLogin, LoginError> {
         self.log_in_for(None).await
     }
 
     pub(crate) async fn log_in_for(
         &self,
         scopes: Option<&[String]>,
-    ) -> Result<Obtained, LoginError> {
+    ) -> Result<ObtainedLogin, LoginError> {
         let challenge = match self.refusal(None).await.1 {
-            Some(Need::Login(challenge)) => challenge,
+            Some(AuthNeed::Login(challenge)) => challenge,
             _ => None,
         };
         let url = self.url();
@@ -88,21 +91,21 @@ impl Case {
             challenge: challenge.as_ref(),
             spec: &self.spec,
             scopes,
-            way: self.way,
-            whom: Whom::default(),
+            method: self.way,
+            account_choice: AccountChoice::default(),
             client_secret: self.secret.as_ref(),
             client_key: None,
             document: self.document.as_ref(),
             known_issuer: None,
             wants_dpop: self.wants_dpop,
         };
-        let desk = Desk {
+        let context = LoginContext {
             web: &web,
             clients: &self.clients,
             attempts: &self.attempts,
-            person: &self.person,
+            ui: &self.person,
         };
-        obtain(desk, &request).await
+        obtain(context, &request).await
     }
 }
 

@@ -8,12 +8,12 @@ use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use toolway_auth::challenge::bearer;
 use toolway_auth::discovery::{
-    Discovered, DiscoveryError, DiscoveryOptions, canonical, covers, discover,
+    DiscoveredServer, DiscoveryError, DiscoveryOptions, canonical, covers, discover,
 };
-use toolway_auth::web::{Lookup, Reach, Web};
+use toolway_auth::web::{NameLookup, NetworkReach, WebClient};
 use toolway_testkit::marked;
 use toolway_testkit::marked::MARK;
-use toolway_transport::client::Client;
+use toolway_transport::client::HttpClient;
 use url::Url;
 
 use crate::site::Site;
@@ -22,8 +22,8 @@ const RESOURCE: &str = "/.well-known/oauth-protected-resource";
 const OAUTH: &str = "/.well-known/oauth-authorization-server";
 const OPENID: &str = "/.well-known/openid-configuration";
 
-fn web() -> Web {
-    Web::new(Client::default(), Reach::Loopback)
+fn web() -> WebClient {
+    WebClient::new(HttpClient::default(), NetworkReach::Loopback)
 }
 
 fn resource(resource: &str, issuer: &str) -> Value {
@@ -39,7 +39,7 @@ fn server(issuer: &str) -> Value {
     })
 }
 
-async fn found(site: &Site) -> Result<Discovered, DiscoveryError> {
+async fn found(site: &Site) -> Result<DiscoveredServer, DiscoveryError> {
     discover(
         &web(),
         &site.url("/mcp"),
@@ -315,7 +315,11 @@ async fn a_websocket_server_has_its_documents_where_it_begins() {
 }
 
 /// Discovery after a challenge that names this place.
-async fn told(web: &Web, server: &Url, place: &str) -> Result<Discovered, DiscoveryError> {
+async fn told(
+    web: &WebClient,
+    server: &Url,
+    place: &str,
+) -> Result<DiscoveredServer, DiscoveryError> {
     let challenge = bearer(&format!("Bearer resource_metadata=\"{place}\"")).unwrap();
     let options = DiscoveryOptions::default();
     discover(web, server, Some(&challenge), &options).await
@@ -336,7 +340,7 @@ async fn a_challenge_may_point_to_another_origin() {
         .unwrap();
     assert_eq!(found.resource_metadata.unwrap().scopes.len(), 1);
     assert_eq!(mcp.lines(), [""; 0]);
-    // It speaks for this server or for nobody.
+    // It must name this server.
     let foreign = resource(other.url("/mcp").as_str(), &issuer);
     other.put("/place.json", &foreign);
     let refused = told(&web(), &mcp.url("/mcp"), place.as_str()).await;
@@ -389,7 +393,11 @@ async fn sec_17_a_challenge_leads_a_public_server_to_nothing_in_here() {
         &resource("https://mcp.example.com/mcp", &inside.origin()),
     );
     let port = inside.url("/").port().unwrap();
-    let public = Web::resolving(Client::default(), Reach::Public, Arc::new(Inward));
+    let public = WebClient::resolving(
+        HttpClient::default(),
+        NetworkReach::Public,
+        Arc::new(Inward),
+    );
     let server = Url::parse("https://mcp.example.com/mcp").unwrap();
     for place in [
         format!("http://127.0.0.1:{port}/"),
@@ -413,7 +421,7 @@ async fn sec_17_a_challenge_leads_a_public_server_to_nothing_in_here() {
 /// Every name leads to this machine.
 struct Inward;
 
-impl Lookup for Inward {
+impl NameLookup for Inward {
     fn lookup<'a>(&'a self, _name: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>> {
         Box::pin(async { Ok(vec![IpAddr::from([127, 0, 0, 1])]) })
     }
@@ -443,7 +451,7 @@ async fn sec_17_a_public_server_leads_to_nothing_on_this_machine() {
     let idp = Site::new().await;
     idp.put(OAUTH, &server(&idp.origin()));
     let mcp = Site::new().await;
-    let public = Web::new(Client::default(), Reach::Public);
+    let public = WebClient::new(HttpClient::default(), NetworkReach::Public);
     let options = DiscoveryOptions::default();
     let refused = discover(&public, &mcp.url("/mcp"), None, &options).await;
     assert!(
@@ -565,8 +573,8 @@ async fn the_place_that_the_person_wrote_is_believed() {
         .unwrap();
     assert_eq!(found.server.issuer, "https://login.example.com");
     assert_eq!(found.resource, mcp.url("/mcp").to_string());
-    assert_eq!(found.web.reach(), Reach::Loopback);
-    // What it says of itself counts, and what it says of somebody else still ends it.
+    assert_eq!(found.web.reach(), NetworkReach::Loopback);
+    // Its own claims count; a foreign issuer still ends it.
     mcp.put(
         RESOURCE,
         &resource(&mcp.origin(), "https://other.example.com"),

@@ -5,28 +5,32 @@ use std::sync::Arc;
 
 use serde_json::json;
 use toolway_auth::assertion::ClientKey;
-use toolway_auth::authorize::{Attempt, AttemptOptions, AuthorizeError};
-use toolway_auth::callback::{Callback, CallbackError, Place};
+use toolway_auth::authorize::{
+    AuthorizationOptions, AuthorizationResponseError, PendingAuthorization,
+};
+use toolway_auth::callback::{Callback, CallbackAddress, CallbackError};
 use toolway_auth::device::{DeviceError, DeviceLogin};
-use toolway_auth::discovery::{Discovered, DiscoveryOptions, discover};
+use toolway_auth::discovery::{DiscoveredServer, DiscoveryOptions, discover};
 use toolway_auth::jwt::SigningKey;
 use toolway_auth::token::{
-    Client, DpopKey, Grant, Proof, TokenError, TokenKind, TokenRequest, Tokens, unix_now,
+    ClientAuth, DpopKey, OauthClient, TokenError, TokenGrant, TokenKind, TokenRequest, Tokens,
+    unix_now,
 };
-use toolway_auth::web::{Reach, Web};
+use toolway_auth::web::{NetworkReach, WebClient};
 use toolway_testkit::authority::{
-    Authority, CANARY, Dpop, KnownClient, Party, Settings, Switch, holds_secret,
+    Authority, AuthoritySettings, CANARY, DpopMode, KnownClient, RequestedParty, Switch,
+    holds_secret,
 };
 use toolway_testkit::browser::browse;
-use toolway_transport::client::Client as Http;
+use toolway_transport::client::HttpClient as Http;
 use toolway_types::Secret;
 use url::Url;
 
 /// A server that was found, and who we are to it.
 struct Login {
     authority: Authority,
-    found: Discovered,
-    client: Client,
+    found: DiscoveredServer,
+    client: OauthClient,
     scopes: Vec<String>,
     dpop: Option<DpopKey>,
 }
@@ -38,24 +42,24 @@ fn public() -> KnownClient {
     }
 }
 
-fn with(switches: &[Switch]) -> Settings {
-    Settings {
+fn with(switches: &[Switch]) -> AuthoritySettings {
+    AuthoritySettings {
         clients: vec![public()],
         device_interval: 1,
-        ..Settings::with(switches)
+        ..AuthoritySettings::with(switches)
     }
 }
 
 impl Login {
-    async fn new(settings: Settings) -> Self {
+    async fn new(settings: AuthoritySettings) -> Self {
         let authority = Authority::start(settings);
-        let web = Web::new(Http::default(), Reach::Loopback);
+        let web = WebClient::new(Http::default(), NetworkReach::Loopback);
         let url = Url::parse(authority.resource()).unwrap();
         let found = discover(&web, &url, None, &DiscoveryOptions::default()).await;
         Self {
             found: found.unwrap(),
             authority,
-            client: Client::public("toolway"),
+            client: OauthClient::public("toolway"),
             scopes: vec!["read".to_owned()],
             dpop: None,
         }
@@ -72,15 +76,17 @@ impl Login {
         }
     }
 
-    async fn send(&self, grant: Grant<'_>) -> Result<Tokens, TokenError> {
+    async fn send(&self, grant: TokenGrant<'_>) -> Result<Tokens, TokenError> {
         self.request().send(&self.found.web, grant).await
     }
 
     /// The whole login, as a person sees it: the page they end at.
     async fn by_browser(&self) -> (Result<Result<Tokens, TokenError>, CallbackError>, String) {
         let server = &self.found.server;
-        let callback = Callback::bind("the-server", Place::Free).await.unwrap();
-        let attempt = Attempt::new(&AttemptOptions {
+        let callback = Callback::bind("the-server", CallbackAddress::Free)
+            .await
+            .unwrap();
+        let attempt = PendingAuthorization::new(&AuthorizationOptions {
             issuer: &server.issuer,
             endpoint: server.authorization_endpoint.as_ref().unwrap(),
             challenge_methods: server.challenge_methods.as_deref(),
@@ -94,7 +100,7 @@ impl Login {
         .unwrap();
         let page = attempt.url().as_str().to_owned();
         let browser = std::thread::spawn(move || browse(&page));
-        let spend = async |code| self.send(Grant::Code(&code)).await;
+        let spend = async |code| self.send(TokenGrant::Code(&code)).await;
         let ended = callback.finish(&attempt, spend).await;
         let pages = browser.join().unwrap();
         (
@@ -122,7 +128,7 @@ async fn a_code_becomes_tokens_and_those_are_refreshed() {
     assert!(!tokens.is_due(unix_now()));
     let refresh = tokens.refresh.clone().unwrap();
     let next = login
-        .send(Grant::Refresh(&refresh))
+        .send(TokenGrant::Refresh(&refresh))
         .await
         .unwrap()
         .succeeding(&tokens);
@@ -130,7 +136,7 @@ async fn a_code_becomes_tokens_and_those_are_refreshed() {
     assert!(login.authority.is_valid(next.access.expose()));
     // Used twice: the server takes everything back, and says why.
     let error = login
-        .send(Grant::Refresh(&refresh))
+        .send(TokenGrant::Refresh(&refresh))
         .await
         .expect_err("used before");
     assert!(error.is_refusal("invalid_grant"), "{error}");
@@ -153,7 +159,8 @@ async fn sec_18_a_code_of_another_server_is_never_spent() {
         };
         let ignored = matches!(
             answer,
-            AuthorizeError::IssuerMissing { .. } | AuthorizeError::IssuerMismatch { .. }
+            AuthorizationResponseError::IssuerMissing { .. }
+                | AuthorizationResponseError::IssuerMismatch { .. }
         );
         assert_eq!(ignored, foreign, "{switch:?}: {error}");
         assert!(!holds_secret(&format!("{error} {error:?} {page}")));
@@ -181,7 +188,7 @@ async fn rel_16_an_odd_expiry_is_neither_a_loop_nor_an_overflow() {
         Switch::DateMissing,
     ] {
         for signed_access in [false, true] {
-            let settings = Settings {
+            let settings = AuthoritySettings {
                 signed_access,
                 ..with(&[switch])
             };
@@ -224,7 +231,9 @@ async fn answers_that_are_none_are_not_taken() {
         if switch == Switch::ErrorEscapes {
             // It spoils only what is refused.
             let refused = login
-                .send(Grant::Refresh(&Secret::new(format!("{CANARY}-nonsense"))))
+                .send(TokenGrant::Refresh(&Secret::new(format!(
+                    "{CANARY}-nonsense"
+                ))))
                 .await;
             let error = refused.expect_err("refused").to_string();
             assert!(!error.contains('\u{1b}'), "{error:?}");
@@ -261,7 +270,7 @@ async fn a_refresh_whose_answer_is_lost_says_so() {
     let tokens = login.authority.issue("toolway", "read");
     let refresh = Secret::new(tokens.refresh.clone().unwrap_or_default());
     let error = login
-        .send(Grant::Refresh(&refresh))
+        .send(TokenGrant::Refresh(&refresh))
         .await
         .expect_err("lost");
     assert!(matches!(error, TokenError::Lost), "{error:?}");
@@ -309,7 +318,7 @@ async fn client_credentials_in_every_way() {
         method: Some(method.to_owned()),
         ..KnownClient::default()
     };
-    let settings = Settings {
+    let settings = AuthoritySettings {
         clients: vec![
             KnownClient {
                 secret: Some(secret.expose().to_owned()),
@@ -324,24 +333,24 @@ async fn client_credentials_in_every_way() {
                 ..known("key", "private_key_jwt")
             },
         ],
-        ..Settings::default()
+        ..AuthoritySettings::default()
     };
     let mut login = Login::new(settings).await;
     let key = Arc::new(ClientKey { key, id: None });
     for (id, proof) in [
-        ("basic", Proof::Basic(secret.clone())),
-        ("post", Proof::Post(secret.clone())),
-        ("key", Proof::Key(key)),
+        ("basic", ClientAuth::Basic(secret.clone())),
+        ("post", ClientAuth::Post(secret.clone())),
+        ("key", ClientAuth::Key(key)),
     ] {
-        login.client = Client::new(id, proof);
-        let tokens = login.send(Grant::ClientCredentials).await;
+        login.client = OauthClient::new(id, proof);
+        let tokens = login.send(TokenGrant::ClientCredentials).await;
         let tokens = tokens.unwrap_or_else(|error| panic!("{id}: {error}"));
         assert!(login.authority.is_valid(tokens.access.expose()), "{id}");
     }
     let wrong = Secret::new(format!("{CANARY}-wrong"));
-    login.client = Client::new("basic", Proof::Basic(wrong));
+    login.client = OauthClient::new("basic", ClientAuth::Basic(wrong));
     let error = login
-        .send(Grant::ClientCredentials)
+        .send(TokenGrant::ClientCredentials)
         .await
         .expect_err("wrong");
     assert!(error.is_refusal("invalid_client"), "{error}");
@@ -408,22 +417,26 @@ async fn a_device_that_is_refused_is_told_so() {
 
 #[tokio::test]
 async fn tokens_are_bound_to_a_key() {
-    for dpop in [Dpop::Accepted, Dpop::Required, Dpop::RequiredWithNonce] {
-        let mut login = Login::new(Settings { dpop, ..with(&[]) }).await;
+    for dpop in [
+        DpopMode::Accepted,
+        DpopMode::Required,
+        DpopMode::RequiredWithNonce,
+    ] {
+        let mut login = Login::new(AuthoritySettings { dpop, ..with(&[]) }).await;
         login.dpop = Some(DpopKey::generate().unwrap());
         let (ended, _) = login.by_browser().await;
         let tokens = ended.unwrap().unwrap();
         assert_eq!(tokens.kind, TokenKind::Dpop, "{dpop:?}");
         let refresh = tokens.refresh.clone().unwrap();
-        let next = login.send(Grant::Refresh(&refresh)).await.unwrap();
+        let next = login.send(TokenGrant::Refresh(&refresh)).await.unwrap();
         assert_eq!(next.kind, TokenKind::Dpop);
         assert_eq!(login.authority.report().families_revoked, 0, "{dpop:?}");
-        for seen in login.authority.seen_at(Party::Issuer, "/token") {
+        for seen in login.authority.seen_at(RequestedParty::Issuer, "/token") {
             assert!(seen.header("dpop").is_some());
         }
     }
-    let mut login = Login::new(Settings {
-        dpop: Dpop::RequiredWithNonce,
+    let mut login = Login::new(AuthoritySettings {
+        dpop: DpopMode::RequiredWithNonce,
         ..with(&[Switch::DpopNonceLoop])
     })
     .await;

@@ -7,13 +7,15 @@ use std::cell::Cell;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use toolway_auth::challenge::Need;
-use toolway_auth::login::{LoginError, Obtained, Way};
+use toolway_auth::challenge::AuthNeed;
+use toolway_auth::login::{LoginError, LoginMethod, ObtainedLogin};
 use toolway_auth::registration::ClientDocument;
 use toolway_auth::revoke::{Revocation, RevokeError};
-use toolway_auth::scopes::Spent;
-use toolway_auth::token::{Grant, TokenError, TokenRequest, Tokens, unix_now};
-use toolway_testkit::authority::{Dpop, Party, Settings, Switch, holds_secret};
+use toolway_auth::scopes::LoginAttemptError;
+use toolway_auth::token::{TokenError, TokenGrant, TokenRequest, Tokens, unix_now};
+use toolway_testkit::authority::{
+    AuthoritySettings, DpopMode, RequestedParty, Switch, holds_secret,
+};
 use url::Url;
 
 use crate::case::{Case, NAME};
@@ -21,7 +23,7 @@ use crate::case::{Case, NAME};
 /// The safe outcome.
 #[derive(Debug, Clone, Copy)]
 enum Expected {
-    /// Nothing was opened and nobody was registered; the message has this part.
+    /// Nothing was opened or registered; the message has this part.
     Unopened(&'static str),
     /// The person was sent there, but no code was ever sent to a token endpoint.
     Unspent(&'static str),
@@ -66,7 +68,7 @@ fn expected(switch: Switch) -> (About, Expected) {
         S::ServerLinkLocal | S::ServerMappedLinkLocal => {
             (metadata, Unopened("only `https` addresses are used"))
         }
-        // Some resolvers know the name and some do not; it is nobody's issuer either way.
+        // Some resolvers know the name and some do not; it is no issuer either way.
         S::ServerLocalhostDot => (metadata, Unopened("")),
         S::MetadataRedirectPrivate => (metadata, Unopened("this address is never asked")),
         S::MetadataRedirectOther => (metadata, Unopened("is kept by somebody else")),
@@ -91,8 +93,8 @@ fn expected(switch: Switch) -> (About, Expected) {
         | S::EndpointHuge => (endpoint, bad_page),
         S::TokenEndpointPlain | S::TokenEndpointLinkLocal => (endpoint, bad_token_endpoint),
         S::EndpointShell => (endpoint, LogsIn),
-        // Whom the verified issuer names gets the code; nobody could tell this from an issuer
-        // with two hosts. What is seen here is that it goes there and nowhere else.
+        // The endpoint that the verified issuer names gets the code; this looks like an issuer with
+        // two hosts. What is seen here is that it goes there and nowhere else.
         S::TokenEndpointOther => (endpoint, Untaken("refused")),
 
         S::IssMissing => (
@@ -171,13 +173,13 @@ fn expected(switch: Switch) -> (About, Expected) {
 fn case(switch: Switch, about: About) -> Case {
     let address = "https://toolway.example/client.json";
     let redirect_uri = "http://localhost/callback";
-    let mut settings = Settings {
+    let mut settings = AuthoritySettings {
         device_interval: 1,
-        ..Settings::with(&[switch])
+        ..AuthoritySettings::with(&[switch])
     };
     match switch {
         Switch::DeviceNever | Switch::DeviceIntervalHuge => settings.device_seconds = 3,
-        Switch::DpopNonceLoop => settings.dpop = Dpop::RequiredWithNonce,
+        Switch::DpopNonceLoop => settings.dpop = DpopMode::RequiredWithNonce,
         Switch::ErrorEscapes => settings.switches.push(Switch::RegistrationRefused),
         // Both servers know this client, so that the person really logs in at the honest one.
         Switch::MixUp => {
@@ -196,8 +198,8 @@ fn case(switch: Switch, about: About) -> Case {
     });
     Case {
         way: match about {
-            About::Device => Way::Device,
-            _ => Way::Browser,
+            About::Device => LoginMethod::Device,
+            _ => LoginMethod::Browser,
         },
         wants_dpop: switch == Switch::DpopNonceLoop,
         document,
@@ -207,7 +209,7 @@ fn case(switch: Switch, about: About) -> Case {
 
 /// Logs in. Where nothing will come of it but the end of patience, patience ends as soon as the
 /// browser is done.
-async fn log_in(switch: Switch, case: &Case) -> Result<Obtained, LoginError> {
+async fn log_in(switch: Switch, case: &Case) -> Result<ObtainedLogin, LoginError> {
     let is_stuck = || match switch {
         // Nothing here ever comes to an end but by the clock.
         Switch::MetadataTrickle => case.authority.report().metadata > 0,
@@ -219,7 +221,7 @@ async fn log_in(switch: Switch, case: &Case) -> Result<Obtained, LoginError> {
         while !is_stuck() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
-        // From now on time passes as soon as everybody waits for it.
+        // From now on time passes as soon as all tasks wait.
         tokio::time::pause();
         is_paused.set(true);
         std::future::pending::<()>().await;
@@ -285,7 +287,7 @@ async fn one(switch: Switch) {
         Unspent(_) => assert_eq!(spent, 0, "{switch:?}"),
         Untaken(_) | LogsIn => {}
     }
-    let at_attacker = case.authority.seen_at(Party::Attacker, "");
+    let at_attacker = case.authority.seen_at(RequestedParty::Attacker, "");
     if switch == Switch::TokenEndpointOther {
         let lines: Vec<_> = at_attacker.iter().map(|seen| seen.path.as_str()).collect();
         assert_eq!(lines, ["/token"]);
@@ -298,7 +300,7 @@ async fn one(switch: Switch) {
 }
 
 /// What only one switch can show.
-async fn closer(switch: Switch, case: &Case, got: Option<Obtained>) {
+async fn closer(switch: Switch, case: &Case, got: Option<ObtainedLogin>) {
     let report = case.authority.report();
     match switch {
         Switch::ResourceNamesProvider
@@ -310,7 +312,7 @@ async fn closer(switch: Switch, case: &Case, got: Option<Obtained>) {
         }
         // It is asked for its document, which it does not have, and for nothing else.
         Switch::ChallengeOther => {
-            let seen = case.authority.seen_at(Party::Attacker, "");
+            let seen = case.authority.seen_at(RequestedParty::Attacker, "");
             let asked: Vec<_> = seen.iter().map(|seen| seen.path.as_str()).collect();
             assert_eq!(asked, ["/.well-known/oauth-protected-resource"]);
         }
@@ -382,7 +384,7 @@ fn expiry(switch: Switch, tokens: &Tokens) {
 }
 
 /// What happens after the login.
-async fn later(switch: Switch, case: &Case, got: &Obtained) {
+async fn later(switch: Switch, case: &Case, got: &ObtainedLogin) {
     match switch {
         Switch::RefreshKept => {
             let new = refresh(case, got).await.unwrap();
@@ -407,7 +409,10 @@ async fn later(switch: Switch, case: &Case, got: &Obtained) {
         Switch::ScopeNever | Switch::ScopeGrowing => {
             let spent = step_up(case, got).await;
             assert!(
-                matches!(spent, Spent::NothingNew | Spent::TooOften),
+                matches!(
+                    spent,
+                    LoginAttemptError::NothingNew | LoginAttemptError::TooOften
+                ),
                 "{switch:?}: {spent:?}"
             );
             let count = case.authority.report().authorizations;
@@ -416,7 +421,7 @@ async fn later(switch: Switch, case: &Case, got: &Obtained) {
         Switch::Storm => {
             let (status, need) = case.refusal(Some(&got.tokens.access)).await;
             assert_eq!(status, 401);
-            assert!(matches!(need, Some(Need::Login(_))), "{switch:?}");
+            assert!(matches!(need, Some(AuthNeed::Login(_))), "{switch:?}");
             assert_eq!(case.authority.report().authorizations, 1, "{switch:?}");
         }
         Switch::ForbiddenBare => {
@@ -454,7 +459,7 @@ async fn later(switch: Switch, case: &Case, got: &Obtained) {
                 got.tokens.access.expose(),
                 got.tokens.refresh.as_ref().unwrap().expose(),
             ];
-            for seen in case.authority.seen_at(Party::Attacker, "") {
+            for seen in case.authority.seen_at(RequestedParty::Attacker, "") {
                 let text = seen.text();
                 assert!(
                     !old.iter().any(|old| text.contains(old)),
@@ -470,7 +475,7 @@ async fn later(switch: Switch, case: &Case, got: &Obtained) {
     }
 }
 
-async fn refresh(case: &Case, got: &Obtained) -> Result<Tokens, TokenError> {
+async fn refresh(case: &Case, got: &ObtainedLogin) -> Result<Tokens, TokenError> {
     let client = got.client.client(None);
     let request = TokenRequest {
         endpoint: &got.token_endpoint,
@@ -481,15 +486,17 @@ async fn refresh(case: &Case, got: &Obtained) -> Result<Tokens, TokenError> {
         dpop: None,
     };
     let token = got.tokens.refresh.as_ref().unwrap();
-    request.send(&case.web().await, Grant::Refresh(token)).await
+    request
+        .send(&case.web().await, TokenGrant::Refresh(token))
+        .await
 }
 
 /// Asks for more scopes for as long as the server wants them and we let it.
-async fn step_up(case: &Case, got: &Obtained) -> Spent {
+async fn step_up(case: &Case, got: &ObtainedLogin) -> LoginAttemptError {
     let (mut access, mut requested) = (got.tokens.access.clone(), got.requested.clone());
     for _ in 0..20 {
         let (_, need) = case.refusal(Some(&access)).await;
-        let Some(Need::Scopes(challenge)) = need else {
+        let Some(AuthNeed::Scopes(challenge)) = need else {
             panic!("{need:?}");
         };
         match case.attempts.step_up(NAME, &requested, &challenge.scopes) {

@@ -8,14 +8,15 @@ use std::time::Duration;
 use http::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use serde_json::{Value, json};
 use toolway_auth::inbound::{
-    ClaimError, Inbound, InboundError, InboundOptions, Principal, Refusal, Why,
+    AccessClaimError, InboundAuthorizer, InboundError, InboundFault, InboundOptions,
+    InboundRefusal, Principal,
 };
-use toolway_auth::jwt::{Algorithm, VerifyError};
+use toolway_auth::jwt::{JwtAlgorithm, VerifyError};
 use toolway_auth::token::unix_now;
-use toolway_auth::web::{Reach, Web};
-use toolway_auth::{BearerError, Need, challenge};
-use toolway_testkit::authority::{SigningKey, holds_secret};
-use toolway_transport::client::Client;
+use toolway_auth::web::{NetworkReach, WebClient};
+use toolway_auth::{AuthNeed, BearerError, challenge};
+use toolway_testkit::authority::{TestKey, holds_secret};
+use toolway_transport::client::HttpClient;
 use url::Url;
 
 use crate::site::Site;
@@ -23,12 +24,12 @@ use crate::site::Site;
 const OURS: &str = "https://gateway.example/mcp";
 const METADATA: &str = "/.well-known/oauth-authorization-server";
 
-/// An issuer that is accepted, a check that accepts it, and somebody who would like to be asked.
+/// An accepted issuer, a check that accepts it, and another issuer that is not accepted.
 struct Stage {
     issuer: Site,
     attacker: Site,
-    key: SigningKey,
-    inbound: Inbound,
+    key: TestKey,
+    inbound: InboundAuthorizer,
 }
 
 impl Stage {
@@ -38,7 +39,7 @@ impl Stage {
 
     async fn with(change: impl FnOnce(&mut InboundOptions)) -> Self {
         let (issuer, attacker) = (Site::new().await, Site::new().await);
-        let key = SigningKey::new();
+        let key = TestKey::new();
         issuer.put(
             METADATA,
             &json!({ "issuer": issuer.origin(), "jwks_uri": issuer.url("/keys") }),
@@ -46,7 +47,8 @@ impl Stage {
         issuer.put("/keys", &key.jwks());
         let mut options = InboundOptions::new(Url::parse(OURS).unwrap(), [issuer.origin()]);
         change(&mut options);
-        let inbound = Inbound::new(options, Web::trusted(Client::default())).unwrap();
+        let inbound =
+            InboundAuthorizer::new(options, WebClient::trusted(HttpClient::default())).unwrap();
         Self {
             issuer,
             attacker,
@@ -82,11 +84,11 @@ impl Stage {
         self.key.sign_with(header, &self.claims(&json!({})))
     }
 
-    async fn check(&self, token: &str) -> Result<Principal, Refusal> {
+    async fn check(&self, token: &str) -> Result<Principal, InboundRefusal> {
         self.inbound.check(&shown("Bearer", token), None).await
     }
 
-    async fn refused(&self, token: &str) -> Why {
+    async fn refused(&self, token: &str) -> InboundFault {
         let refusal = self.check(token).await.unwrap_err();
         assert!(
             !holds_secret(&format!("{refusal} {refusal:?}")),
@@ -113,7 +115,7 @@ async fn pass(time: Duration) {
     tokio::time::resume();
 }
 
-fn challenge_of(refusal: &Refusal) -> Need {
+fn challenge_of(refusal: &InboundRefusal) -> AuthNeed {
     let value = refusal.challenge().unwrap();
     challenge::need(refusal.status().as_u16(), value.to_str().ok()).unwrap()
 }
@@ -194,31 +196,49 @@ async fn a_token_must_be_the_only_one_and_in_the_header() {
     )]);
     let inside = format!("access_token={token}");
     let hidden = "x=1&acc%65ss_token=";
-    let malformed = Why::Signature(VerifyError::Malformed);
+    let malformed = InboundFault::Signature(VerifyError::Malformed);
     for (what, headers, query, why, status) in [
-        ("none", HeaderMap::new(), None, Why::NoToken, 401),
-        ("basic", shown("Basic", "dTpw"), None, Why::NoToken, 401),
-        ("bare", shown("", &token), None, Why::NoToken, 401),
+        ("none", HeaderMap::new(), None, InboundFault::NoToken, 401),
+        (
+            "basic",
+            shown("Basic", "dTpw"),
+            None,
+            InboundFault::NoToken,
+            401,
+        ),
+        ("bare", shown("", &token), None, InboundFault::NoToken, 401),
         (
             "proof",
             shown("DPoP", &token),
             None,
-            Why::Claims(ClaimError::Bound),
+            InboundFault::Claims(AccessClaimError::Bound),
             401,
         ),
-        ("twice", twice, None, Why::Several, 400),
-        ("joined", joined, None, Why::Several, 400),
-        ("long", long, None, Why::TooLong, 401),
+        ("twice", twice, None, InboundFault::Several, 400),
+        ("joined", joined, None, InboundFault::Several, 400),
+        ("long", long, None, InboundFault::TooLong, 401),
         ("bytes", bytes, None, malformed, 401),
         (
             "address",
             HeaderMap::new(),
             Some(&*inside),
-            Why::InAddress,
+            InboundFault::InAddress,
             400,
         ),
-        ("both", good.clone(), Some(&*inside), Why::InAddress, 400),
-        ("hidden", good.clone(), Some(hidden), Why::InAddress, 400),
+        (
+            "both",
+            good.clone(),
+            Some(&*inside),
+            InboundFault::InAddress,
+            400,
+        ),
+        (
+            "hidden",
+            good.clone(),
+            Some(hidden),
+            InboundFault::InAddress,
+            400,
+        ),
     ] {
         let refusal = stage.inbound.check(&headers, query).await.unwrap_err();
         assert_eq!(refusal.why(), why, "{what}");
@@ -259,7 +279,7 @@ async fn a_refusal_tells_a_client_what_to_do() {
         .check(&HeaderMap::new(), None)
         .await
         .unwrap_err();
-    let Need::Login(Some(asked)) = challenge_of(&nothing) else {
+    let AuthNeed::Login(Some(asked)) = challenge_of(&nothing) else {
         panic!("{nothing:?}")
     };
     assert_eq!(asked.resource_metadata, Some(Url::parse(place).unwrap()));
@@ -274,19 +294,22 @@ async fn a_refusal_tells_a_client_what_to_do() {
              scope=\"read\""
         )
     );
-    let Need::Login(Some(asked)) = challenge_of(&bad) else {
+    let AuthNeed::Login(Some(asked)) = challenge_of(&bad) else {
         panic!("{bad:?}")
     };
     assert_eq!(asked.error, Some(BearerError::InvalidToken));
 
     let little = stage.token(&json!({ "scope": "write" }));
     let little = stage.check(&little).await.unwrap_err();
-    assert_eq!((little.why(), little.status().as_u16()), (Why::Scopes, 403));
+    assert_eq!(
+        (little.why(), little.status().as_u16()),
+        (InboundFault::Scopes, 403)
+    );
     // A token may do for the door and not for a room behind it.
     let principal = stage.check(&stage.token(&json!({}))).await.unwrap();
     let rooms = ["read".to_owned(), "call".to_owned()];
     let more = stage.inbound.demand(&principal, &rooms).unwrap_err();
-    let Need::Scopes(asked) = challenge_of(&more) else {
+    let AuthNeed::Scopes(asked) = challenge_of(&more) else {
         panic!("{more:?}")
     };
     assert_eq!(asked.error, Some(BearerError::InsufficientScope));
@@ -299,14 +322,14 @@ async fn a_new_key_is_found_and_a_made_up_one_asks_once_a_minute() {
     let stage = Stage::new().await;
     let old = stage.token(&json!({}));
     assert!(stage.check(&old).await.is_ok());
-    let new = SigningKey::new();
+    let new = TestKey::new();
     let token = new.sign("at+jwt", &stage.claims(&json!({})));
     let keys = json!({ "keys": [stage.key.jwk(), new.jwk()] });
     stage.issuer.put("/keys", &keys);
     // So soon after a look there is no other.
     assert_eq!(
         stage.refused(&token).await,
-        Why::Signature(VerifyError::UnknownKey)
+        InboundFault::Signature(VerifyError::UnknownKey)
     );
     assert_eq!(stage.fetches(), 1);
     pass(Duration::from_secs(61)).await;
@@ -315,13 +338,13 @@ async fn a_new_key_is_found_and_a_made_up_one_asks_once_a_minute() {
     assert_eq!(stage.fetches(), 2);
 
     pass(Duration::from_secs(61)).await;
-    let made_up = SigningKey::new();
+    let made_up = TestKey::new();
     let strangers = futures_util::future::join_all((0..50).map(|_| async {
         let token = made_up.sign("at+jwt", &stage.claims(&json!({})));
         stage.refused(&token).await
     }));
     for why in strangers.await {
-        assert_eq!(why, Why::Signature(VerifyError::UnknownKey));
+        assert_eq!(why, InboundFault::Signature(VerifyError::UnknownKey));
     }
     assert_eq!(stage.fetches(), 3, "one question for all of them");
 
@@ -330,7 +353,7 @@ async fn a_new_key_is_found_and_a_made_up_one_asks_once_a_minute() {
     pass(Duration::from_hours(1)).await;
     assert_eq!(
         stage.refused(&old).await,
-        Why::Signature(VerifyError::UnknownKey)
+        InboundFault::Signature(VerifyError::UnknownKey)
     );
     assert!(stage.check(&token).await.is_ok());
 }
@@ -358,7 +381,10 @@ async fn an_issuer_that_is_away_makes_no_token_bad() {
     pass(Duration::from_mins(61)).await;
     assert!(stage.check(&token).await.is_ok());
     pass(Duration::from_mins(61)).await;
-    assert_eq!(stage.refused(&token).await, Why::NoKeys { seconds: 10 });
+    assert_eq!(
+        stage.refused(&token).await,
+        InboundFault::NoKeys { seconds: 10 }
+    );
 }
 
 #[tokio::test]
@@ -370,14 +396,14 @@ async fn sec_46_metadata_that_names_another_issuer_gives_no_keys() {
     );
     stage.attacker.put("/keys", &stage.key.jwks());
     let why = stage.refused(&stage.token(&json!({}))).await;
-    assert_eq!(why, Why::NoKeys { seconds: 10 });
+    assert_eq!(why, InboundFault::NoKeys { seconds: 10 });
     assert!(stage.attacker.lines().is_empty());
 }
 
 #[tokio::test]
 async fn each_issuer_signs_for_itself_alone() {
     let other = Site::new().await;
-    let key = SigningKey::new();
+    let key = TestKey::new();
     other.put(
         METADATA,
         &json!({ "issuer": other.origin(), "jwks_uri": other.url("/keys") }),
@@ -390,14 +416,14 @@ async fn each_issuer_signs_for_itself_alone() {
     assert_eq!(principal.issuer, other.origin());
     let forged = key.sign("at+jwt", &stage.claims(&json!({})));
     let why = stage.refused(&forged).await;
-    assert_eq!(why, Why::Signature(VerifyError::UnknownKey));
+    assert_eq!(why, InboundFault::Signature(VerifyError::UnknownKey));
 }
 
 #[tokio::test]
 async fn only_allowed_algorithms_are_believed_and_asked_for() {
-    let stage = Stage::with(|options| options.algorithms = vec![Algorithm::Rs256]).await;
+    let stage = Stage::with(|options| options.algorithms = vec![JwtAlgorithm::Rs256]).await;
     let why = stage.refused(&stage.token(&json!({}))).await;
-    assert_eq!(why, Why::Signature(VerifyError::Algorithm));
+    assert_eq!(why, InboundFault::Signature(VerifyError::Algorithm));
     assert!(stage.issuer.lines().is_empty());
 }
 
@@ -406,8 +432,10 @@ fn a_check_that_could_keep_nothing_out_is_not_set_up() {
     let url = |text: &str| Url::parse(text).unwrap();
     let issuer = || ["https://issuer.example".to_owned()];
     let inbound = |options| {
-        let web = Web::new(Client::default(), Reach::Public);
-        Inbound::new(options, web).map(|_| ()).unwrap_err()
+        let web = WebClient::new(HttpClient::default(), NetworkReach::Public);
+        InboundAuthorizer::new(options, web)
+            .map(|_| ())
+            .unwrap_err()
     };
     for resource in [
         "https://a.example/?x",

@@ -1,12 +1,13 @@
 //! Logins that go well, in every way there is, and what is kept of them.
 
-use toolway_auth::login::{Clients as _, LoginFault, Progress, Way};
-use toolway_auth::registration::{AuthMethod, ClientDocument, ClientSource, Registered};
+use toolway_auth::login::{ClientStore as _, LoginFault, LoginMethod, LoginProgress};
+use toolway_auth::registration::{AuthMethod, ClientDocument, ClientSource, RegisteredClient};
 use toolway_auth::revoke::Revocation;
-use toolway_auth::scopes::Spent;
+use toolway_auth::scopes::LoginAttemptError;
 use toolway_auth::token::TokenKind;
 use toolway_testkit::authority::{
-    CANARY, Dpop, KnownClient, Party, Seen, Settings, Switch, holds_secret,
+    AuthoritySettings, CANARY, DpopMode, KnownClient, RecordedRequest, RequestedParty, Switch,
+    holds_secret,
 };
 use toolway_types::Secret;
 use url::Url;
@@ -14,7 +15,7 @@ use url::Url;
 use crate::case::Case;
 use crate::person::{Habit, Tester};
 
-fn param<'a>(seen: &'a [Seen], name: &str) -> Option<&'a str> {
+fn param<'a>(seen: &'a [RecordedRequest], name: &str) -> Option<&'a str> {
     seen.last().and_then(|seen| seen.param(name))
 }
 
@@ -28,7 +29,7 @@ fn known(id: &str) -> KnownClient {
 
 #[tokio::test]
 async fn a_browser_goes_there_and_comes_back_with_a_token() {
-    let case = Case::new(Settings::default());
+    let case = Case::new(AuthoritySettings::default());
     let got = case.log_in().await.unwrap();
     assert_eq!(case.refusal(Some(&got.tokens.access)).await, (200, None));
     assert_eq!(got.issuer, case.authority.issuer());
@@ -36,20 +37,20 @@ async fn a_browser_goes_there_and_comes_back_with_a_token() {
     assert_eq!(got.client.source, ClientSource::Dynamic);
     assert!(got.tokens.refresh.is_some());
     assert!(got.revocation_endpoint.is_some());
-    let asked = case.authority.seen_at(Party::Issuer, "/authorize");
+    let asked = case.authority.seen_at(RequestedParty::Issuer, "/authorize");
     assert_eq!(param(&asked, "resource"), Some(case.authority.resource()));
     assert_eq!(param(&asked, "code_challenge_method"), Some("S256"));
     assert_eq!(param(&asked, "prompt"), Some("consent"));
-    let spent = case.authority.seen_at(Party::Issuer, "/token");
+    let spent = case.authority.seen_at(RequestedParty::Issuer, "/token");
     assert_eq!(param(&spent, "resource"), Some(case.authority.resource()));
     let pages = case.person.walked().await;
     assert_eq!(pages.last().unwrap().status, 200);
     let said = case.person.said.lock().unwrap().clone();
     let course = [
-        Progress::Discovering,
-        Progress::Registering,
-        Progress::Waiting,
-        Progress::Finishing,
+        LoginProgress::Discovering,
+        LoginProgress::Registering,
+        LoginProgress::Waiting,
+        LoginProgress::Finishing,
     ];
     assert_eq!(said, course);
     assert!(!holds_secret(&format!("{got:?}")));
@@ -57,7 +58,7 @@ async fn a_browser_goes_there_and_comes_back_with_a_token() {
 
 #[tokio::test]
 async fn a_second_login_registers_nothing() {
-    let case = Case::new(Settings::default());
+    let case = Case::new(AuthoritySettings::default());
     let first = case.log_in().await.unwrap();
     let second = case.log_in().await.unwrap();
     assert_eq!(first.client, second.client);
@@ -67,8 +68,8 @@ async fn a_second_login_registers_nothing() {
 #[tokio::test]
 async fn what_a_person_pastes_ends_the_login_once_it_is_its_answer() {
     let case = Case {
-        way: Way::Paste,
-        ..Case::new(Settings::default())
+        way: LoginMethod::Paste,
+        ..Case::new(AuthoritySettings::default())
     };
     case.person.pastes_first("");
     case.person.pastes_first("only-the-code");
@@ -80,7 +81,7 @@ async fn what_a_person_pastes_ends_the_login_once_it_is_its_answer() {
     let said = case.person.said.lock().unwrap().clone();
     let again = said
         .iter()
-        .filter(|said| matches!(said, Progress::Pasted(_)));
+        .filter(|said| matches!(said, LoginProgress::Pasted(_)));
     assert_eq!(again.count(), 3, "{said:?}");
     assert_eq!(
         case.authority.report().token_requests("authorization_code"),
@@ -92,24 +93,24 @@ async fn what_a_person_pastes_ends_the_login_once_it_is_its_answer() {
 async fn without_a_browser_the_page_is_shown_instead() {
     let case = Case {
         person: Tester::new(Habit::HasNone),
-        ..Case::new(Settings::default())
+        ..Case::new(AuthoritySettings::default())
     };
     let got = case.log_in().await.unwrap();
     assert!(case.authority.is_valid(got.tokens.access.expose()));
     let shown = case.person.shown.lock().unwrap().clone();
     assert_eq!(shown, *case.person.opened.lock().unwrap());
     let said = case.person.said.lock().unwrap().clone();
-    assert!(said.contains(&Progress::NoBrowser("no browser here".to_owned())));
+    assert!(said.contains(&LoginProgress::NoBrowser("no browser here".to_owned())));
 }
 
 #[tokio::test]
 async fn a_code_on_another_device_needs_no_browser() {
-    let settings = Settings {
+    let settings = AuthoritySettings {
         device_interval: 1,
-        ..Settings::default()
+        ..AuthoritySettings::default()
     };
     let case = Case {
-        way: Way::Device,
+        way: LoginMethod::Device,
         ..Case::new(settings)
     };
     let got = case.log_in().await.unwrap();
@@ -121,12 +122,12 @@ async fn a_code_on_another_device_needs_no_browser() {
 
 #[tokio::test]
 async fn a_client_logs_in_for_itself() {
-    let settings = Settings {
+    let settings = AuthoritySettings {
         clients: vec![known("machine")],
-        ..Settings::default()
+        ..AuthoritySettings::default()
     };
     let mut case = Case {
-        way: Way::ClientCredentials,
+        way: LoginMethod::ClientCredentials,
         ..Case::new(settings)
     };
     let nobody = case.log_in().await.unwrap_err();
@@ -147,7 +148,7 @@ async fn a_client_logs_in_for_itself() {
 async fn a_document_is_our_name_where_it_is_taken() {
     let address = "https://toolway.example/client.json";
     let redirect_uri = "http://localhost/callback";
-    let mut settings = Settings::default();
+    let mut settings = AuthoritySettings::default();
     settings.known_documents.insert(
         address.to_owned(),
         serde_json::json!({"client_id": address, "redirect_uris": [redirect_uri]}),
@@ -166,9 +167,9 @@ async fn a_document_is_our_name_where_it_is_taken() {
 
 #[tokio::test]
 async fn a_token_is_bound_to_a_key_where_the_server_asks_for_it() {
-    let settings = Settings {
-        dpop: Dpop::RequiredWithNonce,
-        ..Settings::default()
+    let settings = AuthoritySettings {
+        dpop: DpopMode::RequiredWithNonce,
+        ..AuthoritySettings::default()
     };
     let case = Case {
         wants_dpop: true,
@@ -176,7 +177,7 @@ async fn a_token_is_bound_to_a_key_where_the_server_asks_for_it() {
     };
     let got = case.log_in().await.unwrap();
     assert_eq!(got.tokens.kind, TokenKind::Dpop);
-    let asked = case.authority.seen_at(Party::Issuer, "/authorize");
+    let asked = case.authority.seen_at(RequestedParty::Issuer, "/authorize");
     let thumbprint = got.dpop.unwrap().thumbprint();
     assert_eq!(param(&asked, "dpop_jkt"), Some(thumbprint.as_str()));
 }
@@ -185,7 +186,7 @@ async fn a_token_is_bound_to_a_key_where_the_server_asks_for_it() {
 async fn rel_26_two_logins_for_one_server_are_one_window() {
     let case = Case {
         person: Tester::new(Habit::Sleeps),
-        ..Case::new(Settings::default())
+        ..Case::new(AuthoritySettings::default())
     };
     let first = case.log_in();
     let second = async {
@@ -199,7 +200,10 @@ async fn rel_26_two_logins_for_one_server_are_one_window() {
         refused = second => refused.unwrap_err(),
     };
     assert!(
-        matches!(refused.fault, LoginFault::Spent(Spent::UnderWay)),
+        matches!(
+            refused.fault,
+            LoginFault::Spent(LoginAttemptError::UnderWay)
+        ),
         "{refused:?}"
     );
     assert_eq!(
@@ -211,7 +215,7 @@ async fn rel_26_two_logins_for_one_server_are_one_window() {
 
 #[tokio::test]
 async fn logging_out_gives_both_tokens_back() {
-    let case = Case::new(Settings::default());
+    let case = Case::new(AuthoritySettings::default());
     let got = case.log_in().await.unwrap();
     let client = got.client.client(None);
     let endpoint = got.revocation_endpoint.unwrap();
@@ -224,7 +228,7 @@ async fn logging_out_gives_both_tokens_back() {
     revocation.send(&web, &got.tokens).await.unwrap();
     let hints: Vec<String> = case
         .authority
-        .seen_at(Party::Issuer, "/revoke")
+        .seen_at(RequestedParty::Issuer, "/revoke")
         .iter()
         .filter_map(|seen| seen.param("token_type_hint").map(str::to_owned))
         .collect();
@@ -235,16 +239,16 @@ async fn logging_out_gives_both_tokens_back() {
 
 #[tokio::test]
 async fn sec_19_a_configured_secret_stays_with_the_server_it_was_first_used_at() {
-    let settings = Settings {
+    let settings = AuthoritySettings {
         clients: vec![known("mine")],
-        ..Settings::default()
+        ..AuthoritySettings::default()
     };
     let mut case = Case::new(settings);
     case.spec.client_id = Some("mine".to_owned());
     case.secret = Some(Secret::new(format!("{CANARY}-secret")));
     case.log_in().await.unwrap();
     case.authority.turn_on(Switch::Migrated);
-    for way in [Way::Browser, Way::ClientCredentials] {
+    for way in [LoginMethod::Browser, LoginMethod::ClientCredentials] {
         case.way = way;
         let refused = case.log_in().await.unwrap_err();
         assert!(
@@ -273,12 +277,12 @@ async fn sec_19_a_configured_secret_stays_with_the_server_it_was_first_used_at()
 #[tokio::test]
 async fn sec_19_two_servers_may_have_clients_of_one_name() {
     let machine = || {
-        let settings = Settings {
+        let settings = AuthoritySettings {
             clients: vec![known("machine")],
-            ..Settings::default()
+            ..AuthoritySettings::default()
         };
         let mut case = Case::new(settings);
-        case.way = Way::ClientCredentials;
+        case.way = LoginMethod::ClientCredentials;
         case.spec.client_id = Some("machine".to_owned());
         case.secret = Some(Secret::new(format!("{CANARY}-secret")));
         case
@@ -293,7 +297,7 @@ async fn sec_19_two_servers_may_have_clients_of_one_name() {
 
 #[tokio::test]
 async fn a_wider_login_registers_for_its_scopes() {
-    let case = Case::new(Settings::default());
+    let case = Case::new(AuthoritySettings::default());
     let narrow = ["read".to_owned()];
     case.log_in_for(Some(&narrow)).await.unwrap();
     let wide = ["read".to_owned(), "write".to_owned()];
@@ -305,10 +309,10 @@ async fn a_wider_login_registers_for_its_scopes() {
 
 #[tokio::test]
 async fn a_registration_that_the_server_forgot_is_made_anew() {
-    let case = Case::new(Settings::default());
+    let case = Case::new(AuthoritySettings::default());
     let first = case.log_in().await.unwrap();
     // Another server at the same address would know nothing: as good as a client it never gave.
-    let forgotten = Registered {
+    let forgotten = RegisteredClient {
         client_secret: Some(Secret::new(format!("{CANARY}-wrong"))),
         auth_method: AuthMethod::ClientSecretPost,
         ..first.client.clone()
@@ -327,12 +331,12 @@ async fn a_registration_that_the_server_forgot_is_made_anew() {
 #[tokio::test]
 async fn a_client_that_is_not_recognised_in_one_way_is_in_the_other() {
     for method in ["client_secret_basic", "client_secret_post"] {
-        let settings = Settings {
+        let settings = AuthoritySettings {
             clients: vec![KnownClient {
                 method: Some(method.to_owned()),
                 ..known("mine")
             }],
-            ..Settings::default()
+            ..AuthoritySettings::default()
         };
         let mut case = Case::new(settings);
         case.spec.client_id = Some("mine".to_owned());
@@ -340,24 +344,30 @@ async fn a_client_that_is_not_recognised_in_one_way_is_in_the_other() {
         let got = case.log_in().await.unwrap();
         assert_eq!(got.client.auth_method.as_str(), method);
         // A wrong secret is tried in both ways, and what is said to the first counts.
-        let before = case.authority.seen_at(Party::Issuer, "/token").len();
+        let before = case
+            .authority
+            .seen_at(RequestedParty::Issuer, "/token")
+            .len();
         case.secret = Some(Secret::new(format!("{CANARY}-wrong")));
-        case.way = Way::ClientCredentials;
+        case.way = LoginMethod::ClientCredentials;
         let refused = case.log_in().await.unwrap_err();
         assert!(refused.is_configured);
         assert!(!holds_secret(&format!("{refused} {refused:?}")));
-        let after = case.authority.seen_at(Party::Issuer, "/token").len();
+        let after = case
+            .authority
+            .seen_at(RequestedParty::Issuer, "/token")
+            .len();
         assert_eq!(after - before, 2);
     }
 }
 
 #[tokio::test]
 async fn only_a_login_without_an_answer_makes_a_registration_suspect() {
-    let case = Case::new(Settings::default());
+    let case = Case::new(AuthoritySettings::default());
     let first = case.log_in().await.unwrap();
     let suspect = async || {
         let kept = case.clients.find(&first.issuer).await.unwrap();
-        kept.unwrap().standing.is_unanswered
+        kept.unwrap().history.is_unanswered
     };
     assert!(!suspect().await);
     case.authority.turn_on(Switch::AuthorizationDenied);
@@ -381,7 +391,7 @@ async fn only_a_login_without_an_answer_makes_a_registration_suspect() {
         }
     }
     let kept = asleep.clients.find(&first.issuer).await.unwrap().unwrap();
-    assert!(kept.standing.is_unanswered);
+    assert!(kept.history.is_unanswered);
     let awake = Case {
         person: Tester::new(Habit::Browses),
         ..asleep
@@ -389,5 +399,5 @@ async fn only_a_login_without_an_answer_makes_a_registration_suspect() {
     let got = awake.log_in().await.unwrap();
     assert_ne!(got.client.client_id, first.client.client_id);
     let said = awake.person.said.lock().unwrap().clone();
-    assert!(said.contains(&Progress::RegisteringAnew), "{said:?}");
+    assert!(said.contains(&LoginProgress::RegisteringAnew), "{said:?}");
 }

@@ -7,8 +7,8 @@ use std::sync::Mutex;
 use futures_util::future::BoxFuture;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
-use toolway_auth::login::{Device, Page, Person, Progress};
-use toolway_testkit::browser::{Page as Seen, browse, fetch};
+use toolway_auth::login::{DeviceCodePrompt, LoginPage, LoginProgress, LoginUi};
+use toolway_testkit::browser::{BrowserPage as Seen, browse, fetch};
 
 /// What they do when they are to open a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub(crate) struct Tester {
     /// The addresses that they were sent to.
     pub(crate) opened: Mutex<Vec<String>>,
     pub(crate) shown: Mutex<Vec<String>>,
-    pub(crate) said: Mutex<Vec<Progress>>,
+    pub(crate) said: Mutex<Vec<LoginProgress>>,
     /// The codes they were shown, and where to type them.
     pub(crate) devices: Mutex<Vec<(String, String)>>,
     walks: Mutex<Vec<JoinHandle<Vec<Seen>>>>,
@@ -72,8 +72,8 @@ impl Tester {
     }
 }
 
-impl Person for Tester {
-    fn open<'a>(&'a self, page: Page<'a>) -> BoxFuture<'a, Result<(), String>> {
+impl LoginUi for Tester {
+    fn open<'a>(&'a self, page: LoginPage<'a>) -> BoxFuture<'a, Result<(), String>> {
         self.opened.lock().unwrap().push(page.url.to_string());
         let address = page.url.to_string();
         match self.habit {
@@ -90,7 +90,7 @@ impl Person for Tester {
     }
 
     /// Opens it on another machine, and pastes the address it ended at.
-    fn show(&self, page: Page<'_>) {
+    fn show(&self, page: LoginPage<'_>) {
         let address = page.url.to_string();
         self.shown.lock().unwrap().push(address.clone());
         for text in self.first.lock().unwrap().drain(..) {
@@ -115,13 +115,13 @@ impl Person for Tester {
         })
     }
 
-    fn device(&self, device: Device<'_>) {
+    fn device(&self, device: DeviceCodePrompt<'_>) {
         let code = device.login.user_code().expose().to_owned();
         let place = device.login.verification_uri().to_string();
         self.devices.lock().unwrap().push((code, place));
     }
 
-    fn say(&self, progress: Progress) {
+    fn say(&self, progress: LoginProgress) {
         self.said.lock().unwrap().push(progress);
     }
 }

@@ -11,15 +11,15 @@ use std::time::{Duration, Instant};
 use http::{HeaderMap, HeaderValue};
 use serde_json::json;
 use tokio::task::JoinSet;
-use toolway_auth::logins::{How, Login, Logins};
-use toolway_auth::refresh::{Means, RefreshError};
-use toolway_auth::registration::{AuthMethod, ClientSource, Registered, Standing};
+use toolway_auth::logins::{Login, LoginGrant, Logins};
+use toolway_auth::refresh::{RefreshError, RenewalContext};
+use toolway_auth::registration::{AuthMethod, ClientHistory, ClientSource, RegisteredClient};
 use toolway_auth::token::{TokenKind, Tokens, unix_now};
-use toolway_auth::vault::{Key, Kind, Storage, Vault, VaultOptions};
-use toolway_auth::web::Web;
+use toolway_auth::vault::{SecretKind, StorageChoice, Vault, VaultKey, VaultOptions};
+use toolway_auth::web::WebClient;
 use toolway_testkit::ScannedFolder;
-use toolway_testkit::authority::{Authority, KnownClient, Settings};
-use toolway_testkit::marked::{self, Leave};
+use toolway_testkit::authority::{Authority, AuthoritySettings, KnownClient};
+use toolway_testkit::marked::{self, SecretAllowance};
 use toolway_types::Secret;
 use url::Url;
 
@@ -74,13 +74,13 @@ impl Race {
         let logins = logins(folder.path());
         let mut authorities = Vec::new();
         for server in 0..servers {
-            let authority = Authority::start(Settings {
+            let authority = Authority::start(AuthoritySettings {
                 access_ms: LIFE,
                 clients: vec![KnownClient {
                     id: "client".to_owned(),
                     ..KnownClient::default()
                 }],
-                ..Settings::default()
+                ..AuthoritySettings::default()
             });
             let login = login(&authority, server);
             logins.save(&login).await.expect("a login is saved");
@@ -108,7 +108,7 @@ impl Race {
             Said::read(&text).unwrap_or_else(|| panic!("{}: {text}", output.status))
         });
         let processes = ended.collect();
-        marked::assert_clean(self.folder.path(), &|_| Leave::None);
+        marked::assert_clean(self.folder.path(), &|_| SecretAllowance::None);
         let reports: Vec<_> = self.authorities.iter().map(Authority::report).collect();
         Outcome {
             families_revoked: reports.iter().map(|report| report.families_revoked).sum(),
@@ -154,7 +154,7 @@ pub(crate) async fn run(folder: &Path, time: Duration) -> Said {
     let listed = logins.vault().list().await.expect("the vault is read");
     let mut tasks = JoinSet::new();
     for key in listed.into_iter().map(|listed| listed.key) {
-        if key.kind == Kind::Login {
+        if key.kind == SecretKind::Login {
             let logins = logins.clone();
             tasks.spawn(async move { use_server(&logins, &key, end).await });
         }
@@ -171,12 +171,12 @@ pub(crate) async fn run(folder: &Path, time: Duration) -> Said {
     sum
 }
 
-async fn use_server(logins: &Logins, key: &Key, end: Instant) -> Said {
-    let web = Web::trusted(toolway_transport::client::Client::default());
-    let means = Means {
+async fn use_server(logins: &Logins, key: &VaultKey, end: Instant) -> Said {
+    let web = WebClient::trusted(toolway_transport::client::HttpClient::default());
+    let means = RenewalContext {
         web: web.clone(),
         client_key: None,
-        again: None,
+        renewer: None,
     };
     let server = Url::parse(&key.resource).expect("a resource has an address");
     let mut said = Said::default();
@@ -221,7 +221,7 @@ async fn use_server(logins: &Logins, key: &Key, end: Instant) -> Said {
     said
 }
 
-async fn ask(web: &Web, server: &Url, access: &Secret) -> Option<u16> {
+async fn ask(web: &WebClient, server: &Url, access: &Secret) -> Option<u16> {
     let mut headers = HeaderMap::new();
     let value = HeaderValue::try_from(format!("Bearer {}", access.expose())).ok()?;
     headers.insert(http::header::AUTHORIZATION, value);
@@ -234,7 +234,7 @@ async fn ask(web: &Web, server: &Url, access: &Secret) -> Option<u16> {
 
 fn logins(folder: &Path) -> Logins {
     Logins::new(Vault::open(VaultOptions {
-        storage: Storage::File,
+        storage: StorageChoice::File,
         ..VaultOptions::new(folder)
     }))
 }
@@ -248,7 +248,7 @@ fn login(authority: &Authority, server: usize) -> Login {
         account: "default".to_owned(),
         issuer: authority.issuer().to_owned(),
         resource: authority.resource().to_owned(),
-        client: Registered {
+        client: RegisteredClient {
             client_id: "client".to_owned(),
             client_secret: None,
             auth_method: AuthMethod::None,
@@ -257,7 +257,7 @@ fn login(authority: &Authority, server: usize) -> Login {
             redirect_uri: None,
             scopes: Vec::new(),
             other_method: None,
-            standing: Standing::default(),
+            history: ClientHistory::default(),
         },
         tokens: Tokens {
             access: Secret::new(tokens.access),
@@ -271,7 +271,7 @@ fn login(authority: &Authority, server: usize) -> Login {
         requested: vec!["read".to_owned()],
         token_endpoint: Url::parse(&endpoint).expect("an endpoint has an address"),
         revocation_endpoint: None,
-        how: How::Code,
+        how: LoginGrant::Code,
         dpop: None,
         logged_in_at: unix_now(),
         is_trusted: false,

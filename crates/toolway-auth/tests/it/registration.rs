@@ -3,13 +3,13 @@
 use serde_json::{Value, json};
 use toolway_auth::metadata::ServerMetadata;
 use toolway_auth::registration::{
-    AuthMethod, ClientDocument, ClientSource, Registered, RegistrationError, Standing, Wanted,
-    register,
+    AuthMethod, ClientDocument, ClientHistory, ClientRequest, ClientSource, RegisteredClient,
+    RegistrationError, register,
 };
-use toolway_auth::web::{Reach, Web};
+use toolway_auth::web::{NetworkReach, WebClient};
 use toolway_testkit::marked;
 use toolway_testkit::marked::MARK;
-use toolway_transport::client::Client;
+use toolway_transport::client::HttpClient;
 use toolway_types::Secret;
 use url::Url;
 
@@ -18,8 +18,8 @@ use crate::site::Site;
 const REDIRECT: &str = "http://127.0.0.1:7777/path";
 const NOW: u64 = 1_000_000;
 
-fn web() -> Web {
-    Web::new(Client::default(), Reach::Loopback)
+fn web() -> WebClient {
+    WebClient::new(HttpClient::default(), NetworkReach::Loopback)
 }
 
 fn server(site: &Site) -> ServerMetadata {
@@ -30,12 +30,12 @@ fn server(site: &Site) -> ServerMetadata {
     }
 }
 
-fn wanted<'a>() -> Wanted<'a> {
-    Wanted {
+fn wanted<'a>() -> ClientRequest<'a> {
+    ClientRequest {
         redirect_uri: Some(REDIRECT),
         grants: &["authorization_code", "refresh_token"],
         now: NOW,
-        ..Wanted::default()
+        ..ClientRequest::default()
     }
 }
 
@@ -43,7 +43,7 @@ fn words(text: &str) -> Vec<String> {
     text.split_whitespace().map(str::to_owned).collect()
 }
 
-async fn given(site: &Site, answer: &Value) -> Result<Registered, RegistrationError> {
+async fn given(site: &Site, answer: &Value) -> Result<RegisteredClient, RegistrationError> {
     site.put("/register", answer);
     register(&web(), &server(site), &wanted()).await
 }
@@ -53,14 +53,14 @@ async fn a_registration_says_what_we_are() {
     let site = Site::new().await;
     site.put("/register", &json!({"client_id": "abc"}));
     let scopes = words("a b");
-    let wanted = Wanted {
+    let wanted = ClientRequest {
         scopes: &scopes,
         ..wanted()
     };
     let client = register(&web(), &server(&site), &wanted).await.unwrap();
     assert_eq!(
         client,
-        Registered {
+        RegisteredClient {
             client_id: "abc".to_owned(),
             client_secret: None,
             auth_method: AuthMethod::None,
@@ -69,9 +69,9 @@ async fn a_registration_says_what_we_are() {
             redirect_uri: Some(REDIRECT.to_owned()),
             scopes: words("a b"),
             other_method: None,
-            standing: Standing {
+            history: ClientHistory {
                 is_untried: true,
-                ..Standing::default()
+                ..ClientHistory::default()
             },
         }
     );
@@ -98,7 +98,7 @@ async fn a_registration_says_what_we_are() {
 async fn a_client_without_a_browser_says_that_it_comes_back_nowhere() {
     let site = Site::new().await;
     site.put("/register", &json!({"client_id": "abc"}));
-    let wanted = Wanted {
+    let wanted = ClientRequest {
         redirect_uri: None,
         grants: &[
             "refresh_token",
@@ -247,7 +247,7 @@ async fn without_registration_the_person_is_told_what_to_do() {
         registration_endpoint: None,
         ..server(&site)
     };
-    // An endpoint that nobody promised may be missing.
+    // An endpoint that was not announced may be missing.
     let assumed = ServerMetadata {
         is_assumed: true,
         ..server(&site)
@@ -275,7 +275,7 @@ async fn a_configured_client_comes_before_a_document_and_both_before_a_registrat
         token_auth_methods: Some(words("client_secret_post")),
         ..server(&site)
     };
-    let everything = Wanted {
+    let everything = ClientRequest {
         client_id: Some("mine"),
         client_secret: Some(&secret),
         document: Some(&document),
@@ -285,7 +285,7 @@ async fn a_configured_client_comes_before_a_document_and_both_before_a_registrat
     assert_eq!(client.client_id, "mine");
     assert_eq!(client.source, ClientSource::Configured);
     assert_eq!(client.auth_method, AuthMethod::ClientSecretPost);
-    let documented = Wanted {
+    let documented = ClientRequest {
         document: Some(&document),
         ..wanted()
     };
@@ -313,7 +313,7 @@ async fn a_registration_is_kept_and_repeated_only_when_it_must_be() {
     });
     let kept = given(&site, &secret).await.unwrap();
     assert_eq!(site.lines().len(), 1);
-    let again = Wanted {
+    let again = ClientRequest {
         kept: Some(&kept),
         ..wanted()
     };
@@ -321,36 +321,36 @@ async fn a_registration_is_kept_and_repeated_only_when_it_must_be() {
     assert_eq!(client, kept);
     assert_eq!(site.lines().len(), 1);
     site.put("/register", &json!({"client_id": "new"}));
-    let expired = Wanted {
+    let expired = ClientRequest {
         now: NOW + 3600,
         ..again.clone()
     };
-    let elsewhere = Wanted {
+    let elsewhere = ClientRequest {
         redirect_uri: Some("http://127.0.0.1:8888/path"),
         ..again.clone()
     };
     // A configured client that was taken out of the configuration is not used any more.
-    let configured = Registered {
+    let configured = RegisteredClient {
         source: ClientSource::Configured,
         ..kept.clone()
     };
-    let withdrawn = Wanted {
+    let withdrawn = ClientRequest {
         kept: Some(&configured),
         ..again.clone()
     };
     let wider = words("more");
-    let wider = Wanted {
+    let wider = ClientRequest {
         scopes: &wider,
         ..again.clone()
     };
-    let suspect = Registered {
-        standing: Standing {
+    let suspect = RegisteredClient {
+        history: ClientHistory {
             is_unanswered: true,
-            ..Standing::default()
+            ..ClientHistory::default()
         },
         ..kept.clone()
     };
-    let unanswered = Wanted {
+    let unanswered = ClientRequest {
         kept: Some(&suspect),
         ..again.clone()
     };
@@ -363,7 +363,7 @@ async fn a_registration_is_kept_and_repeated_only_when_it_must_be() {
 
 #[test]
 fn a_client_survives_the_vault() {
-    let client = Registered {
+    let client = RegisteredClient {
         client_id: "a".to_owned(),
         client_secret: Some(Secret::new(marked!("s-"))),
         auth_method: AuthMethod::PrivateKeyJwt,
@@ -372,17 +372,20 @@ fn a_client_survives_the_vault() {
         redirect_uri: None,
         scopes: Vec::new(),
         other_method: None,
-        standing: Standing::default(),
+        history: ClientHistory::default(),
     };
     let text = serde_json::to_string(&client).unwrap();
-    assert_eq!(serde_json::from_str::<Registered>(&text).unwrap(), client);
+    assert_eq!(
+        serde_json::from_str::<RegisteredClient>(&text).unwrap(),
+        client
+    );
     let method: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(method["auth_method"], "private_key_jwt");
     // One that was kept before these were known has worked, and has one way.
     let old = r#"{"client_id": "a", "auth_method": "client_secret_basic", "source": "dynamic"}"#;
-    let old: Registered = serde_json::from_str(old).unwrap();
+    let old: RegisteredClient = serde_json::from_str(old).unwrap();
     assert_eq!(
-        (old.other_method, old.standing),
-        (None, Standing::default())
+        (old.other_method, old.history),
+        (None, ClientHistory::default())
     );
 }

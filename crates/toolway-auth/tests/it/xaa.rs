@@ -10,21 +10,21 @@ use std::thread::JoinHandle;
 
 use futures_util::future::{BoxFuture, join_all};
 use toolway_auth::device::DeviceLogin;
-use toolway_auth::discovery::{Discovered, DiscoveryOptions, discover};
+use toolway_auth::discovery::{DiscoveredServer, DiscoveryOptions, discover};
 use toolway_auth::idp::{
-    Identity, IdentityProvider, IdentityStore, IdpError, IdpSettings, Memory, VaultStore, Way,
-    Window,
+    IdentityProvider, IdentityStore, IdpError, IdpLoginMethod, IdpLoginUi, IdpSettings,
+    MemoryIdentityStore, UserIdentity, VaultIdentityStore,
 };
-use toolway_auth::token::{Client, Proof, Tokens};
-use toolway_auth::vault::{Storage, Vault, VaultOptions};
-use toolway_auth::web::{Reach, Web};
-use toolway_auth::xaa::{Outcome, Rule, Target, XaaError, obtain};
+use toolway_auth::token::{ClientAuth, OauthClient, Tokens};
+use toolway_auth::vault::{StorageChoice, Vault, VaultOptions};
+use toolway_auth::web::{NetworkReach, WebClient};
+use toolway_auth::xaa::{CrossAppOutcome, CrossAppRule, TokenTarget, XaaError, obtain};
 use toolway_testkit::ScannedFolder;
 use toolway_testkit::authority::{
-    Authority, CANARY, KnownClient, Party, Settings, Switch, holds_secret,
+    Authority, AuthoritySettings, CANARY, KnownClient, RequestedParty, Switch, holds_secret,
 };
 use toolway_testkit::browser::browse;
-use toolway_transport::client::Client as Http;
+use toolway_transport::client::HttpClient as Http;
 use toolway_types::Secret;
 use url::Url;
 
@@ -36,7 +36,7 @@ struct Person {
     browsers: Mutex<Vec<JoinHandle<()>>>,
 }
 
-impl Window for Person {
+impl IdpLoginUi for Person {
     fn open<'a>(&'a self, page: &'a Url) -> BoxFuture<'a, ()> {
         self.windows.fetch_add(1, Ordering::SeqCst);
         let page = page.as_str().to_owned();
@@ -59,16 +59,16 @@ impl Drop for Person {
     }
 }
 
-fn web() -> Web {
-    Web::new(Http::default(), Reach::Loopback)
+fn web() -> WebClient {
+    WebClient::new(Http::default(), NetworkReach::Loopback)
 }
 
 fn idp_with(switches: &[Switch]) -> Authority {
     Authority::start(idp_settings(switches))
 }
 
-fn idp_settings(switches: &[Switch]) -> Settings {
-    Settings {
+fn idp_settings(switches: &[Switch]) -> AuthoritySettings {
+    AuthoritySettings {
         switches: switches.to_vec(),
         clients: vec![KnownClient {
             id: "at-the-provider".to_owned(),
@@ -77,7 +77,7 @@ fn idp_settings(switches: &[Switch]) -> Settings {
         }],
         assertion_client: Some("at-the-server".to_owned()),
         device_interval: 1,
-        ..Settings::identity_provider()
+        ..AuthoritySettings::identity_provider()
     }
 }
 
@@ -90,25 +90,25 @@ fn settings(idp: &Authority) -> IdpSettings {
     }
 }
 
-fn provider(idp: &Authority) -> (IdentityProvider, Arc<Memory>) {
-    let store = Arc::new(Memory::default());
-    let shared: Arc<dyn IdentityStore> = Arc::<Memory>::clone(&store);
-    let web = Web::trusted(Http::default());
+fn provider(idp: &Authority) -> (IdentityProvider, Arc<MemoryIdentityStore>) {
+    let store = Arc::new(MemoryIdentityStore::default());
+    let shared: Arc<dyn IdentityStore> = Arc::<MemoryIdentityStore>::clone(&store);
+    let web = WebClient::trusted(Http::default());
     (IdentityProvider::new(settings(idp), web, shared), store)
 }
 
 /// A server with its authorization server, found the way every server's is.
 struct Server {
     authority: Authority,
-    client: Client,
-    found: Discovered,
+    client: OauthClient,
+    found: DiscoveredServer,
     scopes: Vec<String>,
 }
 
 impl Server {
     async fn trusting(idp: &Authority, switches: &[Switch]) -> Self {
         let secret = format!("{CANARY}-server");
-        let authority = Authority::start(Settings {
+        let authority = Authority::start(AuthoritySettings {
             switches: switches.to_vec(),
             trusted: vec![idp.issuer().to_owned()],
             clients: vec![KnownClient {
@@ -116,12 +116,12 @@ impl Server {
                 secret: Some(secret.clone()),
                 ..KnownClient::default()
             }],
-            ..Settings::default()
+            ..AuthoritySettings::default()
         });
         let url = Url::parse(authority.resource()).unwrap();
         let found = discover(&web(), &url, None, &DiscoveryOptions::default()).await;
         Self {
-            client: Client::new("at-the-server", Proof::Basic(Secret::new(secret))),
+            client: OauthClient::new("at-the-server", ClientAuth::Basic(Secret::new(secret))),
             authority,
             found: found.unwrap(),
             scopes: vec!["read".to_owned()],
@@ -131,10 +131,10 @@ impl Server {
     async fn ask(
         &self,
         provider: &IdentityProvider,
-        way: Way<'_>,
-        rule: Rule,
-    ) -> Result<Outcome, XaaError> {
-        let target = Target {
+        way: IdpLoginMethod<'_>,
+        rule: CrossAppRule,
+    ) -> Result<CrossAppOutcome, XaaError> {
+        let target = TokenTarget {
             server: &self.found.server,
             resource: &self.found.resource,
             client: &self.client,
@@ -144,9 +144,9 @@ impl Server {
         obtain(provider, way, &self.found.web, &target, rule).await
     }
 
-    async fn tokens(&self, provider: &IdentityProvider, way: Way<'_>) -> Tokens {
-        match self.ask(provider, way, Rule::Only).await {
-            Ok(Outcome::Tokens(tokens)) => tokens,
+    async fn tokens(&self, provider: &IdentityProvider, way: IdpLoginMethod<'_>) -> Tokens {
+        match self.ask(provider, way, CrossAppRule::Only).await {
+            Ok(CrossAppOutcome::Tokens(tokens)) => tokens,
             other => panic!("no tokens: {other:?}"),
         }
     }
@@ -156,7 +156,7 @@ impl Server {
     }
 }
 
-/// The error behind those that were told to everybody who waited.
+/// The error behind those that all waiting callers got.
 fn cause(error: &XaaError) -> &IdpError {
     match error {
         XaaError::Identity(IdpError::Together(error)) => error,
@@ -174,7 +174,7 @@ async fn sec_45_one_login_serves_every_server() {
     }
     let (provider, store) = provider(&idp);
     let person = Person::default();
-    let way = Way::Browser(&person);
+    let way = IdpLoginMethod::Browser(&person);
     let tokens = join_all(servers.iter().map(|server| server.tokens(&provider, way))).await;
     assert_eq!(person.windows.load(Ordering::SeqCst), 1);
     assert_eq!(idp.report().authorizations, 1);
@@ -184,7 +184,7 @@ async fn sec_45_one_login_serves_every_server() {
         assert!(server.authority.is_valid(tokens.access.expose()));
         assert_eq!(tokens.refresh, None);
         // The provider was asked for an assertion for this issuer and this server.
-        let exchanges = idp.seen_at(Party::Issuer, "/token");
+        let exchanges = idp.seen_at(RequestedParty::Issuer, "/token");
         assert!(exchanges.iter().any(|seen| {
             seen.param("audience") == Some(server.authority.issuer())
                 && seen.param("resource") == Some(server.authority.resource())
@@ -193,14 +193,16 @@ async fn sec_45_one_login_serves_every_server() {
         for seen in server.authority.seen() {
             assert!(!seen.text().contains(identity.id_token.expose()));
             let shown = seen.param("assertion").is_some();
-            assert!(!shown || (seen.party == Party::Issuer && seen.path.ends_with("/token")));
+            assert!(
+                !shown || (seen.party == RequestedParty::Issuer && seen.path.ends_with("/token"))
+            );
         }
         assert_eq!(server.authority.report().attacker_requests, 0);
     }
 
-    // Renewing goes the same way again, and nobody is asked.
+    // Renewing repeats the same steps, without the user.
     for server in &servers {
-        let again = server.tokens(&provider, Way::Kept).await;
+        let again = server.tokens(&provider, IdpLoginMethod::StoredOnly).await;
         assert!(server.authority.is_valid(again.access.expose()));
         assert_eq!(server.bearers(), 2);
     }
@@ -213,7 +215,9 @@ async fn sec_45_a_server_cannot_name_its_own_provider() {
     let server = Server::trusting(&idp, &[Switch::ResourceNamesProvider]).await;
     let (provider, _) = provider(&idp);
     let person = Person::default();
-    let tokens = server.tokens(&provider, Way::Browser(&person)).await;
+    let tokens = server
+        .tokens(&provider, IdpLoginMethod::Browser(&person))
+        .await;
     assert!(server.authority.is_valid(tokens.access.expose()));
     assert_eq!(server.authority.report().attacker_requests, 0);
     assert_eq!(idp.report().granted("token-exchange"), 1);
@@ -226,8 +230,10 @@ async fn sec_45_an_assertion_for_somebody_else_is_not_sent() {
         let server = Server::trusting(&idp, &[]).await;
         let (provider, _) = provider(&idp);
         let person = Person::default();
-        for rule in [Rule::Only, Rule::Preferred] {
-            let asked = server.ask(&provider, Way::Browser(&person), rule).await;
+        for rule in [CrossAppRule::Only, CrossAppRule::Preferred] {
+            let asked = server
+                .ask(&provider, IdpLoginMethod::Browser(&person), rule)
+                .await;
             let error = asked.expect_err("refused");
             assert!(!holds_secret(&format!("{error} {error:?}")), "{error:?}");
         }
@@ -250,7 +256,11 @@ async fn sec_45_an_id_token_that_is_not_right_is_not_used() {
         let (provider, store) = provider(&idp);
         let person = Person::default();
         let asked = server
-            .ask(&provider, Way::Browser(&person), Rule::Only)
+            .ask(
+                &provider,
+                IdpLoginMethod::Browser(&person),
+                CrossAppRule::Only,
+            )
             .await;
         let error = asked.expect_err("refused");
         assert!(
@@ -270,29 +280,29 @@ async fn sec_45_where_policy_says_so_there_is_no_other_way() {
     let mut server = Server::trusting(&idp, &[]).await;
     let (provider, _) = provider(&idp);
     let person = Person::default();
-    let way = Way::Browser(&person);
+    let way = IdpLoginMethod::Browser(&person);
     // It does not take assertions.
     server.found.server.grant_types = Some(vec!["authorization_code".to_owned()]);
-    let only = server.ask(&provider, way, Rule::Only).await;
+    let only = server.ask(&provider, way, CrossAppRule::Only).await;
     assert!(matches!(only, Err(XaaError::NotOffered { .. })), "{only:?}");
-    let preferred = server.ask(&provider, way, Rule::Preferred).await;
-    assert!(matches!(preferred, Ok(Outcome::Otherwise)));
-    // Nobody checked who it is.
+    let preferred = server.ask(&provider, way, CrossAppRule::Preferred).await;
+    assert!(matches!(preferred, Ok(CrossAppOutcome::Otherwise)));
+    // Its identity was not checked.
     server.found.server.grant_types = None;
     server.found.server.is_assumed = true;
-    let only = server.ask(&provider, way, Rule::Only).await;
+    let only = server.ask(&provider, way, CrossAppRule::Only).await;
     assert!(
         matches!(only, Err(XaaError::NotValidated { .. })),
         "{only:?}"
     );
-    let preferred = server.ask(&provider, way, Rule::Preferred).await;
-    assert!(matches!(preferred, Ok(Outcome::Otherwise)));
+    let preferred = server.ask(&provider, way, CrossAppRule::Preferred).await;
+    assert!(matches!(preferred, Ok(CrossAppOutcome::Otherwise)));
     assert_eq!(person.windows.load(Ordering::SeqCst), 0);
     assert_eq!(server.authority.report().authorizations, 0);
     // It takes them, and refuses this one: that is an answer, and no reason for another login.
     server.found.server.is_assumed = false;
     server.client.id = "somebody-else".to_owned();
-    for rule in [Rule::Only, Rule::Preferred] {
+    for rule in [CrossAppRule::Only, CrossAppRule::Preferred] {
         server.ask(&provider, way, rule).await.expect_err("refused");
     }
     assert_eq!(server.authority.report().authorizations, 0);
@@ -304,8 +314,8 @@ async fn a_login_that_is_declined_is_declined_for_all() {
     let server = Server::trusting(&idp, &[]).await;
     let (provider, _) = provider(&idp);
     let person = Person::default();
-    let way = Way::Browser(&person);
-    let asked = join_all((0..5).map(|_| server.ask(&provider, way, Rule::Only))).await;
+    let way = IdpLoginMethod::Browser(&person);
+    let asked = join_all((0..5).map(|_| server.ask(&provider, way, CrossAppRule::Only))).await;
     for asked in asked {
         let error = asked.expect_err("declined");
         assert!(matches!(cause(&error), IdpError::Callback(_)), "{error}");
@@ -323,7 +333,9 @@ async fn on_another_device_it_works_the_same() {
     let server = Server::trusting(&idp, &[]).await;
     let (provider, _) = provider(&idp);
     let person = Person::default();
-    let tokens = server.tokens(&provider, Way::Device(&person)).await;
+    let tokens = server
+        .tokens(&provider, IdpLoginMethod::Device(&person))
+        .await;
     assert!(server.authority.is_valid(tokens.access.expose()));
     assert_eq!(person.codes.load(Ordering::SeqCst), 1);
     assert_eq!(person.windows.load(Ordering::SeqCst), 0);
@@ -335,21 +347,27 @@ async fn an_identity_that_the_provider_refuses_is_asked_for_anew_once() {
     let server = Server::trusting(&idp, &[]).await;
     let (provider, store) = provider(&idp);
     let person = Person::default();
-    server.tokens(&provider, Way::Browser(&person)).await;
+    server
+        .tokens(&provider, IdpLoginMethod::Browser(&person))
+        .await;
     let kept = store.read(provider.settings()).await.unwrap().unwrap();
-    let stale = Identity {
+    let stale = UserIdentity {
         id_token: Secret::new("bm8.bm8.bm8"),
         ..kept
     };
     store.write(provider.settings(), &stale).await.unwrap();
-    let asked = server.ask(&provider, Way::Kept, Rule::Only).await;
+    let asked = server
+        .ask(&provider, IdpLoginMethod::StoredOnly, CrossAppRule::Only)
+        .await;
     let error = asked.expect_err("nobody to ask");
     assert!(
         matches!(cause(&error), IdpError::NeedsLogin { .. }),
         "{error}"
     );
     store.write(provider.settings(), &stale).await.unwrap();
-    server.tokens(&provider, Way::Browser(&person)).await;
+    server
+        .tokens(&provider, IdpLoginMethod::Browser(&person))
+        .await;
     assert_eq!(person.windows.load(Ordering::SeqCst), 2);
 }
 
@@ -358,7 +376,9 @@ async fn nobody_is_asked_when_nobody_may_be() {
     let idp = idp_with(&[]);
     let server = Server::trusting(&idp, &[]).await;
     let (provider, _) = provider(&idp);
-    let asked = server.ask(&provider, Way::Kept, Rule::Only).await;
+    let asked = server
+        .ask(&provider, IdpLoginMethod::StoredOnly, CrossAppRule::Only)
+        .await;
     let error = asked.expect_err("nobody is logged in");
     assert!(error.to_string().contains("toolway idp login"), "{error}");
     assert!(idp.seen().is_empty());
@@ -377,8 +397,12 @@ async fn the_clock_of_the_provider_may_be_wrong() {
         let server = Server::trusting(&idp, &[switch]).await;
         let (provider, _) = provider(&idp);
         let person = Person::default();
-        server.tokens(&provider, Way::Browser(&person)).await;
-        server.tokens(&provider, Way::Browser(&person)).await;
+        server
+            .tokens(&provider, IdpLoginMethod::Browser(&person))
+            .await;
+        server
+            .tokens(&provider, IdpLoginMethod::Browser(&person))
+            .await;
         assert_eq!(person.windows.load(Ordering::SeqCst), 1, "{switch:?}");
     }
 }
@@ -390,20 +414,20 @@ async fn the_vault_carries_an_identity_to_other_processes() {
     let folder = ScannedFolder::new();
     let process = || {
         let vault = Vault::open(VaultOptions {
-            storage: Storage::File,
+            storage: StorageChoice::File,
             ..VaultOptions::new(folder.path().join("vault"))
         });
-        let store: Arc<dyn IdentityStore> = Arc::new(VaultStore::new(vault));
-        IdentityProvider::new(settings(&idp), Web::trusted(Http::default()), store)
+        let store: Arc<dyn IdentityStore> = Arc::new(VaultIdentityStore::new(vault));
+        IdentityProvider::new(settings(&idp), WebClient::trusted(Http::default()), store)
     };
     let (one, other) = (process(), process());
     let person = Person::default();
-    let way = Way::Browser(&person);
+    let way = IdpLoginMethod::Browser(&person);
     // Both at once: the second finds what the first got.
     tokio::join!(server.tokens(&one, way), server.tokens(&other, way));
     assert_eq!(person.windows.load(Ordering::SeqCst), 1);
     let third = process();
-    server.tokens(&third, Way::Kept).await;
+    server.tokens(&third, IdpLoginMethod::StoredOnly).await;
 
     one.logout().await.unwrap();
     assert!(process().kept().await.unwrap().is_none());
@@ -433,7 +457,7 @@ async fn the_metadata_must_be_the_providers_own() {
         let (provider, _) = provider(&idp);
         let person = Person::default();
         let error = provider
-            .identity(Way::Browser(&person))
+            .identity(IdpLoginMethod::Browser(&person))
             .await
             .expect_err("refused");
         assert_eq!(
@@ -451,7 +475,9 @@ async fn sec_47_nothing_about_a_person_is_shown() {
     let server = Server::trusting(&idp, &[]).await;
     let (provider, store) = provider(&idp);
     let person = Person::default();
-    let tokens = server.tokens(&provider, Way::Browser(&person)).await;
+    let tokens = server
+        .tokens(&provider, IdpLoginMethod::Browser(&person))
+        .await;
     let identity = store.read(provider.settings()).await.unwrap().unwrap();
     let shown = format!(
         "{tokens:?} {identity:#?} {provider:?} {store:?} {:?} {:?}",
@@ -465,9 +491,14 @@ async fn sec_47_nothing_about_a_person_is_shown() {
 #[test]
 fn a_login_can_run_on_any_thread() {
     fn moves<T: Send>(_: &T) {}
-    fn check(provider: &IdentityProvider, way: Way<'_>, web: &Web, target: &Target<'_>) {
+    fn check(
+        provider: &IdentityProvider,
+        way: IdpLoginMethod<'_>,
+        web: &WebClient,
+        target: &TokenTarget<'_>,
+    ) {
         moves(&provider.identity(way));
-        moves(&obtain(provider, way, web, target, Rule::Only));
+        moves(&obtain(provider, way, web, target, CrossAppRule::Only));
     }
     let _ = check;
 }

@@ -7,13 +7,13 @@
 
 use std::ffi::OsString;
 
-use clap::{Arg, CommandFactory as _};
+use clap::{Arg, Args as _, CommandFactory as _};
 use toolway_config::words_without_secrets;
 use toolway_types::name::shell_word;
+use toolway_types::nearest;
 
 use super::Cli;
-use crate::commands::add::is_url;
-use crate::commands::offers::nearest;
+use crate::commands::add::{AddArgs, is_url};
 use crate::exit::Exit;
 use crate::report::Report;
 
@@ -44,9 +44,7 @@ enum Word {
 
 fn place_of_dashes(words: &[&str]) -> Result<Option<usize>, Report> {
     let cli = Cli::command();
-    let Some(add) = cli.find_subcommand("add") else {
-        return Ok(None);
-    };
+    let add = AddArgs::augment_args(clap::Command::new("add"));
     let known: Vec<&Arg> = add.get_arguments().chain(cli.get_arguments()).collect();
     // The program, `add`, the name and the command.
     let mut plain = Vec::new();
@@ -149,7 +147,7 @@ fn is_slip(word: &str, known: &[&Arg]) -> bool {
     };
     let name = long.split('=').next().unwrap_or(long);
     let longs = known.iter().filter_map(|arg| arg.get_long());
-    name.len() > 3 && !nearest(name, longs, 1).is_empty()
+    name.len() > 3 && nearest(name, longs).is_some()
 }
 
 fn line(words: &[&str]) -> String {

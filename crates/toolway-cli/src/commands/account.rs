@@ -10,13 +10,13 @@ use clap::{Args, Subcommand};
 use serde::Serialize;
 use toolway::account::{self, Connectors, ConnectorsOf, DirectoryState, refresh};
 use toolway::journal::timestamp;
-use toolway::{ClientOptions, Host};
-use toolway_auth::account::kept::AccountLoginError;
-use toolway_auth::account::{AccountStatus, KeptAccount};
+use toolway::{Host, HttpClientOptions};
+use toolway_auth::account::stored::AccountLoginError;
+use toolway_auth::account::{AccountStatus, StoredAccount};
 use toolway_auth::logins::Logins;
 use toolway_config::account::directory::copy_file;
-use toolway_config::{Directory, Plan, Provider};
-use toolway_transport::client::Client;
+use toolway_config::{AccountProvider, ConnectorDirectory, Plan};
+use toolway_transport::client::HttpClient;
 use toolway_types::{Scope, TransportKind};
 
 use super::auth::{StatusArgs, not_read};
@@ -113,7 +113,7 @@ fn none_configured() -> Report {
     )
 }
 
-async fn log_in(context: &Context, provider: &Provider, args: &LoginArgs) -> Outcome {
+async fn log_in(context: &Context, provider: &AccountProvider, args: &LoginArgs) -> Outcome {
     let host = provider.host();
     let kept = kept(context, provider);
     let person = AtTerminal::new(context);
@@ -152,7 +152,7 @@ async fn log_in(context: &Context, provider: &Provider, args: &LoginArgs) -> Out
     Ok(Exit::Success)
 }
 
-async fn log_out(context: &Context, provider: &Provider) -> Outcome {
+async fn log_out(context: &Context, provider: &AccountProvider) -> Outcome {
     let host = provider.host();
     // First, so that whoever hears of the logout finds no connectors; and also when nobody is
     // logged in: what is left of an earlier login goes.
@@ -178,7 +178,7 @@ async fn log_out(context: &Context, provider: &Provider) -> Outcome {
     Ok(Exit::Success)
 }
 
-async fn status(context: &Context, plan: &Plan, provider: &Provider, json: bool) -> Outcome {
+async fn status(context: &Context, plan: &Plan, provider: &AccountProvider, json: bool) -> Outcome {
     let vault = connect::vault(context);
     let storage = vault.backend().await.as_str();
     let found = kept(context, provider)
@@ -312,18 +312,18 @@ fn without_copy(state: DirectoryState) -> DirectoryState {
     }
 }
 
-fn kept(context: &Context, provider: &Provider) -> KeptAccount {
+fn kept(context: &Context, provider: &AccountProvider) -> StoredAccount {
     let logins = Logins::new(connect::vault(context));
     account::kept(provider, logins, client(context))
 }
 
-fn kept_list(context: &Context, provider: &Provider) -> Directory {
-    Directory::kept(&context.environment, provider).unwrap_or_default()
+fn kept_list(context: &Context, provider: &AccountProvider) -> ConnectorDirectory {
+    ConnectorDirectory::kept(&context.environment, provider).unwrap_or_default()
 }
 
-fn client(context: &Context) -> Client {
-    let options: ClientOptions = connect::client_options(context);
-    Client::new(options)
+fn client(context: &Context) -> HttpClient {
+    let options: HttpClientOptions = connect::client_options(context);
+    HttpClient::new(options)
 }
 
 fn shown_time(seconds: u64) -> String {

@@ -10,7 +10,7 @@ mod target;
 use clap::{Args, ValueEnum};
 use serde_json::{Map, Value, json};
 use toolway_config::edit::{EditError, Edited};
-use toolway_config::{Verdict, cross_app_enabled};
+use toolway_config::{ServerVerdict, cross_app_enabled};
 use toolway_types::{Diagnosis, Scope, ServerName, Severity, TransportKind};
 
 pub(crate) use self::target::{as_address, is_url, require_known_scheme};
@@ -331,7 +331,7 @@ pub(crate) fn write(
     let plan = context.plan_with(&context.flags);
     let mut written = plan.servers.iter();
     let written = written.find(|entry| entry.name == server && entry.scope == scope);
-    if let Some(Verdict::Refused { reason }) = written.map(|entry| &entry.verdict) {
+    if let Some(ServerVerdict::Refused { reason }) = written.map(|entry| &entry.verdict) {
         context
             .output
             .say(&format!("warning: `{name}` is refused: {reason}"));

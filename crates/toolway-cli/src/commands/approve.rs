@@ -4,10 +4,10 @@
 mod entry;
 
 use clap::Args;
-use toolway_config::{Cited, Plan, PlannedServer, Unheeded, Verdict, is_harmless};
+use toolway_config::{CitedRule, Plan, PlannedServer, ServerVerdict, UnheededRule, is_harmless};
 use toolway_types::Scope;
 use toolway_types::name::as_word;
-use toolway_types::text::{Nature, legible};
+use toolway_types::text::{TextKind, legible};
 
 use crate::commands::add::say_written;
 use crate::context::Context;
@@ -164,13 +164,13 @@ fn allow_rules(
     server: &PlannedServer,
     args: &ApproveArgs,
 ) -> Result<(), Report> {
-    let Some(brought) = toolway_config::brought(server) else {
+    let Some(brought) = toolway_config::repository_server(server) else {
         return Ok(());
     };
     // Now that it is approved, it is the one that counts.
     let plan = context.plan_with(&context.flags);
     let all = plan.permissions.all_unheeded();
-    let unheeded: Vec<&Unheeded> = all
+    let unheeded: Vec<&UnheededRule> = all
         .iter()
         .filter(|unheeded| unheeded.server.server == server.name)
         .collect();
@@ -178,14 +178,15 @@ fn allow_rules(
         return Ok(());
     }
     let shown = unheeded.iter().map(|unheeded| {
-        let Cited { rule, origin } = &*unheeded.rule;
-        format!("`{}` in {origin}", legible(rule, Nature::Code))
+        let CitedRule { rule, origin } = &*unheeded.rule;
+        format!("`{}` in {origin}", legible(rule, TextKind::Code))
     });
     let shown = shown.collect::<Vec<_>>().join(", ");
     if args.with_rules {
         let rules = unheeded.iter().map(|unheeded| unheeded.rule.rule.clone());
         let rules: Vec<String> = rules.collect();
-        let edited = toolway_config::allow_brought(&context.environment, &brought, &rules)?;
+        let edited =
+            toolway_config::allow_for_repository_server(&context.environment, &brought, &rules)?;
         say_written(
             context,
             &format!("from now on {shown} counts for it"),
@@ -224,7 +225,7 @@ fn require_used(servers: &[&PlannedServer], allowed: &[String]) -> Result<(), Re
 /// settings may keep the server off.
 fn say_what_is_missing(context: &Context, server: &PlannedServer) {
     let plan = context.plan_with(&context.flags);
-    if let Some(Verdict::Rejected { reason } | Verdict::Disabled { reason }) =
+    if let Some(ServerVerdict::Rejected { reason } | ServerVerdict::Disabled { reason }) =
         plan.winner(server.name.as_str()).map(|now| &now.verdict)
     {
         context.output.say(&format!(
@@ -235,7 +236,7 @@ fn say_what_is_missing(context: &Context, server: &PlannedServer) {
     let still = plan.winner(server.name.as_str()).filter(|server| {
         matches!(
             server.verdict,
-            Verdict::Refused { .. } | Verdict::Invalid { .. }
+            ServerVerdict::Refused { .. } | ServerVerdict::Invalid { .. }
         )
     });
     for finding in still.iter().flat_map(|server| &server.diagnoses) {
@@ -273,8 +274,8 @@ fn trust_local_settings(context: &Context, args: &ApproveArgs) -> Outcome {
     };
     let mut sheet = context.output.screen().sheet();
     let place = path.display().to_string();
-    sheet.row(&format!("{}:", legible(&place, Nature::Code)));
-    sheet.quote(&text, Nature::Source, usize::MAX);
+    sheet.row(&format!("{}:", legible(&place, TextKind::Code)));
+    sheet.quote(&text, TextKind::Source, usize::MAX);
     let question = "Let these settings count?";
     ask(context, args.yes, &sheet.finish(), question, |last| {
         spaced("toolway approve --local-settings", last)
@@ -327,7 +328,7 @@ fn decidable<'a>(context: &'a Context, name: &str) -> Result<&'a PlannedServer, 
     let decided = |server: &&&PlannedServer| {
         matches!(
             server.verdict,
-            Verdict::PendingApproval { .. } | Verdict::Rejected { .. }
+            ServerVerdict::PendingApproval { .. } | ServerVerdict::Rejected { .. }
         )
     };
     let named: Vec<&PlannedServer> = (context.plan().servers.iter())
@@ -350,6 +351,6 @@ fn decidable<'a>(context: &'a Context, name: &str) -> Result<&'a PlannedServer, 
 fn waiting(plan: &Plan) -> Vec<&PlannedServer> {
     plan.servers
         .iter()
-        .filter(|server| matches!(server.verdict, Verdict::PendingApproval { .. }))
+        .filter(|server| matches!(server.verdict, ServerVerdict::PendingApproval { .. }))
         .collect()
 }

@@ -186,9 +186,8 @@ fn put(context: &Context, line: &AuditLine, args: &AuditArgs) -> Result<(), Repo
     if args.json {
         context.output.json_line(line)?;
     } else {
-        context
-            .output
-            .result(&format!("{}\n", row(line).join("  ")))?;
+        let text = format!("{}\n", row(line).join("  "));
+        context.output.paragraphs(&text, None)?;
     }
     Ok(())
 }

@@ -8,7 +8,7 @@ use serde_json::json;
 use toolway::auth::{StoredLogin, StoredLogins, used};
 use toolway::journal::timestamp;
 use toolway_auth::logins::{DEFAULT_ACCOUNT, LoginsError};
-use toolway_config::{PlannedServer, Verdict};
+use toolway_config::{PlannedServer, ServerVerdict};
 use toolway_types::TransportSpec;
 use toolway_types::name::{as_word, shell_word};
 
@@ -140,7 +140,7 @@ fn every(context: &Context) -> Result<(Vec<Shown>, Vec<LoginsError>), Report> {
 
 /// The account that an entry names.
 pub(crate) fn account_of(server: &PlannedServer) -> Option<&str> {
-    let Verdict::Admitted(spec) = &server.verdict else {
+    let ServerVerdict::Admitted(spec) = &server.verdict else {
         return None;
     };
     let (TransportSpec::Http(remote) | TransportSpec::Sse(remote) | TransportSpec::Ws(remote)) =

@@ -36,12 +36,13 @@ use crate::context::Context;
 use crate::exit::Exit;
 use crate::report::{Outcome, Report, did_you_mean};
 
+pub(super) use admitted::spelled_servers;
 pub(crate) use admitted::{find_by_exposed, require_admitted};
 pub(crate) use answer::as_text;
 pub(super) use path::steps;
 pub(super) use schema::Schema;
-pub(super) use target::near_built_in;
 use target::{Server, Target};
+pub(super) use target::{dotted, near_built_in};
 pub(super) use usage::Place;
 
 /// Call a tool

@@ -14,7 +14,7 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 use toolway::{CallOptions, Consent, Host, HostOptions, ToolRequest, ToolTarget};
 use toolway_config::{Environment, Existing, Flags};
-use toolway_gateway::http::Server;
+use toolway_gateway::http::HttpServer;
 use toolway_types::{Scope, ServerName, ToolKey};
 
 use crate::commands::call::as_text;
@@ -70,7 +70,7 @@ pub(crate) fn run(context: &Context, _args: &DemoArgs) -> Outcome {
         let studio = DemoServer::new(Flavour::Studio).speaking(Speaks::Modern);
         let loopback = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         let (server, driver) =
-            Server::bind(Arc::new(studio), loopback).map_err(anyhow::Error::from)?;
+            HttpServer::bind(Arc::new(studio), loopback).map_err(anyhow::Error::from)?;
         configure(context, &environment, &server.url())?;
         let tour = async {
             let outcome = tour(context, &environment, results.path()).await;

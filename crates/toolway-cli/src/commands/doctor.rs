@@ -11,7 +11,7 @@ use std::path::Path;
 
 use clap::Args;
 use serde_json::{Value, json};
-use toolway_config::{Hook, Plan, PlannedServer, Verdict};
+use toolway_config::{Hook, Plan, PlannedServer, ServerVerdict};
 use toolway_types::{Diagnosis, Severity, TransportSpec, text};
 
 use self::checks::{Check, Health};
@@ -35,6 +35,9 @@ pub(crate) struct DoctorArgs {
     #[arg(long)]
     network: bool,
 }
+
+/// Where the words behind labels begin.
+const LABEL: usize = 14;
 
 /// Runs the command.
 pub(crate) fn run(context: &Context, args: &DoctorArgs) -> Outcome {
@@ -93,7 +96,7 @@ pub(crate) fn run(context: &Context, args: &DoctorArgs) -> Outcome {
     }
     for (index, hook) in plan.hooks.iter().enumerate() {
         let label = if index == 0 { "hooks" } else { "" };
-        let _ = writeln!(text, "{label:<14}{}", hook_line(hook));
+        let _ = writeln!(text, "{label:<LABEL$}{}", hook_line(hook));
     }
     for diagnosis in &found {
         text.push('\n');
@@ -102,7 +105,7 @@ pub(crate) fn run(context: &Context, args: &DoctorArgs) -> Outcome {
     if found.is_empty() && checks.iter().all(|check| check.health == Health::Ok) {
         text.push_str("\nno problems found\n");
     }
-    context.output.paragraphs(&text)?;
+    context.output.paragraphs(&text, Some(LABEL))?;
     Ok(exit)
 }
 
@@ -159,7 +162,7 @@ pub(crate) fn hook_json(hook: &Hook) -> Value {
 fn missing_programs(plan: &Plan) -> Vec<Diagnosis> {
     let mut missing = Vec::new();
     for server in &plan.servers {
-        let Verdict::Admitted(spec) = &server.verdict else {
+        let ServerVerdict::Admitted(spec) = &server.verdict else {
             continue;
         };
         let TransportSpec::Stdio(stdio) = &spec.transport else {
@@ -185,7 +188,7 @@ fn unpinned(plan: &Plan) -> Vec<Diagnosis> {
     let servers = plan.servers.iter().filter(|server| {
         matches!(
             server.verdict,
-            Verdict::Admitted(_) | Verdict::PendingApproval { .. }
+            ServerVerdict::Admitted(_) | ServerVerdict::PendingApproval { .. }
         )
     });
     servers

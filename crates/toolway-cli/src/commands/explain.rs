@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use clap::Args;
 use serde_json::{Value, json};
 use toolway_config::permission::names_of_server;
-use toolway_config::{Hook, HookEvent, Plan, PlannedServer, Verdict, without_secrets};
+use toolway_config::{Hook, HookEvent, Plan, PlannedServer, ServerVerdict, without_secrets};
 use toolway_types::ToolKey;
 use toolway_types::name::as_word;
 use toolway_types::text::spelled_out;
@@ -71,12 +71,13 @@ pub(crate) fn run(context: &Context, args: &ExplainArgs) -> Outcome {
             let _ = writeln!(text, "  {}", hook_line(hook));
         }
     }
-    let waits = |entry: &&&PlannedServer| matches!(entry.verdict, Verdict::PendingApproval { .. });
+    let waits =
+        |entry: &&&PlannedServer| matches!(entry.verdict, ServerVerdict::PendingApproval { .. });
     let first = entries.iter().find(waits).unwrap_or(&entries[0]);
     if let Some(next) = next_step(first) {
         let _ = writeln!(text, "next: {next}");
     }
-    context.output.result(&text)?;
+    context.output.paragraphs(&text, None)?;
     Ok(Exit::Success)
 }
 
@@ -104,7 +105,7 @@ fn describe(text: &mut String, entry: &PlannedServer) {
         Some(reason) => writeln!(text, "  {}: {reason}", entry.verdict.word()),
         None => writeln!(text, "  {}", entry.verdict.word()),
     };
-    if let Verdict::PendingApproval {
+    if let ServerVerdict::PendingApproval {
         changed: Some(diff),
         ..
     } = &entry.verdict
@@ -138,14 +139,18 @@ fn describe(text: &mut String, entry: &PlannedServer) {
 fn next_step(winner: &PlannedServer) -> Option<String> {
     let name = as_word(winner.name.as_str());
     match &winner.verdict {
-        Verdict::Admitted(_) => Some(format!("see its tools with `toolway tools {name}`")),
-        Verdict::PendingApproval { .. } => {
+        ServerVerdict::Admitted(_) => Some(format!("see its tools with `toolway tools {name}`")),
+        ServerVerdict::PendingApproval { .. } => {
             Some(format!("look at it with `toolway approve {name}`"))
         }
-        Verdict::Rejected { .. } => Some(format!("to change your mind: `toolway approve {name}`")),
-        Verdict::Disabled { .. } => Some(format!("switch it on with `toolway enable {name}`")),
-        Verdict::Invalid { .. } => Some(format!("mend the entry at {}", winner.origin)),
-        Verdict::Refused { .. } | Verdict::Shadowed { .. } => None,
+        ServerVerdict::Rejected { .. } => {
+            Some(format!("to change your mind: `toolway approve {name}`"))
+        }
+        ServerVerdict::Disabled { .. } => {
+            Some(format!("switch it on with `toolway enable {name}`"))
+        }
+        ServerVerdict::Invalid { .. } => Some(format!("mend the entry at {}", winner.origin)),
+        ServerVerdict::Refused { .. } | ServerVerdict::Shadowed { .. } => None,
     }
 }
 
@@ -161,7 +166,7 @@ fn as_json(entry: &PlannedServer) -> Value {
         })
         .collect();
     let changed = match &entry.verdict {
-        Verdict::PendingApproval { changed, .. } => changed.clone(),
+        ServerVerdict::PendingApproval { changed, .. } => changed.clone(),
         _ => None,
     };
     json!({

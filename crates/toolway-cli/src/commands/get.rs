@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use clap::Args;
 use serde_json::{Value, json};
-use toolway_config::{PlannedServer, Verdict, without_secrets};
+use toolway_config::{PlannedServer, ServerVerdict, without_secrets};
 use toolway_types::TransportKind;
 use toolway_types::text::spelled_out;
 
@@ -24,6 +24,9 @@ pub(crate) struct GetArgs {
     json: bool,
 }
 
+/// Where the values begin.
+const LABEL: usize = 13;
+
 /// Runs the command.
 pub(crate) fn run(context: &Context, args: &GetArgs) -> Outcome {
     let server = match context.server(&args.name) {
@@ -37,7 +40,8 @@ pub(crate) fn run(context: &Context, args: &GetArgs) -> Outcome {
     if args.json {
         context.output.json(&as_json(server, login.as_ref()))?;
     } else {
-        context.output.result(&as_text(server, login.as_ref()))?;
+        let text = as_text(server, login.as_ref());
+        context.output.paragraphs(&text, Some(LABEL))?;
         if let (None, Some(account)) = (&login, account_of(server)) {
             let words = login_words(server.name.as_str(), Some(account));
             let hint = format!("hint: log in with `toolway login {words}`");
@@ -56,7 +60,7 @@ fn login(context: &Context, server: &PlannedServer) -> Option<Shown> {
         server.transport,
         Some(TransportKind::Http | TransportKind::Sse | TransportKind::Ws)
     );
-    if !is_remote || !matches!(server.verdict, Verdict::Admitted(_)) {
+    if !is_remote || !matches!(server.verdict, ServerVerdict::Admitted(_)) {
         return None;
     }
     match auth::logins(context) {
@@ -92,7 +96,7 @@ fn as_json(server: &PlannedServer, login: Option<&Shown>) -> Value {
 fn as_text(server: &PlannedServer, login: Option<&Shown>) -> String {
     let mut text = format!("{}\n", server.name);
     let mut line = |label: &str, value: &str| {
-        let _ = writeln!(text, "  {label:<10} {value}");
+        let _ = writeln!(text, "{:<LABEL$}{value}", format!("  {label} "));
     };
     line("scope", server.scope.as_str());
     line("source", &server.origin.to_string());

@@ -11,11 +11,11 @@ use serde::Serialize;
 use toolway::auth::{Organisation, OrganisationError, OrganisationUser, StoredLogins};
 use toolway::journal::timestamp;
 use toolway::watch::request_reconnect;
-use toolway_auth::idp::GivenBack;
-use toolway_auth::logins::How;
-use toolway_auth::references::References;
+use toolway_auth::idp::IdpLogoutOutcome;
+use toolway_auth::logins::LoginGrant;
+use toolway_auth::references::ReferenceResolver;
 use toolway_config::{IdentitySettings, Plan};
-use toolway_transport::client::Client;
+use toolway_transport::client::HttpClient;
 use toolway_types::{CrossApp, ServerName, TransportSpec};
 
 use super::auth::{StatusArgs, instant, not_read};
@@ -101,12 +101,12 @@ fn none_configured() -> Report {
 
 fn organisation(context: &Context, plan: &Plan, settings: &Arc<IdentitySettings>) -> Organisation {
     let vault = connect::vault(context);
-    let references = References {
+    let references = ReferenceResolver {
         vault: vault.clone(),
         inherited: Arc::clone(&plan.inherited_env),
         cwd: plan.command_directory.clone(),
     };
-    let client = Client::new(connect::client_options(context));
+    let client = HttpClient::new(connect::client_options(context));
     Organisation::new(Arc::clone(settings), vault, client, Some(references))
 }
 
@@ -142,7 +142,10 @@ async fn log_out(context: &Context, organisation: &Organisation) -> Outcome {
         .map_err(|error| not_known(&error))?;
     let book = StoredLogins::new(connect::vault(context), connect::client_options(context));
     let logins = book.logins().await.map_err(|error| not_read(&error))?;
-    for login in logins.iter().filter(|login| login.how == How::CrossApp) {
+    for login in logins
+        .iter()
+        .filter(|login| login.how == LoginGrant::CrossApp)
+    {
         let (server, account) = (login.server.as_str(), login.account.as_str());
         let out = book.log_out(Some(server), Some(account)).await;
         for out in out.map_err(|error| not_read(&error))? {
@@ -162,16 +165,16 @@ async fn log_out(context: &Context, organisation: &Organisation) -> Outcome {
     }
     if current_user.is_some() {
         let also = match given_back {
-            GivenBack::Revoked => ", and the login is revoked there",
-            GivenBack::Nothing => "",
-            GivenBack::NotOffered => {
+            IdpLogoutOutcome::Revoked => ", and the login is revoked there",
+            IdpLogoutOutcome::Nothing => "",
+            IdpLogoutOutcome::NotOffered => {
                 context.output.say(
                     "note: the provider revokes nothing: what it gave stays good there until it \
                      expires",
                 );
                 ""
             }
-            GivenBack::Failed(why) => {
+            IdpLogoutOutcome::Failed(why) => {
                 context.output.say(&format!("warning: {why}"));
                 ""
             }

@@ -12,8 +12,10 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::json;
-use toolway_config::import::{self, Client, Found, Imported, Places, Stranger, Writer};
-use toolway_config::{Existing, Plan, PlannedServer, Verdict, signature};
+use toolway_config::import::{
+    self, ClientFile, ClientLocations, FileWriter, ImportClient, ImportedServer, StrangerReason,
+};
+use toolway_config::{Existing, Plan, PlannedServer, ServerVerdict, signature};
 use toolway_types::name::as_word;
 use toolway_types::{Scope, ServerName, Severity};
 
@@ -41,7 +43,7 @@ use crate::screen::name;
 pub(crate) struct ImportArgs {
     /// The clients to read; all that are found when absent
     #[arg(value_parser = clients())]
-    clients: Vec<Client>,
+    clients: Vec<ImportClient>,
 
     /// Read this file in the client's format instead of the client's own files
     #[arg(long, value_name = "FILE", requires = "clients")]
@@ -65,9 +67,9 @@ pub(crate) struct ImportArgs {
 }
 
 /// Clients by their ids, so that help, completion and near misses know them all.
-fn clients() -> impl TypedValueParser<Value = Client> {
-    PossibleValuesParser::new(Client::ALL.iter().map(Client::id)).try_map(|word| {
-        Client::ALL
+fn clients() -> impl TypedValueParser<Value = ImportClient> {
+    PossibleValuesParser::new(ImportClient::ALL.iter().map(ImportClient::id)).try_map(|word| {
+        ImportClient::ALL
             .into_iter()
             .find(|client| client.id() == word)
             .ok_or("no such client")
@@ -76,8 +78,8 @@ fn clients() -> impl TypedValueParser<Value = Client> {
 
 /// One server on its way in.
 struct Candidate<'a> {
-    found: &'a Found,
-    server: &'a Imported,
+    found: &'a ClientFile,
+    server: &'a ImportedServer,
     fate: Fate,
 }
 
@@ -86,7 +88,7 @@ enum Fate {
     Add(Target),
     Skip(String),
     /// Shown and left out: somebody else wrote the file, and nobody named it.
-    LeaveOut(Stranger),
+    LeaveOut(StrangerReason),
 }
 
 /// Where a server goes, and on whose word.
@@ -109,16 +111,16 @@ impl Target {
     /// Where the servers of a file go. What lies in a project stays the project's, and is taken
     /// where a person sees it or says so; of other files that they did not write, only one that
     /// they name is taken (SEC-01).
-    fn of(args: &ImportArgs, file: &Found, eyes: Eyes) -> Result<Self, Stranger> {
+    fn of(args: &ImportArgs, file: &ClientFile, eyes: Eyes) -> Result<Self, StrangerReason> {
         let wanted = args.scope.map(WritableScope::scope);
         let stranger = match file.writer {
-            Writer::Person => return Ok(Self::Vouched(wanted.unwrap_or(Scope::User))),
-            Writer::Stranger(stranger) => stranger,
+            FileWriter::Person => return Ok(Self::Vouched(wanted.unwrap_or(Scope::User))),
+            FileWriter::Stranger(stranger) => stranger,
         };
         let is_named = args.from.is_some();
         match wanted {
-            Some(Scope::Project) if stranger == Stranger::Project => Ok(Self::Proposed),
-            None if stranger == Stranger::Project && eyes == Eyes::Open => Ok(Self::Proposed),
+            Some(Scope::Project) if stranger == StrangerReason::Project => Ok(Self::Proposed),
+            None if stranger == StrangerReason::Project && eyes == Eyes::Open => Ok(Self::Proposed),
             None | Some(Scope::Project) if is_named => Ok(Self::Proposed),
             Some(scope) if is_named => Ok(Self::Vouched(scope)),
             _ => Err(stranger),
@@ -252,8 +254,8 @@ fn answer(context: &Context, question: &str, more_follow: bool) -> std::io::Resu
     }
 }
 
-fn find(context: &Context, args: &ImportArgs) -> Result<Vec<Found>, Report> {
-    let places = Places::from(&context.environment);
+fn find(context: &Context, args: &ImportArgs) -> Result<Vec<ClientFile>, Report> {
+    let places = ClientLocations::from(&context.environment);
     if let Some(path) = &args.from {
         let [client] = args.clients.as_slice() else {
             return Err(Report::new(
@@ -262,23 +264,25 @@ fn find(context: &Context, args: &ImportArgs) -> Result<Vec<Found>, Report> {
             )
             .hint(format!(
                 "name one client: `toolway import {} --from {}`",
-                args.clients.first().map_or("claude-desktop", Client::id),
+                args.clients
+                    .first()
+                    .map_or("claude-desktop", ImportClient::id),
                 path.display()
             )));
         };
         return Ok(vec![import::read_file(&places, *client, path)]);
     }
     let clients = if args.clients.is_empty() {
-        Client::ALL.to_vec()
+        ImportClient::ALL.to_vec()
     } else {
         args.clients.clone()
     };
-    let mut found: Vec<Found> = clients
+    let mut found: Vec<ClientFile> = clients
         .iter()
         .flat_map(|client| import::discover(&places, *client))
         .collect();
     // What somebody else wrote stands apart, and takes no name away from the person's own.
-    found.sort_by_key(|found| found.writer != Writer::Person);
+    found.sort_by_key(|found| found.writer != FileWriter::Person);
     if found.is_empty() {
         context.output.say("no file of these clients was found");
         context
@@ -295,7 +299,7 @@ type Known = (String, Option<String>, String);
 /// somebody else wrote is left out, unless the person sees it or named the file (SEC-01). What nobody has approved is not there: a repository must not keep the person's own servers out.
 fn choose<'a>(
     plan: &Plan,
-    found: &'a [Found],
+    found: &'a [ClientFile],
     args: &ImportArgs,
     eyes: Eyes,
 ) -> Vec<Candidate<'a>> {
@@ -305,7 +309,7 @@ fn choose<'a>(
         let target = Target::of(args, file, eyes);
         let scope = target.map_or(Scope::User, Target::scope);
         let counts = |server: &&PlannedServer| {
-            server.scope == scope || matches!(server.verdict, Verdict::Admitted(_))
+            server.scope == scope || matches!(server.verdict, ServerVerdict::Admitted(_))
         };
         let there = plan.servers.iter().filter(counts).map(|server| {
             (

@@ -18,7 +18,7 @@ use clap::Args;
 use serde::Serialize;
 use serde_json::Value;
 use toolway::{HostSnapshot, ServerSnapshot};
-use toolway_config::{Plan, PlannedServer, Verdict};
+use toolway_config::{Plan, PlannedServer, ServerVerdict};
 use toolway_types::{ConnectionState, Diagnosis, Severity, TransportKind};
 
 use self::hints::{hint, login_command, say_hints, say_off, say_waiting};
@@ -27,7 +27,7 @@ use super::auth::{self, Shown};
 use crate::connect::{self, Wanted};
 use crate::context::Context;
 use crate::exit::Exit;
-use crate::report::Outcome;
+use crate::report::{Outcome, UNNAMED_SCOPES};
 
 /// List the configured servers and connect to them
 ///
@@ -185,9 +185,9 @@ fn exit(args: &ListArgs, plan: &Plan, rows: &[Row]) -> Exit {
     let mut exit = Exit::Success;
     for (row, planned) in rows.iter().zip(&plan.servers) {
         match (&planned.verdict, row.state) {
-            (Verdict::Invalid { .. }, _) => return Exit::Configuration,
-            (Verdict::Admitted(_), "failed" | "pending") => exit = Exit::Connection,
-            (Verdict::Admitted(_), "needs-auth") if exit == Exit::Success => {
+            (ServerVerdict::Invalid { .. }, _) => return Exit::Configuration,
+            (ServerVerdict::Admitted(_), "failed" | "pending") => exit = Exit::Connection,
+            (ServerVerdict::Admitted(_), "needs-auth") if exit == Exit::Success => {
                 exit = Exit::NeedsLogin;
             }
             _ => {}
@@ -199,7 +199,7 @@ fn exit(args: &ListArgs, plan: &Plan, rows: &[Row]) -> Exit {
 /// Says of those that have not answered how long they had.
 fn note_late(rows: &mut [Row], plan: &Plan, limit: Option<Duration>) {
     for (row, planned) in rows.iter_mut().zip(&plan.servers) {
-        if matches!(planned.verdict, Verdict::Admitted(_)) && row.state == "pending" {
+        if matches!(planned.verdict, ServerVerdict::Admitted(_)) && row.state == "pending" {
             row.note = Some(match limit {
                 Some(limit) => format!("has not answered within {limit:?}"),
                 None => "has not answered yet".to_owned(),
@@ -251,9 +251,9 @@ pub(crate) fn say_warnings(context: &Context, snapshot: &HostSnapshot) {
 /// A row as the plan knows it, before anything connects.
 fn planned(server: &PlannedServer) -> Row {
     let (state, reason, error) = match &server.verdict {
-        Verdict::Admitted(_) => ("pending", None, None),
-        Verdict::Invalid { reason } => ("failed", None, Some(reason.clone())),
-        Verdict::Shadowed { by, reason } => {
+        ServerVerdict::Admitted(_) => ("pending", None, None),
+        ServerVerdict::Invalid { reason } => ("failed", None, Some(reason.clone())),
+        ServerVerdict::Shadowed { by, reason } => {
             let reason = format!("shadowed {reason}: {} ({} scope)", by.origin, by.scope);
             ("disabled", Some(reason), None)
         }
@@ -312,7 +312,7 @@ fn add_logins(context: &Context, rows: &mut [Row]) {
 /// Adds what connecting found out to the rows of admitted servers.
 fn fill(context: &Context, rows: &mut [Row], plan: &Plan, snapshot: &HostSnapshot) {
     for (row, planned) in rows.iter_mut().zip(&plan.servers) {
-        if !matches!(planned.verdict, Verdict::Admitted(_)) {
+        if !matches!(planned.verdict, ServerVerdict::Admitted(_)) {
             continue;
         }
         if let Some(server) = snapshot
@@ -321,7 +321,7 @@ fn fill(context: &Context, rows: &mut [Row], plan: &Plan, snapshot: &HostSnapsho
             .find(|server| server.name == planned.name)
         {
             fill_row(row, server);
-            row.login = login_command(context, row);
+            row.login = login_command(context, row, &server.state);
             let hint = hint(context, row, &server.state);
             row.hint = hint.map(|hint| context.reached(hint));
         }
@@ -344,8 +344,9 @@ fn fill_row(row: &mut Row, server: &ServerSnapshot) {
                 .map(|line| line.line().to_string())
                 .collect();
         }
-        ConnectionState::NeedsAuth { .. } => {
+        ConnectionState::NeedsAuth { unnamed_scopes, .. } => {
             row.error = Some(match &row.account {
+                _ if *unnamed_scopes => UNNAMED_SCOPES.to_owned(),
                 Some(account) => format!("wants a login as `{account}` first"),
                 None => "wants a login first".to_owned(),
             });

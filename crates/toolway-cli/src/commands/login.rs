@@ -18,7 +18,7 @@ use toolway::auth::{LoggedIn, LoginOptions, LoginProblem};
 use toolway::journal::timestamp;
 use toolway::{Host, HostSnapshot};
 use toolway_auth::jwt::SigningKey;
-use toolway_auth::login::{LoginFault, Way, Whom};
+use toolway_auth::login::{AccountChoice, LoginFault, LoginMethod};
 use toolway_config::Plan;
 use toolway_types::name::as_word;
 use toolway_types::{ConnectionState, Secret, ServerName, TransportKind};
@@ -106,13 +106,13 @@ pub(super) struct WayArgs {
 
 impl WayArgs {
     /// A browser where nothing else was asked for.
-    pub(super) fn way(&self) -> Way {
+    pub(super) fn way(&self) -> LoginMethod {
         match self {
-            Self { device: true, .. } => Way::Device,
+            Self { device: true, .. } => LoginMethod::Device,
             Self {
                 no_browser: true, ..
-            } => Way::Paste,
-            _ => Way::Browser,
+            } => LoginMethod::Paste,
+            _ => LoginMethod::Browser,
         }
     }
 }
@@ -140,14 +140,14 @@ pub(crate) fn run(context: &Context, args: &LoginArgs) -> Outcome {
     }
     let options = LoginOptions {
         way: if args.client_credentials {
-            Way::ClientCredentials
+            LoginMethod::ClientCredentials
         } else {
             args.way.way()
         },
         account: args.account.clone(),
         whom: match (&args.account, &of_entry) {
-            (None, None) => Whom::Anybody,
-            _ => Whom::Chosen,
+            (None, None) => AccountChoice::BrowserSession,
+            _ => AccountChoice::Ask,
         },
         scopes: args
             .scopes

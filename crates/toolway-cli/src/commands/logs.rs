@@ -8,9 +8,9 @@ use std::path::Path;
 use clap::Args;
 use serde::Serialize;
 use toolway::journal::{self, JournalLine, JournalLineKind};
-use toolway_config::Verdict;
-use toolway_types::ServerName;
+use toolway_config::ServerVerdict;
 use toolway_types::name::as_word;
+use toolway_types::{ServerName, nearest};
 
 use super::follow::follow;
 use crate::connect::State;
@@ -115,7 +115,7 @@ fn put(context: &Context, line: &JournalLine, args: &LogsArgs) -> Result<(), Rep
         };
         context.output.json_line(&shown)?;
     } else {
-        context.output.result(&format!("{line}\n"))?;
+        context.output.paragraphs(&format!("{line}\n"), None)?;
     }
     Ok(())
 }
@@ -125,7 +125,7 @@ fn no_log(context: &Context, directory: &Path, server: &ServerName) -> Report {
     let plan = context.plan();
     let word = as_word(server.as_str());
     if let Some(known) = plan.winner(server.as_str()) {
-        let hint = if matches!(known.verdict, Verdict::Admitted(_)) {
+        let hint = if matches!(known.verdict, ServerVerdict::Admitted(_)) {
             format!("connect to it once, e.g. with `toolway tools {word}`")
         } else {
             format!("it may not connect; see why with `toolway explain {word}`")
@@ -138,18 +138,9 @@ fn no_log(context: &Context, directory: &Path, server: &ServerName) -> Report {
     }
     // A server that is gone from the configuration may still have a log.
     let logged = journal::logged_servers(directory);
-    let near = logged
-        .iter()
-        .map(|name| {
-            (
-                strsim::damerau_levenshtein(name.as_str(), server.as_str()),
-                name,
-            )
-        })
-        .min()
-        .filter(|(distance, name)| *distance <= 2.min(name.as_str().chars().count() / 2));
+    let near = nearest(server.as_str(), logged.iter().map(ServerName::as_str));
     match near {
-        Some((_, near)) if plan.suggest(server.as_str()).is_none() => Report::new(
+        Some(near) if plan.suggest(server.as_str()).is_none() => Report::new(
             Exit::Configuration,
             format!("there is no log of a server named `{server}`"),
         )

@@ -1,8 +1,8 @@
 //! `toolway man`: a manual page as roff, for `man -l -`.
 
 use clap::{Args, CommandFactory as _};
+use toolway_types::nearest;
 
-use super::offers::nearest;
 use crate::args::{Cli, groups};
 use crate::context::Context;
 use crate::exit::Exit;
@@ -30,8 +30,8 @@ pub(crate) fn run(context: &Context, args: &ManArgs) -> Outcome {
             let report = Report::new(Exit::Usage, format!("there is no command `{command}`"));
             let root = Cli::command();
             let names = root.get_subcommands().filter(|command| is_shown(command));
-            let near = nearest(command, names.map(clap::Command::get_name), 1);
-            match near.first() {
+            let near = nearest(command, names.map(clap::Command::get_name));
+            match near {
                 Some(near) => report.hint(format!("did you mean `toolway man {near}`?")),
                 None => report.hint("see the commands with `toolway --help`"),
             }

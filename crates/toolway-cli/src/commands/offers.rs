@@ -129,27 +129,6 @@ pub(super) fn pairs(words: &[String]) -> Result<BTreeMap<String, Vec<String>>, R
     Ok(pairs)
 }
 
-/// The nearest of these, as long as they are near enough to be a slip of the pen.
-pub(crate) fn nearest<'a>(
-    wanted: &str,
-    known: impl Iterator<Item = &'a str>,
-    most: usize,
-) -> Vec<&'a str> {
-    let mut near: Vec<(usize, &str)> = known
-        .map(|name| (strsim::osa_distance(wanted, name), name))
-        .filter(|(distance, name)| *distance <= name.chars().count().max(3) / 3)
-        .collect();
-    near.sort_unstable();
-    near.dedup();
-    // What is much farther than the best is not what was meant.
-    let best = near.first().map_or(0, |(distance, _)| *distance);
-    near.into_iter()
-        .take_while(|(distance, _)| *distance <= best + 1)
-        .take(most)
-        .map(|(_, name)| name)
-        .collect()
-}
-
 /// The first line of a description.
 pub(super) fn first_line(text: &str) -> String {
     text.lines()

@@ -5,8 +5,8 @@
 
 use clap::{Args, Subcommand};
 use serde_json::json;
-use toolway_config::{ManagedStanding, ManagedVariable};
-use toolway_types::text::{Nature, legible};
+use toolway_config::{ManagedState, ManagedVariable};
+use toolway_types::text::{TextKind, legible};
 
 use crate::commands::add::say_written;
 use crate::commands::approve::{ask, spaced};
@@ -70,7 +70,7 @@ fn show(context: &Context, args: &PolicyArgs) -> Outcome {
         .iter()
         .map(|variable| {
             vec![
-                legible(&variable.name, Nature::Code),
+                legible(&variable.name, TextKind::Code),
                 variable.standing.word().to_owned(),
                 variable.origin.to_string(),
             ]
@@ -87,7 +87,7 @@ fn show(context: &Context, args: &PolicyArgs) -> Outcome {
 }
 
 fn waits(variable: &ManagedVariable) -> bool {
-    variable.standing == ManagedStanding::Waiting
+    variable.standing == ManagedState::Waiting
 }
 
 fn confirm(context: &Context, yes: bool) -> Outcome {
@@ -105,11 +105,11 @@ fn confirm(context: &Context, yes: bool) -> Outcome {
         return Ok(Exit::Success);
     };
     let mut sheet = context.output.screen().sheet();
-    let path = legible(&first.origin.path(), Nature::Code);
+    let path = legible(&first.origin.path(), TextKind::Code);
     sheet.row(&format!("the organisation sets these variables in {path}:"));
     for variable in &asked {
-        let name = legible(&variable.name, Nature::Code);
-        let value = legible(variable.value.expose(), Nature::Code);
+        let name = legible(&variable.name, TextKind::Code);
+        let value = legible(variable.value.expose(), TextKind::Code);
         sheet.row(&format!("  {name}: {value}"));
     }
     sheet.row("Confirmed, they count as if they stood in your environment.");

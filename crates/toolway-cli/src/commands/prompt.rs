@@ -7,13 +7,13 @@ use std::fmt::Write as _;
 use clap::Args;
 use serde_json::{Map, Value};
 use toolway::catalog::CatalogPrompt;
-use toolway::view::{Content, PromptMessage, ResourceBody};
+use toolway::view::{ContentBlock, PromptMessage, ResourceBody};
 use toolway::{CallError, CallOptions, Catalog, Consent, Offering, PromptOutcome};
 use toolway_types::name::{as_word, shell_word};
-use toolway_types::{ServerName, Untrusted};
+use toolway_types::{ServerName, Untrusted, nearest};
 
 use super::call::find_by_exposed;
-use super::offers::{Servers, nearest, pairs};
+use super::offers::{Servers, pairs};
 use crate::commands::add::is_url;
 use crate::connect::{self, Person, TypedCommand};
 use crate::context::Context;
@@ -155,14 +155,14 @@ pub(super) fn find<'a>(
             prompt.shown.as_str()
         }
     });
-    let near = nearest(wanted, names, 1);
+    let near = nearest(wanted, names);
     let shown = Untrusted::new(wanted);
     let message = match server {
         Some(server) if !whole => format!("server `{server}` has no prompt `{}`", shown.line()),
         _ => format!("no prompt `{}`", shown.line()),
     };
     let report = Report::new(Exit::Usage, message);
-    Err(match (near.first(), server) {
+    Err(match (near, server) {
         (Some(near), _) => report.hint(format!("did you mean `{near}`?")),
         (None, Some(server)) => report.hint(format!(
             "see its prompts with `toolway prompts {}`",
@@ -213,7 +213,7 @@ fn arguments(
         }
         if !prompt.arguments.iter().any(|known| known.name == key) {
             let known = prompt.arguments.iter().map(|known| known.name.as_str());
-            let near = match nearest(&key, known, 1).first() {
+            let near = match nearest(&key, known) {
                 Some(near) => format!("; did you mean `{near}`?"),
                 None => String::new(),
             };
@@ -296,16 +296,16 @@ fn as_text(messages: &[PromptMessage]) -> String {
         }
         let _ = writeln!(text, "[{}]", Untrusted::new(&message.role).line());
         let words = match &message.content {
-            Content::Text { text } => text.clone(),
-            Content::Image { data, mime_type } | Content::Audio { data, mime_type } => {
+            ContentBlock::Text { text } => text.clone(),
+            ContentBlock::Image { data, mime_type } | ContentBlock::Audio { data, mime_type } => {
                 noted(mime_type, data)
             }
-            Content::Resource {
+            ContentBlock::Resource {
                 body: ResourceBody::Text(words),
                 uri,
                 ..
             } => format!("<{}>\n{words}", Untrusted::new(uri).line()),
-            Content::Resource {
+            ContentBlock::Resource {
                 body: ResourceBody::Blob(data),
                 mime_type,
                 uri,
@@ -314,8 +314,8 @@ fn as_text(messages: &[PromptMessage]) -> String {
                 Untrusted::new(uri).line(),
                 noted(mime_type.as_deref().unwrap_or("binary"), data)
             ),
-            Content::ResourceLink { uri, .. } => uri.clone(),
-            Content::Unknown { raw, .. } => raw.get().to_owned(),
+            ContentBlock::ResourceLink { uri, .. } => uri.clone(),
+            ContentBlock::Unknown { raw, .. } => raw.get().to_owned(),
         };
         text.push_str(&words);
         if !words.ends_with('\n') {

@@ -4,7 +4,7 @@
 
 use clap::Args;
 use toolway::watch::request_reconnect;
-use toolway_config::{Plan, Verdict};
+use toolway_config::{Plan, ServerVerdict};
 use toolway_types::{ConnectionState, ServerName};
 
 use crate::commands::call::require_admitted;
@@ -39,7 +39,7 @@ pub(crate) fn run(context: &Context, args: &ReconnectArgs) -> Outcome {
     require_flags_only(&plan)?;
     let servers = chosen(context, &plan, args)?;
     plan.servers.retain(|planned| {
-        servers.contains(&planned.name) && matches!(planned.verdict, Verdict::Admitted(_))
+        servers.contains(&planned.name) && matches!(planned.verdict, ServerVerdict::Admitted(_))
     });
     for server in &servers {
         forget(context, &plan, server);

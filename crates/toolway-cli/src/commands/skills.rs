@@ -8,9 +8,9 @@ use serde::Serialize;
 use toolway::view::SkillFiles;
 use toolway::{Host, HostSnapshot, ListedSkill, Offering, SkillError};
 use toolway_types::name::as_word;
-use toolway_types::{ConnectionState, ServerName};
+use toolway_types::{ConnectionState, ServerName, nearest};
 
-use super::offers::{Servers, first_line, nearest};
+use super::offers::{Servers, first_line};
 use crate::connect::{self, TypedCommand};
 use crate::context::Context;
 use crate::exit::Exit;
@@ -259,7 +259,7 @@ async fn print(
             let listed = listed.unwrap_or_default();
             let names = listed.iter().map(|skill| skill.name().as_received());
             let report = failed(error);
-            return Err(match nearest(name, names, 1).first() {
+            return Err(match nearest(name, names) {
                 Some(near) => report.hint(format!("did you mean `{near}`?")),
                 None => report,
             });

@@ -4,7 +4,7 @@
 //! `toolway_config::switch_servers`.
 
 use clap::Args;
-use toolway_config::{Plan, PlannedServer, Switch, Verdict};
+use toolway_config::{Plan, PlannedServer, ServerVerdict, Switch};
 use toolway_types::name::as_word;
 use toolway_types::{Scope, ServerName};
 
@@ -109,7 +109,7 @@ fn say_what_waits(context: &Context, names: &[ServerName]) {
     let plan = context.plan_with(&context.flags);
     let waits = |name: &&ServerName| {
         let server = plan.winner(name.as_str());
-        server.is_some_and(|it| matches!(it.verdict, Verdict::PendingApproval { .. }))
+        server.is_some_and(|it| matches!(it.verdict, ServerVerdict::PendingApproval { .. }))
     };
     for name in names.iter().filter(waits) {
         let word = as_word(name.as_str());
@@ -192,8 +192,8 @@ fn choose(
 
 fn row(number: usize, server: &PlannedServer) -> String {
     let state = match &server.verdict {
-        Verdict::Admitted(_) => "on",
-        Verdict::Disabled { .. } => "off",
+        ServerVerdict::Admitted(_) => "on",
+        ServerVerdict::Disabled { .. } => "off",
         other => other.word(),
     };
     let name = shown(server.name.as_str());

@@ -13,7 +13,7 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 use toolway::journal::timestamp;
 use toolway_auth::vault::export::{self, ExportError};
-use toolway_auth::vault::{Backend, Key, Kind, Listed, Vault};
+use toolway_auth::vault::{SecretKind, Vault, VaultBackend, VaultEntry, VaultKey};
 use toolway_types::Secret;
 
 use super::login::until_given_up;
@@ -179,22 +179,22 @@ fn list(context: &Context, vault: &Vault, args: &ListArgs) -> Outcome {
     context.output.table(&head, &rows)?;
     let plain = listed
         .iter()
-        .filter(|listed| listed.backend == Backend::PlainFile)
+        .filter(|listed| listed.backend == VaultBackend::PlainFile)
         .count();
     if plain > 0 {
         context.output.say(&format!(
             "note: {plain} of {} in {}",
             listed.len(),
-            Backend::PlainFile.protects()
+            VaultBackend::PlainFile.protects()
         ));
     }
     Ok(Exit::Success)
 }
 
-fn row(listed: &Listed) -> Vec<String> {
+fn row(listed: &VaultEntry) -> Vec<String> {
     let key = &listed.key;
     let (name, account) = match key.kind {
-        Kind::Named => (key.account.as_str(), ""),
+        SecretKind::Named => (key.account.as_str(), ""),
         _ => (key.server.as_str(), key.account.as_str()),
     };
     let or_dash = |text: &str| if text.is_empty() { "-" } else { text }.to_owned();
@@ -208,9 +208,9 @@ fn row(listed: &Listed) -> Vec<String> {
     ]
 }
 
-fn described(listed: &Listed) -> serde_json::Value {
+fn described(listed: &VaultEntry) -> serde_json::Value {
     let key = &listed.key;
-    if key.kind == Kind::Named {
+    if key.kind == SecretKind::Named {
         return json!({
             "kind": key.kind.as_str(),
             "name": key.account,
@@ -229,7 +229,7 @@ fn described(listed: &Listed) -> serde_json::Value {
     })
 }
 
-fn saved(listed: &Listed) -> String {
+fn saved(listed: &VaultEntry) -> String {
     let since = Duration::from_secs(listed.saved_at);
     timestamp(
         SystemTime::UNIX_EPOCH
@@ -241,14 +241,14 @@ fn saved(listed: &Listed) -> String {
 fn set(context: &Context, vault: &Vault, args: &SetArgs) -> Outcome {
     let what = format!("saving `{}`", args.name);
     let secret = ask(context, &what, &format!("Secret `{}`: ", args.name))?;
-    let key = Key::named(&args.name);
+    let key = VaultKey::named(&args.name);
     let backend = block_on(async {
         vault.write(&key, &secret).await?;
         let listed = vault.list().await?;
         let found = listed.iter().find(|listed| listed.key == key);
-        let backend = found.map_or(Backend::Keychain, |listed| listed.backend);
+        let backend = found.map_or(VaultBackend::Keychain, |listed| listed.backend);
         if !context.insecure_storage
-            && backend != Backend::Keychain
+            && backend != VaultBackend::Keychain
             && let Some(trouble) = vault.keychain_trouble().await
         {
             context.output.say(&format!("note: {trouble}"));
@@ -270,10 +270,10 @@ fn set(context: &Context, vault: &Vault, args: &SetArgs) -> Outcome {
 }
 
 fn remove(context: &Context, vault: &Vault, args: &RemoveArgs) -> Outcome {
-    let is_wanted = |key: &Key| match (&args.name, &args.server, &args.issuer) {
-        (Some(name), ..) => key.kind == Kind::Named && key.account == *name,
-        (_, Some(server), _) => key.kind != Kind::Named && key.server == *server,
-        (.., Some(issuer)) => key.kind != Kind::Named && key.issuer == *issuer,
+    let is_wanted = |key: &VaultKey| match (&args.name, &args.server, &args.issuer) {
+        (Some(name), ..) => key.kind == SecretKind::Named && key.account == *name,
+        (_, Some(server), _) => key.kind != SecretKind::Named && key.server == *server,
+        (.., Some(issuer)) => key.kind != SecretKind::Named && key.issuer == *issuer,
         (None, None, None) => false,
     };
     let removed = block_on(async {

@@ -10,10 +10,9 @@ use std::time::Duration;
 use toolway::{Offering, Recalled, RecalledServer, forget_catalog, recall_catalog};
 use toolway_config::{Flags, Plan, PlannedServer};
 use toolway_types::name::as_word;
-use toolway_types::{ServerName, ToolKey, Untrusted};
+use toolway_types::{ServerName, ToolKey, Untrusted, several_nearest};
 
 use super::State;
-use crate::commands::offers::nearest;
 use crate::context::Context;
 use crate::report::did_you_mean;
 
@@ -49,7 +48,7 @@ pub(crate) fn say_if_absent(context: &Context, plan: &Plan, key: &ToolKey) {
     if is_offering || names.contains(&key.tool.as_str()) {
         return;
     }
-    let near = nearest(&key.tool, names.into_iter(), 3);
+    let near = several_nearest(&key.tool, names, 3);
     let near: Vec<String> = near
         .into_iter()
         .map(|name| Untrusted::new(name).line().into_owned())

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use toolway::auth::AuthOptions;
-use toolway::keeper::Keeper;
-use toolway::{Audit, HostOptions, Journal, Protected, Protection, SettingsRules, Shield};
+use toolway::launcher::Launcher;
+use toolway::{Audit, HostOptions, Journal, ProtectedPath, Protection, SettingsRules, Shield};
 use toolway_types::Scope;
 
 use super::vault::{folder as vault_folder, vault};
@@ -79,7 +79,7 @@ pub(crate) fn host_options(context: &Context) -> HostOptions {
         http: client_options(context),
         secrets: Some(vault(context)),
         shield: shield(context),
-        keeper: Keeper::same_program(),
+        launcher: Launcher::same_program(),
         auth: AuthOptions {
             vault: Some(vault(context)),
             memory: Some(State(context).needs()),
@@ -117,7 +117,7 @@ fn audit(context: &Context) -> Option<Audit> {
 /// told may be an argument of the next call, and so are the directories that servers start in.
 pub(crate) fn shield(context: &Context) -> Shield {
     let environment = &context.environment;
-    let entry = |path: &Path, protection| Protected {
+    let entry = |path: &Path, protection| ProtectedPath {
         path: path.to_owned(),
         protection,
     };
@@ -153,7 +153,7 @@ pub(crate) fn shield(context: &Context) -> Shield {
 }
 
 /// Proxies and certificates as the environment names them, by the names other programs use too.
-pub(crate) fn client_options(context: &Context) -> toolway::ClientOptions {
+pub(crate) fn client_options(context: &Context) -> toolway::HttpClientOptions {
     let variable = |names: [&str; 2]| {
         names
             .iter()
@@ -167,7 +167,7 @@ pub(crate) fn client_options(context: &Context) -> toolway::ClientOptions {
         .filter(|path| !path.is_empty())
         .map(PathBuf::from)
         .collect();
-    toolway::ClientOptions {
+    toolway::HttpClientOptions {
         extra_ca,
         client_certificate: variable(["TOOLWAY_CLIENT_CERT", "CLAUDE_CODE_CLIENT_CERT"])
             .map(PathBuf::from),
@@ -175,6 +175,6 @@ pub(crate) fn client_options(context: &Context) -> toolway::ClientOptions {
         http_proxy: variable(["HTTP_PROXY", "http_proxy"]),
         https_proxy: variable(["HTTPS_PROXY", "https_proxy"]),
         no_proxy: variable(["NO_PROXY", "no_proxy"]),
-        ..toolway::ClientOptions::default()
+        ..toolway::HttpClientOptions::default()
     }
 }

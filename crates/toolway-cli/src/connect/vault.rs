@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 
-use toolway_auth::vault::{Storage, Vault, VaultOptions};
+use toolway_auth::vault::{StorageChoice, Vault, VaultOptions};
 use toolway_types::Secret;
 
 use crate::context::Context;
@@ -25,14 +25,14 @@ fn open(context: &Context) -> Vault {
     let environment = &context.environment;
     let passphrase = environment.var("TOOLWAY_VAULT_KEY");
     let storage = match environment.var("TOOLWAY_VAULT") {
-        None | Some("" | "any") => Storage::Any,
-        Some("keychain") => Storage::Keychain,
-        Some("file") => Storage::File,
+        None | Some("" | "any") => StorageChoice::Any,
+        Some("keychain") => StorageChoice::Keychain,
+        Some("file") => StorageChoice::File,
         Some(other) => {
             context.output.say(&format!(
                 "warning: `TOOLWAY_VAULT` is `{other}`, which is none of any, keychain and file"
             ));
-            Storage::Any
+            StorageChoice::Any
         }
     };
     Vault::open(VaultOptions {

@@ -7,7 +7,7 @@
 use bytes::Bytes;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
-use toolway_gateway::{Reply, Service};
+use toolway_gateway::{ReplyFuture, Service};
 use toolway_types::Era;
 use toolway_wire::envelope::{self, Message};
 use toolway_wire::era::{self, meta_key, method};
@@ -247,7 +247,7 @@ impl DemoServer {
 }
 
 impl Service for DemoServer {
-    fn handle(&self, message: Bytes) -> Reply<'_> {
+    fn handle(&self, message: Bytes) -> ReplyFuture<'_> {
         Box::pin(async move { self.answer(&message) })
     }
 }

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Number, Value};
 use toolway::client_handler::problems_of_field;
-use toolway_types::text::{Nature, clean_line, counted, cut, legible};
+use toolway_types::text::{TextKind, clean_line, counted, cut, legible};
 use url::Url;
 
 use super::secret;
@@ -129,7 +129,7 @@ impl Field {
             self.expected()
         ));
         if let Some(description) = &self.description {
-            sheet.quote(description, Nature::Prose, DESCRIPTION_ROWS);
+            sheet.quote(description, TextKind::Prose, DESCRIPTION_ROWS);
         }
         if let Kind::One(choices) | Kind::Several(choices) = &self.kind {
             let numbered = numbered(choices);
@@ -211,7 +211,7 @@ impl Field {
         let title = |choices: &[Choice], value: &Value| {
             let found = choices.iter().find(|choice| choice.value == *value);
             let title = found.map_or_else(|| shown(value), |choice| choice.title.clone());
-            legible(&title, Nature::Prose)
+            legible(&title, TextKind::Prose)
         };
         match (&self.kind, value) {
             (Kind::Boolean, Value::Bool(yes)) => if *yes { "yes" } else { "no" }.to_owned(),
@@ -222,7 +222,7 @@ impl Field {
                 titles.join(", ")
             }
             (_, Value::String(text)) if text.is_empty() => "\"\"".to_owned(),
-            (_, value) => legible(&shown(value), Nature::Prose),
+            (_, value) => legible(&shown(value), TextKind::Prose),
         }
     }
 

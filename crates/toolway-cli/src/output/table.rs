@@ -1,6 +1,6 @@
-//! Tables and lines that fit the width of a terminal.
+//! Tables that fit the width of a terminal.
 //!
-//! Owns how wide columns are, and what is cut or broken where there is no room. Knows nothing of
+//! Owns how wide columns are, and what is cut where there is no room; lines are `output/fold.rs`. Knows nothing of
 //! streams.
 
 use toolway_types::text::clean;
@@ -15,15 +15,16 @@ const LAST: usize = 20;
 /// No column is cut further than this: a name that short still says which it is.
 const NARROWEST: usize = 8;
 
-/// Where the text of labelled lines begins, as `toolway doctor` prints them.
-const LABEL: usize = 14;
+/// The least that the last column has beside others: below that, it stands on a row of its own.
+const LAST_BESIDE: usize = 10;
 
-/// Further rows of a line without a label stand in by this.
-const FURTHER: usize = 2;
+/// Where the columns of a further row begin.
+const FURTHER: usize = 4;
 
 /// A table of plain columns, two spaces apart. With a width, the last column is cut to fit, and
-/// where that is not enough, the widest of the others, but for those that are to stay whole. Cells
-/// are cleaned one by one: nearly all are plain, and then that costs nothing.
+/// where that is not enough, the widest of the others, but for those that are to stay whole; columns
+/// for which there is no room even then stand on rows below. Cells are cleaned one by one: nearly all
+/// are plain, and then that costs nothing.
 pub(crate) fn render_table(
     whole: &[&str],
     head: &[&str],
@@ -39,12 +40,39 @@ pub(crate) fn render_table(
     if let Some(width) = width {
         shrink(&mut widths, whole, head, width);
     }
+    let turns = turns(&widths, width);
     let mut text = String::with_capacity((rows.len() + 1) * 96);
-    render_row(&mut text, head.iter().copied(), &widths, width);
+    let mut render = |cells: &mut dyn ExactSizeIterator<Item = &str>| {
+        render_row(&mut text, cells, &widths, &turns, width);
+    };
+    render(&mut head.iter().copied());
     for row in rows {
-        render_row(&mut text, row.iter().map(String::as_str), &widths, width);
+        render(&mut row.iter().map(String::as_str));
     }
     text
+}
+
+/// The columns that begin a further row.
+fn turns(widths: &[usize], width: Option<usize>) -> Vec<usize> {
+    let Some(width) = width else {
+        return Vec::new();
+    };
+    let mut turns = Vec::new();
+    let mut used = 0;
+    for (column, size) in widths.iter().enumerate() {
+        let is_last = column + 1 == widths.len();
+        let needed = if is_last {
+            (*size).min(LAST_BESIDE)
+        } else {
+            *size
+        };
+        if used > FURTHER && used + needed > width {
+            turns.push(column);
+            used = FURTHER;
+        }
+        used += size + GAP;
+    }
+    turns
 }
 
 /// Takes columns from the widest until the last one has room.
@@ -66,24 +94,32 @@ fn shrink(widths: &mut [usize], whole: &[&str], head: &[&str], width: usize) {
     }
 }
 
-fn render_row<'a>(
+fn render_row(
     text: &mut String,
-    cells: impl ExactSizeIterator<Item = &'a str>,
+    cells: &mut dyn ExactSizeIterator<Item = &str>,
     widths: &[usize],
+    turns: &[usize],
     width: Option<usize>,
 ) {
     let last = cells.len().saturating_sub(1);
     let mut used = 0;
     for (column, cell) in cells.enumerate() {
         let cell = clean(cell);
+        if turns.contains(&column) {
+            text.truncate(text.trim_end_matches(' ').len());
+            text.push('\n');
+            text.extend(std::iter::repeat_n(' ', FURTHER));
+            used = FURTHER;
+        }
         if column == last {
             match width {
-                Some(width) => text.push_str(&fit(&cell, width.saturating_sub(used).max(10))),
+                Some(width) => text.push_str(&fit(&cell, width.saturating_sub(used))),
                 None => text.push_str(&cell),
             }
             break;
         }
-        let cell = fit(&cell, widths[column]);
+        let room = width.map_or(usize::MAX, |width| width.saturating_sub(used));
+        let cell = fit(&cell, widths[column].min(room));
         let gap = widths[column].saturating_sub(columns(&cell)) + GAP;
         text.push_str(&cell);
         text.extend(std::iter::repeat_n(' ', gap));
@@ -94,7 +130,7 @@ fn render_row<'a>(
 }
 
 /// How many columns a text takes.
-fn columns(text: &str) -> usize {
+pub(super) fn columns(text: &str) -> usize {
     if text.is_ascii() {
         text.len()
     } else {
@@ -133,55 +169,6 @@ pub(super) fn fit(text: &str, width: usize) -> String {
     cut
 }
 
-/// Text whose lines are broken between words. What follows a label stays behind it.
-pub(super) fn wrapped(text: &str, width: usize) -> String {
-    let mut shown = String::with_capacity(text.len() + text.len() / 8);
-    for line in text.lines() {
-        wrap_line(line, width, &mut shown);
-    }
-    shown
-}
-
-fn wrap_line(line: &str, width: usize, shown: &mut String) {
-    if columns(line) <= width {
-        shown.push_str(line);
-        shown.push('\n');
-        return;
-    }
-    // A label, or the empty place of one, and then words.
-    let is_labelled = line
-        .split_at_checked(LABEL)
-        .is_some_and(|(label, rest)| label.ends_with(' ') && !rest.starts_with(' '));
-    let start = if is_labelled { LABEL } else { 0 };
-    let (label, words) = line.split_at(start);
-    let indent = if is_labelled { LABEL } else { FURTHER };
-    shown.push_str(label);
-    let mut used = columns(label);
-    let mut is_first = true;
-    for word in words.split(' ').filter(|word| !word.is_empty()) {
-        let size = columns(word);
-        if is_first {
-            is_first = false;
-        } else if used + 1 + size <= width {
-            shown.push(' ');
-            used += 1;
-        } else {
-            // A long path may only fit where nothing stands in.
-            let indent = if indent + size <= width {
-                indent
-            } else {
-                FURTHER
-            };
-            shown.push('\n');
-            shown.extend(std::iter::repeat_n(' ', indent));
-            used = indent;
-        }
-        shown.push_str(word);
-        used += size;
-    }
-    shown.push('\n');
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -210,13 +197,25 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_broken_between_words_and_stay_behind_their_label() {
-        let text =
-            "shield        servers behind it cannot write this or that\nno label at all here";
+    fn columns_without_room_stand_on_rows_below() {
+        let rows = [vec![
+            "2026-11-16T10:09:03Z".to_owned(),
+            "command line".to_owned(),
+            "y".repeat(40),
+            "refused by a rule".to_owned(),
+            "a rule in a file".to_owned(),
+        ]];
+        let head = ["TIME", "WHO", "TOOL", "OUTCOME", "DECIDED"];
+        let text = render_table(&["TIME", "OUTCOME"], &head, &rows, Some(40));
         assert_eq!(
-            wrapped(text, 30),
-            "shield        servers behind\n              it cannot write\n              this or \
-             that\nno label at all here\n"
+            text,
+            "TIME                  WHO       TOOL\n    OUTCOME            DECIDED\n\
+             2026-11-16T10:09:03Z  command…  yyyyyyy…\n    refused by a rule  a rule in a file\n"
         );
+        for width in 1..80 {
+            let text = render_table(&["TIME", "OUTCOME"], &head, &rows, Some(width));
+            let widest = text.lines().map(columns).max().unwrap_or_default();
+            assert!(widest <= width.max(FURTHER + 1), "{width}: {text}");
+        }
     }
 }

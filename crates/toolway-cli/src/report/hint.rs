@@ -101,6 +101,9 @@ fn credentials_hint(server: &str, message: &str) -> String {
     if message.starts_with("the server refuses") {
         return "change it there; without it, the server can be logged in to".to_owned();
     }
+    if message.contains("; it may refuse ") {
+        return "check what is written there, and that it is good for this server".to_owned();
+    }
     if message.contains("headers helper") {
         return format!("run it yourself; `toolway get {server}` shows where it is named");
     }

@@ -8,6 +8,10 @@ use toolway_types::name::{as_word, shell_word};
 use super::{About, Report};
 use crate::exit::Exit;
 
+/// What a server wants that refuses a login for want of scopes which it does not name.
+pub(crate) const UNNAMED_SCOPES: &str =
+    "wants a login that reaches further, and did not say which scopes";
+
 impl Report {
     /// A server that wants a login, or one that reaches further.
     pub(crate) fn needs_login(server: &str, scopes: &[String]) -> Self {
@@ -30,9 +34,7 @@ impl Report {
     /// A server that wants a login which reaches further, and keeps to itself how far: one like the
     /// last would change nothing.
     pub(crate) fn unnamed_scopes(server: &str) -> Self {
-        let message = format!(
-            "server `{server}` wants a login that reaches further, and did not say which scopes"
-        );
+        let message = format!("server `{server}` {UNNAMED_SCOPES}");
         Report::new(Exit::NeedsLogin, message).hint(format!(
             "ask whoever runs it which scopes it takes, then log in with \
              `toolway login {} --scopes <scopes>`",

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
-use toolway_testkit::authority::{Authority, Settings, holds_secret};
+use toolway_testkit::authority::{Authority, AuthoritySettings, holds_secret};
 use toolway_testkit::browser::browse;
 use toolway_testkit::{CommandOutput, TempHome, marked};
 
@@ -88,7 +88,7 @@ fn row<'a>(rows: &'a [Value], name: &str) -> &'a Value {
 
 #[test]
 fn a_login_brings_connectors_and_a_logout_takes_them_away() {
-    let authority = Authority::start(Settings::account_provider());
+    let authority = Authority::start(AuthoritySettings::account_provider());
     let home = home_at(&authority);
     let before = run(&home, &["account", "status"]);
     assert!(
@@ -168,7 +168,7 @@ fn a_login_brings_connectors_and_a_logout_takes_them_away() {
 
 #[test]
 fn rel_14_processes_that_call_at_once_renew_the_token_once() {
-    let authority = Authority::start(Settings::account_provider());
+    let authority = Authority::start(AuthoritySettings::account_provider());
     let home = home_at(&authority);
     log_in(&home);
     authority.expire_access_tokens();
@@ -190,7 +190,7 @@ fn rel_14_processes_that_call_at_once_renew_the_token_once() {
 
 #[test]
 fn a_provider_that_is_gone_leaves_the_connectors_with_a_word_about_their_age() {
-    let authority = Authority::start(Settings::account_provider());
+    let authority = Authority::start(AuthoritySettings::account_provider());
     let home = home_at(&authority);
     log_in(&home);
     drop(authority);
@@ -231,7 +231,7 @@ fn without_an_account_it_is_said_how_to_name_one() {
 
 #[test]
 fn a_connector_whose_login_ended_names_the_account_s_login() {
-    let authority = Authority::start(Settings::account_provider());
+    let authority = Authority::start(AuthoritySettings::account_provider());
     let home = home_at(&authority);
     log_in(&home);
     authority.revoke_everything();

@@ -2,14 +2,14 @@
 
 use insta::assert_snapshot;
 use serde_json::json;
-use toolway_testkit::authority::Settings;
+use toolway_testkit::authority::AuthoritySettings;
 
 use crate::login::Scene;
 use crate::support::servers;
 
 /// A scene whose one server uses an account.
 fn scene() -> Scene {
-    let scene = Scene::new(Settings::default());
+    let scene = Scene::new(AuthoritySettings::default());
     scene.home.write_settings(servers(&[]));
     let url = scene.authority.resource().to_owned();
     let words = ["add", "office", &url, "-s", "user", "--account", "my work"];
@@ -141,7 +141,7 @@ fn an_entry_that_names_an_account_uses_its_login_and_no_other() {
 
 #[test]
 fn an_account_is_a_word_and_belongs_to_a_server_reached_by_url() {
-    let scene = Scene::new(Settings::default());
+    let scene = Scene::new(AuthoritySettings::default());
     let run = |words: &[&str]| scene.shown(&scene.run(words));
     assert_snapshot!(run(&["add", "x", "--account", "work", "--", "cat"]), @"
     exit: 2

@@ -3,7 +3,7 @@
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 use toolway_testkit::marked::MARK;
-use toolway_testkit::{Script, ScriptedServer, Speaks, TempHome};
+use toolway_testkit::{Script, ScriptedServer, SpokenEras, TempHome};
 
 use crate::support::{command, home_with, toolway};
 use crate::terminal::Seat;
@@ -290,7 +290,7 @@ fn what_was_typed_before_a_question_is_no_answer_to_it() {
 fn without_a_terminal_the_error_says_how_to_answer() {
     let modern = home_with(Script {
         drama: true,
-        speaks: Speaks::Modern,
+        speaks: SpokenEras::Modern,
         ..Script::default()
     });
     assert_snapshot!(toolway(&modern, &["call", "chaos", "elicit"]), @"

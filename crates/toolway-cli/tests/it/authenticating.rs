@@ -4,7 +4,7 @@ use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
-use toolway_testkit::authority::{Settings, Switch};
+use toolway_testkit::authority::{AuthoritySettings, Switch};
 use toolway_testkit::browser::browse;
 use toolway_testkit::marked;
 
@@ -63,7 +63,7 @@ fn a_call_waits_until_the_person_is_logged_in() {
         ["call", "shop", "authenticate"].as_slice(),
         &["call", "mcp__shop__authenticate"],
     ] {
-        let scene = Scene::new(Settings::default());
+        let scene = Scene::new(AuthoritySettings::default());
         let waiting = Waiting::start(scene.command(words), in_text);
         browse(&waiting.page);
         let (code, stderr) = waiting.end();
@@ -79,7 +79,7 @@ fn a_call_waits_until_the_person_is_logged_in() {
 
 #[test]
 fn a_batch_waits_too() {
-    let scene = Scene::new(Settings::default());
+    let scene = Scene::new(AuthoritySettings::default());
     let file = scene.home.home().join("batch");
     scene.home.write(
         &file,
@@ -100,7 +100,7 @@ fn a_batch_waits_too() {
 
 #[test]
 fn a_login_that_fails_is_an_error_with_the_command_that_may_mend_it() {
-    let scene = Scene::new(Settings::with(&[Switch::AuthorizationDenied]));
+    let scene = Scene::new(AuthoritySettings::with(&[Switch::AuthorizationDenied]));
     let waiting = Waiting::start(scene.command(&["call", "shop", "authenticate"]), in_text);
     browse(&waiting.page);
     let (code, stderr) = waiting.end();
@@ -117,7 +117,7 @@ fn a_login_that_fails_is_an_error_with_the_command_that_may_mend_it() {
 
 #[test]
 fn a_time_limit_counts_for_the_login_too_and_ctrl_c_ends_it() {
-    let scene = Scene::new(Settings::default());
+    let scene = Scene::new(AuthoritySettings::default());
     let words = ["call", "shop", "authenticate", "--timeout", "2"];
     let (code, stderr) = Waiting::start(scene.command(&words), in_text).end();
     assert_eq!(code, Some(8), "{stderr}");

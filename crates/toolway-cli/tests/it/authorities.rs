@@ -2,21 +2,20 @@
 //! forget, what they do not say.
 
 use std::fs;
-use std::process::Command;
 
 use insta::assert_snapshot;
 use rustix::process::Signal;
 use serde_json::json;
 use toolway_testkit::TempHome;
 use toolway_testkit::authority::{
-    Authority, CANARY, KnownClient, Party, Settings, Switch, holds_secret,
+    Authority, AuthoritySettings, CANARY, KnownClient, RequestedParty, Switch, holds_secret,
 };
 use toolway_testkit::browser::{browse, fetch};
 
-use crate::login::Scene;
+use crate::login::{AS_BOT, BOT_SECRET, Scene, with_bot};
 use crate::support::servers;
 use crate::terminal::Seat;
-use crate::visiting::{Speaking, opened};
+use crate::visiting::{Speaking, opened, visit};
 
 fn words(text: &str) -> Vec<String> {
     text.split_whitespace().map(str::to_owned).collect()
@@ -25,32 +24,46 @@ fn words(text: &str) -> Vec<String> {
 impl Scene {
     /// How often a token was asked for.
     fn token_requests(&self) -> usize {
-        self.authority.seen_at(Party::Issuer, "/token").len()
+        self.authority
+            .seen_at(RequestedParty::Issuer, "/token")
+            .len()
     }
 
     fn registrations(&self) -> u64 {
         self.authority.report().registrations
     }
 
+    /// A login that is refused because it could be stolen; gives what helps.
+    fn without_pkce(&self) -> String {
+        let output = self.run(&["login", "shop"]).expect_code(5);
+        let said = self.shown(&output);
+        let (before, hint) = said.split_at(said.find("hint: ").unwrap());
+        insta::allow_duplicates!(assert_snapshot!(before, @"
+        exit: 5
+        ----- stdout
+        ----- stderr
+        error: cannot log in to `shop`: the authorization server [ISSUER] does not offer PKCE with S256 (`code_challenge_methods_supported`), so a login there could be stolen; its operator must switch it on
+        "));
+        hint.to_owned()
+    }
+
     /// Begins a login; the person goes to the page, whatever it shows, and then gives up.
-    fn give_up(&self) -> String {
+    fn give_up(&self) {
         let _ = fs::remove_file(self.home.home().join("page"));
         let mut login = Speaking::start(self.command(&["login", "shop"]));
         login.wait_for("waiting for the browser");
         fetch(&opened(&self.home));
         login.signal(Signal::INT);
-        let output = login.end();
-        assert_eq!(output.code, Some(130), "{output}");
-        self.shown(&output)
+        self.shown(&login.end().expect_code(130));
     }
 }
 
 #[test]
 fn a_client_that_must_stand_in_the_form_logs_in_renews_and_logs_out() {
-    let scene = Scene::new(Settings {
+    let scene = Scene::new(AuthoritySettings {
         client_in_form: true,
         auth_methods: words("client_secret_basic client_secret_post"),
-        ..Settings::default()
+        ..AuthoritySettings::default()
     });
     scene.log_in(&["login", "shop"]).expect_code(0);
     scene.authority.expire_access_tokens();
@@ -67,24 +80,13 @@ fn a_client_that_must_stand_in_the_form_logs_in_renews_and_logs_out() {
 
 #[test]
 fn a_way_to_authenticate_that_is_not_recognised_gives_way_to_the_other_and_that_is_remembered() {
-    let secret = format!("s-{CANARY}");
-    let scene = Scene::new(Settings {
-        clients: vec![KnownClient {
-            id: "bot".to_owned(),
-            secret: Some(secret.clone()),
-            method: Some("client_secret_basic".to_owned()),
-            ..KnownClient::default()
-        }],
-        ..Settings::default()
-    });
-    let as_bot = |words: &[&str]| -> Command {
-        let mut command = scene.command(words);
-        command.env("MCP_CLIENT_SECRET", &secret);
-        command
-    };
-    let login = ["login", "shop", "--client-id", "bot"];
-    let (output, _) = crate::visiting::visit(&scene.home, &mut as_bot(&login), browse);
-    output.expect_code(0);
+    let scene = Scene::new(with_bot(KnownClient {
+        method: Some("client_secret_basic".to_owned()),
+        ..KnownClient::default()
+    }));
+    let mut login = scene.command(&["login", "shop", "--client-id", "bot"]);
+    login.env("MCP_CLIENT_SECRET", BOT_SECRET);
+    visit(&scene.home, &mut login, browse).0.expect_code(0);
     assert_eq!(scene.token_requests(), 2, "the form, and then the header");
     scene.authority.expire_access_tokens();
     scene.run(&["call", "shop", "whoami"]).expect_code(0);
@@ -96,9 +98,9 @@ fn a_way_to_authenticate_that_is_not_recognised_gives_way_to_the_other_and_that_
 
 #[test]
 fn a_client_without_a_secret_logs_out_where_one_is_asked_for() {
-    let scene = Scene::new(Settings {
+    let scene = Scene::new(AuthoritySettings {
         secret_in_revocation: true,
-        ..Settings::default()
+        ..AuthoritySettings::default()
     });
     scene.log_in(&["login", "shop"]).expect_code(0);
     assert_snapshot!(scene.shown(&scene.run(&["logout", "shop"])), @"
@@ -117,9 +119,9 @@ fn a_client_without_a_secret_logs_out_where_one_is_asked_for() {
 
 #[test]
 fn a_server_that_registers_for_one_kind_of_login_is_asked_for_one() {
-    let scene = Scene::new(Settings {
+    let scene = Scene::new(AuthoritySettings {
         one_grant: true,
-        ..Settings::default()
+        ..AuthoritySettings::default()
     });
     scene.log_in(&["login", "shop"]).expect_code(0);
     scene.run(&["call", "shop", "whoami"]).expect_code(0);
@@ -128,10 +130,10 @@ fn a_server_that_registers_for_one_kind_of_login_is_asked_for_one() {
 
 #[test]
 fn a_login_that_fails_registers_no_further_client() {
-    let scene = Scene::new(Settings {
+    let scene = Scene::new(AuthoritySettings {
         client_in_form: true,
         auth_methods: words("client_secret_basic"),
-        ..Settings::default()
+        ..AuthoritySettings::default()
     });
     assert_snapshot!(scene.shown(&scene.log_in(&["login", "shop"])), @"
     exit: 5
@@ -150,17 +152,10 @@ fn a_login_that_fails_registers_no_further_client() {
 
 #[test]
 fn a_registration_that_a_server_forgot_is_made_anew_after_a_login_without_an_answer() {
-    let scene = Scene::new(Settings::default());
+    let scene = Scene::new(AuthoritySettings::default());
     scene.log_in(&["login", "shop"]).expect_code(0);
     scene.authority.forget_clients();
-    assert_snapshot!(scene.give_up(), @"
-    exit: 130
-    ----- stdout
-    ----- stderr
-    opening a login page of 127.0.0.1 in your browser
-    waiting for the browser to come back, for 5 minutes at most; if the page shows an error, press Ctrl-C and log in again
-    error: the login to `shop` was given up
-    ");
+    scene.give_up();
     assert_eq!(scene.registrations(), 1);
     assert_snapshot!(scene.shown(&scene.log_in(&["login", "shop"])), @"
     exit: 0
@@ -179,7 +174,7 @@ fn a_registration_that_a_server_forgot_is_made_anew_after_a_login_without_an_ans
 
 #[test]
 fn giving_up_a_first_login_leaves_one_registration_for_the_next() {
-    let scene = Scene::new(Settings::default());
+    let scene = Scene::new(AuthoritySettings::default());
     scene.give_up();
     scene.log_in(&["login", "shop"]).expect_code(0);
     assert_eq!(scene.registrations(), 1);
@@ -187,21 +182,25 @@ fn giving_up_a_first_login_leaves_one_registration_for_the_next() {
 
 #[test]
 fn offline_access_alone_takes_no_default_scopes_away() {
-    let scene = Scene::new(Settings {
+    let scene = Scene::new(AuthoritySettings {
         scopes: words("offline_access"),
-        ..Settings::default()
+        ..AuthoritySettings::default()
     });
     scene.log_in(&["login", "shop"]).expect_code(0);
-    let asked = scene.authority.seen_at(Party::Issuer, "/authorize");
+    let asked = scene
+        .authority
+        .seen_at(RequestedParty::Issuer, "/authorize");
     assert_eq!(asked.last().unwrap().param("scope"), None);
     assert_eq!(asked.last().unwrap().param("prompt"), None);
 }
 
 #[test]
 fn an_account_with_a_name_is_asked_for_whoever_logged_in_last() {
-    let scene = Scene::new(Settings::default());
+    let scene = Scene::new(AuthoritySettings::default());
     let prompt = || {
-        let asked = scene.authority.seen_at(Party::Issuer, "/authorize");
+        let asked = scene
+            .authority
+            .seen_at(RequestedParty::Issuer, "/authorize");
         let prompt = asked.last().unwrap().param("prompt");
         prompt.unwrap_or_default().to_owned()
     };
@@ -220,30 +219,10 @@ fn an_account_with_a_name_is_asked_for_whoever_logged_in_last() {
 
 #[test]
 fn a_fault_that_stays_is_not_to_be_tried_again() {
-    let scene = Scene::new(Settings::with(&[Switch::PkcePlain]));
-    assert_snapshot!(scene.shown(&scene.run(&["login", "shop"])), @"
-    exit: 5
-    ----- stdout
-    ----- stderr
-    error: cannot log in to `shop`: the authorization server [ISSUER] does not offer PKCE with S256 (`code_challenge_methods_supported`), so a login there could be stolen; its operator must switch it on
-    hint: ask whoever runs it: no other way to log in is safe there
-    ");
-    let scene = Scene::new(Settings {
-        clients: vec![KnownClient {
-            id: "bot".to_owned(),
-            secret: Some(format!("s-{CANARY}")),
-            ..KnownClient::default()
-        }],
-        ..Settings::default()
-    });
-    let words = [
-        "login",
-        "shop",
-        "--client-credentials",
-        "--client-id",
-        "bot",
-    ];
-    let mut command = scene.command(&words);
+    let scene = Scene::new(AuthoritySettings::with(&[Switch::PkcePlain]));
+    assert_snapshot!(scene.without_pkce(), @"hint: ask whoever runs it: no other way to log in is safe there");
+    let scene = Scene::new(with_bot(KnownClient::default()));
+    let mut command = scene.command(&AS_BOT);
     command.env("MCP_CLIENT_SECRET", format!("wrong-{CANARY}"));
     assert_snapshot!(scene.shown(&scene.home.run(&mut command)), @"
     exit: 5
@@ -256,14 +235,8 @@ fn a_fault_that_stays_is_not_to_be_tried_again() {
 
 #[test]
 fn an_authorization_server_that_does_not_announce_pkce_needs_a_persons_word() {
-    let scene = Scene::new(Settings::with(&[Switch::PkceUnsaid]));
-    assert_snapshot!(scene.shown(&scene.run(&["login", "shop"])), @"
-    exit: 5
-    ----- stdout
-    ----- stderr
-    error: cannot log in to `shop`: the authorization server [ISSUER] does not offer PKCE with S256 (`code_challenge_methods_supported`), so a login there could be stolen; its operator must switch it on
-    hint: ask whoever runs it; if they say that it checks PKCE and only does not announce it, set `oauth.allowUnannouncedPkce` to `true` in the entry: `toolway get shop`
-    ");
+    let scene = Scene::new(AuthoritySettings::with(&[Switch::PkceUnsaid]));
+    assert_snapshot!(scene.without_pkce(), @"hint: ask whoever runs it; if they say that it checks PKCE and only does not announce it, set `oauth.allowUnannouncedPkce` to `true` in the entry: `toolway get shop`");
     let mut entry = scene.authority.entry();
     entry["oauth"] = json!({ "allowUnannouncedPkce": true });
     scene
@@ -278,7 +251,9 @@ fn an_authorization_server_that_does_not_announce_pkce_needs_a_persons_word() {
     opening a login page of 127.0.0.1 in your browser
     waiting for the browser to come back, for 5 minutes at most; if the page shows an error, press Ctrl-C and log in again
     ");
-    let asked = scene.authority.seen_at(Party::Issuer, "/authorize");
+    let asked = scene
+        .authority
+        .seen_at(RequestedParty::Issuer, "/authorize");
     assert_eq!(
         asked.last().unwrap().param("code_challenge_method"),
         Some("S256")
@@ -300,9 +275,9 @@ fn an_authorization_server_that_does_not_announce_pkce_needs_a_persons_word() {
 
 #[test]
 fn an_address_longer_than_a_terminals_line_is_pasted_whole() {
-    let scene = Scene::new(Settings {
+    let scene = Scene::new(AuthoritySettings {
         code_padding: 9000,
-        ..Settings::default()
+        ..AuthoritySettings::default()
     });
     let mut seat = Seat::take(&mut scene.command(&["login", "shop", "--no-browser"]));
     let shown = seat.expect("and press Enter:");
@@ -321,7 +296,7 @@ fn an_address_longer_than_a_terminals_line_is_pasted_whole() {
 
 #[test]
 fn what_is_typed_is_shown_and_can_be_mended_and_the_terminal_is_as_it_was() {
-    let scene = Scene::new(Settings::default());
+    let scene = Scene::new(AuthoritySettings::default());
     let mut seat = Seat::echoing(&mut scene.command(&["login", "shop", "--no-browser"]));
     seat.expect("and press Enter:");
     seat.type_keys("hallo\u{7f}\u{7f}\u{7f}\u{7f}ello\u{15}nothing\n");
@@ -336,7 +311,7 @@ fn what_is_typed_is_shown_and_can_be_mended_and_the_terminal_is_as_it_was() {
 
 #[test]
 fn every_server_that_wants_a_login_has_its_command_in_the_list() {
-    let authority = Authority::start(Settings::default());
+    let authority = Authority::start(AuthoritySettings::default());
     let home = TempHome::new();
     let entry = |account: Option<&str>| {
         let mut entry = authority.entry();

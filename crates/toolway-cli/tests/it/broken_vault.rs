@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use insta::assert_snapshot;
-use toolway_testkit::authority::{Authority, Settings};
+use toolway_testkit::authority::{Authority, AuthoritySettings};
 use toolway_testkit::browser::browse;
 use toolway_testkit::marked;
 use toolway_testkit::{CommandOutput, TempHome};
@@ -22,7 +22,7 @@ struct Scene {
 
 impl Scene {
     fn new() -> Self {
-        let authority = Authority::start(Settings::default());
+        let authority = Authority::start(AuthoritySettings::default());
         let home = TempHome::new();
         home.write_settings(servers(&[("shop", authority.entry())]));
         let scene = Self { home, authority };

@@ -10,12 +10,12 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
-use toolway_testkit::authority::{Authority, Settings};
+use toolway_testkit::authority::{Authority, AuthoritySettings};
 use toolway_testkit::browser::browse;
 use toolway_testkit::marked;
 use toolway_testkit::marked::MARK;
-use toolway_testkit::witness::{Account, family};
-use toolway_testkit::{CommandOutput, Script, ScriptedServer, TempHome, Witness};
+use toolway_testkit::witness::{StartRecord, family};
+use toolway_testkit::{CommandOutput, Script, ScriptedServer, StartWitness, TempHome};
 
 use crate::support::{command, servers};
 use crate::visiting::{opened, with_browser};
@@ -57,13 +57,13 @@ const INHERITED: [&str; 11] = [
 
 struct Scene {
     home: TempHome,
-    witness: Witness,
+    witness: StartWitness,
 }
 
 impl Scene {
     fn new() -> Self {
         let home = TempHome::new();
-        let witness = Witness::in_folder(home.home().join("seen"));
+        let witness = StartWitness::in_folder(home.home().join("seen"));
         Self { home, witness }
     }
 
@@ -152,7 +152,7 @@ fn as_a_program(scene: &Scene, line: &str) -> Value {
     json!({ "command": scene.program("server", &text), "args": args })
 }
 
-fn assert_sees(account: &Account, more: &[&str], secrets: &[&str]) {
+fn assert_sees(account: &StartRecord, more: &[&str], secrets: &[&str]) {
     let mut names = [&INHERITED[..], more].concat();
     names.sort_unstable();
     assert_eq!(account.names(), names);
@@ -241,7 +241,7 @@ fn sec_39_a_command_that_finds_a_secret_sees_what_is_harmless() {
 #[test]
 fn sec_39_who_opens_pages_sees_what_it_needs_for_the_screen() {
     let scene = Scene::new();
-    let authority = Authority::start(Settings::default());
+    let authority = Authority::start(AuthoritySettings::default());
     scene
         .home
         .write_settings(servers(&[("shop", authority.entry())]));
@@ -292,7 +292,7 @@ fn sec_47_no_secret_is_in_anybodys_arguments_while_a_helper_runs() {
 #[test]
 fn sec_47_no_secret_is_in_anybodys_arguments_while_a_person_logs_in() {
     let scene = Scene::new();
-    let authority = Authority::start(Settings::default());
+    let authority = Authority::start(AuthoritySettings::default());
     scene
         .home
         .write_settings(servers(&[("shop", authority.entry())]));

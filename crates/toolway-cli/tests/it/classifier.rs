@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use toolway_testkit::{CommandOutput, Script, ScriptedServer, TempHome};
 
 use crate::permission::typing;
+use crate::reaching::offering;
 use crate::support::toolway;
 
 /// A home with the server `chaos`, mode `auto`, and these further `permissions`.
@@ -192,10 +193,9 @@ fn a_tool_may_be_the_classifier_but_not_that_of_a_repository() {
     let judging = |decision: &str| {
         let text = json!({ "decision": decision }).to_string();
         let answer = json!({ "content": [{ "type": "text", "text": text }] });
-        let tools =
-            json!([{ "name": "judge", "inputSchema": { "type": "object" }, "answer": answer }]);
-        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/tools_server.py");
-        json!({ "command": "python3", "args": ["-u", script, tools.to_string()] })
+        offering(
+            &json!([{ "name": "judge", "inputSchema": { "type": "object" }, "answer": answer }]),
+        )
     };
     let home = TempHome::new();
     let chaos = ScriptedServer::new(Script::default()).entry();
@@ -220,6 +220,25 @@ fn a_tool_may_be_the_classifier_but_not_that_of_a_repository() {
             .contains("a repository's server decides nothing"),
         "{output}"
     );
+    // Nobody is told that it decides.
+    assert_snapshot!(toolway(&home, &["permissions"]), @r"
+    exit: 0
+    ----- stdout
+    mode auto: without a rule you are asked, as in default
+    classifier `guard.judge` in [HOME]/.config/toolway/settings.json:19 decides nothing: `guard` here comes from [PROJECT]/.mcp.json:1
+    pins ask: what happens when a tool's definition changed
+    ----- stderr
+    ");
+    assert_snapshot!(toolway(&home, &["permissions", "chaos", "echo"]), @r"
+    exit: 0
+    ----- stdout
+    mcp__chaos__echo: asked by the mode `auto`, whose classifier `guard.judge` decides nothing (`guard` here comes from [PROJECT]/.mcp.json:1): no rule names it
+    ----- stderr
+    ");
+    let listed = toolway(&home, &["permissions", "--json"]).json();
+    assert_eq!(listed["classifier"]["decides"], false);
+    let judged = toolway(&home, &["permissions", "chaos", "echo", "--json"]).json();
+    assert_eq!(judged["decision"], "asked");
 }
 
 #[test]

@@ -17,7 +17,7 @@ use std::process::{Child, Command, Stdio};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
-use toolway_testkit::authority::{Authority, Settings};
+use toolway_testkit::authority::{Authority, AuthoritySettings};
 use toolway_testkit::browser::browse;
 use toolway_testkit::{CommandOutput, TempHome};
 
@@ -106,7 +106,7 @@ impl Town {
     fn for_passage(passage: &Passage) -> Self {
         let text: String = passage.commands.iter().map(|it| it.line.as_str()).collect();
         let logs_in = text.contains("toolway login");
-        let authority = logs_in.then(|| Authority::start(Settings::default()));
+        let authority = logs_in.then(|| Authority::start(AuthoritySettings::default()));
         let packages = [("npx", "everything"), ("uvx", "time")];
         let packages = packages.map(|(name, it)| (name, format!("python3 -u {SCRIPT} {it}")));
         let town = Self::new(&packages, authority);

@@ -8,7 +8,7 @@ use insta::assert_snapshot;
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::termios::{LocalModes, tcgetattr};
 use serde_json::json;
-use toolway_testkit::authority::{Authority, KnownClient, Settings};
+use toolway_testkit::authority::{Authority, AuthoritySettings, KnownClient};
 use toolway_testkit::{TempHome, shell_code};
 
 use crate::support::{servers, shown_on, terminal};
@@ -16,7 +16,7 @@ use crate::visiting::{Speaking, opened, with_browser};
 
 #[test]
 fn rel_32_a_login_is_given_up_and_nothing_else_is_said() {
-    let authority = Authority::start(Settings::default());
+    let authority = Authority::start(AuthoritySettings::default());
     let home = TempHome::new();
     home.write_settings(servers(&[("shop", authority.entry())]));
     let mut login = Speaking::start(with_browser(&home, &["login", "shop"]));
@@ -36,14 +36,14 @@ fn rel_32_a_login_is_given_up_and_nothing_else_is_said() {
 
 #[test]
 fn rel_32_logins_at_providers_are_given_up_the_same_way() {
-    let idp = Authority::start(Settings {
+    let idp = Authority::start(AuthoritySettings {
         clients: vec![KnownClient {
             id: "toolway".to_owned(),
             ..KnownClient::default()
         }],
-        ..Settings::identity_provider()
+        ..AuthoritySettings::identity_provider()
     });
-    let account = Authority::start(Settings::account_provider());
+    let account = Authority::start(AuthoritySettings::account_provider());
     let home = TempHome::new();
     let settings = json!({
         "identityProvider": { "issuer": idp.issuer(), "clientId": "toolway" },

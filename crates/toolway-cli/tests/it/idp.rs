@@ -6,7 +6,7 @@ use std::process::Command;
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 use toolway_testkit::authority::{
-    Authority, CANARY, KnownClient, Settings, assert_no_secret_below, holds_secret,
+    Authority, AuthoritySettings, CANARY, KnownClient, assert_no_secret_below, holds_secret,
 };
 use toolway_testkit::browser::{browse, fetch};
 use toolway_testkit::{CommandOutput, TempHome};
@@ -22,7 +22,7 @@ struct Scene {
 impl Scene {
     fn new(names: &[&'static str]) -> Self {
         let secret = format!("{CANARY}-provider");
-        let idp = Authority::start(Settings {
+        let idp = Authority::start(AuthoritySettings {
             clients: vec![KnownClient {
                 id: "at-the-provider".to_owned(),
                 secret: Some(secret.clone()),
@@ -30,16 +30,16 @@ impl Scene {
             }],
             assertion_client: Some("at-the-server".to_owned()),
             device_interval: 1,
-            ..Settings::identity_provider()
+            ..AuthoritySettings::identity_provider()
         });
         let server = || {
-            Authority::start(Settings {
+            Authority::start(AuthoritySettings {
                 trusted: vec![idp.issuer().to_owned()],
                 clients: vec![KnownClient {
                     id: "at-the-server".to_owned(),
                     ..KnownClient::default()
                 }],
-                ..Settings::default()
+                ..AuthoritySettings::default()
             })
         };
         let servers = names.iter().map(|name| (*name, server())).collect();

@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use insta::assert_snapshot;
-use serde_json::Value;
+use serde_json::{Value, json};
 use toolway_testkit::{TempHome, marked};
 
 use crate::support::{command, servers, toolway};
@@ -25,7 +25,28 @@ fn network(toolway: &mut Command) -> &mut Command {
         ("NPM_CONFIG_STRICT_SSL", "true"),
         ("UV_DEFAULT_INDEX", "https://pypi.example/simple"),
         ("PIP_INDEX_URL", "https://pypi.example/simple"),
+        ("PIP_TRUSTED_HOST", "pypi.example:8443 10.0.0.1"),
+        ("npm_config_@corp:registry", "https://npm.example/api/v4/"),
+        // What is no setting of the network, whatever its name begins or ends with.
+        ("PIP_APIKEY", marked!("a_")),
+        ("UV_PASS", marked!("b_")),
+        ("UV_API_KEY", marked!("c_")),
+        ("npm_config_pat", marked!("d_")),
+        ("NPM_CONFIG_KEYFILE", "/home/me/key.pem"),
+        ("REDIS_PROXY", marked!("e_")),
+        ("Http_Proxy", "http://proxy.example:3128"),
+        ("uv_index_url", "https://pypi.example/simple"),
         // Credentials, by value or by name.
+        (
+            "UV_INDEX_URL",
+            marked!("https://dl.example/", "/corp/simple"),
+        ),
+        (
+            "UV_EXTRA_INDEX_URL",
+            marked!("https://a.example/simple https://b.example/token/", "/"),
+        ),
+        ("UV_PYTHON_INSTALL_MIRROR", marked!("https://b.example/a#")),
+        ("npm_config_https_proxy", marked!("http://me:", "@proxy:1")),
         ("HTTP_PROXY", marked!("http://me:", "@proxy.example:3128")),
         ("ALL_PROXY", marked!("me:", "@proxy.example:3128")),
         ("npm_config__authToken", marked!("npm_")),
@@ -71,12 +92,14 @@ fn servers_that_a_person_configured_reach_the_network_as_the_person_does() {
             "NODE_EXTRA_CA_CERTS",
             "NPM_CONFIG_STRICT_SSL",
             "PIP_INDEX_URL",
+            "PIP_TRUSTED_HOST",
             "REQUESTS_CA_BUNDLE",
             "SSL_CERT_DIR",
             "SSL_CERT_FILE",
             "UV_DEFAULT_INDEX",
             "https_proxy",
             "no_proxy",
+            "npm_config_@corp:registry",
             "npm_config_registry",
         ]
     );
@@ -98,6 +121,26 @@ fn sec_39_servers_of_a_repository_get_no_setting_of_the_network() {
     let mut call = command(&home, &["call", "theirs", "inspect", "--json"]);
     let env = environment_of(&home, network(&mut call));
     assert_eq!(got(&env), Vec::<&str>::new());
+}
+
+#[test]
+fn sec_39_the_screen_of_a_local_entry_says_that_it_gets_settings_of_the_network() {
+    let home = TempHome::new();
+    let local = ".toolway/settings.local.json";
+    let address = json!({ "url": "http://127.0.0.1:1/mcp" });
+    home.write(
+        local,
+        servers(&[("remote", address), ("theirs", scripted(&[]))]),
+    );
+    let says = "your certificates, proxies and registries without credentials";
+    let shown = toolway(&home, &["approve", "theirs"]).expect_code(6);
+    assert!(shown.stderr.contains(says), "{shown}");
+    let shown = toolway(&home, &["approve", "remote"]).expect_code(6);
+    assert!(!shown.stderr.contains(says), "it starts nothing: {shown}");
+    toolway(&home, &["approve", "theirs", "--yes"]).expect_code(0);
+    let mut call = command(&home, &["call", "theirs", "inspect", "--json"]);
+    let env = environment_of(&home, network(&mut call));
+    assert_eq!(env["npm_config_registry"], "https://npm.example/");
 }
 
 #[test]

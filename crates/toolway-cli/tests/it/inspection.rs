@@ -117,12 +117,12 @@ def holds(pid):
                 except (OSError, ValueError, OverflowError): pass
     except OSError: pass
     return found
-def is_keeper(pid):
-    try: return open(f"/proc/{pid}/comm").read() == "tw-keeper\n"
+def is_launcher(pid):
+    try: return open(f"/proc/{pid}/comm").read() == "tw-launcher\n"
     except OSError: return True
 def catch(pid):
     for attempt in range(100_000):
-        if attempt % 500 == 0 and is_keeper(pid): return False
+        if attempt % 500 == 0 and is_launcher(pid): return False
         if ptrace(SEIZE, pid, None, None) == 0: return True
         if ctypes.get_errno() == errno.ESRCH: return False
     return False

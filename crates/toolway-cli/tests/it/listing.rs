@@ -2,7 +2,7 @@
 
 use insta::assert_snapshot;
 use serde_json::json;
-use toolway_testkit::{Bulk, Script, ScriptedServer, Speaks, TempHome};
+use toolway_testkit::{BulkLists, Script, ScriptedServer, SpokenEras, TempHome};
 
 use crate::support::{home_with, servers, toolway};
 
@@ -25,7 +25,7 @@ fn an_empty_configuration_says_what_to_do() {
 fn every_server_is_listed_with_its_state() {
     let home = TempHome::new();
     let peer = ScriptedServer::new(Script {
-        speaks: Speaks::Modern,
+        speaks: SpokenEras::Modern,
         ..Script::default()
     })
     .serve_http();
@@ -38,7 +38,7 @@ fn every_server_is_listed_with_its_state() {
         (
             "child",
             ScriptedServer::new(Script {
-                speaks: Speaks::Legacy,
+                speaks: SpokenEras::Legacy,
                 ..Script::default()
             })
             .entry(),
@@ -187,11 +187,11 @@ fn one_malformed_tool_costs_only_itself() {
 fn sec_51_a_list_without_end_is_cut_and_its_server_named() {
     let home = TempHome::new();
     let endless = ScriptedServer::new(Script {
-        bulk: Some(Bulk {
+        bulk: Some(BulkLists {
             pages: 100,
             items: 1000,
             item_bytes: 10,
-            ..Bulk::default()
+            ..BulkLists::default()
         }),
         ..Script::default()
     });
@@ -217,7 +217,7 @@ fn sec_51_a_list_without_end_is_cut_and_its_server_named() {
 fn a_failed_server_is_named_and_its_last_words_are_shown() {
     let home = home_with(Script {
         complaint: Some("cannot find the licence file".to_owned()),
-        exit: Some(toolway_testkit::Exit { code: 3, after: 0 }),
+        exit: Some(toolway_testkit::ScriptedExit { code: 3, after: 0 }),
         ..Script::default()
     });
     let output = toolway(&home, &["tools", "chaos"]).expect_code(4);
@@ -233,7 +233,7 @@ fn a_failed_server_is_named_and_its_last_words_are_shown() {
 fn a_server_that_exits_on_the_probe_still_connects() {
     let home = home_with(Script {
         exit_on_probe: Some(1),
-        speaks: Speaks::Legacy,
+        speaks: SpokenEras::Legacy,
         ..Script::default()
     });
     let listed = toolway(&home, &["list", "--json"]).json();

@@ -8,8 +8,8 @@ use insta::assert_snapshot;
 use rustix::process::Signal;
 use serde_json::json;
 use toolway_testkit::authority::{
-    Authority, KnownClient, Party, Settings, SigningKey, Switch, assert_no_secret_below,
-    holds_secret,
+    Authority, AuthoritySettings, KnownClient, RequestedParty, Switch, TestKey,
+    assert_no_secret_below, holds_secret,
 };
 use toolway_testkit::browser::{browse, fetch};
 use toolway_testkit::marked;
@@ -24,7 +24,7 @@ pub(crate) struct Scene {
 }
 
 impl Scene {
-    pub(crate) fn new(settings: Settings) -> Self {
+    pub(crate) fn new(settings: AuthoritySettings) -> Self {
         let home = TempHome::new();
         let authority = Authority::start(settings);
         home.write_settings(servers(&[("shop", authority.entry())]));
@@ -57,9 +57,33 @@ impl Scene {
     }
 }
 
+/// The secret of the client `bot`.
+pub(crate) const BOT_SECRET: &str = marked!("s-");
+
+/// The login of a program as that client.
+pub(crate) const AS_BOT: [&str; 5] = [
+    "login",
+    "shop",
+    "--client-credentials",
+    "--client-id",
+    "bot",
+];
+
+/// Where the client `bot` is known.
+pub(crate) fn with_bot(client: KnownClient) -> AuthoritySettings {
+    AuthoritySettings {
+        clients: vec![KnownClient {
+            id: "bot".to_owned(),
+            secret: Some(BOT_SECRET.to_owned()),
+            ..client
+        }],
+        ..AuthoritySettings::default()
+    }
+}
+
 #[test]
 fn sec_47_a_login_from_its_beginning_to_its_end_shows_no_secret() {
-    let scene = Scene::new(Settings::default());
+    let scene = Scene::new(AuthoritySettings::default());
     assert_snapshot!(scene.shown(&scene.run(&["tools", "shop"])), @"
     exit: 5
     ----- stdout
@@ -125,7 +149,7 @@ fn sec_47_a_login_from_its_beginning_to_its_end_shows_no_secret() {
 
 #[test]
 fn the_address_where_the_browser_ended_can_be_pasted() {
-    let scene = Scene::new(Settings::default());
+    let scene = Scene::new(AuthoritySettings::default());
     let mut login = Speaking::start(scene.command(&["login", "--no-browser"]));
     let page = login.wait_for("  http");
     let ended = fetch(page.trim()).unwrap().location.expect("sent back");
@@ -153,32 +177,15 @@ fn the_address_where_the_browser_ended_can_be_pasted() {
 
 #[test]
 fn a_program_logs_in_as_itself_with_a_secret_that_is_no_argument() {
-    let scene = Scene::new(Settings {
-        clients: vec![KnownClient {
-            id: "bot".to_owned(),
-            secret: Some(format!("s-{}", toolway_testkit::authority::CANARY)),
-            ..KnownClient::default()
-        }],
-        ..Settings::default()
-    });
-    let words = [
-        "login",
-        "shop",
-        "--client-credentials",
-        "--client-id",
-        "bot",
-    ];
-    let output = scene.run(&words).expect_code(5);
+    let scene = Scene::new(with_bot(KnownClient::default()));
+    let output = scene.run(&AS_BOT).expect_code(5);
     assert!(
         output.stderr.contains("`oauth.clientId` and its secret"),
         "{output}"
     );
-    let mut command = scene.command(&words);
-    command.env(
-        "MCP_CLIENT_SECRET",
-        format!("s-{}", toolway_testkit::authority::CANARY),
-    );
-    let output = scene.home.run(&mut command).expect_code(0);
+    let mut command = scene.command(&AS_BOT);
+    let output = scene.home.run(command.env("MCP_CLIENT_SECRET", BOT_SECRET));
+    let output = output.expect_code(0);
     assert!(!holds_secret(&output.to_string()), "{output}");
     scene.run(&["tools", "shop"]).expect_code(0);
     scene.assert_nothing_leaked();
@@ -186,7 +193,7 @@ fn a_program_logs_in_as_itself_with_a_secret_that_is_no_argument() {
 
 #[test]
 fn what_cannot_be_logged_in_to_says_so() {
-    let scene = Scene::new(Settings::default());
+    let scene = Scene::new(AuthoritySettings::default());
     scene.home.write_settings(servers(&[
         ("local", json!({ "command": "cat" })),
         ("written", json!({
@@ -250,11 +257,11 @@ fn what_cannot_be_logged_in_to_says_so() {
 
 #[test]
 fn rel_15_ctrl_c_during_a_call_does_not_lose_the_login_that_is_being_renewed() {
-    let scene = Scene::new(Settings::default());
+    let scene = Scene::new(AuthoritySettings::default());
     scene.log_in(&["login", "shop"]).expect_code(0);
     scene.authority.expire_access_tokens();
     let refreshes = || {
-        let seen = scene.authority.seen_at(Party::Issuer, "/token");
+        let seen = scene.authority.seen_at(RequestedParty::Issuer, "/token");
         let grants = seen.iter().filter_map(|seen| seen.param("grant_type"));
         grants.filter(|grant| *grant == "refresh_token").count()
     };
@@ -276,7 +283,7 @@ fn rel_15_ctrl_c_during_a_call_does_not_lose_the_login_that_is_being_renewed() {
 
 #[test]
 fn a_login_lies_in_plain_text_only_when_it_is_asked_for() {
-    let scene = Scene::new(Settings::default());
+    let scene = Scene::new(AuthoritySettings::default());
     let words = ["login", "shop", "--insecure-storage"];
     scene.log_in(&words).expect_code(0);
     let status = scene.shown(&scene.run(&["auth", "status"]));
@@ -304,10 +311,10 @@ fn a_login_lies_in_plain_text_only_when_it_is_asked_for() {
 
 #[test]
 fn a_code_is_shown_and_typed_on_another_device() {
-    let scene = Scene::new(Settings {
+    let scene = Scene::new(AuthoritySettings {
         device_polls: None,
         device_interval: 1,
-        ..Settings::default()
+        ..AuthoritySettings::default()
     });
     let mut login = Speaking::start(scene.command(&["login", "shop", "--device"]));
     let line = login.wait_for("on any device");
@@ -331,15 +338,15 @@ fn a_code_is_shown_and_typed_on_another_device() {
 
 #[test]
 fn a_program_logs_in_as_itself_with_a_key_and_renews_by_it() {
-    let key = SigningKey::new();
-    let scene = Scene::new(Settings {
+    let key = TestKey::new();
+    let scene = Scene::new(AuthoritySettings {
         clients: vec![KnownClient {
             id: "bot".to_owned(),
             method: Some("private_key_jwt".to_owned()),
             jwks: Some(key.jwks()),
             ..KnownClient::default()
         }],
-        ..Settings::default()
+        ..AuthoritySettings::default()
     });
     let file = scene
         .home
@@ -386,7 +393,7 @@ fn a_program_logs_in_as_itself_with_a_key_and_renews_by_it() {
 
 #[test]
 fn a_server_that_wants_a_login_after_the_login_is_not_logged_in_to_in_circles() {
-    let scene = Scene::new(Settings::with(&[Switch::Storm]));
+    let scene = Scene::new(AuthoritySettings::with(&[Switch::Storm]));
     assert_snapshot!(scene.shown(&scene.log_in(&["login", "shop"])), @"
     exit: 5
     ----- stdout
@@ -402,10 +409,10 @@ fn a_server_that_wants_a_login_after_the_login_is_not_logged_in_to_in_circles() 
 #[test]
 fn where_no_code_can_be_typed_the_other_ways_are_named() {
     // Before there was metadata, there were three endpoints by convention and no other.
-    let scene = Scene::new(Settings {
+    let scene = Scene::new(AuthoritySettings {
         places: Vec::new(),
         resource_places: Vec::new(),
-        ..Settings::with(&[Switch::NoResourceMetadata])
+        ..AuthoritySettings::with(&[Switch::NoResourceMetadata])
     });
     let shown = scene.shown(&scene.run(&["login", "shop", "--device"]));
     let server = scene.authority.resource().trim_end_matches("/mcp");
@@ -420,7 +427,7 @@ fn where_no_code_can_be_typed_the_other_ways_are_named() {
 
 #[test]
 fn an_authorization_server_that_is_down_costs_no_login_and_is_named() {
-    let scene = Scene::new(Settings::default());
+    let scene = Scene::new(AuthoritySettings::default());
     scene.log_in(&["login", "shop"]).expect_code(0);
     scene.authority.expire_access_tokens();
     scene.authority.turn_on(Switch::TokenUnavailable);
@@ -445,7 +452,7 @@ fn an_authorization_server_that_is_down_costs_no_login_and_is_named() {
 
 #[test]
 fn with_nothing_configured_there_is_nothing_to_log_in_to() {
-    let scene = Scene::new(Settings::default());
+    let scene = Scene::new(AuthoritySettings::default());
     scene.home.write_settings("{}");
     assert_snapshot!(scene.shown(&scene.run(&["login"])), @"
     exit: 2
@@ -458,10 +465,10 @@ fn with_nothing_configured_there_is_nothing_to_log_in_to() {
 
 #[test]
 fn an_expired_login_names_the_command_that_makes_a_new_one() {
-    let scene = Scene::new(Settings {
+    let scene = Scene::new(AuthoritySettings {
         refresh_tokens: false,
         access_ms: 1000,
-        ..Settings::default()
+        ..AuthoritySettings::default()
     });
     // It may be over before the server was connected to.
     scene.log_in(&["login", "shop", "--account", "my work"]);

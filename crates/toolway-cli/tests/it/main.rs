@@ -48,6 +48,7 @@ mod looking;
 mod managed;
 mod managing;
 mod names;
+mod narrow;
 mod network;
 mod offers;
 mod older;

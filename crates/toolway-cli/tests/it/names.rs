@@ -318,3 +318,153 @@ fn a_hook_around_questions_names_its_server_and_nobody_complains() {
     "#);
     assert!(explained().contains("no hook runs"));
 }
+
+/// What `permissions` says of a tool by these words.
+fn judged(home: &TempHome, words: &[&str]) -> CommandOutput {
+    toolway(home, &[&["permissions"], words].concat()).expect_code(0)
+}
+
+#[test]
+fn sec_31_permissions_judges_the_tool_that_a_call_by_that_name_would_reach() {
+    let home = TempHome::new();
+    let odd = || ("My Server!", offering(&["do thing", "do_other"]));
+    for (list, rule, word, code) in [
+        ("deny", "mcp__My Server!__do thing", "denied", 6),
+        ("deny", "My Server!.do t*", "denied", 6),
+        ("ask", "mcp__My Server!__do thing", "asked", 6),
+        ("allow", "mcp__My Server!__do thing", "allowed", 0),
+        ("deny", "mcp__My Server!__do_thing", "denied", 6),
+    ] {
+        let mut permissions = json!({ "allow": [if list == "allow" { "mcp__x" } else { "*" }] });
+        permissions[list] = json!([rule]);
+        write(&home, &[odd()], &permissions);
+        // So that it is known what the server calls them.
+        asked(&home, "My Server!", "do thing").expect_code(code);
+        for words in [
+            &["mcp__My_Server___do_thing"][..],
+            &["My Server!", "do thing"],
+            &["My Server!", "do_thing"],
+            &["My Server!.do thing"],
+        ] {
+            let said = judged(&home, words);
+            let start = format!("mcp__My_Server___do_thing: {word} by `{rule}` in ");
+            assert!(said.stdout.starts_with(&start), "{words:?}: {said}");
+            assert_eq!(said.stderr, "", "{words:?}");
+        }
+        let as_json = [
+            &["permissions", "--json"],
+            &["mcp__My_Server___do_thing"][..],
+        ]
+        .concat();
+        let said = toolway(&home, &as_json).json();
+        assert_eq!(said["server"], "My Server!");
+        assert_eq!(said["tool"], "do thing");
+        assert_eq!(said["decision"], word);
+        assert_eq!(said["nameIsKnown"], Value::Null);
+    }
+    // Two of one spelling: a call is told apart from the other, and so is this.
+    let two = [odd(), ("My Server?", offering(&["do thing"]))];
+    write(
+        &home,
+        &two,
+        &json!({ "deny": ["mcp__My Server?__do thing"] }),
+    );
+    let named = names(&home);
+    let named = named
+        .iter()
+        .find(|name| name.starts_with("mcp__My_Server___do_thing_"));
+    let (bang, both) = (named.unwrap().as_str(), "mcp__My_Server___do_thing");
+    assert!(
+        judged(&home, &[bang])
+            .stdout
+            .contains(": asked by the mode")
+    );
+    let call = toolway(&home, &["call", both]).expect_code(2);
+    let said = toolway(&home, &["permissions", both]).expect_code(2);
+    let told = call.stderr.lines().next();
+    assert!(
+        told.is_some_and(|told| told.starts_with("error: ")),
+        "{call}"
+    );
+    assert_eq!(said.stderr.lines().next(), told);
+    assert!(
+        said.stderr
+            .contains("`toolway permissions mcp__My_Server___do_thing_"),
+        "{said}"
+    );
+}
+
+#[test]
+fn sec_31_a_name_that_nobody_can_read_back_is_judged_by_all_that_it_can_mean() {
+    let home = TempHome::new();
+    let odd = ("My Server!", offering(&["do thing"]));
+    let dotted = ("a.b", offering(&["c"]));
+    let rules = json!({
+        "deny": ["mcp__My Server!__do thing", "mcp__My Server!__caf\u{e9}*", "mcp__a.b__c"],
+        "ask": ["mcp__elsewhere!__x y"],
+        "allow": ["*"],
+    });
+    write(&home, &[odd, dotted], &rules);
+    assert_snapshot!(judged(&home, &["mcp__My_Server___do_thing"]), @"
+    exit: 0
+    ----- stdout
+    mcp__My_Server___do_thing: denied by `mcp__My Server!__do thing` in [HOME]/.config/toolway/settings.json:1
+    ----- stderr
+    note: server `My Server!` has not said whether `do_thing` is what it calls the tool; a rule that restricts counts if it can mean it
+    hint: ask it with `toolway tools 'My Server!'`
+    ");
+    let as_json = ["permissions", "My Server!", "do_thing", "--json"];
+    let said = toolway(&home, &as_json).json();
+    assert_eq!(said["decision"], "denied");
+    assert_eq!(said["nameIsKnown"], false);
+    for (words, start) in [
+        // Composed or not, and with more behind it.
+        (
+            &["mcp__My_Server___caf_"][..],
+            "mcp__My_Server___caf_: denied by",
+        ),
+        (
+            &["mcp__My_Server___cafe_s"],
+            "mcp__My_Server___cafe_s: denied by",
+        ),
+        // Nothing that it can mean.
+        (
+            &["mcp__My_Server___do_things"],
+            "mcp__My_Server___do_things: allowed by `*`",
+        ),
+        (
+            &["mcp__My_Server___do-thing"],
+            "mcp__My_Server___do-thing: allowed by `*`",
+        ),
+        // A server that is not configured here.
+        (&["mcp__elsewhere___x_y"], "mcp__elsewhere___x_y: asked by"),
+        // The longest name that fits, as a call takes it.
+        (&["a.b.c"], "mcp__a_b__c: denied by `mcp__a.b__c`"),
+    ] {
+        let said = judged(&home, words);
+        assert!(said.stdout.starts_with(start), "{words:?}: {said}");
+    }
+    // A name with a digest can be one of whose end nothing is known.
+    let long = format!("{} {}", "long".repeat(10), "end".repeat(10));
+    let entry = || [("s", offering(&[&long]))];
+    let denied = json!({ "deny": [format!("mcp__s__{long}")], "allow": ["*"] });
+    write(&home, &entry(), &denied);
+    let cut = toolway_types::ToolKey::new(toolway_types::ServerName::new("s").unwrap(), &long);
+    let cut = cut.exposed();
+    let said = judged(&home, &[&cut]);
+    assert!(
+        said.stdout.starts_with(&format!("{cut}: denied by")),
+        "{said}"
+    );
+    assert!(
+        said.stderr.starts_with("note: server `s` has not said"),
+        "{said}"
+    );
+    asked(&home, "s", &long).expect_code(6);
+    let said = judged(&home, &[&cut]);
+    assert!(
+        said.stdout.starts_with(&format!("{cut}: denied by")),
+        "{said}"
+    );
+    assert_eq!(said.stderr, "");
+}

@@ -7,7 +7,7 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 use toolway_testkit::{
-    CommandOutput, Script, ScriptedServer, SkillFlaw, Skills, TempHome, marked, shell_code,
+    CommandOutput, Script, ScriptedServer, ScriptedSkills, SkillFlaw, TempHome, marked, shell_code,
 };
 
 use crate::support::{command, home_with, program, servers, shown_on, terminal, toolway};
@@ -439,10 +439,10 @@ fn a_prompt_that_is_typed_wrong_says_how_it_is_called() {
 }
 
 fn skilled(flaw: Option<SkillFlaw>) -> Value {
-    let skills = Skills {
+    let skills = ScriptedSkills {
         count: 2,
         flaw,
-        ..Skills::default()
+        ..ScriptedSkills::default()
     };
     ScriptedServer::new(Script {
         skills: Some(skills),
@@ -510,10 +510,10 @@ fn skills_are_listed_apart_and_those_that_fail_a_check_are_named_with_it() {
 #[test]
 fn a_skill_without_digests_is_told_without_being_read() {
     let home = home_with(Script {
-        skills: Some(Skills {
+        skills: Some(ScriptedSkills {
             count: 1,
             flaw: Some(SkillFlaw::Dynamic),
-            ..Skills::default()
+            ..ScriptedSkills::default()
         }),
         ..Script::default()
     });

@@ -1,17 +1,19 @@
 //! What takes long: who is named for it, what gives it longer, and what ends it.
 
 use std::os::unix::process::CommandExt as _;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use insta::assert_snapshot;
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::{Value, json};
-use toolway_testkit::authority::{Authority, Settings};
-use toolway_testkit::browser::browse;
-use toolway_testkit::{Canary, Script, ScriptedServer, TempHome, marked, shell_code};
+use toolway_testkit::authority::AuthoritySettings;
+use toolway_testkit::{
+    Canary, ListeningServer, Script, ScriptedServer, TempHome, marked, shell_code,
+};
 
+use crate::login::Scene;
 use crate::support::{command, program, servers, toolway};
-use crate::visiting::{Speaking, visit, with_browser};
+use crate::visiting::Speaking;
 
 const METADATA: &str = "/.well-known/oauth-authorization-server";
 
@@ -39,16 +41,22 @@ fn a_server_across_http_that_does_not_begin_to_answer_is_told_with_what_helps() 
     assert_eq!(output.stdout, "at last\n", "{output}");
 }
 
-#[test]
-fn a_header_that_the_server_refuses_is_named_and_nobody_is_sent_to_a_login() {
+/// A server that answers everything with a status, and a home whose entry for it has these headers.
+fn refusing(status: u16, headers: Value) -> (ListeningServer, TempHome) {
     let server = ScriptedServer::new(Script {
-        http_status: Some(401),
+        http_status: Some(status),
         ..Script::default()
     });
     let server = server.serve_http();
     let mut entry = server.entry();
-    entry["headers"] = json!({ "Authorization": format!("Bearer {}", marked!("wrong-")) });
-    let home = with_entry(entry);
+    entry["headers"] = headers;
+    (server, with_entry(entry))
+}
+
+#[test]
+fn a_header_that_the_server_refuses_is_named_and_nobody_is_sent_to_a_login() {
+    let headers = json!({ "Authorization": format!("Bearer {}", marked!("wrong-")) });
+    let (_server, home) = refusing(401, headers);
     assert_snapshot!(toolway(&home, &["call", "chaos", "echo", "text=hi"]), @"
     exit: 4
     ----- stdout
@@ -58,6 +66,51 @@ fn a_header_that_the_server_refuses_is_named_and_nobody_is_sent_to_a_login() {
     ");
     let listed = toolway(&home, &["list", "--json"]).json();
     assert_eq!(listed["servers"][0]["state"], "failed", "{listed}");
+}
+
+#[test]
+fn a_bare_403_names_the_headers_of_the_entry_and_their_place() {
+    let told = |headers: Value| {
+        let (_server, home) = refusing(403, headers);
+        toolway(&home, &["tools", "chaos"])
+    };
+    let wrong = format!("Bearer {}", marked!("wrong-"));
+    assert_snapshot!(told(json!({ "Authorization": wrong, "X-Team": "a" })), @"
+    exit: 4
+    ----- stdout
+    ----- stderr
+    error: server `chaos` failed: the server answered HTTP 403 (forbidden); it may refuse the `Authorization` header of its entry ([HOME]/.config/toolway/settings.json:3)
+    hint: check what is written there, and that it is good for this server
+    ");
+    assert_snapshot!(told(json!({ "X-Api-Key": marked!("wrong-"), "X-Team": "a" })), @"
+    exit: 4
+    ----- stdout
+    ----- stderr
+    error: server `chaos` failed: the server answered HTTP 403 (forbidden); it may refuse the headers `X-Api-Key`, `X-Team` of its entry ([HOME]/.config/toolway/settings.json:3)
+    hint: check what is written there, and that it is good for this server
+    ");
+    let (_server, home) = refusing(403, json!({ "x-api-key": marked!("wrong-") }));
+    let listed = toolway(&home, &["list"]);
+    assert!(
+        listed
+            .stdout
+            .contains("it may refuse the `x-api-key` header of its entry ("),
+        "{listed}"
+    );
+    assert!(
+        listed
+            .stderr
+            .contains("hint: `chaos`: check what is written there"),
+        "{listed}"
+    );
+    // Nothing is written down that it could refuse.
+    assert_snapshot!(told(json!({})), @"
+    exit: 4
+    ----- stdout
+    ----- stderr
+    error: server `chaos` failed: the server answered HTTP 403 (forbidden)
+    hint: check that it is an MCP server: `toolway get chaos`
+    ");
 }
 
 #[test]
@@ -109,54 +162,46 @@ fn a_ctrl_c_stops_the_loop_of_a_shell() {
     }
 }
 
-/// A home that is logged in to the protected server `shop`.
-fn logged_in(authority: &Authority) -> TempHome {
-    let home = TempHome::new();
-    home.write_settings(servers(&[("shop", authority.entry())]));
-    let mut login = with_browser(&home, &["login", "shop"]);
-    visit(&home, &mut login, browse).0.expect_code(0);
-    home
-}
-
-fn in_file(home: &TempHome, words: &[&str]) -> Command {
-    let mut command = command(home, words);
-    command.env("TOOLWAY_VAULT", "file");
-    command
+fn logged_in() -> Scene {
+    let scene = Scene::new(AuthoritySettings::default());
+    scene.log_in(&["login", "shop"]).expect_code(0);
+    scene
 }
 
 #[test]
 fn an_authorization_server_that_does_not_renew_a_login_is_named() {
-    let authority = Authority::start(Settings::default());
-    let home = logged_in(&authority);
-    authority.expire_access_tokens();
-    let held = authority.hold("/token");
-    let output = home.run(in_file(&home, &["call", "shop", "whoami"]).env("MCP_TIMEOUT", "1500"));
+    let scene = logged_in();
+    scene.authority.expire_access_tokens();
+    let held = scene.authority.hold("/token");
+    let mut call = scene.command(&["call", "shop", "whoami"]);
+    let output = scene.home.run(call.env("MCP_TIMEOUT", "1500"));
     drop(held);
-    let shown = output.to_string().replace(authority.issuer(), "[issuer]");
-    assert_snapshot!(shown, @"
+    assert_snapshot!(scene.shown(&output), @"
     exit: 4
     ----- stdout
     ----- stderr
-    error: server `shop` failed: the login of `shop` cannot be renewed now: its authorization server [issuer] did not answer within 1.5 s
+    error: server `shop` failed: the login of `shop` cannot be renewed now: its authorization server [ISSUER] did not answer within 1.5 s
     hint: the login is kept: try again in a while, or log in anew with `toolway login shop`
     ");
 }
 
 #[test]
 fn logging_in_and_out_say_who_is_being_waited_for() {
-    let authority = Authority::start(Settings::default());
-    let home = logged_in(&authority);
-    let held = authority.hold("/revoke");
-    let mut logout = Speaking::start(in_file(&home, &["logout", "shop"]));
+    let scene = logged_in();
+    let held = scene.authority.hold("/revoke");
+    let mut logout = Speaking::start(scene.command(&["logout", "shop"]));
     let line = logout.wait_for("waiting for");
-    let expected = format!("waiting for {}/revoke to answer\n", authority.issuer());
+    let expected = format!(
+        "waiting for {}/revoke to answer\n",
+        scene.authority.issuer()
+    );
     assert_eq!(line, expected);
     drop(held);
     let output = logout.end().expect_code(0);
     assert_eq!(output.stdout, "logged out of `shop` as `default`\n");
 
-    let held = authority.hold(METADATA);
-    let mut login = Speaking::start(with_browser(&home, &["login", "shop"]));
+    let held = scene.authority.hold(METADATA);
+    let mut login = Speaking::start(scene.command(&["login", "shop"]));
     let line = login.wait_for("waiting for");
     assert!(line.contains(METADATA), "{line}");
     drop(held);

@@ -86,19 +86,19 @@ impl Host {
         Pid::from_child(&self.process)
     }
 
-    fn keeper(&self) -> Pid {
+    fn launcher(&self) -> Pid {
         let own = self.process.id().to_string();
-        let is_keeper = |path: &Path| {
+        let is_launcher = |path: &Path| {
             let stat = std::fs::read_to_string(path.join("stat")).unwrap_or_default();
             let Some((name, rest)) = stat.rsplit_once(") ") else {
                 return false;
             };
-            name.ends_with("(tw-keeper") && rest.split(' ').nth(1) == Some(&*own)
+            name.ends_with("(tw-launcher") && rest.split(' ').nth(1) == Some(&*own)
         };
         std::fs::read_dir("/proc")
             .unwrap()
             .map(|entry| entry.unwrap().path())
-            .find(|path| is_keeper(path))
+            .find(|path| is_launcher(path))
             .and_then(|path| Pid::from_raw(path.file_name()?.to_str()?.parse().ok()?))
             .unwrap()
     }
@@ -136,21 +136,21 @@ fn rel_02_a_host_killed_in_the_middle_of_a_call_leaves_nothing() {
 }
 
 #[test]
-fn rel_02_a_keeper_that_is_killed_leaves_nothing() {
+fn rel_02_a_launcher_that_is_killed_leaves_nothing() {
     for shield in ["off", "best-effort"] {
         let host = Host::in_a_call(shield);
-        kill_process(host.keeper(), Signal::KILL).unwrap();
+        kill_process(host.launcher(), Signal::KILL).unwrap();
         host.assert_cleared();
     }
 }
 
 #[test]
-fn rel_02_host_and_keeper_killed_together_leave_nothing() {
+fn rel_02_host_and_launcher_killed_together_leave_nothing() {
     for shield in ["off", "best-effort"] {
         let host = Host::in_a_call(shield);
-        let keeper = host.keeper();
+        let launcher = host.launcher();
         kill_process(host.pid(), Signal::KILL).unwrap();
-        kill_process(keeper, Signal::KILL).unwrap();
+        kill_process(launcher, Signal::KILL).unwrap();
         host.assert_cleared();
     }
 }
@@ -164,16 +164,16 @@ fn rel_02_a_closed_terminal_leaves_nothing() {
 
 #[test]
 fn rel_32_what_is_typed_at_the_terminal_is_for_the_host_alone() {
-    // The terminal signals the whole group of the host: servers and keeper are not in it, so that
+    // The terminal signals the whole group of the host: servers and launcher are not in it, so that
     // the host can end them in an orderly way.
     let mut host = Host::in_a_call("off");
-    let keeper = host.keeper();
+    let launcher = host.launcher();
     let group = |pid: Pid| rustix::process::getpgid(Some(pid)).unwrap();
-    assert_eq!(group(keeper), keeper);
+    assert_eq!(group(launcher), launcher);
     for member in host.canary.processes() {
         let member = Pid::from_raw(member.pid.try_into().unwrap()).unwrap();
         assert_ne!(group(member), group(host.pid()));
-        assert_ne!(group(member), keeper);
+        assert_ne!(group(member), launcher);
     }
     kill_process_group(host.pid(), Signal::INT).unwrap();
     let status = host.process.wait().unwrap();
@@ -182,7 +182,7 @@ fn rel_32_what_is_typed_at_the_terminal_is_for_the_host_alone() {
 }
 
 #[test]
-fn sec_39_and_sec_41_hold_below_the_keeper() {
+fn sec_39_and_sec_41_hold_below_the_launcher() {
     for shield in ["off", "best-effort"] {
         let home = TempHome::new();
         let entry = ScriptedServer::new(Script::default()).entry_with_env([("DECLARED", "yes")]);
@@ -281,7 +281,7 @@ fn skipped(reason: &str) {
 }
 
 #[test]
-fn what_starts_no_server_starts_no_keeper() {
+fn what_starts_no_server_starts_no_launcher() {
     if !Path::new("/usr/bin/strace").exists() {
         skipped("strace is not installed");
         return;
@@ -305,11 +305,11 @@ fn what_starts_no_server_starts_no_keeper() {
 }
 
 #[test]
-fn the_first_word_alone_makes_no_keeper() {
+fn the_first_word_alone_makes_no_launcher() {
     let home = TempHome::new();
     let mut command = home.command(program());
     command
-        .arg0("tw-keeper")
+        .arg0("tw-launcher")
         .arg("--version")
         .stdin(Stdio::null());
     let output = home.run(&mut command).expect_code(0);

@@ -177,7 +177,7 @@ fn living(family: &BTreeSet<(u32, String)>) -> Vec<u32> {
 fn rel_01_nothing_of_a_hundred_servers_survives_the_program_that_is_killed() {
     let mut hundred = Hundred::start();
     hundred.settle();
-    // The keeper and its wardens are in it too, whose environment is empty.
+    // The launcher and its reapers are in it too, whose environment is empty.
     let family = hundred.family();
     assert!(family.len() > 80, "{family:?}");
     hundred.running.signal(Signal::KILL);

@@ -6,7 +6,7 @@ mod session;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use toolway_testkit::{Script, ScriptedServer, Skills, TempHome};
+use toolway_testkit::{Script, ScriptedServer, ScriptedSkills, TempHome};
 
 use self::session::{Session, Shell};
 use crate::support::{program, servers, toolway};
@@ -213,9 +213,9 @@ fn whole_names_options_and_uris_are_completed() {
 fn skills_are_completed() {
     let home = TempHome::new();
     let script = Script {
-        skills: Some(Skills {
+        skills: Some(ScriptedSkills {
             count: 2,
-            ..Skills::default()
+            ..ScriptedSkills::default()
         }),
         ..Script::default()
     };

@@ -106,7 +106,7 @@ fn sec_07_a_server_cannot_undo_the_shield_not_even_as_root() {
                  echo x > \"/proc/$ABOVE/root$CONFIG/settings.json\" && echo WRITTEN AROUND
                  nsenter -t $ABOVE -m true && echo LEFT
              done\n";
-        // The server's parent is its warden; what is above that, it need not even see.
+        // The server's parent is its reaper; what is above that, it need not even see.
         let above = "ABOVE=$PPID
              while [ \"$ABOVE\" != 0 ] && [ -e /proc/$ABOVE/status ]; do
                  while read -r key value; do
@@ -124,7 +124,7 @@ fn sec_07_a_server_cannot_undo_the_shield_not_even_as_root() {
                 assert!(!said.contains(word), "{:?}: {said}", desk.person);
             }
             assert!(said.contains("Read-only file system"), "{said}");
-            assert!(said.contains("above is tw-warden"), "{said}");
+            assert!(said.contains("above is tw-reaper"), "{said}");
         }
         assert!(!desk.home.config_home().join("settings.json").exists());
     }
@@ -145,8 +145,8 @@ fn behind_the_shield_a_server_sees_only_its_own_processes() {
         let said = desk.shell("for it in /proc/[0-9]*; do cat $it/comm; done; kill -9 1; true");
         let mut seen: Vec<&str> = said.lines().collect();
         seen.pop();
-        // `cat` and the shell that runs it, the server, and its warden.
-        assert_eq!(seen[..3], ["tw-warden", "toolway-chaos", "sh"], "{said}");
+        // `cat` and the shell that runs it, the server, and its reaper.
+        assert_eq!(seen[..3], ["tw-reaper", "toolway-chaos", "sh"], "{said}");
         assert!(seen[3..].iter().all(|name| *name == "cat"), "{said}");
     }
 }

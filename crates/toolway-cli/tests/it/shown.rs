@@ -61,6 +61,145 @@ fn sec_47_secrets_in_arguments_are_shown_by_no_command() {
     "#);
 }
 
+/// A server's definition as `get --json` shows it.
+fn shown_arguments(program: &str, words: &[&str]) -> serde_json::Value {
+    let home = TempHome::new();
+    let entry = json!({ "command": program, "args": words });
+    home.write_settings(servers(&[("own", entry)]));
+    let shown = toolway(&home, &["get", "own", "--json"]);
+    let shown: serde_json::Value = serde_json::from_str(&shown.stdout).unwrap();
+    shown["definition"]["args"].clone()
+}
+
+#[test]
+fn sec_47_logins_cookies_and_signatures_in_arguments_are_hidden() {
+    for (words, expected) in [
+        (
+            &["--auth", marked!("u:")][..],
+            &["--auth", "[redacted]"][..],
+        ),
+        (&["--auth", MARK], &["--auth", "[redacted]"]),
+        (&["-u", marked!("u:")], &["-u", "[redacted]"]),
+        (&[marked!("-uu:")], &["-u[redacted]"]),
+        (&["--user", marked!("u:")], &["--user", "[redacted]"]),
+        (&[marked!("--user=u:")], &["--user=[redacted]"]),
+        (
+            &["--basicAuth", marked!("u:")],
+            &["--basicAuth", "[redacted]"],
+        ),
+        (&["-p", MARK], &["-p", "[redacted]"]),
+        (&[marked!("-p")], &["-p[redacted]"]),
+        (&["--cookie", MARK], &["--cookie", "[redacted]"]),
+        (&["--cookies", MARK], &["--cookies", "[redacted]"]),
+        (&["--pin", MARK], &["--pin", "[redacted]"]),
+        (&["--pin=4711"], &["--pin=[redacted]"]),
+        (&["--license", MARK], &["--license", "[redacted]"]),
+        (&["--passcode", MARK], &["--passcode", "[redacted]"]),
+        (&["--jwt", MARK], &["--jwt", "[redacted]"]),
+        (
+            &["-H", marked!("X-Api-Key: ")],
+            &["-H", "X-Api-Key: [redacted]"],
+        ),
+        (&[marked!("-HX-Mine: ")], &["-HX-Mine: [redacted]"]),
+        (
+            &["--extra-header", marked!("X-Mine: ")],
+            &["--extra-header", "X-Mine: [redacted]"],
+        ),
+        (
+            &["-c", marked!("server -H 'X-Mine: ", "' -p 80")],
+            &["-c", "server -H 'X-Mine: [redacted]' -p 80"],
+        ),
+        (
+            &["-c", marked!("true; mysql -p", " -u me")],
+            &["-c", "true; mysql -p[redacted] -u me"],
+        ),
+        (
+            &[marked!("/files/a?v=1&X-Amz-Signature=")],
+            &["/files/a?v=[redacted]&X-Amz-Signature=[redacted]"],
+        ),
+        (
+            &[marked!("h.example/cb?code=", "&sig=b")],
+            &["h.example/cb?code=[redacted]&sig=[redacted]"],
+        ),
+        (
+            &["--connection-string", marked!("Server=h;Uid=sa;Pwd=")],
+            &["--connection-string", "[redacted]"],
+        ),
+        (
+            &["--connection-string", marked!("postgres://u:", "@h/db")],
+            &["--connection-string", "postgres://[redacted]@h/db"],
+        ),
+        (
+            &["--store", marked!("AccountName=a;AccountKey=", ";Zone=b")],
+            &["--store", "AccountName=a;AccountKey=[redacted];Zone=b"],
+        ),
+        (
+            &[marked!("postgres://u:a/", "@h/db")],
+            &["postgres://[redacted]@h/db"],
+        ),
+        (
+            &[marked!("http://a.example,http://u:", "@h")],
+            &["http://a.example,http://[redacted]@h"],
+        ),
+    ] {
+        assert_eq!(shown_arguments("server", words), json!(expected));
+    }
+}
+
+#[test]
+fn what_only_looks_like_a_login_stays() {
+    for (program, words) in [
+        ("server", &["-p", "8080", "-u", "root"][..]),
+        ("server", &["-p8080", "--user", "me", "-p", "/srv/data"]),
+        ("server", &["-port", "80", "-profile=dev", "-update"]),
+        ("server", &["--auth", "none", "--auth=oauth2", "--user=me"]),
+        (
+            "server",
+            &["-u", "http://localhost:80/", "-u", "127.0.0.1:80"],
+        ),
+        ("server", &["--max-tokens", "100", "--cookie-jar", "/tmp/a"]),
+        ("server", &["-u", "${USER}:${PW}", "what?", "a?b"]),
+        (
+            "docker",
+            &[
+                "run",
+                "-p",
+                "3000:3000",
+                "--user",
+                "1000:1000",
+                "-u",
+                "1000",
+            ],
+        ),
+        ("docker", &["run", "-p", "127.0.0.1:8080:80/tcp", "image"]),
+        ("python3", &["-u", "server.py"]),
+        ("mkdir", &["-p", "folder"]),
+        ("npx", &["-y", "-p", "package@1", "command", "--port", "80"]),
+        ("/usr/bin/npx", &["-p", "one", "-p", "two", "command"]),
+        ("sudo", &["npx", "-p", "package", "command"]),
+        ("npm", &["exec", "-p", "package", "--", "command"]),
+        ("sh", &["-c", "mkdir -p folder && npx -p package command"]),
+        ("psql", &["-U", "me", "-p", "5432"]),
+    ] {
+        assert_eq!(shown_arguments(program, words), json!(words), "{program}");
+    }
+}
+
+#[test]
+fn sec_47_a_runner_passes_passwords_on_and_they_are_hidden() {
+    for (program, words) in [
+        ("npx", &["-y", "server", "-p", MARK][..]),
+        ("npx", &["-p", "package", "server", "-p", MARK]),
+        ("npm", &["exec", "package", "--", "-p", MARK]),
+        ("uv", &["run", "server.py", "-p", MARK]),
+        ("docker", &["run", "-p", "80:80", "image", "-p", MARK]),
+    ] {
+        let shown = shown_arguments(program, words);
+        let last = shown.as_array().unwrap().last().unwrap().clone();
+        assert_eq!(last, "[redacted]", "{program}");
+    }
+}
+
 #[test]
 fn sec_47_an_import_shows_no_secret_of_the_persons_own_files() {
     let home = TempHome::new();

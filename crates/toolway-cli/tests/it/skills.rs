@@ -1,7 +1,7 @@
 //! Skills on the command line that servers publish as plain resources, and slips of the person.
 
 use serde_json::json;
-use toolway_testkit::{Script, Skills, TempHome};
+use toolway_testkit::{Script, ScriptedSkills, TempHome};
 
 use crate::support::{home_with, servers, toolway};
 
@@ -71,9 +71,9 @@ fn resources_under_skill_are_skills_without_digests() {
 #[test]
 fn a_file_that_a_skill_does_not_have_is_the_persons_slip() {
     let home = home_with(Script {
-        skills: Some(Skills {
+        skills: Some(ScriptedSkills {
             count: 1,
-            ..Skills::default()
+            ..ScriptedSkills::default()
         }),
         ..Script::default()
     });

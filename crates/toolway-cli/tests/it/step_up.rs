@@ -3,17 +3,19 @@
 use std::fs;
 
 use insta::assert_snapshot;
+use rustix::process::Signal;
 use serde_json::Value;
-use toolway_testkit::authority::{Party, Settings, holds_secret};
+use toolway_testkit::authority::{AuthoritySettings, RequestedParty, Switch, holds_secret};
 use toolway_testkit::browser::browse;
 use toolway_testkit::eventually_blocking;
 
 use crate::login::Scene;
 use crate::terminal::{Left, Seat};
+use crate::watching::Running;
 
 /// A server whose tool, resource and prompt take `write`, and a login that has `read`.
-fn scene(settings: Settings) -> Scene {
-    let scene = Scene::new(Settings {
+fn scene(settings: AuthoritySettings) -> Scene {
+    let scene = Scene::new(AuthoritySettings {
         challenge_scopes: vec!["read".to_owned()],
         tool_scopes: [("post".to_owned(), vec!["write".to_owned()])].into(),
         offer_scopes: vec!["write".to_owned()],
@@ -45,13 +47,15 @@ impl Scene {
     }
 
     fn windows(&self) -> usize {
-        self.authority.seen_at(Party::Issuer, "/authorize").len()
+        self.authority
+            .seen_at(RequestedParty::Issuer, "/authorize")
+            .len()
     }
 }
 
 #[test]
 fn a_call_on_a_terminal_asks_shows_the_page_and_goes_on_when_it_is_granted() {
-    let scene = scene(Settings::default());
+    let scene = scene(AuthoritySettings::default());
     let (asked, left) = scene.agree(&["call", "shop", "post"]);
     let asked = asked.replace('\r', "");
     let asked = &asked[asked.find("your login").unwrap()..];
@@ -82,7 +86,7 @@ fn a_call_on_a_terminal_asks_shows_the_page_and_goes_on_when_it_is_granted() {
 
 #[test]
 fn the_result_is_json_where_that_is_wanted_and_nothing_else_is_on_stdout() {
-    let scene = scene(Settings::default());
+    let scene = scene(AuthoritySettings::default());
     let (_, left) = scene.agree(&["call", "shop", "post", "--json"]);
     assert_eq!(left.code, Some(0), "{}", left.shown);
     let result: Value = serde_json::from_str(&left.stdout).unwrap();
@@ -95,7 +99,7 @@ fn resources_and_prompts_ask_too() {
         &["read", "who://ami", "shop"][..],
         &["prompt", "shop", "who"],
     ] {
-        let scene = scene(Settings::default());
+        let scene = scene(AuthoritySettings::default());
         let headless = scene.run(words).expect_code(5);
         assert!(
             headless
@@ -111,7 +115,7 @@ fn resources_and_prompts_ask_too() {
 
 #[test]
 fn a_no_is_an_error_with_the_command_for_later() {
-    let scene = scene(Settings::default());
+    let scene = scene(AuthoritySettings::default());
     let mut seat = Seat::take(&mut scene.command(&["call", "shop", "post"]));
     seat.expect("[y/N] ");
     seat.type_line("");
@@ -130,9 +134,9 @@ fn a_no_is_an_error_with_the_command_for_later() {
 
 #[test]
 fn a_server_that_refuses_still_is_an_error_that_says_so() {
-    let scene = scene(Settings {
+    let scene = scene(AuthoritySettings {
         scopes: vec!["read".to_owned(), "offline_access".to_owned()],
-        ..Settings::default()
+        ..AuthoritySettings::default()
     });
     let (_, left) = scene.agree(&["call", "shop", "post"]);
     assert_eq!(left.code, Some(5), "{}", left.shown);
@@ -146,7 +150,7 @@ fn a_server_that_refuses_still_is_an_error_that_says_so() {
 
 #[test]
 fn without_a_terminal_nobody_is_asked_and_the_error_names_the_command() {
-    let scene = scene(Settings::default());
+    let scene = scene(AuthoritySettings::default());
     let plain = scene.shown(&scene.run(&["call", "shop", "post"]));
     assert_snapshot!(plain, @"
     exit: 5
@@ -167,9 +171,9 @@ fn without_a_terminal_nobody_is_asked_and_the_error_names_the_command() {
 
 #[test]
 fn a_server_that_does_not_say_which_scopes_it_wants_sends_nobody_round_a_login() {
-    let scene = scene(Settings {
+    let scene = scene(AuthoritySettings {
         names_scopes: false,
-        ..Settings::default()
+        ..AuthoritySettings::default()
     });
     assert_snapshot!(scene.shown(&scene.run(&["call", "shop", "post"])), @"
     exit: 5
@@ -182,5 +186,50 @@ fn a_server_that_does_not_say_which_scopes_it_wants_sends_nobody_round_a_login()
     seat.expect("did not say which scopes");
     let left = seat.leave();
     assert_eq!(left.code, Some(5), "{}", left.shown);
+    assert_eq!(scene.windows(), 1);
+}
+
+#[test]
+fn a_connection_refused_for_scopes_that_nobody_names_is_told_with_the_login_that_can_help() {
+    let scene = scene(AuthoritySettings {
+        names_scopes: false,
+        ..AuthoritySettings::default()
+    });
+    scene.authority.turn_on(Switch::ScopeNever);
+    assert_snapshot!(scene.shown(&scene.run(&["list"])), @"
+    exit: 0
+    ----- stdout
+    NAME  SCOPE  TYPE  STATE         TOOLS  DETAIL
+    shop  user   http  ! needs-auth  -      wants a login that reaches further, and did not say which scopes; login `default` renews itself
+    ----- stderr
+    hint: log in to `shop` with `toolway login shop --scopes <scopes>`; ask whoever runs it which scopes it takes
+    ");
+    let row = &scene.run(&["list", "--json"]).json()["servers"][0];
+    assert_eq!(
+        row["error"],
+        "wants a login that reaches further, and did not say which scopes"
+    );
+    assert_eq!(row["login"], "toolway login shop --scopes <scopes>");
+    let same = "error: server `shop` wants a login that reaches further, and did not say which \
+                scopes\nhint: ask whoever runs it which scopes it takes, then log in with \
+                `toolway login shop --scopes <scopes>`\n";
+    for words in [
+        &["tools", "shop"][..],
+        &["call", "shop", "post"],
+        &["login", "shop"],
+    ] {
+        assert_eq!(scene.run(words).expect_code(5).stderr, same, "{words:?}");
+    }
+    // What each change is told as, and what moves on a terminal.
+    let mut watch = Running::of(&mut scene.command(&["list", "--watch"]));
+    watch.wait_for("shop: needs-auth (wants a login that reaches further");
+    watch.signal(Signal::TERM);
+    assert_eq!(watch.end().0, Some(0));
+    let seat = Seat::small_with_stdout(&mut scene.command(&["list", "--watch"]));
+    eventually_blocking(|| match seat.rows().first() {
+        Some(row) if row.ends_with("wants a login that reaches further") => Ok(()),
+        other => Err(format!("{other:?}")),
+    });
+    seat.end();
     assert_eq!(scene.windows(), 1);
 }

@@ -75,6 +75,11 @@ impl Seat {
         Self::of_size(command, Stdout::Shown, ROWS, COLUMNS)
     }
 
+    /// The same with so many columns.
+    pub(crate) fn narrow_with_stdout(command: &mut Command, columns: u16) -> Self {
+        Self::of_size(command, Stdout::Shown, ROWS, columns)
+    }
+
     fn of_size(command: &mut Command, stdout: Stdout, rows: u16, columns: u16) -> Self {
         Self::with_echo(command, stdout, (rows, columns), false)
     }

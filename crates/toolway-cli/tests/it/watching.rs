@@ -107,7 +107,7 @@ fn wait_until_gone(canary: &Canary) {
 fn wait_until_there(canary: &Canary) -> u32 {
     let begun = Instant::now();
     loop {
-        // The keeper and what it forks carry no mark; the last one is the server itself.
+        // The launcher and what it forks carry no mark; the last one is the server itself.
         if let Some(process) = canary.processes().last() {
             return process.pid;
         }

@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 use toolway_testkit::authority::{
-    Authority, CANARY, KnownClient, Party, Settings, SigningKey, holds_secret,
+    Authority, AuthoritySettings, CANARY, KnownClient, RequestedParty, TestKey, holds_secret,
 };
 use toolway_testkit::marked;
 use toolway_testkit::{CommandOutput, TempHome};
@@ -21,19 +21,19 @@ const PLATFORM: &str = "https://platform.example";
 struct Scene {
     home: TempHome,
     authority: Authority,
-    key: SigningKey,
+    key: TestKey,
 }
 
 impl Scene {
     fn new() -> Self {
-        let key = SigningKey::new();
-        let authority = Authority::start(Settings {
+        let key = TestKey::new();
+        let authority = Authority::start(AuthoritySettings {
             platforms: BTreeMap::from([(PLATFORM.to_owned(), key.jwks())]),
             clients: vec![KnownClient {
                 id: "runner".to_owned(),
                 ..KnownClient::default()
             }],
-            ..Settings::default()
+            ..AuthoritySettings::default()
         });
         let home = TempHome::new();
         // The platform keeps its token there.
@@ -81,7 +81,7 @@ impl Scene {
 
     /// The tokens of the platform that the authorization server was shown.
     fn shown(&self) -> Vec<String> {
-        let seen = self.authority.seen_at(Party::Issuer, "/token");
+        let seen = self.authority.seen_at(RequestedParty::Issuer, "/token");
         let shown = seen.iter().filter_map(|seen| seen.param("assertion"));
         shown.map(str::to_owned).collect()
     }
@@ -113,7 +113,10 @@ fn a_token_in_a_file_is_the_login_and_is_read_again_for_each_renewal() {
     fs::write(&file, scene.token(scene.authority.issuer(), 3)).unwrap();
     scene.call(&[]).expect_code(0);
     assert_eq!(
-        scene.authority.seen_at(Party::Issuer, "/authorize").len(),
+        scene
+            .authority
+            .seen_at(RequestedParty::Issuer, "/authorize")
+            .len(),
         0
     );
     assert_eq!(scene.authority.report().attacker_requests, 0);
@@ -254,13 +257,13 @@ fn an_entry_is_added_by_flags_and_not_to_a_repository() {
 #[test]
 fn a_client_whose_secret_the_entry_names_logs_itself_in() {
     let secret = format!("{CANARY}-robot");
-    let authority = Authority::start(Settings {
+    let authority = Authority::start(AuthoritySettings {
         clients: vec![KnownClient {
             id: "robot".to_owned(),
             secret: Some(secret.clone()),
             ..KnownClient::default()
         }],
-        ..Settings::default()
+        ..AuthoritySettings::default()
     });
     let scene = Scene {
         authority,

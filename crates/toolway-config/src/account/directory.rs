@@ -14,9 +14,9 @@ use toolway_types::name::{normalize_connector, shell_word};
 use toolway_types::text::{cut, spelled_out};
 use url::Url;
 
-use super::Provider;
+use super::AccountProvider;
 use crate::Environment;
-use crate::load::read::{open_no_link, read_opened};
+use crate::file::{open_no_link, read_opened};
 
 /// The most connectors of one directory.
 pub const MOST: usize = 256;
@@ -34,8 +34,8 @@ const VERSION: u64 = 1;
 /// The key of a connector's entry that says which server it stands for.
 const STANDS_FOR: &str = "standsFor";
 
-/// The server that a connector's entry stands for. An entry that somebody wrote stands for itself,
-/// whatever it says.
+/// The server that a connector's entry stands for. Entries of other scopes stand for themselves,
+/// whatever they say.
 pub(crate) fn stands_for(scope: Scope, definition: &Map<String, Value>) -> Option<Url> {
     let url = (scope == Scope::Connector).then(|| definition.get(STANDS_FOR))??;
     Url::parse(url.as_str()?).ok()
@@ -69,7 +69,7 @@ impl Connector {
 
 /// What an account may use.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Directory {
+pub struct ConnectorDirectory {
     /// The connectors, in the provider's order.
     pub connectors: Vec<Connector>,
     /// What was left out and why, for people.
@@ -86,9 +86,12 @@ pub enum DirectoryError {
     NoList(String),
 }
 
-impl Directory {
+impl ConnectorDirectory {
     /// Reads a provider's answer.
-    pub fn read(provider: &Provider, answer: &Map<String, Value>) -> Result<Self, DirectoryError> {
+    pub fn read(
+        provider: &AccountProvider,
+        answer: &Map<String, Value>,
+    ) -> Result<Self, DirectoryError> {
         let fields = &provider.fields;
         let mut keys = fields.list.split('.');
         let first = keys.next().and_then(|key| answer.get(key));
@@ -96,7 +99,7 @@ impl Directory {
         let Some(Value::Array(items)) = list else {
             return Err(DirectoryError::NoList(spelled_out(&fields.list)));
         };
-        let mut reading = Reading::default();
+        let mut reading = DirectoryReader::default();
         for (index, item) in items.iter().enumerate().take(MOST) {
             let text = |key: &str| item.get(key).and_then(Value::as_str);
             let id = match item.get(&fields.id) {
@@ -117,7 +120,7 @@ impl Directory {
     }
 
     /// The text of the copy that stands for the provider while it cannot be reached.
-    pub fn to_copy(&self, provider: &Provider) -> String {
+    pub fn to_copy(&self, provider: &AccountProvider) -> String {
         let connectors: Vec<Value> = self
             .connectors
             .iter()
@@ -139,14 +142,14 @@ impl Directory {
     }
 
     /// Reads a copy; nothing when it belongs to another provider or is none.
-    pub fn from_copy(provider: &Provider, text: &str) -> Option<Self> {
+    pub fn from_copy(provider: &AccountProvider, text: &str) -> Option<Self> {
         let copy: Map<String, Value> = serde_json::from_str(text).ok()?;
         if copy.get("version") != Some(&json!(VERSION))
             || copy.get("provider") != Some(&json!(provider.digest()))
         {
             return None;
         }
-        let mut reading = Reading::default();
+        let mut reading = DirectoryReader::default();
         for (index, item) in copy
             .get("connectors")?
             .as_array()?
@@ -165,7 +168,7 @@ impl Directory {
     }
 
     /// The copy of this provider's directory, if one is kept.
-    pub fn kept(environment: &Environment, provider: &Provider) -> Option<Self> {
+    pub fn kept(environment: &Environment, provider: &AccountProvider) -> Option<Self> {
         let path = copy_file(environment);
         let text = read_opened(open_no_link(&path), LARGEST).ok()??;
         Self::from_copy(provider, &text)
@@ -182,13 +185,20 @@ fn below(state_home: &Path) -> PathBuf {
 }
 
 #[derive(Default)]
-struct Reading {
-    directory: Directory,
+struct DirectoryReader {
+    directory: ConnectorDirectory,
     unfit: usize,
 }
 
-impl Reading {
-    fn add(&mut self, provider: &Provider, index: usize, id: &str, name: &str, url: Option<&str>) {
+impl DirectoryReader {
+    fn add(
+        &mut self,
+        provider: &AccountProvider,
+        index: usize,
+        id: &str,
+        name: &str,
+        url: Option<&str>,
+    ) {
         let place = index + 1;
         if id.is_empty() {
             return self.leave_out(format!("connector {place}: it has no id"));
@@ -222,7 +232,7 @@ impl Reading {
         }
     }
 
-    fn finish(mut self) -> Directory {
+    fn finish(mut self) -> ConnectorDirectory {
         if self.unfit > ENOUGH {
             let more = self.unfit - ENOUGH;
             let said = format!("{more} more that have no usable id or name");

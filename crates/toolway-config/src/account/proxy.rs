@@ -7,9 +7,11 @@ use std::fmt;
 
 use url::Url;
 
+use crate::http_syntax::confidential_url;
+
 /// Where the id goes.
 const PLACE: &str = "{id}";
-/// Stands for an id while the template is parsed. Nobody's address holds it by chance.
+/// Stands for an id while the template is parsed. No real address contains it.
 const STAND_IN: &str = "id-7d1f0c2ab9e44c6f";
 /// The longest id.
 const LONGEST_ID: usize = 256;
@@ -29,7 +31,7 @@ impl ProxyUrl {
                 "must have `{PLACE}` once, where a connector's id goes"
             ));
         }
-        let url = super::safe_url(&text.replace(PLACE, STAND_IN))?;
+        let url = confidential_url(&text.replace(PLACE, STAND_IN))?;
         let whole = url.as_str();
         let origin = url.origin().ascii_serialization();
         match whole.split_once(STAND_IN) {

@@ -5,14 +5,14 @@
 //! that was not meant.
 
 use serde_json::{Map, Value};
-use toolway_types::{Diagnosis, Origin, Secret};
+use toolway_types::Secret;
 use url::Url;
 
-use super::{Fields, PRESET, Provider, ProxyUrl, safe_url};
-use crate::raw::Source;
-use crate::raw::json::{Spot, kind_of};
-use crate::raw::keys;
-use crate::raw::remote::{header_value, is_header_name};
+use super::{AccountProvider, DirectoryFields, PRESET, ProxyUrl};
+use crate::http_syntax::{header_value, is_header_name};
+use crate::json::ValueLines;
+use crate::keys::{self, listed};
+use crate::settings_object::{ObjectReader, SettingsObject};
 
 /// The keys of `account`.
 pub(crate) const KEYS: [(&str, &str); 8] = [
@@ -71,96 +71,56 @@ const RESERVED: [&str; 9] = [
 
 /// Reads `account`; nothing when it cannot be used, and then the findings say why.
 pub(crate) fn provider(
-    source: &Source,
-    line: u32,
+    reader: ObjectReader<'_>,
     value: &Value,
-    spot: &Spot,
-    diagnoses: &mut Vec<Diagnosis>,
-) -> Option<Provider> {
-    let known = diagnoses.len();
-    let mut reader = Reader {
-        source,
-        line,
-        diagnoses,
-    };
-    let provider = reader.provider(value, spot);
-    let is_faulty = diagnoses[known..]
-        .iter()
-        .any(|found| found.severity == toolway_types::Severity::Error);
-    provider.filter(|_| !is_faulty)
+    lines: &ValueLines,
+) -> Option<AccountProvider> {
+    let shape = ("account", "{\"url\": \"https://connect.example.com\"}");
+    reader.whole(shape, value, lines, |reader, account| {
+        AccountReader(reader).provider(account)
+    })
 }
 
-/// An object and where it stands.
-#[derive(Clone, Copy)]
-struct Part<'a> {
-    /// How its keys are called in messages, e.g. `account.connectors`.
-    path: &'a str,
-    map: &'a Map<String, Value>,
-    spot: Option<&'a Spot>,
-}
+struct AccountReader<'r, 's>(&'r mut ObjectReader<'s>);
 
-impl Part<'_> {
-    fn called(&self, key: &str) -> String {
-        format!("{}.{}", self.path, keys::spelled_out(key))
-    }
-}
-
-struct Reader<'a> {
-    source: &'a Source,
-    line: u32,
-    diagnoses: &'a mut Vec<Diagnosis>,
-}
-
-impl Reader<'_> {
-    fn provider(&mut self, value: &Value, spot: &Spot) -> Option<Provider> {
-        let Value::Object(map) = value else {
-            let message = format!("`account` must be an object, not {}", kind_of(value));
-            let diagnosis = Diagnosis::error(message).at(self.source.origin(self.line));
-            let hint = "write e.g. `\"account\": {\"url\": \"https://connect.example.com\"}`";
-            self.diagnoses.push(diagnosis.hint(hint));
-            return None;
-        };
-        let account = Part {
-            path: "account",
-            map,
-            spot: Some(spot),
-        };
-        self.unknown(account, &KEYS.map(|(key, _)| key));
-        if let Some(word) = self.text(account, "provider")
+impl AccountReader<'_, '_> {
+    fn provider(&mut self, account: SettingsObject<'_>) -> Option<AccountProvider> {
+        self.0.unknown(account, &KEYS.map(|(key, _)| key));
+        if let Some(word) = self.0.text(account, "provider")
             && word != PRESET
         {
             let message = format!("unknown provider `{}`", keys::spelled_out(word));
             let hint = format!(
                 "write `{PRESET}` or leave it out, and describe the provider by the other keys"
             );
-            self.fault(account, "provider", message, Some(hint));
+            self.0.fault(account, "provider", message, Some(&hint));
         }
         let empty = Map::new();
-        let connectors = Part {
+        let connectors = SettingsObject {
             path: "account.connectors",
-            ..self.object(account, "connectors", &empty)
+            ..self.0.object(account, "connectors", &empty)
         };
-        self.unknown(connectors, &CONNECTORS);
+        self.0.unknown(connectors, &CONNECTORS);
         let base = self.base(account);
         let below = |path: &str| base.as_ref().map(|base| format!("{base}{path}"));
-        let issuer = match self.text(account, "issuer") {
+        let issuer = match self.0.text(account, "issuer") {
             Some(issuer) => {
                 self.url(account, "issuer", issuer);
                 Some(issuer.to_owned())
             }
             None => base.clone(),
         };
-        let directory_url = match self.text(connectors, "directoryUrl") {
+        let directory_url = match self.0.text(connectors, "directoryUrl") {
             Some(text) => self.url(connectors, "directoryUrl", text),
             None => below(DIRECTORY).and_then(|url| Url::parse(&url).ok()),
         };
-        let proxy = match self.text(connectors, "proxyUrl") {
+        let proxy = match self.0.text(connectors, "proxyUrl") {
             Some(text) => match ProxyUrl::parse(text) {
                 Ok(proxy) => Some(proxy),
                 Err(why) => {
                     let message = format!("`{}` {why}", connectors.called("proxyUrl"));
-                    let hint = "write e.g. `\"https://proxy.example.com/{id}/mcp\"`".to_owned();
-                    self.fault(connectors, "proxyUrl", message, Some(hint));
+                    let hint = "write e.g. `\"https://proxy.example.com/{id}/mcp\"`";
+                    self.0.fault(connectors, "proxyUrl", message, Some(hint));
                     None
                 }
             },
@@ -168,18 +128,19 @@ impl Reader<'_> {
         };
         self.complete(account, connectors);
         let metadata_url = self
+            .0
             .text(account, "metadataUrl")
             .and_then(|text| self.url(account, "metadataUrl", text));
         // All of it is looked at, so that every fault is said at once.
-        let client_id = self.text(account, "clientId").map(str::to_owned);
-        let scopes = self.scopes(account);
-        let callback_port = self.port(account);
+        let client_id = self.0.text(account, "clientId").map(str::to_owned);
+        let scopes = self.0.scopes(account);
+        let callback_port = self.0.port(account, "callbackPort");
         let fields = self.fields(connectors);
         let headers = self.headers(connectors);
         let token_header = self.token_header(connectors);
         let token_prefix = self.token_prefix(connectors);
-        Some(Provider {
-            origin: self.source.origin(self.line),
+        Some(AccountProvider {
+            origin: self.0.source.origin(self.0.line),
             issuer: issuer?,
             metadata_url,
             client_id,
@@ -194,53 +155,52 @@ impl Reader<'_> {
         })
     }
 
-    /// Says which addresses nobody gave.
-    fn complete(&mut self, account: Part<'_>, connectors: Part<'_>) {
+    /// Reports the addresses that are missing.
+    fn complete(&mut self, account: SettingsObject<'_>, connectors: SettingsObject<'_>) {
         if account.map.contains_key("url") {
             return;
         }
-        let missing: Vec<String> = [
+        let missing: Vec<_> = [
             (account, "issuer"),
             (connectors, "directoryUrl"),
             (connectors, "proxyUrl"),
         ]
         .into_iter()
-        .filter(|(part, key)| !part.map.contains_key(*key))
-        .map(|(part, key)| format!("`{}`", part.called(key)))
+        .filter(|(object, key)| !object.map.contains_key(*key))
+        .map(|(object, key)| object.called(key))
         .collect();
         if !missing.is_empty() {
-            let message = format!("`account` lacks {}", missing.join(", "));
+            let message = format!("`account` lacks {}", listed(missing));
             let hint = "give `account.url`, below which a provider of the shape `standard` has \
-                        them, or each of them"
-                .to_owned();
-            self.fault(account, "", message, Some(hint));
+                        them, or each of them";
+            self.0.fault(account, "", message, Some(hint));
         }
     }
 
     /// The start of the addresses, without a slash at its end.
-    fn base(&mut self, account: Part<'_>) -> Option<String> {
-        let text = self.text(account, "url")?;
+    fn base(&mut self, account: SettingsObject<'_>) -> Option<String> {
+        let text = self.0.text(account, "url")?;
         let url = self.url(account, "url", text)?;
         if url.query().is_some() {
             let message = "`account.url` must not have a `?` part".to_owned();
-            self.fault(account, "url", message, None);
+            self.0.fault(account, "url", message, None);
             return None;
         }
         Some(text.trim_end_matches('/').to_owned())
     }
 
-    fn fields(&mut self, connectors: Part<'_>) -> Fields {
+    fn fields(&mut self, connectors: SettingsObject<'_>) -> DirectoryFields {
         let empty = Map::new();
-        let fields = Part {
+        let fields = SettingsObject {
             path: "account.connectors.fields",
-            ..self.object(connectors, "fields", &empty)
+            ..self.0.object(connectors, "fields", &empty)
         };
-        self.unknown(fields, &FIELDS);
+        self.0.unknown(fields, &FIELDS);
         let mut field = |key: &str, usual: &str| {
-            let text = self.text(fields, key).unwrap_or(usual);
+            let text = self.0.text(fields, key).unwrap_or(usual);
             text.to_owned()
         };
-        Fields {
+        DirectoryFields {
             list: field("list", "connectors"),
             id: field("id", "id"),
             name: field("name", "name"),
@@ -248,24 +208,24 @@ impl Reader<'_> {
         }
     }
 
-    fn headers(&mut self, connectors: Part<'_>) -> Vec<(String, Secret)> {
+    fn headers(&mut self, connectors: SettingsObject<'_>) -> Vec<(String, Secret)> {
         if !connectors.map.contains_key("headers") {
             let (name, value) = CLIENT_HEADER;
             return vec![(name.to_owned(), Secret::new(value))];
         }
         let empty = Map::new();
-        let headers = Part {
+        let headers = SettingsObject {
             path: "account.connectors.headers",
-            ..self.object(connectors, "headers", &empty)
+            ..self.0.object(connectors, "headers", &empty)
         };
         let mut found = Vec::new();
         for name in headers.map.keys() {
-            let Some(value) = self.text(headers, name) else {
+            let Some(value) = self.0.text(headers, name) else {
                 continue;
             };
             if let Err(why) = header_value(value) {
                 let message = format!("`{}` {why}", headers.called(name));
-                self.fault(headers, name, message, None);
+                self.0.fault(headers, name, message, None);
             } else if self.header_name(headers, name, name) {
                 found.push((name.clone(), Secret::new(value)));
             }
@@ -273,15 +233,15 @@ impl Reader<'_> {
         found
     }
 
-    fn token_header(&mut self, connectors: Part<'_>) -> String {
+    fn token_header(&mut self, connectors: SettingsObject<'_>) -> String {
         const USUAL: &str = "Authorization";
-        match self.text(connectors, "tokenHeader") {
+        match self.0.text(connectors, "tokenHeader") {
             Some(name) if self.header_name(connectors, "tokenHeader", name) => name.to_owned(),
             _ => USUAL.to_owned(),
         }
     }
 
-    fn token_prefix(&mut self, connectors: Part<'_>) -> String {
+    fn token_prefix(&mut self, connectors: SettingsObject<'_>) -> String {
         const USUAL: &str = "Bearer";
         match connectors.map.get("tokenPrefix") {
             Some(Value::String(prefix)) if header_value(prefix).is_ok() => prefix.trim().to_owned(),
@@ -291,13 +251,14 @@ impl Reader<'_> {
                     Value::String(_) => "`account.connectors.tokenPrefix` has a control character",
                     _ => "`account.connectors.tokenPrefix` must be a string",
                 };
-                self.fault(connectors, "tokenPrefix", message.to_owned(), None);
+                self.0
+                    .fault(connectors, "tokenPrefix", message.to_owned(), None);
                 USUAL.to_owned()
             }
         }
     }
 
-    fn header_name(&mut self, part: Part<'_>, key: &str, name: &str) -> bool {
+    fn header_name(&mut self, object: SettingsObject<'_>, key: &str, name: &str) -> bool {
         let lower = name.to_ascii_lowercase();
         let shown = keys::spelled_out(name);
         let message = if !is_header_name(name) {
@@ -307,116 +268,12 @@ impl Reader<'_> {
         } else {
             return true;
         };
-        self.fault(part, key, message, None);
+        self.0.fault(object, key, message, None);
         false
     }
 
-    fn scopes(&mut self, account: Part<'_>) -> Option<Vec<String>> {
-        let words = |text: &str| text.split_whitespace().map(str::to_owned).collect();
-        match account.map.get("scopes")? {
-            Value::String(text) => Some(words(text)),
-            Value::Array(items) if items.iter().all(Value::is_string) => Some(
-                items
-                    .iter()
-                    .filter_map(Value::as_str)
-                    .flat_map(str::split_whitespace)
-                    .map(str::to_owned)
-                    .collect(),
-            ),
-            other => {
-                let message = format!(
-                    "`account.scopes` must be a string or an array of strings, not {}",
-                    kind_of(other)
-                );
-                self.fault(account, "scopes", message, None);
-                None
-            }
-        }
-    }
-
-    fn port(&mut self, account: Part<'_>) -> Option<u16> {
-        let value = account.map.get("callbackPort")?;
-        let port = value.as_u64().and_then(|port| u16::try_from(port).ok());
-        let port = port.filter(|port| *port != 0);
-        if port.is_none() {
-            let message = "`account.callbackPort` must be a port number from 1 to 65535";
-            self.fault(account, "callbackPort", message.to_owned(), None);
-        }
-        port
-    }
-
-    fn url(&mut self, part: Part<'_>, key: &str, text: &str) -> Option<Url> {
-        match safe_url(text) {
-            Ok(url) => Some(url),
-            Err(why) => {
-                let hint = "write e.g. `\"https://connect.example.com\"`".to_owned();
-                let message = format!("`{}` {why}", part.called(key));
-                self.fault(part, key, message, Some(hint));
-                None
-            }
-        }
-    }
-
-    fn text<'v>(&mut self, part: Part<'v>, key: &str) -> Option<&'v str> {
-        let value = part.map.get(key)?;
-        match value {
-            Value::String(text) if !text.trim().is_empty() => Some(text.trim()),
-            Value::String(_) => {
-                let message = format!("`{}` must not be empty", part.called(key));
-                self.fault(part, key, message, None);
-                None
-            }
-            other => {
-                let message = format!(
-                    "`{}` must be a string, not {}",
-                    part.called(key),
-                    kind_of(other)
-                );
-                self.fault(part, key, message, None);
-                None
-            }
-        }
-    }
-
-    fn object<'v>(&mut self, part: Part<'v>, key: &str, empty: &'v Map<String, Value>) -> Part<'v> {
-        let spot = part.spot.and_then(|spot| spot.member(part.map, key));
-        let map = match part.map.get(key) {
-            Some(Value::Object(map)) => map,
-            Some(other) => {
-                let message = format!(
-                    "`{}` must be an object, not {}",
-                    part.called(key),
-                    kind_of(other)
-                );
-                self.fault(part, key, message, None);
-                empty
-            }
-            None => empty,
-        };
-        Part { map, spot, ..part }
-    }
-
-    fn unknown(&mut self, part: Part<'_>, known: &[&str]) {
-        for key in part.map.keys().filter(|key| !known.contains(&key.as_str())) {
-            let message = format!("`{}` is not a key Toolway reads", part.called(key));
-            let mut diagnosis = Diagnosis::warning(message).at(self.place(part, key));
-            if let Some(meant) = keys::nearest(key, known.iter().copied()) {
-                diagnosis = diagnosis.hint(format!("did you mean `{}`?", part.called(meant)));
-            }
-            self.diagnoses.push(diagnosis);
-        }
-    }
-
-    fn fault(&mut self, part: Part<'_>, key: &str, message: String, hint: Option<String>) {
-        let mut diagnosis = Diagnosis::error(message).at(self.place(part, key));
-        diagnosis.hint = hint;
-        self.diagnoses.push(diagnosis);
-    }
-
-    fn place(&self, part: Part<'_>, key: &str) -> Origin {
-        let line = part
-            .spot
-            .map_or(self.line, |spot| spot.line_of(part.map, key));
-        self.source.origin(line)
+    fn url(&mut self, object: SettingsObject<'_>, key: &str, text: &str) -> Option<Url> {
+        let example = "https://connect.example.com";
+        self.0.url(object, key, text, example)
     }
 }

@@ -7,22 +7,23 @@ use toolway_types::Diagnosis;
 use url::Url;
 
 use super::directory::MOST;
-use super::{Directory, DirectoryError, Provider, ProxyUrl};
-use crate::raw::{self, FileKind, Source};
+use super::{AccountProvider, ConnectorDirectory, DirectoryError, ProxyUrl};
+use crate::raw;
+use crate::source::{FileKind, TextSource};
 
 /// What a settings file with this `account` says.
-fn read(account: &str) -> (Option<Provider>, Vec<Diagnosis>) {
+fn read(account: &str) -> (Option<AccountProvider>, Vec<Diagnosis>) {
     let text = format!("{{\n\"account\": {account}\n}}");
-    let source = Source::File("f.json".into());
+    let source = TextSource::File("f.json".into());
     let file = raw::read(&text, &source, FileKind::User).expect("JSON");
     let provider = file.settings.account.and_then(|account| match account {
-        raw::settings::Account::At(provider) => Some((*provider).clone()),
-        raw::settings::Account::Faulty => None,
+        raw::settings::ObjectSetting::Read(provider) => Some((*provider).clone()),
+        raw::settings::ObjectSetting::Faulty => None,
     });
     (provider, file.diagnoses)
 }
 
-fn standard() -> Provider {
+fn standard() -> AccountProvider {
     let (provider, found) = read(r#"{"url": "https://connect.example.com/tenant/"}"#);
     assert_eq!(found, []);
     provider.expect("a provider")
@@ -103,7 +104,7 @@ fn every_part_of_the_shape_can_be_said() {
     let answer = object(&json!({"data": {"items": [
         {"uuid": 7, "title": "Seven", "upstream": "https://seven.example"}
     ]}}));
-    let directory = Directory::read(&provider, &answer).expect("a directory");
+    let directory = ConnectorDirectory::read(&provider, &answer).expect("a directory");
     assert_eq!(directory.connectors[0].id, "7");
     assert_eq!(directory.connectors[0].name, "Seven");
     assert_eq!(provider.scopes, Some(vec!["a".to_owned(), "b".to_owned()]));
@@ -206,7 +207,7 @@ fn a_directory_gives_names_and_ids_and_nothing_else() {
         },
         {"id": "plain"},
     ]}));
-    let directory = Directory::read(&provider, &answer).expect("a directory");
+    let directory = ConnectorDirectory::read(&provider, &answer).expect("a directory");
     let names: Vec<_> = directory
         .connectors
         .iter()
@@ -241,7 +242,7 @@ fn a_hostile_directory_is_bounded_and_harmless() {
     ];
     items.extend((0..10_000).map(|n| json!({"id": format!("c{n}"), "name": format!("c{n}")})));
     let answer = object(&json!({"connectors": items}));
-    let directory = Directory::read(&provider, &answer).expect("a directory");
+    let directory = ConnectorDirectory::read(&provider, &answer).expect("a directory");
     assert!(directory.connectors.len() <= MOST);
     let first: Vec<_> = directory
         .connectors
@@ -284,7 +285,7 @@ fn an_answer_without_the_list_is_no_directory() {
     let provider = standard();
     for answer in [json!({}), json!({"connectors": {}}), json!({"error": "x"})] {
         assert_eq!(
-            Directory::read(&provider, &object(&answer)),
+            ConnectorDirectory::read(&provider, &object(&answer)),
             Err(DirectoryError::NoList("connectors".to_owned()))
         );
     }
@@ -296,14 +297,21 @@ fn a_copy_is_read_back_for_the_same_provider_only() {
     let answer = object(&json!({"connectors": [
         {"id": "a b", "name": "A B", "url": "https://a.example/"}, {"id": "c"}
     ]}));
-    let mut directory = Directory::read(&provider, &answer).expect("a directory");
+    let mut directory = ConnectorDirectory::read(&provider, &answer).expect("a directory");
     directory.fetched_at = 77;
     let copy = directory.to_copy(&provider);
-    assert_eq!(Directory::from_copy(&provider, &copy), Some(directory));
+    assert_eq!(
+        ConnectorDirectory::from_copy(&provider, &copy),
+        Some(directory)
+    );
     let (other, _) = read(r#"{"url": "https://other.example"}"#);
     let other = other.expect("a provider");
-    assert_eq!(Directory::from_copy(&other, &copy), None);
+    assert_eq!(ConnectorDirectory::from_copy(&other, &copy), None);
     for text in ["", "[]", "{}", "{\"version\":1}", &copy.replace("1,", "2,")] {
-        assert_eq!(Directory::from_copy(&provider, text), None, "{text}");
+        assert_eq!(
+            ConnectorDirectory::from_copy(&provider, text),
+            None,
+            "{text}"
+        );
     }
 }

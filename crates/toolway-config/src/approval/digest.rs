@@ -1,6 +1,6 @@
-//! What a decision is bound to, as one number.
+//! The digest that a decision is bound to.
 //!
-//! Owns the canonical form of a definition and its digest. What is decided is `approval.rs`.
+//! Owns the canonical form of a definition.
 
 use std::fmt::Write as _;
 
@@ -8,9 +8,9 @@ use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 use toolway_types::Scope;
 
-/// What an approval is bound to: the real file, the scope and the whole definition as written. The
-/// account is part of it: whoever writes a repository's file must not choose, after the yes, as
-/// whom a person acts at a server.
+/// The digest of an approval: the real file, the scope and the whole definition as written. The
+/// account is part of the definition: a repository must not choose, after the approval, which
+/// account is used at a server.
 pub(crate) fn digest(file: &str, scope: Scope, definition: &Map<String, Value>) -> String {
     digest_of(file, scope.as_str(), definition)
 }

@@ -1,11 +1,10 @@
 //! The files of the repository that an approved entry runs.
 //!
-//! Owns finding them and digesting them, so that an approval covers the script and not only its
-//! name: `node tools/build.js` is as harmless as `tools/build.js` is. What a program takes for code
-//! is bound whatever it is called, other words where they name what can be code (by its name, its
-//! first bytes or its permission to run); data that a server writes is not. Files outside the
-//! repository are not the repository's to change, but where its links lead is. What a program
-//! loads beside what it is told of is not known here; the documentation says so.
+//! Owns finding and digesting them, so that an approval covers the script and not only its name.
+//! What a program takes for code is bound whatever its name; other words are bound where they name
+//! what can be code (by its name, its first bytes or its permission to run), and data is not. Files
+//! outside the repository are not bound, but links of the repository to them are. What a program
+//! loads by itself is not known here; the documentation says so.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, Metadata};
@@ -18,29 +17,30 @@ use sha2::{Digest, Sha256};
 
 use crate::Environment;
 use crate::environment::path_key;
-use crate::load::read::open;
+use crate::file::open;
 
 mod manifest;
+mod named_code;
 mod programs;
-mod reading;
 mod shell;
 mod variables;
 mod words;
 
-use manifest::Manifest;
-pub use reading::Unbound;
-use reading::{Reading, Use};
-use variables::{Values, expanded};
+pub(crate) use manifest::InstalledPackages;
+use manifest::ProjectManifest;
+pub use named_code::UnboundCode;
+use named_code::{NamedCode, PathUse};
+use variables::{VariableValues, expanded};
 use words::{MANIFEST, is_code_name};
 
-/// How much of a file is digested; of a longer one also which file it is and when it last changed.
+/// How much of a file is digested. Of a longer file, its inode and change time are digested too.
 const DIGESTED: u64 = 32 * 1024 * 1024;
 
 /// How many manifests are followed from one to the next.
 const DEEPEST: usize = 3;
 
 /// Each file by its path, with its digest.
-pub(crate) type Files = BTreeMap<String, String>;
+pub(crate) type FileDigests = BTreeMap<String, String>;
 
 /// The repository's files that a server runs.
 #[derive(Debug, Clone, Default)]
@@ -48,7 +48,7 @@ pub struct RepositoryFiles {
     /// Each by its path, with a digest of what is in it now. An approval covers them.
     pub bound: BTreeMap<String, String>,
     /// What an approval cannot cover.
-    pub unbound: BTreeSet<Unbound>,
+    pub unbound: BTreeSet<UnboundCode>,
 }
 
 /// The files of the repository that an entry in `directory` runs, as they are now.
@@ -56,13 +56,15 @@ pub(crate) fn named(
     environment: &Environment,
     directory: &Path,
     definition: &Map<String, Value>,
+    installed: &InstalledPackages,
 ) -> RepositoryFiles {
     let repository = environment.repository_of(directory);
     let mut found = RepositoryFiles::default();
     for entry in expanded(environment, directory, definition) {
-        let scene = Scene {
+        let scene = FileBinder {
             repository,
             values: entry.values,
+            installed,
         };
         let mut known = entry.env.clone();
         known.insert("PWD".to_owned(), ".".to_owned());
@@ -75,9 +77,9 @@ pub(crate) fn named(
             };
             known.extend(value.map(|value| (name.to_owned(), value.to_owned())));
         }
-        let reading = || Reading {
+        let reading = || NamedCode {
             known: known.clone(),
-            ..Reading::default()
+            ..NamedCode::default()
         };
         let mut process = reading();
         process.process(&entry.words);
@@ -92,28 +94,29 @@ pub(crate) fn named(
     found
 }
 
-/// Whether a file that an approval covers is what it was, though the entry does not name it from
-/// where it is read now.
+/// Whether a bound file is unchanged, although the entry does not name it from the current
+/// directory.
 pub(crate) fn is_as_it_was(file: &str, digest: &str) -> bool {
     let now = open(Path::new(file)).ok();
-    let now = now.and_then(|(file, facts)| self::digest(file, &facts, Use::Run));
+    let now = now.and_then(|(file, facts)| self::digest(file, &facts, PathUse::Run));
     now.is_some_and(|now| now == digest)
 }
 
 /// Programs that start the others: a package runner finds them among the commands of packages, too.
 const STARTERS: [&str; 6] = ["bash", "env", "node", "python", "python3", "sh"];
 
-struct Scene<'a> {
+struct FileBinder<'a> {
     repository: &'a Path,
-    values: Values,
+    values: VariableValues,
+    installed: &'a InstalledPackages,
 }
 
-impl Scene<'_> {
+impl FileBinder<'_> {
     /// Binds what the words of a process that starts in a directory name.
-    fn bind(&self, start: &Path, reading: Reading, found: &mut RepositoryFiles, depth: usize) {
+    fn bind(&self, start: &Path, reading: NamedCode, found: &mut RepositoryFiles, depth: usize) {
         let places = reading.places.iter().map(|place| start.join(place));
         let places: BTreeSet<PathBuf> = places.chain([start.to_owned()]).collect();
-        // Programs are told of directories, and find the rest there.
+        // Programs are given directories, and find the rest in them.
         let named = reading.paths.keys().map(|path| start.join(path));
         let named = named.filter(|path| self.may_look_at(path) && path.is_dir());
         let bases: BTreeSet<PathBuf> = places.iter().cloned().chain(named).collect();
@@ -127,14 +130,14 @@ impl Scene<'_> {
                 folders.map(|folder| words::module(&folder, module))
             };
             for file in modules.flat_map(files).flatten() {
-                self.bind_file(&file, Use::Unknown, &mut found.bound);
+                self.bind_file(&file, PathUse::Unknown, &mut found.bound);
             }
             for name in &reading.searched {
-                self.bind_file(&base.join(name), Use::Unknown, &mut found.bound);
+                self.bind_file(&base.join(name), PathUse::Unknown, &mut found.bound);
             }
         }
         for place in &places {
-            // Programs go up from where they really are, or from where they were told they are.
+            // Programs search upwards from their real directory, or from the one they were given.
             let real = Some(place).filter(|place| self.may_look_at(place));
             let real = real.and_then(|place| place.canonicalize().ok());
             let starts: BTreeSet<PathBuf> = [Some(straight(place)), real]
@@ -153,19 +156,19 @@ impl Scene<'_> {
         for (what, from) in reading.mounts {
             if straight(&start.join(from)).starts_with(self.repository) {
                 let why = "gives a container files of the repository";
-                found.unbound.insert(Unbound { what, why });
+                found.unbound.insert(UnboundCode { what, why });
             }
         }
         found.unbound.extend(reading.unbound);
     }
 
     /// Binds what a path may lead to.
-    fn bind_path(&self, path: &Path, usage: Use, bound: &mut Files) {
+    fn bind_path(&self, path: &Path, usage: PathUse, bound: &mut FileDigests) {
         if !self.may_look_at(path) {
             return;
         }
         if path.is_dir() {
-            if usage == Use::Run {
+            if usage == PathUse::Run {
                 for file in words::in_directory(path) {
                     self.bind_file(&file, usage, bound);
                 }
@@ -184,7 +187,7 @@ impl Scene<'_> {
     fn bind_place(
         &self,
         folder: &Path,
-        reading: &Reading,
+        reading: &NamedCode,
         found: &mut RepositoryFiles,
         depth: usize,
     ) {
@@ -192,38 +195,38 @@ impl Scene<'_> {
         let mut lines = Vec::new();
         for name in &reading.looks_for {
             let file = folder.join(name);
-            self.bind_file(&file, Use::File, &mut found.bound);
+            self.bind_file(&file, PathUse::File, &mut found.bound);
             let manifest = Some(&file).filter(|_| !tasks.is_empty());
-            let manifest = manifest.and_then(|file| Manifest::read(file));
+            let manifest = manifest.and_then(|file| ProjectManifest::read(file));
             lines.extend(manifest.iter().flat_map(|it| it.lines(tasks)));
         }
         if !(packages.is_empty() && tasks.is_empty())
-            && let Some(manifest) = Manifest::read(&folder.join(MANIFEST))
+            && let Some(manifest) = ProjectManifest::read(&folder.join(MANIFEST))
             && manifest.concerns(packages, tasks)
         {
             if !manifest.is_read() {
                 let (what, why) = (MANIFEST.to_owned(), "cannot be read, nor can what it runs");
-                found.unbound.insert(Unbound { what, why });
+                found.unbound.insert(UnboundCode { what, why });
             }
-            self.bind_file(&folder.join(MANIFEST), Use::File, &mut found.bound);
+            self.bind_file(&folder.join(MANIFEST), PathUse::File, &mut found.bound);
             self.bind_package(folder, &mut found.bound);
             lines.extend(manifest.lines(tasks));
         }
         if !packages.is_empty() {
             let modules = folder.join("node_modules");
             let mut commands = packages.clone();
-            let installed = manifest::installed(&modules, packages).unwrap_or_else(|| {
+            let installed = self.installed.below(&modules, packages).unwrap_or_else(|| {
                 let what = packages.iter().next().cloned().unwrap_or_default();
                 let why = "is looked for among too many packages";
-                found.unbound.insert(Unbound { what, why });
+                found.unbound.insert(UnboundCode { what, why });
                 Vec::new()
             });
             for file in installed {
-                self.bind_file(&file, Use::File, &mut found.bound);
+                self.bind_file(&file, PathUse::File, &mut found.bound);
                 if let Some(folder) = file.parent() {
                     self.bind_package(folder, &mut found.bound);
                 }
-                let manifest = Manifest::read(&file);
+                let manifest = ProjectManifest::read(&file);
                 commands.extend(manifest.iter().flat_map(|it| it.commands().cloned()));
             }
             commands.extend(STARTERS.map(str::to_owned));
@@ -241,44 +244,44 @@ impl Scene<'_> {
             && let Some(line) = lines.first()
         {
             let (what, why) = (line.clone(), "stands too deep in the scripts of a manifest");
-            found.unbound.insert(Unbound { what, why });
+            found.unbound.insert(UnboundCode { what, why });
         }
         for line in lines.iter().filter(|_| depth < DEEPEST) {
-            let mut inner = Reading {
+            let mut inner = NamedCode {
                 known: reading.known.clone(),
-                ..Reading::default()
+                ..NamedCode::default()
             };
             inner.line(line);
             self.bind(folder, inner, found, depth + 1);
         }
     }
 
-    /// Binds what stands under these names where packages put their commands, which package
-    /// runners search before everything else.
+    /// Binds the commands of these names in `node_modules/.bin`, which package runners search
+    /// first.
     fn bind_commands(&self, folder: &Path, names: &BTreeSet<String>, found: &mut RepositoryFiles) {
         let commands = folder.join("node_modules/.bin");
         for name in names {
-            self.bind_file(&commands.join(name), Use::File, &mut found.bound);
+            self.bind_file(&commands.join(name), PathUse::File, &mut found.bound);
         }
     }
 
     /// Binds the files that the manifest in a folder names as what is run.
-    fn bind_package(&self, folder: &Path, bound: &mut Files) {
-        let manifest = Manifest::read(&folder.join(MANIFEST));
+    fn bind_package(&self, folder: &Path, bound: &mut FileDigests) {
+        let manifest = ProjectManifest::read(&folder.join(MANIFEST));
         for file in manifest.iter().flat_map(|it| it.files(folder)) {
             if file.is_file() {
-                self.bind_file(&file, Use::File, bound);
+                self.bind_file(&file, PathUse::File, bound);
             } else {
                 let inside = words::in_directory(&file);
                 for file in words::with_endings(&file).chain(inside) {
-                    self.bind_file(&file, Use::File, bound);
+                    self.bind_file(&file, PathUse::File, bound);
                 }
             }
         }
     }
 
-    /// Binds one file, if it is the repository's and can be code; and where a link leads that is.
-    fn bind_file(&self, path: &Path, usage: Use, bound: &mut Files) {
+    /// Binds one file of the repository that can be code, and the target of a link.
+    fn bind_file(&self, path: &Path, usage: PathUse, bound: &mut FileDigests) {
         if !self.may_look_at(path) {
             return;
         }
@@ -302,15 +305,15 @@ impl Scene<'_> {
             return;
         };
         let is_code = is_code_name(path) || is_code_name(&real);
-        let usage = if is_code { Use::File } else { usage };
+        let usage = if is_code { PathUse::File } else { usage };
         if let Some(digest) = digest(file, &facts, usage) {
             bound.insert(path_key(&real), digest);
         }
     }
 
-    /// A path with a secret in it must not be asked for where others could learn of it.
+    /// A path with a secret in it must not be looked up where others could see it.
     fn may_look_at(&self, path: &Path) -> bool {
-        self.values == Values::Harmless || straight(path).starts_with(self.repository)
+        self.values == VariableValues::Harmless || straight(path).starts_with(self.repository)
     }
 
     /// Whether a path leads through a link that lies in the repository.
@@ -322,7 +325,7 @@ impl Scene<'_> {
     }
 }
 
-/// A path without its detours, by its letters.
+/// A path without `.` and `..`, by its text.
 fn straight(path: &Path) -> PathBuf {
     let mut straight = PathBuf::new();
     for component in path.components() {
@@ -338,11 +341,11 @@ fn straight(path: &Path) -> PathBuf {
 }
 
 /// The digest of a file that is code, or can be; nothing for any other.
-fn digest(mut file: File, facts: &Metadata, usage: Use) -> Option<String> {
+fn digest(mut file: File, facts: &Metadata, usage: PathUse) -> Option<String> {
     let mut hasher = Sha256::new();
     let mut buffer = vec![0; 64 * 1024];
     let mut left = DIGESTED;
-    let mut can_be_code = usage != Use::Unknown || facts.mode() & 0o111 != 0;
+    let mut can_be_code = usage != PathUse::Unknown || facts.mode() & 0o111 != 0;
     while left > 0 {
         let read = file.read(&mut buffer).ok()?;
         if read == 0 {

@@ -1,25 +1,26 @@
-//! A person's word on what widens in the project's local settings.
+//! Approval of what the project's local settings permit.
 //!
-//! Owns the digest that the word is bound to. What is recorded is the text that a person has read or
-//! that was written for them, never what lies in the file by then (SEC-50). Which keys widen is
-//! `raw/settings.rs`'s to say.
+//! Owns the digest that the approval is bound to. What is recorded is the text that the user has
+//! read or that was written for them, never what the file holds by then (SEC-50). Which keys permit
+//! something is decided in `raw/settings.rs`.
 
 use serde_json::json;
 use toolway_types::{Diagnosis, Scope};
 
-use super::Approvals;
+use super::ApprovalsFile;
 use super::digest::digest_of;
 use crate::edit::{EditError, Edited, edit};
 use crate::environment::{Environment, path_key};
-use crate::load::read::read_text;
-use crate::raw::{self, FileKind, Settings, Source};
+use crate::file::read_text;
+use crate::raw::{self, FileSettings};
+use crate::source::{FileKind, TextSource};
 
-/// Whether the project's local settings are a person's own.
+/// Whether the project's local settings are the user's own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LocalTrust {
-    /// There is no such file, or nothing in it that widens what may happen.
+    /// There is no such file, or nothing in it that permits more.
     NothingToTrust,
-    /// What widens was approved as it stands.
+    /// It was approved as it is now.
     Trusted,
     /// It was not.
     Untrusted,
@@ -30,21 +31,24 @@ pub fn local_trust(environment: &Environment, text: &str) -> LocalTrust {
     let settings = settings_of(environment, text);
     if settings.widening.is_empty() {
         LocalTrust::NothingToTrust
-    } else if trusts_local(environment, &Approvals::read(environment).0, &settings) {
+    } else if trusts_local(environment, &ApprovalsFile::read(environment).0, &settings) {
         LocalTrust::Trusted
     } else {
         LocalTrust::Untrusted
     }
 }
 
-/// Records that what widens in this text of the project's local settings is the person's own: the
-/// text that they have read, or that was written for them. The file itself is not read, so what
-/// was put in its place since then is not vouched for (SEC-50).
+/// Approves what this text of the project's local settings permits: the text that the user has
+/// read, or that was written for them. The file itself is not read, so a later change is not
+/// approved (SEC-50).
 pub fn trust_local(environment: &Environment, text: &str) -> Result<Edited<()>, EditError> {
     record_local(environment, &settings_of(environment, text))
 }
 
-fn record_local(environment: &Environment, settings: &Settings) -> Result<Edited<()>, EditError> {
+fn record_local(
+    environment: &Environment,
+    settings: &FileSettings,
+) -> Result<Edited<()>, EditError> {
     let directory = path_key(environment.project_root());
     edit(&environment.approvals_file(), |document| {
         let path = ["projects", &directory, "localSettings"];
@@ -57,13 +61,13 @@ fn record_local(environment: &Environment, settings: &Settings) -> Result<Edited
     })
 }
 
-/// The project's local settings as they stand, for a person to decide about; `None` when there
-/// are none. Whatever lies in their place, this neither waits nor reads without end.
+/// The project's local settings as they are, for the user to decide about; `None` when there are
+/// none. Never blocks, and reads a bounded size.
 pub fn local_settings_text(environment: &Environment) -> Result<Option<String>, Diagnosis> {
     let Some(path) = environment.settings_file(Scope::Local) else {
         return Ok(None);
     };
-    let source = Source::File(path.clone());
+    let source = TextSource::File(path.clone());
     let text = read_text(&path).map_err(|error| {
         Diagnosis::error(format!("`{}` {error}", path.display()))
             .at(source.origin(error.line()))
@@ -75,16 +79,16 @@ pub fn local_settings_text(environment: &Environment) -> Result<Option<String>, 
     Ok(text)
 }
 
-fn settings_of(environment: &Environment, text: &str) -> Settings {
+fn settings_of(environment: &Environment, text: &str) -> FileSettings {
     let path = environment.settings_file(Scope::Local).unwrap_or_default();
-    let file = raw::read(text, &Source::File(path), FileKind::Local);
+    let file = raw::read(text, &TextSource::File(path), FileKind::Local);
     file.map(|file| file.settings).unwrap_or_default()
 }
 
 pub(crate) fn trusts_local(
     environment: &Environment,
-    approvals: &Approvals,
-    settings: &Settings,
+    approvals: &ApprovalsFile,
+    settings: &FileSettings,
 ) -> bool {
     settings.widening.is_empty()
         || approvals
@@ -93,7 +97,7 @@ pub(crate) fn trusts_local(
             .is_some_and(|digest| digest == local_digest(environment, settings))
 }
 
-fn local_digest(environment: &Environment, settings: &Settings) -> String {
+fn local_digest(environment: &Environment, settings: &FileSettings) -> String {
     let path = path_key(environment.project_root());
     digest_of(&path, "local settings", &settings.widening)
 }

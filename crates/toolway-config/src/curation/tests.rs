@@ -4,14 +4,15 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::raw::{self, FileKind};
+use crate::raw;
+use crate::source::FileKind;
 
 fn curation(entry: &str) -> Curation {
     let text = format!("{{\"mcpServers\": {{\"s\":\n{entry}\n}}}}");
-    let source = Source::File("f.json".into());
+    let source = TextSource::File("f.json".into());
     let file = raw::read(&text, &source, FileKind::User).unwrap();
     let server = &file.servers[0];
-    Curation::read(&server.definition, &server.spot, &source)
+    Curation::read(&server.definition, &server.lines, &source)
 }
 
 #[test]
@@ -69,13 +70,13 @@ fn sec_35_a_disguised_name_is_still_excluded_and_no_star_includes_it() {
         "del\u{1b}ete",
     ] {
         assert!(
-            matches!(curation.admits(disguised), Err(LeftOut::Excluded(_))),
+            matches!(curation.admits(disguised), Err(LeftOutReason::Excluded(_))),
             "{disguised:?}"
         );
     }
     assert!(matches!(
         curation.admits("get\u{200b}"),
-        Err(LeftOut::NotIncluded(_))
+        Err(LeftOutReason::NotIncluded(_))
     ));
 }
 
@@ -121,7 +122,7 @@ fn a_malformed_change_is_an_error_that_names_its_line() {
     "includeTools": [],
     "instructions": "no"}
 }}"#;
-    let file = raw::read(text, &Source::File("f.json".into()), FileKind::User).unwrap();
+    let file = raw::read(text, &TextSource::File("f.json".into()), FileKind::User).unwrap();
     let said: Vec<String> = file.servers[0]
         .diagnoses
         .iter()
@@ -154,7 +155,7 @@ proptest! {
     ) {
         let definition = json!({"includeTools": include, "excludeTools": [tool.clone()]});
         let definition = definition.as_object().unwrap();
-        let curation = Curation::read(definition, &Spot::default(), &Source::Program);
+        let curation = Curation::read(definition, &ValueLines::default(), &TextSource::Program);
         prop_assert!(curation.admits(&tool).is_err());
     }
 }

@@ -10,21 +10,21 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 
 use super::EditError;
-use super::layout::{self, Style};
-use super::syntax::{self, Kind, Node};
+use super::layout::{self, JsonStyle};
+use crate::json::syntax_tree::{self, SyntaxKind, SyntaxNode};
 
 /// The content of one file, open for change.
 #[derive(Debug)]
 pub struct Document {
     path: PathBuf,
     text: String,
-    root: Node,
+    root: SyntaxNode,
     last_set: Option<Vec<String>>,
 }
 
 /// One step from a container to something inside it.
 #[derive(Debug, Clone)]
-enum Step {
+enum PathStep {
     Key(String),
     Index(usize),
 }
@@ -35,18 +35,18 @@ type Splice = (Range<usize>, String);
 impl Document {
     /// Opens a text that came from `path`. A text of white space and comments is an empty object.
     pub(super) fn parse(path: &Path, text: &str) -> Result<Self, EditError> {
-        let invalid = |error: syntax::SyntaxError| EditError::invalid(path, error);
-        let (text, root) = if let Some(root) = syntax::parse(text).map_err(invalid)? {
+        let invalid = |error: syntax_tree::SyntaxError| EditError::invalid(path, error);
+        let (text, root) = if let Some(root) = syntax_tree::parse(text).map_err(invalid)? {
             (text.to_owned(), root)
         } else {
-            let newline = Style::of(text, None).newline;
+            let newline = JsonStyle::of(text, None).newline;
             let comments = text.trim_end();
             let gap = if comments.is_empty() { "" } else { newline };
             let text = format!("{comments}{gap}{{}}{newline}");
-            let root = syntax::parse(&text).map_err(invalid)?;
+            let root = syntax_tree::parse(&text).map_err(invalid)?;
             (text, root.ok_or_else(|| EditError::top_level(path))?)
         };
-        if !matches!(root.kind, Kind::Object(_)) {
+        if !matches!(root.kind, SyntaxKind::Object(_)) {
             return Err(EditError::top_level(path));
         }
         Ok(Self {
@@ -59,7 +59,7 @@ impl Document {
 
     /// The value at a path; the whole document for an empty one.
     pub fn get(&self, path: &[&str]) -> Option<Value> {
-        self.node(&keys(path)).map(Node::to_value)
+        self.node(&keys(path)).map(SyntaxNode::to_value)
     }
 
     /// The keys of the object at a path, in the order written.
@@ -67,7 +67,7 @@ impl Document {
         let mut names: Vec<String> = Vec::new();
         for member in self
             .node(&keys(path))
-            .map(Node::members)
+            .map(SyntaxNode::members)
             .unwrap_or_default()
         {
             if !names.contains(&member.name) {
@@ -85,11 +85,11 @@ impl Document {
                 "a whole file cannot be set at once".to_owned(),
             ));
         };
-        let mut steps: Vec<Step> = Vec::new();
+        let mut steps: Vec<PathStep> = Vec::new();
         for (depth, key) in parents.iter().enumerate() {
             let found = self.node(&steps).and_then(|node| node.member(key));
             match found.map(|member| &member.value.kind) {
-                Some(Kind::Object(_)) => steps.push(Step::Key((*key).to_owned())),
+                Some(SyntaxKind::Object(_)) => steps.push(PathStep::Key((*key).to_owned())),
                 Some(_) => {
                     let key = path[..=depth].join(".");
                     return Err(EditError::NotAnObject {
@@ -105,7 +105,7 @@ impl Document {
                 }
             }
         }
-        steps.push(Step::Key((*last).to_owned()));
+        steps.push(PathStep::Key((*last).to_owned()));
         self.assign(&steps, value)?;
         self.last_set = Some(owned(path));
         Ok(())
@@ -118,7 +118,7 @@ impl Document {
         };
         let parent = keys(parents);
         let mut removed = false;
-        // A key may be written twice; taking away only one would bring the other back to life.
+        // A key may be written twice; removing only one would make the other count.
         while let Some(index) = self.node(&parent).and_then(|node| {
             node.members()
                 .iter()
@@ -141,35 +141,35 @@ impl Document {
     pub(super) fn last_set_line(&self) -> Option<u32> {
         let path = self.last_set.as_ref()?;
         let (last, parents) = path.split_last()?;
-        let steps: Vec<Step> = parents.iter().cloned().map(Step::Key).collect();
+        let steps: Vec<PathStep> = parents.iter().cloned().map(PathStep::Key).collect();
         let member = self.node(&steps)?.member(last)?;
-        Some(syntax::line_at(&self.text, member.start))
+        Some(syntax_tree::line_at(&self.text, member.start))
     }
 
-    fn node(&self, steps: &[Step]) -> Option<&Node> {
+    fn node(&self, steps: &[PathStep]) -> Option<&SyntaxNode> {
         steps
             .iter()
             .try_fold(&self.root, |node, step| match (step, &node.kind) {
-                (Step::Key(key), _) => node.member(key).map(|member| &member.value),
-                (Step::Index(index), Kind::Array(elements)) => elements.get(*index),
-                (Step::Index(_), _) => None,
+                (PathStep::Key(key), _) => node.member(key).map(|member| &member.value),
+                (PathStep::Index(index), SyntaxKind::Array(elements)) => elements.get(*index),
+                (PathStep::Index(_), _) => None,
             })
     }
 
-    fn style(&self) -> Style {
-        Style::of(
+    fn style(&self) -> JsonStyle {
+        JsonStyle::of(
             &self.text,
             self.root.members().first().map(|member| member.start),
         )
     }
 
     /// Makes the value at `steps` equal to `value`, with as small a change as possible.
-    fn assign(&mut self, steps: &[Step], value: &Value) -> Result<(), EditError> {
+    fn assign(&mut self, steps: &[PathStep], value: &Value) -> Result<(), EditError> {
         let Some(node) = self.node(steps) else {
             let (last, parent) = steps.split_last().ok_or_else(|| self.broken())?;
             let key = match last {
-                Step::Key(key) => Some(key.as_str()),
-                Step::Index(_) => None,
+                PathStep::Key(key) => Some(key.as_str()),
+                PathStep::Index(_) => None,
             };
             return self.insert(parent, key, value);
         };
@@ -188,12 +188,12 @@ impl Document {
 
     fn assign_object(
         &mut self,
-        steps: &[Step],
+        steps: &[PathStep],
         old: &Map<String, Value>,
         new: &Map<String, Value>,
     ) -> Result<(), EditError> {
         for (key, value) in new {
-            self.assign(&below(steps, Step::Key(key.clone())), value)?;
+            self.assign(&below(steps, PathStep::Key(key.clone())), value)?;
         }
         for key in old.keys().filter(|key| !new.contains_key(*key)) {
             while let Some(index) = self
@@ -208,13 +208,13 @@ impl Document {
 
     fn assign_array(
         &mut self,
-        steps: &[Step],
+        steps: &[PathStep],
         old: &[Value],
         new: &[Value],
     ) -> Result<(), EditError> {
         if old.len() == new.len() {
             for (index, value) in new.iter().enumerate() {
-                self.assign(&below(steps, Step::Index(index)), value)?;
+                self.assign(&below(steps, PathStep::Index(index)), value)?;
             }
             return Ok(());
         }
@@ -241,7 +241,7 @@ impl Document {
     }
 
     /// Replaces the value at `steps` as a whole.
-    fn replace(&mut self, steps: &[Step], value: &Value) -> Result<(), EditError> {
+    fn replace(&mut self, steps: &[PathStep], value: &Value) -> Result<(), EditError> {
         if layout::one_line(value).is_none()
             && let Some((_, parents)) = steps.split_last()
         {
@@ -256,13 +256,13 @@ impl Document {
     /// Adds an element, or a member when there is a key, at the end of the container at `steps`.
     fn insert(
         &mut self,
-        steps: &[Step],
+        steps: &[PathStep],
         key: Option<&str>,
         value: &Value,
     ) -> Result<(), EditError> {
         let node = self.node(steps).ok_or_else(|| self.broken())?;
         let line = layout::one_line(value);
-        let is_empty_array = matches!(&node.kind, Kind::Array(elements) if elements.is_empty())
+        let is_empty_array = matches!(&node.kind, SyntaxKind::Array(elements) if elements.is_empty())
             && self.text[node.start + 1..node.end - 1].trim().is_empty();
         let stays_on_line = line.is_some()
             && (is_empty_array || (!items(node).is_empty() && self.is_one_line(node)));
@@ -320,7 +320,7 @@ impl Document {
     }
 
     /// Takes away the item with an index from the container at `steps`.
-    fn cut(&mut self, steps: &[Step], index: usize) -> Result<(), EditError> {
+    fn cut(&mut self, steps: &[PathStep], index: usize) -> Result<(), EditError> {
         let text = &self.text;
         let node = self.node(steps).ok_or_else(|| self.broken())?;
         let items = items(node);
@@ -379,7 +379,7 @@ impl Document {
     }
 
     /// Gives every item of the one-line containers on the way to `steps` a line of its own.
-    fn break_open(&mut self, steps: &[Step]) -> Result<(), EditError> {
+    fn break_open(&mut self, steps: &[PathStep]) -> Result<(), EditError> {
         for depth in 0..=steps.len() {
             let Some(node) = self.node(&steps[..depth]) else {
                 return Ok(());
@@ -407,7 +407,7 @@ impl Document {
         Ok(())
     }
 
-    fn is_one_line(&self, node: &Node) -> bool {
+    fn is_one_line(&self, node: &SyntaxNode) -> bool {
         !self.text[node.start..node.end].contains('\n')
     }
 
@@ -418,7 +418,7 @@ impl Document {
         for (range, replacement) in splices.into_iter().rev() {
             text.replace_range(range, &replacement);
         }
-        match syntax::parse(&text) {
+        match syntax_tree::parse(&text) {
             Ok(Some(root)) => {
                 self.text = text;
                 self.root = root;
@@ -437,20 +437,20 @@ impl Document {
 }
 
 /// What the items of a container cover, keys included.
-fn items(node: &Node) -> Vec<Range<usize>> {
+fn items(node: &SyntaxNode) -> Vec<Range<usize>> {
     match &node.kind {
-        Kind::Scalar(_) => Vec::new(),
-        Kind::Array(elements) => elements.iter().map(|item| item.start..item.end).collect(),
-        Kind::Object(members) => members
+        SyntaxKind::Scalar(_) => Vec::new(),
+        SyntaxKind::Array(elements) => elements.iter().map(|item| item.start..item.end).collect(),
+        SyntaxKind::Object(members) => members
             .iter()
             .map(|member| member.start..member.value.end)
             .collect(),
     }
 }
 
-fn keys(path: &[&str]) -> Vec<Step> {
+fn keys(path: &[&str]) -> Vec<PathStep> {
     path.iter()
-        .map(|key| Step::Key((*key).to_owned()))
+        .map(|key| PathStep::Key((*key).to_owned()))
         .collect()
 }
 
@@ -458,7 +458,7 @@ fn owned(path: &[&str]) -> Vec<String> {
     path.iter().map(|key| (*key).to_owned()).collect()
 }
 
-fn below(steps: &[Step], step: Step) -> Vec<Step> {
+fn below(steps: &[PathStep], step: PathStep) -> Vec<PathStep> {
     steps.iter().cloned().chain([step]).collect()
 }
 

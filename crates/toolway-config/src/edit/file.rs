@@ -13,9 +13,9 @@ use std::time::{Duration, Instant, SystemTime};
 use rustix::fs::OFlags;
 
 use super::EditError;
-use crate::load::read::LIMIT;
+use crate::file::MAX_BYTES;
 
-/// How long to wait for the lock while nobody who holds it gets anything done.
+/// How long to wait for the lock while its holder makes no progress.
 const LOCK_PATIENCE: Duration = Duration::from_secs(10);
 
 /// How long to wait for the lock in all.
@@ -26,21 +26,21 @@ const LINK_LIMIT: usize = 40;
 
 /// A file held against other writers.
 #[derive(Debug)]
-pub(super) struct Held {
+pub(super) struct LockedFile {
     path: PathBuf,
-    old: Option<Old>,
+    old: Option<PreviousFile>,
     /// Holds the lock as long as it is open.
     _lock: File,
 }
 
 #[derive(Debug)]
-struct Old {
+struct PreviousFile {
     content: Vec<u8>,
     mode: u32,
     owner: (u32, u32),
 }
 
-impl Held {
+impl LockedFile {
     /// Takes the lock of the file behind `path` and reads it. Directories on the way are made.
     pub(super) fn open(path: &Path) -> Result<Self, EditError> {
         let path = real_path(path)?;
@@ -84,7 +84,7 @@ impl Held {
         }
         persist(temporary, &self.path)?;
         let directory = parent(&self.path);
-        // The file has its new content for everybody who reads it, so this is no failed write.
+        // Readers already see the new content, so this is not a failed write.
         File::open(directory)
             .and_then(|handle| handle.sync_all())
             .map_err(|source| EditError::Unconfirmed {
@@ -117,7 +117,7 @@ impl Held {
                     Some(rustix::fs::Uid::from_raw(user)),
                     Some(rustix::fs::Gid::from_raw(group)),
                 );
-                // Rights for others must not pass to others still.
+                // Permissions of one group must not pass to another.
                 if kept.is_err() {
                     mode &= !0o077;
                 }
@@ -157,9 +157,9 @@ fn real_path(path: &Path) -> Result<PathBuf, EditError> {
     Err(EditError::Io { path, source })
 }
 
-/// Takes the lock of `path`, or gives up when nothing happened to the file for `patience`. The
-/// lock is on the directory itself: a lock file would be litter in people's repositories, and
-/// one more name that somebody could plant something under.
+/// Takes the lock of `path`, or gives up when nothing happened to the file for `patience`. The lock
+/// is on the directory itself: a lock file would be litter in repositories, and a name under which
+/// an attacker could plant something.
 pub(super) fn take_lock(path: &Path, patience: Duration) -> Result<File, EditError> {
     let lock = parent(path);
     let file = File::open(lock).map_err(io_at(lock))?;
@@ -198,7 +198,7 @@ fn stamp(path: &Path) -> Option<(u64, SystemTime)> {
     Some((metadata.ino(), metadata.modified().ok()?))
 }
 
-fn read(path: &Path) -> Result<Option<Old>, EditError> {
+fn read(path: &Path) -> Result<Option<PreviousFile>, EditError> {
     let fail = io_at(path);
     let opened = OpenOptions::new()
         .read(true)
@@ -216,18 +216,18 @@ fn read(path: &Path) -> Result<Option<Old>, EditError> {
         });
     }
     let mut content = Vec::new();
-    file.take(LIMIT + 1)
+    file.take(MAX_BYTES + 1)
         .read_to_end(&mut content)
         .map_err(&fail)?;
     // What is too large to be read as configuration must not be rewritten as such either.
-    if content.len() as u64 > LIMIT {
+    if content.len() as u64 > MAX_BYTES {
         return Err(fail(io::Error::new(
             io::ErrorKind::FileTooLarge,
-            format!("the file is larger than {LIMIT} bytes"),
+            format!("the file is larger than {MAX_BYTES} bytes"),
         )));
     }
     let owner = (metadata.uid(), metadata.gid());
-    Ok(Some(Old {
+    Ok(Some(PreviousFile {
         content,
         mode: metadata.mode() & 0o7777,
         owner,

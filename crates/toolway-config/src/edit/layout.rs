@@ -10,14 +10,14 @@ const ARRAY_WIDTH: usize = 80;
 
 /// The style of one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Style {
+pub(super) struct JsonStyle {
     /// One step of indentation.
     pub(super) unit: String,
     /// The line break.
     pub(super) newline: &'static str,
 }
 
-impl Style {
+impl JsonStyle {
     /// Finds the style of a text; `first` is where the first member of its top level stands.
     pub(super) fn of(text: &str, first: Option<usize>) -> Self {
         let newline = match text.find('\n') {

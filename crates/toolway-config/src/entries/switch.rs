@@ -1,9 +1,8 @@
 //! Switching servers on and off.
 //!
-//! Owns that a person gets what they mean, with as few words in the files as that takes: the file
-//! nearest to the project wins, so a word for every project takes back what was said in this one,
-//! and switching on writes nothing where nothing keeps the server off. Which word wins is
-//! `merge/switch.rs`'s to say.
+//! Owns writing as few list items as possible: the file nearest to the project wins, so switching
+//! for every project removes what this project's settings say, and switching on writes nothing
+//! where nothing switches the server off. Which list wins is decided in `merge/switch.rs`.
 
 use serde_json::{Value, json};
 use toolway_types::{Scope, ServerName};
@@ -11,26 +10,17 @@ use toolway_types::{Scope, ServerName};
 use super::{edit_settings, file_of};
 use crate::edit::{Document, EditError, Edited};
 use crate::load::load;
-use crate::merge::{merge, switched_off, word_about};
+use crate::merge::{Switch, merge, switch_setting, switched_off};
 use crate::{Environment, Flags};
-
-/// A server's switch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Switch {
-    /// It may connect.
-    On,
-    /// It may not.
-    Off,
-}
 
 /// What switching changed, and what it could not.
 #[derive(Debug)]
 pub struct Switched {
     /// What was done to the settings that were asked for.
     pub edited: Edited<()>,
-    /// What was done to this project's settings, whose word would have won.
+    /// What was done to this project's settings, which would have won.
     pub nearer: Option<Edited<()>>,
-    /// Servers that stay as they were, because of these words.
+    /// Servers that stay as they were, and what keeps them so.
     pub overruled: Vec<(ServerName, String)>,
 }
 
@@ -80,11 +70,11 @@ pub fn switch_servers(
     })
 }
 
-/// The servers that something keeps off which a word in this scope outweighs.
+/// The servers that are switched off by something that these settings outrank.
 fn kept_off(environment: &Environment, scope: Scope, names: &[ServerName]) -> Vec<ServerName> {
     let config = merge(load(environment, &Flags::default()));
     let is_off = |name: &&ServerName| {
-        if let Some(word) = word_about(&config.basis, name.as_str()) {
+        if let Some(word) = switch_setting(&config.basis, name.as_str()) {
             return word.to == Switch::Off && word.scope < scope;
         }
         let entries = config.servers.iter();
@@ -94,7 +84,7 @@ fn kept_off(environment: &Environment, scope: Scope, names: &[ServerName]) -> Ve
     names.iter().filter(is_off).cloned().collect()
 }
 
-/// What still says otherwise.
+/// What still says the opposite.
 fn overruled(
     environment: &Environment,
     names: &[ServerName],
@@ -102,7 +92,7 @@ fn overruled(
 ) -> Vec<(ServerName, String)> {
     let config = merge(load(environment, &Flags::default()));
     let words = names.iter().filter_map(|name| {
-        let word = word_about(&config.basis, name.as_str())?;
+        let word = switch_setting(&config.basis, name.as_str())?;
         (word.to != to).then(|| (name.clone(), word.reason))
     });
     words.collect()

@@ -1,22 +1,21 @@
 //! What child processes get of the environment.
 //!
-//! Owns the list of variables that every one gets, and that a value is never taken for a function.
-//! Everything else an entry declares; the settings of the network are `network.rs`'s.
+//! Owns the list of variables that all of them get. Everything else is declared by an entry; the
+//! settings of the network are in `network.rs`.
 
 use std::collections::BTreeMap;
 
 use toolway_types::Secret;
 
 use super::Environment;
-use super::network::{InNpm, is_handed_on};
+use super::network::{RunByNpm, is_handed_on};
 
 /// Variables a child process inherits; everything else must be declared by its entry (SEC-39).
 const INHERITED: [&str; 9] = [
     "HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER",
 ];
 
-/// The parts of a locale. Not every name that begins like one is: logins over SSH hand `LC_*` on, so
-/// people put other things there.
+/// The parts of a locale. Not every `LC_*`: SSH passes those on, so people put other things there.
 const LOCALE: [&str; 13] = [
     "ADDRESS",
     "ALL",
@@ -42,7 +41,7 @@ fn is_inherited(name: &str) -> bool {
 impl Environment {
     /// The variables every child process gets from the host (SEC-39).
     pub(crate) fn inherited(&self) -> BTreeMap<String, Secret> {
-        // A name that is not text must not come to mean another directory.
+        // A path that is not UTF-8 must not be mistaken for another one.
         let project = self.project_root().to_str().map(Secret::new);
         self.facts
             .vars
@@ -57,8 +56,8 @@ impl Environment {
     /// The same with the person's settings of the network, for what the person configured.
     pub(crate) fn inherited_with_network(&self) -> BTreeMap<String, Secret> {
         let in_npm = match self.var("npm_lifecycle_event") {
-            Some(_) => InNpm::Yes,
-            None => InNpm::No,
+            Some(_) => RunByNpm::Yes,
+            None => RunByNpm::No,
         };
         let vars = self.facts.vars.iter();
         let network = vars

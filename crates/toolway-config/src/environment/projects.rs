@@ -1,20 +1,20 @@
 //! Which directories are projects.
 //!
-//! Owns the marks that a project is known by. What the operating system says lies there counts,
-//! never what a file of the project says (SEC-04), and whose it is.
+//! Owns the marks of a project: files and folders that exist there, never the content of a file
+//! (SEC-04), and who owns them.
 
 use std::path::Path;
 
 use super::{PROJECT_FILE, PROJECT_FOLDER};
-use crate::ownership::Owners;
+use crate::ownership::OwnUserIds;
 
 /// The directories above, and including, this one that look like a project's, nearest first, where
-/// the person or root made both the directory and the mark: others must not say what the project
-/// is, or they would choose where its settings lie (SEC-55).
+/// the user or root owns both the directory and the mark: other users must not choose where the
+/// project's settings are (SEC-55).
 pub(super) fn own_projects<'a>(
     cwd: &'a Path,
     home: Option<&'a Path>,
-    owners: Owners,
+    owners: OwnUserIds,
 ) -> Vec<&'a Path> {
     let is_own = |directory: &&Path| {
         let marks = MARKS.map(|mark| directory.join(mark));
@@ -27,7 +27,7 @@ pub(super) fn own_projects<'a>(
 const MARKS: [&str; 3] = [PROJECT_FOLDER, PROJECT_FILE, ".git"];
 
 /// The directories above, and including, this one that look like a project's, nearest first.
-pub(super) fn projects<'a>(
+pub(crate) fn projects<'a>(
     cwd: &'a Path,
     home: Option<&'a Path>,
 ) -> impl Iterator<Item = &'a Path> {

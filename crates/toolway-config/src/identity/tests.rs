@@ -6,16 +6,17 @@ use toolway_testkit::marked::MARK;
 use toolway_types::{Diagnosis, ReferenceKind};
 
 use super::IdentitySettings;
-use crate::raw::settings::Identity;
-use crate::raw::{self, FileKind, Source};
+use crate::raw;
+use crate::raw::settings::ObjectSetting;
+use crate::source::{FileKind, TextSource};
 
 /// What a settings file with this `identityProvider` says.
 fn read(kind: FileKind, provider: &str) -> (Option<IdentitySettings>, Vec<Diagnosis>) {
     let text = format!("{{\n\"identityProvider\": {provider}\n}}");
-    let file = raw::read(&text, &Source::File("f.json".into()), kind).expect("JSON");
+    let file = raw::read(&text, &TextSource::File("f.json".into()), kind).expect("JSON");
     let settings = file.settings.identity.and_then(|identity| match identity {
-        Identity::At(settings) => Some((*settings).clone()),
-        Identity::Faulty => None,
+        ObjectSetting::Read(settings) => Some((*settings).clone()),
+        ObjectSetting::Faulty => None,
     });
     (settings, file.diagnoses)
 }

@@ -6,12 +6,13 @@ use std::path::PathBuf;
 use serde_json::Value;
 use toolway_types::Diagnosis;
 
-use super::source::{self, Entry, Json};
-use super::translate::{self, Draft};
-use super::variables::Syntax;
-use super::{Found, Places};
+use super::client_json::{self, ClientEntry, ClientJson};
+use super::translate::{self, EntryDraft};
+use super::variables::VariableSyntax;
+use super::{ClientFile, ClientLocations};
+use crate::keys::listed;
 
-pub(super) fn files(places: &Places) -> Vec<PathBuf> {
+pub(super) fn files(places: &ClientLocations) -> Vec<PathBuf> {
     let user = match &places.claude_config_dir {
         Some(directory) => Some(directory.join(".claude.json")),
         None => places.at_home(".claude.json"),
@@ -19,15 +20,19 @@ pub(super) fn files(places: &Places) -> Vec<PathBuf> {
     user.into_iter().collect()
 }
 
-pub(super) fn read(found: &mut Found, text: &str, places: &Places) -> Result<(), Diagnosis> {
-    let json = Json::parse(found, text)?;
+pub(super) fn read(
+    found: &mut ClientFile,
+    text: &str,
+    places: &ClientLocations,
+) -> Result<(), Diagnosis> {
+    let json = ClientJson::parse(found, text)?;
     // The nearest directory that has something of its own; its entries win over the general ones.
     let project = places
         .cwd
         .ancestors()
         .filter_map(|directory| directory.to_str())
         .find(|directory| json.get(&["projects", *directory]).is_some());
-    let mut entries: Vec<Entry> = Vec::new();
+    let mut entries: Vec<ClientEntry> = Vec::new();
     let mut switched_off: Vec<Value> = Vec::new();
     if let Some(directory) = project {
         entries = json.entries(&["projects", directory, "mcpServers"]);
@@ -55,16 +60,18 @@ pub(super) fn read(found: &mut Found, text: &str, places: &Places) -> Result<(),
                 "`{}` of this project stands before the general one",
                 entry.name
             );
-            found
-                .diagnoses
-                .push(source::at(found, entry.line, Diagnosis::warning(message)));
+            found.diagnoses.push(client_json::at(
+                found,
+                entry.line,
+                Diagnosis::warning(message),
+            ));
         } else {
             entries.push(entry);
         }
     }
     for entry in entries {
         let off = switched_off.iter().any(|name| *name == entry.name.as_str());
-        translate::each(found, vec![entry], Syntax::Braced, |draft| {
+        translate::each(found, vec![entry], VariableSyntax::Braced, |draft| {
             own_shape(draft);
             if off {
                 draft.disable();
@@ -75,29 +82,25 @@ pub(super) fn read(found: &mut Found, text: &str, places: &Places) -> Result<(),
 }
 
 /// What belongs to other directories is wanted there, not here.
-fn say_other_projects(found: &mut Found, json: &Json<'_>, own: Option<&str>) {
+fn say_other_projects(found: &mut ClientFile, json: &ClientJson<'_>, own: Option<&str>) {
     let Some(Value::Object(projects)) = json.get(&["projects"]) else {
         return;
     };
     for directory in projects.keys().filter(|name| Some(name.as_str()) != own) {
         let entries = json.entries(&["projects", directory.as_str(), "mcpServers"]);
-        let names: Vec<_> = entries
-            .iter()
-            .map(|own| format!("`{}`", own.name))
-            .collect();
         if let Some(first) = entries.first() {
-            let names = names.join(", ");
+            let names = listed(entries.iter().map(|own| &own.name));
             let message = format!("left out: {names} of the project `{directory}`");
             let diagnosis = Diagnosis::warning(message)
                 .hint("run `toolway import claude-code -s local` in that directory");
             found
                 .diagnoses
-                .push(source::at(found, first.line, diagnosis));
+                .push(client_json::at(found, first.line, diagnosis));
         }
     }
 }
 
-fn own_shape(draft: &mut Draft) {
+fn own_shape(draft: &mut EntryDraft) {
     draft.transport("type");
     draft.process();
     draft.remote("url");

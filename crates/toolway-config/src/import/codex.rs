@@ -9,20 +9,20 @@ use serde_json::{Map, Value};
 use toml::Spanned;
 use toolway_types::Diagnosis;
 
-use super::source::{self, Entry};
-use super::translate::{self, Draft};
-use super::variables::Syntax;
-use super::{Found, Places};
-use crate::edit::syntax::{self, SyntaxError};
+use super::client_json::{self, ClientEntry};
+use super::translate::{self, EntryDraft};
+use super::variables::VariableSyntax;
+use super::{ClientFile, ClientLocations};
+use crate::json::syntax_tree::{self, SyntaxError};
 
 /// The part of the file that matters here.
 #[derive(Deserialize)]
-struct File {
+struct CodexFile {
     #[serde(default)]
     mcp_servers: BTreeMap<Spanned<String>, Value>,
 }
 
-pub(super) fn files(places: &Places) -> Vec<PathBuf> {
+pub(super) fn files(places: &ClientLocations) -> Vec<PathBuf> {
     let user = match &places.codex_home {
         Some(directory) => Some(directory.join("config.toml")),
         None => places.at_home(".codex/config.toml"),
@@ -30,14 +30,14 @@ pub(super) fn files(places: &Places) -> Vec<PathBuf> {
     user.into_iter().collect()
 }
 
-pub(super) fn read(found: &mut Found, text: &str) -> Result<(), Diagnosis> {
+pub(super) fn read(found: &mut ClientFile, text: &str) -> Result<(), Diagnosis> {
     let entries = entries(found, text)?;
-    translate::each(found, entries, Syntax::None, entry);
+    translate::each(found, entries, VariableSyntax::None, entry);
     Ok(())
 }
 
-fn entries(found: &Found, text: &str) -> Result<Vec<Entry>, Diagnosis> {
-    let file: File = toml::from_str(text).map_err(|error| {
+fn entries(found: &ClientFile, text: &str) -> Result<Vec<ClientEntry>, Diagnosis> {
+    let file: CodexFile = toml::from_str(text).map_err(|error| {
         let offset = error.span().map_or(0, |span| span.start.min(text.len()));
         let column = text[..offset]
             .rsplit('\n')
@@ -47,17 +47,17 @@ fn entries(found: &Found, text: &str) -> Result<Vec<Entry>, Diagnosis> {
             .count()
             + 1;
         let error = SyntaxError {
-            line: syntax::line_at(text, offset),
+            line: syntax_tree::line_at(text, offset),
             column: u32::try_from(column).unwrap_or(u32::MAX),
             message: error.message().lines().collect::<Vec<_>>().join("; "),
         };
-        source::broken(&found.path, &error)
+        client_json::broken(&found.path, &error)
     })?;
-    let mut entries: Vec<Entry> = file
+    let mut entries: Vec<ClientEntry> = file
         .mcp_servers
         .into_iter()
-        .map(|(name, value)| Entry {
-            line: Some(syntax::line_at(text, name.span().start)),
+        .map(|(name, value)| ClientEntry {
+            line: Some(syntax_tree::line_at(text, name.span().start)),
             name: name.into_inner(),
             value,
         })
@@ -66,7 +66,7 @@ fn entries(found: &Found, text: &str) -> Result<Vec<Entry>, Diagnosis> {
     Ok(entries)
 }
 
-fn entry(draft: &mut Draft) {
+fn entry(draft: &mut EntryDraft) {
     draft.process();
     draft.passed_variables("env_vars");
     draft.text("url", "url");

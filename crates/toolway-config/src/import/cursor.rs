@@ -4,18 +4,18 @@ use std::path::PathBuf;
 
 use toolway_types::Diagnosis;
 
-use super::source::Json;
+use super::client_json::ClientJson;
 use super::translate;
-use super::variables::Syntax;
-use super::{Found, Places};
+use super::variables::VariableSyntax;
+use super::{ClientFile, ClientLocations};
 
-pub(super) fn files(places: &Places) -> Vec<PathBuf> {
+pub(super) fn files(places: &ClientLocations) -> Vec<PathBuf> {
     places.at_home(".cursor/mcp.json").into_iter().collect()
 }
 
-pub(super) fn read(found: &mut Found, text: &str) -> Result<(), Diagnosis> {
-    let entries = Json::parse(found, text)?.servers(found, &["mcpServers"]);
-    translate::each(found, entries, Syntax::Editor, |draft| {
+pub(super) fn read(found: &mut ClientFile, text: &str) -> Result<(), Diagnosis> {
+    let entries = ClientJson::parse(found, text)?.servers(found, &["mcpServers"]);
+    translate::each(found, entries, VariableSyntax::Editor, |draft| {
         draft.transport("type");
         draft.process();
         draft.remote("url");

@@ -5,27 +5,27 @@ use std::path::PathBuf;
 use serde_json::Value;
 use toolway_types::Diagnosis;
 
-use super::source::Json;
+use super::client_json::ClientJson;
 use super::translate;
-use super::variables::Syntax;
-use super::{Found, Places};
+use super::variables::VariableSyntax;
+use super::{ClientFile, ClientLocations};
 
-pub(super) fn files(places: &Places) -> Vec<PathBuf> {
+pub(super) fn files(places: &ClientLocations) -> Vec<PathBuf> {
     places
         .at_home(".gemini/settings.json")
         .into_iter()
         .collect()
 }
 
-pub(super) fn read(found: &mut Found, text: &str) -> Result<(), Diagnosis> {
-    let json = Json::parse(found, text)?;
+pub(super) fn read(found: &mut ClientFile, text: &str) -> Result<(), Diagnosis> {
+    let json = ClientJson::parse(found, text)?;
     let names = |key: &str| -> Option<Vec<Value>> { json.get(&["mcp", key])?.as_array().cloned() };
     let (allowed, excluded) = (names("allowed"), names("excluded").unwrap_or_default());
     for entry in json.servers(found, &["mcpServers"]) {
         let name = Value::from(entry.name.as_str());
         let off =
             excluded.contains(&name) || allowed.as_ref().is_some_and(|list| !list.contains(&name));
-        translate::each(found, vec![entry], Syntax::Shell, |draft| {
+        translate::each(found, vec![entry], VariableSyntax::Shell, |draft| {
             if draft.has("httpUrl") {
                 draft.put("type", "http");
                 draft.remote("httpUrl");

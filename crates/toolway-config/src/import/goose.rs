@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use serde_json::{Map, Value};
 use toolway_types::{Diagnosis, Origin};
 
-use super::source::{self, Entry};
-use super::translate::{self, Draft};
-use super::variables::Syntax;
-use super::{Found, Places};
-use crate::edit::syntax::SyntaxError;
+use super::client_json::{self, ClientEntry};
+use super::translate::{self, EntryDraft};
+use super::variables::VariableSyntax;
+use super::{ClientFile, ClientLocations};
+use crate::json::syntax_tree::SyntaxError;
 
 /// Kinds of extensions that run inside Goose.
 const BUILT_IN: [&str; 5] = [
@@ -20,7 +20,7 @@ const BUILT_IN: [&str; 5] = [
     "inlinePython",
 ];
 
-pub(super) fn files(places: &Places) -> Vec<PathBuf> {
+pub(super) fn files(places: &ClientLocations) -> Vec<PathBuf> {
     [
         Some(places.config_dir.join("goose/config.yaml")),
         places.at_home(".config/goose/config.yaml"),
@@ -30,7 +30,7 @@ pub(super) fn files(places: &Places) -> Vec<PathBuf> {
     .collect()
 }
 
-pub(super) fn read(found: &mut Found, text: &str) -> Result<(), Diagnosis> {
+pub(super) fn read(found: &mut ClientFile, text: &str) -> Result<(), Diagnosis> {
     let whole = parse(found, text)?;
     let mut entries = Vec::new();
     let mut built_in = Vec::new();
@@ -49,7 +49,7 @@ pub(super) fn read(found: &mut Found, text: &str) -> Result<(), Diagnosis> {
             built_in.push(format!("`{name}`"));
             continue;
         }
-        entries.push(Entry {
+        entries.push(ClientEntry {
             name: name.clone(),
             line: None,
             value,
@@ -68,11 +68,11 @@ pub(super) fn read(found: &mut Found, text: &str) -> Result<(), Diagnosis> {
             }),
         );
     }
-    translate::each(found, entries, Syntax::Braced, entry);
+    translate::each(found, entries, VariableSyntax::Braced, entry);
     Ok(())
 }
 
-fn parse(found: &Found, text: &str) -> Result<Value, Diagnosis> {
+fn parse(found: &ClientFile, text: &str) -> Result<Value, Diagnosis> {
     if text.trim().is_empty() {
         return Ok(Value::Null);
     }
@@ -95,7 +95,7 @@ fn parse(found: &Found, text: &str) -> Result<Value, Diagnosis> {
                 .unwrap_or_default()
                 .to_owned(),
         };
-        source::broken(&found.path, &error)
+        client_json::broken(&found.path, &error)
     })
 }
 
@@ -115,7 +115,7 @@ fn unfold(value: &Value) -> Value {
     Value::Object(merged)
 }
 
-fn entry(draft: &mut Draft) {
+fn entry(draft: &mut EntryDraft) {
     draft.transport("type");
     draft.text("cmd", "command");
     draft.list("args", "args");

@@ -6,23 +6,23 @@ use std::path::PathBuf;
 use serde_json::Value;
 use toolway_types::Diagnosis;
 
-use super::source::Json;
-use super::translate::{self, Draft};
-use super::variables::Syntax;
-use super::{Found, Places};
+use super::client_json::ClientJson;
+use super::translate::{self, EntryDraft};
+use super::variables::VariableSyntax;
+use super::{ClientFile, ClientLocations};
 
 /// The names such a file can have.
 const NAMES: [&str; 2] = ["opencode.json", "opencode.jsonc"];
 
-pub(super) fn files(places: &Places) -> Vec<PathBuf> {
+pub(super) fn files(places: &ClientLocations) -> Vec<PathBuf> {
     NAMES
         .iter()
         .map(|name| places.config_dir.join("opencode").join(name))
         .collect()
 }
 
-pub(super) fn read(found: &mut Found, text: &str) -> Result<(), Diagnosis> {
-    let json = Json::parse(found, text)?;
+pub(super) fn read(found: &mut ClientFile, text: &str) -> Result<(), Diagnosis> {
+    let json = ClientJson::parse(found, text)?;
     // A server may itself be called `servers`; then it has a `type`.
     let second = json.get(&["mcp", "servers"]).is_some_and(|servers| {
         servers.is_object() && !servers.get("type").is_some_and(Value::is_string)
@@ -40,7 +40,7 @@ pub(super) fn read(found: &mut Found, text: &str) -> Result<(), Diagnosis> {
                 .any(|key| key != "enabled" && key != "disabled")
         })
     });
-    translate::each(found, entries, Syntax::Bare, |draft| {
+    translate::each(found, entries, VariableSyntax::Bare, |draft| {
         draft.transport("type");
         command(draft);
         draft.process();
@@ -72,7 +72,7 @@ pub(super) fn read(found: &mut Found, text: &str) -> Result<(), Diagnosis> {
 }
 
 /// The command and its arguments stand in one list.
-fn command(draft: &mut Draft) {
+fn command(draft: &mut EntryDraft) {
     let Some(value) = draft.take("command") else {
         return;
     };

@@ -35,10 +35,10 @@ impl Home {
         self.directory.write(file, text)
     }
 
-    fn places(&self) -> Places {
+    fn places(&self) -> ClientLocations {
         let cwd = self.path("work/project/src");
         fs::create_dir_all(&cwd).unwrap();
-        Places {
+        ClientLocations {
             home: Some(self.directory.path().to_owned()),
             config_dir: self.path(".config"),
             cwd,
@@ -49,20 +49,20 @@ impl Home {
     }
 
     /// What was found, as JSON, with the home directory written as `~`.
-    fn show(&self, found: &[Found]) -> String {
+    fn show(&self, found: &[ClientFile]) -> String {
         let shown: Vec<Value> = found.iter().map(show).collect();
         let text = serde_json::to_string_pretty(&shown).unwrap();
         text.replace(&self.directory.path().display().to_string(), "~")
     }
 
     /// Writes one file and reads it as `--from` does.
-    fn read(&self, client: Client, file: &str, text: &str) -> String {
+    fn read(&self, client: ImportClient, file: &str, text: &str) -> String {
         let path = self.write(file, text);
         self.show(&[read_file(&self.places(), client, &path)])
     }
 }
 
-fn show(found: &Found) -> Value {
+fn show(found: &ClientFile) -> Value {
     let diagnoses: Vec<String> = found
         .diagnoses
         .iter()

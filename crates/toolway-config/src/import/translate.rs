@@ -1,14 +1,14 @@
-//! One entry on its way from a client's words to ours.
+//! Translating one entry from a client's format to ours.
 //!
-//! Owns the shared part of every reader: taking keys out of the entry one by one, so that what is
-//! left at the end is what nobody understood, and is said. What a key means is the client's file.
+//! Owns the shared part of every reader: keys are taken out of the entry one by one, and what is
+//! left at the end is reported. What a key means is the client's file.
 
 use serde_json::{Map, Value};
 use toolway_types::{Diagnosis, ServerName, TransportKind};
 
-use super::source::{self, Entry};
-use super::variables::{Syntax, Translated};
-use super::{Found, Imported};
+use super::client_json::{self, ClientEntry};
+use super::variables::{TranslatedText, VariableSyntax};
+use super::{ClientFile, ImportedServer};
 
 /// The order in which our files have the keys.
 const ORDER: [&str; 12] = [
@@ -30,10 +30,10 @@ const ORDER: [&str; 12] = [
 const LEAST_TIMEOUT: f64 = 1_000.0;
 
 /// An entry in translation.
-pub(super) struct Draft {
+pub(super) struct EntryDraft {
     rest: Map<String, Value>,
     definition: Map<String, Value>,
-    syntax: Syntax,
+    syntax: VariableSyntax,
     enabled: bool,
     dropped: Vec<String>,
     notes: Vec<String>,
@@ -41,32 +41,32 @@ pub(super) struct Draft {
 
 /// Translates every entry of a file and puts the results into `found`.
 pub(super) fn each(
-    found: &mut Found,
-    entries: Vec<Entry>,
-    syntax: Syntax,
-    mut translate: impl FnMut(&mut Draft),
+    found: &mut ClientFile,
+    entries: Vec<ClientEntry>,
+    syntax: VariableSyntax,
+    mut translate: impl FnMut(&mut EntryDraft),
 ) {
     for entry in entries {
         match one(&entry, syntax, &mut translate) {
             Ok(imported) => found.servers.push(imported),
             Err(diagnosis) => found
                 .diagnoses
-                .push(source::at(found, entry.line, diagnosis)),
+                .push(client_json::at(found, entry.line, diagnosis)),
         }
     }
 }
 
 fn one(
-    entry: &Entry,
-    syntax: Syntax,
-    translate: &mut impl FnMut(&mut Draft),
-) -> Result<Imported, Diagnosis> {
+    entry: &ClientEntry,
+    syntax: VariableSyntax,
+    translate: &mut impl FnMut(&mut EntryDraft),
+) -> Result<ImportedServer, Diagnosis> {
     let name = ServerName::new(entry.name.as_str())
         .map_err(|error| Diagnosis::error(error.to_string()))?;
     let Some(rest) = entry.value.as_object().cloned() else {
         return Err(Diagnosis::error(format!("`{name}` is not an object")).of(&name));
     };
-    let mut draft = Draft {
+    let mut draft = EntryDraft {
         rest,
         definition: Map::new(),
         syntax,
@@ -78,7 +78,7 @@ fn one(
     draft.finish(entry, &name)
 }
 
-impl Draft {
+impl EntryDraft {
     /// Takes a key out of the entry.
     pub(super) fn take(&mut self, key: &str) -> Option<Value> {
         self.rest.shift_remove(key).filter(|value| !value.is_null())
@@ -144,7 +144,7 @@ impl Draft {
 
     /// A string, variables put into our words.
     pub(super) fn expand(&mut self, text: &str) -> String {
-        let Translated {
+        let TranslatedText {
             text,
             notes,
             dropped,
@@ -328,7 +328,11 @@ impl Draft {
         }
     }
 
-    fn finish(mut self, entry: &Entry, name: &ServerName) -> Result<Imported, Diagnosis> {
+    fn finish(
+        mut self,
+        entry: &ClientEntry,
+        name: &ServerName,
+    ) -> Result<ImportedServer, Diagnosis> {
         self.switches();
         let unknown: Vec<String> = self.rest.keys().cloned().collect();
         for key in unknown {
@@ -363,7 +367,7 @@ impl Draft {
             }
         }
         definition.append(&mut self.definition);
-        Ok(Imported {
+        Ok(ImportedServer {
             name: entry.name.clone(),
             line: entry.line,
             definition,

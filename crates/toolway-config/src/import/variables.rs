@@ -4,7 +4,7 @@
 
 /// How a client writes variables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Syntax {
+pub(super) enum VariableSyntax {
     /// Not at all: every string is taken as it is.
     None,
     /// `${NAME}` and `${NAME:-default}`, as we do.
@@ -19,26 +19,26 @@ pub(super) enum Syntax {
 
 /// A string in our words, with what is to be said about it.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Translated {
+pub(super) struct TranslatedText {
     pub(super) text: String,
     pub(super) notes: Vec<String>,
     pub(super) dropped: Vec<String>,
 }
 
-impl Syntax {
+impl VariableSyntax {
     /// Puts the variables of a string into our words.
-    pub(super) fn translate(self, text: &str) -> Translated {
-        let mut out = Translated::default();
+    pub(super) fn translate(self, text: &str) -> TranslatedText {
+        let mut out = TranslatedText::default();
         let mut rest = text;
         while let Some(at) = rest.find(['$', '{']) {
             out.text.push_str(&rest[..at]);
             rest = &rest[at..];
             let length = match self {
-                Syntax::None => literal(rest, &mut out),
-                Syntax::Braced => 0,
-                Syntax::Shell => shell(rest, &mut out),
-                Syntax::Editor => editor(rest, &mut out),
-                Syntax::Bare => bare(rest, &mut out),
+                VariableSyntax::None => literal(rest, &mut out),
+                VariableSyntax::Braced => 0,
+                VariableSyntax::Shell => shell(rest, &mut out),
+                VariableSyntax::Editor => editor(rest, &mut out),
+                VariableSyntax::Bare => bare(rest, &mut out),
             };
             // What is no variable stays, character by character.
             if length == 0 {
@@ -68,7 +68,7 @@ fn is_name(text: &str) -> bool {
         && characters.all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
-fn literal(rest: &str, out: &mut Translated) -> usize {
+fn literal(rest: &str, out: &mut TranslatedText) -> usize {
     let Some((inside, length)) = braced(rest, "${") else {
         return 0;
     };
@@ -83,7 +83,7 @@ fn literal(rest: &str, out: &mut Translated) -> usize {
     length
 }
 
-fn shell(rest: &str, out: &mut Translated) -> usize {
+fn shell(rest: &str, out: &mut TranslatedText) -> usize {
     if rest.starts_with("${") {
         return 0;
     }
@@ -100,7 +100,7 @@ fn shell(rest: &str, out: &mut Translated) -> usize {
     length + 1
 }
 
-fn editor(rest: &str, out: &mut Translated) -> usize {
+fn editor(rest: &str, out: &mut TranslatedText) -> usize {
     let Some((inside, length)) = braced(rest, "${") else {
         return 0;
     };
@@ -140,7 +140,7 @@ fn editor(rest: &str, out: &mut Translated) -> usize {
     length
 }
 
-fn bare(rest: &str, out: &mut Translated) -> usize {
+fn bare(rest: &str, out: &mut TranslatedText) -> usize {
     if let Some((name, length)) = braced(rest, "{env:")
         && is_name(name)
     {

@@ -6,15 +6,15 @@ use std::path::PathBuf;
 use serde_json::Value;
 use toolway_types::Diagnosis;
 
-use super::source::Json;
-use super::translate::{self, Draft};
-use super::variables::Syntax;
-use super::{Found, Places};
+use super::client_json::ClientJson;
+use super::translate::{self, EntryDraft};
+use super::variables::VariableSyntax;
+use super::{ClientFile, ClientLocations};
 
 /// The directories of the editor and its siblings.
 const PRODUCTS: [&str; 3] = ["Code", "Code - Insiders", "VSCodium"];
 
-pub(super) fn files(places: &Places) -> Vec<PathBuf> {
+pub(super) fn files(places: &ClientLocations) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for user in PRODUCTS
         .iter()
@@ -34,14 +34,14 @@ pub(super) fn files(places: &Places) -> Vec<PathBuf> {
     files
 }
 
-pub(super) fn read(found: &mut Found, text: &str) -> Result<(), Diagnosis> {
-    let json = Json::parse(found, text)?;
+pub(super) fn read(found: &mut ClientFile, text: &str) -> Result<(), Diagnosis> {
+    let json = ClientJson::parse(found, text)?;
     let inputs = json
         .get(&["inputs"])
         .or_else(|| json.get(&["mcp", "inputs"]));
     for entry in json.servers(found, &["servers"]) {
         let inputs = mentioned(&entry.value, inputs.as_ref());
-        translate::each(found, vec![entry], Syntax::Editor, |draft| {
+        translate::each(found, vec![entry], VariableSyntax::Editor, |draft| {
             draft.transport("type");
             draft.process();
             draft.remote("url");
@@ -67,7 +67,7 @@ fn mentioned<'a>(entry: &Value, inputs: Option<&'a Value>) -> Vec<(&'a str, &'a 
 }
 
 /// Says what stays behind of the inputs: a default, or the command that gives the value.
-fn say_inputs(draft: &mut Draft, inputs: &[(&str, &Value)]) {
+fn say_inputs(draft: &mut EntryDraft, inputs: &[(&str, &Value)]) {
     for (id, input) in inputs {
         if input.get("type").and_then(Value::as_str) == Some("command") {
             draft.drop(format!(

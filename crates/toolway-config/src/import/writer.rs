@@ -1,31 +1,30 @@
-//! Who wrote a client's file: the person, or somebody else.
+//! Who wrote a client's file: the user, or another author.
 //!
-//! Owns that question alone. It is answered by where the file lies and whose it is, never by what
-//! stands in it nor by marks that a repository can leave out. What follows is the caller's choice.
+//! Decided by where the file is and who owns it, never by its content nor by marks that a
+//! repository can leave out. What follows is the caller's choice.
 
 use std::fmt;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use super::{Client, Places};
+use super::{ClientLocations, ImportClient};
 
-/// Everybody may write the file.
+/// The permission bit of a file that every user may write.
 const WRITABLE_BY_ALL: u32 = 0o002;
 
 /// Who wrote a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Writer {
-    /// The person: it lies where their clients keep what they set for themselves, and nobody else
-    /// writes there.
+pub enum FileWriter {
+    /// The user: it is where their clients keep their own settings, and only they can write there.
     Person,
-    /// Somebody else, as far as anybody can tell.
-    Stranger(Stranger),
+    /// Another author, as far as can be told.
+    Stranger(StrangerReason),
 }
 
-/// Why a file is not taken for the person's own.
+/// Why a file is not taken for the user's own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stranger {
+pub enum StrangerReason {
     /// It lies in a project.
     Project,
     /// It belongs to another user.
@@ -36,50 +35,50 @@ pub enum Stranger {
     Elsewhere,
 }
 
-impl fmt::Display for Stranger {
+impl fmt::Display for StrangerReason {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
-            Stranger::Project => "it came with this project",
-            Stranger::Owner => "it belongs to another user",
-            Stranger::WritableByAll => "every user may write it",
-            Stranger::Elsewhere => "it is none of your client's own settings",
+            StrangerReason::Project => "it came with this project",
+            StrangerReason::Owner => "it belongs to another user",
+            StrangerReason::WritableByAll => "every user may write it",
+            StrangerReason::Elsewhere => "it is none of your client's own settings",
         })
     }
 }
 
 /// Who wrote this file of a client.
-pub(super) fn of(places: &Places, client: Client, path: &Path) -> Writer {
+pub(super) fn of(places: &ClientLocations, client: ImportClient, path: &Path) -> FileWriter {
     match stranger(places, client, path) {
-        Some(stranger) => Writer::Stranger(stranger),
-        None => Writer::Person,
+        Some(stranger) => FileWriter::Stranger(stranger),
+        None => FileWriter::Person,
     }
 }
 
-fn stranger(places: &Places, client: Client, path: &Path) -> Option<Stranger> {
+fn stranger(places: &ClientLocations, client: ImportClient, path: &Path) -> Option<StrangerReason> {
     let path = &places.cwd.join(path);
     let is_same = |other: &PathBuf| other == path || real(other) == real(path);
     let mut of_project = client.project_files().iter();
     let is_of_project =
         of_project.any(|file| places.at_project(file).as_ref().is_some_and(is_same));
     if is_of_project || places.is_moved_into_a_tree(path) {
-        return Some(Stranger::Project);
+        return Some(StrangerReason::Project);
     }
     if !client.files(places).iter().any(is_same) {
-        return Some(Stranger::Elsewhere);
+        return Some(StrangerReason::Elsewhere);
     }
     let facts = fs::metadata(path).ok()?;
     let own = rustix::process::geteuid().as_raw();
-    // Whoever is root needs no file of ours.
+    // Root needs no file of ours.
     if facts.uid() != own && facts.uid() != 0 {
-        return Some(Stranger::Owner);
+        return Some(StrangerReason::Owner);
     }
-    (facts.mode() & WRITABLE_BY_ALL != 0).then_some(Stranger::WritableByAll)
+    (facts.mode() & WRITABLE_BY_ALL != 0).then_some(StrangerReason::WritableByAll)
 }
 
-impl Places {
+impl ClientLocations {
     /// Whether a variable of the environment makes this a client's own file, and leads into a
-    /// working tree, or to a place beside the working directory: an archive that was unpacked has
-    /// no mark that would tell where it begins.
+    /// working tree or next to the working directory: an unpacked archive has no mark that shows
+    /// where it begins.
     fn is_moved_into_a_tree(&self, path: &Path) -> bool {
         let usual = self.at_home(".config");
         let moved = [

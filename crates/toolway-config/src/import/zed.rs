@@ -5,15 +5,15 @@ use std::path::PathBuf;
 use serde_json::Value;
 use toolway_types::Diagnosis;
 
-use super::source::{self, Json};
-use super::translate::{self, Draft};
-use super::variables::Syntax;
-use super::{Found, Places};
+use super::client_json::{self, ClientJson};
+use super::translate::{self, EntryDraft};
+use super::variables::VariableSyntax;
+use super::{ClientFile, ClientLocations};
 
 /// A time limit from this on is in milliseconds, as older versions had it; below, in seconds.
 const MILLISECONDS_FROM: f64 = 1_000.0;
 
-pub(super) fn files(places: &Places) -> Vec<PathBuf> {
+pub(super) fn files(places: &ClientLocations) -> Vec<PathBuf> {
     [
         Some(places.config_dir.join("zed/settings.json")),
         places.at_home(".config/zed/settings.json"),
@@ -23,8 +23,8 @@ pub(super) fn files(places: &Places) -> Vec<PathBuf> {
     .collect()
 }
 
-pub(super) fn read(found: &mut Found, text: &str) -> Result<(), Diagnosis> {
-    let mut entries = Json::parse(found, text)?.servers(found, &["context_servers"]);
+pub(super) fn read(found: &mut ClientFile, text: &str) -> Result<(), Diagnosis> {
+    let mut entries = ClientJson::parse(found, text)?.servers(found, &["context_servers"]);
     entries.retain(|entry| {
         let is_extension = entry.value.get("source").and_then(Value::as_str) == Some("extension")
             || entry.value.get("settings").is_some() && entry.value.get("command").is_none();
@@ -33,13 +33,15 @@ pub(super) fn read(found: &mut Found, text: &str) -> Result<(), Diagnosis> {
                 "`{}` is started by a Zed extension and cannot be taken over",
                 entry.name
             );
-            found
-                .diagnoses
-                .push(source::at(found, entry.line, Diagnosis::warning(message)));
+            found.diagnoses.push(client_json::at(
+                found,
+                entry.line,
+                Diagnosis::warning(message),
+            ));
         }
         !is_extension
     });
-    translate::each(found, entries, Syntax::None, |draft| {
+    translate::each(found, entries, VariableSyntax::None, |draft| {
         unfold_command(draft);
         draft.process();
         draft.remote("url");
@@ -59,7 +61,7 @@ pub(super) fn read(found: &mut Found, text: &str) -> Result<(), Diagnosis> {
 }
 
 /// Older files have the whole process in an object under `command`.
-fn unfold_command(draft: &mut Draft) {
+fn unfold_command(draft: &mut EntryDraft) {
     let mut process = match draft.take("command") {
         Some(Value::Object(process)) => process,
         Some(other) => return draft.restore("command", other),
@@ -77,7 +79,7 @@ fn unfold_command(draft: &mut Draft) {
     }
 }
 
-fn timeout(draft: &mut Draft) {
+fn timeout(draft: &mut EntryDraft) {
     let Some(value) = draft.take("timeout") else {
         return;
     };

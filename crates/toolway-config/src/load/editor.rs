@@ -1,14 +1,14 @@
 //! The editor that has the working directory open, as a server.
 //!
-//! Owns: when lock files are looked at, and `--ide` and `autoConnectIde`. Nobody else pays for
-//! reading them.
+//! Owns: `--ide` and `autoConnectIde`. Lock files are read only when an editor is asked for.
 
 use serde_json::{Value, json};
 use toolway_types::{Diagnosis, Origin, Scope, TransportKind};
 
-use super::{Flags, Loader, Place};
-use crate::ide::{Editor, Editors, ambiguous};
-use crate::raw::{self, Source};
+use super::{Flags, LayerLocation, Loader};
+use crate::ide::{Editor, RunningEditors, ambiguous};
+use crate::raw;
+use crate::source::TextSource;
 
 const FLAG: &str = "--ide";
 
@@ -16,8 +16,8 @@ const FLAG: &str = "--ide";
 const NAME: &str = "ide";
 
 impl Loader<'_> {
-    /// Looks for editors, when anybody asks for one.
-    pub(super) fn editors(&mut self, flags: &Flags) -> Editors {
+    /// Looks for editors, when one is asked for.
+    pub(super) fn editors(&mut self, flags: &Flags) -> RunningEditors {
         let is_set = |layer: &super::Layer| layer.settings.auto_connect_ide;
         let by_setting = !self.strict && self.layers.iter().any(is_set);
         let by_entry = self
@@ -31,9 +31,9 @@ impl Loader<'_> {
                 )
             });
         if !flags.ide && !by_setting && !by_entry {
-            return Editors::default();
+            return RunningEditors::default();
         }
-        let editors = Editors::look(self.environment);
+        let editors = RunningEditors::look(self.environment);
         self.diagnoses.extend(editors.diagnoses.clone());
         if flags.ide || by_setting {
             let message = match &editors.here()[..] {
@@ -41,7 +41,7 @@ impl Loader<'_> {
                     self.add_editor(only);
                     return editors;
                 }
-                // The setting is for whenever there is one.
+                // The setting applies whenever there is one.
                 [] if !flags.ide => return editors,
                 [] => "no editor with this workspace is running".to_owned(),
                 several => ambiguous(several.iter().copied()),
@@ -62,9 +62,9 @@ impl Loader<'_> {
         else {
             return;
         };
-        let source = Source::File(editor.lock_file.clone());
+        let source = TextSource::File(editor.lock_file.clone());
         let file = raw::single(NAME.to_owned(), definition, &source);
-        let place = Place {
+        let place = LayerLocation {
             directory: self.environment.cwd().to_path_buf(),
             file: editor.lock_file.to_string_lossy().into_owned(),
             plugin_root: None,

@@ -1,14 +1,15 @@
 //! Servers given on the command line.
 //!
-//! Owns: `--mcp-config` and `--mcp-server`, and the splitting of a command line into words. No
-//! shell is involved: nothing but quotes and backslashes has a meaning.
+//! Owns: `--mcp-config` and `--mcp-server`.
 
 use serde_json::{Map, Value, json};
 use toolway_types::{Diagnosis, Origin, Scope, TransportKind};
 
-use super::{Flags, Loader, Place};
+use super::{Flags, LayerLocation, Loader};
+use crate::command_line::split_command;
 use crate::error::SplitError;
-use crate::raw::{self, FileKind, Source};
+use crate::raw;
+use crate::source::{FileKind, TextSource};
 
 const CONFIG: &str = "--mcp-config";
 const SERVER: &str = "--mcp-server";
@@ -29,7 +30,7 @@ impl Loader<'_> {
 
     fn config_flag(&mut self, value: &str, order: u32) {
         if value.trim_start().starts_with('{') {
-            match raw::read(value, &Source::Flag(CONFIG), FileKind::Flag) {
+            match raw::read(value, &TextSource::Flag(CONFIG), FileKind::Flag) {
                 Ok(file) => self.add(Scope::Dynamic, order, self.flag_place(CONFIG), file),
                 Err(mut diagnosis) => {
                     diagnosis.message = format!("the value of `{CONFIG}`: {}", diagnosis.message);
@@ -78,7 +79,7 @@ impl Loader<'_> {
         };
         match definition(target) {
             Ok(definition) => {
-                let file = raw::single(name.to_owned(), definition, &Source::Flag(SERVER));
+                let file = raw::single(name.to_owned(), definition, &TextSource::Flag(SERVER));
                 self.add(Scope::Dynamic, order, self.flag_place(SERVER), file);
             }
             Err(error) => {
@@ -88,8 +89,8 @@ impl Loader<'_> {
         }
     }
 
-    fn flag_place(&self, flag: &str) -> Place {
-        Place {
+    fn flag_place(&self, flag: &str) -> LayerLocation {
+        LayerLocation {
             directory: self.environment.cwd().to_path_buf(),
             file: flag.to_owned(),
             plugin_root: None,
@@ -112,58 +113,5 @@ fn definition(target: &str) -> Result<Map<String, Value>, SplitError> {
     match value {
         Value::Object(map) => Ok(map),
         _ => Ok(Map::new()),
-    }
-}
-
-/// Splits a command line into words: white space separates, `'…'` and `"…"` hold together, a
-/// backslash takes the next character as it is (inside `"…"` only `"` and itself).
-pub fn split_command(line: &str) -> Result<Vec<String>, SplitError> {
-    let mut words = Vec::new();
-    let mut word: Option<String> = None;
-    let mut chars = line.chars().peekable();
-    while let Some(c) = chars.next() {
-        match c {
-            c if c.is_whitespace() => words.extend(word.take()),
-            '\\' => word
-                .get_or_insert_default()
-                .push(chars.next().ok_or(SplitError::Escape)?),
-            quote @ ('"' | '\'') => {
-                let word = word.get_or_insert_default();
-                loop {
-                    match chars.next().ok_or(SplitError::Quote)? {
-                        c if c == quote => break,
-                        '\\' if quote == '"' && matches!(chars.peek(), Some('"' | '\\')) => {
-                            word.extend(chars.next());
-                        }
-                        c => word.push(c),
-                    }
-                }
-            }
-            c => word.get_or_insert_default().push(c),
-        }
-    }
-    words.extend(word);
-    Ok(words)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn words_are_split_like_a_shell_would_and_nothing_else_happens() {
-        let split = |line| split_command(line).unwrap();
-        assert_eq!(split("npx -y  server"), ["npx", "-y", "server"]);
-        assert_eq!(
-            split(r#"a "b c" 'd e' f\ g """#),
-            ["a", "b c", "d e", "f g", ""]
-        );
-        assert_eq!(split(r#""a\"b\\c\d" '\'"#), [r#"a"b\c\d"#, r"\"]);
-        assert_eq!(
-            split("a;b $(c) `d` | e # f"),
-            ["a;b", "$(c)", "`d`", "|", "e", "#", "f"]
-        );
-        assert_eq!(split_command("a 'b"), Err(SplitError::Quote));
-        assert_eq!(split_command("a\\"), Err(SplitError::Escape));
     }
 }

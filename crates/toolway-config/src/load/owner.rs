@@ -1,9 +1,8 @@
-//! Whose a project's file is.
+//! Who owns a project's file.
 //!
-//! Owns that one question, which git asks as `safe.directory`: a file in a directory above may be
-//! another user's, who then chooses what runs here (SEC-55). The file and its directory must belong
-//! to the person, or to the system; `safeDirectories` in the person's or the organisation's
-//! settings says where others are trusted.
+//! A file in a directory above may be another user's, who then chooses what runs here (SEC-55; git
+//! calls it `safe.directory`). The file and its directory must belong to the user, or to the
+//! system; `safeDirectories` in the user's or the organisation's settings names exceptions.
 
 use std::ffi::OsStr;
 use std::fs::{File, Metadata};
@@ -20,11 +19,12 @@ use toolway_types::{Diagnosis, Origin};
 use super::Loader;
 use crate::Environment;
 use crate::environment::PROJECT_FOLDER;
-use crate::error::ReadError;
-use crate::raw::keys::spelled_out;
-use crate::raw::{self, FileKind, RawFile, Source};
+use crate::error::FileReadError;
+use crate::keys::spelled_out;
+use crate::raw::{self, RawFile};
+use crate::source::{FileKind, TextSource};
 
-/// Whether a file lies where a repository, or anybody who can write there, may have put it.
+/// Whether a file is where a repository may have put it.
 pub(super) fn is_projects(kind: FileKind) -> bool {
     matches!(
         kind,
@@ -33,23 +33,23 @@ pub(super) fn is_projects(kind: FileKind) -> bool {
 }
 
 /// A project's file as it was opened.
-pub(super) struct Opened {
-    pub(super) file: Result<(File, Metadata), ReadError>,
-    /// Everybody whose hand was in it: owners of the project, its folder, links and the file.
+pub(super) struct OpenedProjectFile {
+    pub(super) file: Result<(File, Metadata), FileReadError>,
+    /// All owners involved: of the project, its folder, links and the file.
     owners: Vec<u32>,
 }
 
-/// Opens a project's file step by step. Nobody can change whose it is between looking and opening,
-/// and a link to the person's own file is still the word of whoever made the link.
-pub(super) fn open_in_project(path: &Path) -> Opened {
+/// Opens a project's file step by step, so that its owner cannot change between checking and
+/// opening. A link to the user's own file counts as its creator's.
+pub(super) fn open_in_project(path: &Path) -> OpenedProjectFile {
     let mut owners = Vec::new();
     let file = walk(path, &mut owners);
-    Opened { file, owners }
+    OpenedProjectFile { file, owners }
 }
 
-fn walk(path: &Path, owners: &mut Vec<u32>) -> Result<(File, Metadata), ReadError> {
+fn walk(path: &Path, owners: &mut Vec<u32>) -> Result<(File, Metadata), FileReadError> {
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
-        return Err(ReadError::NotAFile);
+        return Err(FileReadError::NotAFile);
     };
     let project = project_of(path);
     let project_folder = directory(CWD, project.as_os_str(), owners)?;
@@ -62,7 +62,7 @@ fn walk(path: &Path, owners: &mut Vec<u32>) -> Result<(File, Metadata), ReadErro
     let target = look(&folder, name, owners)?;
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let opened = match target {
-        // What a link of the person's own leads to is theirs to say.
+        // The user's own link may lead anywhere.
         Some(target) => openat(&folder, target.as_str(), flags, Mode::empty()),
         None => openat(&folder, name, flags | OFlags::NOFOLLOW, Mode::empty()),
     };
@@ -72,7 +72,7 @@ fn walk(path: &Path, owners: &mut Vec<u32>) -> Result<(File, Metadata), ReadErro
     if facts.is_file() {
         Ok((file, facts))
     } else {
-        Err(ReadError::NotAFile)
+        Err(FileReadError::NotAFile)
     }
 }
 
@@ -82,7 +82,7 @@ const PASSED: OFlags = OFlags::PATH;
 #[cfg(not(target_os = "linux"))]
 const PASSED: OFlags = OFlags::RDONLY;
 
-fn directory(at: impl AsFd, name: &OsStr, owners: &mut Vec<u32>) -> Result<OwnedFd, ReadError> {
+fn directory(at: impl AsFd, name: &OsStr, owners: &mut Vec<u32>) -> Result<OwnedFd, FileReadError> {
     let target = look(&at, name, owners)?;
     let flags = PASSED | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let opened = match target {
@@ -94,8 +94,12 @@ fn directory(at: impl AsFd, name: &OsStr, owners: &mut Vec<u32>) -> Result<Owned
     Ok(opened)
 }
 
-/// Notes whose a name is, and says where it leads if it is a link: both of the same link.
-fn look(at: impl AsFd, name: &OsStr, owners: &mut Vec<u32>) -> Result<Option<String>, ReadError> {
+/// Records the owner of a name, and returns the target if it is a link: both of the same link.
+fn look(
+    at: impl AsFd,
+    name: &OsStr,
+    owners: &mut Vec<u32>,
+) -> Result<Option<String>, FileReadError> {
     #[cfg(target_os = "linux")]
     let (facts, read) = {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -114,12 +118,15 @@ fn look(at: impl AsFd, name: &OsStr, owners: &mut Vec<u32>) -> Result<Option<Str
     }
     let target = read().map_err(io::Error::from)?;
     // A link to a name that is not text leads nowhere that we know.
-    target.into_string().map(Some).map_err(|_| ReadError::Link)
+    target
+        .into_string()
+        .map(Some)
+        .map_err(|_| FileReadError::Link)
 }
 
 impl Loader<'_> {
-    /// Who else a project's file belongs to, unless the person trusts its directory.
-    pub(super) fn stranger(&self, path: &Path, opened: &Opened) -> Option<u32> {
+    /// Another user who owns a project's file, unless its directory is trusted.
+    pub(super) fn stranger(&self, path: &Path, opened: &OpenedProjectFile) -> Option<u32> {
         let ours = self.environment.owners();
         let owner = opened.owners.iter().copied().find(|id| !ours.are(*id))?;
         let listed = self
@@ -134,7 +141,7 @@ impl Loader<'_> {
     pub(super) fn strangers_file(
         &mut self,
         text: Option<String>,
-        source: &Source,
+        source: &TextSource,
         kind: FileKind,
         owner: u32,
     ) -> Option<RawFile> {

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 
 use toolway_types::{Diagnosis, Scope, ServerName};
 
-use super::{Loader, Place};
-use crate::raw::{FileKind, RawFile};
+use super::{LayerLocation, Loader};
+use crate::raw::RawFile;
+use crate::source::FileKind;
 
 /// Where a plugin may keep its servers; the first that has any counts.
 const FILES: [(&str, FileKind); 4] = [
@@ -34,7 +35,7 @@ pub(crate) fn plugin_files(config_home: &Path) -> impl Iterator<Item = PathBuf> 
 }
 
 impl Loader<'_> {
-    /// The plugins that the person or the organisation switched off.
+    /// The plugins that settings switch off.
     pub(super) fn switched_off_plugins(&self) -> Vec<String> {
         let off = self
             .layers
@@ -59,7 +60,7 @@ impl Loader<'_> {
             // The first loaded wins, so it has the highest order.
             let known = self.diagnoses.len();
             self.plugin(&name, root, count - position);
-            // Its servers are still shown, but nobody has to mend what is switched off.
+            // Its servers are still shown, but faults of what is switched off are not reported.
             if off.contains(&name) {
                 self.diagnoses.truncate(known);
             }
@@ -77,7 +78,7 @@ impl Loader<'_> {
                 continue;
             }
             prefix(&mut file, plugin);
-            let place = Place {
+            let place = LayerLocation {
                 file: path.to_string_lossy().into_owned(),
                 plugin_root: Some(root.to_string_lossy().into_owned()),
                 directory: root,

@@ -1,23 +1,23 @@
-//! The two files of the system directory: the organisation's word.
+//! The two files of the system directory: the organisation's settings.
 //!
-//! Owns: that they are believed only when nobody else could have written them, and that one which
+//! Owns: that they are trusted only when no other user could have written them, and that one which
 //! cannot be read, trusted or understood blocks everything instead of being skipped (SEC-14).
 
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
 use toolway_types::{Diagnosis, Scope};
 
-use super::read::{LIMIT, open, text_of};
-use super::{Loader, Place};
+use super::{LayerLocation, Loader};
 use crate::Environment;
+use crate::approval::ApprovalsFile;
 use crate::environment::SystemDirectory;
-use crate::error::{Distrust, ReadError};
-use crate::policy::Policy;
-use crate::raw::settings::Named;
-use crate::raw::{self, FileKind, RawFile, Source};
+use crate::error::{Distrust, FileReadError};
+use crate::file::{MAX_BYTES, open, text_of};
+use crate::managed::confirmed;
+use crate::raw::{self, FileSettings, RawFile};
+use crate::source::{FileKind, TextSource};
 
 const FILES: [(&str, FileKind, Scope); 2] = [
     ("managed-settings.json", FileKind::Managed, Scope::Managed),
@@ -40,7 +40,7 @@ impl Loader<'_> {
                     if let Some(fault) = file.settings.policy_fault.take() {
                         self.block(fault);
                     }
-                    let place = Place {
+                    let place = LayerLocation {
                         directory: self.environment.cwd().to_path_buf(),
                         file: path.to_string_lossy().into_owned(),
                         plugin_root: None,
@@ -59,32 +59,39 @@ impl Loader<'_> {
     }
 }
 
-/// Reads only the policy, for a server that is not part of the plan.
-pub(crate) fn read_policy(environment: &Environment) -> Result<Policy, Diagnosis> {
+/// The settings of each file of the organisation, or why one of them cannot be used.
+pub(crate) fn system_settings(
+    environment: &Environment,
+) -> Result<Vec<(Scope, TextSource, FileSettings)>, Diagnosis> {
     let system = environment.system();
-    let mut policy = Policy::default();
-    for (name, kind, _) in FILES {
-        if let Some(mut file) = read_file(system, &system.path.join(name), kind).map_err(blocked)? {
+    let mut all = Vec::new();
+    for (name, kind, scope) in FILES {
+        let path = system.path.join(name);
+        if let Some(mut file) = read_file(system, &path, kind).map_err(blocked)? {
             if let Some(fault) = file.settings.policy_fault.take() {
                 return Err(blocked(fault));
             }
-            if kind == FileKind::Enterprise && !file.settings.lists_only {
-                policy.exclusive = Some(Source::File(system.path.join(name)).origin(1));
-            }
-            policy.add(&file.settings);
+            all.push((scope, TextSource::File(path), file.settings));
         }
     }
-    Ok(policy)
+    Ok(all)
 }
 
-/// The variables that the organisation sets; none while its file cannot be believed.
-pub(crate) fn managed_settings(environment: &Environment) -> Vec<(Named, Value)> {
+/// The environment with the variables that the organisation sets and the user confirmed: what a
+/// program that starts hosts begins with.
+pub fn with_managed_variables(environment: Environment) -> Environment {
     let system = environment.system();
+    // What cannot be read or trusted is reported by the plan, and sets nothing.
     let files = FILES.iter().filter_map(|(name, kind, _)| {
         let file = read_file(system, &system.path.join(name), *kind);
         file.ok().flatten()
     });
-    files.flat_map(|file| file.settings.env).collect()
+    let written: Vec<_> = files.flat_map(|file| file.settings.env).collect();
+    if written.is_empty() {
+        return environment;
+    }
+    let approvals = ApprovalsFile::read(&environment).0;
+    confirmed(&environment, &written, &approvals)
 }
 
 fn blocked(mut fault: Diagnosis) -> Diagnosis {
@@ -108,11 +115,11 @@ fn read_file(
     path: &Path,
     kind: FileKind,
 ) -> Result<Option<RawFile>, Diagnosis> {
-    let source = Source::File(path.to_path_buf());
+    let source = TextSource::File(path.to_path_buf());
     let text = match trusted_text(system, path) {
         Ok(text) => text,
-        // A link that leads nowhere is no absent file: somebody put a policy there.
-        Err(ReadError::Io(error))
+        // A broken link is not an absent file: a policy was meant to be there.
+        Err(FileReadError::Io(error))
             if error.kind() == ErrorKind::NotFound && path.symlink_metadata().is_err() =>
         {
             return Ok(None);
@@ -124,10 +131,10 @@ fn read_file(
     raw::read(&text, &source, kind).map(Some)
 }
 
-fn trusted_text(system: &SystemDirectory, path: &Path) -> Result<String, ReadError> {
-    // Checked on the opened file itself, so that nobody can swap it in between.
+fn trusted_text(system: &SystemDirectory, path: &Path) -> Result<String, FileReadError> {
+    // Checked on the opened file itself, so that it cannot be swapped in between.
     let (file, facts) = open(path)?;
-    vet(facts.uid(), facts.mode(), system.owner).map_err(ReadError::Untrusted)?;
+    vet(facts.uid(), facts.mode(), system.owner).map_err(FileReadError::Untrusted)?;
     // Behind a link lies another directory, whose owner could put another file there.
     let real = path.canonicalize()?;
     for directory in [Some(system.path.as_path()), real.parent()]
@@ -136,9 +143,9 @@ fn trusted_text(system: &SystemDirectory, path: &Path) -> Result<String, ReadErr
     {
         let directory = directory.metadata()?;
         vet(directory.uid(), directory.mode(), system.owner)
-            .map_err(|why| ReadError::Untrusted(Distrust::Directory(Box::new(why))))?;
+            .map_err(|why| FileReadError::Untrusted(Distrust::Directory(Box::new(why))))?;
     }
-    text_of(file, &facts, LIMIT)
+    text_of(file, &facts, MAX_BYTES)
 }
 
 /// Whether only the expected owner (or root) can have written something.

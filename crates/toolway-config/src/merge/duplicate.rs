@@ -1,7 +1,7 @@
 //! The same server under two names.
 //!
-//! Owns: the signature, and the rule that a server somebody configured by hand stands for the
-//! same one of a plugin or connector. Two configured by hand both stay: somebody wanted both.
+//! Owns: the signature, and the rule that a server configured by hand replaces the same one of a
+//! plugin or connector. Two configured by hand both stay.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use toolway_types::Scope;
 use url::Url;
 
-use super::{Basis, Candidate, Lost, switched_off};
+use super::{DecisionContext, ServerCandidate, ShadowedBy, switched_off};
 use crate::account::directory::stands_for;
 
 /// What two definitions of one server have in common: for a process its command, arguments and
@@ -45,9 +45,9 @@ fn normalized(text: &str) -> String {
 }
 
 /// Marks plugin and connector servers that another one already stands for.
-pub(super) fn shadow(basis: &Basis, servers: &mut [Candidate]) {
+pub(super) fn shadow(basis: &DecisionContext, servers: &mut [ServerCandidate]) {
     let is_automatic =
-        |candidate: &Candidate| matches!(candidate.scope, Scope::Plugin | Scope::Connector);
+        |candidate: &ServerCandidate| matches!(candidate.scope, Scope::Plugin | Scope::Connector);
     if !servers.iter().any(is_automatic) {
         return;
     }
@@ -72,7 +72,7 @@ pub(super) fn shadow(basis: &Basis, servers: &mut [Candidate]) {
                 let to = servers[*first].shadow();
                 let reason = format!("duplicate of `{}`", servers[*first].raw.name);
                 let shadow = servers[index].shadow();
-                servers[index].lost = Some(Lost { to, reason });
+                servers[index].lost = Some(ShadowedBy { to, reason });
                 servers[*first].shadows.push(shadow);
             }
             None if stands(basis, &servers[index]) => {
@@ -83,9 +83,9 @@ pub(super) fn shadow(basis: &Basis, servers: &mut [Candidate]) {
     }
 }
 
-/// What a server may be a duplicate by. A connector is reached through a proxy, so it is also the
-/// server that its directory says it stands for; nobody else's entry can claim that.
-fn signatures(candidate: &Candidate) -> Vec<String> {
+/// The signatures of a server. A connector is reached through a proxy, so it also has that of the
+/// server its directory names; other entries cannot claim that.
+fn signatures(candidate: &ServerCandidate) -> Vec<String> {
     let definition = &candidate.raw.definition;
     let mut signatures: Vec<String> = signature(definition).into_iter().collect();
     if let Some(url) = stands_for(candidate.scope, definition) {
@@ -94,9 +94,9 @@ fn signatures(candidate: &Candidate) -> Vec<String> {
     signatures
 }
 
-/// Whether a server is there to stand for another: one that is broken, switched off or not
-/// approved must not take a working one away (a repository could use that).
-fn stands(basis: &Basis, candidate: &Candidate) -> bool {
+/// Whether a server can replace another: one that is broken, switched off or not approved must not
+/// remove a working one (a repository could use that).
+fn stands(basis: &DecisionContext, candidate: &ServerCandidate) -> bool {
     candidate.raw.fault().is_none()
         && switched_off(basis, candidate).is_none()
         && candidate.is_approved()

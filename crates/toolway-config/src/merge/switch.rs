@@ -1,24 +1,32 @@
-//! Whether a server is switched off by its entry or by a person's settings.
+//! Whether a server is switched off by its entry or by settings.
 
 use std::path::Path;
 
 use serde_json::Value;
 use toolway_types::Scope;
 
-use super::{Basis, Candidate};
-use crate::entries::Switch;
+use super::{DecisionContext, ServerCandidate};
+
+/// A server's switch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Switch {
+    /// It may connect.
+    On,
+    /// It may not.
+    Off,
+}
 
 /// Why a server is switched off, when it is.
-pub(crate) fn switched_off(basis: &Basis, candidate: &Candidate) -> Option<String> {
+pub(crate) fn switched_off(basis: &DecisionContext, candidate: &ServerCandidate) -> Option<String> {
     let name = candidate.raw.name.as_str();
     let plugin = plugin_off(basis, candidate);
     if let Some((Scope::Managed, reason)) = plugin {
         return Some(reason);
     }
-    // What the organisation adds, people cannot take away.
+    // What the organisation adds, the user cannot remove.
     if !matches!(candidate.scope, Scope::Managed | Scope::Enterprise) {
-        match word_about(basis, name) {
-            Some(Word {
+        match switch_setting(basis, name) {
+            Some(SwitchSetting {
                 to: Switch::Off,
                 reason,
                 ..
@@ -46,17 +54,17 @@ pub(crate) fn switched_off(basis: &Basis, candidate: &Candidate) -> Option<Strin
     None
 }
 
-/// What the lists of a file say about a server.
-pub(crate) struct Word {
+/// What a file's lists say about a server.
+pub(crate) struct SwitchSetting {
     pub(crate) to: Switch,
-    /// Of the file that says it.
+    /// The scope of that file.
     pub(crate) scope: Scope,
     pub(crate) reason: String,
 }
 
-/// The word about a server that counts: the organisation's, else that of the file nearest to the
+/// The setting about a server that counts: the organisation's, else that of the file nearest to the
 /// project. Within one file, off beats on.
-pub(crate) fn word_about(basis: &Basis, name: &str) -> Option<Word> {
+pub(crate) fn switch_setting(basis: &DecisionContext, name: &str) -> Option<SwitchSetting> {
     basis.settings.iter().rev().find_map(|(scope, settings)| {
         let lists = [
             (Switch::Off, "disabledMcpServers", &settings.disabled),
@@ -64,7 +72,7 @@ pub(crate) fn word_about(basis: &Basis, name: &str) -> Option<Word> {
         ];
         lists.into_iter().find_map(|(to, key, list)| {
             let said = list.iter().find(|said| said.name == name)?;
-            Some(Word {
+            Some(SwitchSetting {
                 to,
                 scope: *scope,
                 reason: format!("`{name}` is in `{key}` ({})", said.origin),
@@ -73,8 +81,8 @@ pub(crate) fn word_about(basis: &Basis, name: &str) -> Option<Word> {
     })
 }
 
-/// Who switched a server's whole plugin off: the strongest word, and the reason to show.
-fn plugin_off(basis: &Basis, candidate: &Candidate) -> Option<(Scope, String)> {
+/// Whether a server's whole plugin is switched off: by the highest scope, with the reason to show.
+fn plugin_off(basis: &DecisionContext, candidate: &ServerCandidate) -> Option<(Scope, String)> {
     let plugin = Path::new(candidate.place.plugin_root.as_ref()?).file_name()?;
     basis.settings.iter().rev().find_map(|(scope, settings)| {
         let mut off = settings.plugins_off.iter();

@@ -7,14 +7,15 @@ use toolway_types::Origin;
 
 use super::*;
 use crate::load::{Layer, usual_author};
-use crate::raw::{self, FileKind, Source};
+use crate::raw;
+use crate::source::{FileKind, TextSource};
 
 fn layer(scope: Scope, order: u32, text: &str) -> Layer {
-    let source = Source::File(format!("/{scope}/{order}").into());
+    let source = TextSource::File(format!("/{scope}/{order}").into());
     let file = raw::read(text, &source, FileKind::User).unwrap();
-    let place = Arc::new(Place {
+    let place = Arc::new(LayerLocation {
         file: format!("/{scope}/{order}"),
-        ..Place::default()
+        ..LayerLocation::default()
     });
     Layer {
         scope,
@@ -28,18 +29,22 @@ fn layer(scope: Scope, order: u32, text: &str) -> Layer {
 
 fn merged(files: Vec<Layer>) -> Config {
     merge(Layers {
-        editors: crate::ide::Editors::default(),
+        editors: crate::ide::RunningEditors::default(),
         environment: Environment::new(BTreeMap::new(), "/".into()),
-        consent: Consent::ThisRun,
-        began: None,
+        consent: ProjectConsent::ThisRun,
         files,
-        approvals: Approvals::Read(crate::approval::Store::default()),
+        approvals: ApprovalsFile::Read(crate::approval::ApprovalRecords::default()),
         diagnoses: Vec::new(),
         blocked: None,
     })
 }
 
-type Outcome = (String, Origin, Option<(Shadow, String)>, Vec<Shadow>);
+type Outcome = (
+    String,
+    Origin,
+    Option<(ShadowedEntry, String)>,
+    Vec<ShadowedEntry>,
+);
 
 /// What a merge settled: per mention its name, its place, and what it lost to.
 fn outcome(config: &Config) -> Vec<Outcome> {

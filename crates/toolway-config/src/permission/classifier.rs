@@ -1,8 +1,8 @@
-//! The classifier: who decides in mode `auto` about a call that no rule decides, as configured.
+//! The classifier that decides in mode `auto` about calls that no rule decides.
 //!
-//! Owns reading `permissions.classifier` and who may name one: the person or their organisation,
-//! never a file that can come with a repository, because whoever names it decides what runs.
-//! Asking it is the dispatch line's work.
+//! Owns reading `permissions.classifier` and who may name one: the user or their organisation,
+//! never a file that can come with a repository, because the classifier decides what runs. Dispatch
+//! runs it.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use super::is_policy;
 /// A configured classifier.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Classifier {
-    /// What it runs, as a hook does. One that cannot be read fails, so that a person is asked.
+    /// What it runs, as a hook does. One that cannot be read fails, so that the user is asked.
     pub action: HookAction,
     /// How long it may take.
     pub timeout: Duration,
@@ -47,7 +47,7 @@ impl Classifier {
     ) -> (Self, Vec<(String, &'static str)>) {
         let mut found = Vec::new();
         let action = match value {
-            // A command line is what most people will write.
+            // Usually it is a command line.
             Value::String(line) if !line.trim().is_empty() => Ok(HookAction::Command {
                 command: line.clone(),
                 args: None,

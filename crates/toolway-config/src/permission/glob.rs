@@ -7,15 +7,15 @@ use wildmatch::WildMatchPattern;
 /// A pattern in which `*` stands for any run of characters and everything else for itself.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Glob {
-    /// What every match begins with. Every call is held against every rule, and most rules speak
-    /// of something else: that shows in their first letters.
+    /// What every match begins with. Every call is compared with every rule, and most rules already
+    /// differ in their first letters.
     start: String,
-    rest: Rest,
+    rest: GlobRest,
 }
 
 /// What follows the beginning.
 #[derive(Debug, Clone, PartialEq)]
-enum Rest {
+enum GlobRest {
     Nothing,
     Anything,
     /// Whatever fits the whole pattern.
@@ -27,9 +27,9 @@ impl Glob {
         let start = pattern.split('*').next().unwrap_or_default();
         Self {
             rest: match &pattern[start.len()..] {
-                "" => Rest::Nothing,
-                wild if wild.chars().all(|c| c == '*') => Rest::Anything,
-                _ => Rest::Pattern(WildMatchPattern::new(pattern)),
+                "" => GlobRest::Nothing,
+                wild if wild.chars().all(|c| c == '*') => GlobRest::Anything,
+                _ => GlobRest::Pattern(WildMatchPattern::new(pattern)),
             },
             start: start.to_owned(),
         }
@@ -38,14 +38,14 @@ impl Glob {
     pub(super) fn matches(&self, text: &str) -> bool {
         match (&self.rest, text.strip_prefix(&self.start)) {
             (_, None) => false,
-            (Rest::Nothing, Some(rest)) => rest.is_empty(),
-            (Rest::Anything, Some(_)) => true,
-            (Rest::Pattern(whole), Some(_)) => whole.matches(text),
+            (GlobRest::Nothing, Some(rest)) => rest.is_empty(),
+            (GlobRest::Anything, Some(_)) => true,
+            (GlobRest::Pattern(whole), Some(_)) => whole.matches(text),
         }
     }
 
     pub(super) fn is_literal(&self) -> bool {
-        self.rest == Rest::Nothing
+        self.rest == GlobRest::Nothing
     }
 
     /// The one text that it matches.
@@ -54,6 +54,6 @@ impl Glob {
     }
 
     pub(super) fn is_everything(&self) -> bool {
-        self.start.is_empty() && self.rest == Rest::Anything
+        self.start.is_empty() && self.rest == GlobRest::Anything
     }
 }

@@ -1,10 +1,10 @@
-//! Hooks: programs and tools that have a say in a call, as configured.
+//! Hooks: programs and tools that are asked about a call.
 //!
-//! Owns what a hook is and which hooks concern a tool; the reading of the `hooks` object is in
-//! `hooks/read.rs`. Running them is the dispatch line's work.
+//! Owns what a hook is and which hooks match a tool; reading the `hooks` object is in
+//! `hooks/read.rs`. Dispatch runs them.
 //!
 //! Invariant: a hook that cannot be read is kept as [`HookAction::Broken`], never dropped, because
-//! it may have been the guard that says no. A matcher that cannot be read concerns every tool.
+//! it may have been the one that denies. A matcher that cannot be read matches every tool.
 
 mod read;
 #[cfg(test)]
@@ -22,7 +22,7 @@ use toolway_types::{Diagnosis, Origin, Scope, Secret, ServerName, ToolKey, Worki
 
 pub(super) use self::read::{TIMEOUT_HINT, action, timeout};
 use super::glob::Glob;
-use super::rule::PREFIX;
+use super::spelling::PREFIX;
 use super::{not_here, speaks_for_the_user, spelling};
 
 /// How long a hook may take when it does not say.
@@ -39,7 +39,7 @@ pub enum HookEvent {
     PostToolUseFailure,
     /// A server asks for input; the matcher is tried against the server's name.
     Elicitation,
-    /// A person answered a server's question; matched like [`HookEvent::Elicitation`].
+    /// The user answered a server's question; matched like [`HookEvent::Elicitation`].
     ElicitationResult,
 }
 
@@ -121,8 +121,8 @@ impl Hook {
     /// The names in its matcher, where it is names and no expression.
     pub(super) fn matcher_names(&self) -> impl Iterator<Item = &str> {
         let text = match &self.matcher.how {
-            How::Names(..) => self.matcher.text.as_str(),
-            How::All | How::Pattern(_) => "",
+            MatcherKind::Names(..) => self.matcher.text.as_str(),
+            MatcherKind::All | MatcherKind::Pattern(_) => "",
         };
         text.split('|')
             .map(str::trim)
@@ -155,12 +155,12 @@ impl HookAction {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Hooks {
     hooks: Vec<Hook>,
-    place: HookPlace,
+    place: HookLocation,
 }
 
 /// Where hooks that are programs run.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct HookPlace {
+pub struct HookLocation {
     /// The directory in which Toolway runs, which they are told.
     pub workspace: PathBuf,
     /// Where they are started, which is somewhere else: a repository must not choose what
@@ -185,7 +185,7 @@ impl Hooks {
             return (Hooks::empty(), vec![not_here("hooks", source, scope)]);
         }
         let (hooks, found) = read::hooks(value, source, scope);
-        let place = HookPlace::default();
+        let place = HookLocation::default();
         (Hooks { hooks, place }, found)
     }
 
@@ -193,18 +193,18 @@ impl Hooks {
     pub fn merged(layers: impl IntoIterator<Item = Hooks>) -> Hooks {
         Hooks {
             hooks: layers.into_iter().flat_map(|layer| layer.hooks).collect(),
-            place: HookPlace::default(),
+            place: HookLocation::default(),
         }
     }
 
     /// The same hooks, to be run in this place.
     #[must_use]
-    pub fn placed(self, place: HookPlace) -> Hooks {
+    pub fn placed(self, place: HookLocation) -> Hooks {
         Hooks { place, ..self }
     }
 
     /// Where those that are programs run.
-    pub fn place(&self) -> &HookPlace {
+    pub fn place(&self) -> &HookLocation {
         &self.place
     }
 
@@ -231,8 +231,7 @@ impl Hooks {
         self.concerning(event, |matcher| matcher.matches(tool_name))
     }
 
-    /// As [`Hooks::matching`], for a server's tool under any of its spellings: a guard must not
-    /// be missed because of how the tool is shown.
+    /// As [`Hooks::matching`], for a server's tool under any of its spellings.
     pub fn matching_tool(&self, event: HookEvent, key: &ToolKey) -> Vec<&Hook> {
         if self.hooks.is_empty() {
             return Vec::new();
@@ -240,7 +239,7 @@ impl Hooks {
         self.matching_any(event, &spelling::unfolded(key))
     }
 
-    /// As [`Hooks::matching`], for whatever goes by any of these names.
+    /// As [`Hooks::matching`], for any of these names.
     pub fn matching_any(&self, event: HookEvent, names: &[String]) -> Vec<&Hook> {
         self.concerning(event, |matcher| matcher.matches_any(names))
     }
@@ -282,26 +281,26 @@ pub struct BadMatcher {
 #[derive(Debug, Clone)]
 pub struct Matcher {
     text: String,
-    how: How,
+    how: MatcherKind,
 }
 
 #[derive(Debug, Clone)]
-enum How {
+enum MatcherKind {
     All,
     /// Names as rules write them, folded; and the expression as which the same text can be read.
-    Names(Vec<Glob>, Option<Expression>),
-    Pattern(Expression),
+    Names(Vec<Glob>, Option<NameExpression>),
+    Pattern(NameExpression),
 }
 
-/// A regular expression for the whole name, as written and in any case. Both, since `[^A-Z]` says
-/// less in any case.
+/// A regular expression for the whole name, as written and in any case. Both, since `[^A-Z]`
+/// matches less in any case.
 #[derive(Debug, Clone)]
-struct Expression {
+struct NameExpression {
     written: Regex,
     folded: Regex,
 }
 
-impl Expression {
+impl NameExpression {
     fn parse(text: &str) -> Result<Self, regex_lite::Error> {
         // `s` so that no line break in a hostile name slips through `.*`.
         Ok(Self {
@@ -327,25 +326,25 @@ impl Matcher {
     pub fn all() -> Self {
         Self {
             text: String::new(),
-            how: How::All,
+            how: MatcherKind::All,
         }
     }
 
     /// Empty or `*` is all; names and `|` lists of them are read as a rule that restricts reads
     /// them: in any case, `*` for any characters, `mcp__server` for all of a server. Anything else
-    /// is a regular expression for the whole name. What can be read both ways is read both ways: a
-    /// guard must not be missed over its spelling.
+    /// is a regular expression for the whole name. What can be read both ways is read both ways, so
+    /// that no hook is missed.
     pub fn parse(text: &str) -> Result<Self, BadMatcher> {
         let trimmed = text.trim();
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '|' | ' ' | '*');
-        let expression = || Expression::parse(trimmed);
+        let expression = || NameExpression::parse(trimmed);
         let how = if trimmed.is_empty() || trimmed == "*" {
-            How::All
+            MatcherKind::All
         } else if trimmed.chars().all(plain) {
             let starred = trimmed.contains('*').then(|| expression().ok()).flatten();
-            How::Names(trimmed.split('|').flat_map(named).collect(), starred)
+            MatcherKind::Names(trimmed.split('|').flat_map(named).collect(), starred)
         } else {
-            How::Pattern(expression().map_err(|error| BadMatcher {
+            MatcherKind::Pattern(expression().map_err(|error| BadMatcher {
                 text: text.to_owned(),
                 problem: error.to_string(),
             })?)
@@ -364,14 +363,14 @@ impl Matcher {
     /// Whether it concerns what goes by this name.
     pub fn matches(&self, name: &str) -> bool {
         match &self.how {
-            How::All => true,
-            How::Names(names, expression) => {
+            MatcherKind::All => true,
+            MatcherKind::Names(names, expression) => {
                 let folded = fold(name);
                 names.iter().any(|one| one.matches(&folded))
                     || expression.as_ref().is_some_and(|one| one.matches(name))
             }
             // The text itself, too: `mcp__my server__get.item` is a name before it is a pattern.
-            How::Pattern(pattern) => {
+            MatcherKind::Pattern(pattern) => {
                 self.text == name || pattern.matches(name) || fold(&self.text) == fold(name)
             }
         }

@@ -1,35 +1,33 @@
-//! The words of a settings file for what happens beside rules.
-//!
-//! Owns the mode, for calls that no rule names, and the word on pins, for tools that changed.
+//! The mode and the pin policy of a settings file.
 
 /// What happens to a call that no rule names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Mode {
-    /// A person is asked.
+pub enum PermissionMode {
+    /// The user is asked.
     #[default]
     Default,
-    /// A classifier decides; where none is named, a person is asked.
+    /// A classifier decides; without one, the user is asked.
     Auto,
     /// It runs.
     Bypass,
 }
 
-impl Mode {
+impl PermissionMode {
     /// The word in a settings file.
     pub fn as_str(self) -> &'static str {
         match self {
-            Mode::Default => "default",
-            Mode::Auto => "auto",
-            Mode::Bypass => "bypass",
+            PermissionMode::Default => "default",
+            PermissionMode::Auto => "auto",
+            PermissionMode::Bypass => "bypass",
         }
     }
 
     /// Reads the word of a settings file, aliases included.
     pub fn parse(text: &str) -> Option<Self> {
         match text {
-            "default" => Some(Mode::Default),
-            "auto" => Some(Mode::Auto),
-            "bypass" | "bypassPermissions" => Some(Mode::Bypass),
+            "default" => Some(PermissionMode::Default),
+            "auto" => Some(PermissionMode::Auto),
+            "bypass" | "bypassPermissions" => Some(PermissionMode::Bypass),
             _ => None,
         }
     }
@@ -38,7 +36,7 @@ impl Mode {
 /// What happens when a tool's definition is no longer the one that was first permitted (SEC-33).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum PinPolicy {
-    /// A person is asked again, whatever a rule allows.
+    /// The user is asked again, whatever a rule allows.
     #[default]
     Ask,
     /// The call runs, with a warning.

@@ -1,24 +1,23 @@
 //! Predicates: the part of a rule in parentheses.
 //!
 //! Owns their syntax and evaluation. `key:pattern` compares an argument as text, `@readOnly` and
-//! its like look at what the server claims about the tool, `&&` joins several.
-//! Does not own: any knowledge of what an argument means, and what a text may be read as
-//! (`predicate/readings.rs`). A pattern is no path or URL check; an
-//! allow rule therefore takes nothing that climbs (`..`) or hides characters.
+//! the like look at what the server claims about the tool, `&&` joins several.
+//! Does not own: what an argument means, and which forms a text has (`predicate/text_forms.rs`). A
+//! pattern is no path or URL check; an allow rule therefore accepts no `..` and no hidden
+//! characters.
 
 use serde_json::{Map, Number, Value};
 use toolway_types::text::{self, fold};
 
-use self::readings::{climbs, readings};
+use self::text_forms::{climbs, text_forms};
 use super::glob::Glob;
-use super::rule::Stance;
 
-mod readings;
+mod text_forms;
 
 /// What a server claims about a tool (its annotations). Absent claims count as the protocol's
 /// defaults: not read-only, destructive, not idempotent, open world.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Hints {
+pub struct ToolHints {
     /// `readOnlyHint`
     pub read_only: Option<bool>,
     /// `destructiveHint`
@@ -29,45 +28,58 @@ pub struct Hints {
     pub open_world: Option<bool>,
 }
 
+/// What a rule does, and so how widely it is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum RuleStance {
+    /// allow
+    Permit,
+    /// ask, deny
+    Restrict,
+}
+
 /// The outcome of a predicate when not everything is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Truth {
+pub(super) enum PredicateResult {
     Yes,
     No,
     Unknown,
 }
 
-impl From<bool> for Truth {
+impl From<bool> for PredicateResult {
     fn from(value: bool) -> Self {
-        if value { Truth::Yes } else { Truth::No }
+        if value {
+            PredicateResult::Yes
+        } else {
+            PredicateResult::No
+        }
     }
 }
 
 /// One condition on a call.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Predicate {
+pub(super) enum RulePredicate {
     Argument {
         key: String,
         pattern: Glob,
         folded: Glob,
     },
     Hint {
-        hint: Hint,
+        hint: ToolHint,
         claimed: bool,
     },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Hint {
+pub(super) enum ToolHint {
     ReadOnly,
     Destructive,
     Idempotent,
     OpenWorld,
 }
 
-impl Predicate {
+impl RulePredicate {
     /// Reads what stands between the parentheses; an error is the reason why not.
-    pub(super) fn parse_all(inside: &str) -> Result<Vec<Predicate>, String> {
+    pub(super) fn parse_all(inside: &str) -> Result<Vec<RulePredicate>, String> {
         if inside.trim() == "*" {
             return Ok(Vec::new());
         }
@@ -77,8 +89,8 @@ impl Predicate {
             .collect()
     }
 
-    /// Whether a pattern holds what looks like another condition: `a:1&&b:2` without spaces. It is
-    /// part of the pattern, for a shell's line may hold as much, but was perhaps not meant so.
+    /// Whether a pattern holds what looks like another condition: `a:1&&b:2` without spaces. That
+    /// could be part of the pattern, but was perhaps not meant so.
     fn hides_another(pattern: &str) -> bool {
         pattern.match_indices("&&").any(|(place, _)| {
             let next = pattern[place + 2..].trim_start();
@@ -88,20 +100,20 @@ impl Predicate {
         })
     }
 
-    fn parse(part: &str) -> Result<Predicate, String> {
+    fn parse(part: &str) -> Result<RulePredicate, String> {
         let (claimed, word) = match part.strip_prefix('!') {
             Some(rest) if rest.starts_with('@') => (false, rest),
             _ => (true, part),
         };
         if let Some(word) = word.strip_prefix('@') {
             let hint = match word.to_ascii_lowercase().trim_end_matches("hint") {
-                "readonly" => Hint::ReadOnly,
-                "destructive" => Hint::Destructive,
-                "idempotent" => Hint::Idempotent,
-                "openworld" => Hint::OpenWorld,
+                "readonly" => ToolHint::ReadOnly,
+                "destructive" => ToolHint::Destructive,
+                "idempotent" => ToolHint::Idempotent,
+                "openworld" => ToolHint::OpenWorld,
                 _ => return Err(format!("there is no annotation `@{word}`")),
             };
-            return Ok(Predicate::Hint { hint, claimed });
+            return Ok(RulePredicate::Hint { hint, claimed });
         }
         let Some((key, pattern)) = part.split_once(':') else {
             return Err(format!(
@@ -117,7 +129,7 @@ impl Predicate {
                 "`{part}` holds a `&&` that may join two conditions; write it with spaces around it"
             ));
         }
-        Ok(Predicate::Argument {
+        Ok(RulePredicate::Argument {
             key: key.to_owned(),
             pattern: Glob::new(pattern),
             folded: Glob::new(&fold(pattern)),
@@ -125,27 +137,27 @@ impl Predicate {
     }
 
     pub(super) fn is_about_hints(&self) -> bool {
-        matches!(self, Predicate::Hint { .. })
+        matches!(self, RulePredicate::Hint { .. })
     }
 
     pub(super) fn holds(
         &self,
         arguments: Option<&Map<String, Value>>,
-        hints: Option<Hints>,
-        stance: Stance,
-    ) -> Truth {
+        hints: Option<ToolHints>,
+        stance: RuleStance,
+    ) -> PredicateResult {
         match self {
-            Predicate::Hint { hint, claimed } => match hints {
+            RulePredicate::Hint { hint, claimed } => match hints {
                 Some(hints) => (hint.of(hints) == *claimed).into(),
-                None => Truth::Unknown,
+                None => PredicateResult::Unknown,
             },
-            Predicate::Argument {
+            RulePredicate::Argument {
                 key,
                 pattern,
                 folded,
             } => match (arguments, stance) {
-                (None, _) => Truth::Unknown,
-                (Some(arguments), Stance::Restrict) => {
+                (None, _) => PredicateResult::Unknown,
+                (Some(arguments), RuleStance::Restrict) => {
                     let mut values = Vec::new();
                     collect(arguments, key, &mut values);
                     if pattern.is_everything() {
@@ -157,7 +169,7 @@ impl Predicate {
                         .any(|value| any_leaf(value, pattern, folded))
                         .into()
                 }
-                (Some(arguments), Stance::Permit) => {
+                (Some(arguments), RuleStance::Permit) => {
                     // A server may read `Repo` where the rule says `repo`, so every spelling of
                     // the key that is there must fit, and the exact one must be there.
                     let mut values = Vec::new();
@@ -171,14 +183,16 @@ impl Predicate {
     }
 }
 
-impl Hint {
-    fn of(self, hints: Hints) -> bool {
+impl ToolHint {
+    fn of(self, hints: ToolHints) -> bool {
         match self {
-            Hint::ReadOnly => hints.read_only == Some(true),
+            ToolHint::ReadOnly => hints.read_only == Some(true),
             // The protocol gives the destructive hint a meaning only for tools that write.
-            Hint::Destructive => hints.read_only != Some(true) && hints.destructive.unwrap_or(true),
-            Hint::Idempotent => hints.idempotent == Some(true),
-            Hint::OpenWorld => hints.open_world.unwrap_or(true),
+            ToolHint::Destructive => {
+                hints.read_only != Some(true) && hints.destructive.unwrap_or(true)
+            }
+            ToolHint::Idempotent => hints.idempotent == Some(true),
+            ToolHint::OpenWorld => hints.open_world.unwrap_or(true),
         }
     }
 }
@@ -239,7 +253,7 @@ fn any_leaf(value: &Value, pattern: &Glob, folded: &Glob) -> bool {
                 || [&given, shown.as_ref()]
                     .iter()
                     .any(|text| folded.matches(&fold(text)))
-                || readings(&shown)
+                || text_forms(&shown)
                     .iter()
                     .any(|text| folded.matches(&fold(text)))
         }

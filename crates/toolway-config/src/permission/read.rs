@@ -5,20 +5,20 @@
 use std::sync::Arc;
 
 use serde_json::Value;
-use toolway_types::{Diagnosis, Origin, Scope, text};
+use toolway_types::{Diagnosis, Origin, Scope, nearest, text};
 
 use super::classifier::{self, Classifier};
-use super::rule::{Broken, Rule};
-use super::{Mode, Permissions, PinPolicy, RuleList, is_policy, listed, not_here};
-use crate::raw::json::kind_of;
-use crate::raw::keys::nearest;
+use super::rule::{BrokenRule, PermissionRule};
+use super::{PermissionList, PermissionMode, Permissions, PinPolicy, is_policy, not_here};
+use crate::json::kind_of;
+use crate::keys::listed;
 
 pub(super) fn permissions(
     value: &Value,
     source: &Origin,
     scope: Scope,
 ) -> (Permissions, Vec<Diagnosis>) {
-    let mut reader = Reader {
+    let mut reader = PermissionsReader {
         source,
         scope,
         read: Permissions::empty(),
@@ -28,7 +28,7 @@ pub(super) fn permissions(
     (reader.read, reader.found)
 }
 
-struct Reader<'a> {
+struct PermissionsReader<'a> {
     source: &'a Origin,
     scope: Scope,
     read: Permissions,
@@ -46,7 +46,7 @@ const KEYS: [&str; 8] = [
     "classifier",
 ];
 
-impl Reader<'_> {
+impl PermissionsReader<'_> {
     fn object(&mut self, value: &Value) {
         let Value::Object(members) = value else {
             self.report(
@@ -58,9 +58,9 @@ impl Reader<'_> {
         };
         for (key, member) in members {
             match key.as_str() {
-                "allow" => self.rules(key, member, RuleList::Allow),
-                "ask" => self.rules(key, member, RuleList::Ask),
-                "deny" => self.rules(key, member, RuleList::Deny),
+                "allow" => self.rules(key, member, PermissionList::Allow),
+                "ask" => self.rules(key, member, PermissionList::Ask),
+                "deny" => self.rules(key, member, PermissionList::Deny),
                 "defaultMode" => self.mode(member),
                 "disableBypass" | "disableBypassPermissionsMode" => self.ban(key, member),
                 "pins" => self.pins(member),
@@ -78,7 +78,7 @@ impl Reader<'_> {
         }
     }
 
-    fn rules(&mut self, key: &str, value: &Value, list: RuleList) {
+    fn rules(&mut self, key: &str, value: &Value, list: PermissionList) {
         let entries = match value {
             Value::Array(entries) => entries.as_slice(),
             // A lone string is plainly meant as one rule. It is kept, so that a deny still holds.
@@ -90,14 +90,16 @@ impl Reader<'_> {
                 std::slice::from_ref(value)
             }
             other => {
-                self.broken(key, value, list, &Broken::not_a_list(other));
+                self.broken(key, value, list, &BrokenRule::not_a_list(other));
                 return;
             }
         };
         for entry in entries {
             let parsed = match entry {
-                Value::String(text) => Rule::parse(text, list.stance(), self.source, self.scope),
-                other => Err(Broken::not_text(kind_of(other))),
+                Value::String(text) => {
+                    PermissionRule::parse(text, list.stance(), self.source, self.scope)
+                }
+                other => Err(BrokenRule::not_text(kind_of(other))),
             };
             match parsed {
                 Ok(rule) => self.keep(list, rule),
@@ -106,15 +108,17 @@ impl Reader<'_> {
         }
     }
 
-    fn broken(&mut self, key: &str, entry: &Value, list: RuleList, broken: &Broken) {
+    fn broken(&mut self, key: &str, entry: &Value, list: PermissionList, broken: &BrokenRule) {
         let text = entry
             .as_str()
             .map_or_else(|| entry.to_string(), str::to_owned);
-        let kept = (list != RuleList::Allow)
+        let kept = (list != PermissionList::Allow)
             .then(|| broken.fallback(&text, self.source, self.scope))
             .flatten();
         let consequence = match (&kept, list) {
-            (Some(rule), RuleList::Deny) => format!("it denies everything of {}", rule.reach()),
+            (Some(rule), PermissionList::Deny) => {
+                format!("it denies everything of {}", rule.reach())
+            }
             (Some(rule), _) => format!("it asks for everything of {}", rule.reach()),
             (None, _) => "it has no effect".to_owned(),
         };
@@ -124,7 +128,7 @@ impl Reader<'_> {
             broken.reason
         );
         self.report(&message, broken.hint);
-        if list != RuleList::Allow {
+        if list != PermissionList::Allow {
             self.read.faults.extend(self.found.last().cloned());
         }
         if let Some(rule) = kept {
@@ -132,17 +136,20 @@ impl Reader<'_> {
         }
     }
 
-    fn keep(&mut self, list: RuleList, rule: Rule) {
+    fn keep(&mut self, list: PermissionList, rule: PermissionRule) {
         let rules = Arc::make_mut(&mut self.read.rules);
         match list {
-            RuleList::Allow => rules.allow.push(rule),
-            RuleList::Ask => rules.ask.push(rule),
-            RuleList::Deny => rules.deny.push(rule),
+            PermissionList::Allow => rules.allow.push(rule),
+            PermissionList::Ask => rules.ask.push(rule),
+            PermissionList::Deny => rules.deny.push(rule),
         }
     }
 
     fn mode(&mut self, value: &Value) {
-        match value.as_str().map(|word| (word, Mode::parse(word))) {
+        match value
+            .as_str()
+            .map(|word| (word, PermissionMode::parse(word)))
+        {
             Some((_, Some(mode))) => self.read.mode = Some((self.scope, mode)),
             Some((word, None)) => self.report(
                 &format!("`permissions.defaultMode` cannot be `{word}`"),
@@ -160,7 +167,7 @@ impl Reader<'_> {
 
     fn pins(&mut self, value: &Value) {
         let policy = value.as_str().and_then(PinPolicy::parse);
-        // A word that cannot be read must not leave a change unseen.
+        // A value that cannot be read must not hide a change.
         self.read.pins = Some((self.scope, policy.unwrap_or_default()));
         if policy.is_none() {
             self.report(
@@ -190,7 +197,7 @@ impl Reader<'_> {
             Value::String(word) if word == "disable" => {
                 self.read.bypass_forbidden = Some(self.source.clone());
             }
-            // Whoever writes this key wants the ban; a value we cannot read must not lift it.
+            // The key shows that a ban is wanted; a value that cannot be read must not lift it.
             other => {
                 self.read.bypass_forbidden = Some(self.source.clone());
                 self.report(
@@ -201,7 +208,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A key that is nearly one that restricts restricts: it may have been meant so.
+    /// A key that is nearly a restricting one restricts: it may have been meant so.
     fn unknown(&mut self, key: &str, value: &Value) {
         let key = text::clean_line(key);
         let message = format!("`permissions` has no key `{key}`");
@@ -210,8 +217,8 @@ impl Reader<'_> {
                 self.report(&message, format!("did you mean `{near}`?"));
                 self.fail_closed();
                 match near {
-                    "ask" => self.rules(near, value, RuleList::Ask),
-                    "deny" => self.rules(near, value, RuleList::Deny),
+                    "ask" => self.rules(near, value, PermissionList::Ask),
+                    "deny" => self.rules(near, value, PermissionList::Deny),
                     "disableBypass" | "disableBypassPermissionsMode" => self.ban(near, value),
                     _ => {}
                 }
@@ -219,7 +226,7 @@ impl Reader<'_> {
             None => self.found.push(
                 Diagnosis::warning(message)
                     .at(self.source.clone())
-                    .hint(format!("it reads {}", listed(&KEYS))),
+                    .hint(format!("it reads {}", listed(KEYS))),
             ),
         }
     }

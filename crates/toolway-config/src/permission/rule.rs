@@ -12,7 +12,8 @@
 //! thing: one configured server, and of its tools one. What a rule would permit it restricts as
 //! well: the wide reading includes the narrow one.
 
-mod meant;
+mod other_spelling;
+mod unsure;
 
 use std::sync::Arc;
 
@@ -20,29 +21,18 @@ use serde_json::Value;
 use toolway_types::text::{self, fold};
 use toolway_types::{Origin, Scope, ServerName, ToolKey, name};
 
-use self::meant::Meant;
-use super::brought::beginning;
+use self::other_spelling::MeantName;
+pub use self::unsure::UnsureName;
 use super::glob::Glob;
-use super::predicate::{Predicate, Truth};
-use super::spelling::Spellings;
-use super::{Cited, Subject, Target};
-use crate::raw::json::kind_of;
-
-pub(super) const PREFIX: &str = "mcp__";
-
-/// Which way a rule leans, and so how widely it is read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stance {
-    /// allow
-    Permit,
-    /// ask, deny
-    Restrict,
-}
+use super::predicate::{PredicateResult, RulePredicate, RuleStance};
+use super::spelling::{PREFIX, ToolNames};
+use super::{CallSubject, CitedRule, SubjectTool};
+use crate::json::kind_of;
 
 /// A rule, ready to match.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Rule {
-    cited: Arc<Cited>,
+pub(super) struct PermissionRule {
+    cited: Arc<CitedRule>,
     pub(super) scope: Scope,
     /// The name part, cleaned.
     name: String,
@@ -51,22 +41,22 @@ pub(super) struct Rule {
     /// The part behind `mcp__`, folded, against spellings of the server.
     server: Option<Glob>,
     /// The same name read as one identity.
-    identity: Identity,
-    predicates: Vec<Predicate>,
-    /// The server it was given for as that is defined now, and for no other.
+    identity: RuleIdentity,
+    predicates: Vec<RulePredicate>,
+    /// The server it was given for, and counts for only.
     given: Option<ServerName>,
     /// The only configured server that it can mean, and what of it.
-    meant: Option<Meant>,
+    meant: Option<MeantName>,
 }
 
 /// What a permitting rule names.
 #[derive(Debug, Clone, PartialEq)]
-enum Identity {
+enum RuleIdentity {
     /// `*`
     Everything,
     /// A name without `mcp__`: one of the host's own tools, or one the catalogue shows so.
     Bare(Glob),
-    /// A name that can be an exposed one is nothing else.
+    /// A name that can be an exposed one is read as nothing else.
     Exposed(String),
     /// Names as given by configuration and server.
     Given { server: Glob, tool: Option<Glob> },
@@ -74,10 +64,10 @@ enum Identity {
 
 /// Why a rule cannot be read.
 #[derive(Debug)]
-pub(super) struct Broken {
+pub(super) struct BrokenRule {
     pub(super) reason: String,
     pub(super) hint: &'static str,
-    fallback: Fallback,
+    fallback: RuleFallback,
 }
 
 /// What is kept of a broken deny or ask rule.
@@ -85,20 +75,20 @@ pub(super) struct Broken {
 /// When the name can be read, the rule restricts everything it could mean: the name without its
 /// predicate. When not, it could mean anything, and restricts everything (SEC-14).
 #[derive(Debug)]
-pub(super) enum Fallback {
+pub(super) enum RuleFallback {
     /// The rule without the part that cannot be read.
     Name(String),
     /// Nothing could be read.
     Unknown,
-    /// Nothing is there; in managed settings, which are policy, that is as bad.
+    /// Nothing is there; in managed settings that counts as unknown.
     Nothing,
 }
 
 const SYNTAX: &str = "write `mcp__server`, `mcp__server__*`, `mcp__server__tool`, or \
                       `mcp__server__tool(argument:pattern)`";
 
-impl Broken {
-    fn new(reason: impl Into<String>, fallback: Fallback) -> Self {
+impl BrokenRule {
+    fn new(reason: impl Into<String>, fallback: RuleFallback) -> Self {
         Self {
             reason: reason.into(),
             hint: SYNTAX,
@@ -107,13 +97,13 @@ impl Broken {
     }
 
     pub(super) fn not_text(kind: &str) -> Self {
-        Self::new(format!("it is {kind}, not a string"), Fallback::Unknown)
+        Self::new(format!("it is {kind}, not a string"), RuleFallback::Unknown)
     }
 
     pub(super) fn not_a_list(value: &Value) -> Self {
         let fallback = match value {
-            Value::Null => Fallback::Nothing,
-            _ => Fallback::Unknown,
+            Value::Null => RuleFallback::Nothing,
+            _ => RuleFallback::Unknown,
         };
         let kind = kind_of(value);
         Self {
@@ -123,41 +113,45 @@ impl Broken {
     }
 
     /// The rule that a deny or ask list keeps in place of the broken one.
-    pub(super) fn fallback(&self, text: &str, source: &Origin, scope: Scope) -> Option<Rule> {
+    pub(super) fn fallback(
+        &self,
+        text: &str,
+        source: &Origin,
+        scope: Scope,
+    ) -> Option<PermissionRule> {
         let name = match (&self.fallback, scope) {
-            (Fallback::Name(name), _) => name.clone(),
-            (Fallback::Unknown, _) | (Fallback::Nothing, Scope::Managed | Scope::Enterprise) => {
-                "*".to_owned()
-            }
-            (Fallback::Nothing, _) => return None,
+            (RuleFallback::Name(name), _) => name.clone(),
+            (RuleFallback::Unknown, _)
+            | (RuleFallback::Nothing, Scope::Managed | Scope::Enterprise) => "*".to_owned(),
+            (RuleFallback::Nothing, _) => return None,
         };
-        let mut rule = Rule::named(text, name, Vec::new(), source, scope).ok()?;
+        let mut rule = PermissionRule::named(text, name, Vec::new(), source, scope).ok()?;
         // What stood in parentheses may have been part of a tool's own name.
         rule.whole.push(Glob::new(&fold(&text::clean_line(text))));
         Some(rule)
     }
 }
 
-impl Rule {
+impl PermissionRule {
     pub(super) fn parse(
         written: &str,
-        stance: Stance,
+        stance: RuleStance,
         source: &Origin,
         scope: Scope,
-    ) -> Result<Rule, Broken> {
+    ) -> Result<PermissionRule, BrokenRule> {
         let cleaned = text::clean_line(written);
         let (name, inside) = split_predicate(&cleaned)?;
         if written.trim() != cleaned {
             let fallback = readable(name);
-            return Err(Broken::new("it has invisible characters", fallback));
+            return Err(BrokenRule::new("it has invisible characters", fallback));
         }
         let predicates = match inside {
             None => Vec::new(),
-            Some(inside) => Predicate::parse_all(inside)
-                .map_err(|reason| Broken::new(reason, readable(name)))?,
+            Some(inside) => RulePredicate::parse_all(inside)
+                .map_err(|reason| BrokenRule::new(reason, readable(name)))?,
         };
         let rule = Self::named(written, name.to_owned(), predicates, source, scope)?;
-        if stance == Stance::Permit {
+        if stance == RuleStance::Permit {
             rule.believes_one_server()?;
         }
         Ok(rule)
@@ -166,14 +160,14 @@ impl Rule {
     fn named(
         written: &str,
         name: String,
-        predicates: Vec<Predicate>,
+        predicates: Vec<RulePredicate>,
         source: &Origin,
         scope: Scope,
-    ) -> Result<Rule, Broken> {
-        let identity = Identity::of(&name)?;
+    ) -> Result<PermissionRule, BrokenRule> {
+        let identity = RuleIdentity::of(&name)?;
         let folded = fold(&name);
-        Ok(Rule {
-            cited: Arc::new(Cited {
+        Ok(PermissionRule {
+            cited: Arc::new(CitedRule {
                 rule: text::clean_line(written).into_owned(),
                 origin: source.clone(),
             }),
@@ -189,9 +183,13 @@ impl Rule {
     }
 
     /// An allow rule that was given for one server, as it is defined.
-    pub(super) fn given(written: &str, kept: &Origin, server: &ServerName) -> Result<Rule, Broken> {
-        let rule = Self::parse(written, Stance::Permit, kept, Scope::Project)?;
-        Ok(Rule {
+    pub(super) fn given(
+        written: &str,
+        kept: &Origin,
+        server: &ServerName,
+    ) -> Result<PermissionRule, BrokenRule> {
+        let rule = Self::parse(written, RuleStance::Permit, kept, Scope::Project)?;
+        Ok(PermissionRule {
             given: Some(server.clone()),
             ..rule
         })
@@ -202,84 +200,89 @@ impl Rule {
         self.given.as_ref()
     }
 
-    /// Whether it follows nobody's name: it speaks of all servers, or of the host's own tools.
+    /// Whether it names no server: it is about all servers, or about the host's own tools.
     pub(super) fn names_no_server(&self) -> bool {
         match &self.identity {
-            Identity::Everything => true,
+            RuleIdentity::Everything => true,
             // Any other can have a server's name in it: `*github__list`.
-            Identity::Bare(glob) => glob.is_everything(),
-            Identity::Given { server, .. } => server.is_everything(),
-            Identity::Exposed(_) => false,
+            RuleIdentity::Bare(glob) => glob.is_everything(),
+            RuleIdentity::Given { server, .. } => server.is_everything(),
+            RuleIdentity::Exposed(_) => false,
         }
     }
 
     /// Whether it can speak of a tool of this server.
     pub(super) fn names_server(&self, server: &ServerName) -> bool {
         match &self.identity {
-            Identity::Everything => true,
-            Identity::Bare(_) => false,
-            Identity::Given { server: glob, .. } => {
+            RuleIdentity::Everything => true,
+            RuleIdentity::Bare(_) => false,
+            RuleIdentity::Given { server: glob, .. } => {
                 glob.matches(server.as_str()) || glob.matches(&server.normalized())
             }
-            Identity::Exposed(name) => name.starts_with(&beginning(server)),
+            RuleIdentity::Exposed(name) => {
+                name.starts_with(&format!("{PREFIX}{}__", name::normalize(server.as_str())))
+            }
         }
     }
 
-    /// SEC-34: annotations are claims. A rule may believe those of a server it names in full, for
-    /// naming it is how a person says so; it cannot believe those of whichever server comes.
-    fn believes_one_server(&self) -> Result<(), Broken> {
+    /// SEC-34: annotations are claims. A rule may believe those of a server that it names in full,
+    /// but not those of any server.
+    fn believes_one_server(&self) -> Result<(), BrokenRule> {
         let one_server = match &self.identity {
-            Identity::Exposed(_) => true,
-            Identity::Given { server, .. } => server.is_literal(),
-            Identity::Everything | Identity::Bare(_) => false,
+            RuleIdentity::Exposed(_) => true,
+            RuleIdentity::Given { server, .. } => server.is_literal(),
+            RuleIdentity::Everything | RuleIdentity::Bare(_) => false,
         };
-        if one_server || !self.predicates.iter().any(Predicate::is_about_hints) {
+        if one_server || !self.predicates.iter().any(RulePredicate::is_about_hints) {
             return Ok(());
         }
-        Err(Broken {
+        Err(BrokenRule {
             reason: "an annotation is only a server's claim, and no server is named".to_owned(),
             hint: "name the server whose annotations you believe: `mcp__server__*(@readOnly)`",
-            fallback: Fallback::Unknown,
+            fallback: RuleFallback::Unknown,
         })
     }
 
     /// Whether, as a restricting rule, it speaks of a tool with these spellings.
-    pub(super) fn restricts(&self, subject: &Subject<'_>, spellings: &Spellings) -> bool {
-        spellings
+    pub(super) fn restricts(&self, subject: &CallSubject<'_>, names: &ToolNames) -> bool {
+        names
             .whole
             .iter()
             .any(|name| self.whole.iter().any(|glob| glob.matches(name)))
-            || spellings.server.iter().any(|name| match &self.server {
+            || names.server.iter().any(|name| match &self.server {
                 Some(glob) => glob.matches(name),
                 None => self.whole.iter().any(|glob| glob.matches(name)),
             })
             // Folding joins a letter and its mark where the pattern has them apart, so what is
             // named to the letter counts as well. An exposed name has neither.
-            || (!matches!(self.identity, Identity::Exposed(_)) && self.permits(subject))
+            || (!matches!(self.identity, RuleIdentity::Exposed(_)) && self.permits(subject))
+            || (subject.unsure).is_some_and(|unsure| self.could_mean(subject, names, unsure))
     }
 
     /// Whether, as a permitting rule, it names this tool and can mean no other.
-    pub(super) fn permits(&self, subject: &Subject<'_>) -> bool {
+    pub(super) fn permits(&self, subject: &CallSubject<'_>) -> bool {
         self.names(subject) || self.means(subject)
     }
 
     /// Whether it names exactly this tool.
-    fn names(&self, subject: &Subject<'_>) -> bool {
+    fn names(&self, subject: &CallSubject<'_>) -> bool {
         match (&self.identity, subject.target) {
-            (Identity::Everything, _) => true,
-            (Identity::Bare(glob), Target::Builtin(name)) => glob.matches(name),
-            (Identity::Bare(glob), Target::Tool(_)) => {
+            (RuleIdentity::Everything, _) => true,
+            (RuleIdentity::Bare(glob), SubjectTool::Builtin(name)) => glob.matches(name),
+            (RuleIdentity::Bare(glob), SubjectTool::Tool(_)) => {
                 subject.shown_as.is_some_and(|name| glob.matches(name))
             }
-            (Identity::Exposed(_) | Identity::Given { .. }, Target::Builtin(_)) => false,
-            (Identity::Exposed(name), Target::Tool(key)) => *name == subject.apart(key),
+            (RuleIdentity::Exposed(_) | RuleIdentity::Given { .. }, SubjectTool::Builtin(_)) => {
+                false
+            }
+            (RuleIdentity::Exposed(name), SubjectTool::Tool(key)) => *name == subject.apart(key),
             // The exposed name of a server with a long name is cut before the border.
-            (Identity::Given { tool: None, .. }, Target::Tool(key))
+            (RuleIdentity::Given { tool: None, .. }, SubjectTool::Tool(key))
                 if could_be_cut(&self.name) && self.name == subject.apart(key) =>
             {
                 true
             }
-            (Identity::Given { server, tool }, Target::Tool(key)) => {
+            (RuleIdentity::Given { server, tool }, SubjectTool::Tool(key)) => {
                 server.matches(key.server.as_str())
                     && tool.as_ref().is_none_or(|glob| {
                         glob.matches(&key.tool)
@@ -290,23 +293,23 @@ impl Rule {
     }
 
     /// Whether its predicates hold for this call.
-    pub(super) fn holds(&self, subject: &Subject<'_>, stance: Stance) -> Truth {
-        let mut all = Truth::Yes;
+    pub(super) fn holds(&self, subject: &CallSubject<'_>, stance: RuleStance) -> PredicateResult {
+        let mut all = PredicateResult::Yes;
         for predicate in &self.predicates {
             match predicate.holds(subject.arguments, subject.hints, stance) {
-                Truth::No => return Truth::No,
-                Truth::Unknown => all = Truth::Unknown,
-                Truth::Yes => {}
+                PredicateResult::No => return PredicateResult::No,
+                PredicateResult::Unknown => all = PredicateResult::Unknown,
+                PredicateResult::Yes => {}
             }
         }
         all
     }
 
-    pub(super) fn cited(&self) -> &Arc<Cited> {
+    pub(super) fn cited(&self) -> &Arc<CitedRule> {
         &self.cited
     }
 
-    /// What it speaks of, for a message.
+    /// What it is about, for a message.
     pub(super) fn reach(&self) -> String {
         if self.name == "*" {
             "every server".to_owned()
@@ -316,35 +319,35 @@ impl Rule {
     }
 }
 
-impl Identity {
-    fn of(rule: &str) -> Result<Identity, Broken> {
-        let broken = |reason: &str, fallback| Err(Broken::new(reason, fallback));
+impl RuleIdentity {
+    fn of(rule: &str) -> Result<RuleIdentity, BrokenRule> {
+        let broken = |reason: &str, fallback| Err(BrokenRule::new(reason, fallback));
         if rule.is_empty() {
-            return broken("it is empty", Fallback::Unknown);
+            return broken("it is empty", RuleFallback::Unknown);
         }
         if rule.chars().all(|c| c == '*') {
-            return Ok(Identity::Everything);
+            return Ok(RuleIdentity::Everything);
         }
         let Some(rest) = rule.strip_prefix(PREFIX) else {
-            return Ok(Identity::Bare(Glob::new(rule)));
+            return Ok(RuleIdentity::Bare(Glob::new(rule)));
         };
         match rest.split_once("__") {
-            _ if rest.is_empty() => broken("it names no server", Fallback::Unknown),
-            None => Ok(Identity::Given {
+            _ if rest.is_empty() => broken("it names no server", RuleFallback::Unknown),
+            None => Ok(RuleIdentity::Given {
                 server: Glob::new(rest),
                 tool: None,
             }),
             // A server whose name has no plain character at its start.
             Some(("", _)) if could_be_exposed(rule) && name::ends_like_suffix(rule) => {
-                Ok(Identity::Exposed(rule.to_owned()))
+                Ok(RuleIdentity::Exposed(rule.to_owned()))
             }
-            Some(("", _)) => broken("it names no server", Fallback::Unknown),
+            Some(("", _)) => broken("it names no server", RuleFallback::Unknown),
             Some((server, "")) => broken(
                 "it names no tool",
-                Fallback::Name(format!("{PREFIX}{server}")),
+                RuleFallback::Name(format!("{PREFIX}{server}")),
             ),
-            Some(_) if could_be_exposed(rule) => Ok(Identity::Exposed(rule.to_owned())),
-            Some((server, tool)) => Ok(Identity::Given {
+            Some(_) if could_be_exposed(rule) => Ok(RuleIdentity::Exposed(rule.to_owned())),
+            Some((server, tool)) => Ok(RuleIdentity::Given {
                 server: Glob::new(server),
                 tool: Some(Glob::new(tool)),
             }),
@@ -360,13 +363,13 @@ pub fn rule_for_tool(key: &ToolKey) -> Option<String> {
     let names = |text: &String| {
         let rule = permitting(text)?;
         let is_one = match &rule.identity {
-            Identity::Exposed(_) => true,
-            Identity::Given { server, tool } => {
+            RuleIdentity::Exposed(_) => true,
+            RuleIdentity::Given { server, tool } => {
                 server.literal().is_some() && tool.as_ref().is_some_and(Glob::is_literal)
             }
-            Identity::Everything | Identity::Bare(_) => false,
+            RuleIdentity::Everything | RuleIdentity::Bare(_) => false,
         };
-        (is_one && rule.names(&Subject::tool(key))).then_some(())
+        (is_one && rule.names(&CallSubject::tool(key))).then_some(())
     };
     [given, key.exposed_apart()]
         .into_iter()
@@ -378,7 +381,7 @@ pub fn rule_for_tool(key: &ToolKey) -> Option<String> {
 pub fn rule_for_server(server: &ServerName) -> Option<String> {
     let text = format!("{PREFIX}{server}");
     let rule = permitting(&text)?;
-    let whole_server = Identity::Given {
+    let whole_server = RuleIdentity::Given {
         server: Glob::new(server.as_str()),
         tool: None,
     };
@@ -386,8 +389,9 @@ pub fn rule_for_server(server: &ServerName) -> Option<String> {
 }
 
 /// A rule as it will be read back, if it has no predicate.
-fn permitting(text: &str) -> Option<Rule> {
-    let rule = Rule::parse(text, Stance::Permit, &Origin::Program, Scope::User).ok()?;
+fn permitting(text: &str) -> Option<PermissionRule> {
+    let rule =
+        PermissionRule::parse(text, RuleStance::Permit, &Origin::Program, Scope::User).ok()?;
     (rule.name == text && rule.predicates.is_empty()).then_some(rule)
 }
 
@@ -400,16 +404,16 @@ fn could_be_cut(rule: &str) -> bool {
 }
 
 /// The name, and what stands in parentheses behind it.
-fn split_predicate(rule: &str) -> Result<(&str, Option<&str>), Broken> {
+fn split_predicate(rule: &str) -> Result<(&str, Option<&str>), BrokenRule> {
     match rule.split_once('(') {
         None if rule.ends_with(')') => {
             let name = rule.trim_end_matches(')').trim_end();
-            Err(Broken::new("a `)` has no `(`", readable(name)))
+            Err(BrokenRule::new("a `)` has no `(`", readable(name)))
         }
         None => Ok((rule, None)),
         Some((name, rest)) => match rest.strip_suffix(')') {
             Some(inside) => Ok((name.trim_end(), Some(inside))),
-            None => Err(Broken::new(
+            None => Err(BrokenRule::new(
                 "a `(` is not closed",
                 readable(name.trim_end()),
             )),
@@ -417,11 +421,11 @@ fn split_predicate(rule: &str) -> Result<(&str, Option<&str>), Broken> {
     }
 }
 
-fn readable(name: &str) -> Fallback {
-    match Identity::of(name) {
+fn readable(name: &str) -> RuleFallback {
+    match RuleIdentity::of(name) {
         // What could mean everything names no server that we could read.
-        Ok(Identity::Everything) => Fallback::Unknown,
-        Ok(_) => Fallback::Name(name.to_owned()),
+        Ok(RuleIdentity::Everything) => RuleFallback::Unknown,
+        Ok(_) => RuleFallback::Name(name.to_owned()),
         Err(broken) => broken.fallback,
     }
 }

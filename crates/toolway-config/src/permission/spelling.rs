@@ -1,103 +1,38 @@
 //! Every way a call's tool can be spelled.
 //!
-//! Owns the list that deny and ask rules and hooks match against (SEC-31): a rule that restricts
-//! must catch a tool under any name a person may have seen it by. Allow rules do not come here;
-//! they name one identity.
-
-use std::sync::OnceLock;
+//! Owns the list that deny and ask rules and hooks match against (SEC-31): a restricting rule must
+//! match a tool under any name it is known by. Allow rules name one identity and do not use it.
 
 use toolway_types::text::{self, fold};
 use toolway_types::{ServerName, ToolKey, name};
 
-use super::concern::Concerned;
-use super::rule::PREFIX;
-use super::{Subject, Target};
+/// How the exposed names of servers' tools begin.
+pub(super) const PREFIX: &str = "mcp__";
 
-/// What stands between a server and a tool where people type them.
-const BETWEEN: [&str; 5] = [".", " ", "/", ":", "__"];
+/// What separates a server and a tool where people type them.
+pub(super) const BETWEEN: [&str; 5] = [".", " ", "/", ":", "__"];
 
-/// The spellings of one tool, folded (NFC, lower case). Making them costs more than judging by
-/// them, so whoever judges many calls of one tool keeps them.
+/// The names of one tool, folded (NFC, lower case).
 #[derive(Debug)]
-pub struct Spellings {
+pub(super) struct ToolNames {
     /// Whole names: `mcp__<server>__<tool>` in all forms, as people type it (`server.tool`), the
     /// exposed names, bare names.
     pub(super) whole: Vec<String>,
     /// Names of the server alone, without `mcp__`.
     pub(super) server: Vec<String>,
-    whose: Whose,
-    /// The name it is shown as.
-    shown_as: Option<String>,
-    /// Whether no other tool that is known is spelled like it.
-    alone: bool,
-    /// The rules that speak of it, found by the first who judges by these.
-    pub(super) concerned: OnceLock<Concerned>,
 }
 
-#[derive(Debug)]
-enum Whose {
-    Tool { key: ToolKey, apart: String },
-    Builtin(String),
-}
-
-impl Spellings {
-    /// Of a server's tool that the catalogue shows under this name.
-    pub fn of_tool(key: &ToolKey, shown_as: &str) -> Self {
-        Self::of(&Subject::tool(key).shown_as(shown_as))
-    }
-
-    /// Of a tool whose plain spelling no other tool that is known has.
-    #[must_use]
-    pub fn spelled_alone(self) -> Self {
+impl ToolNames {
+    /// Of one of the host's own tools.
+    pub(super) fn of_builtin(name: &str) -> Self {
         Self {
-            alone: true,
-            ..self
+            whole: vec![fold(name)],
+            server: Vec::new(),
         }
     }
 
-    pub(super) fn of(subject: &Subject<'_>) -> Self {
-        let mut spellings = match subject.target {
-            Target::Builtin(name) => Self {
-                whole: vec![fold(name)],
-                server: Vec::new(),
-                whose: Whose::Builtin(name.to_owned()),
-                shown_as: None,
-                alone: true,
-                concerned: OnceLock::new(),
-            },
-            Target::Tool(key) => Self::of_key(key),
-        };
-        spellings.alone |= subject.alone;
-        if let Some(shown) = subject.shown_as {
-            add(&mut spellings.whole, fold(shown));
-            spellings.shown_as = Some(shown.to_owned());
-        }
-        spellings
-    }
-
-    /// A call of the tool whose they are, with nothing known about it yet.
-    pub fn subject(&self) -> Subject<'_> {
-        let target = match &self.whose {
-            Whose::Tool { key, .. } => Target::Tool(key),
-            Whose::Builtin(name) => Target::Builtin(name),
-        };
-        Subject {
-            shown_as: self.shown_as.as_deref(),
-            alone: self.alone,
-            spellings: Some(self),
-            ..Subject::of(target)
-        }
-    }
-
-    /// The exposed name that tells a server's tool from all others.
-    pub(super) fn apart(&self) -> Option<&str> {
-        match &self.whose {
-            Whose::Tool { apart, .. } => Some(apart),
-            Whose::Builtin(_) => None,
-        }
-    }
-
-    fn of_key(key: &ToolKey) -> Self {
+    /// Of a server's tool; `apart` is the exposed name that tells it from all others.
+    pub(super) fn of_key(key: &ToolKey, apart: &str) -> Self {
         let mut server = Vec::new();
         for form in forms(key.server.as_str()) {
             add(&mut server, fold(&form));
@@ -109,7 +44,7 @@ impl Spellings {
         let mut whole = Vec::new();
         for tool in forms(&key.tool).map(|form| fold(&form)) {
             for server in &server {
-                add(&mut whole, format!("mcp__{server}__{tool}"));
+                add(&mut whole, format!("{PREFIX}{server}__{tool}"));
                 for between in BETWEEN {
                     add(&mut whole, format!("{server}{between}{tool}"));
                 }
@@ -117,20 +52,14 @@ impl Spellings {
             // A server without prefix shows the bare name, so a rule may say just that.
             add(&mut whole, tool);
         }
-        let apart = key.exposed_apart();
-        add(&mut whole, fold(&apart));
+        add(&mut whole, fold(apart));
         add(&mut whole, fold(&key.exposed()));
-        Self {
-            whole,
-            server,
-            whose: Whose::Tool {
-                key: key.clone(),
-                apart,
-            },
-            shown_as: None,
-            alone: false,
-            concerned: OnceLock::new(),
-        }
+        Self { whole, server }
+    }
+
+    /// Adds the name that the catalogue shows it under.
+    pub(super) fn add_shown(&mut self, name: &str) {
+        add(&mut self.whole, fold(name));
     }
 }
 

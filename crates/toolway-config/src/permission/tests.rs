@@ -29,12 +29,16 @@ fn rules(value: &Value) -> Permissions {
 }
 
 /// The word of a decision, and the rule behind it.
-fn verdict<'a>(permissions: &Permissions, subject: impl Into<Subject<'a>>) -> (char, String) {
+fn verdict<'a>(permissions: &Permissions, subject: impl Into<CallSubject<'a>>) -> (char, String) {
     match permissions.decide(subject) {
-        Decision::Deny { rule } => ('d', rule.rule.clone()),
-        Decision::Unreadable { .. } => ('u', String::new()),
-        Decision::Ask { rule } => ('?', rule.map(|rule| rule.rule.clone()).unwrap_or_default()),
-        Decision::Allow { rule } => ('a', rule.map(|rule| rule.rule.clone()).unwrap_or_default()),
+        PermissionDecision::Deny { rule } => ('d', rule.rule.clone()),
+        PermissionDecision::Unreadable { .. } => ('u', String::new()),
+        PermissionDecision::Ask { rule } => {
+            ('?', rule.map(|rule| rule.rule.clone()).unwrap_or_default())
+        }
+        PermissionDecision::Allow { rule } => {
+            ('a', rule.map(|rule| rule.rule.clone()).unwrap_or_default())
+        }
     }
 }
 
@@ -181,8 +185,8 @@ fn sec_31_allow_matches_one_identity_only() {
     ] {
         assert!(allows(rule, "my server", "get.item"), "{rule}");
     }
-    // The normalised spelling also belongs to `my.server`, so it permits neither where nobody
-    // knows which of them there are.
+    // The normalised spelling also belongs to `my.server`, so it permits neither while it is
+    // not known which of them are configured.
     for server in ["my server", "my.server"] {
         assert!(!allows("mcp__my_server__get_item", server, "get.item"));
         assert!(!allows("mcp__my_server", server, "get.item"));
@@ -219,24 +223,27 @@ fn sec_31_an_unclear_border_denies_both_readings_and_allows_one() {
 fn a_bare_name_is_one_of_the_hosts_own_tools_or_what_the_catalogue_shows() {
     let permissions =
         rules(&json!({ "allow": ["ToolSearch", "greet"], "deny": ["ReadMcpResource"] }));
-    assert_eq!(verdict(&permissions, Subject::builtin("ToolSearch")).0, 'a');
     assert_eq!(
-        verdict(&permissions, Subject::builtin("ReadMcpResource")).0,
+        verdict(&permissions, CallSubject::builtin("ToolSearch")).0,
+        'a'
+    );
+    assert_eq!(
+        verdict(&permissions, CallSubject::builtin("ReadMcpResource")).0,
         'd'
     );
     assert_eq!(
-        verdict(&permissions, Subject::builtin("ListMcpResources")).0,
+        verdict(&permissions, CallSubject::builtin("ListMcpResources")).0,
         '?'
     );
     let tool = key("sdk", "greet");
     assert_eq!(verdict(&permissions, &tool).0, '?');
     assert_eq!(
-        verdict(&permissions, Subject::tool(&tool).shown_as("greet")).0,
+        verdict(&permissions, CallSubject::tool(&tool).shown_as("greet")).0,
         'a'
     );
     let alias = rules(&json!({ "deny": ["hello"] }));
     assert_eq!(
-        verdict(&alias, Subject::tool(&tool).shown_as("Hello")).0,
+        verdict(&alias, CallSubject::tool(&tool).shown_as("Hello")).0,
         'd'
     );
 }
@@ -313,7 +320,7 @@ fn wrong_types_and_near_misses_are_diagnosed_with_a_hint() {
     );
     assert_eq!(said.len(), 5, "{said:#?}");
     assert_eq!(verdict(&permissions, &key("fs", "read")).0, 'd');
-    assert_eq!(permissions.mode(), Mode::Default);
+    assert_eq!(permissions.mode(), PermissionMode::Default);
     let (_, found) = Permissions::parse(&json!({ "alow": [] }), &here(), Scope::User);
     assert_eq!(found[0].hint.as_deref(), Some("did you mean `allow`?"));
     assert_eq!(found[0].severity, Severity::Error);
@@ -338,7 +345,7 @@ fn sec_14_a_policy_that_cannot_be_understood_refuses_every_call() {
         assert_eq!(said.len(), 1, "{value}");
         assert_eq!(
             managed.decide_tool(&key("git", "status")),
-            Decision::Unreadable { origin: here() },
+            PermissionDecision::Unreadable { origin: here() },
             "{value}"
         );
         // A person's own is said at every call.
@@ -362,7 +369,7 @@ fn a_key_that_is_nearly_one_that_restricts_restricts() {
         &json!({ "disableBypas": true, "defaultMode": "bypass" }),
         Scope::User,
     );
-    assert_eq!(user.mode(), Mode::Default);
+    assert_eq!(user.mode(), PermissionMode::Default);
     let (user, _) = errors(&json!({ "alow": ["mcp__fs"] }), Scope::User);
     assert_eq!(verdict(&user, &key("fs", "read")).0, '?');
 }
@@ -396,7 +403,7 @@ fn layers_add_up_and_the_highest_scope_sets_the_mode() {
     for layers in [[user.clone(), managed.clone()], [managed, user.clone()]] {
         let merged = Permissions::merged(layers);
         assert_eq!(verdict(&merged, &key("fs", "x")), ('d', "mcp__f*".into()));
-        assert_eq!(merged.mode(), Mode::Auto);
+        assert_eq!(merged.mode(), PermissionMode::Auto);
     }
     for ban in [
         json!({ "disableBypass": true }),
@@ -404,7 +411,7 @@ fn layers_add_up_and_the_highest_scope_sets_the_mode() {
         json!({ "disableBypass": "yes" }),
     ] {
         let merged = Permissions::merged([user.clone(), layer(Scope::Managed, ban)]);
-        assert_eq!(merged.mode(), Mode::Default);
+        assert_eq!(merged.mode(), PermissionMode::Default);
         assert_eq!(merged.bypass_forbidden_by(), Some(&here()));
         assert_eq!(verdict(&merged, &key("git", "x")).0, '?');
     }
@@ -412,7 +419,7 @@ fn layers_add_up_and_the_highest_scope_sets_the_mode() {
         user,
         layer(Scope::Managed, json!({ "disableBypass": false })),
     ]);
-    assert_eq!(free.mode(), Mode::Bypass);
+    assert_eq!(free.mode(), PermissionMode::Bypass);
 }
 
 #[test]

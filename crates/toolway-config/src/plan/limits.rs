@@ -8,13 +8,13 @@ use std::time::Duration;
 use toolway_types::{Diagnosis, text};
 
 use crate::Environment;
-use crate::managed::{ManagedStanding, ManagedVariable};
+use crate::managed::{ManagedState, ManagedVariable};
 use crate::result_text::ResultText;
 use crate::tool_search::ToolSearch;
 
 /// The numbers that limit a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct RunLimits {
     /// `MCP_TIMEOUT`: the longest a handshake may take. Absent leaves it to what is usual, and to
     /// the kind of server.
     pub connect_timeout: Option<Duration>,
@@ -41,7 +41,7 @@ pub struct Limits {
     pub context_tokens: usize,
 }
 
-impl Default for Limits {
+impl Default for RunLimits {
     fn default() -> Self {
         Self {
             connect_timeout: None,
@@ -58,14 +58,14 @@ impl Default for Limits {
     }
 }
 
-/// The end of both spellings of the limit on silence, the one limit that may be nought.
+/// The end of both names of the idle timeout, the one limit that may be zero.
 const IDLE: &str = "MCP_TOOL_IDLE_TIMEOUT";
 
-impl Limits {
-    /// The longest a handshake may take where nobody chose.
+impl RunLimits {
+    /// The default limit of a handshake.
     pub const USUAL_CONNECT: Duration = Duration::from_secs(30);
 
-    /// The longest a call may take where nobody chose.
+    /// The default limit of a call.
     pub const USUAL_TOOL: Duration = Duration::from_secs(100_000);
 
     /// Reads them from the environment and from managed settings, which win.
@@ -102,19 +102,19 @@ impl Limits {
         for variable in managed {
             let (name, origin) = (variable.name.as_str(), variable.origin.clone());
             match variable.standing {
-                ManagedStanding::AtOnce => {
+                ManagedState::AtOnce => {
                     let text = variable.value.expose();
                     if !limits.set(name, text) {
                         diagnoses.push(not_a_number(name, text).at(origin));
                     }
                 }
-                ManagedStanding::Confirmed => {}
-                ManagedStanding::Waiting => {
+                ManagedState::Confirmed => {}
+                ManagedState::Waiting => {
                     let message = format!("`env.{name}` is not applied until you confirm it");
                     let hint = "look at it with `toolway policy confirm`";
                     diagnoses.push(Diagnosis::warning(message).at(origin).hint(hint));
                 }
-                ManagedStanding::Settled => {
+                ManagedState::Settled => {
                     let message = format!(
                         "`env.{name}` is not applied: where settings lie is settled before they \
                          are read"
@@ -126,8 +126,8 @@ impl Limits {
         limits
     }
 
-    /// Sets one of them; false when the text is no positive number, or nought where that means
-    /// something.
+    /// Sets one of them; false when the text is no positive number, or zero where that has no
+    /// meaning.
     fn set(&mut self, name: &str, text: &str) -> bool {
         let Ok(number) = text.trim().parse::<u64>() else {
             return false;

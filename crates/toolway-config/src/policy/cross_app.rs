@@ -4,13 +4,13 @@
 //! needs no switch and no entry: a variable must not be a way around it.
 //! Does not own: the logins (`toolway-auth`), or where the identity provider is (`identity`).
 
-use toolway_types::url_rules::Reading;
-use toolway_types::{CrossApp, Diagnosis, OauthSpec, Origin, ServerSpec, TransportSpec};
+use toolway_types::{CrossApp, Diagnosis, OauthSpec, ServerSpec, TransportSpec};
 
 use super::Policy;
-use super::rule::{Rule, RuleList, Subject, Target};
 use crate::Environment;
+use crate::policy_rule::{PolicySubject, PolicyTarget};
 use crate::raw::RawServer;
+use crate::source::TextSource;
 
 /// The variable that switches cross-app access on.
 const ENABLE: &str = "TOOLWAY_ENABLE_XAA";
@@ -27,42 +27,6 @@ pub fn cross_app_enabled(environment: &Environment) -> bool {
     )
 }
 
-/// The servers that one file requires it for.
-#[derive(Debug, Clone)]
-pub(crate) struct Requirement {
-    origin: Origin,
-    /// Every server when absent.
-    rules: Option<Vec<Rule>>,
-}
-
-impl Requirement {
-    pub(crate) fn everybody(origin: Origin) -> Self {
-        Self {
-            origin,
-            rules: None,
-        }
-    }
-
-    pub(crate) fn of_list(list: RuleList) -> Self {
-        Self {
-            origin: list.origin,
-            rules: Some(list.rules),
-        }
-    }
-
-    /// Where it says so of a server.
-    fn speaks_of(&self, subject: &Subject<'_>) -> Option<&Origin> {
-        match &self.rules {
-            None => Some(&self.origin),
-            // As a denial is read: what the administrator left open is meant.
-            Some(rules) => rules
-                .iter()
-                .find(|rule| rule.matches(subject, Reading::Wide))
-                .map(|rule| &rule.origin),
-        }
-    }
-}
-
 impl Policy {
     /// Has a server logged in to by cross-app access alone, where the organisation says so.
     pub(crate) fn require_cross_app(&self, spec: &mut ServerSpec) {
@@ -72,9 +36,9 @@ impl Policy {
         else {
             return;
         };
-        let subject = Subject {
+        let subject = PolicySubject {
             name: spec.name.as_str(),
-            target: Target::Remote(&remote.url),
+            target: PolicyTarget::Remote(&remote.url),
         };
         let mut required = self.cross_app.iter();
         let Some(origin) = required.find_map(|requirement| requirement.speaks_of(&subject)) else {
@@ -86,7 +50,7 @@ impl Policy {
 }
 
 /// What is said of an entry that asks for it where it is switched off.
-pub(super) fn ignored(raw: &RawServer, spec: &ServerSpec) -> Option<Diagnosis> {
+pub(crate) fn ignored(raw: &RawServer, spec: &ServerSpec) -> Option<Diagnosis> {
     let oauth = raw.definition.get("oauth")?;
     if oauth.get("xaa")?.as_bool() != Some(true) {
         return None;
@@ -99,8 +63,8 @@ pub(super) fn ignored(raw: &RawServer, spec: &ServerSpec) -> Option<Diagnosis> {
     if !matches!(remote.oauth.as_ref()?.xaa, CrossApp::Off) {
         return None;
     }
-    let line = raw.spot.line_of(&raw.definition, "oauth");
-    let origin = super::source_of(&raw.origin).origin(line);
+    let line = raw.lines.line_of(&raw.definition, "oauth");
+    let origin = TextSource::of(&raw.origin).origin(line);
     let message = "`oauth.xaa` does not count: cross-app access is switched off";
     Some(
         Diagnosis::warning(message)

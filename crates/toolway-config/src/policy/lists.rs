@@ -1,36 +1,36 @@
 //! A pair of the organisation's lists: what is allowed and what is denied.
 //!
 //! Owns: how the lists of several files combine (denials add up, permissions narrow, deny beats
-//! allow) and the words that name the rule. Does not own: what a rule speaks of (`rule`), nor what
+//! allow) and the words that name the rule. Does not own: what a rule speaks of (`policy_rule`), nor what
 //! the pair is about.
 
 use std::fmt;
 
-use toolway_types::url_rules::Reading;
+use toolway_types::url_rules::PatternReading;
 use toolway_types::{UrlList, UrlRules};
 
-use super::rule::{Rule, RuleList, Subject};
+use crate::policy_rule::{PolicyRule, PolicyRuleList, PolicySubject};
 
-/// What every policy file says about one matter.
+/// What every policy file says about one subject.
 #[derive(Debug, Clone)]
-pub(crate) struct Lists {
+pub(crate) struct PolicyLists {
     /// The keys they stand under, for messages.
     allow_key: &'static str,
     deny_key: &'static str,
-    allowed: Vec<RuleList>,
-    denied: Vec<Rule>,
+    allowed: Vec<PolicyRuleList>,
+    denied: Vec<PolicyRule>,
 }
 
 /// Why the lists refuse something.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Refusal {
+pub(crate) enum PolicyRefusal {
     /// What it is: "denied by …", "not in …".
     Is(String),
     /// A rule would allow its command, but not what the entry sets beside it.
     But(String),
 }
 
-impl Refusal {
+impl PolicyRefusal {
     /// The same of a program that runs beside the server: "its `headersHelper` runs `x`".
     pub(crate) fn of_program(self, about: &str) -> Self {
         Self::Is(match self {
@@ -40,14 +40,14 @@ impl Refusal {
     }
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for PolicyRefusal {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (Self::Is(text) | Self::But(text)) = self;
         formatter.write_str(text)
     }
 }
 
-impl Lists {
+impl PolicyLists {
     pub(crate) fn new(allow_key: &'static str, deny_key: &'static str) -> Self {
         Self {
             allow_key,
@@ -58,7 +58,11 @@ impl Lists {
     }
 
     /// Adds the lists of one file.
-    pub(crate) fn add(&mut self, allowed: Option<&RuleList>, denied: Option<&RuleList>) {
+    pub(crate) fn add(
+        &mut self,
+        allowed: Option<&PolicyRuleList>,
+        denied: Option<&PolicyRuleList>,
+    ) {
         self.allowed.extend(allowed.cloned());
         let denied = denied.iter().flat_map(|list| list.rules.clone());
         self.denied.extend(denied);
@@ -71,38 +75,41 @@ impl Lists {
     }
 
     /// Every rule that allows something.
-    pub(crate) fn allow_rules(&self) -> impl Iterator<Item = &Rule> {
+    pub(crate) fn allow_rules(&self) -> impl Iterator<Item = &PolicyRule> {
         self.allowed.iter().flat_map(|list| &list.rules)
     }
 
     /// The reason when a rule denies it.
-    pub(crate) fn denies(&self, subject: &Subject<'_>) -> Result<(), Refusal> {
-        self.denied_when(|rule| rule.matches(subject, Reading::Wide))
+    pub(crate) fn denies(&self, subject: &PolicySubject<'_>) -> Result<(), PolicyRefusal> {
+        self.denied_when(|rule| rule.matches(subject, PatternReading::Wide))
     }
 
     /// The reason when a rule about commands denies one that runs beside a server.
-    pub(crate) fn denies_program(&self, subject: &Subject<'_>) -> Result<(), Refusal> {
+    pub(crate) fn denies_program(&self, subject: &PolicySubject<'_>) -> Result<(), PolicyRefusal> {
         self.denied_when(|rule| {
-            rule.is_about(&subject.target) && rule.matches(subject, Reading::Wide)
+            rule.is_about(&subject.target) && rule.matches(subject, PatternReading::Wide)
         })
     }
 
-    fn denied_when(&self, speaks: impl Fn(&Rule) -> bool) -> Result<(), Refusal> {
+    fn denied_when(&self, speaks: impl Fn(&PolicyRule) -> bool) -> Result<(), PolicyRefusal> {
         match self.denied.iter().find(|rule| speaks(rule)) {
-            Some(rule) => Err(Refusal::Is(self.denied_by(rule))),
+            Some(rule) => Err(PolicyRefusal::Is(self.denied_by(rule))),
             None => Ok(()),
         }
     }
 
     /// The reason when a list does not have it.
-    pub(crate) fn leaves_out(&self, subject: &Subject<'_>) -> Result<(), Refusal> {
+    pub(crate) fn leaves_out(&self, subject: &PolicySubject<'_>) -> Result<(), PolicyRefusal> {
         self.allowed
             .iter()
             .try_for_each(|list| self.allows(list, subject))
     }
 
     /// The reason when a list that knows commands does not have one that runs beside a server.
-    pub(crate) fn leaves_out_program(&self, subject: &Subject<'_>) -> Result<(), Refusal> {
+    pub(crate) fn leaves_out_program(
+        &self,
+        subject: &PolicySubject<'_>,
+    ) -> Result<(), PolicyRefusal> {
         self.allowed
             .iter()
             .filter(|list| list.rules.iter().any(|rule| rule.is_about(&subject.target)))
@@ -126,7 +133,12 @@ impl Lists {
     /// The same, with what is allowed.
     pub(crate) fn urls(&self) -> UrlRules {
         let allowed = self.allowed.iter().filter_map(|list| {
-            let patterns: Vec<_> = list.rules.iter().filter_map(Rule::url).cloned().collect();
+            let patterns: Vec<_> = list
+                .rules
+                .iter()
+                .filter_map(PolicyRule::url)
+                .cloned()
+                .collect();
             (!patterns.is_empty()).then(|| UrlList {
                 patterns,
                 reason: self.not_in(list),
@@ -138,23 +150,27 @@ impl Lists {
         }
     }
 
-    fn denied_by(&self, rule: &Rule) -> String {
-        let Rule { text, origin, .. } = rule;
+    fn denied_by(&self, rule: &PolicyRule) -> String {
+        let PolicyRule { text, origin, .. } = rule;
         format!("denied by `{text}` in `{}` ({origin})", self.deny_key)
     }
 
-    fn not_in(&self, list: &RuleList) -> String {
+    fn not_in(&self, list: &PolicyRuleList) -> String {
         format!("not in `{}` ({})", self.allow_key, list.origin)
     }
 
-    fn allows(&self, list: &RuleList, subject: &Subject<'_>) -> Result<(), Refusal> {
+    fn allows(
+        &self,
+        list: &PolicyRuleList,
+        subject: &PolicySubject<'_>,
+    ) -> Result<(), PolicyRefusal> {
         // People choose names, so where the list knows URLs (or commands) at all, a remote server
         // (or a process) has to match one of those; its name is not enough.
         let precise = list.rules.iter().any(|rule| rule.is_about(&subject.target));
         let mut objection = None;
         for rule in &list.rules {
             if (precise && !rule.is_about(&subject.target))
-                || !rule.matches(subject, Reading::Narrow)
+                || !rule.matches(subject, PatternReading::Narrow)
             {
                 continue;
             }
@@ -162,13 +178,13 @@ impl Lists {
                 return Ok(());
             };
             objection.get_or_insert_with(|| {
-                let Rule { text, origin, .. } = rule;
+                let PolicyRule { text, origin, .. } = rule;
                 let key = self.allow_key;
-                Refusal::But(format!(
+                PolicyRefusal::But(format!(
                     "`{text}` in `{key}` ({origin}) would allow it, but {why}"
                 ))
             });
         }
-        Err(objection.unwrap_or_else(|| Refusal::Is(self.not_in(list))))
+        Err(objection.unwrap_or_else(|| PolicyRefusal::Is(self.not_in(list))))
     }
 }

@@ -5,13 +5,14 @@
 //! (`spec`).
 
 use serde_json::{Map, Value};
-use toolway_types::{Diagnosis, ProtocolMode, Severity, ShieldMode, TransportKind};
+use toolway_types::{Diagnosis, ProtocolMode, Severity, ShieldMode, TransportKind, nearest};
 
-use super::json::{Spot, kind_of};
-use super::keys::{self, Shape};
-use super::remote::{header_value, is_header_name, parse_url, schemes};
-use super::{ENOUGH, Source};
-use crate::env;
+use super::ENOUGH;
+use crate::expansion;
+use crate::http_syntax::{header_value, is_header_name, parse_url, schemes};
+use crate::json::{ValueLines, kind_of};
+use crate::keys::{self, ValueShape};
+use crate::source::TextSource;
 
 mod oauth;
 mod tools;
@@ -20,7 +21,7 @@ mod tools;
 const MIN_TIMEOUT: u64 = 1_000;
 
 /// What checking an entry found.
-pub(crate) struct Checked {
+pub(crate) struct CheckedEntry {
     pub(crate) kind: Option<TransportKind>,
     pub(crate) diagnoses: Vec<Diagnosis>,
 }
@@ -29,13 +30,13 @@ pub(crate) struct Checked {
 pub(crate) fn check(
     name: &str,
     definition: &Map<String, Value>,
-    spot: &Spot,
-    source: &Source,
-) -> Checked {
-    let mut checker = Checker {
+    lines: &ValueLines,
+    source: &TextSource,
+) -> CheckedEntry {
+    let mut checker = EntryChecker {
         name,
         definition,
-        spot,
+        lines,
         source,
         found: Vec::new(),
     };
@@ -49,17 +50,17 @@ pub(crate) fn check(
     checker.limits();
     checker.include_tools();
     checker.aliases();
-    Checked {
+    CheckedEntry {
         kind,
         diagnoses: checker.found,
     }
 }
 
-struct Checker<'a> {
+struct EntryChecker<'a> {
     name: &'a str,
     definition: &'a Map<String, Value>,
-    spot: &'a Spot,
-    source: &'a Source,
+    lines: &'a ValueLines,
+    source: &'a TextSource,
     found: Vec<Diagnosis>,
 }
 
@@ -78,7 +79,7 @@ fn example(key: &str) -> String {
     }
 }
 
-impl Checker<'_> {
+impl EntryChecker<'_> {
     fn error(&mut self, key: &str, message: String, hint: Option<String>) {
         if self.is_full(Severity::Error) {
             return;
@@ -106,14 +107,14 @@ impl Checker<'_> {
         let (outer, inner) = key
             .split_once('.')
             .map_or((key, None), |(a, b)| (a, Some(b)));
-        let line = match (self.spot.member(self.definition, outer), inner) {
-            (Some(spot), Some(inner)) => match self.definition.get(outer) {
-                Some(Value::Object(object)) => spot.line_of(object, inner),
-                Some(Value::Array(_)) => inner.parse().map_or(spot.line, |i| spot.line_at(i)),
-                _ => spot.line,
+        let line = match (self.lines.member(self.definition, outer), inner) {
+            (Some(lines), Some(inner)) => match self.definition.get(outer) {
+                Some(Value::Object(object)) => lines.line_of(object, inner),
+                Some(Value::Array(_)) => inner.parse().map_or(lines.line, |i| lines.line_at(i)),
+                _ => lines.line,
             },
-            (Some(spot), None) => spot.line,
-            (None, _) => self.spot.line,
+            (Some(lines), None) => lines.line,
+            (None, _) => self.lines.line,
         };
         self.source.origin(line)
     }
@@ -135,13 +136,13 @@ impl Checker<'_> {
         }
     }
 
-    fn value(&mut self, key: &str, shape: Shape, value: &Value) {
+    fn value(&mut self, key: &str, shape: ValueShape, value: &Value) {
         match (shape, value) {
-            (Shape::Text | Shape::Scopes, Value::String(text)) => self.text(key, text),
-            (Shape::Word, Value::String(_))
-            | (Shape::Switch, Value::Bool(_))
-            | (Shape::Milliseconds, _) => {}
-            (Shape::Texts | Shape::Scopes, Value::Array(items)) => {
+            (ValueShape::Text | ValueShape::Scopes, Value::String(text)) => self.text(key, text),
+            (ValueShape::Word, Value::String(_))
+            | (ValueShape::Switch, Value::Bool(_))
+            | (ValueShape::Milliseconds, _) => {}
+            (ValueShape::Texts | ValueShape::Scopes, Value::Array(items)) => {
                 for (index, item) in items.iter().enumerate() {
                     if is_plain(item) {
                         continue; // Nearly all are, and a name for each costs time.
@@ -149,7 +150,7 @@ impl Checker<'_> {
                     self.item(&format!("{key}.{index}"), &format!("{key}[{index}]"), item);
                 }
             }
-            (Shape::TextMap, Value::Object(map)) => {
+            (ValueShape::TextMap, Value::Object(map)) => {
                 for (name, item) in map {
                     let unfit = |text| key == "headers" && header_value(text).is_err();
                     if !is_plain(item) || item.as_str().is_some_and(unfit) {
@@ -158,18 +159,18 @@ impl Checker<'_> {
                     self.member_name(key, name);
                 }
             }
-            (Shape::Oauth, Value::Object(map)) => self.oauth(map),
-            (Shape::Workload, Value::Object(map)) => {
+            (ValueShape::Oauth, Value::Object(map)) => self.oauth(map),
+            (ValueShape::Workload, Value::Object(map)) => {
                 self.members("oauth.workload", &keys::WORKLOAD, map);
             }
-            (Shape::Tools, Value::Object(map)) => self.tools(map),
-            (Shape::Port, Value::Number(number))
+            (ValueShape::Tools, Value::Object(map)) => self.tools(map),
+            (ValueShape::Port, Value::Number(number))
                 if number
                     .as_u64()
                     .is_some_and(|port| (1..=65_535).contains(&port)) => {}
             _ => {
                 let found = match value {
-                    Value::Number(number) if shape == Shape::Port => number.to_string(),
+                    Value::Number(number) if shape == ValueShape::Port => number.to_string(),
                     other => kind_of(other).to_owned(),
                 };
                 let message = format!("`{key}` must be {}, not {found}", shape.expected());
@@ -368,7 +369,7 @@ impl Checker<'_> {
 
     fn url(&mut self, kind: TransportKind) {
         if let Some(Value::String(text)) = self.definition.get("url")
-            && !env::mentions_variable(text)
+            && !expansion::mentions_variable(text)
             && let Err(why) = parse_url(text, schemes(kind))
         {
             self.error("url", format!("`url` {why}"), None);
@@ -380,18 +381,14 @@ impl Checker<'_> {
             .iter()
             .map(|kind| kind.as_str())
             .collect();
-        let list = known
-            .iter()
-            .map(|kind| format!("`{kind}`"))
-            .collect::<Vec<_>>()
-            .join(", ");
+        let list = keys::listed(&known);
         let familiar = match word.to_lowercase().as_str() {
             "streamable_http" | "streamablehttp" | "https" | "remote" => Some("http"),
             "websocket" | "wss" => Some("ws"),
             "local" | "command" | "process" => Some("stdio"),
             _ => None,
         };
-        let hint = match familiar.or_else(|| keys::nearest(word, known)) {
+        let hint = match familiar.or_else(|| nearest(word, known)) {
             Some(meant) => format!("did you mean `{meant}`? The types are {list}"),
             None => format!("the types are {list}"),
         };
@@ -421,7 +418,7 @@ impl Checker<'_> {
                 None => {
                     let message = format!(
                         "`{key}` must be {}, not {}",
-                        Shape::Milliseconds.expected(),
+                        ValueShape::Milliseconds.expected(),
                         if value.is_number() {
                             value.to_string()
                         } else {

@@ -6,95 +6,103 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use toolway_types::url_rules::Reading;
-use toolway_types::{Diagnosis, Origin};
+use toolway_types::url_rules::PatternReading;
+use toolway_types::{Diagnosis, Origin, Scope};
 
-use super::json::{Spot, kind_of};
-use super::keys::POLICY_LISTS;
-use super::{FileKind, Source};
-use crate::account::{self, Provider};
+use crate::account::{self, AccountProvider};
 use crate::identity::{self, IdentitySettings};
-use crate::policy::cross_app::Requirement;
-use crate::policy::rule::{Rule, RuleList};
+use crate::json::{ValueLines, kind_of};
+use crate::keys::POLICY_LISTS;
+use crate::policy_rule::cross_app::CrossAppRequirement;
+use crate::policy_rule::{PolicyRule, PolicyRuleList};
+use crate::settings_object::ObjectReader;
+use crate::source::{FileKind, TextSource};
 
 /// What one file says beside its servers.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Settings {
-    pub(crate) enabled_project: Vec<Named>,
-    pub(crate) disabled_project: Vec<Named>,
+pub(crate) struct FileSettings {
+    pub(crate) enabled_project: Vec<LocatedName>,
+    pub(crate) disabled_project: Vec<LocatedName>,
     pub(crate) enable_all_project: Option<Origin>,
-    pub(crate) enabled: Vec<Named>,
-    pub(crate) disabled: Vec<Named>,
-    pub(crate) plugins_off: Vec<Named>,
-    pub(crate) project_variables: Vec<Named>,
+    pub(crate) enabled: Vec<LocatedName>,
+    pub(crate) disabled: Vec<LocatedName>,
+    pub(crate) plugins_off: Vec<LocatedName>,
+    pub(crate) project_variables: Vec<LocatedName>,
     /// Directories whose files count although they are another user's.
-    pub(crate) safe_directories: Vec<Named>,
+    pub(crate) safe_directories: Vec<LocatedName>,
     /// Whether the editor that has the working directory open is a server too.
     pub(crate) auto_connect_ide: bool,
-    pub(crate) permissions: Option<Placed>,
-    pub(crate) hooks: Option<Placed>,
-    pub(crate) allowed: Option<RuleList>,
-    pub(crate) denied: Option<RuleList>,
-    pub(crate) instructions_allowed: Option<RuleList>,
-    pub(crate) instructions_denied: Option<RuleList>,
-    pub(crate) env: Vec<(Named, Value)>,
-    pub(crate) account: Option<Account>,
-    pub(crate) identity: Option<Identity>,
+    pub(crate) permissions: Option<LocatedValue>,
+    pub(crate) hooks: Option<LocatedValue>,
+    pub(crate) allowed: Option<PolicyRuleList>,
+    pub(crate) denied: Option<PolicyRuleList>,
+    pub(crate) instructions_allowed: Option<PolicyRuleList>,
+    pub(crate) instructions_denied: Option<PolicyRuleList>,
+    pub(crate) env: Vec<(LocatedName, Value)>,
+    pub(crate) account: Option<ObjectSetting<AccountProvider>>,
+    pub(crate) identity: Option<ObjectSetting<IdentitySettings>>,
     /// Which servers are logged in to by cross-app access alone.
-    pub(crate) cross_app_only: Option<Requirement>,
+    pub(crate) cross_app_only: Option<CrossAppRequirement>,
     /// Where connectors are switched off.
     pub(crate) connectors_off: Option<Origin>,
     /// Where secrets in plain text are forbidden.
     pub(crate) insecure_storage_off: Option<Origin>,
     /// A policy list that cannot be understood: nothing may connect.
     pub(crate) policy_fault: Option<Diagnosis>,
-    /// The organisation's own file has lists and nothing else: it excludes only whom they name.
+    /// The organisation's own file has lists and nothing else: it excludes only what they name.
     pub(crate) lists_only: bool,
-    /// The keys that widen what may happen, as written; what `localSettings` vouches for.
+    /// The keys that permit more, as written; what the approval of local settings covers.
     pub(crate) widening: Map<String, Value>,
-    pub(crate) trust: Trust,
+    pub(crate) trust: FileTrust,
     /// Where the file cannot be read: what it forbids is not known.
     pub(crate) unreadable: Option<Origin>,
 }
 
-/// How far a file is believed.
+/// How far a file is trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Trust {
+pub(crate) enum FileTrust {
     /// In everything.
     #[default]
     Full,
-    /// Only where it narrows what may happen.
+    /// Only where it restricts.
     Narrowing,
 }
 
-/// What a file says about the account.
+/// What a file says under a key that holds an object.
 #[derive(Debug, Clone)]
-pub(crate) enum Account {
+pub(crate) enum ObjectSetting<T> {
     /// It cannot be used, and no file of lower precedence takes its place.
     Faulty,
-    /// Its provider.
-    At(Arc<Provider>),
+    Read(Arc<T>),
 }
 
-/// What a file says about the identity provider.
-#[derive(Debug, Clone)]
-pub(crate) enum Identity {
-    /// It cannot be used, and no file of lower precedence takes its place.
-    Faulty,
-    /// The provider.
-    At(Arc<IdentitySettings>),
+impl<T> ObjectSetting<T> {
+    fn of(read: Option<T>) -> Self {
+        read.map_or(Self::Faulty, |read| Self::Read(Arc::new(read)))
+    }
+
+    /// The one in the file of the highest precedence that has any.
+    pub(crate) fn highest<'a>(all: impl Iterator<Item = (Scope, &'a Self)>) -> Option<Arc<T>>
+    where
+        T: 'a,
+    {
+        match all.max_by_key(|(scope, _)| *scope)?.1 {
+            Self::Read(read) => Some(Arc::clone(read)),
+            Self::Faulty => None,
+        }
+    }
 }
 
 /// A name and where it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Named {
+pub(crate) struct LocatedName {
     pub(crate) name: String,
     pub(crate) origin: Origin,
 }
 
 /// A value that another module reads, and where it stands.
 #[derive(Debug, Clone)]
-pub(crate) struct Placed {
+pub(crate) struct LocatedValue {
     pub(crate) value: Value,
     pub(crate) origin: Origin,
 }
@@ -110,10 +118,10 @@ fn counts(key: &str, kind: FileKind) -> bool {
         "projectVariables" => matches!(kind, FileKind::User | FileKind::Managed),
         // Nor whose files count.
         "safeDirectories" => matches!(kind, FileKind::User | FileKind::Managed),
-        // A repository must not have what runs beside it connected.
+        // A repository must not cause a connection to a running editor.
         "autoConnectIde" => matches!(kind, FileKind::User | FileKind::Managed),
         "enabledPlugins" => matches!(kind, FileKind::User | FileKind::Managed),
-        // A repository must not say where a person logs in, or where the token goes.
+        // A repository must not say where the user logs in, or where the token goes.
         "account" | "identityProvider" => matches!(kind, FileKind::User | FileKind::Managed),
         _ => matches!(kind, FileKind::User | FileKind::Local | FileKind::Managed),
     }
@@ -129,7 +137,7 @@ fn home_of(key: &str) -> &'static str {
     }
 }
 
-impl Settings {
+impl FileSettings {
     /// Takes one key.
     #[expect(
         clippy::too_many_arguments,
@@ -137,12 +145,12 @@ impl Settings {
     )]
     pub(crate) fn add(
         &mut self,
-        source: &Source,
+        source: &TextSource,
         kind: FileKind,
         key: &str,
         line: u32,
         value: Value,
-        spot: &Spot,
+        lines: &ValueLines,
         diagnoses: &mut Vec<Diagnosis>,
     ) {
         let origin = source.origin(line);
@@ -159,11 +167,11 @@ impl Settings {
             );
             return;
         }
-        let mut reader = Reader {
+        let mut reader = SettingsReader {
             source,
             key,
             line,
-            spot,
+            lines,
             diagnoses,
         };
         match key {
@@ -185,22 +193,20 @@ impl Settings {
             "enabledPlugins" => self.plugins_off = reader.switched_off(&value),
             "env" => self.env = reader.variables(&value),
             "account" => {
-                let found = account::provider(source, line, &value, spot, reader.diagnoses);
-                self.account =
-                    Some(found.map_or(Account::Faulty, |found| Account::At(Arc::new(found))));
+                let found = account::provider(reader.object(), &value, lines);
+                self.account = Some(ObjectSetting::of(found));
             }
             "identityProvider" => {
-                let found = identity::read(source, kind, line, &value, spot, reader.diagnoses);
-                self.identity =
-                    Some(found.map_or(Identity::Faulty, |found| Identity::At(Arc::new(found))));
+                let found = identity::read(reader.object(), kind, &value, lines);
+                self.identity = Some(ObjectSetting::of(found));
             }
             "requireCrossAppAccess" => {
                 self.cross_app_only = match value {
                     Value::Bool(false) => None,
-                    Value::Bool(true) => Some(Requirement::everybody(origin)),
+                    Value::Bool(true) => Some(CrossAppRequirement::everybody(origin)),
                     ref rules => self
                         .policy_list(reader.rules(rules))
-                        .map(Requirement::of_list),
+                        .map(CrossAppRequirement::of_list),
                 };
             }
             "connectors" => match value {
@@ -216,18 +222,18 @@ impl Settings {
                 Value::Bool(false) => self.insecure_storage_off = Some(origin),
                 ref other => {
                     reader.wrong("`true` or `false`", other);
-                    // Whoever wrote it did not mean to allow more.
+                    // The key shows that less is to be allowed.
                     self.insecure_storage_off = Some(origin);
                 }
             },
             "permissions" => {
-                self.permissions = Some(Placed {
+                self.permissions = Some(LocatedValue {
                     value: value.clone(),
                     origin,
                 });
             }
             "hooks" => {
-                self.hooks = Some(Placed {
+                self.hooks = Some(LocatedValue {
                     value: value.clone(),
                     origin,
                 });
@@ -245,7 +251,7 @@ impl Settings {
         self.note_widening(key, value);
     }
 
-    fn policy_list(&mut self, list: Result<RuleList, Diagnosis>) -> Option<RuleList> {
+    fn policy_list(&mut self, list: Result<PolicyRuleList, Diagnosis>) -> Option<PolicyRuleList> {
         list.map_err(|fault| self.policy_fault.get_or_insert(fault).clone())
             .ok()
     }
@@ -263,7 +269,7 @@ impl Settings {
             }
             ("permissions", Value::Object(permissions)) => {
                 for (name, value) in permissions {
-                    // What narrows always counts and needs nobody's word.
+                    // What restricts always counts and needs no approval.
                     let widens = match name.as_str() {
                         "allow" | "defaultMode" => true,
                         "pins" => value != "ask",
@@ -278,25 +284,33 @@ impl Settings {
         }
     }
 
-    /// Drops everything that widens: what is left may come from a file nobody vouched for.
+    /// Drops everything that permits more: the rest may come from a file that is not approved.
     pub(crate) fn narrow(&mut self) {
         self.enabled_project.clear();
         self.enable_all_project = None;
         self.enabled.clear();
         self.hooks = None;
-        self.trust = Trust::Narrowing;
+        self.trust = FileTrust::Narrowing;
     }
 }
 
-struct Reader<'a> {
-    source: &'a Source,
+struct SettingsReader<'a> {
+    source: &'a TextSource,
     key: &'a str,
     line: u32,
-    spot: &'a Spot,
+    lines: &'a ValueLines,
     diagnoses: &'a mut Vec<Diagnosis>,
 }
 
-impl Reader<'_> {
+impl SettingsReader<'_> {
+    fn object(&mut self) -> ObjectReader<'_> {
+        ObjectReader {
+            source: self.source,
+            line: self.line,
+            diagnoses: self.diagnoses,
+        }
+    }
+
     /// Says how to mend what was last found.
     fn hint(&mut self, hint: &str) {
         if let Some(last) = self.diagnoses.last_mut() {
@@ -310,16 +324,16 @@ impl Reader<'_> {
             .push(Diagnosis::error(message).at(self.source.origin(self.line)));
     }
 
-    fn names(&mut self, value: &Value) -> Vec<Named> {
+    fn names(&mut self, value: &Value) -> Vec<LocatedName> {
         let Value::Array(items) = value else {
             self.wrong("an array of strings", value);
             return Vec::new();
         };
         let mut names = Vec::with_capacity(items.len());
         for (index, item) in items.iter().enumerate() {
-            let origin = self.source.origin(self.spot.line_at(index));
+            let origin = self.source.origin(self.lines.line_at(index));
             if let Value::String(name) = item {
-                names.push(Named {
+                names.push(LocatedName {
                     name: name.clone(),
                     origin,
                 });
@@ -335,16 +349,16 @@ impl Reader<'_> {
         names
     }
 
-    fn switched_off(&mut self, value: &Value) -> Vec<Named> {
+    fn switched_off(&mut self, value: &Value) -> Vec<LocatedName> {
         let Value::Object(map) = value else {
             self.wrong("an object of plugin names with `true` or `false`", value);
             return Vec::new();
         };
         let mut off = Vec::new();
         for (name, switch) in map {
-            let origin = self.source.origin(self.spot.line_of(map, name));
+            let origin = self.source.origin(self.lines.line_of(map, name));
             match switch {
-                Value::Bool(false) => off.push(Named {
+                Value::Bool(false) => off.push(LocatedName {
                     name: name.clone(),
                     origin,
                 }),
@@ -362,17 +376,17 @@ impl Reader<'_> {
         off
     }
 
-    fn variables(&mut self, value: &Value) -> Vec<(Named, Value)> {
+    fn variables(&mut self, value: &Value) -> Vec<(LocatedName, Value)> {
         let Value::Object(map) = value else {
             self.wrong("an object with string values", value);
             return Vec::new();
         };
         let mut variables = Vec::new();
         for (name, value) in map {
-            let origin = self.source.origin(self.spot.line_of(map, name));
+            let origin = self.source.origin(self.lines.line_of(map, name));
             if matches!(value, Value::String(_) | Value::Number(_)) {
                 let name = name.clone();
-                variables.push((Named { name, origin }, value.clone()));
+                variables.push((LocatedName { name, origin }, value.clone()));
             } else {
                 let found = kind_of(value);
                 let message = format!("`{}.{name}` must be a string, not {found}", self.key);
@@ -382,7 +396,7 @@ impl Reader<'_> {
         variables
     }
 
-    fn rules(&mut self, value: &Value) -> Result<RuleList, Diagnosis> {
+    fn rules(&mut self, value: &Value) -> Result<PolicyRuleList, Diagnosis> {
         let origin = self.source.origin(self.line);
         let Value::Array(items) = value else {
             let message = format!(
@@ -394,14 +408,14 @@ impl Reader<'_> {
         };
         // Only a permission is read narrowly.
         let reading = if self.key.starts_with("allowed") {
-            Reading::Narrow
+            PatternReading::Narrow
         } else {
-            Reading::Wide
+            PatternReading::Wide
         };
         let mut rules = Vec::with_capacity(items.len());
         for (index, item) in items.iter().enumerate() {
-            let origin = self.source.origin(self.spot.line_at(index));
-            let rule = Rule::parse(item, origin.clone(), reading).map_err(|why| {
+            let origin = self.source.origin(self.lines.line_at(index));
+            let rule = PolicyRule::parse(item, origin.clone(), reading).map_err(|why| {
                 Diagnosis::error(format!("`{}[{index}]` {why}", self.key)).at(origin).hint(
                     "a rule is one of `{\"serverName\": \"…\"}`, `{\"serverUrl\": \"https://…\"}` \
                      and `{\"serverCommand\": [\"…\"]}`",
@@ -409,6 +423,6 @@ impl Reader<'_> {
             })?;
             rules.push(rule);
         }
-        Ok(RuleList { origin, rules })
+        Ok(PolicyRuleList { origin, rules })
     }
 }

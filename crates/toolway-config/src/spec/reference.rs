@@ -9,9 +9,9 @@ use toolway_types::name::as_word;
 use toolway_types::{Origin, ReferenceKind, Scope, SecretReference};
 use url::Url;
 
-use super::Work;
+use super::SpecBuild;
 
-impl Work<'_> {
+impl SpecBuild<'_> {
     /// Expands a string that may not hold a secret: `place` is its full name.
     pub(super) fn expand(&mut self, place: &str, text: &str) -> String {
         let mut found = None;
@@ -70,7 +70,7 @@ impl Work<'_> {
     fn admit(&mut self, reference: SecretReference) {
         let place = reference.place.clone();
         if !self.builder.author.may_name_secrets() {
-            // Local settings are a person's own once that person has said so.
+            // Local settings are the user's own once approved.
             if self.builder.scope == Scope::Local {
                 let message = format!(
                     "`{place}` may not use `{reference}`: nobody on this machine approved this entry"
@@ -103,9 +103,9 @@ impl Work<'_> {
         }
     }
 
-    /// The reference in an address that leads somewhere by it. Its scheme, host and port decide
-    /// who gets the secret; what follows `#` is sent to nobody. An address that is none may have
-    /// become one by its value.
+    /// The reference in an address that decides where it leads. Scheme, host and port decide who
+    /// gets the secret; what follows `#` is never sent. A text that is no address may have become
+    /// one by its value.
     pub(super) fn misled(&self, key: &str, url: Option<&Url>) -> Option<String> {
         let leads = |reference: &&SecretReference| {
             let word = reference.placeholder();

@@ -13,20 +13,20 @@ use toolway_types::{
 };
 use url::Url;
 
-use super::Work;
-use crate::approval::Vouched;
-use crate::error::ReadError;
+use super::SpecBuild;
+use crate::approval::ApprovalBasis;
+use crate::command_line::split_command;
+use crate::error::FileReadError;
+use crate::file::open_beneath;
+use crate::file::{open, read_opened};
+use crate::http_syntax::{header_value, parse_url, schemes};
 use crate::ide::TOKEN_HEADER;
-use crate::load::beneath::open_beneath;
-use crate::load::read::{open, read_opened};
-use crate::load::split_command;
 use crate::policy::cross_app::cross_app_enabled;
-use crate::raw::remote::{header_value, parse_url, schemes};
 
 /// More than any server takes as a header.
 const LONGEST_TOKEN: u64 = 64 * 1024;
 
-impl Work<'_> {
+impl SpecBuild<'_> {
     pub(super) fn remote(&mut self) -> Option<RemoteSpec> {
         let kind = self.builder.kind;
         let mut headers = self.headers();
@@ -75,7 +75,7 @@ impl Work<'_> {
             return None;
         }
         if program.contains('/') && !Path::new(&program).is_absolute() {
-            // A flag stands beside nothing but what happens to be in the working directory.
+            // A flag has no directory of its own.
             if self.builder.scope == Scope::Dynamic {
                 let message = format!("`{KEY}` is a relative path, and a flag has no directory");
                 self.refuse(KEY, message, "write the whole path of the program");
@@ -168,14 +168,14 @@ impl Work<'_> {
         }
     }
 
-    fn token_text(&self, path: &Path) -> Result<Option<String>, ReadError> {
+    fn token_text(&self, path: &Path) -> Result<Option<String>, FileReadError> {
         let directory = &self.builder.place.directory;
         let opened = if self.builder.author.brings_files() {
-            // A file of the person's is named by the person, or shown to them first.
+            // The user names their own file, or has seen the path before approval.
             let leads_away =
                 path.is_absolute() || path.components().any(|it| it == Component::ParentDir);
-            if leads_away && self.builder.vouched == Vouched::Unseen {
-                return Err(ReadError::Outside);
+            if leads_away && self.builder.vouched == ApprovalBasis::Unseen {
+                return Err(FileReadError::Outside);
             }
             let root = match self.builder.scope {
                 Scope::Plugin => directory,

@@ -1,7 +1,7 @@
-//! The parts of `oauth` that not everybody may write: a client's secret, the token of the platform
-//! that this runs on, and what makes a login less safe.
+//! The parts of `oauth` that only some authors may write: a client's secret, the token of the
+//! platform that this runs on, and what makes a login less safe.
 //!
-//! Owns who may write them, and what the environment must hold for them. No secret stands in a
+//! Owns who may write them, and what the environment must hold for them. No secret is written in a
 //! file itself.
 //! Does not own: getting a login by them (`toolway-auth`).
 
@@ -10,9 +10,9 @@ use std::path::PathBuf;
 use serde_json::{Map, Value};
 use toolway_types::{Secret, UnannouncedPkce, WorkloadSource, WorkloadSpec};
 
-use super::Work;
-use crate::env::mentions_variable;
-use crate::raw::remote::parse_url;
+use super::SpecBuild;
+use crate::expansion::mentions_variable;
+use crate::http_syntax::parse_url;
 
 /// Where a job of GitHub Actions asks for its token, and what it shows there.
 const GITHUB_URL: &str = "ACTIONS_ID_TOKEN_REQUEST_URL";
@@ -21,14 +21,14 @@ const GITHUB_TOKEN: &str = "ACTIONS_ID_TOKEN_REQUEST_TOKEN";
 /// The ways to a platform's token; an entry has one of them.
 const WAYS: [&str; 3] = ["tokenFile", "token", "githubActions"];
 
-impl Work<'_> {
+impl SpecBuild<'_> {
     pub(super) fn client_secret(&mut self, text: &str) -> Secret {
         const KEY: &str = "oauth.clientSecret";
         self.never_written(KEY, text);
         Secret::new(self.expand_secret(KEY, text))
     }
 
-    /// A secret that stands in a file is read by whoever reads the file.
+    /// A secret in a file is known to every reader of the file.
     fn never_written(&mut self, place: &str, text: &str) {
         if !mentions_variable(text) {
             let message =
@@ -38,8 +38,8 @@ impl Work<'_> {
         }
     }
 
-    /// Whether a login may be made where nobody says that PKCE protects it. A repository gains
-    /// nothing by weakening what protects the person.
+    /// Whether a login may be made where PKCE is not announced. A repository cannot weaken what
+    /// protects the user.
     pub(super) fn unannounced_pkce(&mut self, oauth: &Map<String, Value>) -> UnannouncedPkce {
         const KEY: &str = "oauth.allowUnannouncedPkce";
         if oauth.get("allowUnannouncedPkce").and_then(Value::as_bool) != Some(true) {
@@ -57,8 +57,8 @@ impl Work<'_> {
         UnannouncedPkce::Allowed
     }
 
-    /// The platform's token. It is the person's or the organisation's, and no repository says
-    /// where it is.
+    /// The platform's token. It is the user's or the organisation's, and no repository says where
+    /// it is.
     pub(super) fn workload(&mut self, map: &Map<String, Value>) -> Option<WorkloadSpec> {
         const KEY: &str = "oauth.workload";
         if !self.builder.author.may_use_machine_identity() {

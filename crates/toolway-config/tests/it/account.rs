@@ -4,7 +4,7 @@ use std::fs;
 
 use insta::assert_snapshot;
 use serde_json::{Map, Value, json};
-use toolway_config::{Directory, Flags, Planner};
+use toolway_config::{ConnectorDirectory, Flags, Planner};
 use toolway_types::{Origin, TransportSpec};
 
 use crate::{Stage, findings, object, server, spec, table, word};
@@ -16,7 +16,7 @@ fn keep(stage: &Stage, connectors: &Value) {
     let plan = stage.plan();
     let provider = plan.account.as_ref().unwrap();
     let answer: Map<String, Value> = object(json!({ "connectors": connectors }));
-    let directory = Directory::read(provider, &answer).unwrap();
+    let directory = ConnectorDirectory::read(provider, &answer).unwrap();
     let path = toolway_config::account::directory::copy_file(&stage.environment());
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(path, directory.to_copy(provider)).unwrap();

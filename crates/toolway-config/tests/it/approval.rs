@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use insta::assert_snapshot;
-use toolway_config::{Flags, Verdict};
+use toolway_config::{Flags, ServerVerdict};
 use toolway_types::TransportSpec;
 
 use crate::{Stage, server, spec, table, waiting, word};
@@ -46,7 +46,7 @@ fn sec_05_any_change_asks_again_and_shows_the_difference() {
         changed[key] = value;
         stage.project(&serde_json::json!({"mcpServers": {"x": changed}}).to_string());
         let plan = stage.plan();
-        let Verdict::PendingApproval {
+        let ServerVerdict::PendingApproval {
             changed: Some(diff),
             ..
         } = &server(&plan, "x").verdict
@@ -77,7 +77,7 @@ fn the_difference_is_a_readable_diff_without_hidden_characters() {
         "{\"mcpServers\": {\"x\": {\"type\": \"http\", \"url\": \"https://a.example/\u{202E}b\"}}}",
     );
     let plan = stage.plan();
-    let Verdict::PendingApproval {
+    let ServerVerdict::PendingApproval {
         reason,
         changed: Some(diff),
     } = &server(&plan, "x").verdict

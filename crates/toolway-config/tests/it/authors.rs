@@ -1,5 +1,5 @@
 //! Who wrote an entry, and what follows from it: where it starts, what it may name, how it is
-//! shielded, whom it takes the place of, and what an approval of it covers.
+//! shielded, which entry it replaces, and what an approval of it covers.
 
 use std::fs;
 use std::os::unix::fs::{chown, symlink};
@@ -129,7 +129,7 @@ fn sec_48_a_headers_helper_of_a_flag_is_no_file_of_the_working_directory() {
         panic!();
     };
     let helper = &remote.headers_helper.as_ref().unwrap().process;
-    // A path beside the file that names it, started where nobody else puts anything.
+    // A path beside the file that names it, started in a private directory.
     let beside = stage.root.join("home/.config/toolway/./helper");
     assert_eq!(PathBuf::from(&helper.command), beside);
     assert!(matches!(helper.cwd, WorkingDirectory::Private(_)));
@@ -189,7 +189,7 @@ fn sec_50_local_settings_are_trusted_as_written_and_not_as_found_afterwards() {
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            // Somebody who can write the file puts theirs in its place again and again.
+            // A writer of the file replaces it again and again.
             while !done.load(Ordering::Relaxed) {
                 fs::write(&beside, hostile).unwrap();
                 fs::rename(&beside, &path).unwrap();
@@ -616,6 +616,6 @@ fn sec_57_a_local_entry_that_was_found_and_approved_inherits_no_rule() {
     .unwrap();
     let plan = stage.plan();
     assert_eq!(server(&plan, "found").author, Author::Person);
-    assert!(toolway_config::brought(server(&plan, "found")).is_some());
-    assert!(toolway_config::brought(server(&plan, "typed")).is_none());
+    assert!(toolway_config::repository_server(server(&plan, "found")).is_some());
+    assert!(toolway_config::repository_server(server(&plan, "typed")).is_none());
 }

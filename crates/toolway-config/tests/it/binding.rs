@@ -231,7 +231,7 @@ fn sec_05_a_package_that_was_approved_by_its_name_does_not_become_the_repository
     for name in ["alias", "own", "time"] {
         stage.approve(name, &[]);
     }
-    // What everybody does in such a repository says nothing about these packages.
+    // What is common in such a repository says nothing about these packages.
     stage.write(
         "home/repo/node_modules/left/package.json",
         &manifest("left"),

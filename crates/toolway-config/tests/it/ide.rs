@@ -313,7 +313,7 @@ fn sec_29_a_folder_that_others_may_write_is_not_believed() {
     stage.user(WS);
     stage.lock("home/.claude/ide/40123.lock", |_| ());
     let folder = stage.root.join("home/.claude/ide");
-    // Whoever may rename a lock file chooses the port that its token is sent to.
+    // A lock file's name is the port that its token is sent to.
     for mode in [0o770, 0o1777] {
         fs::set_permissions(&folder, Permissions::from_mode(mode)).unwrap();
         let plan = stage.plan();

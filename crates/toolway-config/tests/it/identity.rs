@@ -122,7 +122,7 @@ fn the_organisation_can_require_it_of_everybody_or_of_some() {
         CrossApp::Only { .. }
     ));
 
-    // Nobody else can, and one that cannot be understood stops everything.
+    // Other files cannot, and one that cannot be understood stops everything.
     stage.user(&format!("{{\"requireCrossAppAccess\": true, {SERVERS}}}"));
     stage.managed(r#"{"requireCrossAppAccess": false}"#);
     let plan = stage.plan();

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use insta::assert_snapshot;
-use toolway_config::{Limits, ResultText, ToolSearch};
+use toolway_config::{ResultText, RunLimits, ToolSearch};
 
 use crate::{Stage, findings};
 
@@ -25,7 +25,7 @@ fn the_limit_on_silence_may_be_nought_and_our_spelling_wins() {
 #[test]
 fn limits_come_from_the_environment_and_managed_settings_win() {
     let mut stage = Stage::new();
-    assert_eq!(stage.plan().limits, Limits::default());
+    assert_eq!(stage.plan().limits, RunLimits::default());
     stage.set("MCP_TIMEOUT", "5000");
     stage.set("MCP_TOOL_TIMEOUT", "7000");
     stage.set("MCP_REQUEST_TIMEOUT_MS", "8000");
@@ -36,12 +36,12 @@ fn limits_come_from_the_environment_and_managed_settings_win() {
         r#"{"env": {"MCP_TIMEOUT": "6000", "MCP_TOOL_TIMEOUT": "soon", "HTTPS_PROXY": "http://p"}}"#,
     );
     let plan = stage.plan();
-    let expected = Limits {
+    let expected = RunLimits {
         connect_timeout: Some(Duration::from_secs(6)),
         tool_timeout: Some(Duration::from_secs(7)),
         request_timeout: Some(Duration::from_secs(8)),
         remote_batch: 9,
-        ..Limits::default()
+        ..RunLimits::default()
     };
     assert_eq!(plan.limits, expected);
     assert_snapshot!(findings(&stage, &plan), @"

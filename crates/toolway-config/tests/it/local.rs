@@ -3,7 +3,7 @@
 use insta::assert_snapshot;
 use serde_json::json;
 use toolway_config::approval::{LocalTrust, local_trust, trust_local};
-use toolway_config::{Decision, Mode};
+use toolway_config::{PermissionDecision, PermissionMode};
 use toolway_types::{Scope, ServerName, ToolKey};
 
 use crate::{Stage, findings, object, table, word};
@@ -42,15 +42,15 @@ fn sec_03_local_settings_nobody_vouched_for_can_only_narrow() {
     u [user] disabled: its entry says `"disabled": true` (home/.config/toolway/settings.json:1)
     "#);
     assert_snapshot!(findings(&stage, &plan), @"home/repo/.toolway/settings.local.json:1 `enabledMcpjsonServers`, `enabledMcpServers`, `permissions.allow`, `permissions.defaultMode`, `hooks` in the project's local settings do not count: nobody on this machine approved them | run `toolway approve --local-settings` if you wrote them");
-    assert_eq!(plan.permissions.mode(), Mode::Default);
+    assert_eq!(plan.permissions.mode(), PermissionMode::Default);
     assert!(plan.hooks.is_empty());
     assert!(matches!(
         plan.permissions.decide(&tool("bad")),
-        Decision::Deny { .. }
+        PermissionDecision::Deny { .. }
     ));
     assert!(matches!(
         plan.permissions.decide(&tool("good")),
-        Decision::Ask { .. }
+        PermissionDecision::Ask { .. }
     ));
 }
 
@@ -68,11 +68,11 @@ fn local_settings_count_once_they_are_trusted_and_until_they_change() {
     p [project] admitted
     u [user] admitted
     ");
-    assert_eq!(plan.permissions.mode(), Mode::Bypass);
+    assert_eq!(plan.permissions.mode(), PermissionMode::Bypass);
     assert!(!plan.hooks.is_empty());
     assert!(matches!(
         plan.permissions.decide(&tool("good")),
-        Decision::Allow { .. }
+        PermissionDecision::Allow { .. }
     ));
 
     let narrower = WIDENING.replace("\"other\"", "\"more\"");
@@ -111,7 +111,7 @@ fn sec_03_settings_a_repository_ships_are_named_and_not_used() {
     home/repo/.toolway/settings.json:1 servers in this file are not loaded | a project's servers belong into `.mcp.json`
     ");
     assert!(plan.servers.is_empty());
-    assert_eq!(plan.permissions.mode(), Mode::Default);
+    assert_eq!(plan.permissions.mode(), PermissionMode::Default);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use toolway_config::{Flags, Planner, Verdict, watched_paths};
+use toolway_config::{Flags, Planner, ServerVerdict, watched_paths};
 
 use crate::{Stage, server};
 
@@ -76,7 +76,7 @@ fn sec_14_a_policy_that_breaks_stops_everything_at_once() {
     assert!(
         plan.servers
             .iter()
-            .all(|server| matches!(server.verdict, Verdict::Refused { .. }))
+            .all(|server| matches!(server.verdict, ServerVerdict::Refused { .. }))
     );
     fs::write(&policy, "{}").unwrap();
     assert_eq!(admitted(&planner), ["one"]);
@@ -157,7 +157,7 @@ fn assert_vouched_as_it_began(stage: &Stage, flags: Flags) {
     fs::write(&path, run_command("tool", "evil")).unwrap();
     let plan = planner.plan();
     match &server(&plan, "tool").verdict {
-        Verdict::PendingApproval { reason, changed } => {
+        ServerVerdict::PendingApproval { reason, changed } => {
             assert_eq!(reason, "`tool` has changed since this run began");
             let changed = changed.as_deref().unwrap();
             assert!(changed.contains("-  \"command\": \"true\""), "{changed}");

@@ -382,7 +382,7 @@ fn sec_32_an_allow_list_keeps_only_the_instructions_it_names() {
     npx-evil: denied by `{"serverName":"npx-evil"}` in `deniedMcpInstructions` (system/managed-settings.json:2)
     var: not in `allowedMcpInstructions` (system/managed-settings.json:1)
     "#);
-    // The organisation's own servers too: an empty list means nobody.
+    // The organisation's own servers too: an empty list allows none.
     let stage = Stage::new();
     stage.managed(r#"{"allowedMcpInstructions": [], "mcpServers": {"m": {"command": "m"}}}"#);
     assert_snapshot!(silenced(&stage), @"m: not in `allowedMcpInstructions` (system/managed-settings.json:1)");

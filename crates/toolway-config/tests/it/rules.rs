@@ -1,7 +1,8 @@
 //! Rules that a person's "always" and `toolway permissions` write into a settings file.
 
 use toolway_config::{
-    Decision, EditError, Edited, Environment, PinPolicy, RuleList, remove_rule, write_rule,
+    EditError, Edited, Environment, PermissionDecision, PermissionList, PinPolicy, remove_rule,
+    write_rule,
 };
 use toolway_types::{Scope, ServerName, ToolKey};
 
@@ -15,8 +16,8 @@ fn allow(
     environment: &Environment,
     scope: Scope,
     rule: &str,
-) -> Result<Edited<Vec<RuleList>>, EditError> {
-    write_rule(environment, scope, RuleList::Allow, rule)
+) -> Result<Edited<Vec<PermissionList>>, EditError> {
+    write_rule(environment, scope, PermissionList::Allow, rule)
 }
 
 #[test]
@@ -26,12 +27,15 @@ fn a_rule_stands_in_one_list_and_is_taken_out_of_all() {
         r#"{"permissions": {"allow": ["mcp__s__a", "x"], "ask": ["mcp__s__a"], "pins": "ask"}}"#,
     );
     let environment = stage.environment();
-    let moved = write_rule(&environment, Scope::User, RuleList::Deny, "mcp__s__a").unwrap();
-    assert_eq!(moved.value, [RuleList::Ask, RuleList::Allow]);
+    let moved = write_rule(&environment, Scope::User, PermissionList::Deny, "mcp__s__a").unwrap();
+    assert_eq!(moved.value, [PermissionList::Ask, PermissionList::Allow]);
     let decided = stage.plan().permissions.decide_tool(&tool("a"));
-    assert!(matches!(decided, Decision::Deny { .. }), "{decided:?}");
+    assert!(
+        matches!(decided, PermissionDecision::Deny { .. }),
+        "{decided:?}"
+    );
     let removed = remove_rule(&environment, Scope::User, "mcp__s__a").unwrap();
-    assert_eq!(removed.value, [RuleList::Deny]);
+    assert_eq!(removed.value, [PermissionList::Deny]);
     let again = remove_rule(&environment, Scope::User, "mcp__s__a").unwrap();
     assert!(again.value.is_empty() && !again.changed);
     let text = std::fs::read_to_string(path).unwrap();
@@ -65,7 +69,7 @@ fn a_rule_is_added_once_and_comments_stay() {
     for name in ["a", "b"] {
         let decided = stage.plan().permissions.decide_tool(&tool(name));
         assert!(
-            matches!(decided, Decision::Allow { rule: Some(_) }),
+            matches!(decided, PermissionDecision::Allow { rule: Some(_) }),
             "{name}"
         );
     }
@@ -77,7 +81,7 @@ fn a_local_rule_counts_at_once_for_it_was_the_person_who_wrote_it() {
     allow(&stage.environment(), Scope::Local, "mcp__s__b").unwrap();
     let decided = stage.plan().permissions.decide_tool(&tool("b"));
     assert!(
-        matches!(decided, Decision::Allow { rule: Some(_) }),
+        matches!(decided, PermissionDecision::Allow { rule: Some(_) }),
         "{decided:?}"
     );
 }

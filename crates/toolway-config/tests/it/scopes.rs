@@ -2,7 +2,7 @@
 
 use insta::assert_snapshot;
 use serde_json::json;
-use toolway_config::{ConnectorEntry, Flags, Verdict};
+use toolway_config::{ConnectorEntry, Flags, ServerVerdict};
 use toolway_types::{Origin, Scope};
 
 use crate::{Stage, findings, object, server, spec, table, word};
@@ -39,7 +39,7 @@ fn the_highest_scope_wins_and_the_rest_is_kept() {
         [Scope::Dynamic, Scope::Local, Scope::Project, Scope::User]
     );
     assert!(
-        matches!(&plan.servers[1].verdict, Verdict::Shadowed { by, .. } if by.scope == Scope::Managed)
+        matches!(&plan.servers[1].verdict, ServerVerdict::Shadowed { by, .. } if by.scope == Scope::Managed)
     );
 }
 

@@ -18,7 +18,7 @@ const NAMES: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
 /// Why a request is not let in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Rejection {
+pub enum GuardRejection {
     /// No `Host`, or more than one.
     #[error("exactly one Host header is needed")]
     HostCount,
@@ -39,7 +39,7 @@ pub enum Rejection {
     ContentType,
 }
 
-impl Rejection {
+impl GuardRejection {
     fn status(self) -> StatusCode {
         match self {
             Self::HostCount | Self::AbsoluteTarget => StatusCode::BAD_REQUEST,
@@ -51,40 +51,40 @@ impl Rejection {
 
 /// The rules for one server. They have no switch to turn them off.
 #[derive(Debug, Clone)]
-pub struct Guard {
+pub struct RequestGuard {
     port: u16,
 }
 
-impl Guard {
+impl RequestGuard {
     /// The rules for a server on this port.
     pub fn new(port: u16) -> Self {
         Self { port }
     }
 
-    fn admit(&self, request: &Request) -> Result<(), Rejection> {
+    fn admit(&self, request: &Request) -> Result<(), GuardRejection> {
         let headers = request.headers();
         if request.uri().authority().is_some() {
-            return Err(Rejection::AbsoluteTarget);
+            return Err(GuardRejection::AbsoluteTarget);
         }
-        let host = only(headers, &HOST).ok_or(Rejection::HostCount)?;
+        let host = only(headers, &HOST).ok_or(GuardRejection::HostCount)?;
         if !self.is_ours(host) {
-            return Err(Rejection::Host);
+            return Err(GuardRejection::Host);
         }
         if headers.contains_key(ORIGIN) {
             let origin = only(headers, &ORIGIN).and_then(|origin| origin.strip_prefix("http://"));
             if !origin.is_some_and(|host| self.is_ours(host)) {
-                return Err(Rejection::Origin);
+                return Err(GuardRejection::Origin);
             }
         }
         if headers.contains_key(SEC_FETCH_SITE) {
             // `same-site` is another port of this machine: not ours either.
             match only(headers, &SEC_FETCH_SITE) {
                 Some("same-origin" | "none") => {}
-                _ => return Err(Rejection::CrossSite),
+                _ => return Err(GuardRejection::CrossSite),
             }
         }
         if request.method() == Method::POST && !is_json(headers) {
-            return Err(Rejection::ContentType);
+            return Err(GuardRejection::ContentType);
         }
         Ok(())
     }
@@ -102,7 +102,7 @@ impl Guard {
 }
 
 /// The middleware: lets a request through to its route, or answers it.
-pub async fn check(State(guard): State<Guard>, request: Request, next: Next) -> Response {
+pub async fn check(State(guard): State<RequestGuard>, request: Request, next: Next) -> Response {
     match guard.admit(&request) {
         Ok(()) => next.run(request).await,
         Err(rejection) => {

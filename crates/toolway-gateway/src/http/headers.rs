@@ -11,14 +11,14 @@ use toolway_types::Era;
 use toolway_wire::era::{self, meta_key};
 use toolway_wire::headers::{self, METHOD, NAME, PROTOCOL_VERSION};
 
-use crate::error::Refusal;
+use crate::error::RequestRefusal;
 
 /// The era of a request, or why it cannot be served.
 pub(super) fn check(
     headers: &HeaderMap,
     method: &str,
     params: Option<&RawValue>,
-) -> Result<Era, Refusal> {
+) -> Result<Era, RequestRefusal> {
     let header = value(headers, &PROTOCOL_VERSION, "MCP-Protocol-Version")?;
     let Some(version) = body_version(params) else {
         return match header
@@ -26,10 +26,10 @@ pub(super) fn check(
             .map(|version| (version, era::of_version(version)))
         {
             None | Some((_, Some(Era::Legacy))) => Ok(Era::Legacy),
-            Some((_, Some(Era::Modern))) => Err(Refusal::NoMeta),
+            Some((_, Some(Era::Modern))) => Err(RequestRefusal::NoMeta),
             // A version of neither era. `initialize` settles it in its own way.
             Some(_) if method == era::method::INITIALIZE => Ok(Era::Legacy),
-            Some((version, None)) => Err(Refusal::Version {
+            Some((version, None)) => Err(RequestRefusal::Version {
                 requested: version.to_owned(),
             }),
         };
@@ -42,11 +42,11 @@ pub(super) fn check(
     Ok(Era::Modern)
 }
 
-fn same(header: Option<String>, body: &str, name: &'static str) -> Result<(), Refusal> {
+fn same(header: Option<String>, body: &str, name: &'static str) -> Result<(), RequestRefusal> {
     match header {
-        None => Err(Refusal::HeaderMissing { header: name }),
+        None => Err(RequestRefusal::HeaderMissing { header: name }),
         Some(header) if header == body => Ok(()),
-        Some(_) => Err(Refusal::HeaderMismatch { header: name }),
+        Some(_) => Err(RequestRefusal::HeaderMismatch { header: name }),
     }
 }
 
@@ -55,8 +55,8 @@ fn value(
     headers: &HeaderMap,
     name: &HeaderName,
     shown: &'static str,
-) -> Result<Option<String>, Refusal> {
-    let mismatch = || Refusal::HeaderMismatch { header: shown };
+) -> Result<Option<String>, RequestRefusal> {
+    let mismatch = || RequestRefusal::HeaderMismatch { header: shown };
     let mut values = headers.get_all(name).iter();
     let Some(first) = values.next() else {
         return Ok(None);

@@ -13,22 +13,22 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::Sleep;
 
-use super::seat::Seat;
+use super::slots::ConnectionSlot;
 
 /// A connection's socket.
-pub(super) struct Socket {
+pub(super) struct StallingSocket {
     stream: TcpStream,
-    seat: Arc<Seat>,
+    slot: Arc<ConnectionSlot>,
     limit: Duration,
     /// Runs while a write waits.
     stalled: Option<Pin<Box<Sleep>>>,
 }
 
-impl Socket {
-    pub(super) fn new(stream: TcpStream, seat: Arc<Seat>, limit: Duration) -> Self {
+impl StallingSocket {
+    pub(super) fn new(stream: TcpStream, slot: Arc<ConnectionSlot>, limit: Duration) -> Self {
         Self {
             stream,
-            seat,
+            slot,
             limit,
             stalled: None,
         }
@@ -41,7 +41,7 @@ impl Socket {
     ) -> Poll<io::Result<T>> {
         if progress.is_ready() {
             self.stalled = None;
-            self.seat.touch();
+            self.slot.touch();
             return progress;
         }
         let limit = self.limit;
@@ -55,7 +55,7 @@ impl Socket {
     }
 }
 
-impl AsyncRead for Socket {
+impl AsyncRead for StallingSocket {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -65,7 +65,7 @@ impl AsyncRead for Socket {
     }
 }
 
-impl AsyncWrite for Socket {
+impl AsyncWrite for StallingSocket {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

@@ -1,4 +1,4 @@
-//! SEC-30: work that a stranger can cause is bounded.
+//! SEC-30: the work that an unknown client can cause is bounded.
 
 use std::sync::Arc;
 
@@ -211,7 +211,7 @@ async fn sec_30_memory_stays_bounded_while_many_connections_send_large_bodies() 
         let cap = 2 * MAX_BODIES as u64 + almost.len() as u64 + (32 << 20);
         assert!(grown < cap, "{grown} bytes more");
 
-        // Whoever wants little is served; whoever wants much hears why not.
+        // Small requests are served; large ones are refused with a reason.
         let small = json!({ "fill": "x".repeat(SMALL_BODY - 200) });
         let answer = exchange(address, &post(address, &[], &request(1, "echo", &small))).await;
         assert_eq!(answer.status, 200);
@@ -258,7 +258,7 @@ async fn sec_30_calls_that_take_long_keep_their_part_of_the_room_until_they_end(
 
 #[tokio::test]
 async fn sec_30_a_compressed_body_is_not_inflated() {
-    // The beginning of a file that grows a thousandfold; nobody looks at it.
+    // The beginning of a file that grows a thousandfold; it is never read.
     let bomb: &[u8] = &[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 0xed, 0xc1, 1, 1];
     let service = Echo::shared();
     with_server(Arc::clone(&service) as _, async |address| {

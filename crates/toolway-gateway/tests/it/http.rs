@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
-use toolway_gateway::http::{HEAD_TIMEOUT, MAX_BODY, Server};
+use toolway_gateway::http::{HEAD_TIMEOUT, HttpServer, MAX_BODY};
 
 use crate::{Echo, exchange, post, request, with_server};
 
@@ -231,7 +231,7 @@ async fn a_head_that_never_ends_is_cut_off_in_time() {
 
 #[tokio::test]
 async fn dropping_the_driver_ends_listening_and_shutdown_returns() {
-    let (server, driver) = Server::bind(Echo::shared(), ([127, 0, 0, 1], 0).into()).unwrap();
+    let (server, driver) = HttpServer::bind(Echo::shared(), ([127, 0, 0, 1], 0).into()).unwrap();
     let address = server.address();
     assert_eq!(
         server.url(),

@@ -1,4 +1,4 @@
-//! SEC-25: clients number their requests alike, and nobody gets another's answer.
+//! SEC-25: clients number their requests alike, and none gets another's answer.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use toolway::ServerEnd;
-use toolway_gateway::{Reply, Service, in_process};
+use toolway_gateway::{ReplyFuture, Service, in_process};
 
 use crate::{Echo, exchange, post, request, with_server};
 
@@ -17,7 +17,7 @@ const CLIENTS: usize = 64;
 struct Scrambled(Echo);
 
 impl Service for Scrambled {
-    fn handle(&self, message: Bytes) -> Reply<'_> {
+    fn handle(&self, message: Bytes) -> ReplyFuture<'_> {
         Box::pin(async move {
             // A cheap mixture of what is in the message: no clock, and the same each time.
             let mixed = message

@@ -16,8 +16,8 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
-use toolway_gateway::http::Server;
-use toolway_gateway::{Reply, Service};
+use toolway_gateway::http::HttpServer;
+use toolway_gateway::{ReplyFuture, Service};
 use toolway_wire::RpcError;
 use toolway_wire::envelope::{self, Message};
 
@@ -42,7 +42,7 @@ impl Echo {
 }
 
 impl Service for Echo {
-    fn handle(&self, message: Bytes) -> Reply<'_> {
+    fn handle(&self, message: Bytes) -> ReplyFuture<'_> {
         Box::pin(async move {
             self.seen.fetch_add(1, Ordering::SeqCst);
             let Ok(Message::Request { id, method, params }) = envelope::parse(&message) else {
@@ -82,7 +82,7 @@ async fn with_server<F: Future<Output = ()>>(
     service: Arc<dyn Service>,
     client: impl FnOnce(std::net::SocketAddr) -> F,
 ) {
-    let (server, driver) = Server::bind(service, ([127, 0, 0, 1], 0).into()).unwrap();
+    let (server, driver) = HttpServer::bind(service, ([127, 0, 0, 1], 0).into()).unwrap();
     let talk = async {
         client(server.address()).await;
         server.shutdown().await;

@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use serde_json::json;
 use toolway_gateway::ServeError;
-use toolway_gateway::http::{self, Server};
+use toolway_gateway::http::{self, HttpServer};
 
 use crate::stdio::converse;
 use crate::{Echo, exchange, post, request, with_server};
 
 #[tokio::test]
 async fn sec_10_an_address_that_other_machines_reach_is_refused() {
-    // One that is free now, so that it can be seen whether somebody took it.
+    // A free port, to see whether it is taken.
     let free = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = free.local_addr().unwrap().port();
     drop(free);
@@ -35,7 +35,7 @@ async fn sec_10_an_address_that_other_machines_reach_is_refused() {
         "[::127.0.0.1]",
     ] {
         let address: SocketAddr = format!("{host}:{port}").parse().unwrap();
-        let Err(refused) = Server::bind(Echo::shared(), address) else {
+        let Err(refused) = HttpServer::bind(Echo::shared(), address) else {
             panic!("{address} is served");
         };
         assert!(matches!(refused, ServeError::NotLoopback(it) if it == address));

@@ -1,4 +1,4 @@
-//! REL-29: a client that stops reading is nobody else's affair.
+//! REL-29: a client that stops reading affects no other.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, duplex, split};
 use tokio::net::TcpStream;
 use toolway_gateway::http::WRITE_TIMEOUT;
-use toolway_gateway::{Client, ClientBusy, Reply, Service, in_process, stdio};
+use toolway_gateway::{ClientBusy, ClientHandle, ReplyFuture, Service, in_process, stdio};
 use toolway_wire::envelope::{self, Message};
 
 use crate::{Echo, post, request, with_server};
@@ -16,12 +16,12 @@ use crate::{Echo, post, request, with_server};
 /// Tells every client what it is told, and answers every request with its parameters.
 #[derive(Default)]
 struct Herald {
-    clients: Mutex<Vec<Client>>,
+    clients: Mutex<Vec<ClientHandle>>,
     served: AtomicUsize,
 }
 
 impl Herald {
-    fn clients(&self) -> Vec<Client> {
+    fn clients(&self) -> Vec<ClientHandle> {
         self.clients.lock().unwrap().clone()
     }
 
@@ -34,7 +34,7 @@ impl Herald {
 }
 
 impl Service for Herald {
-    fn handle(&self, message: Bytes) -> Reply<'_> {
+    fn handle(&self, message: Bytes) -> ReplyFuture<'_> {
         Box::pin(async move {
             let Ok(Message::Request { id, params, .. }) = envelope::parse(&message) else {
                 return None;
@@ -44,7 +44,7 @@ impl Service for Herald {
         })
     }
 
-    fn meet(&self, client: Client) {
+    fn meet(&self, client: ClientHandle) {
         self.clients.lock().unwrap().push(client);
     }
 }
@@ -81,7 +81,7 @@ async fn rel_29_a_stalled_reader_loses_old_news_and_others_lose_none() {
         assert_eq!(answer["result"], json!({ "still": "there" }));
 
         let clients = herald.clients();
-        let dropped: Vec<u64> = clients.iter().map(Client::dropped).collect();
+        let dropped: Vec<u64> = clients.iter().map(ClientHandle::dropped).collect();
         assert_eq!(dropped.iter().filter(|dropped| **dropped == 0).count(), 1);
         let dropped = *dropped.iter().max().unwrap();
 
@@ -111,7 +111,7 @@ async fn rel_29_requests_to_a_stalled_client_fail_and_its_calls_are_bounded() {
     let (outgoing, mut from_server) = tokio::sync::mpsc::channel::<Bytes>(1);
     let serving = in_process(Arc::clone(&herald) as _)(toolway::ServerEnd { incoming, outgoing });
     let talking = async {
-        // Nobody reads: the calls are taken up to the bound, and no further.
+        // The client does not read: calls are accepted up to the bound.
         let mut sent = 0_u64;
         loop {
             let call = request(sent, "any", &json!({}));

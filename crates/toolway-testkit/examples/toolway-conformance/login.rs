@@ -16,16 +16,20 @@ use serde_json::{Value, json};
 use toolway::Host;
 use toolway::auth::{AuthOptions, ClientIdentities, LoginOptions, LoginProblem, WorkloadToken};
 use toolway::toolway_auth::assertion::ClientKey;
-use toolway::toolway_auth::authorize::AuthorizeError;
+use toolway::toolway_auth::authorize::AuthorizationResponseError;
 use toolway::toolway_auth::callback::CallbackError;
 use toolway::toolway_auth::discovery::DiscoveryError;
-use toolway::toolway_auth::idp::{Identity, IdentityStore as _, IdpSettings, VaultStore};
-use toolway::toolway_auth::jwt::{Algorithm, SigningKey};
-use toolway::toolway_auth::login::{Device, LoginError, LoginFault, Page, Person, Progress, Way};
+use toolway::toolway_auth::idp::{
+    IdentityStore as _, IdpSettings, UserIdentity, VaultIdentityStore,
+};
+use toolway::toolway_auth::jwt::{JwtAlgorithm, SigningKey};
+use toolway::toolway_auth::login::{
+    DeviceCodePrompt, LoginError, LoginFault, LoginMethod, LoginPage, LoginProgress, LoginUi,
+};
 use toolway::toolway_auth::registration::ClientDocument;
-use toolway::toolway_auth::scopes::Spent;
-use toolway::toolway_auth::vault::{Storage, Vault, VaultOptions};
-use toolway::toolway_auth::workload::Source;
+use toolway::toolway_auth::scopes::LoginAttemptError;
+use toolway::toolway_auth::vault::{StorageChoice, Vault, VaultOptions};
+use toolway::toolway_auth::workload::PlatformTokenSource;
 use toolway::types::{ConnectionState, Secret};
 use toolway_testkit::TempHome;
 use toolway_testkit::browser::browse;
@@ -70,7 +74,7 @@ impl Credentials {
         home: &TempHome,
     ) -> Result<AuthOptions, Failure> {
         let vault = Vault::open(VaultOptions {
-            storage: Storage::File,
+            storage: StorageChoice::File,
             ..VaultOptions::new(home.home().join("vault"))
         });
         self.identify(&vault).await?;
@@ -91,7 +95,7 @@ impl Credentials {
             return Ok(BTreeMap::new());
         };
         let algorithm = match self.signing_algorithm.as_deref() {
-            Some("ES256") => Some(Algorithm::Es256),
+            Some("ES256") => Some(JwtAlgorithm::Es256),
             None => None,
             Some(_) => return Err(Failure::Variable("CONTEXT")),
         };
@@ -112,7 +116,7 @@ impl Credentials {
     fn workload(&self, server: &str) -> BTreeMap<String, WorkloadToken> {
         let token = self.valid_jwt.as_deref().map(Secret::new);
         let workload = token.map(|token| WorkloadToken {
-            source: Arc::new(Source::Given(token)),
+            source: Arc::new(PlatformTokenSource::Given(token)),
             audience: None,
         });
         workload
@@ -147,8 +151,8 @@ impl Credentials {
             ..IdpSettings::default()
         };
         let unreadable = Failure::Variable("CONTEXT");
-        let identity = Identity::given(Secret::new(id_token.as_str())).ok_or(unreadable)?;
-        let identities = VaultStore::new(vault.clone());
+        let identity = UserIdentity::given(Secret::new(id_token.as_str())).ok_or(unreadable)?;
+        let identities = VaultIdentityStore::new(vault.clone());
         let written = identities.write(&settings, &identity).await;
         written.map_err(|_| Failure::Variable("CONTEXT"))
     }
@@ -190,17 +194,17 @@ impl Credentials {
 fn options(scenario: &str) -> LoginOptions {
     LoginOptions {
         way: if scenario.starts_with("auth/client-credentials-") {
-            Way::ClientCredentials
+            LoginMethod::ClientCredentials
         } else {
-            Way::Browser
+            LoginMethod::Browser
         },
         person: Some(Arc::new(Somebody)),
         ..LoginOptions::default()
     }
 }
 
-/// Our metadata document. Nobody can fetch it, so where the suite looks at what we would like to do
-/// with tokens, it has to be told by a registration.
+/// Our metadata document. It cannot be fetched, so where the suite looks at our grant types, it has
+/// to be told by a registration.
 fn document(scenario: &str) -> Option<ClientDocument> {
     let url = DOCUMENT.parse().ok()?;
     (scenario != "auth/offline-access-scope").then(|| ClientDocument {
@@ -216,7 +220,10 @@ pub(crate) fn is_meant(scenario: &str, failure: &Failure) -> bool {
     };
     match (scenario, problem.as_ref()) {
         ("auth/scope-retry-limit", LoginProblem::Spent { why, .. }) => {
-            matches!(why, Spent::NothingNew | Spent::TooOften)
+            matches!(
+                why,
+                LoginAttemptError::NothingNew | LoginAttemptError::TooOften
+            )
         }
         (scenario, LoginProblem::Failed(LoginError { fault, .. })) => is_about(scenario, fault),
         _ => false,
@@ -225,7 +232,7 @@ pub(crate) fn is_meant(scenario: &str, failure: &Failure) -> bool {
 
 /// Whether that is what is wrong with the answer or the metadata of a scenario.
 fn is_about(scenario: &str, fault: &LoginFault) -> bool {
-    use AuthorizeError::{IssuerMismatch, IssuerMissing};
+    use AuthorizationResponseError::{IssuerMismatch, IssuerMissing};
     matches!(
         (scenario, fault),
         (
@@ -261,21 +268,21 @@ pub(crate) fn must_refuse(scenario: &str) -> bool {
 /// A person with a browser, who agrees to everything.
 struct Somebody;
 
-impl Person for Somebody {
-    fn open<'a>(&'a self, page: Page<'a>) -> BoxFuture<'a, Result<(), String>> {
+impl LoginUi for Somebody {
+    fn open<'a>(&'a self, page: LoginPage<'a>) -> BoxFuture<'a, Result<(), String>> {
         let url = page.url.to_string();
         // The mock sends the browser to the callback, which answers only while the login waits.
         thread::spawn(move || browse(&url));
         std::future::ready(Ok(())).boxed()
     }
 
-    fn show(&self, _page: Page<'_>) {}
+    fn show(&self, _page: LoginPage<'_>) {}
 
     fn pasted(&self) -> BoxFuture<'_, String> {
         std::future::pending().boxed()
     }
 
-    fn device(&self, _device: Device<'_>) {}
+    fn device(&self, _device: DeviceCodePrompt<'_>) {}
 
-    fn say(&self, _progress: Progress) {}
+    fn say(&self, _progress: LoginProgress) {}
 }

@@ -1,8 +1,8 @@
 //! What is tried against every mock server: connect, list, call every tool, read every resource,
 //! get every prompt.
 //!
-//! Owns the few exceptions that a scenario asks for; logins are `login.rs`'s. All else is what any embedding program would
-//! do, with a home of its own that is gone afterwards.
+//! Owns the few exceptions that a scenario asks for; logins are `login.rs`'s. All else is what any
+//! embedding program would do, with a home of its own that is gone afterwards.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

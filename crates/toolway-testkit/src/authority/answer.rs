@@ -4,21 +4,28 @@
 
 use serde_json::{Value, json};
 
-use super::http::{Body, Reply};
+use super::http::{AuthorityReply, ReplyBody};
 use super::metadata::remove;
-use super::state::{Access, Grant, Memory, Refresh, State, secret};
+use super::state::{
+    AccessToken, AuthorityMemory, AuthorityState, IssuedGrant, RefreshToken, secret,
+};
 use super::{Switch, jwt};
 
 /// An error in OAuth's shape.
-pub(super) fn refuse(state: &State, status: u16, error: &str, why: &str) -> Reply {
-    Reply::json(
+pub(super) fn refuse(
+    state: &AuthorityState,
+    status: u16,
+    error: &str,
+    why: &str,
+) -> AuthorityReply {
+    AuthorityReply::json(
         status,
         &json!({ "error": error, "error_description": description(state, why) }),
     )
 }
 
 /// The words of an error, which may steer a terminal.
-pub(super) fn description(state: &State, why: &str) -> String {
+pub(super) fn description(state: &AuthorityState, why: &str) -> String {
     if state.on(Switch::ErrorEscapes) {
         format!("\u{1b}]0;owned\u{7}\u{1b}[2J\u{1b}[31m{why}\u{202e}\u{8}\r\nlogged in\u{9b}K")
     } else {
@@ -26,9 +33,9 @@ pub(super) fn description(state: &State, why: &str) -> String {
     }
 }
 
-/// What was made for somebody.
+/// The issued tokens.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Tokens {
+pub struct IssuedTokens {
     /// The access token.
     pub access: String,
     /// The refresh token.
@@ -36,7 +43,12 @@ pub struct Tokens {
 }
 
 /// Makes an access token, and a refresh token when asked to.
-pub(super) fn make(state: &State, memory: &mut Memory, grant: &Grant, refresh: bool) -> Tokens {
+pub(super) fn make(
+    state: &AuthorityState,
+    memory: &mut AuthorityMemory,
+    grant: &IssuedGrant,
+    refresh: bool,
+) -> IssuedTokens {
     let ends = memory.now() + state.settings.access_ms;
     let access = if state.settings.signed_access {
         let claims = json!({ "iss": state.issuer(grant.party), "sub": grant.subject,
@@ -46,14 +58,14 @@ pub(super) fn make(state: &State, memory: &mut Memory, grant: &Grant, refresh: b
     } else {
         secret("at")
     };
-    let kept = Access {
+    let kept = AccessToken {
         grant: grant.clone(),
         ends,
     };
     memory.access.insert(access.clone(), kept);
     let refresh = refresh.then(|| {
         let token = secret("rt");
-        let kept = Refresh {
+        let kept = RefreshToken {
             grant: grant.clone(),
             ends: memory.now() + state.settings.refresh_ms,
             used_at: None,
@@ -61,11 +73,15 @@ pub(super) fn make(state: &State, memory: &mut Memory, grant: &Grant, refresh: b
         memory.refresh.insert(token.clone(), kept);
         token
     });
-    Tokens { access, refresh }
+    IssuedTokens { access, refresh }
 }
 
-/// An id token for whoever asked for `openid`.
-pub(super) fn id_token(state: &State, memory: &Memory, grant: &Grant) -> String {
+/// An id token, if `openid` was requested.
+pub(super) fn id_token(
+    state: &AuthorityState,
+    memory: &AuthorityMemory,
+    grant: &IssuedGrant,
+) -> String {
     let now = memory.now() / 1000;
     let mut claims = json!({ "iss": state.issuer(grant.party), "sub": grant.subject,
         "aud": grant.client, "iat": now, "exp": now + 3600,
@@ -96,7 +112,12 @@ pub(super) fn id_token(state: &State, memory: &Memory, grant: &Grant) -> String 
 }
 
 /// The answer that carries tokens.
-pub(super) fn granted(state: &State, grant: &Grant, tokens: &Tokens, id: Option<&str>) -> Reply {
+pub(super) fn granted(
+    state: &AuthorityState,
+    grant: &IssuedGrant,
+    tokens: &IssuedTokens,
+    id: Option<&str>,
+) -> AuthorityReply {
     let kind = if grant.jkt.is_some() {
         "DPoP"
     } else {
@@ -119,15 +140,15 @@ pub(super) fn granted(state: &State, grant: &Grant, tokens: &Tokens, id: Option<
         let text = body.to_string();
         let twice = r#","access_token":"attacker","refresh_token":"attacker","expires_in":1}"#;
         let text = format!("{}{twice}", text.strip_suffix('}').unwrap_or(&text));
-        return Reply {
-            body: Body::Whole(text.into_bytes()),
-            ..Reply::json(200, &Value::Null)
+        return AuthorityReply {
+            body: ReplyBody::Whole(text.into_bytes()),
+            ..AuthorityReply::json(200, &Value::Null)
         };
     }
-    Reply::json(200, &body)
+    AuthorityReply::json(200, &body)
 }
 
-fn spoil(state: &State, body: &mut Value) {
+fn spoil(state: &AuthorityState, body: &mut Value) {
     for (switch, name) in [
         (Switch::ExpiryMissing, "expires_in"),
         (Switch::TypeMissing, "token_type"),

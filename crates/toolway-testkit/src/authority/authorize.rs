@@ -2,36 +2,36 @@
 
 use super::answer::description;
 use super::client::{find, may_redirect};
-use super::http::Reply;
+use super::http::AuthorityReply;
 use super::metadata::with_query;
-use super::record::{Party, Seen};
-use super::settings::Consent;
-use super::state::{Code, Grant, State, secret};
+use super::record::{RecordedRequest, RequestedParty};
+use super::settings::ConsentMode;
+use super::state::{AuthorityState, IssuedCode, IssuedGrant, secret};
 use super::{Switch, form};
 
 /// What a client asked for, as far as it can be answered by redirect.
-struct Asked<'a> {
+struct AuthorizeParams<'a> {
     client: &'a str,
     redirect_uri: &'a str,
-    seen: &'a Seen,
+    seen: &'a RecordedRequest,
 }
 
 /// Answers a request for a code.
-pub(super) fn authorize(state: &State, seen: &Seen) -> Reply {
+pub(super) fn authorize(state: &AuthorityState, seen: &RecordedRequest) -> AuthorityReply {
     state.memory().report.authorizations += 1;
     let id = seen.param("client_id").unwrap_or_default();
     let redirect_uri = seen.param("redirect_uri").unwrap_or_default();
     // Where the client itself is in doubt, nothing goes to its address (RFC 6749 4.1.2.1).
     let Some(client) = find(state, seen.party, id) else {
-        return Reply::html(400, "<!doctype html><title>Error</title><p>unknown client");
+        return AuthorityReply::html(400, "<!doctype html><title>Error</title><p>unknown client");
     };
     if !may_redirect(&client, redirect_uri) {
-        return Reply::html(
+        return AuthorityReply::html(
             400,
             "<!doctype html><title>Error</title><p>wrong redirect_uri",
         );
     }
-    let asked = Asked {
+    let asked = AuthorizeParams {
         client: id,
         redirect_uri,
         seen,
@@ -55,7 +55,7 @@ pub(super) fn authorize(state: &State, seen: &Seen) -> Reply {
         );
     }
     let decision = seen.param("decision");
-    if decision.is_none() && state.settings.consent == Consent::Page {
+    if decision.is_none() && state.settings.consent == ConsentMode::Page {
         return page(state, seen);
     }
     if decision == Some("deny") || state.on(Switch::AuthorizationDenied) {
@@ -73,7 +73,10 @@ pub(super) fn authorize(state: &State, seen: &Seen) -> Reply {
     back(state, &asked, &[("code", &code)])
 }
 
-fn check(state: &State, seen: &Seen) -> Result<(), (&'static str, &'static str)> {
+fn check(
+    state: &AuthorityState,
+    seen: &RecordedRequest,
+) -> Result<(), (&'static str, &'static str)> {
     if seen.param("response_type") != Some("code") {
         return Err((
             "unsupported_response_type",
@@ -93,7 +96,7 @@ fn check(state: &State, seen: &Seen) -> Result<(), (&'static str, &'static str)>
 
 /// Whether a token for this resource can be had here.
 pub(super) fn check_resource(
-    state: &State,
+    state: &AuthorityState,
     resource: Option<&str>,
 ) -> Result<(), (&'static str, &'static str)> {
     let Some(resource) = resource else {
@@ -116,7 +119,7 @@ pub(super) fn check_resource(
 }
 
 /// The scopes of a request that there are; all that the resource asks for when it names none.
-pub(super) fn scope_of(state: &State, seen: &Seen) -> String {
+pub(super) fn scope_of(state: &AuthorityState, seen: &RecordedRequest) -> String {
     let asked = seen.param("scope").unwrap_or_default();
     let grown = state.on(Switch::ScopeGrowing) || state.on(Switch::ScopeNever);
     let known: Vec<&str> = asked
@@ -126,7 +129,7 @@ pub(super) fn scope_of(state: &State, seen: &Seen) -> String {
     known.join(" ")
 }
 
-fn remember(state: &State, asked: &Asked<'_>) -> String {
+fn remember(state: &AuthorityState, asked: &AuthorizeParams<'_>) -> String {
     let seen = asked.seen;
     let padding = "x".repeat(state.settings.code_padding);
     let code = format!("{}{padding}", secret("code"));
@@ -134,8 +137,8 @@ fn remember(state: &State, asked: &Asked<'_>) -> String {
     let mut memory = state.memory();
     memory.report.codes += 1;
     let family = memory.fresh();
-    let kept = Code {
-        grant: Grant {
+    let kept = IssuedCode {
+        grant: IssuedGrant {
             party: seen.party,
             client: asked.client.to_owned(),
             subject: state.settings.subject.clone(),
@@ -155,7 +158,11 @@ fn remember(state: &State, asked: &Asked<'_>) -> String {
 }
 
 /// Back to the client with this.
-fn back(state: &State, asked: &Asked<'_>, what: &[(&str, &str)]) -> Reply {
+fn back(
+    state: &AuthorityState,
+    asked: &AuthorizeParams<'_>,
+    what: &[(&str, &str)],
+) -> AuthorityReply {
     let mut pairs = what.to_vec();
     let honest = state.issuer(asked.seen.party);
     let party = asked.seen.party;
@@ -168,7 +175,7 @@ fn back(state: &State, asked: &Asked<'_>, what: &[(&str, &str)]) -> Reply {
         None => {}
     }
     let wrong = state.on(Switch::IssWrong) || state.on(Switch::ErrorIssWrong);
-    if wrong && party == Party::Issuer {
+    if wrong && party == RequestedParty::Issuer {
         pairs.push(("iss", &state.places.attacker));
     } else if !(state.on(Switch::IssMissing) || state.on(Switch::IssUnsaid)) {
         pairs.push(("iss", honest));
@@ -180,11 +187,11 @@ fn back(state: &State, asked: &Asked<'_>, what: &[(&str, &str)]) -> Reply {
         }
         pairs.push(("message", "<script>location='//attacker'</script>"));
     }
-    Reply::redirect(302, &with_query(asked.redirect_uri, &pairs))
+    AuthorityReply::redirect(302, &with_query(asked.redirect_uri, &pairs))
 }
 
 /// The page on which a person decides: every parameter comes back with the decision.
-fn page(state: &State, seen: &Seen) -> Reply {
+fn page(state: &AuthorityState, seen: &RecordedRequest) -> AuthorityReply {
     let mut hidden = String::new();
     for (name, value) in seen.query.iter().chain(&seen.form) {
         for part in [
@@ -198,7 +205,7 @@ fn page(state: &State, seen: &Seen) -> Reply {
         hidden.push_str("\">");
     }
     let action = format!("{}/authorize", state.issuer(seen.party));
-    Reply::html(
+    AuthorityReply::html(
         200,
         &format!(
             "<!doctype html><title>Consent</title><h1>Let this client in?</h1>\

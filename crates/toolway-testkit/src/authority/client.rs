@@ -4,16 +4,16 @@
 use serde_json::{Value, json};
 
 use super::answer::refuse;
-use super::http::Reply;
-use super::record::{Party, Seen};
-use super::state::{Client, State, secret};
+use super::http::AuthorityReply;
+use super::record::{RecordedRequest, RequestedParty};
+use super::state::{AuthorityClient, AuthorityState, secret};
 use super::{Switch, form, jwt, metadata};
 use crate::browser;
 
 /// Registers a client (RFC 7591).
-pub(super) fn register(state: &State, seen: &Seen) -> Reply {
+pub(super) fn register(state: &AuthorityState, seen: &RecordedRequest) -> AuthorityReply {
     if !state.settings.registration || state.on(Switch::RegistrationNone) {
-        return Reply::empty(404);
+        return AuthorityReply::empty(404);
     }
     let asked: Value = serde_json::from_str(&seen.body).unwrap_or_default();
     let redirect_uris = strings(&asked["redirect_uris"]);
@@ -82,7 +82,7 @@ pub(super) fn register(state: &State, seen: &Seen) -> Reply {
         answer["client_secret"] = json!(secret);
         answer["client_secret_expires_at"] = json!(ends.map_or(0, |ends| ends / 1000));
     }
-    let client = Client {
+    let client = AuthorityClient {
         id: id.clone(),
         secret: given,
         secret_ends: ends,
@@ -90,16 +90,16 @@ pub(super) fn register(state: &State, seen: &Seen) -> Reply {
         jwks: asked.get("jwks").cloned(),
         redirect_uris,
     };
-    if seen.party == Party::Attacker && state.on(Switch::MixUp) {
+    if seen.party == RequestedParty::Attacker && state.on(Switch::MixUp) {
         // It registers the client at the honest server, and passes the answer on.
-        let honest = (Party::Issuer, id.clone());
+        let honest = (RequestedParty::Issuer, id.clone());
         memory.clients.insert(honest, client.clone());
     }
     memory.clients.insert((seen.party, id), client);
     if state.on(Switch::RegistrationNoId) {
         metadata::remove(&mut answer, "client_id");
     }
-    Reply::json(201, &answer)
+    AuthorityReply::json(201, &answer)
 }
 
 fn strings(list: &Value) -> Vec<String> {
@@ -111,7 +111,11 @@ fn strings(list: &Value) -> Vec<String> {
 }
 
 /// The client of this id.
-pub(super) fn find(state: &State, party: Party, id: &str) -> Option<Client> {
+pub(super) fn find(
+    state: &AuthorityState,
+    party: RequestedParty,
+    id: &str,
+) -> Option<AuthorityClient> {
     let known = state.memory().clients.get(&(party, id.to_owned())).cloned();
     if known.is_some() || !id.contains("://") {
         return known;
@@ -121,7 +125,7 @@ pub(super) fn find(state: &State, party: Party, id: &str) -> Option<Client> {
 }
 
 /// The client that the document at this address describes.
-fn document(state: &State, url: &str) -> Option<Client> {
+fn document(state: &AuthorityState, url: &str) -> Option<AuthorityClient> {
     let document = if let Some(known) = state.settings.known_documents.get(url) {
         known.clone()
     } else {
@@ -132,7 +136,7 @@ fn document(state: &State, url: &str) -> Option<Client> {
     if document["client_id"] != url || document.get("client_secret").is_some() {
         return None;
     }
-    Some(Client {
+    Some(AuthorityClient {
         id: url.to_owned(),
         secret: None,
         secret_ends: None,
@@ -145,7 +149,7 @@ fn document(state: &State, url: &str) -> Option<Client> {
 }
 
 /// Whether a code of this client may go there. On loopback the port is free (RFC 8252 7.3).
-pub(super) fn may_redirect(client: &Client, uri: &str) -> bool {
+pub(super) fn may_redirect(client: &AuthorityClient, uri: &str) -> bool {
     let allowed = &client.redirect_uris;
     if allowed.is_empty() {
         return portless(uri).is_some();
@@ -169,7 +173,10 @@ fn portless(uri: &str) -> Option<(String, String)> {
 }
 
 /// The client that sent this, when it proves who it is.
-pub(super) fn authenticate(state: &State, seen: &Seen) -> Result<Client, Reply> {
+pub(super) fn authenticate(
+    state: &AuthorityState,
+    seen: &RecordedRequest,
+) -> Result<AuthorityClient, AuthorityReply> {
     let refused = |why: &str| {
         refuse(state, 401, "invalid_client", why)
             .with("www-authenticate", "Basic realm=\"token\"".to_owned())
@@ -222,7 +229,11 @@ pub(super) fn authenticate(state: &State, seen: &Seen) -> Result<Client, Reply> 
 }
 
 /// The client that signed this assertion (RFC 7523 2.2).
-fn asserted(state: &State, seen: &Seen, assertion: &str) -> Option<Client> {
+fn asserted(
+    state: &AuthorityState,
+    seen: &RecordedRequest,
+    assertion: &str,
+) -> Option<AuthorityClient> {
     let kind = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
     let id = jwt::look(assertion)?.claims["sub"].as_str()?.to_owned();
     let client = find(state, seen.party, &id)?;
@@ -240,7 +251,7 @@ fn asserted(state: &State, seen: &Seen, assertion: &str) -> Option<Client> {
     good.then_some(client)
 }
 
-/// For whom a token is.
+/// The audience of a token.
 pub(super) fn audience(claims: &Value) -> Vec<String> {
     match &claims["aud"] {
         Value::String(one) => vec![one.clone()],

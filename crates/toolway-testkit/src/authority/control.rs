@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{Authority, Settings, Switch};
+use super::{Authority, AuthoritySettings, Switch};
 use crate::chaos::http;
 
 /// Runs with these arguments: `[--settings JSON]`. Prints one line of JSON that says where
@@ -17,7 +17,7 @@ use crate::chaos::http;
 pub fn run(args: impl Iterator<Item = String>) -> ExitCode {
     let args: Vec<String> = args.collect();
     let settings = match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        [] => Ok(Settings::default()),
+        [] => Ok(AuthoritySettings::default()),
         ["--settings", text] => serde_json::from_str(text).map_err(|error| error.to_string()),
         _ => Err("usage: toolway-authority [--settings JSON]".to_owned()),
     };
@@ -34,7 +34,7 @@ pub fn run(args: impl Iterator<Item = String>) -> ExitCode {
     }
 }
 
-fn serve(settings: Settings) -> io::Result<()> {
+fn serve(settings: AuthoritySettings) -> io::Result<()> {
     let authority = Arc::new(Authority::start(settings));
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     let places = json!({
@@ -51,7 +51,7 @@ fn serve(settings: Settings) -> io::Result<()> {
             std::thread::spawn(move || drop(converse(&authority, &stream)));
         }
     });
-    // Whoever started this holds the other end: it never outlives a test.
+    // The test holds the other end, so this never outlives it.
     io::copy(&mut io::stdin(), &mut io::sink()).map(drop)
 }
 

@@ -5,14 +5,16 @@ use serde_json::json;
 use super::answer::refuse;
 use super::authorize::{check_resource, device_page, scope_of};
 use super::client::authenticate;
-use super::http::Reply;
-use super::record::Seen;
-use super::state::{Client, Decision, Device, Grant, State, secret};
+use super::http::AuthorityReply;
+use super::record::RecordedRequest;
+use super::state::{
+    AuthorityClient, AuthorityState, DeviceDecision, IssuedGrant, PendingDevice, secret,
+};
 use super::token::finish;
 use super::{Switch, jwt};
 
 /// Begins a login.
-pub(super) fn begin(state: &State, seen: &Seen) -> Reply {
+pub(super) fn begin(state: &AuthorityState, seen: &RecordedRequest) -> AuthorityReply {
     let client = match authenticate(state, seen) {
         Ok(client) => client,
         Err(refused) => return refused,
@@ -37,8 +39,8 @@ pub(super) fn begin(state: &State, seen: &Seen) -> Reply {
     } else {
         seconds * 1000
     };
-    let kept = Device {
-        grant: Grant {
+    let kept = PendingDevice {
+        grant: IssuedGrant {
             party: seen.party,
             client: client.id,
             subject: state.settings.subject.clone(),
@@ -53,7 +55,7 @@ pub(super) fn begin(state: &State, seen: &Seen) -> Reply {
         interval_ms: interval * 1000,
         polls: 0,
         last_poll: None,
-        decision: Decision::Open,
+        decision: DeviceDecision::Open,
     };
     memory.devices.insert(device_code.clone(), kept);
     let issuer = state.issuer(seen.party);
@@ -70,11 +72,16 @@ pub(super) fn begin(state: &State, seen: &Seen) -> Reply {
             answer[name] = json!("javascript:alert(1)");
         }
     }
-    Reply::json(200, &answer)
+    AuthorityReply::json(200, &answer)
 }
 
 /// Gives tokens for a device's code once a person said yes.
-pub(super) fn redeem(state: &State, seen: &Seen, client: &Client, key: Option<&str>) -> Reply {
+pub(super) fn redeem(
+    state: &AuthorityState,
+    seen: &RecordedRequest,
+    client: &AuthorityClient,
+    key: Option<&str>,
+) -> AuthorityReply {
     let name = seen.param("device_code").unwrap_or_default();
     let slow = state.once(Switch::DeviceSlowDownOnce);
     let never = state.on(Switch::DeviceNever);
@@ -102,13 +109,13 @@ pub(super) fn redeem(state: &State, seen: &Seen, client: &Client, key: Option<&s
         .settings
         .device_polls
         .is_some_and(|polls| device.polls > polls);
-    if by_itself && device.decision == Decision::Open && !never {
-        device.decision = Decision::Allowed;
+    if by_itself && device.decision == DeviceDecision::Open && !never {
+        device.decision = DeviceDecision::Allowed;
     }
     match device.decision {
         _ if denied => refused("access_denied"),
-        Decision::Denied => refused("access_denied"),
-        Decision::Allowed if !never => {
+        DeviceDecision::Denied => refused("access_denied"),
+        DeviceDecision::Allowed if !never => {
             let mut grant = device.grant.clone();
             grant.jkt = key.map(str::to_owned);
             memory.devices.remove(name);
@@ -119,7 +126,7 @@ pub(super) fn redeem(state: &State, seen: &Seen, client: &Client, key: Option<&s
 }
 
 /// What the person says; whether there is such a code.
-pub(super) fn decide(state: &State, user_code: &str, allow: bool) -> bool {
+pub(super) fn decide(state: &AuthorityState, user_code: &str, allow: bool) -> bool {
     let mut memory = state.memory();
     let waiting = memory
         .devices
@@ -129,19 +136,19 @@ pub(super) fn decide(state: &State, user_code: &str, allow: bool) -> bool {
         return false;
     };
     device.decision = if allow {
-        Decision::Allowed
+        DeviceDecision::Allowed
     } else {
-        Decision::Denied
+        DeviceDecision::Denied
     };
     true
 }
 
 /// The page on which a person types the code, and decides.
-pub(super) fn page(state: &State, seen: &Seen) -> Reply {
+pub(super) fn page(state: &AuthorityState, seen: &RecordedRequest) -> AuthorityReply {
     let code = seen.param("user_code").unwrap_or_default();
     let Some(decision) = seen.param("decision") else {
         let shown: String = code.chars().filter(char::is_ascii_alphanumeric).collect();
-        return Reply::html(
+        return AuthorityReply::html(
             200,
             &format!(
                 "<!doctype html><title>Device</title><h1>Connect a device</h1>\
@@ -152,11 +159,11 @@ pub(super) fn page(state: &State, seen: &Seen) -> Reply {
         );
     };
     if decide(state, code, decision == "allow") {
-        Reply::html(
+        AuthorityReply::html(
             200,
             "<!doctype html><title>Device</title><p>You can go back to it.",
         )
     } else {
-        Reply::html(404, "<!doctype html><title>Device</title><p>Unknown code.")
+        AuthorityReply::html(404, "<!doctype html><title>Device</title><p>Unknown code.")
     }
 }

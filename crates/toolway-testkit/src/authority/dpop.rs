@@ -1,17 +1,17 @@
 //! Proof of possession of a key (RFC 9449).
 
 use super::answer::refuse;
-use super::http::Reply;
-use super::record::{Party, Seen};
-use super::settings::Dpop;
-use super::state::State;
+use super::http::AuthorityReply;
+use super::record::{RecordedRequest, RequestedParty};
+use super::settings::DpopMode;
+use super::state::AuthorityState;
 use super::{Switch, jwt};
 
 /// How far a proof's time may be off, in seconds.
 const SKEW: u64 = 300;
 
 /// A nonce that the next proof must hold.
-pub(super) fn nonce(state: &State) -> String {
+pub(super) fn nonce(state: &AuthorityState) -> String {
     let nonce = jwt::random(8);
     state.memory().nonces.insert(nonce.clone());
     nonce
@@ -20,17 +20,17 @@ pub(super) fn nonce(state: &State) -> String {
 /// The name of the key that a request proves to have; none when no proof came and none is needed.
 /// `token` is the access token that a request to the resource carries.
 pub(super) fn proof(
-    state: &State,
-    seen: &Seen,
+    state: &AuthorityState,
+    seen: &RecordedRequest,
     token: Option<&str>,
-) -> Result<Option<String>, Reply> {
+) -> Result<Option<String>, AuthorityReply> {
     let wanted = state.settings.dpop;
-    if wanted == Dpop::Off {
+    if wanted == DpopMode::Off {
         return Ok(None);
     }
     let refused = |why: &str| refuse(state, 400, "invalid_dpop_proof", why);
     let Some(proof) = seen.header("dpop") else {
-        return if wanted == Dpop::Accepted {
+        return if wanted == DpopMode::Accepted {
             Ok(None)
         } else {
             Err(refused("a proof is required"))
@@ -45,9 +45,9 @@ pub(super) fn proof(
         .ok_or_else(|| refused("the signature does not fit"))?
         .claims;
     let origin = match seen.party {
-        Party::Resource => state.places.resource_origin.as_str(),
-        Party::Issuer => origin_of(&state.places.issuer),
-        Party::Attacker => state.places.attacker.as_str(),
+        RequestedParty::Resource => state.places.resource_origin.as_str(),
+        RequestedParty::Issuer => origin_of(&state.places.issuer),
+        RequestedParty::Attacker => state.places.attacker.as_str(),
     };
     let here = format!("{origin}{}", seen.path);
     let now = state.memory().now() / 1000;
@@ -67,7 +67,7 @@ pub(super) fn proof(
     }
     let given = claims["nonce"].as_str().unwrap_or_default();
     let known = state.memory().nonces.contains(given);
-    if state.on(Switch::DpopNonceLoop) || wanted == Dpop::RequiredWithNonce && !known {
+    if state.on(Switch::DpopNonceLoop) || wanted == DpopMode::RequiredWithNonce && !known {
         let reply = refuse(state, 400, "use_dpop_nonce", "the proof needs a nonce");
         return Err(reply.with("dpop-nonce", nonce(state)));
     }

@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 use super::answer::{granted, make, refuse};
 use super::authorize::scope_of;
 use super::client::audience;
-use super::http::Reply;
-use super::record::{Party, Seen};
-use super::state::{Client, Grant, State};
+use super::http::AuthorityReply;
+use super::record::{RecordedRequest, RequestedParty};
+use super::state::{AuthorityClient, AuthorityState, IssuedGrant};
 use super::{Switch, jwt};
 use crate::browser;
 
@@ -16,7 +16,11 @@ const ID_TOKEN: &str = "urn:ietf:params:oauth:token-type:id_token";
 const ACCESS_TOKEN: &str = "urn:ietf:params:oauth:token-type:access_token";
 
 /// As an identity provider: an assertion for another server, in exchange for an id token.
-pub(super) fn exchange(state: &State, seen: &Seen, client: &Client) -> Reply {
+pub(super) fn exchange(
+    state: &AuthorityState,
+    seen: &RecordedRequest,
+    client: &AuthorityClient,
+) -> AuthorityReply {
     let refused = |error: &str, why: &str| refuse(state, 400, error, why);
     if seen.param("requested_token_type") != Some(ID_JAG)
         || seen.param("subject_token_type") != Some(ID_TOKEN)
@@ -59,7 +63,7 @@ pub(super) fn exchange(state: &State, seen: &Seen, client: &Client) -> Reply {
     } else {
         ID_JAG
     };
-    Reply::json(
+    AuthorityReply::json(
         200,
         &json!({ "issued_token_type": issued, "access_token": assertion, "token_type": "N_A",
             "scope": scope, "expires_in": 300 }),
@@ -67,7 +71,12 @@ pub(super) fn exchange(state: &State, seen: &Seen, client: &Client) -> Reply {
 }
 
 /// As the resource's server: tokens for such an assertion.
-pub(super) fn bearer(state: &State, seen: &Seen, client: &Client, key: Option<&str>) -> Reply {
+pub(super) fn bearer(
+    state: &AuthorityState,
+    seen: &RecordedRequest,
+    client: &AuthorityClient,
+    key: Option<&str>,
+) -> AuthorityReply {
     let assertion = seen.param("assertion").unwrap_or_default();
     let issuer = jwt::look(assertion).and_then(|it| it.claims["iss"].as_str().map(str::to_owned));
     let platform = issuer.and_then(|issuer| state.settings.platforms.get(&issuer));
@@ -85,7 +94,7 @@ pub(super) fn bearer(state: &State, seen: &Seen, client: &Client, key: Option<&s
         None => allowed.to_owned(),
     };
     let mut memory = state.memory();
-    let grant = Grant {
+    let grant = IssuedGrant {
         party: seen.party,
         client: client.id.clone(),
         subject: claims["sub"].as_str().unwrap_or_default().to_owned(),
@@ -101,8 +110,8 @@ pub(super) fn bearer(state: &State, seen: &Seen, client: &Client, key: Option<&s
 
 /// What a platform says of what runs on it. Such a token is shown until it expires.
 fn of_platform(
-    state: &State,
-    seen: &Seen,
+    state: &AuthorityState,
+    seen: &RecordedRequest,
     assertion: &str,
     keys: &Value,
 ) -> Result<Value, &'static str> {
@@ -118,9 +127,9 @@ fn of_platform(
 }
 
 fn believed(
-    state: &State,
-    seen: &Seen,
-    client: &Client,
+    state: &AuthorityState,
+    seen: &RecordedRequest,
+    client: &AuthorityClient,
     assertion: &str,
 ) -> Result<Value, &'static str> {
     let issuer = jwt::look(assertion)
@@ -156,7 +165,7 @@ fn believed(
 }
 
 /// The keys of an issuer that counts here.
-fn keys(state: &State, party: Party, issuer: &str) -> Option<Value> {
+fn keys(state: &AuthorityState, party: RequestedParty, issuer: &str) -> Option<Value> {
     if issuer == state.issuer(party) {
         return Some(state.key.jwks());
     }

@@ -11,10 +11,10 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
 
-use super::record::{Party, Seen};
-use super::state::State;
+use super::record::{RecordedRequest, RequestedParty};
+use super::state::AuthorityState;
 use super::{Switch, form, route};
-use crate::chaos::http::{self, Request};
+use crate::chaos::http::{self, ChaosRequest};
 
 const YEAR: u64 = 365 * 24 * 60 * 60;
 
@@ -23,7 +23,7 @@ const GIGANTIC: usize = 64 << 20;
 
 /// How a body is sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Body {
+pub(super) enum ReplyBody {
     /// As it should be.
     Whole(Vec<u8>),
     /// This, then blanks up to 64 MiB.
@@ -36,20 +36,20 @@ pub(super) enum Body {
 
 /// An answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Reply {
+pub(super) struct AuthorityReply {
     pub(super) status: u16,
     pub(super) content_type: &'static str,
     pub(super) headers: Vec<(&'static str, String)>,
-    pub(super) body: Body,
+    pub(super) body: ReplyBody,
 }
 
-impl Reply {
+impl AuthorityReply {
     pub(super) fn new(status: u16, content_type: &'static str, body: impl Into<Vec<u8>>) -> Self {
         Self {
             status,
             content_type,
             headers: Vec::new(),
-            body: Body::Whole(body.into()),
+            body: ReplyBody::Whole(body.into()),
         }
     }
 
@@ -80,21 +80,21 @@ impl Reply {
 
     pub(super) fn gigantic() -> Self {
         Self {
-            body: Body::Gigantic(b"{".to_vec()),
+            body: ReplyBody::Gigantic(b"{".to_vec()),
             ..Self::new(200, "application/json", "")
         }
     }
 
     pub(super) fn trickle() -> Self {
         Self {
-            body: Body::Trickle,
+            body: ReplyBody::Trickle,
             ..Self::new(200, "application/json", "")
         }
     }
 
     pub(super) fn lost() -> Self {
         Self {
-            body: Body::Lost,
+            body: ReplyBody::Lost,
             ..Self::empty(200)
         }
     }
@@ -107,7 +107,7 @@ impl Reply {
     /// The body when it is plain JSON.
     pub(super) fn value(&self) -> Value {
         match &self.body {
-            Body::Whole(bytes) => serde_json::from_slice(bytes).unwrap_or_default(),
+            ReplyBody::Whole(bytes) => serde_json::from_slice(bytes).unwrap_or_default(),
             _ => Value::Null,
         }
     }
@@ -115,9 +115,9 @@ impl Reply {
 
 /// The sockets that may still live, so that the end of the authority ends them.
 #[derive(Default)]
-pub(super) struct Sockets(Mutex<Vec<Weak<TcpStream>>>);
+pub(super) struct OpenSockets(Mutex<Vec<Weak<TcpStream>>>);
 
-impl Sockets {
+impl OpenSockets {
     fn add(&self, socket: &Arc<TcpStream>) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|socket| socket.strong_count() > 0);
@@ -133,20 +133,20 @@ impl Sockets {
 }
 
 /// A connection, plain or not.
-trait Wire: Read + Write + Send {}
+trait AuthorityStream: Read + Write + Send {}
 
-impl<T: Read + Write + Send> Wire for T {}
+impl<T: Read + Write + Send> AuthorityStream for T {}
 
 /// A socket that others can close.
-struct Socket(Arc<TcpStream>);
+struct ClosableSocket(Arc<TcpStream>);
 
-impl Read for Socket {
+impl Read for ClosableSocket {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         (&*self.0).read(buffer)
     }
 }
 
-impl Write for Socket {
+impl Write for ClosableSocket {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         (&*self.0).write(bytes)
     }
@@ -157,7 +157,11 @@ impl Write for Socket {
 }
 
 /// Serves until the state is stopped; then every connection has ended too.
-pub(super) fn listen(state: &Arc<State>, listener: TcpListener, party: Party) -> JoinHandle<()> {
+pub(super) fn listen(
+    state: &Arc<AuthorityState>,
+    listener: TcpListener,
+    party: RequestedParty,
+) -> JoinHandle<()> {
     let state = Arc::clone(state);
     std::thread::spawn(move || {
         let mut threads: Vec<JoinHandle<()>> = Vec::new();
@@ -184,10 +188,14 @@ pub(super) fn listen(state: &Arc<State>, listener: TcpListener, party: Party) ->
     })
 }
 
-fn converse(state: &Arc<State>, stream: &Arc<TcpStream>, party: Party) -> io::Result<()> {
+fn converse(
+    state: &Arc<AuthorityState>,
+    stream: &Arc<TcpStream>,
+    party: RequestedParty,
+) -> io::Result<()> {
     stream.set_nodelay(true)?;
-    let socket = Socket(Arc::clone(stream));
-    let wire: Box<dyn Wire> = match &state.tls {
+    let socket = ClosableSocket(Arc::clone(stream));
+    let wire: Box<dyn AuthorityStream> = match &state.tls {
         None => Box::new(socket),
         Some(config) => {
             let connection = rustls::ServerConnection::new(Arc::clone(config));
@@ -210,7 +218,7 @@ fn converse(state: &Arc<State>, stream: &Arc<TcpStream>, party: Party) -> io::Re
     Ok(())
 }
 
-fn seen(party: Party, request: Request) -> Seen {
+fn seen(party: RequestedParty, request: ChaosRequest) -> RecordedRequest {
     let (path, query) = match request.path.split_once('?') {
         Some((path, query)) => (path.to_owned(), query.to_owned()),
         None => (request.path.clone(), String::new()),
@@ -220,7 +228,7 @@ fn seen(party: Party, request: Request) -> Seen {
         .filter(|kind| kind.starts_with("application/x-www-form-urlencoded"))
         .map(|_| form::parse(&request.body))
         .unwrap_or_default();
-    Seen {
+    RecordedRequest {
         party,
         method: request.method,
         path,
@@ -232,8 +240,8 @@ fn seen(party: Party, request: Request) -> Seen {
 }
 
 /// Writes the answer; whether the connection can be used again.
-fn write(state: &State, wire: &mut dyn Write, reply: &Reply) -> io::Result<bool> {
-    if reply.body == Body::Lost {
+fn write(state: &AuthorityState, wire: &mut dyn Write, reply: &AuthorityReply) -> io::Result<bool> {
+    if reply.body == ReplyBody::Lost {
         return Ok(false);
     }
     let mut head = Vec::new();
@@ -249,13 +257,13 @@ fn write(state: &State, wire: &mut dyn Write, reply: &Reply) -> io::Result<bool>
         write!(head, "{name}: {value}\r\n")?;
     }
     match &reply.body {
-        Body::Lost => {}
-        Body::Whole(body) => {
+        ReplyBody::Lost => {}
+        ReplyBody::Whole(body) => {
             write!(head, "content-length: {}\r\n\r\n", body.len())?;
             head.extend_from_slice(body);
             wire.write_all(&head)?;
         }
-        Body::Gigantic(start) => {
+        ReplyBody::Gigantic(start) => {
             write!(head, "content-length: {GIGANTIC}\r\n\r\n")?;
             head.extend_from_slice(start);
             wire.write_all(&head)?;
@@ -267,7 +275,7 @@ fn write(state: &State, wire: &mut dyn Write, reply: &Reply) -> io::Result<bool>
                 left -= piece;
             }
         }
-        Body::Trickle => {
+        ReplyBody::Trickle => {
             write!(head, "transfer-encoding: chunked\r\n\r\n1\r\n{{\r\n")?;
             wire.write_all(&head)?;
             wire.flush()?;
@@ -283,7 +291,7 @@ fn write(state: &State, wire: &mut dyn Write, reply: &Reply) -> io::Result<bool>
 }
 
 /// What the clock on the wall says, as far as it says anything.
-fn date(state: &State) -> Option<String> {
+fn date(state: &AuthorityState) -> Option<String> {
     let now = SystemTime::now();
     let shifted = if state.on(Switch::DateMissing) {
         return None;

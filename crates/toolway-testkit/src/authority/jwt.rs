@@ -15,25 +15,25 @@ use super::CANARY;
 
 /// A P-256 key: the authority signs with one, and a client that authenticates with
 /// `private_key_jwt` or proves possession has one.
-pub struct SigningKey {
+pub struct TestKey {
     pair: EcdsaKeyPair,
     pkcs8: Vec<u8>,
     kid: String,
 }
 
-impl std::fmt::Debug for SigningKey {
+impl std::fmt::Debug for TestKey {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(out, "SigningKey({})", self.kid)
     }
 }
 
-impl Default for SigningKey {
+impl Default for TestKey {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl SigningKey {
+impl TestKey {
     /// A fresh key.
     pub fn new() -> Self {
         let rng = SystemRandom::new();
@@ -98,23 +98,23 @@ impl SigningKey {
 }
 
 /// A token taken apart.
-pub(super) struct Token {
+pub(super) struct DecodedToken {
     pub(super) header: Value,
     pub(super) claims: Value,
 }
 
 /// Takes a token apart without believing it.
-pub(super) fn look(token: &str) -> Option<Token> {
+pub(super) fn look(token: &str) -> Option<DecodedToken> {
     let mut parts = token.split('.');
     let mut part = || serde_json::from_slice(&decode(parts.next()?)?).ok();
-    Some(Token {
+    Some(DecodedToken {
         header: part()?,
         claims: part()?,
     })
 }
 
 /// Takes a token apart when one of these keys signed it.
-pub(super) fn verify(token: &str, jwks: &Value) -> Option<Token> {
+pub(super) fn verify(token: &str, jwks: &Value) -> Option<DecodedToken> {
     let parts = look(token)?;
     let (input, signature) = token.rsplit_once('.')?;
     let signature = decode(signature)?;
@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn a_token_is_believed_only_with_the_key_that_signed_it() {
-        let (own, other) = (SigningKey::new(), SigningKey::new());
+        let (own, other) = (TestKey::new(), TestKey::new());
         let token = own.sign("JWT", &json!({ "sub": "a" }));
         assert_eq!(verify(&token, &own.jwks()).unwrap().claims["sub"], "a");
         assert!(verify(&token, &other.jwks()).is_none());

@@ -4,10 +4,10 @@
 
 use serde_json::{Value, json};
 
-use super::http::{Body, Reply};
-use super::record::Party;
-use super::settings::{Dpop, Place, ResourcePlace};
-use super::state::State;
+use super::http::{AuthorityReply, ReplyBody};
+use super::record::RequestedParty;
+use super::settings::{DpopMode, ResourceMetadataPlace, ServerMetadataPlace};
+use super::state::AuthorityState;
 use super::{Switch, form};
 
 const DPOP_ALGORITHMS: [&str; 3] = ["ES256", "RS256", "EdDSA"];
@@ -15,38 +15,42 @@ pub(super) const LINK_LOCAL: &str = "http://169.254.169.254/latest/meta-data";
 const RESOURCE: &str = "/.well-known/oauth-protected-resource";
 
 /// The document at this path, if there is one.
-pub(super) fn answer(state: &State, party: Party, path: &str) -> Option<Reply> {
+pub(super) fn answer(
+    state: &AuthorityState,
+    party: RequestedParty,
+    path: &str,
+) -> Option<AuthorityReply> {
     let document = match party {
-        Party::Resource => resource(state, path)?,
-        Party::Issuer | Party::Attacker => server(state, party, path)?,
+        RequestedParty::Resource => resource(state, path)?,
+        RequestedParty::Issuer | RequestedParty::Attacker => server(state, party, path)?,
     };
-    if party == Party::Attacker {
-        return Some(Reply::json(200, &document));
+    if party == RequestedParty::Attacker {
+        return Some(AuthorityReply::json(200, &document));
     }
     Some(sent(state, path, &document))
 }
 
 /// The document as the switches let it through.
-fn sent(state: &State, path: &str, document: &Value) -> Reply {
+fn sent(state: &AuthorityState, path: &str, document: &Value) -> AuthorityReply {
     let own = |party: &str| format!("{party}{path}");
     if state.on(Switch::MetadataRedirectPrivate) {
-        Reply::redirect(302, LINK_LOCAL)
+        AuthorityReply::redirect(302, LINK_LOCAL)
     } else if state.on(Switch::MetadataRedirectOther) {
-        Reply::redirect(302, &own(&state.places.attacker))
+        AuthorityReply::redirect(302, &own(&state.places.attacker))
     } else if state.on(Switch::MetadataRedirectEndless) {
-        Reply::redirect(302, path)
+        AuthorityReply::redirect(302, path)
     } else if state.on(Switch::MetadataGigantic) {
-        Reply::gigantic()
+        AuthorityReply::gigantic()
     } else if state.on(Switch::MetadataTrickle) {
-        Reply::trickle()
+        AuthorityReply::trickle()
     } else if state.on(Switch::MetadataNested) {
-        Reply::new(200, "application/json", vec![b'['; 200_000])
+        AuthorityReply::new(200, "application/json", vec![b'['; 200_000])
     } else if state.on(Switch::MetadataHtml) {
-        Reply::portal()
+        AuthorityReply::portal()
     } else {
-        let mut reply = Reply::json(200, document);
+        let mut reply = AuthorityReply::json(200, document);
         if state.on(Switch::MetadataBroken)
-            && let Body::Whole(bytes) = &mut reply.body
+            && let ReplyBody::Whole(bytes) = &mut reply.body
         {
             bytes.truncate(bytes.len() / 2);
         }
@@ -54,18 +58,18 @@ fn sent(state: &State, path: &str, document: &Value) -> Reply {
     }
 }
 
-fn resource(state: &State, path: &str) -> Option<Value> {
+fn resource(state: &AuthorityState, path: &str) -> Option<Value> {
     let places = &state.settings.resource_places;
     let own_path = &state.settings.resource_path;
     let inserted = format!("{RESOURCE}{own_path}");
     if state.on(Switch::NoResourceMetadata) {
         return None;
     }
-    let resource = if path == challenge_path() && places.contains(&ResourcePlace::Challenge)
-        || path == inserted && places.contains(&ResourcePlace::Path)
+    let resource = if path == challenge_path() && places.contains(&ResourceMetadataPlace::Challenge)
+        || path == inserted && places.contains(&ResourceMetadataPlace::Path)
     {
         state.places.resource.clone()
-    } else if path == RESOURCE && places.contains(&ResourcePlace::Root) {
+    } else if path == RESOURCE && places.contains(&ResourceMetadataPlace::Root) {
         // What stands at the root speaks for the whole origin (RFC 9728 3.3).
         state.places.resource_origin.clone()
     } else {
@@ -74,7 +78,7 @@ fn resource(state: &State, path: &str) -> Option<Value> {
     let mut document = described(state, &resource);
     if matches!(
         state.settings.dpop,
-        Dpop::Required | Dpop::RequiredWithNonce
+        DpopMode::Required | DpopMode::RequiredWithNonce
     ) {
         document["dpop_bound_access_tokens_required"] = json!(true);
         document["dpop_signing_alg_values_supported"] = json!(DPOP_ALGORITHMS);
@@ -82,13 +86,13 @@ fn resource(state: &State, path: &str) -> Option<Value> {
     Some(document)
 }
 
-/// Where the challenge says that the metadata is: no place that anybody would guess.
+/// Where the challenge says that the metadata is: a path that cannot be guessed.
 fn challenge_path() -> &'static str {
     "/.well-known/oauth-protected-resource/from-the-challenge"
 }
 
 /// The address of the metadata for a challenge; none when it is not to be named.
-pub(super) fn challenge(state: &State) -> Option<String> {
+pub(super) fn challenge(state: &AuthorityState) -> Option<String> {
     if state.on(Switch::ChallengeLinkLocal) {
         return Some(LINK_LOCAL.to_owned());
     }
@@ -98,12 +102,12 @@ pub(super) fn challenge(state: &State) -> Option<String> {
     let named = state
         .settings
         .resource_places
-        .contains(&ResourcePlace::Challenge);
+        .contains(&ResourceMetadataPlace::Challenge);
     (named && !state.on(Switch::NoResourceMetadata))
         .then(|| format!("{}{}", state.places.resource_origin, challenge_path()))
 }
 
-fn described(state: &State, resource: &str) -> Value {
+fn described(state: &AuthorityState, resource: &str) -> Value {
     let port = state.places.attacker.rsplit(':').next().unwrap_or("80");
     let spelled = [
         (Switch::ServerLinkLocal, "169.254.169.254"),
@@ -145,20 +149,22 @@ fn described(state: &State, resource: &str) -> Value {
     document
 }
 
-fn server(state: &State, party: Party, path: &str) -> Option<Value> {
+fn server(state: &AuthorityState, party: RequestedParty, path: &str) -> Option<Value> {
     const OAUTH: &str = "/.well-known/oauth-authorization-server";
     const OPENID: &str = "/.well-known/openid-configuration";
     let own = match party {
-        Party::Attacker => "",
-        Party::Issuer | Party::Resource => state.settings.issuer_path.as_str(),
+        RequestedParty::Attacker => "",
+        RequestedParty::Issuer | RequestedParty::Resource => state.settings.issuer_path.as_str(),
     };
     let places = &state.settings.places;
-    let here = path == format!("{OAUTH}{own}") && places.contains(&Place::Oauth)
-        || path == format!("{OPENID}{own}") && places.contains(&Place::OpenidInserted)
-        || path == format!("{own}{OPENID}") && places.contains(&Place::OpenidAppended);
+    let here = path == format!("{OAUTH}{own}") && places.contains(&ServerMetadataPlace::Oauth)
+        || path == format!("{OPENID}{own}")
+            && places.contains(&ServerMetadataPlace::OpenidInserted)
+        || path == format!("{own}{OPENID}")
+            && places.contains(&ServerMetadataPlace::OpenidAppended);
     here.then(|| {
         let mut document = honest(state, party);
-        if party == Party::Issuer {
+        if party == RequestedParty::Issuer {
             spoil(state, &mut document);
         } else if state.on(Switch::MixUp) {
             let endpoint = format!("{}/authorize", state.places.issuer);
@@ -168,7 +174,7 @@ fn server(state: &State, party: Party, path: &str) -> Option<Value> {
     })
 }
 
-fn honest(state: &State, party: Party) -> Value {
+fn honest(state: &AuthorityState, party: RequestedParty) -> Value {
     let issuer = state.issuer(party);
     let at = |path: &str| json!(format!("{issuer}{path}"));
     let urn = "urn:ietf:params:oauth:grant-type";
@@ -212,13 +218,13 @@ fn honest(state: &State, party: Party) -> Value {
     if !state.on(Switch::RevocationNone) {
         document["revocation_endpoint"] = at("/revoke");
     }
-    if state.settings.dpop != Dpop::Off {
+    if state.settings.dpop != DpopMode::Off {
         document["dpop_signing_alg_values_supported"] = json!(DPOP_ALGORITHMS);
     }
     document
 }
 
-fn spoil(state: &State, document: &mut Value) {
+fn spoil(state: &AuthorityState, document: &mut Value) {
     let issuer = state.places.issuer.as_str();
     let (scheme, rest) = issuer.split_once("://").unwrap_or(("http", issuer));
     let (host, path) = match rest.split_once('/') {

@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::control::ask;
-use super::{Report, Seen, Settings, Switch, Tokens};
+use super::{AuthorityReport, AuthoritySettings, IssuedTokens, RecordedRequest, Switch};
 
 /// An authority in a process of its own; ends when dropped.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ impl AuthorityProcess {
     }
 
     /// Starts it on free ports.
-    pub fn start(settings: &Settings) -> Self {
+    pub fn start(settings: &AuthoritySettings) -> Self {
         let settings = serde_json::to_string(settings).expect("settings are plain data");
         let mut child = Command::new(Self::program())
             .args(["--settings", &settings])
@@ -96,9 +96,9 @@ impl AuthorityProcess {
     }
 
     /// Tokens for this client without a login.
-    pub fn issue(&self, client: &str, scope: &str) -> Tokens {
+    pub fn issue(&self, client: &str, scope: &str) -> IssuedTokens {
         let tokens = self.ask("/issue", &json!({ "client": client, "scope": scope }));
-        Tokens {
+        IssuedTokens {
             access: tokens["access"].as_str().unwrap_or_default().to_owned(),
             refresh: tokens["refresh"].as_str().map(str::to_owned),
         }
@@ -114,12 +114,12 @@ impl AuthorityProcess {
     }
 
     /// What happened so far, in numbers.
-    pub fn report(&self) -> Report {
+    pub fn report(&self) -> AuthorityReport {
         serde_json::from_value(self.ask("/report", &Value::Null)).expect("a report is plain data")
     }
 
     /// Every request so far, in order.
-    pub fn seen(&self) -> Vec<Seen> {
+    pub fn seen(&self) -> Vec<RecordedRequest> {
         serde_json::from_value(self.ask("/seen", &Value::Null)).expect("requests are plain data")
     }
 

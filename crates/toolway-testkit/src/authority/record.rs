@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// Who was asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Party {
+pub enum RequestedParty {
     /// The authorization server.
     Issuer,
     /// The protected resource.
@@ -19,9 +19,9 @@ pub enum Party {
 
 /// One request, as it came.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Seen {
+pub struct RecordedRequest {
     /// Who was asked.
-    pub party: Party,
+    pub party: RequestedParty,
     /// The method.
     pub method: String,
     /// The path without its query.
@@ -36,7 +36,7 @@ pub struct Seen {
     pub body: String,
 }
 
-impl Seen {
+impl RecordedRequest {
     /// A header's value.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers
@@ -67,7 +67,7 @@ impl Seen {
 
 /// What happened so far, in numbers.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Report {
+pub struct AuthorityReport {
     /// Requests for any metadata, the resource's or the server's.
     pub metadata: u64,
     /// Requests at the authorization endpoint.
@@ -103,7 +103,7 @@ pub struct Report {
     pub attacker_requests: u64,
 }
 
-impl Report {
+impl AuthorityReport {
     /// Requests of this grant.
     pub fn token_requests(&self, grant: &str) -> u64 {
         self.token_requests.get(grant).copied().unwrap_or_default()

@@ -1,4 +1,4 @@
-//! The protected resource: MCP over Streamable HTTP in both eras, for whoever has a token; and the
+//! The protected resource: MCP over Streamable HTTP in both eras, for clients with a token; and the
 //! connectors that an account hosts.
 //!
 //! Owns the challenge and the few methods. The scripted server is the place for everything else
@@ -6,22 +6,22 @@
 
 use serde_json::{Value, json};
 
-use super::http::Reply;
-use super::record::{Party, Seen};
-use super::state::{Grant, State};
-use super::{Settings, Switch, dpop, metadata};
+use super::http::AuthorityReply;
+use super::record::{RecordedRequest, RequestedParty};
+use super::state::{AuthorityState, IssuedGrant};
+use super::{AuthoritySettings, Switch, dpop, metadata};
 
 const MODERN: &str = "2026-07-28";
 const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
 
 /// Answers a request at the resource's endpoint.
-pub(super) fn answer(state: &State, seen: &Seen) -> Reply {
+pub(super) fn answer(state: &AuthorityState, seen: &RecordedRequest) -> AuthorityReply {
     let attacker = &state.places.attacker;
     if state.on(Switch::McpRedirect307) {
-        return Reply::redirect(307, &format!("{attacker}/mcp"));
+        return AuthorityReply::redirect(307, &format!("{attacker}/mcp"));
     }
     if state.on(Switch::McpRedirect302) {
-        return Reply::redirect(302, &format!("{attacker}/mcp"));
+        return AuthorityReply::redirect(302, &format!("{attacker}/mcp"));
     }
     let grant = match admitted(state, seen) {
         Ok(grant) => grant,
@@ -29,7 +29,7 @@ pub(super) fn answer(state: &State, seen: &Seen) -> Reply {
     };
     if state.on(Switch::ForbiddenBare) {
         state.memory().report.forbidden += 1;
-        return Reply::empty(403);
+        return AuthorityReply::empty(403);
     }
     let message: Value = serde_json::from_str(&seen.body).unwrap_or_default();
     let held: Vec<&str> = grant.scope.split(' ').collect();
@@ -44,7 +44,7 @@ pub(super) fn answer(state: &State, seen: &Seen) -> Reply {
 }
 
 /// The scopes that a request takes.
-fn taken<'a>(settings: &'a Settings, message: &Value) -> &'a [String] {
+fn taken<'a>(settings: &'a AuthoritySettings, message: &Value) -> &'a [String] {
     match message["method"].as_str() {
         Some("tools/call") => {
             let tool = message["params"]["name"].as_str().unwrap_or_default();
@@ -59,7 +59,7 @@ fn taken<'a>(settings: &'a Settings, message: &Value) -> &'a [String] {
 }
 
 /// The grant behind the token of a request, or the challenge.
-fn admitted(state: &State, seen: &Seen) -> Result<Grant, Reply> {
+fn admitted(state: &AuthorityState, seen: &RecordedRequest) -> Result<IssuedGrant, AuthorityReply> {
     let carried = seen.header("authorization").unwrap_or_default();
     let (scheme, token) = carried.split_once(' ').unwrap_or((carried, ""));
     let refused = |error: Option<&str>| challenge(state, error);
@@ -90,7 +90,7 @@ fn admitted(state: &State, seen: &Seen) -> Result<Grant, Reply> {
             Ok(Some(key)) if key == *bound => {}
             Err(reply) if reply.value()["error"] == "use_dpop_nonce" => {
                 state.memory().report.unauthorized += 1;
-                let mut answer = Reply::empty(401);
+                let mut answer = AuthorityReply::empty(401);
                 answer.headers = reply.headers;
                 let why = "DPoP error=\"use_dpop_nonce\"".to_owned();
                 return Err(answer.with("www-authenticate", why));
@@ -103,9 +103,9 @@ fn admitted(state: &State, seen: &Seen) -> Result<Grant, Reply> {
     Ok(grant)
 }
 
-fn challenge(state: &State, error: Option<&str>) -> Reply {
+fn challenge(state: &AuthorityState, error: Option<&str>) -> AuthorityReply {
     state.memory().report.unauthorized += 1;
-    let reply = Reply::json(401, &json!({ "error": error.unwrap_or("unauthorized") }));
+    let reply = AuthorityReply::json(401, &json!({ "error": error.unwrap_or("unauthorized") }));
     if state.on(Switch::ChallengeMissing) {
         return reply;
     }
@@ -114,7 +114,7 @@ fn challenge(state: &State, error: Option<&str>) -> Reply {
     reply.with("www-authenticate", value)
 }
 
-fn insufficient(state: &State, taken: &[String]) -> Reply {
+fn insufficient(state: &AuthorityState, taken: &[String]) -> AuthorityReply {
     let mut scopes = taken.to_vec();
     {
         let mut memory = state.memory();
@@ -131,10 +131,11 @@ fn insufficient(state: &State, taken: &[String]) -> Reply {
         scopes.clear();
     }
     let value = parameters(state, Some("insufficient_scope"), &scopes.join(" "));
-    Reply::json(403, &json!({ "error": "insufficient_scope" })).with("www-authenticate", value)
+    AuthorityReply::json(403, &json!({ "error": "insufficient_scope" }))
+        .with("www-authenticate", value)
 }
 
-fn parameters(state: &State, error: Option<&str>, scopes: &str) -> String {
+fn parameters(state: &AuthorityState, error: Option<&str>, scopes: &str) -> String {
     let mut parts = Vec::new();
     if let Some(error) = error {
         parts.push(format!("error=\"{error}\""));
@@ -149,7 +150,11 @@ fn parameters(state: &State, error: Option<&str>, scopes: &str) -> String {
 }
 
 /// The connectors of an account: a directory, and a way to each.
-pub(super) fn account(state: &State, seen: &Seen, path: &str) -> Option<Reply> {
+pub(super) fn account(
+    state: &AuthorityState,
+    seen: &RecordedRequest,
+    path: &str,
+) -> Option<AuthorityReply> {
     let account = state.settings.account.as_ref()?;
     let connector = path
         .strip_prefix("/proxy/")
@@ -163,11 +168,12 @@ pub(super) fn account(state: &State, seen: &Seen, path: &str) -> Option<Reply> {
         .and_then(|value| value.strip_prefix("Bearer "))
         .unwrap_or_default();
     let grant = state.memory().good_access(token).cloned();
-    let grant = grant.filter(|grant| grant.party == Party::Issuer && !state.on(Switch::Storm));
+    let grant =
+        grant.filter(|grant| grant.party == RequestedParty::Issuer && !state.on(Switch::Storm));
     let Some(grant) = grant else {
         state.memory().report.unauthorized += 1;
         let error = "Bearer error=\"invalid_token\"".to_owned();
-        return Some(Reply::empty(401).with("www-authenticate", error));
+        return Some(AuthorityReply::empty(401).with("www-authenticate", error));
     };
     let issuer = &state.places.issuer;
     let Some(connector) = connector else {
@@ -178,10 +184,13 @@ pub(super) fn account(state: &State, seen: &Seen, path: &str) -> Option<Reply> {
                 json!({ "id": name, "name": name, "url": format!("{issuer}/proxy/{name}/mcp") })
             })
             .collect();
-        return Some(Reply::json(200, &json!({ "connectors": listed })));
+        return Some(AuthorityReply::json(200, &json!({ "connectors": listed })));
     };
     if !account.connectors.iter().any(|known| known == connector) {
-        return Some(Reply::json(404, &json!({ "error": "unknown connector" })));
+        return Some(AuthorityReply::json(
+            404,
+            &json!({ "error": "unknown connector" }),
+        ));
     }
     let given = seen.header(&account.header);
     let fits = given.is_some_and(|given| {
@@ -190,19 +199,24 @@ pub(super) fn account(state: &State, seen: &Seen, path: &str) -> Option<Reply> {
     });
     if !fits {
         let why = format!("the header `{}` is missing or wrong", account.header);
-        return Some(Reply::json(400, &json!({ "error": why })));
+        return Some(AuthorityReply::json(400, &json!({ "error": why })));
     }
     let message = serde_json::from_str(&seen.body).unwrap_or_default();
     Some(mcp(state, seen, &message, &grant))
 }
 
 /// Enough of MCP to see who is let in.
-fn mcp(state: &State, seen: &Seen, message: &Value, grant: &Grant) -> Reply {
+fn mcp(
+    state: &AuthorityState,
+    seen: &RecordedRequest,
+    message: &Value,
+    grant: &IssuedGrant,
+) -> AuthorityReply {
     if seen.method != "POST" {
-        return Reply::empty(405);
+        return AuthorityReply::empty(405);
     }
     let (Some(id), Some(method)) = (message.get("id"), message["method"].as_str()) else {
-        return Reply::empty(if message.is_null() { 400 } else { 202 });
+        return AuthorityReply::empty(if message.is_null() { 400 } else { 202 });
     };
     let params = &message["params"];
     let version = params["_meta"][VERSION_KEY].as_str();
@@ -211,7 +225,7 @@ fn mcp(state: &State, seen: &Seen, message: &Value, grant: &Grant) -> Reply {
         if code == -32022 {
             error["data"] = json!({ "supported": [MODERN], "requested": version });
         }
-        Reply::json(
+        AuthorityReply::json(
             status,
             &json!({ "jsonrpc": "2.0", "id": id, "error": error }),
         )
@@ -266,13 +280,13 @@ fn mcp(state: &State, seen: &Seen, message: &Value, grant: &Grant) -> Reply {
             result["cacheScope"] = json!("private");
         }
     }
-    Reply::json(
+    AuthorityReply::json(
         200,
         &json!({ "jsonrpc": "2.0", "id": id, "result": result }),
     )
 }
 
-fn is_tool(settings: &Settings, name: &Value) -> bool {
+fn is_tool(settings: &AuthoritySettings, name: &Value) -> bool {
     let name = name.as_str().unwrap_or_default();
     name == "whoami" || settings.tool_scopes.contains_key(name)
 }

@@ -10,7 +10,7 @@ use super::Switch;
 /// What the authorization endpoint does with a person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Consent {
+pub enum ConsentMode {
     /// Consents at once, by redirect.
     #[default]
     AtOnce,
@@ -21,7 +21,7 @@ pub enum Consent {
 /// Whether possession of a key is to be proven (RFC 9449).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Dpop {
+pub enum DpopMode {
     /// Not advertised, not looked at.
     #[default]
     Off,
@@ -36,7 +36,7 @@ pub enum Dpop {
 /// A place where the server's metadata can stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Place {
+pub enum ServerMetadataPlace {
     /// `/.well-known/oauth-authorization-server/<path>`.
     Oauth,
     /// `/.well-known/openid-configuration/<path>`.
@@ -48,7 +48,7 @@ pub enum Place {
 /// A place where the resource's metadata can stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum ResourcePlace {
+pub enum ResourceMetadataPlace {
     /// Named by the challenge.
     Challenge,
     /// `/.well-known/oauth-protected-resource/<path>`.
@@ -57,7 +57,7 @@ pub enum ResourcePlace {
     Root,
 }
 
-/// A client that is known before anyone registers.
+/// A client that is known without registration.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct KnownClient {
@@ -76,7 +76,7 @@ pub struct KnownClient {
 /// An account that hosts connectors.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Account {
+pub struct ConnectorAccount {
     /// The connectors of the directory.
     pub connectors: Vec<String>,
     /// The header that a connector demands besides the bearer.
@@ -85,7 +85,7 @@ pub struct Account {
     pub value: Option<String>,
 }
 
-impl Default for Account {
+impl Default for ConnectorAccount {
     fn default() -> Self {
         Self {
             connectors: vec!["notes".to_owned(), "calendar".to_owned()],
@@ -98,7 +98,7 @@ impl Default for Account {
 /// How an authority is set up. The default is well behaved and offers everything.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Settings {
+pub struct AuthoritySettings {
     /// The path of the issuer, e.g. `/tenant`; none when empty.
     pub issuer_path: String,
     /// The path of the protected resource.
@@ -108,11 +108,11 @@ pub struct Settings {
     /// The misbehaviours from the start.
     pub switches: Vec<Switch>,
     /// Where the server's metadata stands.
-    pub places: Vec<Place>,
+    pub places: Vec<ServerMetadataPlace>,
     /// Where the resource's metadata stands.
-    pub resource_places: Vec<ResourcePlace>,
+    pub resource_places: Vec<ResourceMetadataPlace>,
     /// What the authorization endpoint does with a person.
-    pub consent: Consent,
+    pub consent: ConsentMode,
     /// Who signs in.
     pub subject: String,
     /// The scopes there are.
@@ -134,8 +134,8 @@ pub struct Settings {
     /// Whether the id of a client must stand in the form, as the official Python SDK has it, even
     /// where a header says it.
     pub client_in_form: bool,
-    /// Whether whoever gives a token back must show a secret, as the official Python SDK has it,
-    /// even a client that has none: an empty one does.
+    /// Whether revoking a token requires a secret, as the official Python SDK has it, even a client
+    /// that has none: an empty one does.
     pub secret_in_revocation: bool,
     /// How long codes are, beside what makes them different.
     pub code_padding: usize,
@@ -183,7 +183,7 @@ pub struct Settings {
     /// or the page at `verification_uri`.
     pub device_polls: Option<u32>,
     /// Whether possession of a key is to be proven.
-    pub dpop: Dpop,
+    pub dpop: DpopMode,
     /// Identity providers whose assertions count, by issuer. Their keys are fetched from loopback.
     pub trusted: Vec<String>,
     /// Platforms whose tokens are taken from what runs on them: their key sets, by issuer.
@@ -194,10 +194,10 @@ pub struct Settings {
     /// when none.
     pub assertion_client: Option<String>,
     /// The connectors of the account; none when it hosts none.
-    pub account: Option<Account>,
+    pub account: Option<ConnectorAccount>,
 }
 
-impl Default for Settings {
+impl Default for AuthoritySettings {
     fn default() -> Self {
         let scopes = ["openid", "offline_access", "read", "write"];
         let methods = [
@@ -211,13 +211,17 @@ impl Default for Settings {
             resource_path: "/mcp".to_owned(),
             tls: false,
             switches: Vec::new(),
-            places: vec![Place::Oauth, Place::OpenidInserted, Place::OpenidAppended],
-            resource_places: vec![
-                ResourcePlace::Challenge,
-                ResourcePlace::Path,
-                ResourcePlace::Root,
+            places: vec![
+                ServerMetadataPlace::Oauth,
+                ServerMetadataPlace::OpenidInserted,
+                ServerMetadataPlace::OpenidAppended,
             ],
-            consent: Consent::AtOnce,
+            resource_places: vec![
+                ResourceMetadataPlace::Challenge,
+                ResourceMetadataPlace::Path,
+                ResourceMetadataPlace::Root,
+            ],
+            consent: ConsentMode::AtOnce,
             subject: "person-1".to_owned(),
             scopes: scopes.map(str::to_owned).to_vec(),
             challenge_scopes: Vec::new(),
@@ -249,7 +253,7 @@ impl Default for Settings {
             device_interval: 5,
             device_strict: false,
             device_polls: Some(1),
-            dpop: Dpop::Off,
+            dpop: DpopMode::Off,
             trusted: Vec::new(),
             platforms: BTreeMap::new(),
             assertions: true,
@@ -259,7 +263,7 @@ impl Default for Settings {
     }
 }
 
-impl Settings {
+impl AuthoritySettings {
     /// Well behaved but for these.
     pub fn with(switches: &[Switch]) -> Self {
         Self {
@@ -280,7 +284,7 @@ impl Settings {
     pub fn account_provider() -> Self {
         Self {
             demand_resource: false,
-            account: Some(Account::default()),
+            account: Some(ConnectorAccount::default()),
             ..Self::default()
         }
     }

@@ -9,14 +9,14 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use serde_json::Value;
 
-use super::http::Sockets;
-use super::jwt::SigningKey;
-use super::record::{Party, Report, Seen};
-use super::{CANARY, Settings, Switch, jwt};
+use super::http::OpenSockets;
+use super::jwt::TestKey;
+use super::record::{AuthorityReport, RecordedRequest, RequestedParty};
+use super::{AuthoritySettings, CANARY, Switch, jwt};
 
 /// Where everything is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Places {
+pub(super) struct AuthorityUrls {
     pub(super) issuer: String,
     pub(super) resource_origin: String,
     pub(super) resource: String,
@@ -25,7 +25,7 @@ pub(super) struct Places {
 
 /// A client as a server knows it.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Client {
+pub(super) struct AuthorityClient {
     pub(super) id: String,
     pub(super) secret: Option<String>,
     pub(super) secret_ends: Option<u64>,
@@ -34,10 +34,10 @@ pub(super) struct Client {
     pub(super) redirect_uris: Vec<String>,
 }
 
-/// What somebody was allowed, and for whom.
+/// What was granted, and to which client.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Grant {
-    pub(super) party: Party,
+pub(super) struct IssuedGrant {
+    pub(super) party: RequestedParty,
     pub(super) client: String,
     pub(super) subject: String,
     pub(super) scope: String,
@@ -51,8 +51,8 @@ pub(super) struct Grant {
 
 /// A code on its way to a token.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Code {
-    pub(super) grant: Grant,
+pub(super) struct IssuedCode {
+    pub(super) grant: IssuedGrant,
     pub(super) redirect_uri: String,
     pub(super) challenge: String,
     pub(super) ends: u64,
@@ -61,22 +61,22 @@ pub(super) struct Code {
 
 /// An access token.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Access {
-    pub(super) grant: Grant,
+pub(super) struct AccessToken {
+    pub(super) grant: IssuedGrant,
     pub(super) ends: u64,
 }
 
 /// A refresh token.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Refresh {
-    pub(super) grant: Grant,
+pub(super) struct RefreshToken {
+    pub(super) grant: IssuedGrant,
     pub(super) ends: u64,
     pub(super) used_at: Option<u64>,
 }
 
 /// What a person said about a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Decision {
+pub(super) enum DeviceDecision {
     Open,
     Allowed,
     Denied,
@@ -84,27 +84,27 @@ pub(super) enum Decision {
 
 /// A device that waits.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Device {
-    pub(super) grant: Grant,
+pub(super) struct PendingDevice {
+    pub(super) grant: IssuedGrant,
     pub(super) user_code: String,
     pub(super) ends: u64,
     pub(super) interval_ms: u64,
     pub(super) polls: u32,
     pub(super) last_poll: Option<u64>,
-    pub(super) decision: Decision,
+    pub(super) decision: DeviceDecision,
 }
 
 /// Everything between two requests.
 #[derive(Default)]
-pub(super) struct Memory {
-    pub(super) report: Report,
-    pub(super) seen: Vec<Seen>,
-    pub(super) clients: HashMap<(Party, String), Client>,
-    pub(super) codes: HashMap<String, Code>,
-    pub(super) access: HashMap<String, Access>,
-    pub(super) refresh: HashMap<String, Refresh>,
+pub(super) struct AuthorityMemory {
+    pub(super) report: AuthorityReport,
+    pub(super) seen: Vec<RecordedRequest>,
+    pub(super) clients: HashMap<(RequestedParty, String), AuthorityClient>,
+    pub(super) codes: HashMap<String, IssuedCode>,
+    pub(super) access: HashMap<String, AccessToken>,
+    pub(super) refresh: HashMap<String, RefreshToken>,
     pub(super) revoked: HashSet<u64>,
-    pub(super) devices: HashMap<String, Device>,
+    pub(super) devices: HashMap<String, PendingDevice>,
     /// Names of assertions and proofs that were used.
     pub(super) used: HashSet<String>,
     pub(super) nonces: HashSet<String>,
@@ -113,8 +113,8 @@ pub(super) struct Memory {
     ahead: Duration,
 }
 
-impl Memory {
-    /// A number that nobody got before.
+impl AuthorityMemory {
+    /// A number that was not used before.
     pub(super) fn fresh(&mut self) -> u64 {
         self.next += 1;
         self.next
@@ -139,7 +139,7 @@ impl Memory {
     }
 
     /// The grant of an access token that is good now.
-    pub(super) fn good_access(&self, token: &str) -> Option<&Grant> {
+    pub(super) fn good_access(&self, token: &str) -> Option<&IssuedGrant> {
         let access = self.access.get(token)?;
         let good = access.ends > self.now() && !self.revoked.contains(&access.grant.family);
         good.then_some(&access.grant)
@@ -156,20 +156,20 @@ impl Memory {
 }
 
 #[derive(Default)]
-struct Switches {
+struct SwitchSet {
     on: BTreeSet<Switch>,
     fired: BTreeSet<Switch>,
 }
 
 /// An authority, shared by its threads.
-pub(super) struct State {
-    pub(super) settings: Settings,
-    pub(super) places: Places,
-    pub(super) key: SigningKey,
+pub(super) struct AuthorityState {
+    pub(super) settings: AuthoritySettings,
+    pub(super) places: AuthorityUrls,
+    pub(super) key: TestKey,
     pub(super) tls: Option<Arc<rustls::ServerConfig>>,
-    pub(super) sockets: Sockets,
-    switches: Mutex<Switches>,
-    memory: Mutex<Memory>,
+    pub(super) sockets: OpenSockets,
+    switches: Mutex<SwitchSet>,
+    memory: Mutex<AuthorityMemory>,
     stopped: Mutex<bool>,
     stop: Condvar,
     /// Paths at which requests wait.
@@ -177,15 +177,15 @@ pub(super) struct State {
     released: Condvar,
 }
 
-impl State {
+impl AuthorityState {
     pub(super) fn new(
-        settings: Settings,
-        places: Places,
+        settings: AuthoritySettings,
+        places: AuthorityUrls,
         tls: Option<Arc<rustls::ServerConfig>>,
     ) -> Self {
-        let mut memory = Memory::default();
+        let mut memory = AuthorityMemory::default();
         for known in &settings.clients {
-            let client = Client {
+            let client = AuthorityClient {
                 id: known.id.clone(),
                 secret: known.secret.clone(),
                 secret_ends: None,
@@ -195,13 +195,13 @@ impl State {
             };
             memory
                 .clients
-                .insert((Party::Issuer, known.id.clone()), client);
+                .insert((RequestedParty::Issuer, known.id.clone()), client);
         }
         let state = Self {
             places,
-            key: SigningKey::new(),
+            key: TestKey::new(),
             tls,
-            sockets: Sockets::default(),
+            sockets: OpenSockets::default(),
             switches: Mutex::default(),
             memory: Mutex::new(memory),
             stopped: Mutex::new(false),
@@ -214,17 +214,17 @@ impl State {
         state
     }
 
-    pub(super) fn memory(&self) -> MutexGuard<'_, Memory> {
+    pub(super) fn memory(&self) -> MutexGuard<'_, AuthorityMemory> {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn switches(&self) -> MutexGuard<'_, Switches> {
+    fn switches(&self) -> MutexGuard<'_, SwitchSet> {
         self.switches.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Exactly these from now on; what happens once happens again.
     pub(super) fn set(&self, switches: &[Switch]) {
-        *self.switches() = Switches {
+        *self.switches() = SwitchSet {
             on: switches.iter().copied().collect(),
             fired: BTreeSet::new(),
         };
@@ -303,11 +303,11 @@ impl State {
         *stopped
     }
 
-    pub(super) fn record(&self, seen: &Seen) {
+    pub(super) fn record(&self, seen: &RecordedRequest) {
         let mut memory = self.memory();
         match seen.party {
-            Party::Attacker => memory.report.attacker_requests += 1,
-            Party::Resource if seen.path == self.settings.resource_path => {
+            RequestedParty::Attacker => memory.report.attacker_requests += 1,
+            RequestedParty::Resource if seen.path == self.settings.resource_path => {
                 memory.report.mcp_requests += 1;
             }
             _ => {}
@@ -319,19 +319,19 @@ impl State {
     }
 
     /// The issuer that this party is.
-    pub(super) fn issuer(&self, party: Party) -> &str {
+    pub(super) fn issuer(&self, party: RequestedParty) -> &str {
         match party {
-            Party::Attacker => &self.places.attacker,
-            Party::Issuer | Party::Resource => &self.places.issuer,
+            RequestedParty::Attacker => &self.places.attacker,
+            RequestedParty::Issuer | RequestedParty::Resource => &self.places.issuer,
         }
     }
 
     /// Which of both servers the resource believes now.
-    pub(super) fn believed(&self) -> Party {
+    pub(super) fn believed(&self) -> RequestedParty {
         if self.on(Switch::Migrated) || self.on(Switch::MixUp) {
-            Party::Attacker
+            RequestedParty::Attacker
         } else {
-            Party::Issuer
+            RequestedParty::Issuer
         }
     }
 }

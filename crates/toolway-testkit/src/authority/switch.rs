@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 
 macro_rules! switches {
     ($($(#[doc = $doc:literal])+ $name:ident => $clause:literal,)+) => {
-        /// One misbehaviour. Any number of them hold at once, from the start or from some moment on.
+        /// One misbehaviour. Any number of them hold at once, from the start or from some moment
+        /// on.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
         #[serde(rename_all = "snake_case")]
         pub enum Switch {

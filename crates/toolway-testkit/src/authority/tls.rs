@@ -1,4 +1,4 @@
-//! A certificate for loopback that nobody trusts unless told to.
+//! A self-signed certificate for loopback.
 
 use std::sync::Arc;
 

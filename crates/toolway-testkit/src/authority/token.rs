@@ -5,17 +5,17 @@
 
 use std::time::Duration;
 
-use super::answer::{Tokens, granted, id_token, make, refuse};
+use super::answer::{IssuedTokens, granted, id_token, make, refuse};
 use super::authorize::{check_resource, scope_of};
 use super::client::authenticate;
-use super::http::Reply;
-use super::record::{Party, Seen};
-use super::settings::Dpop;
-use super::state::{Client, Grant, Memory, State};
+use super::http::AuthorityReply;
+use super::record::{RecordedRequest, RequestedParty};
+use super::settings::DpopMode;
+use super::state::{AuthorityClient, AuthorityMemory, AuthorityState, IssuedGrant};
 use super::{Switch, device, dpop, exchange, jwt};
 
 /// Answers a request for tokens.
-pub(super) fn token(state: &State, seen: &Seen) -> Reply {
+pub(super) fn token(state: &AuthorityState, seen: &RecordedRequest) -> AuthorityReply {
     let kind = seen.param("grant_type").unwrap_or_default().to_owned();
     let grant = kind.rsplit(':').next().unwrap_or_default().to_owned();
     *state
@@ -42,7 +42,7 @@ pub(super) fn token(state: &State, seen: &Seen) -> Reply {
     if reply.status == 200 {
         *state.memory().report.granted.entry(grant).or_default() += 1;
     }
-    let nonce = state.settings.dpop == Dpop::RequiredWithNonce;
+    let nonce = state.settings.dpop == DpopMode::RequiredWithNonce;
     if nonce && !reply.headers.iter().any(|(name, _)| *name == "dpop-nonce") {
         return reply.with("dpop-nonce", dpop::nonce(state));
     }
@@ -50,8 +50,8 @@ pub(super) fn token(state: &State, seen: &Seen) -> Reply {
 }
 
 /// What comes instead of any answer.
-fn disturbed(state: &State, seen: &Seen) -> Option<Reply> {
-    if seen.party != Party::Issuer {
+fn disturbed(state: &AuthorityState, seen: &RecordedRequest) -> Option<AuthorityReply> {
+    if seen.party != RequestedParty::Issuer {
         return None;
     }
     if state.once(Switch::TokenBusyOnce) {
@@ -65,15 +65,23 @@ fn disturbed(state: &State, seen: &Seen) -> Option<Reply> {
     }
     if state.on(Switch::TokenRedirect) {
         let to = format!("{}/token", state.places.attacker);
-        return Some(Reply::redirect(307, &to));
+        return Some(AuthorityReply::redirect(307, &to));
     }
     if state.on(Switch::TokenHtml) {
-        return Some(Reply::portal());
+        return Some(AuthorityReply::portal());
     }
-    state.on(Switch::TokenGigantic).then(Reply::gigantic)
+    state
+        .on(Switch::TokenGigantic)
+        .then(AuthorityReply::gigantic)
 }
 
-fn answer(state: &State, seen: &Seen, kind: &str, client: &Client, key: Option<&str>) -> Reply {
+fn answer(
+    state: &AuthorityState,
+    seen: &RecordedRequest,
+    kind: &str,
+    client: &AuthorityClient,
+    key: Option<&str>,
+) -> AuthorityReply {
     const URN: &str = "urn:ietf:params:oauth:grant-type:";
     match kind.strip_prefix(URN).unwrap_or(kind) {
         "authorization_code" => code(state, seen, client, key),
@@ -86,11 +94,16 @@ fn answer(state: &State, seen: &Seen, kind: &str, client: &Client, key: Option<&
     }
 }
 
-fn invalid(state: &State, why: &str) -> Reply {
+fn invalid(state: &AuthorityState, why: &str) -> AuthorityReply {
     refuse(state, 400, "invalid_grant", why)
 }
 
-fn code(state: &State, seen: &Seen, client: &Client, key: Option<&str>) -> Reply {
+fn code(
+    state: &AuthorityState,
+    seen: &RecordedRequest,
+    client: &AuthorityClient,
+    key: Option<&str>,
+) -> AuthorityReply {
     let name = seen.param("code").unwrap_or_default();
     let verifier = seen.param("code_verifier").unwrap_or_default();
     let mut memory = state.memory();
@@ -131,7 +144,11 @@ fn code(state: &State, seen: &Seen, client: &Client, key: Option<&str>) -> Reply
 }
 
 /// Tokens for a person, with what they asked for.
-pub(super) fn finish(state: &State, memory: &mut Memory, grant: &Grant) -> Reply {
+pub(super) fn finish(
+    state: &AuthorityState,
+    memory: &mut AuthorityMemory,
+    grant: &IssuedGrant,
+) -> AuthorityReply {
     let tokens = make(state, memory, grant, state.settings.refresh_tokens);
     let openid = grant.scope.split(' ').any(|scope| scope == "openid");
     let id = openid.then(|| id_token(state, memory, grant));
@@ -139,7 +156,11 @@ pub(super) fn finish(state: &State, memory: &mut Memory, grant: &Grant) -> Reply
 }
 
 /// The refusal of a token request whose resource is not the one of the grant.
-fn other_resource(state: &State, seen: &Seen, grant: &Grant) -> Option<Reply> {
+fn other_resource(
+    state: &AuthorityState,
+    seen: &RecordedRequest,
+    grant: &IssuedGrant,
+) -> Option<AuthorityReply> {
     let asked = seen.param("resource");
     if asked.is_none() && !state.settings.demand_resource {
         return None;
@@ -150,7 +171,12 @@ fn other_resource(state: &State, seen: &Seen, grant: &Grant) -> Option<Reply> {
     })
 }
 
-fn refresh(state: &State, seen: &Seen, client: &Client, key: Option<&str>) -> Reply {
+fn refresh(
+    state: &AuthorityState,
+    seen: &RecordedRequest,
+    client: &AuthorityClient,
+    key: Option<&str>,
+) -> AuthorityReply {
     let name = seen.param("refresh_token").unwrap_or_default();
     if state.once(Switch::InvalidGrantOnce) {
         return invalid(state, "for no reason");
@@ -199,18 +225,18 @@ fn refresh(state: &State, seen: &Seen, client: &Client, key: Option<&str>) -> Re
         // The whole scope stays with the refresh token, whatever was asked for now.
         let refresh = make(state, &mut memory, &kept.grant, true);
         memory.access.remove(&refresh.access);
-        Tokens {
+        IssuedTokens {
             access,
             refresh: refresh.refresh,
         }
     };
     if state.on(Switch::RefreshLost) || state.once(Switch::RefreshLostOnce) {
-        return Reply::lost();
+        return AuthorityReply::lost();
     }
     let openid = grant.scope.split(' ').any(|scope| scope == "openid");
     let id = (openid && state.settings.refresh_id_tokens).then(|| {
         // The nonce belongs to the login.
-        let grant = Grant {
+        let grant = IssuedGrant {
             nonce: None,
             ..grant.clone()
         };
@@ -219,7 +245,12 @@ fn refresh(state: &State, seen: &Seen, client: &Client, key: Option<&str>) -> Re
     granted(state, &grant, &tokens, id.as_deref())
 }
 
-fn credentials(state: &State, seen: &Seen, client: &Client, key: Option<&str>) -> Reply {
+fn credentials(
+    state: &AuthorityState,
+    seen: &RecordedRequest,
+    client: &AuthorityClient,
+    key: Option<&str>,
+) -> AuthorityReply {
     if client.secret.is_none() && client.jwks.is_none() {
         return refuse(
             state,
@@ -233,7 +264,7 @@ fn credentials(state: &State, seen: &Seen, client: &Client, key: Option<&str>) -
     }
     let scope = scope_of(state, seen);
     let mut memory = state.memory();
-    let grant = Grant {
+    let grant = IssuedGrant {
         party: seen.party,
         client: client.id.clone(),
         subject: client.id.clone(),
@@ -248,10 +279,10 @@ fn credentials(state: &State, seen: &Seen, client: &Client, key: Option<&str>) -
 }
 
 /// Takes a token back (RFC 7009).
-pub(super) fn revoke(state: &State, seen: &Seen) -> Reply {
+pub(super) fn revoke(state: &AuthorityState, seen: &RecordedRequest) -> AuthorityReply {
     state.memory().report.revocations += 1;
     if state.on(Switch::RevocationNone) {
-        return Reply::empty(404);
+        return AuthorityReply::empty(404);
     }
     if state.on(Switch::RevocationFails) {
         return refuse(state, 503, "temporarily_unavailable", "not now");
@@ -281,5 +312,5 @@ pub(super) fn revoke(state: &State, seen: &Seen) -> Reply {
     {
         memory.access.remove(name);
     }
-    Reply::empty(200)
+    AuthorityReply::empty(200)
 }

@@ -1,14 +1,18 @@
 //! The scripted server's endless lists: pages of any number, size and cursor.
 //!
-//! Owns the four lists where a script has a [`Bulk`]. What it serves besides is elsewhere.
+//! Owns the four lists where a script has a [`BulkLists`]. What it serves besides is elsewhere.
 
 use serde_json::{Value, json};
 
-use super::server::Fault;
-use crate::Bulk;
+use super::server::MethodFault;
+use crate::BulkLists;
 
 /// One page of a list; none where the request is for something else.
-pub(super) fn page(bulk: Bulk, method: &str, params: &Value) -> Option<Result<Value, Fault>> {
+pub(super) fn page(
+    bulk: BulkLists,
+    method: &str,
+    params: &Value,
+) -> Option<Result<Value, MethodFault>> {
     let (list, item): (&str, fn(&str, &str) -> Value) = match method {
         "tools/list" => (
             "tools",
@@ -32,7 +36,7 @@ pub(super) fn page(bulk: Bulk, method: &str, params: &Value) -> Option<Result<Va
         None => 0,
         Some(cursor) => match cursor.trim_start_matches('c').parse::<usize>() {
             Ok(number) => number,
-            Err(_) => return Some(Err(Fault(-32602, "unknown cursor".to_owned()))),
+            Err(_) => return Some(Err(MethodFault(-32602, "unknown cursor".to_owned()))),
         },
     };
     let text = "x".repeat(bulk.item_bytes);

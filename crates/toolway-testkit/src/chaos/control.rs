@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use super::http::{self, Response};
-use super::server::Server;
+use super::http::{self, ChaosResponse};
+use super::server::ChaosServer;
 use crate::Script;
 
 /// Listens on a port of its own; its address.
-pub(super) fn serve(server: &Arc<Server>) -> io::Result<String> {
+pub(super) fn serve(server: &Arc<ChaosServer>) -> io::Result<String> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     let address = listener.local_addr()?.to_string();
     let server = Arc::clone(server);
@@ -24,7 +24,7 @@ pub(super) fn serve(server: &Arc<Server>) -> io::Result<String> {
     Ok(address)
 }
 
-fn converse(server: &Server, stream: &TcpStream) -> io::Result<()> {
+fn converse(server: &ChaosServer, stream: &TcpStream) -> io::Result<()> {
     let mut reader = BufReader::new(stream);
     let Some(request) = http::read(&mut reader)? else {
         return Ok(());
@@ -59,5 +59,5 @@ fn converse(server: &Server, stream: &TcpStream) -> io::Result<()> {
             })
         }
     };
-    Response::new(200, "application/json", body.to_string()).write(stream, &Script::default())
+    ChaosResponse::new(200, "application/json", body.to_string()).write(stream, &Script::default())
 }

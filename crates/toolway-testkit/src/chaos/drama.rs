@@ -7,19 +7,19 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::outlet::Client;
-use super::server::{Asked, Fault, Outcome, Server, answer};
+use super::outlet::ChaosClient;
+use super::server::{ChaosServer, MethodCall, MethodFault, MethodOutcome, answer};
 use super::tools::{text, tool};
 
 /// A task under way: how many more times it is asked for before it is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Task {
+pub(super) enum ScriptedTask {
     Working { polls: u64, interval: u64 },
     Cancelled,
 }
 
 /// A request's name in the memory.
-pub(super) fn key(client: &Client, id: &Value) -> String {
+pub(super) fn key(client: &ChaosClient, id: &Value) -> String {
     format!("{}\n{id}", client.key)
 }
 
@@ -101,7 +101,10 @@ pub(super) fn all() -> Vec<Value> {
 }
 
 /// Plays the tool, when it is one of these.
-pub(super) fn call(server: &Server, asked: &Asked<'_>) -> Result<Option<Outcome>, Fault> {
+pub(super) fn call(
+    server: &ChaosServer,
+    asked: &MethodCall<'_>,
+) -> Result<Option<MethodOutcome>, MethodFault> {
     let arguments = &asked.params["arguments"];
     let number = |name: &str, default: u64| arguments[name].as_u64().unwrap_or(default);
     Ok(Some(
@@ -109,20 +112,20 @@ pub(super) fn call(server: &Server, asked: &Asked<'_>) -> Result<Option<Outcome>
             "late" => {
                 let key = key(asked.client, asked.id);
                 server.wait_for(|memory| memory.cancelled.remove(&key).then_some(()));
-                Outcome::Result(text("too late"))
+                MethodOutcome::Result(text("too late"))
             }
             "progress" => progress(server, asked, number("count", 0), number("ms", 1)),
             "twice" => {
                 for word in ["first", "second"] {
                     asked.client.say(&answer(asked, "tools/call", text(word)));
                 }
-                Outcome::Said
+                MethodOutcome::Said
             }
             "picture" => {
                 let triples = usize::try_from(number("triples", 1)).unwrap_or(1);
                 // Four letters of base64 are three bytes.
                 let data = "iVBO".repeat(triples);
-                Outcome::Result(json!({ "content": [
+                MethodOutcome::Result(json!({ "content": [
                     { "type": "text", "text": "a picture" },
                     { "type": "image", "mimeType": "image/png", "data": data },
                 ] }))
@@ -135,13 +138,13 @@ pub(super) fn call(server: &Server, asked: &Asked<'_>) -> Result<Option<Outcome>
                     bytes.splice(place..=place, [0xff, 0xfe, 0xc0, 0x80]);
                 }
                 drop(asked.client.outlet.send(&bytes));
-                Outcome::Said
+                MethodOutcome::Said
             }
             "storm" => {
                 for _ in 0..number("count", 1) {
                     server.announce("notifications/tools/list_changed");
                 }
-                Outcome::Result(text("calm again"))
+                MethodOutcome::Result(text("calm again"))
             }
             "elicit" => {
                 let word = json!({
@@ -164,13 +167,13 @@ pub(super) fn call(server: &Server, asked: &Asked<'_>) -> Result<Option<Outcome>
             ),
             "roots" => ask(server, asked, "roots/list", &json!({})),
             "task" => start_task(server, asked, number("polls", 1), number("ms", 1)),
-            "answer" => Outcome::Result(arguments["result"].clone()),
+            "answer" => MethodOutcome::Result(arguments["result"].clone()),
             _ => return Ok(None),
         },
     ))
 }
 
-fn progress(server: &Server, asked: &Asked<'_>, count: u64, ms: u64) -> Outcome {
+fn progress(server: &ChaosServer, asked: &MethodCall<'_>, count: u64, ms: u64) -> MethodOutcome {
     let key = key(asked.client, asked.id);
     let token = &asked.params["_meta"]["progressToken"];
     for step in 1.. {
@@ -178,18 +181,18 @@ fn progress(server: &Server, asked: &Asked<'_>, count: u64, ms: u64) -> Outcome 
             "params": { "progressToken": token, "progress": step } });
         let sent = asked.client.outlet.send(told.to_string().as_bytes());
         if sent.is_err() || server.memory().cancelled.remove(&key) {
-            return Outcome::Said;
+            return MethodOutcome::Said;
         }
         if step == count {
             break;
         }
         std::thread::sleep(Duration::from_millis(ms));
     }
-    Outcome::Result(text("done"))
+    MethodOutcome::Result(text("done"))
 }
 
 /// An answer with a wrong id; the right one follows where the wrong one could not be taken for it.
-fn mistyped(asked: &Asked<'_>, kind: &str) -> Outcome {
+fn mistyped(asked: &MethodCall<'_>, kind: &str) -> MethodOutcome {
     let mut wrong = answer(asked, "tools/call", text("mistyped"));
     let as_float = asked.id.as_u64().and_then(|id| u32::try_from(id).ok());
     wrong["id"] = match kind {
@@ -204,13 +207,18 @@ fn mistyped(asked: &Asked<'_>, kind: &str) -> Outcome {
     }
     asked.client.say(&wrong);
     match kind {
-        "unknown" | "null" => Outcome::Result(text("well typed")),
-        _ => Outcome::Said,
+        "unknown" | "null" => MethodOutcome::Result(text("well typed")),
+        _ => MethodOutcome::Said,
     }
 }
 
 /// Asks the client something in the way of its era, `rounds` times in the modern one.
-fn ask(server: &Server, asked: &Asked<'_>, method: &str, params: &Value) -> Outcome {
+fn ask(
+    server: &ChaosServer,
+    asked: &MethodCall<'_>,
+    method: &str,
+    params: &Value,
+) -> MethodOutcome {
     if asked.modern {
         return input_required(asked, method, params);
     }
@@ -219,12 +227,12 @@ fn ask(server: &Server, asked: &Asked<'_>, method: &str, params: &Value) -> Outc
     asked.client.say(&request);
     let reply = server.wait_for(|memory| memory.replies.remove(&id));
     let said = reply.get("result").or(reply.get("error")).cloned();
-    Outcome::Result(text(&said.unwrap_or_default().to_string()))
+    MethodOutcome::Result(text(&said.unwrap_or_default().to_string()))
 }
 
 /// Stateless, as the era wants it: the round stands in the state that the client echoes. The
 /// state is awkward on purpose, for it must come back byte for byte.
-fn input_required(asked: &Asked<'_>, method: &str, params: &Value) -> Outcome {
+fn input_required(asked: &MethodCall<'_>, method: &str, params: &Value) -> MethodOutcome {
     const AWKWARD: &str = " \"\\\u{e9}\u{1f600}\u{2028}=round=";
     let rounds = asked.params["arguments"]["rounds"].as_u64().unwrap_or(1);
     let done = match asked.params["requestState"].as_str() {
@@ -234,35 +242,40 @@ fn input_required(asked: &Asked<'_>, method: &str, params: &Value) -> Outcome {
             _ => {
                 let mut refused = text("the state came back changed, or the answer is missing");
                 refused["isError"] = json!(true);
-                return Outcome::Result(refused);
+                return MethodOutcome::Result(refused);
             }
         },
     };
     if done >= rounds {
         let said = &asked.params["inputResponses"]["q"];
-        return Outcome::Result(text(&said.to_string()));
+        return MethodOutcome::Result(text(&said.to_string()));
     }
-    Outcome::Result(json!({
+    MethodOutcome::Result(json!({
         "resultType": "input_required",
         "inputRequests": { "q": { "method": method, "params": params } },
         "requestState": format!("{AWKWARD}{}", done + 1),
     }))
 }
 
-fn start_task(server: &Server, asked: &Asked<'_>, polls: u64, interval: u64) -> Outcome {
+fn start_task(
+    server: &ChaosServer,
+    asked: &MethodCall<'_>,
+    polls: u64,
+    interval: u64,
+) -> MethodOutcome {
     let capabilities = &asked.params["_meta"]["io.modelcontextprotocol/clientCapabilities"];
     let knows = capabilities["extensions"]["io.modelcontextprotocol/tasks"].is_object();
     if !(asked.modern && knows) {
-        return Outcome::Result(text("done at once"));
+        return MethodOutcome::Result(text("done at once"));
     }
     let id = format!("task-{}", server.fresh());
     server
         .memory()
         .tasks
-        .insert(id.clone(), Task::Working { polls, interval });
+        .insert(id.clone(), ScriptedTask::Working { polls, interval });
     let mut result = shape(&id, "working", interval);
     result["resultType"] = json!("task");
-    Outcome::Result(result)
+    MethodOutcome::Result(result)
 }
 
 fn shape(id: &str, status: &str, interval: u64) -> Value {
@@ -271,30 +284,34 @@ fn shape(id: &str, status: &str, interval: u64) -> Value {
 }
 
 /// `tasks/get`, `tasks/cancel` and the rest.
-pub(super) fn task(server: &Server, method: &str, params: &Value) -> Result<Outcome, Fault> {
+pub(super) fn task(
+    server: &ChaosServer,
+    method: &str,
+    params: &Value,
+) -> Result<MethodOutcome, MethodFault> {
     let id = params["taskId"].as_str().unwrap_or_default();
     let mut memory = server.memory();
     let Some(task) = memory.tasks.get_mut(id) else {
-        return Err(Fault(-32602, format!("unknown task `{id}`")));
+        return Err(MethodFault(-32602, format!("unknown task `{id}`")));
     };
-    Ok(Outcome::Result(match (method, *task) {
-        ("tasks/get", Task::Working { polls: 0, interval }) => {
+    Ok(MethodOutcome::Result(match (method, *task) {
+        ("tasks/get", ScriptedTask::Working { polls: 0, interval }) => {
             let mut done = shape(id, "completed", interval);
             done["result"] = text("the task is done");
             done
         }
-        ("tasks/get", Task::Working { polls, interval }) => {
-            *task = Task::Working {
+        ("tasks/get", ScriptedTask::Working { polls, interval }) => {
+            *task = ScriptedTask::Working {
                 polls: polls - 1,
                 interval,
             };
             shape(id, "working", interval)
         }
-        ("tasks/get", Task::Cancelled) => shape(id, "cancelled", 1),
+        ("tasks/get", ScriptedTask::Cancelled) => shape(id, "cancelled", 1),
         ("tasks/cancel", _) => {
-            *task = Task::Cancelled;
+            *task = ScriptedTask::Cancelled;
             json!({})
         }
-        _ => return Err(Fault(-32601, format!("method not found: {method}"))),
+        _ => return Err(MethodFault(-32601, format!("method not found: {method}"))),
     }))
 }

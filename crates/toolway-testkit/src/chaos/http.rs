@@ -11,20 +11,20 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde_json::Value;
 
 use super::outlet::{self, Outlet};
-use super::server::Server;
-use super::{control, outlet::Client};
+use super::server::ChaosServer;
+use super::{control, outlet::ChaosClient};
 use crate::Script;
 
 /// What one connection is served by.
-type Converse = fn(&Arc<Server>, &Arc<TcpStream>) -> io::Result<()>;
+type ServeConnection = fn(&Arc<ChaosServer>, &Arc<TcpStream>) -> io::Result<()>;
 
 /// Listens, prints the URL and the control address as the first two lines, and serves until it is
 /// killed.
 pub(super) fn serve(
-    server: &Arc<Server>,
+    server: &Arc<ChaosServer>,
     port: u16,
     shape: (&str, &str),
-    converse: Converse,
+    converse: ServeConnection,
 ) -> io::Result<ExitCode> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;
     let control = control::serve(server)?;
@@ -49,14 +49,14 @@ pub(super) fn serve(
 }
 
 /// One request.
-pub(crate) struct Request {
+pub(crate) struct ChaosRequest {
     pub(crate) method: String,
     pub(crate) path: String,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: String,
 }
 
-impl Request {
+impl ChaosRequest {
     /// The body as a message; `null` when it is none.
     pub(super) fn message(&self) -> Value {
         serde_json::from_str(&self.body).unwrap_or(Value::Null)
@@ -71,13 +71,13 @@ impl Request {
 }
 
 /// The first line and the headers of a message.
-pub(crate) struct Head {
+pub(crate) struct MessageHead {
     pub(crate) first: String,
     pub(crate) headers: Vec<(String, String)>,
 }
 
 /// The head of the next message; none when there is no more.
-pub(crate) fn read_head(reader: &mut impl BufRead) -> io::Result<Option<Head>> {
+pub(crate) fn read_head(reader: &mut impl BufRead) -> io::Result<Option<MessageHead>> {
     let mut first = String::new();
     if reader.read_line(&mut first)? == 0 {
         return Ok(None);
@@ -96,18 +96,18 @@ pub(crate) fn read_head(reader: &mut impl BufRead) -> io::Result<Option<Head>> {
             headers.push((name.to_owned(), value.trim().to_owned()));
         }
     }
-    Ok(Some(Head { first, headers }))
+    Ok(Some(MessageHead { first, headers }))
 }
 
 /// The next request; none when the client has no more.
-pub(crate) fn read(reader: &mut impl BufRead) -> io::Result<Option<Request>> {
-    let Some(Head { first, headers }) = read_head(reader)? else {
+pub(crate) fn read(reader: &mut impl BufRead) -> io::Result<Option<ChaosRequest>> {
+    let Some(MessageHead { first, headers }) = read_head(reader)? else {
         return Ok(None);
     };
     let mut words = first.split(' ');
     let method = words.next().unwrap_or_default().to_owned();
     let path = words.next().unwrap_or_default().to_owned();
-    let mut request = Request {
+    let mut request = ChaosRequest {
         method,
         path,
         headers,
@@ -129,7 +129,7 @@ pub(super) fn wait_for_end(reader: &mut impl Read) -> io::Result<()> {
 }
 
 /// A whole answer, before it is written.
-pub(super) struct Response {
+pub(super) struct ChaosResponse {
     pub(super) status: u16,
     pub(super) content_type: &'static str,
     pub(super) headers: Vec<(&'static str, String)>,
@@ -138,7 +138,7 @@ pub(super) struct Response {
     pub(super) cut: Option<usize>,
 }
 
-impl Response {
+impl ChaosResponse {
     pub(super) fn new(status: u16, content_type: &'static str, body: impl Into<Vec<u8>>) -> Self {
         Self {
             status,
@@ -179,7 +179,7 @@ fn head(status: u16, content_type: &str, headers: &[(&str, String)]) -> String {
 }
 
 /// What the script has instead of an answer, if it has.
-pub(super) fn refusal(server: &Server, method: Option<&str>) -> Option<Response> {
+pub(super) fn refusal(server: &ChaosServer, method: Option<&str>) -> Option<ChaosResponse> {
     let script = server.script();
     let meant = script.http_status_for.is_empty()
         || method.is_some_and(|method| script.http_status_for.iter().any(|meant| meant == method));
@@ -187,7 +187,7 @@ pub(super) fn refusal(server: &Server, method: Option<&str>) -> Option<Response>
         let mut memory = server.memory();
         if script.http_status_times == 0 || memory.refused < script.http_status_times {
             memory.refused += 1;
-            let mut response = Response::new(status, "text/plain", "scripted");
+            let mut response = ChaosResponse::new(status, "text/plain", "scripted");
             if status == 401 {
                 response
                     .headers
@@ -202,30 +202,30 @@ pub(super) fn refusal(server: &Server, method: Option<&str>) -> Option<Response>
     let page = "<!doctype html><title>Welcome</title><p>Please sign in to the network.";
     script
         .html
-        .then(|| Response::new(200, "text/html; charset=utf-8", page))
+        .then(|| ChaosResponse::new(200, "text/html; charset=utf-8", page))
 }
 
 /// An answer as a stream of events, chunk by chunk. Begins with its first event.
-pub(super) struct Events {
-    server: Arc<Server>,
+pub(super) struct EventStreamAnswer {
+    server: Arc<ChaosServer>,
     stream: Arc<TcpStream>,
     headers: Vec<(&'static str, String)>,
     /// The log that this stream can be resumed from.
     log: Option<String>,
     cut: Option<usize>,
-    progress: Mutex<Progress>,
+    progress: Mutex<StreamProgress>,
 }
 
 #[derive(Default)]
-struct Progress {
+struct StreamProgress {
     begun: bool,
     over: bool,
     written: usize,
 }
 
-impl Events {
+impl EventStreamAnswer {
     pub(super) fn new(
-        server: &Arc<Server>,
+        server: &Arc<ChaosServer>,
         stream: &Arc<TcpStream>,
         headers: Vec<(&'static str, String)>,
         cut: Option<usize>,
@@ -299,7 +299,7 @@ impl Events {
         (&*self.stream).write_all(b"0\r\n\r\n")
     }
 
-    fn progress(&self) -> std::sync::MutexGuard<'_, Progress> {
+    fn progress(&self) -> std::sync::MutexGuard<'_, StreamProgress> {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -316,7 +316,7 @@ pub(super) fn event(id: Option<(&str, usize)>, message: &[u8]) -> Vec<u8> {
     event
 }
 
-impl Outlet for Events {
+impl Outlet for EventStreamAnswer {
     fn send(&self, message: &[u8]) -> io::Result<()> {
         let Some(name) = &self.log else {
             return self.write(&event(None, message));
@@ -328,7 +328,7 @@ impl Outlet for Events {
             log.events.len()
         };
         self.server.changed.notify_all();
-        // Whoever resumes gets it; that this connection may be gone is no matter.
+        // A resumed stream gets it, even if this connection is gone.
         drop(self.write(&event(Some((name, number)), message)));
         Ok(())
     }
@@ -336,15 +336,15 @@ impl Outlet for Events {
 
 /// Keeps the one message that is the answer.
 #[derive(Default)]
-pub(super) struct Once(Mutex<Option<Vec<u8>>>);
+pub(super) struct SingleAnswer(Mutex<Option<Vec<u8>>>);
 
-impl Once {
+impl SingleAnswer {
     pub(super) fn take(&self) -> Option<Vec<u8>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 
-impl Outlet for Once {
+impl Outlet for SingleAnswer {
     fn send(&self, message: &[u8]) -> io::Result<()> {
         let mut slot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         slot.get_or_insert_with(|| message.to_vec());
@@ -353,8 +353,8 @@ impl Outlet for Once {
 }
 
 /// A client of this name behind this outlet.
-pub(super) fn client(outlet: Arc<dyn Outlet>, key: &str) -> Client {
-    Client {
+pub(super) fn client(outlet: Arc<dyn Outlet>, key: &str) -> ChaosClient {
+    ChaosClient {
         outlet,
         key: key.to_owned(),
     }

@@ -19,13 +19,13 @@ pub(super) trait Outlet: Send + Sync {
 
 /// Who asked: where answers go, and whose ids these are.
 #[derive(Clone)]
-pub(super) struct Client {
+pub(super) struct ChaosClient {
     pub(super) outlet: Arc<dyn Outlet>,
     /// Clients number their requests alike; this keeps them apart.
     pub(super) key: String,
 }
 
-impl Client {
+impl ChaosClient {
     /// Says something; that the client may be gone is no fault of the server's.
     pub(super) fn say(&self, message: &Value) {
         drop(self.outlet.send(message.to_string().as_bytes()));

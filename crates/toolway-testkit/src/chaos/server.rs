@@ -9,9 +9,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 
 use serde_json::{Value, json};
 
-use super::outlet::Client;
+use super::outlet::ChaosClient;
 use super::{bulk, drama, skills, tools};
-use crate::{Script, Speaks};
+use crate::{Script, SpokenEras};
 
 const MODERN: &str = "2026-07-28";
 const LATEST_LEGACY: &str = "2025-11-25";
@@ -20,7 +20,7 @@ const SUBSCRIPTION_KEY: &str = "io.modelcontextprotocol/subscriptionId";
 
 /// What became of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Flow {
+pub(super) enum MessageFlow {
     /// Nothing more is to come for it.
     Done,
     /// It is a request, and it stays without an answer for now or for ever.
@@ -30,7 +30,7 @@ pub(super) enum Flow {
 }
 
 /// What a method does.
-pub(super) enum Outcome {
+pub(super) enum MethodOutcome {
     /// Answers this result.
     Result(Value),
     /// Has said all it had to say.
@@ -42,19 +42,19 @@ pub(super) enum Outcome {
 }
 
 /// An error on its way out: code and message.
-pub(super) struct Fault(pub(super) i64, pub(super) String);
+pub(super) struct MethodFault(pub(super) i64, pub(super) String);
 
 /// One request, taken apart.
-pub(super) struct Asked<'a> {
+pub(super) struct MethodCall<'a> {
     pub(super) id: &'a Value,
     pub(super) params: &'a Value,
     pub(super) modern: bool,
-    pub(super) client: &'a Client,
+    pub(super) client: &'a ChaosClient,
 }
 
 /// The server's memory between messages.
 #[derive(Default)]
-pub(super) struct Memory {
+pub(super) struct ChaosMemory {
     pub(super) answered: u32,
     pub(super) initialized: bool,
     pub(super) greetings: u64,
@@ -73,51 +73,51 @@ pub(super) struct Memory {
     /// Answers of clients to requests of ours, by id.
     pub(super) replies: HashMap<String, Value>,
     /// Clients that hear what a legacy server says unasked.
-    listeners: Vec<Client>,
+    listeners: Vec<ChaosClient>,
     /// Modern subscriptions: who, and under which id.
-    subscriptions: Vec<(Client, Value)>,
+    subscriptions: Vec<(ChaosClient, Value)>,
     /// How often each task was asked for.
-    pub(super) tasks: HashMap<String, drama::Task>,
+    pub(super) tasks: HashMap<String, drama::ScriptedTask>,
     /// How many requests each session has had.
     pub(super) sessions: HashMap<String, u32>,
     /// What was said on streams that can be resumed, by their names.
-    pub(super) streams: HashMap<String, Log>,
+    pub(super) streams: HashMap<String, StreamLog>,
     /// Every connection that may still live.
     pub(super) sockets: Vec<Weak<TcpStream>>,
 }
 
 /// What was said on a stream.
 #[derive(Default)]
-pub(super) struct Log {
+pub(super) struct StreamLog {
     pub(super) events: Vec<Vec<u8>>,
     pub(super) over: bool,
 }
 
 /// A scripted server.
-pub(super) struct Server {
+pub(super) struct ChaosServer {
     script: Mutex<Arc<Script>>,
-    memory: Mutex<Memory>,
-    /// Something in the memory changed that someone may wait for.
+    memory: Mutex<ChaosMemory>,
+    /// Something in the memory changed that a thread may wait for.
     pub(super) changed: Condvar,
 }
 
 /// Handles a line. What may take long goes on in a thread of its own, so that later messages,
 /// a cancellation among them, are read meanwhile.
-pub(super) fn act(server: &Arc<Server>, text: &str, client: &Client) -> Flow {
+pub(super) fn act(server: &Arc<ChaosServer>, text: &str, client: &ChaosClient) -> MessageFlow {
     let message = serde_json::from_str(text).unwrap_or(Value::Null);
     if !drama::takes_time(&message) {
         return server.handle(&message, client);
     }
     let (server, client) = (Arc::clone(server), client.clone());
     std::thread::spawn(move || {
-        if let Flow::Exit(code) = server.handle(&message, &client) {
+        if let MessageFlow::Exit(code) = server.handle(&message, &client) {
             std::process::exit(i32::from(code));
         }
     });
-    Flow::Open
+    MessageFlow::Open
 }
 
-impl Server {
+impl ChaosServer {
     pub(super) fn new(script: Script) -> Self {
         Self {
             script: Mutex::new(Arc::new(script)),
@@ -139,12 +139,12 @@ impl Server {
         memory.cuts = 0;
     }
 
-    pub(super) fn memory(&self) -> MutexGuard<'_, Memory> {
+    pub(super) fn memory(&self) -> MutexGuard<'_, ChaosMemory> {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits until the memory holds it.
-    pub(super) fn wait_for<T>(&self, mut look: impl FnMut(&mut Memory) -> Option<T>) -> T {
+    pub(super) fn wait_for<T>(&self, mut look: impl FnMut(&mut ChaosMemory) -> Option<T>) -> T {
         let mut memory = self.memory();
         loop {
             if let Some(found) = look(&mut memory) {
@@ -157,7 +157,7 @@ impl Server {
         }
     }
 
-    /// A number that nobody got before.
+    /// A number that was not used before.
     pub(super) fn fresh(&self) -> u64 {
         let mut memory = self.memory();
         memory.next += 1;
@@ -165,11 +165,11 @@ impl Server {
     }
 
     /// This client hears what is said unasked.
-    pub(super) fn listen(&self, client: &Client) {
+    pub(super) fn listen(&self, client: &ChaosClient) {
         self.memory().listeners.push(client.clone());
     }
 
-    /// Tells everybody who listens, as each of the eras does it.
+    /// Notifies every listener, in the way of each era.
     pub(super) fn announce(&self, method: &str) {
         let (listeners, subscriptions) = {
             let memory = self.memory();
@@ -198,50 +198,50 @@ impl Server {
     }
 
     /// Answers one message; returns when all is said.
-    pub(super) fn handle(&self, message: &Value, client: &Client) -> Flow {
+    pub(super) fn handle(&self, message: &Value, client: &ChaosClient) -> MessageFlow {
         if message.is_null() {
-            let fault = Fault(-32700, "parse error".to_owned());
+            let fault = MethodFault(-32700, "parse error".to_owned());
             client.say(&error(&Value::Null, &fault));
-            return Flow::Done;
+            return MessageFlow::Done;
         }
         let (Some(id), Some(method)) = (message.get("id"), message["method"].as_str()) else {
             self.hear(message, client);
-            return Flow::Done;
+            return MessageFlow::Done;
         };
         if let Some(code) = self.exit_now(method) {
-            return Flow::Exit(code);
+            return MessageFlow::Exit(code);
         }
         let script = self.script();
         if script.silent.iter().any(|silent| silent == method) {
-            return Flow::Open;
+            return MessageFlow::Open;
         }
         self.memory().answered += 1;
-        let asked = Asked {
+        let asked = MethodCall {
             id,
             params: &message["params"],
             modern: message["params"]["_meta"][VERSION_KEY].is_string(),
             client,
         };
         let outcome = if script.failing.iter().any(|failing| failing == method) {
-            Err(Fault(-32603, format!("`{method}` fails by script")))
+            Err(MethodFault(-32603, format!("`{method}` fails by script")))
         } else {
             self.result(&script, method, &asked)
         };
         match outcome {
-            Ok(Outcome::Result(result)) => client.say(&answer(&asked, method, result)),
-            Ok(Outcome::Said) => {}
-            Ok(Outcome::Never) => return Flow::Open,
-            Ok(Outcome::Exit(code)) => return Flow::Exit(code),
+            Ok(MethodOutcome::Result(result)) => client.say(&answer(&asked, method, result)),
+            Ok(MethodOutcome::Said) => {}
+            Ok(MethodOutcome::Never) => return MessageFlow::Open,
+            Ok(MethodOutcome::Exit(code)) => return MessageFlow::Exit(code),
             Err(fault) => client.say(&error(id, &fault)),
         }
         if script.restless && method == "tools/list" {
             self.announce("notifications/tools/list_changed");
         }
-        Flow::Done
+        MessageFlow::Done
     }
 
     /// Takes a notification, or an answer to a request of ours.
-    fn hear(&self, message: &Value, client: &Client) {
+    fn hear(&self, message: &Value, client: &ChaosClient) {
         let mut memory = self.memory();
         match message["method"].as_str() {
             Some("notifications/cancelled") => {
@@ -273,39 +273,47 @@ impl Server {
         Some(u8::try_from(code).unwrap_or(1))
     }
 
-    fn result(&self, script: &Script, method: &str, asked: &Asked<'_>) -> Result<Outcome, Fault> {
+    fn result(
+        &self,
+        script: &Script,
+        method: &str,
+        asked: &MethodCall<'_>,
+    ) -> Result<MethodOutcome, MethodFault> {
         let (speaks, modern, params) = (script.speaks, asked.modern, asked.params);
-        let unknown = || Fault(-32601, format!("method not found: {method}"));
+        let unknown = || MethodFault(-32601, format!("method not found: {method}"));
         match method {
-            "initialize" if speaks == Speaks::Modern => {
-                Err(Fault(-32022, format!("this server speaks only {MODERN}")))
-            }
+            "initialize" if speaks == SpokenEras::Modern => Err(MethodFault(
+                -32022,
+                format!("this server speaks only {MODERN}"),
+            )),
             "initialize" => {
                 let mut memory = self.memory();
                 memory.initialized = true;
                 memory.greetings += 1;
                 drop(memory);
-                Ok(Outcome::Result(greeting(script, params)))
+                Ok(MethodOutcome::Result(greeting(script, params)))
             }
-            _ if modern && speaks == Speaks::Legacy => Err(unknown()),
-            _ if !modern && speaks == Speaks::Modern => {
-                Err(Fault(-32602, format!("`_meta` has no `{VERSION_KEY}`")))
-            }
-            _ if modern && params["_meta"][VERSION_KEY] != MODERN => {
-                Err(Fault(-32022, "unsupported protocol version".to_owned()))
-            }
+            _ if modern && speaks == SpokenEras::Legacy => Err(unknown()),
+            _ if !modern && speaks == SpokenEras::Modern => Err(MethodFault(
+                -32602,
+                format!("`_meta` has no `{VERSION_KEY}`"),
+            )),
+            _ if modern && params["_meta"][VERSION_KEY] != MODERN => Err(MethodFault(
+                -32022,
+                "unsupported protocol version".to_owned(),
+            )),
             "server/discover" if modern => {
                 self.memory().greetings += 1;
-                Ok(Outcome::Result(discovery(script)))
+                Ok(MethodOutcome::Result(discovery(script)))
             }
             "subscriptions/listen" if modern => Ok(self.subscribe(asked)),
-            "ping" if !modern => Ok(Outcome::Result(json!({}))),
+            "ping" if !modern => Ok(MethodOutcome::Result(json!({}))),
             _ if let Some(size) = script.bulk
                 && let Some(page) = bulk::page(size, method, params) =>
             {
-                page.map(Outcome::Result)
+                page.map(MethodOutcome::Result)
             }
-            "tools/list" => tools::list(script, params).map(Outcome::Result),
+            "tools/list" => tools::list(script, params).map(MethodOutcome::Result),
             "tools/call" => {
                 let calls = {
                     let mut memory = self.memory();
@@ -314,7 +322,7 @@ impl Server {
                 };
                 if script.skills.is_some() && params["name"] == skills::ASKED {
                     let asked = self.memory().skills.join("\n");
-                    return Ok(Outcome::Result(tools::text(&asked)));
+                    return Ok(MethodOutcome::Result(tools::text(&asked)));
                 }
                 match drama::call(self, asked)? {
                     Some(outcome) => Ok(outcome),
@@ -325,7 +333,7 @@ impl Server {
                 && let Some(answer) = skills::answer(offered, method, params) =>
             {
                 self.memory().skills.push(skills::request(method, params));
-                answer.map(Outcome::Result)
+                answer.map(MethodOutcome::Result)
             }
             _ if modern && method.starts_with("tasks/") => drama::task(self, method, params),
             _ => Err(unknown()),
@@ -333,7 +341,7 @@ impl Server {
     }
 
     /// Acknowledges at once; the request stays open as long as the subscription.
-    fn subscribe(&self, asked: &Asked<'_>) -> Outcome {
+    fn subscribe(&self, asked: &MethodCall<'_>) -> MethodOutcome {
         let honoured = json!({
             "toolsListChanged": asked.params["notifications"]["toolsListChanged"] == true,
         });
@@ -347,7 +355,7 @@ impl Server {
         memory
             .subscriptions
             .push((asked.client.clone(), asked.id.clone()));
-        Outcome::Never
+        MethodOutcome::Never
     }
 }
 
@@ -412,7 +420,7 @@ fn info(script: &Script) -> Value {
 }
 
 /// A whole answer, with what every modern result carries.
-pub(super) fn answer(asked: &Asked<'_>, method: &str, mut result: Value) -> Value {
+pub(super) fn answer(asked: &MethodCall<'_>, method: &str, mut result: Value) -> Value {
     if asked.modern {
         if result.get("resultType").is_none() {
             result["resultType"] = json!("complete");
@@ -425,7 +433,7 @@ pub(super) fn answer(asked: &Asked<'_>, method: &str, mut result: Value) -> Valu
     json!({ "jsonrpc": "2.0", "id": asked.id, "result": result })
 }
 
-fn error(id: &Value, Fault(code, message): &Fault) -> Value {
+fn error(id: &Value, MethodFault(code, message): &MethodFault) -> Value {
     let mut error = json!({ "code": code, "message": message });
     if *code == -32022 {
         error["data"] = json!({ "supported": [MODERN] });

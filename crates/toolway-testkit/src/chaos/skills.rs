@@ -8,8 +8,8 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::server::Fault;
-use crate::{SkillFlaw, Skills};
+use super::server::MethodFault;
+use crate::{ScriptedSkills, SkillFlaw};
 
 /// The tool that tells which requests came.
 pub(super) const ASKED: &str = "asked";
@@ -28,7 +28,11 @@ pub(super) fn request(method: &str, params: &Value) -> String {
 }
 
 /// What such a request is answered with; none when it is about something else.
-pub(super) fn answer(skills: Skills, method: &str, params: &Value) -> Option<Result<Value, Fault>> {
+pub(super) fn answer(
+    skills: ScriptedSkills,
+    method: &str,
+    params: &Value,
+) -> Option<Result<Value, MethodFault>> {
     match method {
         "skills/list" => Some(list(skills, params)),
         "skills/get" if skills.flaw != Some(SkillFlaw::NoGet) => Some(get(skills, params)),
@@ -40,12 +44,12 @@ pub(super) fn answer(skills: Skills, method: &str, params: &Value) -> Option<Res
     }
 }
 
-fn list(skills: Skills, params: &Value) -> Result<Value, Fault> {
+fn list(skills: ScriptedSkills, params: &Value) -> Result<Value, MethodFault> {
     let start = match params["cursor"].as_str() {
         None => 0,
         Some(cursor) => cursor
             .parse::<usize>()
-            .map_err(|_| Fault(-32602, format!("unknown cursor `{cursor}`")))?,
+            .map_err(|_| MethodFault(-32602, format!("unknown cursor `{cursor}`")))?,
     };
     let size = match skills.page_size {
         0 => skills.count,
@@ -76,26 +80,29 @@ fn list(skills: Skills, params: &Value) -> Result<Value, Fault> {
     Ok(result)
 }
 
-fn get(skills: Skills, params: &Value) -> Result<Value, Fault> {
+fn get(skills: ScriptedSkills, params: &Value) -> Result<Value, MethodFault> {
     let (folder, name, file) = find(skills, params)?;
     if file != "SKILL.md" {
-        return Err(Fault(-32602, "not the main file of a skill".to_owned()));
+        return Err(MethodFault(
+            -32602,
+            "not the main file of a skill".to_owned(),
+        ));
     }
     Ok(json!({ "skill": entry(skills, folder, name) }))
 }
 
-fn read(skills: Skills, params: &Value) -> Result<Value, Fault> {
+fn read(skills: ScriptedSkills, params: &Value) -> Result<Value, MethodFault> {
     let (_, name, file) = find(skills, params)?;
     let text = served(skills, name, file)
-        .ok_or_else(|| Fault(-32602, format!("no file `{file}` in `{name}`")))?;
+        .ok_or_else(|| MethodFault(-32602, format!("no file `{file}` in `{name}`")))?;
     let content = json!({ "uri": params["uri"], "mimeType": "text/markdown", "text": text });
     Ok(json!({ "contents": [content] }))
 }
 
 /// Folder, skill and file of a URI that is served.
-fn find(skills: Skills, params: &Value) -> Result<(&str, &str, &str), Fault> {
+fn find(skills: ScriptedSkills, params: &Value) -> Result<(&str, &str, &str), MethodFault> {
     let uri = params["uri"].as_str().unwrap_or_default();
-    let unknown = || Fault(-32602, format!("nothing is served at `{uri}`"));
+    let unknown = || MethodFault(-32602, format!("nothing is served at `{uri}`"));
     let path = uri.strip_prefix("skill://").ok_or_else(unknown)?;
     let mut parts = path.splitn(3, '/');
     let (Some(folder), Some(name), Some(file)) = (parts.next(), parts.next(), parts.next()) else {
@@ -110,7 +117,7 @@ fn find(skills: Skills, params: &Value) -> Result<(&str, &str, &str), Fault> {
     }
 }
 
-fn entry(skills: Skills, folder: &str, name: &str) -> Value {
+fn entry(skills: ScriptedSkills, folder: &str, name: &str) -> Value {
     let root = format!("skill://{folder}/{name}");
     let main = match skills.flaw {
         // Size and digest are those of the file that describes itself otherwise.
@@ -159,7 +166,7 @@ fn honest(name: &str, file: &str) -> String {
 }
 
 /// A file as it is served; none when there is none.
-fn served(skills: Skills, name: &str, file: &str) -> Option<String> {
+fn served(skills: ScriptedSkills, name: &str, file: &str) -> Option<String> {
     let text = honest(name, file);
     Some(match (file, skills.flaw) {
         ("SKILL.md", Some(SkillFlaw::Digest)) => text.replace("Read", "Heed"),

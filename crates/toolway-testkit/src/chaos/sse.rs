@@ -6,19 +6,19 @@ use std::net::TcpStream;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::http::{self, Events, Request, Response};
-use super::outlet::Client;
-use super::server::{Flow, Server, act};
+use super::http::{self, ChaosRequest, ChaosResponse, EventStreamAnswer};
+use super::outlet::ChaosClient;
+use super::server::{ChaosServer, MessageFlow, act};
 
 /// The open streams, by the session in their endpoint.
-static STREAMS: Mutex<Option<HashMap<String, Client>>> = Mutex::new(None);
+static STREAMS: Mutex<Option<HashMap<String, ChaosClient>>> = Mutex::new(None);
 
 /// Prints its URL as the first line, then serves until it is killed.
-pub(super) fn serve(server: &Arc<Server>, port: u16) -> io::Result<ExitCode> {
+pub(super) fn serve(server: &Arc<ChaosServer>, port: u16) -> io::Result<ExitCode> {
     http::serve(server, port, ("http", "/sse"), converse)
 }
 
-fn converse(server: &Arc<Server>, stream: &Arc<TcpStream>) -> io::Result<()> {
+fn converse(server: &Arc<ChaosServer>, stream: &Arc<TcpStream>) -> io::Result<()> {
     let mut reader = BufReader::new(&**stream);
     while let Some(request) = http::read(&mut reader)? {
         let script = server.script();
@@ -37,21 +37,21 @@ fn converse(server: &Arc<Server>, stream: &Arc<TcpStream>) -> io::Result<()> {
             ("POST", Some("/message")) => post(server, stream, &request)?,
             _ => {
                 server.memory().strays += 1;
-                Response::empty(404).write(stream, &script)?;
+                ChaosResponse::empty(404).write(stream, &script)?;
             }
         }
     }
     Ok(())
 }
 
-fn streams<T>(use_them: impl FnOnce(&mut HashMap<String, Client>) -> T) -> T {
+fn streams<T>(use_them: impl FnOnce(&mut HashMap<String, ChaosClient>) -> T) -> T {
     let mut streams = STREAMS.lock().unwrap_or_else(PoisonError::into_inner);
     use_them(streams.get_or_insert_default())
 }
 
-fn open(server: &Arc<Server>, stream: &Arc<TcpStream>) -> io::Result<String> {
+fn open(server: &Arc<ChaosServer>, stream: &Arc<TcpStream>) -> io::Result<String> {
     let key = server.fresh().to_string();
-    let events = Arc::new(Events::new(server, stream, Vec::new(), None));
+    let events = Arc::new(EventStreamAnswer::new(server, stream, Vec::new(), None));
     let client = http::client(Arc::clone(&events) as _, &key);
     // Known before it is told where to post.
     streams(|streams| streams.insert(key.clone(), client.clone()));
@@ -61,7 +61,11 @@ fn open(server: &Arc<Server>, stream: &Arc<TcpStream>) -> io::Result<String> {
     Ok(key)
 }
 
-fn post(server: &Arc<Server>, stream: &Arc<TcpStream>, request: &Request) -> io::Result<()> {
+fn post(
+    server: &Arc<ChaosServer>,
+    stream: &Arc<TcpStream>,
+    request: &ChaosRequest,
+) -> io::Result<()> {
     let script = server.script();
     let message = request.message();
     server.memory().posts += 1;
@@ -70,11 +74,11 @@ fn post(server: &Arc<Server>, stream: &Arc<TcpStream>, request: &Request) -> io:
     }
     let session = request.path.split_once("session=").map(|(_, key)| key);
     let Some(client) = session.and_then(|key| streams(|streams| streams.get(key).cloned())) else {
-        return Response::empty(404).write(stream, &script);
+        return ChaosResponse::empty(404).write(stream, &script);
     };
-    Response::new(202, "text/plain", "Accepted").write(stream, &script)?;
+    ChaosResponse::new(202, "text/plain", "Accepted").write(stream, &script)?;
     match act(server, &request.body, &client) {
-        Flow::Exit(code) => std::process::exit(i32::from(code)),
-        Flow::Done | Flow::Open => Ok(()),
+        MessageFlow::Exit(code) => std::process::exit(i32::from(code)),
+        MessageFlow::Done | MessageFlow::Open => Ok(()),
     }
 }

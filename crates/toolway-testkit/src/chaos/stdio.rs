@@ -4,16 +4,16 @@ use std::io::{self, BufRead, Write};
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::outlet::{self, Client, Outlet};
-use super::server::{Flow, Server, act};
+use super::outlet::{self, ChaosClient, Outlet};
+use super::server::{ChaosServer, MessageFlow, act};
 
 /// One lock around every message, so that another thread's line cannot come between.
-struct Stdout {
-    server: Arc<Server>,
+struct StdoutOutlet {
+    server: Arc<ChaosServer>,
     turn: Mutex<io::Stdout>,
 }
 
-impl Outlet for Stdout {
+impl Outlet for StdoutOutlet {
     fn send(&self, message: &[u8]) -> io::Result<()> {
         let mut stdout = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let script = self.server.script();
@@ -27,12 +27,12 @@ impl Outlet for Stdout {
 }
 
 /// Serves until stdin ends, or for longer when the script says so.
-pub(super) fn serve(server: &Arc<Server>) -> io::Result<ExitCode> {
+pub(super) fn serve(server: &Arc<ChaosServer>) -> io::Result<ExitCode> {
     if server.script().never_reads {
         super::linger();
     }
-    let client = Client {
-        outlet: Arc::new(Stdout {
+    let client = ChaosClient {
+        outlet: Arc::new(StdoutOutlet {
             server: Arc::clone(server),
             turn: Mutex::new(io::stdout()),
         }),
@@ -44,7 +44,7 @@ pub(super) fn serve(server: &Arc<Server>) -> io::Result<ExitCode> {
         if line.trim().is_empty() {
             continue;
         }
-        if let Flow::Exit(code) = act(server, &line, &client) {
+        if let MessageFlow::Exit(code) = act(server, &line, &client) {
             return Ok(ExitCode::from(code));
         }
     }

@@ -10,17 +10,17 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::drama;
-use super::http::{self, Events, Once, Request, Response};
-use super::server::{Flow, Server, VERSION_KEY};
+use super::http::{self, ChaosRequest, ChaosResponse, EventStreamAnswer, SingleAnswer};
+use super::server::{ChaosServer, MessageFlow, VERSION_KEY};
 
 const SESSION: &str = "mcp-session-id";
 
 /// Prints its URL as the first line, then serves until it is killed.
-pub(super) fn serve(server: &Arc<Server>, port: u16) -> io::Result<ExitCode> {
+pub(super) fn serve(server: &Arc<ChaosServer>, port: u16) -> io::Result<ExitCode> {
     http::serve(server, port, ("http", "/mcp"), converse)
 }
 
-fn converse(server: &Arc<Server>, stream: &Arc<TcpStream>) -> io::Result<()> {
+fn converse(server: &Arc<ChaosServer>, stream: &Arc<TcpStream>) -> io::Result<()> {
     let mut reader = BufReader::new(&**stream);
     while let Some(request) = http::read(&mut reader)? {
         let stays = match request.method.as_str() {
@@ -30,11 +30,11 @@ fn converse(server: &Arc<Server>, stream: &Arc<TcpStream>) -> io::Result<()> {
                 let known = session(&request)
                     .is_some_and(|session| server.memory().sessions.remove(session).is_some());
                 let status = if known { 200 } else { 405 };
-                Response::empty(status).write(stream, &server.script())?;
+                ChaosResponse::empty(status).write(stream, &server.script())?;
                 false
             }
             _ => {
-                Response::empty(405).write(stream, &server.script())?;
+                ChaosResponse::empty(405).write(stream, &server.script())?;
                 false
             }
         };
@@ -46,12 +46,16 @@ fn converse(server: &Arc<Server>, stream: &Arc<TcpStream>) -> io::Result<()> {
     Ok(())
 }
 
-fn session(request: &Request) -> Option<&str> {
+fn session(request: &ChaosRequest) -> Option<&str> {
     request.header(SESSION)
 }
 
 /// Whether the connection is to be held.
-fn post(server: &Arc<Server>, stream: &Arc<TcpStream>, request: &Request) -> io::Result<bool> {
+fn post(
+    server: &Arc<ChaosServer>,
+    stream: &Arc<TcpStream>,
+    request: &ChaosRequest,
+) -> io::Result<bool> {
     let script = server.script();
     let message = request.message();
     let method = message["method"].as_str();
@@ -73,12 +77,17 @@ fn post(server: &Arc<Server>, stream: &Arc<TcpStream>, request: &Request) -> io:
     let key = session(request).unwrap_or("http");
     let is_request = method.is_some() && message.get("id").is_some();
     if !is_request && !message.is_null() {
-        server.handle(&message, &http::client(Arc::new(Once::default()), key));
-        return Response::empty(202).write(stream, &script).map(|()| false);
+        server.handle(
+            &message,
+            &http::client(Arc::new(SingleAnswer::default()), key),
+        );
+        return ChaosResponse::empty(202)
+            .write(stream, &script)
+            .map(|()| false);
     }
     let cut = cut(server, method);
     if script.event_stream || drama::needs_stream(&message) {
-        let mut events = Events::new(server, stream, headers, cut);
+        let mut events = EventStreamAnswer::new(server, stream, headers, cut);
         if script.resumable && legacy {
             let name = format!("stream{}", server.fresh());
             // The event that lets a client come back before anything was said.
@@ -88,31 +97,31 @@ fn post(server: &Arc<Server>, stream: &Arc<TcpStream>, request: &Request) -> io:
         }
         let events = Arc::new(events);
         return match server.handle(&message, &http::client(Arc::clone(&events) as _, key)) {
-            Flow::Done => events.end().map(|()| false),
-            Flow::Open => Ok(true),
-            Flow::Exit(code) => std::process::exit(i32::from(code)),
+            MessageFlow::Done => events.end().map(|()| false),
+            MessageFlow::Open => Ok(true),
+            MessageFlow::Exit(code) => std::process::exit(i32::from(code)),
         };
     }
-    let once = Arc::new(Once::default());
+    let once = Arc::new(SingleAnswer::default());
     match server.handle(&message, &http::client(Arc::clone(&once) as _, key)) {
-        Flow::Done => {
+        MessageFlow::Done => {
             let body = once.take().unwrap_or_default();
-            let mut response = Response::new(status(&body, legacy), "application/json", body);
+            let mut response = ChaosResponse::new(status(&body, legacy), "application/json", body);
             response.headers = headers;
             response.cut = cut;
             response.write(stream, &script).map(|()| false)
         }
-        Flow::Open => Ok(true),
-        Flow::Exit(code) => std::process::exit(i32::from(code)),
+        MessageFlow::Open => Ok(true),
+        MessageFlow::Exit(code) => std::process::exit(i32::from(code)),
     }
 }
 
 /// What a request without a living session gets.
-fn stranger(server: &Server, session: Option<&str>, message: &Value) -> Option<Response> {
+fn stranger(server: &ChaosServer, session: Option<&str>, message: &Value) -> Option<ChaosResponse> {
     let limit = server.script().session_requests;
     let mut memory = server.memory();
     let Some(session) = session else {
-        return Some(Response::new(400, "text/plain", "no session"));
+        return Some(ChaosResponse::new(400, "text/plain", "no session"));
     };
     if let Some(used) = memory.sessions.get_mut(session) {
         *used += u32::from(message.get("id").is_some());
@@ -123,11 +132,15 @@ fn stranger(server: &Server, session: Option<&str>, message: &Value) -> Option<R
     }
     let body = serde_json::json!({ "jsonrpc": "2.0", "id": message["id"],
         "error": { "code": -32001, "message": "session not found" } });
-    Some(Response::new(404, "application/json", body.to_string()))
+    Some(ChaosResponse::new(
+        404,
+        "application/json",
+        body.to_string(),
+    ))
 }
 
 /// Where this answer is cut off.
-fn cut(server: &Server, method: Option<&str>) -> Option<usize> {
+fn cut(server: &ChaosServer, method: Option<&str>) -> Option<usize> {
     let script = server.script();
     let meant = match script.cut_for.as_slice() {
         [] => method == Some("tools/call"),
@@ -154,19 +167,27 @@ fn status(answer: &[u8], legacy: bool) -> u16 {
 }
 
 /// Opens the stream for what is said unasked, or goes on with a stream that broke.
-fn get(server: &Arc<Server>, stream: &Arc<TcpStream>, request: &Request) -> io::Result<bool> {
+fn get(
+    server: &Arc<ChaosServer>,
+    stream: &Arc<TcpStream>,
+    request: &ChaosRequest,
+) -> io::Result<bool> {
     let script = server.script();
     if script.sessions
         && !session(request).is_some_and(|known| server.memory().sessions.contains_key(known))
     {
-        return Response::empty(404).write(stream, &script).map(|()| false);
+        return ChaosResponse::empty(404)
+            .write(stream, &script)
+            .map(|()| false);
     }
-    let events = Events::new(server, stream, Vec::new(), None);
+    let events = EventStreamAnswer::new(server, stream, Vec::new(), None);
     if let Some(last) = request.header("last-event-id").filter(|_| script.resumable) {
         return resume(server, &events, last).map(|()| false);
     }
     if !script.get_stream {
-        return Response::empty(405).write(stream, &script).map(|()| false);
+        return ChaosResponse::empty(405)
+            .write(stream, &script)
+            .map(|()| false);
     }
     events.write(b": open\n\n")?;
     let key = format!("get {}", server.fresh());
@@ -175,7 +196,7 @@ fn get(server: &Arc<Server>, stream: &Arc<TcpStream>, request: &Request) -> io::
 }
 
 /// Says what followed this event, until the stream it belongs to is over.
-fn resume(server: &Arc<Server>, events: &Events, last: &str) -> io::Result<()> {
+fn resume(server: &Arc<ChaosServer>, events: &EventStreamAnswer, last: &str) -> io::Result<()> {
     let (name, number) = last.rsplit_once('.').unwrap_or((last, ""));
     let mut seen: usize = number.parse().unwrap_or(0);
     events.write(b": again\n\n")?;

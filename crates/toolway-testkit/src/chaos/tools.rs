@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::server::{Fault, Outcome};
+use super::server::{MethodFault, MethodOutcome};
 use super::{drama, skills};
 use crate::Script;
 
@@ -21,14 +21,14 @@ pub(super) fn prose(script: &Script, text: &str) -> String {
     }
 }
 
-pub(super) fn list(script: &Script, params: &Value) -> Result<Value, Fault> {
+pub(super) fn list(script: &Script, params: &Value) -> Result<Value, MethodFault> {
     let all = all(script);
     let start = match &params["cursor"] {
         Value::Null => 0,
         Value::String(cursor) => cursor
             .parse::<usize>()
-            .map_err(|_| Fault(-32602, format!("unknown cursor `{cursor}`")))?,
-        _ => return Err(Fault(-32602, "`cursor` must be a string".to_owned())),
+            .map_err(|_| MethodFault(-32602, format!("unknown cursor `{cursor}`")))?,
+        _ => return Err(MethodFault(-32602, "`cursor` must be a string".to_owned())),
     };
     let size = if script.page_size == 0 {
         all.len()
@@ -119,10 +119,14 @@ pub(super) fn tool(name: &str, description: &str, properties: &Value, required: 
     })
 }
 
-pub(super) fn call(script: &Script, params: &Value, calls: u64) -> Result<Outcome, Fault> {
+pub(super) fn call(
+    script: &Script,
+    params: &Value,
+    calls: u64,
+) -> Result<MethodOutcome, MethodFault> {
     let arguments = &params["arguments"];
     let name = params["name"].as_str().unwrap_or_default();
-    Ok(Outcome::Result(match name {
+    Ok(MethodOutcome::Result(match name {
         "echo" => text(&prose(
             script,
             arguments["text"].as_str().unwrap_or_default(),
@@ -137,7 +141,7 @@ pub(super) fn call(script: &Script, params: &Value, calls: u64) -> Result<Outcom
             std::thread::sleep(Duration::from_millis(arguments["ms"].as_u64().unwrap_or(0)));
             text("at last")
         }
-        "hang" => return Ok(Outcome::Never),
+        "hang" => return Ok(MethodOutcome::Never),
         "fail" => {
             let mut result = text(&prose(script, "failed as asked"));
             result["isError"] = json!(true);
@@ -148,9 +152,9 @@ pub(super) fn call(script: &Script, params: &Value, calls: u64) -> Result<Outcom
             arguments["text"].as_str().unwrap_or_default(),
         )),
         "run" => text(&run(&arguments["argv"])),
-        "crash" => return Ok(Outcome::Exit(9)),
+        "crash" => return Ok(MethodOutcome::Exit(9)),
         _ if name.starts_with("filler_") => text(name),
-        _ => return Err(Fault(-32602, format!("unknown tool `{name}`"))),
+        _ => return Err(MethodFault(-32602, format!("unknown tool `{name}`"))),
     }))
 }
 

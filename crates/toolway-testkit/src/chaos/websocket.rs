@@ -16,29 +16,29 @@ use tungstenite::{Bytes, Message, Utf8Bytes, WebSocket};
 
 use super::http;
 use super::outlet::{self, Outlet};
-use super::server::{Flow, Server, act};
+use super::server::{ChaosServer, MessageFlow, act};
 
 /// Prints its URL as the first line, then serves until it is killed.
-pub(super) fn serve(server: &Arc<Server>, port: u16) -> io::Result<ExitCode> {
+pub(super) fn serve(server: &Arc<ChaosServer>, port: u16) -> io::Result<ExitCode> {
     http::serve(server, port, ("ws", "/mcp"), converse)
 }
 
 /// One socket for the reader, which also answers pings, and for the writers. The lock keeps their
 /// frames whole: on a blocking socket one write takes one frame.
 #[derive(Clone)]
-struct Shared {
-    server: Arc<Server>,
+struct SharedSocket {
+    server: Arc<ChaosServer>,
     stream: Arc<TcpStream>,
     turn: Arc<Mutex<()>>,
 }
 
-impl Read for Shared {
+impl Read for SharedSocket {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         (&*self.stream).read(buffer)
     }
 }
 
-impl Write for Shared {
+impl Write for SharedSocket {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         outlet::write(&mut &*self.stream, bytes, &self.server.script())?;
@@ -50,9 +50,9 @@ impl Write for Shared {
     }
 }
 
-struct Frames(Mutex<WebSocket<Shared>>);
+struct FrameOutlet(Mutex<WebSocket<SharedSocket>>);
 
-impl Outlet for Frames {
+impl Outlet for FrameOutlet {
     fn send(&self, message: &[u8]) -> io::Result<()> {
         let mut socket = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         // What is no text goes out as what it is not: the client must notice.
@@ -64,8 +64,8 @@ impl Outlet for Frames {
     }
 }
 
-fn converse(server: &Arc<Server>, stream: &Arc<TcpStream>) -> io::Result<()> {
-    let shared = Shared {
+fn converse(server: &Arc<ChaosServer>, stream: &Arc<TcpStream>) -> io::Result<()> {
+    let shared = SharedSocket {
         server: Arc::clone(server),
         stream: Arc::clone(stream),
         turn: Arc::default(),
@@ -75,7 +75,7 @@ fn converse(server: &Arc<Server>, stream: &Arc<TcpStream>) -> io::Result<()> {
     })
     .map_err(|_| io::Error::other("no handshake"))?;
     let key = format!("ws {}", server.fresh());
-    let frames = Frames(Mutex::new(WebSocket::from_raw_socket(
+    let frames = FrameOutlet(Mutex::new(WebSocket::from_raw_socket(
         shared,
         Role::Server,
         None,
@@ -86,7 +86,7 @@ fn converse(server: &Arc<Server>, stream: &Arc<TcpStream>) -> io::Result<()> {
         match socket.read() {
             Ok(Message::Text(text)) => {
                 server.memory().posts += 1;
-                if let Flow::Exit(code) = act(server, &text, &client) {
+                if let MessageFlow::Exit(code) = act(server, &text, &client) {
                     std::process::exit(i32::from(code));
                 }
             }
@@ -97,7 +97,7 @@ fn converse(server: &Arc<Server>, stream: &Arc<TcpStream>) -> io::Result<()> {
 }
 
 fn greet(
-    server: &Server,
+    server: &ChaosServer,
     asked: &Request,
     mut answer: Response,
 ) -> Result<Response, tungstenite::http::Response<Option<String>>> {

@@ -12,7 +12,7 @@ use super::{dir, python_program, sdk1_program, workspace};
 
 /// An authorization server of other people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Provider {
+pub enum ProviderKind {
     /// oidc-provider, on Node.js.
     Oidc,
     /// django-oauth-toolkit.
@@ -25,19 +25,19 @@ pub enum Provider {
 #[derive(Debug)]
 pub struct ProviderPeer {
     issuer: String,
-    _process: Process,
+    _process: PeerProcess,
 }
 
 impl ProviderPeer {
     /// Starts it; the options are those of its script in `tests/peers`.
-    pub fn start(which: Provider, options: &Value) -> Self {
+    pub fn start(which: ProviderKind, options: &Value) -> Self {
         let mut command = match which {
-            Provider::Oidc => node("oidc_provider.mjs"),
-            Provider::Django => python("django_authority.py"),
-            Provider::Authlib => python("authlib_authority.py"),
+            ProviderKind::Oidc => node("oidc_provider.mjs"),
+            ProviderKind::Django => python("django_authority.py"),
+            ProviderKind::Authlib => python("authlib_authority.py"),
         };
         command.args(["0", &options.to_string()]);
-        let (process, line) = Process::start(command);
+        let (process, line) = PeerProcess::start(command);
         let places: Value = serde_json::from_str(&line)
             .unwrap_or_else(|error| panic!("{which:?} printed `{line}`: {error}"));
         let issuer = places["issuer"].as_str().expect("it names its issuer");
@@ -73,7 +73,7 @@ fn path(script: &str) -> PathBuf {
 
 /// A server that wants a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Protected {
+pub enum ProtectedKind {
     /// The TypeScript SDK, which checks signed tokens itself.
     TypeScriptSigned,
     /// The TypeScript SDK, which asks the provider about each token.
@@ -86,27 +86,27 @@ pub enum Protected {
 #[derive(Debug)]
 pub struct ProtectedPeer {
     url: String,
-    _process: Process,
+    _process: PeerProcess,
 }
 
 impl ProtectedPeer {
     /// Starts it behind this issuer.
-    pub fn start(which: Protected, issuer: &str) -> Self {
+    pub fn start(which: ProtectedKind, issuer: &str) -> Self {
         let mut command = match which {
-            Protected::TypeScriptSigned | Protected::TypeScriptOpaque => {
-                let signed = which == Protected::TypeScriptSigned;
+            ProtectedKind::TypeScriptSigned | ProtectedKind::TypeScriptOpaque => {
+                let signed = which == ProtectedKind::TypeScriptSigned;
                 let mut command = node("typescript_protected.mjs");
                 command.args([issuer, if signed { "jwks" } else { "introspection" }]);
                 command
             }
-            Protected::FastMcp => {
+            ProtectedKind::FastMcp => {
                 let mut command = python("fastmcp_protected.py");
                 command.arg(issuer);
                 command
             }
         };
         command.arg("0");
-        let (process, url) = Process::listening(command);
+        let (process, url) = PeerProcess::listening(command);
         Self {
             url,
             _process: process,
@@ -121,7 +121,7 @@ impl ProtectedPeer {
 
 /// A server that is its own authorization server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OwnAuthority {
+pub enum OwnAuthorityKind {
     /// The official Python SDK, version 1.
     PythonSdk1,
     /// The official Python SDK, version 2.
@@ -136,24 +136,24 @@ pub enum OwnAuthority {
 #[derive(Debug)]
 pub struct OwnAuthorityPeer {
     url: String,
-    _process: Process,
+    _process: PeerProcess,
 }
 
 impl OwnAuthorityPeer {
     /// Starts it; the options are those of its script in `tests/peers`.
-    pub fn start(which: OwnAuthority, options: &Value) -> Self {
+    pub fn start(which: OwnAuthorityKind, options: &Value) -> Self {
         let mut command = match which {
-            OwnAuthority::PythonSdk1 => {
+            OwnAuthorityKind::PythonSdk1 => {
                 let mut command = Command::new(sdk1_program("python"));
                 command.arg(path("sdk_authority.py"));
                 command
             }
-            OwnAuthority::PythonSdk2 => python("sdk_authority.py"),
-            OwnAuthority::TypeScriptSdk1 => node("typescript_authority.mjs"),
-            OwnAuthority::FastMcp => python("fastmcp_authority.py"),
+            OwnAuthorityKind::PythonSdk2 => python("sdk_authority.py"),
+            OwnAuthorityKind::TypeScriptSdk1 => node("typescript_authority.mjs"),
+            OwnAuthorityKind::FastMcp => python("fastmcp_authority.py"),
         };
         command.args(["0", &options.to_string()]);
-        let (process, url) = Process::listening(command);
+        let (process, url) = PeerProcess::listening(command);
         Self {
             url,
             _process: process,
@@ -168,9 +168,9 @@ impl OwnAuthorityPeer {
 
 /// A process that says where it is, and is killed when dropped.
 #[derive(Debug)]
-struct Process(Child);
+struct PeerProcess(Child);
 
-impl Process {
+impl PeerProcess {
     /// Starts a server, and waits until it says where it listens.
     fn listening(command: Command) -> (Self, String) {
         let (process, line) = Self::start(command);
@@ -197,7 +197,7 @@ impl Process {
     }
 }
 
-impl Drop for Process {
+impl Drop for PeerProcess {
     fn drop(&mut self) {
         drop(self.0.kill());
         drop(self.0.wait());

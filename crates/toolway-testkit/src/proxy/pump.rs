@@ -5,13 +5,16 @@ use std::net::{Shutdown, TcpStream};
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
-use super::{Cut, Direction, End, Hold, Link, Shared, Toxics, lock};
+use super::{
+    AnswerHold, ConnectionCut, ConnectionEnd, Direction, ProxiedConnection, ProxyFaults,
+    ProxyState, lock,
+};
 
 /// How much is read at once.
 const PIECE: usize = 16 * 1024;
 
 /// Passes bytes on until either side ends, spoiled by whatever holds at each moment.
-pub(super) fn run(shared: &Shared, link: &Link, direction: Direction) {
+pub(super) fn run(shared: &ProxyState, link: &ProxiedConnection, direction: Direction) {
     let (from, to) = match direction {
         Direction::Up => (&link.client, &link.server),
         Direction::Down => (&link.server, &link.client),
@@ -23,7 +26,7 @@ pub(super) fn run(shared: &Shared, link: &Link, direction: Direction) {
             break;
         };
         if lock(&shared.chance).per_mille(toxics.resets_per_mille) {
-            return link.end(End::Reset);
+            return link.end(ConnectionEnd::Reset);
         }
         let cut = toxics.cut.filter(|cut| cut.direction == direction);
         let room = cut.map_or(usize::MAX, |cut| cut.after.saturating_sub(passed));
@@ -32,7 +35,7 @@ pub(super) fn run(shared: &Shared, link: &Link, direction: Direction) {
             break;
         }
         passed += kept.len();
-        if let Some(Cut { after, end, .. }) = cut
+        if let Some(ConnectionCut { after, end, .. }) = cut
             && passed >= after
         {
             return link.end(end);
@@ -43,10 +46,10 @@ pub(super) fn run(shared: &Shared, link: &Link, direction: Direction) {
 }
 
 /// The next bytes, gathered while the proxy holds them; none at the end.
-fn read(shared: &Shared, from: &TcpStream, buffer: &mut [u8]) -> Option<Vec<u8>> {
+fn read(shared: &ProxyState, from: &TcpStream, buffer: &mut [u8]) -> Option<Vec<u8>> {
     let first = some(from, buffer)?;
     let mut piece = buffer[..first].to_vec();
-    let Some(Hold { bytes, time }) = shared.toxics().hold else {
+    let Some(AnswerHold { bytes, time }) = shared.toxics().hold else {
         return Some(piece);
     };
     let deadline = Instant::now() + time;
@@ -77,7 +80,7 @@ fn some(mut from: &TcpStream, buffer: &mut [u8]) -> Option<usize> {
 }
 
 /// What is spoiled now; waits while nothing passes, and is none when the proxy ends.
-fn wait_until_open(shared: &Shared) -> Option<Toxics> {
+fn wait_until_open(shared: &ProxyState) -> Option<ProxyFaults> {
     let mut toxics = shared.toxics();
     while toxics.half_open && !shared.is_stopped() {
         toxics = shared
@@ -88,8 +91,8 @@ fn wait_until_open(shared: &Shared) -> Option<Toxics> {
     (!shared.is_stopped()).then(|| toxics.clone())
 }
 
-/// Passes bytes on as slowly and in as small pieces as it must; false when nobody takes them.
-fn pass(shared: &Shared, toxics: &Toxics, mut to: &TcpStream, bytes: &[u8]) -> bool {
+/// Passes bytes on as slowly and in as small pieces as it must; false when the other side is gone.
+fn pass(shared: &ProxyState, toxics: &ProxyFaults, mut to: &TcpStream, bytes: &[u8]) -> bool {
     let size = match toxics.slice {
         0 => bytes.len().max(1),
         size => size,

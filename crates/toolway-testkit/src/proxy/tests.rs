@@ -54,14 +54,14 @@ fn what_is_not_spoiled_passes_and_is_counted() {
 #[test]
 fn a_cut_comes_at_its_byte_politely_or_not() {
     let proxy = FaultProxy::before(&echo());
-    for (end, polite) in [(End::Fin, true), (End::Reset, false)] {
-        proxy.set(Toxics {
-            cut: Some(Cut {
+    for (end, polite) in [(ConnectionEnd::Fin, true), (ConnectionEnd::Reset, false)] {
+        proxy.set(ProxyFaults {
+            cut: Some(ConnectionCut {
                 after: 3,
                 direction: Direction::Down,
                 end,
             }),
-            ..Toxics::default()
+            ..ProxyFaults::default()
         });
         let mut stream = connect(&proxy);
         stream.write_all(b"hello").unwrap();
@@ -80,9 +80,9 @@ fn a_half_open_connection_swallows_everything_until_it_is_healed() {
     let proxy = FaultProxy::before(&echo());
     let mut stream = connect(&proxy);
     round_trip(&mut stream, b"before").unwrap();
-    proxy.set(Toxics {
+    proxy.set(ProxyFaults {
         half_open: true,
-        ..Toxics::default()
+        ..ProxyFaults::default()
     });
     stream
         .set_read_timeout(Some(Duration::from_millis(50)))
@@ -99,9 +99,9 @@ fn a_half_open_connection_swallows_everything_until_it_is_healed() {
 #[test]
 fn a_closed_port_refuses_and_is_opened_again() {
     let proxy = FaultProxy::before(&echo());
-    proxy.set(Toxics {
+    proxy.set(ProxyFaults {
         refuse: true,
-        ..Toxics::default()
+        ..ProxyFaults::default()
     });
     let refused = TcpStream::connect(proxy.address()).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::ConnectionRefused);
@@ -117,21 +117,21 @@ fn held_late_and_narrow_ways_take_their_time_and_lose_nothing() {
     let proxy = FaultProxy::before(&echo());
     let text = vec![b'x'; 4096];
     for toxics in [
-        Toxics {
+        ProxyFaults {
             latency: Duration::from_millis(20),
-            ..Toxics::default()
+            ..ProxyFaults::default()
         },
-        Toxics {
+        ProxyFaults {
             bandwidth: Some(100_000),
             slice: 100,
-            ..Toxics::default()
+            ..ProxyFaults::default()
         },
-        Toxics {
-            hold: Some(Hold {
+        ProxyFaults {
+            hold: Some(AnswerHold {
                 bytes: 1 << 20,
                 time: Duration::from_millis(20),
             }),
-            ..Toxics::default()
+            ..ProxyFaults::default()
         },
     ] {
         proxy.set(toxics.clone());

@@ -10,7 +10,7 @@ use reqwest::Url;
 use reqwest::header::HeaderMap;
 use reqwest::redirect::Policy;
 use serde_json::{Value, json};
-use toolway_testkit::authority::{Authority, KnownClient, Settings};
+use toolway_testkit::authority::{Authority, AuthoritySettings, KnownClient};
 
 pub(crate) const CALLBACK: &str = "http://127.0.0.1:9/callback";
 pub(crate) const VERIFIER: &str = "a-verifier-of-at-least-forty-three-characters-0123";
@@ -102,10 +102,10 @@ fn public() -> KnownClient {
     }
 }
 
-fn settings() -> Settings {
-    Settings {
+fn settings() -> AuthoritySettings {
+    AuthoritySettings {
         clients: vec![public()],
-        ..Settings::default()
+        ..AuthoritySettings::default()
     }
 }
 

@@ -10,7 +10,9 @@ use std::net::TcpStream;
 use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
-use toolway_testkit::{Canary, Escape, Exit, Script, ScriptedServer, eventually_blocking};
+use toolway_testkit::{
+    Canary, GrandchildEscape, Script, ScriptedExit, ScriptedServer, eventually_blocking,
+};
 
 fn run(script: Script, input: &str) -> (Vec<String>, String, Option<i32>) {
     let server = ScriptedServer::new(script);
@@ -79,7 +81,7 @@ fn banner_noise_and_complaint_stand_beside_the_answers() {
 
 #[test]
 fn it_ends_at_the_first_request_or_in_a_call() {
-    let exit = Some(Exit { code: 7, after: 0 });
+    let exit = Some(ScriptedExit { code: 7, after: 0 });
     let (lines, _, code) = run(
         Script {
             exit,
@@ -181,7 +183,11 @@ fn escaped_grandchildren_outlive_a_server_that_heeds_no_signal() {
     let canary = Canary::new();
     let server = ScriptedServer::new(Script {
         ignores_signals: true,
-        escapes: vec![Escape::None, Escape::Session, Escape::Orphan],
+        escapes: vec![
+            GrandchildEscape::None,
+            GrandchildEscape::Session,
+            GrandchildEscape::Orphan,
+        ],
         ..Script::default()
     });
     let mut child = Command::new(ScriptedServer::program())

@@ -1,8 +1,8 @@
 //! The real peers that want a login, walked through by a plain client and a person at a browser.
 
 use serde_json::{Value, json};
-use toolway_testkit::Browser;
-use toolway_testkit::peers::{Protected, ProtectedPeer, Provider, ProviderPeer};
+use toolway_testkit::TestBrowser;
+use toolway_testkit::peers::{ProtectedKind, ProtectedPeer, ProviderKind, ProviderPeer};
 
 use crate::authority::{Answer, CALLBACK, VERIFIER, answer, challenge, client, encoded, get, post};
 
@@ -44,7 +44,7 @@ impl<'a> Login<'a> {
         let url = format!("{}/auth?{query}", self.issuer);
         // A browser blocks until its page is there.
         let back = tokio::task::spawn_blocking(move || {
-            let mut browser = Browser::new();
+            let mut browser = TestBrowser::new();
             let page = browser.log_in(&url, &[("login", "alice"), ("password", "any")]);
             assert_eq!(page, None, "nobody listens at the callback");
             browser.url().to_owned()
@@ -109,10 +109,10 @@ impl<'a> Login<'a> {
     }
 }
 
-async fn a_login_works(which: Protected) {
-    let opaque = which == Protected::TypeScriptOpaque;
+async fn a_login_works(which: ProtectedKind) {
+    let opaque = which == ProtectedKind::TypeScriptOpaque;
     let options = json!({ "path": "/tenant", "opaque": opaque });
-    let provider = ProviderPeer::start(Provider::Oidc, &options);
+    let provider = ProviderPeer::start(ProviderKind::Oidc, &options);
     let peer = ProtectedPeer::start(which, provider.issuer());
     let login = Login::register(&provider, &peer).await;
 
@@ -132,7 +132,7 @@ async fn a_login_works(which: Protected) {
     let expected = format!("subject=alice client={} scope=openid read", login.client);
     assert!(who.body.contains(&expected), "{who:?}");
     let less = login.call(Some(&tokens["access_token"]), "change").await;
-    if which == Protected::FastMcp {
+    if which == ProtectedKind::FastMcp {
         assert!(less.body.contains("Unknown tool"), "{less:?}");
     } else {
         assert_eq!(less.status, 403);
@@ -153,22 +153,22 @@ async fn a_login_works(which: Protected) {
 
 #[tokio::test]
 async fn a_login_opens_the_typescript_server() {
-    a_login_works(Protected::TypeScriptSigned).await;
+    a_login_works(ProtectedKind::TypeScriptSigned).await;
 }
 
 #[tokio::test]
 async fn a_login_opens_the_typescript_server_that_asks_its_provider() {
-    a_login_works(Protected::TypeScriptOpaque).await;
+    a_login_works(ProtectedKind::TypeScriptOpaque).await;
 }
 
 #[tokio::test]
 async fn a_login_opens_the_fastmcp_server() {
-    a_login_works(Protected::FastMcp).await;
+    a_login_works(ProtectedKind::FastMcp).await;
 }
 
 #[tokio::test]
 async fn a_device_logs_in_at_the_provider() {
-    let provider = ProviderPeer::start(Provider::Oidc, &json!({}));
+    let provider = ProviderPeer::start(ProviderKind::Oidc, &json!({}));
     let issuer = provider.issuer().to_owned();
     let asked = [("client_id", "public"), ("scope", "openid read")];
     let device = post(&format!("{issuer}/device/auth"), &asked).await.json();
@@ -186,7 +186,7 @@ async fn a_device_logs_in_at_the_provider() {
         .unwrap()
         .to_owned();
     let page = tokio::task::spawn_blocking(move || {
-        Browser::new().log_in(&url, &[("login", "alice"), ("password", "any")])
+        TestBrowser::new().log_in(&url, &[("login", "alice"), ("password", "any")])
     });
     let page = page.await.unwrap().unwrap();
     assert!(page.body.contains("Sign-in Success"), "{page:?}");

@@ -26,10 +26,10 @@ use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsConnector;
 use url::Url;
 
-use super::guard::Guard;
+use super::guard::AddressGuard;
 use super::{MAX_HEADER_LIST, MAX_HEADERS, place, tls};
 use crate::error::CloseReason;
-use crate::words;
+use crate::error_text;
 
 /// How long one address of a host may keep the next from being tried.
 const STAGGER: Duration = Duration::from_millis(250);
@@ -42,11 +42,11 @@ const REFUSAL_BODY: usize = 64 * 1024;
 const REFUSAL_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Anything bytes can be sent through.
-pub(crate) trait Wire: AsyncRead + AsyncWrite + Send + Unpin {}
-impl<T: AsyncRead + AsyncWrite + Send + Unpin> Wire for T {}
+pub(crate) trait ByteStream: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> ByteStream for T {}
 
 /// A connection, whatever it runs over.
-pub(crate) type Socket = Box<dyn Wire>;
+pub(crate) type DialedStream = Box<dyn ByteStream>;
 
 /// Makes connections by the client's rules.
 #[derive(Clone)]
@@ -56,13 +56,13 @@ pub(crate) struct Dialer {
     pub(super) connect_timeout: Duration,
     pub(crate) user_agent: String,
     /// What the server's name may lead to.
-    pub(super) guard: Guard,
+    pub(super) guard: AddressGuard,
 }
 
 /// How the one exchange went.
-pub(crate) enum Taken {
+pub(crate) enum UpgradeOutcome {
     /// The connection is ours.
-    Over(Socket, HeaderMap),
+    Upgraded(DialedStream, HeaderMap),
     /// The answer was another one.
     Refused {
         /// Its status.
@@ -76,7 +76,7 @@ pub(crate) enum Taken {
 
 impl Dialer {
     /// A connection to the host of an `http:` or `https:` URL, encrypted where it says so.
-    pub(crate) async fn dial(&self, url: &Url) -> Result<Socket, CloseReason> {
+    pub(crate) async fn dial(&self, url: &Url) -> Result<DialedStream, CloseReason> {
         timeout(self.connect_timeout, self.reach(url))
             .await
             .unwrap_or_else(|_| {
@@ -87,7 +87,7 @@ impl Dialer {
             })
     }
 
-    async fn reach(&self, url: &Url) -> Result<Socket, CloseReason> {
+    async fn reach(&self, url: &Url) -> Result<DialedStream, CloseReason> {
         let host = url.host_str().unwrap_or_default();
         let port = url.port_or_known_default().unwrap_or_default();
         let proxy = url
@@ -95,13 +95,13 @@ impl Dialer {
             .parse::<Uri>()
             .ok()
             .and_then(|uri| self.proxies.intercept(&uri));
-        let socket: Socket = match proxy {
+        let socket: DialedStream = match proxy {
             None => {
                 let found = addresses(host, port).await;
                 let found = found.map_err(|error| lost(url, &error))?;
                 let admitted = self.guard.admitted(found.into_iter());
                 let admitted = admitted.map_err(|withheld| CloseReason::Denied {
-                    message: words::denied(&place(url), &withheld.to_string()),
+                    message: error_text::denied(&place(url), &withheld.to_string()),
                 })?;
                 let stream = connect(admitted).await;
                 Box::new(stream.map_err(|error| lost(url, &error))?)
@@ -121,7 +121,7 @@ impl Dialer {
         proxy: &Intercept,
         host: &str,
         port: u16,
-    ) -> Result<Socket, CloseReason> {
+    ) -> Result<DialedStream, CloseReason> {
         let failed = |why: String| CloseReason::lost(format!("the proxy {why}"));
         let uri = proxy.uri();
         let own_host = uri.host().unwrap_or_default();
@@ -133,10 +133,10 @@ impl Dialer {
         let own_port = uri.port_u16().unwrap_or(default);
         let reaching = async { connect(addresses(own_host, own_port).await?).await };
         let stream = reaching.await.map_err(|error| {
-            let why = words::of(&error, "http");
+            let why = error_text::of(&error, "http");
             failed(format!("{own_host}:{own_port} cannot be reached: {why}"))
         })?;
-        let mut socket: Socket = Box::new(stream);
+        let mut socket: DialedStream = Box::new(stream);
         if encrypted {
             socket =
                 self.encrypt(socket, own_host, "http")
@@ -160,19 +160,21 @@ impl Dialer {
         let request = request
             .body(Empty::new())
             .map_err(|error| failed(error.to_string()))?;
-        match take_over(socket, request).await? {
-            Taken::Over(socket, _) => Ok(socket),
-            Taken::Refused { status, .. } => Err(failed(format!("answered HTTP {status}"))),
+        match upgrade(socket, request).await? {
+            UpgradeOutcome::Upgraded(socket, _) => Ok(socket),
+            UpgradeOutcome::Refused { status, .. } => {
+                Err(failed(format!("answered HTTP {status}")))
+            }
         }
     }
 
     /// `plain` is the scheme of addresses that are reached without it.
     async fn encrypt(
         &self,
-        socket: Socket,
+        socket: DialedStream,
         host: &str,
         plain: &str,
-    ) -> Result<Socket, CloseReason> {
+    ) -> Result<DialedStream, CloseReason> {
         let bare = host.trim_start_matches('[').trim_end_matches(']');
         let name = ServerName::try_from(bare.to_owned()).map_err(|_| {
             CloseReason::lost(format!("`{host}` is no name a certificate can have"))
@@ -186,10 +188,10 @@ impl Dialer {
 }
 
 /// Sends one request, after whose answer the connection is no longer HTTP.
-pub(crate) async fn take_over(
-    socket: Socket,
+pub(crate) async fn upgrade(
+    socket: DialedStream,
     request: Request<Empty<Bytes>>,
-) -> Result<Taken, CloseReason> {
+) -> Result<UpgradeOutcome, CloseReason> {
     let is_tunnel = request.method() == Method::CONNECT;
     let broken = |error: hyper::Error| broken(&error, PLAIN);
     let (mut sender, connection) = http1::Builder::new()
@@ -204,10 +206,13 @@ pub(crate) async fn take_over(
         let headers = response.headers().clone();
         if status == StatusCode::SWITCHING_PROTOCOLS || is_tunnel && status.is_success() {
             let upgraded = hyper::upgrade::on(response).await.map_err(broken)?;
-            return Ok(Taken::Over(Box::new(TokioIo::new(upgraded)), headers));
+            return Ok(UpgradeOutcome::Upgraded(
+                Box::new(TokioIo::new(upgraded)),
+                headers,
+            ));
         }
         let body = refusal(response.into_body()).await;
-        Ok(Taken::Refused {
+        Ok(UpgradeOutcome::Refused {
             status,
             headers,
             body,
@@ -218,7 +223,7 @@ pub(crate) async fn take_over(
     let mut connection = std::pin::pin!(connection.with_upgrades());
     tokio::select! {
         biased;
-        taken = &mut exchange => return taken,
+        outcome = &mut exchange => return outcome,
         _ = &mut connection => {}
     }
     exchange.await
@@ -272,14 +277,14 @@ async fn connect(addresses: Vec<SocketAddr>) -> io::Result<TcpStream> {
 fn broken(error: &(dyn Error + 'static), plain: &str) -> CloseReason {
     match tls::fault(error) {
         Some((fault, message)) => CloseReason::Certificate { fault, message },
-        None => CloseReason::lost(words::of(error, plain)),
+        None => CloseReason::lost(error_text::of(error, plain)),
     }
 }
 
 fn lost(url: &Url, error: &io::Error) -> CloseReason {
     CloseReason::Unreachable {
         refused: is_refusal(error),
-        message: format!("{}: {}", place(url), words::of(error, PLAIN)),
+        message: format!("{}: {}", place(url), error_text::of(error, PLAIN)),
     }
 }
 

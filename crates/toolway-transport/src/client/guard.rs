@@ -1,8 +1,8 @@
 //! What a server's name may lead to, where policy denies addresses.
 //!
-//! Owns the question at the moment a name is looked up, which is the last one before a connection
-//! is made, about the one URL that the connection is for. Does not own: addresses that stand in a URL (they were asked about before), or names
-//! that a proxy looks up, which nobody here sees.
+//! Owns the check when a name is resolved, right before connecting, for the one URL of the
+//! connection.
+//! Does not own: IP addresses in a URL (checked before), or names that a proxy looks up.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -12,25 +12,25 @@ use tokio::net::lookup_host;
 use toolway_types::UrlRules;
 use url::Url;
 
-/// Everything that a name leads to is denied; the words complete the sentence "it is …".
+/// Every address of a name is denied; `why` completes the sentence "it is …".
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("it leads to {address}, which is {why}")]
-pub(crate) struct Withheld {
+pub(crate) struct AddressesDenied {
     /// The first of the addresses.
     pub(crate) address: IpAddr,
     pub(crate) why: String,
 }
 
-/// Asks about the addresses of one server's name.
+/// Filters the addresses of one server's name.
 #[derive(Clone)]
-pub(crate) struct Guard {
+pub(crate) struct AddressGuard {
     url: Url,
     rules: Arc<UrlRules>,
-    /// Who looks names up, if not the system.
+    /// The resolver, if not the system's.
     resolver: Option<Arc<dyn Resolve>>,
 }
 
-impl Guard {
+impl AddressGuard {
     /// For requests to one URL: rules may speak of its path.
     pub(crate) fn of(url: &Url, rules: &Arc<UrlRules>) -> Self {
         Self {
@@ -48,13 +48,13 @@ impl Guard {
     pub(crate) fn admitted(
         &self,
         found: impl Iterator<Item = SocketAddr>,
-    ) -> Result<Vec<SocketAddr>, Withheld> {
+    ) -> Result<Vec<SocketAddr>, AddressesDenied> {
         let (mut admitted, mut withheld) = (Vec::new(), None);
         for address in found {
             match self.rules.denies_at(&self.url, address.ip()) {
                 Ok(()) => admitted.push(address),
                 Err(why) => {
-                    withheld.get_or_insert_with(|| Withheld {
+                    withheld.get_or_insert_with(|| AddressesDenied {
                         address: address.ip(),
                         why: why.to_owned(),
                     });
@@ -68,7 +68,7 @@ impl Guard {
     }
 }
 
-impl Resolve for Guard {
+impl Resolve for AddressGuard {
     fn resolve(&self, name: Name) -> Resolving {
         let guard = self.clone();
         Box::pin(async move {

@@ -1,4 +1,4 @@
-//! Whom we trust over TLS, and who we say we are.
+//! Trusted certificate authorities and client certificates.
 //!
 //! Owns certificates and keys, read from the files the options name, and what a failure says
 //! about a certificate. The system's own authorities are always trusted; files add to them.
@@ -14,7 +14,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{AlertDescription, CertificateError};
 use toolway_types::CertificateFault;
 
-use super::ClientOptions;
+use super::HttpClientOptions;
 
 type TlsBuilder = rustls::ConfigBuilder<rustls::ClientConfig, rustls::WantsVerifier>;
 
@@ -24,17 +24,17 @@ fn tls(provider: &Arc<rustls::crypto::CryptoProvider>) -> Result<TlsBuilder, Str
         .map_err(|error| error.to_string())
 }
 
-/// Trusts nobody: used for `http:` only.
-pub(super) fn nobody() -> Result<rustls::ClientConfig, String> {
+/// Trusts no certificate: used for `http:` only.
+pub(super) fn trust_none() -> Result<rustls::ClientConfig, String> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let nobody = rustls::RootCertStore::empty();
+    let trust_none = rustls::RootCertStore::empty();
     Ok(tls(&provider)?
-        .with_root_certificates(nobody)
+        .with_root_certificates(trust_none)
         .with_no_client_auth())
 }
 
 /// Trusts the system's authorities and those of the options.
-pub(super) fn trusting(options: &ClientOptions) -> Result<rustls::ClientConfig, String> {
+pub(super) fn trusting(options: &HttpClientOptions) -> Result<rustls::ClientConfig, String> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let mut extra = Vec::new();
     for path in &options.extra_ca {
@@ -112,7 +112,7 @@ fn classify(error: &rustls::Error) -> Option<CertificateFault> {
             _ => CertificateFault::Unusable,
         }),
         rustls::Error::NoCertificatesPresented => Some(CertificateFault::Unusable),
-        // Only who asked us for a certificate complains of one.
+        // Only a server that asked for a client certificate complains about one.
         rustls::Error::AlertReceived(
             Alert::CertificateRequired
             | Alert::NoCertificate

@@ -21,7 +21,7 @@ pub(super) async fn within<T>(
 }
 
 /// Why a body was not read whole.
-pub(super) enum Unread {
+pub(super) enum BodyError {
     /// It is larger than asked for; this is its beginning.
     TooLarge(Bytes),
     /// Nothing came for this long.
@@ -30,13 +30,13 @@ pub(super) enum Unread {
     Cut(String),
 }
 
-/// Reads a body up to a cap, however slowly it flows, as long as it flows; without `idle`, whoever
-/// waits decides for how long.
+/// Reads a body up to a cap, however slowly it arrives, as long as it does; without `idle`, the
+/// caller limits the wait.
 pub(super) async fn bounded(
     mut response: Response,
     limit: usize,
     idle: Option<Duration>,
-) -> Result<Bytes, Unread> {
+) -> Result<Bytes, BodyError> {
     let mut first = None;
     let mut whole = BytesMut::new();
     loop {
@@ -45,8 +45,8 @@ pub(super) async fn bounded(
             // One chunk is the usual case and is not copied.
             Ok(Ok(None)) if whole.is_empty() => return Ok(first.unwrap_or_default()),
             Ok(Ok(None)) => return Ok(whole.freeze()),
-            Ok(Err(error)) => return Err(Unread::Cut(root_cause(&error))),
-            Err(after) => return Err(Unread::Stalled { after }),
+            Ok(Err(error)) => return Err(BodyError::Cut(root_cause(&error))),
+            Err(after) => return Err(BodyError::Stalled { after }),
         };
         if let Some(first) = first.take() {
             let first: Bytes = first;
@@ -55,7 +55,7 @@ pub(super) async fn bounded(
         let room = limit - whole.len();
         if chunk.len() > room {
             whole.extend_from_slice(&chunk[..room]);
-            return Err(Unread::TooLarge(whole.freeze()));
+            return Err(BodyError::TooLarge(whole.freeze()));
         }
         if whole.is_empty() {
             first = Some(chunk);

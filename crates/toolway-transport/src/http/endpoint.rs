@@ -1,4 +1,4 @@
-//! One HTTP endpoint: how a request is made and what its answer is worth.
+//! One HTTP endpoint: how a request is made and how its answer is classified.
 //!
 //! Owns configured headers and their binding to the origin, redirects, sending once more what was
 //! refused for its credentials, and what kind of answer came. Knows nothing of streams or
@@ -16,10 +16,10 @@ use url::Url;
 
 use super::body::{bounded, within};
 use super::failure::{ERROR_BODY, ERROR_PATIENCE, refused, unsent};
-use crate::client::{Client, place};
-use crate::credentials::{self, Desk, Tries, is_protected};
+use crate::client::{HttpClient, place};
+use crate::credentials::{self, ChannelCredentials, RetryState, is_protected};
 use crate::error::{OpenError, SendFailure};
-use crate::{Limits, OpenOptions, words};
+use crate::{ChannelLimits, OpenOptions, error_text};
 
 /// How often a redirect within the origin is followed.
 const MAX_REDIRECTS: usize = 3;
@@ -28,7 +28,7 @@ const MAX_REDIRECTS: usize = 3;
 #[derive(Debug, Clone)]
 pub(crate) struct Endpoint {
     /// What clients are made of.
-    source: Client,
+    source: HttpClient,
     client: reqwest::Client,
     /// The client for where the server redirected to last.
     elsewhere: Arc<Mutex<Option<(Url, reqwest::Client)>>>,
@@ -36,14 +36,14 @@ pub(crate) struct Endpoint {
     proxy: Option<String>,
     url: Url,
     configured: HeaderMap,
-    desk: Desk,
+    credentials: ChannelCredentials,
     /// What policy says about where the server leads.
     rules: Arc<UrlRules>,
-    pub(crate) limits: Limits,
+    pub(crate) limits: ChannelLimits,
 }
 
 /// What kind of answer came.
-pub(crate) enum Answer {
+pub(crate) enum HttpAnswer {
     /// A JSON document.
     Json(Response),
     /// An event stream.
@@ -61,7 +61,7 @@ impl Endpoint {
             proxy: options.client.proxy_for(&spec.url),
             url: spec.url.clone(),
             configured: configured(spec)?,
-            desk: desk(&spec.url, options),
+            credentials: channel_credentials(&spec.url, options),
             rules: Arc::clone(&spec.rules),
             limits: options.limits.clone(),
         })
@@ -97,7 +97,7 @@ impl Endpoint {
 
     /// Whether policy lets us go where the server leads; the words when not.
     pub(crate) fn admits(&self, target: &Url) -> Result<(), String> {
-        let denied = |why| words::denied(&place(target), &format!("it is {why}"));
+        let denied = |why| error_text::denied(&place(target), &format!("it is {why}"));
         self.rules.admits(target).map_err(denied)
     }
 
@@ -109,8 +109,8 @@ impl Endpoint {
         own: &HeaderMap,
         body: Option<&Bytes>,
         limit: Option<Duration>,
-    ) -> Result<Answer, SendFailure> {
-        sort(self.begin(method, own, body, limit).await?).await
+    ) -> Result<HttpAnswer, SendFailure> {
+        classify(self.begin(method, own, body, limit).await?).await
     }
 
     /// Posts a message whose answer comes another way.
@@ -122,7 +122,7 @@ impl Endpoint {
     ) -> Result<(), SendFailure> {
         let response = self.begin(&Method::POST, own, Some(body), limit).await?;
         let content_type = content_type(&response);
-        // Servers say `ok` in many ways; a page for people is not one of them.
+        // Servers acknowledge in many ways, but not with an HTML page.
         if essence(&content_type) == "text/html" && !is_empty(response.status()) {
             return Err(SendFailure::NotMcp { content_type });
         }
@@ -138,7 +138,7 @@ impl Endpoint {
         body: Option<&Bytes>,
         limit: Option<Duration>,
     ) -> Result<Response, SendFailure> {
-        let mut tries = Tries::default();
+        let mut tries = RetryState::default();
         let response = loop {
             let (response, is_again) = self.follow(method, own, body, limit, &mut tries).await?;
             if !is_again {
@@ -146,25 +146,26 @@ impl Endpoint {
             }
             drain(response).await;
         };
-        judge(response).await
+        require_success(response).await
     }
 
-    /// Sends, following redirects that stay within the origin and keep method and body. Nothing
-    /// is ever sent to another origin: configured headers may be credentials (SEC-20). Nor to a
-    /// place that policy forbids (SEC-53). Gives the answer, and whether it asks for other credentials that are there.
+    /// Sends, following redirects that stay within the origin and keep method and body. Nothing is
+    /// ever sent to another origin: configured headers may be credentials (SEC-20). Nor to a place
+    /// that policy forbids (SEC-53). Gives the answer, and whether it asks for other credentials
+    /// that are there.
     async fn follow(
         &self,
         method: &Method,
         own: &HeaderMap,
         body: Option<&Bytes>,
         limit: Option<Duration>,
-        tries: &mut Tries,
+        tries: &mut RetryState,
     ) -> Result<(Response, bool), SendFailure> {
         let mut url = self.url.clone();
         let mut last = String::new();
         for _ in 0..=MAX_REDIRECTS {
-            let asked = credentials::Request { method, url: &url };
-            let presented = self.desk.present(asked).await;
+            let asked = credentials::CredentialRequest { method, url: &url };
+            let presented = self.credentials.present(asked).await;
             let presented = presented.map_err(SendFailure::Credentials)?;
             let mut headers = self.configured.clone();
             presented.put(&mut headers);
@@ -184,7 +185,9 @@ impl Endpoint {
                 .map_err(|after| SendFailure::TimedOut { after })?
                 .map_err(|error| unsent(&error, self.proxy.as_deref()))?;
             let (status, heard) = (response.status(), response.headers());
-            let judged = self.desk.is_again(tries, &presented, asked, status, heard);
+            let judged = self
+                .credentials
+                .is_again(tries, &presented, asked, status, heard);
             let is_again = judged.await;
             if !response.status().is_redirection() {
                 return Ok((response, is_again));
@@ -209,8 +212,8 @@ impl Endpoint {
     }
 }
 
-/// Lets an answer pass when it is a success that can be read.
-pub(super) async fn judge(response: Response) -> Result<Response, SendFailure> {
+/// Fails unless the answer is a success that can be read.
+pub(super) async fn require_success(response: Response) -> Result<Response, SendFailure> {
     if !response.status().is_success() {
         return Err(refused(response).await);
     }
@@ -220,32 +223,32 @@ pub(super) async fn judge(response: Response) -> Result<Response, SendFailure> {
     }
 }
 
-/// Tells by its head what an answer brings.
-pub(super) async fn sort(response: Response) -> Result<Answer, SendFailure> {
+/// Classifies an answer by its head.
+pub(super) async fn classify(response: Response) -> Result<HttpAnswer, SendFailure> {
     let content_type = content_type(&response);
     match essence(&content_type).as_str() {
-        "text/event-stream" => Ok(Answer::Stream(response)),
+        "text/event-stream" => Ok(HttpAnswer::Stream(response)),
         _ if is_empty(response.status()) => {
             let headers = response.headers().clone();
             drain(response).await;
-            Ok(Answer::Empty(headers))
+            Ok(HttpAnswer::Empty(headers))
         }
-        "application/json" | "" => Ok(Answer::Json(response)),
-        json if json.ends_with("+json") => Ok(Answer::Json(response)),
+        "application/json" | "" => Ok(HttpAnswer::Json(response)),
+        json if json.ends_with("+json") => Ok(HttpAnswer::Json(response)),
         _ => Err(SendFailure::NotMcp { content_type }),
     }
 }
 
-/// Who has the credentials for a server at a URL.
-pub(crate) fn desk(url: &Url, options: &OpenOptions) -> Desk {
-    Desk::new(options.credentials.clone(), url, options.limits.first_byte)
+/// The credentials for a server at a URL.
+pub(crate) fn channel_credentials(url: &Url, options: &OpenOptions) -> ChannelCredentials {
+    ChannelCredentials::new(options.credentials.clone(), url, options.limits.first_byte)
 }
 
 fn is_empty(status: StatusCode) -> bool {
     matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT)
 }
 
-/// Reads a body nobody needs, so that the connection can be used again.
+/// Reads and discards a body, so that the connection can be used again.
 async fn drain(response: Response) {
     let _ = bounded(response, ERROR_BODY, Some(ERROR_PATIENCE)).await;
 }

@@ -14,13 +14,13 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, timeout};
 use toolway_wire::{Id, Message, envelope};
 
-use super::body::{Unread, bounded};
-use super::endpoint::{Answer, Endpoint};
+use super::body::{BodyError, bounded};
+use super::endpoint::{Endpoint, HttpAnswer};
 use super::failure::root_cause;
-use super::session::{Rules, Session};
-use super::stream::watchdog::Watchdog;
-use super::stream::{Decoder, StreamEvent, TooLarge};
-use crate::channel::{Event, Outgoing};
+use super::session::{HttpSession, MessageRules};
+use super::stream::watchdog::SilenceWatchdog;
+use super::stream::{EventDecoder, EventTooLarge, StreamEvent};
+use crate::channel::{ChannelEvent, OutgoingMessage};
 use crate::credentials::CredentialsError;
 use crate::error::SendFailure;
 
@@ -38,7 +38,7 @@ const MAX_RETRY: Duration = Duration::from_secs(30);
 /// The longest wait that a server can ask for where it refuses a stream (`Retry-After`).
 const MAX_RETRY_AFTER: Duration = Duration::from_mins(5);
 
-/// How often in a row one request's stream is resumed without hearing anything new. Servers may
+/// How often in a row one request's stream is resumed without anything new arriving. Servers may
 /// end it after every event and say when to come back, so there is no limit to all of them.
 const MAX_RESUMES: u32 = 5;
 
@@ -50,36 +50,36 @@ const AFTER_ANSWER: Duration = Duration::from_millis(250);
 
 /// What an exchange needs of its channel.
 #[derive(Clone)]
-pub(super) struct Context {
+pub(super) struct ExchangeContext {
     pub(super) endpoint: Endpoint,
-    pub(super) session: Session,
-    pub(super) events: mpsc::Sender<Event>,
+    pub(super) session: HttpSession,
+    pub(super) events: mpsc::Sender<ChannelEvent>,
 }
 
-impl Context {
+impl ExchangeContext {
     /// Posts one message and delivers what comes back.
-    pub(super) async fn post(&self, outgoing: Outgoing) -> Result<(), SendFailure> {
-        let rules = Rules::of(&outgoing);
+    pub(super) async fn post(&self, outgoing: OutgoingMessage) -> Result<(), SendFailure> {
+        let rules = MessageRules::of(&outgoing);
         let mut headers = HeaderMap::new();
         headers.insert(ACCEPT, BOTH);
         headers.insert(CONTENT_TYPE, JSON);
         headers.extend(outgoing.headers.iter().cloned());
-        let had_session = rules == Rules::Legacy && self.session.has_id();
-        if rules == Rules::Legacy {
+        let had_session = rules == MessageRules::Legacy && self.session.has_id();
+        if rules == MessageRules::Legacy {
             self.session.note_sent(&headers);
             self.session.stamp(&mut headers);
         }
-        let within = self.endpoint.limits.within(outgoing.patience);
+        let within = self.endpoint.limits.within(outgoing.answer_timeout);
         let answer = self
             .endpoint
             .send(&Method::POST, &headers, Some(&outgoing.bytes), within)
             .await
             .map_err(|failure| self.with_session(failure, had_session))?;
-        if rules == Rules::Legacy {
+        if rules == MessageRules::Legacy {
             // Before the message is delivered: its reader may send the next request at once.
             self.session.note_answer(match &answer {
-                Answer::Json(response) | Answer::Stream(response) => response.headers(),
-                Answer::Empty(headers) => headers,
+                HttpAnswer::Json(response) | HttpAnswer::Stream(response) => response.headers(),
+                HttpAnswer::Empty(headers) => headers,
             });
         }
         self.take(answer, &outgoing, rules).await
@@ -88,27 +88,27 @@ impl Context {
     /// Delivers what an answer brings.
     pub(super) async fn take(
         &self,
-        answer: Answer,
-        outgoing: &Outgoing,
-        rules: Rules,
+        answer: HttpAnswer,
+        outgoing: &OutgoingMessage,
+        rules: MessageRules,
     ) -> Result<(), SendFailure> {
         match answer {
-            Answer::Empty(_) if outgoing.tag.is_none() => Ok(()),
-            Answer::Empty(_) => Err(SendFailure::Cut(
+            HttpAnswer::Empty(_) if outgoing.tag.is_none() => Ok(()),
+            HttpAnswer::Empty(_) => Err(SendFailure::Cut(
                 "the server accepted the request without answering it".into(),
             )),
-            Answer::Json(response) if outgoing.tag.is_none() => {
-                // Nothing was asked; whatever stands there answers nothing.
+            HttpAnswer::Json(response) if outgoing.tag.is_none() => {
+                // Nothing was requested, so the body answers nothing.
                 let within = Some(self.endpoint.limits.first_byte);
                 let _ = bounded(response, 64 * 1024, within).await;
                 Ok(())
             }
-            Answer::Json(response) => {
-                let within = self.endpoint.limits.within(outgoing.patience);
-                self.json(response, &Awaited::by(outgoing), within).await
+            HttpAnswer::Json(response) => {
+                let within = self.endpoint.limits.within(outgoing.answer_timeout);
+                self.json(response, &AwaitedId::by(outgoing), within).await
             }
-            Answer::Stream(response) => {
-                let awaited = outgoing.tag.map(|_| Awaited::by(outgoing));
+            HttpAnswer::Stream(response) => {
+                let awaited = outgoing.tag.map(|_| AwaitedId::by(outgoing));
                 self.answer_stream(response, rules, awaited.as_ref()).await
             }
         }
@@ -142,7 +142,7 @@ impl Context {
     async fn json(
         &self,
         response: Response,
-        awaited: &Awaited,
+        awaited: &AwaitedId,
         within: Option<Duration>,
     ) -> Result<(), SendFailure> {
         let limit = self.endpoint.limits.response;
@@ -153,9 +153,9 @@ impl Context {
         let body = bounded(response, limit, within)
             .await
             .map_err(|unread| match unread {
-                Unread::Stalled { after } => SendFailure::TimedOut { after },
-                Unread::TooLarge(_) => SendFailure::TooLarge { limit },
-                Unread::Cut(message) => SendFailure::Cut(message),
+                BodyError::Stalled { after } => SendFailure::TimedOut { after },
+                BodyError::TooLarge(_) => SendFailure::TooLarge { limit },
+                BodyError::Cut(message) => SendFailure::Cut(message),
             })?;
         let text = body.trim_ascii_start();
         let text = text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(text);
@@ -180,13 +180,13 @@ impl Context {
 
     /// Delivers a message, or the messages of a batch.
     async fn deliver(&self, bytes: Bytes) {
-        // Nobody listening means that the channel is about to end.
+        // A closed receiver means that the channel is about to end.
         match envelope::split_batch(&bytes) {
-            None => drop(self.events.send(Event::Message(bytes)).await),
+            None => drop(self.events.send(ChannelEvent::Message(bytes)).await),
             Some(parts) => {
                 for part in parts {
                     let part = Bytes::copy_from_slice(part.get().as_bytes());
-                    let _ = self.events.send(Event::Message(part)).await;
+                    let _ = self.events.send(ChannelEvent::Message(part)).await;
                 }
             }
         }
@@ -196,14 +196,14 @@ impl Context {
     async fn answer_stream(
         &self,
         mut response: Response,
-        rules: Rules,
-        awaited: Option<&Awaited>,
+        rules: MessageRules,
+        awaited: Option<&AwaitedId>,
     ) -> Result<(), SendFailure> {
-        let mut decoder = Decoder::new(self.endpoint.limits.sse_event);
+        let mut decoder = EventDecoder::new(self.endpoint.limits.sse_event);
         let (mut resumes, mut in_vain) = (0_u32, 0);
         loop {
             let known = decoder.last_id().map(ToOwned::to_owned);
-            let reading = awaited.map_or(Reading::ToItsEnd, Reading::UntilAnswer);
+            let reading = awaited.map_or(ReadUntil::ToItsEnd, ReadUntil::UntilAnswer);
             let cut = match self.read(response, &mut decoder, reading).await {
                 StreamEnd::Answered => return Ok(()),
                 StreamEnd::TooLarge => {
@@ -220,7 +220,8 @@ impl Context {
             }
             let mut asked = Duration::ZERO;
             response = loop {
-                let Some(last_id) = decoder.last_id().filter(|_| rules == Rules::Legacy) else {
+                let Some(last_id) = decoder.last_id().filter(|_| rules == MessageRules::Legacy)
+                else {
                     return Err(SendFailure::Cut(cut));
                 };
                 if in_vain == MAX_RESUMES {
@@ -236,7 +237,7 @@ impl Context {
                 sleep(pause.max(asked)).await;
                 match self.get(Some(last_id)).await {
                     Ok(response) => break response,
-                    // A status is the server's word; anything else may pass.
+                    // A status is final; anything else may be temporary.
                     Err(failure) if is_final(&failure) => return Err(SendFailure::Cut(cut)),
                     Err(failure) => asked = asked_for(&failure),
                 }
@@ -247,7 +248,7 @@ impl Context {
 
     /// The stream on which a legacy server speaks unasked. Ends when the server offers none.
     pub(super) async fn listen(&self) {
-        let mut decoder = Decoder::new(self.endpoint.limits.sse_event);
+        let mut decoder = EventDecoder::new(self.endpoint.limits.sse_event);
         let mut pause = RETRY;
         loop {
             let before = decoder.last_id().map(ToOwned::to_owned);
@@ -257,7 +258,7 @@ impl Context {
             let asked = match opening.unwrap_or(Err(SendFailure::TimedOut { after })) {
                 Ok(response) => {
                     decoder.restart();
-                    self.read(response, &mut decoder, Reading::Unasked).await;
+                    self.read(response, &mut decoder, ReadUntil::Unasked).await;
                     Duration::ZERO
                 }
                 // 405 says that there is no such stream; other refusals are as final.
@@ -291,15 +292,14 @@ impl Context {
         if let Some(id) = last_id.and_then(|id| HeaderValue::from_str(id).ok()) {
             headers.insert(LAST_EVENT_ID, id);
         }
-        // Some servers send nothing on a GET stream, not even its head, before they have something
-        // to say.
+        // Some servers send nothing on a GET stream, not even its head, before the first event.
         match self
             .endpoint
             .send(&Method::GET, &headers, None, None)
             .await?
         {
-            Answer::Stream(response) => Ok(response),
-            Answer::Json(_) | Answer::Empty(_) => Err(SendFailure::NotMcp {
+            HttpAnswer::Stream(response) => Ok(response),
+            HttpAnswer::Json(_) | HttpAnswer::Empty(_) => Err(SendFailure::NotMcp {
                 content_type: String::new(),
             }),
         }
@@ -321,13 +321,13 @@ impl Context {
     async fn read(
         &self,
         mut response: Response,
-        decoder: &mut Decoder,
-        reading: Reading<'_>,
+        decoder: &mut EventDecoder,
+        reading: ReadUntil<'_>,
     ) -> StreamEnd {
         let limits = &self.endpoint.limits;
         // Opening this stream anew costs nothing, so it is done even when it may be alive.
-        let otherwise = matches!(reading, Reading::Unasked).then_some(limits.stream_idle);
-        let mut watchdog = Watchdog::new(limits.keepalive, otherwise);
+        let otherwise = matches!(reading, ReadUntil::Unasked).then_some(limits.stream_idle);
+        let mut watchdog = SilenceWatchdog::new(limits.keepalive, otherwise);
         loop {
             let chunk = match watchdog.guard(decoder, response.chunk()).await {
                 Ok(Ok(Some(chunk))) => chunk,
@@ -340,7 +340,7 @@ impl Context {
                 match decoder.next_event() {
                     Ok(Some(StreamEvent::Message(data))) => {
                         self.deliver(data.clone()).await;
-                        if let Reading::UntilAnswer(awaited) = reading
+                        if let ReadUntil::UntilAnswer(awaited) = reading
                             && awaited.is_answered_by(&data)
                         {
                             finish(response).await;
@@ -349,16 +349,16 @@ impl Context {
                     }
                     Ok(Some(StreamEvent::Oversized(id_hint))) => {
                         let limit = limits.sse_event;
-                        let event = Event::Oversized { id_hint, limit };
+                        let event = ChannelEvent::Oversized { id_hint, limit };
                         let _ = self.events.send(event).await;
                     }
                     Ok(Some(StreamEvent::Endpoint(_))) => {}
                     Ok(None) => break,
                     // The call it most likely answers must not wait until all of it has come.
-                    Err(TooLarge) if matches!(reading, Reading::UntilAnswer(_)) => {
+                    Err(EventTooLarge) if matches!(reading, ReadUntil::UntilAnswer(_)) => {
                         return StreamEnd::TooLarge;
                     }
-                    Err(TooLarge) => decoder.skip(),
+                    Err(EventTooLarge) => decoder.skip(),
                 }
             }
         }
@@ -386,9 +386,9 @@ fn asked_for(failure: &SendFailure) -> Duration {
 
 /// How long a stream is read.
 #[derive(Debug, Clone, Copy)]
-enum Reading<'a> {
+enum ReadUntil<'a> {
     /// It answers a request.
-    UntilAnswer(&'a Awaited),
+    UntilAnswer(&'a AwaitedId),
     /// It follows a notification.
     ToItsEnd,
     /// The server speaks on it when it likes.
@@ -405,10 +405,10 @@ enum StreamEnd {
 /// The answer that a request waits for. A server may send others on the same stream, late ones
 /// and wrong ones among them (REL-22); they must not end it.
 #[derive(Debug)]
-struct Awaited(Option<Id>);
+struct AwaitedId(Option<Id>);
 
-impl Awaited {
-    fn by(outgoing: &Outgoing) -> Self {
+impl AwaitedId {
+    fn by(outgoing: &OutgoingMessage) -> Self {
         match envelope::parse(&outgoing.bytes) {
             Ok(Message::Request { id, .. }) => Self(Some(id)),
             _ => Self(None),

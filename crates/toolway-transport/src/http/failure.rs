@@ -12,12 +12,12 @@ use http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
 use reqwest::Response;
 use tokio::time::timeout;
 
-use super::body::{Unread, bounded};
+use super::body::{BodyError, bounded};
 use crate::client::dial::is_refusal;
-use crate::client::guard::Withheld;
+use crate::client::guard::AddressesDenied;
 use crate::client::{place, tls};
 use crate::error::SendFailure;
-use crate::words;
+use crate::error_text;
 
 /// How much of an error's body is kept.
 pub(super) const ERROR_BODY: usize = 64 * 1024;
@@ -36,8 +36,8 @@ pub(super) async fn refused(response: Response) -> SendFailure {
     )
     .await
     {
-        Ok(Ok(body) | Err(Unread::TooLarge(body))) => body,
-        Ok(Err(Unread::Cut(_) | Unread::Stalled { .. })) | Err(_) => Bytes::new(),
+        Ok(Ok(body) | Err(BodyError::TooLarge(body))) => body,
+        Ok(Err(BodyError::Cut(_) | BodyError::Stalled { .. })) | Err(_) => Bytes::new(),
     };
     // Whether it carried a session is known to who made it.
     SendFailure::Status {
@@ -73,9 +73,9 @@ pub(crate) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Durati
 
 /// Why a request did not get out, or got no answer. `proxy` is the one it went through.
 pub(super) fn unsent(error: &reqwest::Error, proxy: Option<&str>) -> SendFailure {
-    if let Some(withheld) = withheld(error) {
+    if let Some(denied_addresses) = denied_addresses(error) {
         let place = error.url().map(place).unwrap_or_default();
-        let message = words::denied(&place, &withheld.to_string());
+        let message = error_text::denied(&place, &denied_addresses.to_string());
         return SendFailure::Denied { message };
     }
     if let Some((fault, message)) = tls::fault(error) {
@@ -100,11 +100,11 @@ pub(super) fn unsent(error: &reqwest::Error, proxy: Option<&str>) -> SendFailure
 }
 
 /// Why the name was not followed, when that is the reason.
-fn withheld(error: &reqwest::Error) -> Option<&Withheld> {
+fn denied_addresses(error: &reqwest::Error) -> Option<&AddressesDenied> {
     let mut cause = error.source();
     while let Some(error) = cause {
-        if let Some(withheld) = error.downcast_ref::<Withheld>() {
-            return Some(withheld);
+        if let Some(denied_addresses) = error.downcast_ref::<AddressesDenied>() {
+            return Some(denied_addresses);
         }
         cause = error.source();
     }
@@ -120,7 +120,7 @@ pub(crate) fn root_cause(error: &reqwest::Error) -> String {
     if std::ptr::addr_eq(cause, error) {
         "the request failed".to_owned()
     } else {
-        words::of(cause, "http")
+        error_text::of(cause, "http")
     }
 }
 

@@ -1,4 +1,4 @@
-//! The seam for the fuzz targets in `fuzz/`: what a server sends over HTTP.
+//! The entry points of the fuzz targets in `fuzz/`: what a server sends over HTTP.
 //!
 //! Owns nothing. It exists only where the compiler is told `--cfg fuzzing`, so that answers and
 //! event streams can be read from any bytes, without a socket.
@@ -7,32 +7,35 @@ use bytes::Bytes;
 use tokio::sync::mpsc;
 use toolway_types::RemoteSpec;
 
-use super::endpoint::{Endpoint, judge, sort};
-use super::exchange::Context;
-use super::session::{Rules, Session};
-use super::stream::{Decoder, StreamEvent, TooLarge};
-use crate::channel::{Event, Outgoing};
+use super::endpoint::{Endpoint, classify, require_success};
+use super::exchange::ExchangeContext;
+use super::session::{HttpSession, MessageRules};
+use super::stream::{EventDecoder, EventTooLarge, StreamEvent};
+use crate::channel::{ChannelEvent, OutgoingMessage};
 use crate::error::SendFailure;
 use crate::{OpenError, OpenOptions};
 
 /// What a stream brought.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Heard {
+pub struct DecodedStream {
     /// Its events, each as its kind and its data.
     pub events: Vec<(&'static str, Vec<u8>)>,
     /// Where it would be resumed.
     pub last_id: Option<String>,
     /// How long the server asks to wait before.
     pub retry: Option<std::time::Duration>,
-    /// How often it only gave a sign of life.
+    /// How many keepalives there were.
     pub keepalives: u32,
 }
 
 /// Reads an event stream in these pieces; events over the cap are read past. Gives what it brought,
 /// and the most bytes that waited meanwhile.
-pub fn stream<'a>(limit: usize, pieces: impl IntoIterator<Item = &'a [u8]>) -> (Heard, usize) {
-    let mut decoder = Decoder::new(limit);
-    let mut heard = Heard::default();
+pub fn stream<'a>(
+    limit: usize,
+    pieces: impl IntoIterator<Item = &'a [u8]>,
+) -> (DecodedStream, usize) {
+    let mut decoder = EventDecoder::new(limit);
+    let mut heard = DecodedStream::default();
     let mut most = 0;
     for piece in pieces {
         decoder.feed(piece);
@@ -44,7 +47,7 @@ pub fn stream<'a>(limit: usize, pieces: impl IntoIterator<Item = &'a [u8]>) -> (
                     ("oversized", format!("{id:?}").into_bytes())
                 }
                 Ok(None) => break,
-                Err(TooLarge) => {
+                Err(EventTooLarge) => {
                     decoder.skip();
                     continue;
                 }
@@ -59,18 +62,18 @@ pub fn stream<'a>(limit: usize, pieces: impl IntoIterator<Item = &'a [u8]>) -> (
 }
 
 /// A channel's end that takes answers as if they had come from a server.
-pub struct Taker {
-    context: Context,
-    events: mpsc::Receiver<Event>,
+pub struct AnswerReader {
+    context: ExchangeContext,
+    events: mpsc::Receiver<ChannelEvent>,
 }
 
-impl Taker {
+impl AnswerReader {
     /// For answers of a server at this place, which is never reached.
     pub fn new(spec: &RemoteSpec, options: &OpenOptions) -> Result<Self, OpenError> {
         let (sender, events) = mpsc::channel(1024);
-        let context = Context {
+        let context = ExchangeContext {
             endpoint: Endpoint::new(spec, options)?,
-            session: Session::default(),
+            session: HttpSession::default(),
             events: sender,
         };
         Ok(Self { context, events })
@@ -80,8 +83,8 @@ impl Taker {
     pub async fn take(
         &mut self,
         answer: http::Response<Vec<Bytes>>,
-        outgoing: &Outgoing,
-    ) -> (Vec<Event>, Result<(), SendFailure>) {
+        outgoing: &OutgoingMessage,
+    ) -> (Vec<ChannelEvent>, Result<(), SendFailure>) {
         let (head, body) = answer.into_parts();
         let frames = body
             .into_iter()
@@ -89,10 +92,12 @@ impl Taker {
         let body = http_body_util::StreamBody::new(futures_util::stream::iter(frames));
         let response = http::Response::from_parts(head, reqwest::Body::wrap(body));
         let outcome = async {
-            let response = judge(response.into()).await?;
-            let answer = sort(response).await?;
+            let response = require_success(response.into()).await?;
+            let answer = classify(response).await?;
             // Modern: a stream that was cut is not resumed.
-            self.context.take(answer, outgoing, Rules::Modern).await
+            self.context
+                .take(answer, outgoing, MessageRules::Modern)
+                .await
         };
         let outcome = outcome.await;
         let mut events = Vec::new();

@@ -8,14 +8,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use http::{HeaderMap, HeaderValue};
 use toolway_wire::headers::{METHOD, PROTOCOL_VERSION, SESSION_ID};
 
-use crate::channel::Outgoing;
+use crate::channel::OutgoingMessage;
 
 /// The session's state, shared by the requests in flight. A cheap handle.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Session(Arc<Mutex<State>>);
+pub(super) struct HttpSession(Arc<Mutex<HttpSessionState>>);
 
 #[derive(Debug, Default)]
-struct State {
+struct HttpSessionState {
     id: Option<HeaderValue>,
     version: Option<HeaderValue>,
     /// A request of the legacy era has been answered.
@@ -24,25 +24,25 @@ struct State {
 
 /// Which rules a message follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Rules {
+pub(super) enum MessageRules {
     /// Sessions, GET, resumption.
     Legacy,
     /// One POST, one answer.
     Modern,
 }
 
-impl Rules {
+impl MessageRules {
     /// Only modern messages name their method in a header.
-    pub(super) fn of(outgoing: &Outgoing) -> Self {
+    pub(super) fn of(outgoing: &OutgoingMessage) -> Self {
         if outgoing.headers.iter().any(|(name, _)| *name == METHOD) {
-            Rules::Modern
+            MessageRules::Modern
         } else {
-            Rules::Legacy
+            MessageRules::Legacy
         }
     }
 }
 
-impl Session {
+impl HttpSession {
     /// Adds what the session has to say to a legacy request.
     pub(super) fn stamp(&self, headers: &mut HeaderMap) {
         let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);

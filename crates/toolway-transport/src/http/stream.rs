@@ -12,12 +12,12 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use toolway_wire::Id;
 
-use skip::Skip;
+use skip::SkippedEvent;
 
 /// The longest line that is looked at besides data.
 const FIELD: usize = 8 * 1024;
 
-/// One event that means something.
+/// One event with a meaning here.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum StreamEvent {
     /// A message.
@@ -30,37 +30,37 @@ pub(crate) enum StreamEvent {
 
 /// An event is larger than the cap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct TooLarge;
+pub(crate) struct EventTooLarge;
 
 /// Decodes a stream.
 #[derive(Debug)]
-pub(crate) struct Decoder {
+pub(crate) struct EventDecoder {
     buffer: BytesMut,
     /// Up to here the buffer holds no line end.
     scanned: usize,
     /// A CR ended the last line, so an LF that follows belongs to it.
     after_cr: bool,
     at_start: bool,
-    event: Pending,
+    event: PendingEvent,
     /// The id of the last event that was delivered.
     last_id: Option<String>,
     retry: Option<Duration>,
-    /// How often the server gave a sign of life without saying anything.
+    /// How many keepalives arrived.
     keepalives: u32,
-    skipping: Option<Skip>,
+    skipping: Option<SkippedEvent>,
     limit: usize,
 }
 
 #[derive(Debug, Default)]
-struct Pending {
-    data: Option<Data>,
+struct PendingEvent {
+    data: Option<EventData>,
     id: Option<String>,
-    kind: Kind,
+    kind: EventKind,
 }
 
 /// The type of an event.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum EventKind {
     #[default]
     Message,
     Endpoint,
@@ -68,20 +68,20 @@ enum Kind {
 }
 
 #[derive(Debug)]
-enum Data {
+enum EventData {
     /// The usual case costs no copy.
     One(Bytes),
     Many(BytesMut),
 }
 
-impl Decoder {
+impl EventDecoder {
     pub(crate) fn new(limit: usize) -> Self {
         Self {
             buffer: BytesMut::new(),
             scanned: 0,
             after_cr: false,
             at_start: true,
-            event: Pending::default(),
+            event: PendingEvent::default(),
             last_id: None,
             retry: None,
             keepalives: 0,
@@ -100,7 +100,7 @@ impl Decoder {
         self.retry
     }
 
-    /// How often the server gave a sign of life without saying anything.
+    /// How many keepalives arrived.
     pub(crate) fn keepalives(&self) -> u32 {
         self.keepalives
     }
@@ -117,7 +117,7 @@ impl Decoder {
         self.scanned = 0;
         self.after_cr = false;
         self.at_start = true;
-        self.event = Pending::default();
+        self.event = PendingEvent::default();
         self.keepalives = 0;
         self.skipping = None;
     }
@@ -127,7 +127,7 @@ impl Decoder {
     }
 
     /// The next event of what was fed.
-    pub(crate) fn next_event(&mut self) -> Result<Option<StreamEvent>, TooLarge> {
+    pub(crate) fn next_event(&mut self) -> Result<Option<StreamEvent>, EventTooLarge> {
         if self.skipping.is_some() {
             return Ok(self.skip_on());
         }
@@ -135,7 +135,7 @@ impl Decoder {
             // Before the line is taken, for then it depends on its length alone and not on how
             // the stream was cut.
             if self.event.len() + end > self.limit {
-                return Err(TooLarge);
+                return Err(EventTooLarge);
             }
             let line = self.take_line(end);
             if line.is_empty() {
@@ -147,7 +147,7 @@ impl Decoder {
             }
         }
         if self.event.len() + self.buffer.len() > self.limit {
-            Err(TooLarge)
+            Err(EventTooLarge)
         } else {
             Ok(None)
         }
@@ -194,9 +194,9 @@ impl Decoder {
             b"data" => self.event.push(value),
             b"event" => {
                 self.event.kind = match &value[..] {
-                    b"" | b"message" => Kind::Message,
-                    b"endpoint" => Kind::Endpoint,
-                    _ => Kind::Foreign,
+                    b"" | b"message" => EventKind::Message,
+                    b"endpoint" => EventKind::Endpoint,
+                    _ => EventKind::Foreign,
                 }
             }
             // It is kept for as long as the stream, and sent back in a header.
@@ -209,7 +209,7 @@ impl Decoder {
                     .and_then(|text| text.parse().ok());
                 self.retry = number.map(Duration::from_millis).or(self.retry);
             }
-            // An empty name is a comment, which says that the server is there.
+            // An empty name is a comment, used as a keepalive.
             b"" => self.keepalives = self.keepalives.saturating_add(1),
             // Others are for the future.
             _ => {}
@@ -222,36 +222,36 @@ impl Decoder {
             self.last_id = (!id.is_empty()).then_some(id);
         }
         let data = match event.data? {
-            Data::One(bytes) => bytes,
-            Data::Many(bytes) => bytes.freeze(),
+            EventData::One(bytes) => bytes,
+            EventData::Many(bytes) => bytes.freeze(),
         };
         let blank = data.iter().all(u8::is_ascii_whitespace);
         match event.kind {
-            Kind::Foreign => {
+            EventKind::Foreign => {
                 self.keepalives = self.keepalives.saturating_add(1);
                 None
             }
             _ if blank => None,
-            Kind::Message => Some(StreamEvent::Message(data)),
-            Kind::Endpoint => Some(StreamEvent::Endpoint(data)),
+            EventKind::Message => Some(StreamEvent::Message(data)),
+            EventKind::Endpoint => Some(StreamEvent::Endpoint(data)),
         }
     }
 }
 
-impl Pending {
+impl PendingEvent {
     fn push(&mut self, value: Bytes) {
         self.data = Some(match self.data.take() {
-            None => Data::One(value),
-            Some(Data::One(first)) => {
+            None => EventData::One(value),
+            Some(EventData::One(first)) => {
                 let mut many = BytesMut::from(&first[..]);
                 many.extend_from_slice(b"\n");
                 many.extend_from_slice(&value);
-                Data::Many(many)
+                EventData::Many(many)
             }
-            Some(Data::Many(mut many)) => {
+            Some(EventData::Many(mut many)) => {
                 many.extend_from_slice(b"\n");
                 many.extend_from_slice(&value);
-                Data::Many(many)
+                EventData::Many(many)
             }
         });
     }
@@ -259,8 +259,8 @@ impl Pending {
     fn len(&self) -> usize {
         match &self.data {
             None => 0,
-            Some(Data::One(bytes)) => bytes.len(),
-            Some(Data::Many(bytes)) => bytes.len(),
+            Some(EventData::One(bytes)) => bytes.len(),
+            Some(EventData::Many(bytes)) => bytes.len(),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! No descriptor but the three pipes reaches a child (SEC-41).
 //!
-//! Everything this program opens is closed on exec. What it inherited from whoever started it is
-//! not, so that is marked before every start.
+//! Everything this program opens is closed on exec. Descriptors that it inherited itself are not,
+//! so they are marked before every start.
 
 use std::os::fd::{BorrowedFd, RawFd};
 
@@ -13,9 +13,9 @@ const OPEN: &str = "/proc/self/fd";
 const OPEN: &str = "/dev/fd";
 
 /// Marks every open descriptor from 3 on as closed on exec.
-pub(crate) fn seal() -> std::io::Result<()> {
+pub(crate) fn close_on_exec_all() -> std::io::Result<()> {
     let open = std::fs::read_dir(OPEN).map_err(|error| {
-        // Without its own words this would read as if the program were missing.
+        // Without this text the error would read as if the program were missing.
         std::io::Error::other(format!("cannot list our open files in `{OPEN}`: {error}"))
     })?;
     for entry in open {
@@ -27,7 +27,7 @@ pub(crate) fn seal() -> std::io::Result<()> {
             continue;
         };
         if number > 2 {
-            seal_one(number);
+            close_on_exec(number);
         }
     }
     Ok(())
@@ -37,7 +37,7 @@ pub(crate) fn seal() -> std::io::Result<()> {
     unsafe_code,
     reason = "a descriptor known only by its number can be borrowed no other way"
 )]
-fn seal_one(number: RawFd) {
+fn close_on_exec(number: RawFd) {
     // SAFETY: the number was open a moment ago. Should another thread have closed it since, the
     // call fails; should it have been opened again, the mark is what we want there too. Nothing
     // is read, written or closed, and the borrow ends here.

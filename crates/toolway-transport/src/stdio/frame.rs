@@ -4,7 +4,7 @@
 //! over the cap is skipped as it streams, with its id picked out on the way (REL-11).
 
 use bytes::{Bytes, BytesMut};
-use toolway_wire::{Id, envelope, skim::Skimmer};
+use toolway_wire::{Id, envelope, skim::IdSkimmer};
 
 /// How much is read at once.
 const READ: usize = 64 * 1024;
@@ -14,27 +14,27 @@ const KEEP: usize = 1024 * 1024;
 
 /// One line.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Line {
+pub(super) enum StdoutLine {
     /// Looks like a message.
     Message(Bytes),
     /// Several messages in one line (2025-03-26).
     Batch(Vec<Bytes>),
-    /// Something a person or a logger wrote.
+    /// Other output, such as log lines.
     Noise(Bytes),
     /// Longer than the cap; the id it answers, where readable.
     Oversized(Option<Id>),
 }
 
 /// Cuts a stream into lines.
-pub(super) struct Framer {
+pub(super) struct LineFramer {
     buffer: BytesMut,
     /// Up to here the buffer holds no line break.
     scanned: usize,
-    skipping: Option<Skimmer>,
+    skipping: Option<IdSkimmer>,
     limit: usize,
 }
 
-impl Framer {
+impl LineFramer {
     pub(super) fn new(limit: usize) -> Self {
         Self {
             buffer: BytesMut::new(),
@@ -53,7 +53,7 @@ impl Framer {
     }
 
     /// The next whole line of what was read, empty ones left out.
-    pub(super) fn next_line(&mut self) -> Option<Line> {
+    pub(super) fn next_line(&mut self) -> Option<StdoutLine> {
         loop {
             let Some(step) = memchr::memchr(b'\n', &self.buffer[self.scanned..]) else {
                 self.scanned = self.buffer.len();
@@ -63,7 +63,7 @@ impl Framer {
             let line = self.buffer.split_to(self.scanned + step + 1);
             self.scanned = 0;
             if line.len() > KEEP {
-                // The line keeps its memory as long as somebody holds it; we do not.
+                // The line keeps its memory alive while it is held; the framer does not.
                 self.buffer = BytesMut::from(&self.buffer[..]);
             }
             let line = line.freeze();
@@ -74,7 +74,7 @@ impl Framer {
     }
 
     /// What is left when the stream has ended: a last line may lack its line break.
-    pub(super) fn finish(&mut self) -> Option<Line> {
+    pub(super) fn finish(&mut self) -> Option<StdoutLine> {
         if let Some(line) = self.next_line() {
             return Some(line);
         }
@@ -95,21 +95,21 @@ impl Framer {
         }
     }
 
-    fn classify(&mut self, line: &Bytes) -> Option<Line> {
+    fn classify(&mut self, line: &Bytes) -> Option<StdoutLine> {
         if let Some(mut skimmer) = self.skipping.take() {
             skimmer.feed(line);
-            return Some(Line::Oversized(skimmer.response_id()));
+            return Some(StdoutLine::Oversized(skimmer.response_id()));
         }
         if line.len() > self.limit {
-            let mut skimmer = Skimmer::new();
+            let mut skimmer = IdSkimmer::new();
             skimmer.feed(line);
-            return Some(Line::Oversized(skimmer.response_id()));
+            return Some(StdoutLine::Oversized(skimmer.response_id()));
         }
         classify(line)
     }
 }
 
-fn classify(line: &Bytes) -> Option<Line> {
+fn classify(line: &Bytes) -> Option<StdoutLine> {
     let start = invisible(line);
     let end = line
         .iter()
@@ -120,7 +120,7 @@ fn classify(line: &Bytes) -> Option<Line> {
     }
     let text = line.slice(start..end);
     // What is noise is kept as it was written.
-    let noise = || Some(Line::Noise(line.slice(..end)));
+    let noise = || Some(StdoutLine::Noise(line.slice(..end)));
     let close = match text[0] {
         b'{' => b'}',
         b'[' => b']',
@@ -138,13 +138,13 @@ fn classify(line: &Bytes) -> Option<Line> {
         return Some(match envelope::split_batch(&body) {
             Some(parts) if parts.iter().all(|part| is_message(part.get().as_bytes())) => {
                 let copy = |text: &str| Bytes::copy_from_slice(text.as_bytes());
-                Line::Batch(parts.iter().map(|part| copy(part.get())).collect())
+                StdoutLine::Batch(parts.iter().map(|part| copy(part.get())).collect())
             }
             _ => return noise(),
         });
     }
     if is_message(&body) {
-        Some(Line::Message(body))
+        Some(StdoutLine::Message(body))
     } else {
         noise()
     }

@@ -1,6 +1,6 @@
 //! What `/proc` tells about processes.
 //!
-//! Owns reading it. A process may end while it is looked at; whatever cannot be read is not there.
+//! Owns reading it. A process may end at any time; one that cannot be read is treated as gone.
 
 use std::fs;
 
@@ -8,30 +8,31 @@ use rustix::process::Pid;
 
 /// Where a process belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Family {
+pub(super) struct ProcessInfo {
     pub(super) parent: Pid,
     pub(super) group: Pid,
-    /// Whether it runs: one that has ended stays until its parent has noticed, which may be never.
-    pub(super) lives: bool,
+    /// Whether it runs: one that has ended stays listed until its parent reaps it.
+    pub(super) is_running: bool,
 }
 
-/// Every process there is to see.
-pub(super) fn everybody() -> impl Iterator<Item = Pid> {
+/// Every visible process.
+pub(super) fn all_processes() -> impl Iterator<Item = Pid> {
     fs::read_dir("/proc")
         .into_iter()
         .flatten()
         .filter_map(|entry| process_id(entry.ok()?.file_name().to_str()?))
 }
 
-/// Where a process belongs. Nothing for the first of a namespace, which has no parent there.
-pub(super) fn family(pid: Pid) -> Option<Family> {
+/// A process's parent, group and state. `None` for the first of a namespace, which has no parent
+/// there.
+pub(super) fn process_info(pid: Pid) -> Option<ProcessInfo> {
     let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
     // The name in parentheses may hold anything, so the fields are counted from its end: the
     // state, the parent, the group.
     let end = memchr::memrchr(b')', &stat)?;
     let mut fields = str::from_utf8(&stat[end + 1..]).ok()?.split_whitespace();
-    Some(Family {
-        lives: !matches!(fields.next()?, "Z" | "X"),
+    Some(ProcessInfo {
+        is_running: !matches!(fields.next()?, "Z" | "X"),
         parent: process_id(fields.next()?)?,
         group: process_id(fields.next()?)?,
     })

@@ -1,12 +1,12 @@
-//! One process, a server's or a program that is run to its end: started clean, ended whole.
+//! One process, of a server or of a program that is run to its end.
 //!
-//! Owns the pipes and the choice who starts it: the [keeper](super::keeper), or this process
-//! itself. Nothing of it outlives this value.
+//! Owns the pipes and who starts it: the [launcher](super::launcher), or this process itself.
+//! Nothing of it outlives this value.
 
 mod direct;
 mod directory;
 #[cfg(target_os = "linux")]
-mod mark;
+mod environment_mark;
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -18,13 +18,13 @@ use rustix::process::Signal;
 use tokio::net::unix::pipe;
 use toolway_types::StdioSpec;
 
-use super::shield::{Armed, ShieldError};
+use super::shield::{ArmedShield, ShieldError};
 use crate::OpenOptions;
 use crate::error::OpenError;
-use direct::Direct;
+use direct::DirectChild;
 
 /// How long is waited before each signal; the first wait follows the closing of stdin.
-pub(super) const LADDER: [(Duration, Signal); 3] = [
+pub(super) const STOP_SEQUENCE: [(Duration, Signal); 3] = [
     (Duration::from_millis(100), Signal::INT),
     (Duration::from_millis(100), Signal::TERM),
     (Duration::from_millis(400), Signal::KILL),
@@ -61,15 +61,15 @@ fn pipes() -> io::Result<(Pipes, ChildEnds)> {
     Ok((pipes, ends))
 }
 
-pub(crate) enum Process {
+pub(crate) enum ChildProcess {
     /// A child of this process.
-    Direct(Direct),
-    /// A child of its warden.
+    Direct(DirectChild),
+    /// A child of its reaper.
     #[cfg(target_os = "linux")]
-    Kept(super::keeper::Kept),
+    Launched(super::launcher::LaunchedProcess),
 }
 
-impl Process {
+impl ChildProcess {
     pub(crate) async fn spawn(
         spec: &StdioSpec,
         options: &OpenOptions,
@@ -85,26 +85,26 @@ impl Process {
         let armed = arm(spec, &directory, options)?;
         let (pipes, ends) = pipes().map_err(failed)?;
         #[cfg(target_os = "linux")]
-        if options.keeper.is_wanted() {
-            use super::keeper::StartError;
+        if options.launcher.is_wanted() {
+            use super::launcher::LaunchError;
             let starting = options
-                .keeper
+                .launcher
                 .start(spec, &directory, armed.as_ref(), &ends);
             match starting.await {
-                Ok(kept) => return Ok((Self::Kept(kept), pipes)),
-                Err(StartError::Refused(error)) => return Err(failed(error)),
-                Err(StartError::NoKeeper(error)) => tracing::warn!(
+                Ok(launched) => return Ok((Self::Launched(launched), pipes)),
+                Err(LaunchError::Refused(error)) => return Err(failed(error)),
+                Err(LaunchError::NoLauncher(error)) => tracing::warn!(
                     %error,
-                    "there is no keeper: if this process is killed, its servers stay"
+                    "there is no launcher: if this process is killed, its servers stay"
                 ),
             }
         }
-        // Not for the price of this process's secrets.
+        // A child of this process would expose its secrets for a moment.
         #[cfg(target_os = "linux")]
-        if armed.as_ref().is_some_and(Armed::lays_open) {
+        if armed.as_ref().is_some_and(ArmedShield::lays_open) {
             return Err(unshielded(spec, ShieldError::Closed));
         }
-        let direct = Direct::spawn(spec, &directory, armed, ends).map_err(failed)?;
+        let direct = DirectChild::spawn(spec, &directory, armed, ends).map_err(failed)?;
         Ok((Self::Direct(direct), pipes))
     }
 
@@ -113,7 +113,7 @@ impl Process {
         match self {
             Self::Direct(direct) => direct.wait().await,
             #[cfg(target_os = "linux")]
-            Self::Kept(kept) => kept.wait().await,
+            Self::Launched(launched) => launched.wait().await,
         }
     }
 
@@ -121,19 +121,18 @@ impl Process {
     pub(crate) fn sweep(&mut self) {
         match self {
             Self::Direct(direct) => direct.kill(),
-            // Its warden has seen the end too.
+            // Its reaper does that.
             #[cfg(target_os = "linux")]
-            Self::Kept(_) => {}
+            Self::Launched(_) => {}
         }
     }
 
-    /// Asks it to end with growing insistence; returns when nothing of it is left. Stdin is closed
-    /// by now, and a server that ends on that alone ends at once.
+    /// Stops it by the stop sequence; returns when nothing of it is left. Stdin is closed by now.
     pub(crate) async fn stop(&mut self) {
         match self {
             Self::Direct(direct) => direct.stop().await,
             #[cfg(target_os = "linux")]
-            Self::Kept(kept) => kept.stop().await,
+            Self::Launched(launched) => launched.stop().await,
         }
     }
 }
@@ -142,10 +141,10 @@ fn arm(
     spec: &StdioSpec,
     directory: &Path,
     options: &OpenOptions,
-) -> Result<Option<Armed>, OpenError> {
+) -> Result<Option<ArmedShield>, OpenError> {
     options
         .shield
-        .arm(spec.shield, Some(directory), &options.keeper)
+        .arm(spec.shield, Some(directory), &options.launcher)
         .map_err(|source| unshielded(spec, source))
 }
 

@@ -1,5 +1,5 @@
 //! Keeps a server from writing Toolway's own files (SEC-07, SEC-42, SEC-54): what it wrote there
-//! would be believed or run at the next start; and from seeing those that are no server's business.
+//! would be believed or run at the next start; and from seeing those that no server needs.
 //!
 //! Owns what is protected, whether this machine can do it, and what is said when it cannot. Which
 //! mounts that takes is [`layout`], making them [`namespace`]; why it is done this way and what it
@@ -19,18 +19,18 @@ use std::sync::OnceLock;
 use rustix::io::Errno;
 use toolway_types::ShieldMode;
 
-use super::keeper::Keeper;
+use super::launcher::Launcher;
 
 #[cfg(target_os = "linux")]
-use layout::{Absent, Layout};
+use layout::{AbsentDirectory, MountLayout};
 #[cfg(target_os = "linux")]
-use namespace::Prober;
+use namespace::ProbeProcess;
 #[cfg(target_os = "linux")]
-pub(super) use namespace::{Armed, Mapping, serve_if_asked};
+pub(super) use namespace::{ArmedShield, IdMapping, run_if_requested};
 
 /// A directory, or a file, that no server may write.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Protected {
+pub struct ProtectedPath {
     /// Where it lies.
     pub path: PathBuf,
     /// How far that goes.
@@ -46,8 +46,8 @@ pub enum Protection {
     /// As a private one, and an empty directory is seen in its place. What is
     /// [private](Self::Private) below it is seen in it.
     Hidden,
-    /// The way to a directory as somebody named it: links on it are held where they are, so that
-    /// a server cannot make them lead elsewhere. Where it leads has an entry of its own.
+    /// The configured path of a directory: links on it are held in place, so that a server cannot
+    /// redirect them. Its target has an entry of its own.
     Links,
     /// A file or a folder in a [private](Self::Private) directory that is believed wherever a link
     /// leads from there: that place is read-only while it exists, and held, with all that leads
@@ -79,11 +79,11 @@ pub enum ShieldState {
 /// Why a server cannot be shielded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ShieldError {
-    /// The system said no.
+    /// The system refused.
     #[error("the system refuses {step}: {errno}")]
     Refused {
         /// To what.
-        step: Step,
+        step: ShieldStep,
         /// In its words.
         errno: Errno,
     },
@@ -95,12 +95,12 @@ pub enum ShieldError {
         /// What the system said.
         errno: Errno,
     },
-    /// A file can be written by another name, which nobody can find.
+    /// A file has a second hard link, which cannot be found and protected.
     #[error("cannot protect `{0}`: it has a second name")]
     SecondName(PathBuf),
-    /// Whoever raises a shield is open to others for a moment, which a copy of this process must
+    /// A process that sets up a shield can be read for a moment, which a copy of this process must
     /// not be.
-    #[error("this process is closed to others, and has no keeper to raise a shield in its place")]
+    #[error("this process is closed to others, and has no launcher to raise a shield in its place")]
     Closed,
     /// Other systems have other means, which are not built yet.
     #[error("only Linux can do it so far")]
@@ -109,7 +109,7 @@ pub enum ShieldError {
 
 /// What is asked of the system to raise a shield, in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
+pub enum ShieldStep {
     /// A user and a mount namespace.
     Namespace,
     /// The same users inside as outside.
@@ -124,7 +124,7 @@ pub enum Step {
     Enter,
 }
 
-impl fmt::Display for Step {
+impl fmt::Display for ShieldStep {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             Self::Namespace => "a user namespace",
@@ -140,20 +140,20 @@ impl fmt::Display for Step {
 /// What servers are kept from writing; how strictly, each server's definition says. Cloning it is
 /// cheap.
 #[derive(Debug, Clone, Default)]
-pub struct Shield(Arc<Inner>);
+pub struct Shield(Arc<ShieldInner>);
 
 #[derive(Debug, Default)]
-struct Inner {
-    protected: Vec<Protected>,
+struct ShieldInner {
+    protected: Vec<ProtectedPath>,
     /// Settled by trying it, once.
     #[cfg(target_os = "linux")]
-    ability: OnceLock<Result<namespace::Mapping, ShieldError>>,
+    ability: OnceLock<Result<namespace::IdMapping, ShieldError>>,
 }
 
 impl Shield {
-    /// A shield before these directories.
-    pub fn new(protected: Vec<Protected>) -> Self {
-        Self(Arc::new(Inner {
+    /// A shield that protects these paths.
+    pub fn new(protected: Vec<ProtectedPath>) -> Self {
+        Self(Arc::new(ShieldInner {
             protected,
             #[cfg(target_os = "linux")]
             ability: OnceLock::new(),
@@ -169,12 +169,12 @@ impl Shield {
 impl Shield {
     /// Whether servers that want it, and are kept so, would be shielded now. Tries it with a child
     /// that runs no program; makes no directory.
-    pub fn state(&self, keeper: &Keeper) -> ShieldState {
+    pub fn state(&self, launcher: &Launcher) -> ShieldState {
         if !self.protects_anything() {
             return ShieldState::Unwanted;
         }
-        let (layout, gaps) = Layout::of(&self.0.protected, Absent::StandIn);
-        if let Err(error) = self.ability(&layout, keeper) {
+        let (layout, gaps) = MountLayout::of(&self.0.protected, AbsentDirectory::StandIn);
+        if let Err(error) = self.ability(&layout, launcher) {
             return ShieldState::Unavailable(error.clone());
         }
         let (mut protected, hidden) = layout::named(&self.0.protected);
@@ -192,21 +192,21 @@ impl Shield {
         &self,
         mode: ShieldMode,
         directory: Option<&Path>,
-        keeper: &Keeper,
-    ) -> Result<Option<Armed>, ShieldError> {
+        launcher: &Launcher,
+    ) -> Result<Option<ArmedShield>, ShieldError> {
         if mode == ShieldMode::Off || !self.protects_anything() {
             return Ok(None);
         }
         let required = mode == ShieldMode::Required;
-        let (layout, gaps) = Layout::of(&self.0.protected, Absent::Make);
+        let (layout, gaps) = MountLayout::of(&self.0.protected, AbsentDirectory::Make);
         for gap in gaps {
             if required {
                 return Err(gap);
             }
             tracing::warn!(%gap, "the shield has a gap");
         }
-        match self.ability(&layout, keeper) {
-            Ok(mapping) => Ok(Some(Armed::new(mapping.clone(), layout, directory))),
+        match self.ability(&layout, launcher) {
+            Ok(mapping) => Ok(Some(ArmedShield::new(mapping.clone(), layout, directory))),
             Err(error) if required => Err(error.clone()),
             Err(error) => {
                 tracing::warn!(%error, "servers start without the shield");
@@ -217,10 +217,12 @@ impl Shield {
 
     fn ability(
         &self,
-        layout: &Layout,
-        keeper: &Keeper,
-    ) -> Result<&namespace::Mapping, &ShieldError> {
-        let prober = keeper.file().map_or(Prober::Itself, Prober::Program);
+        layout: &MountLayout,
+        launcher: &Launcher,
+    ) -> Result<&namespace::IdMapping, &ShieldError> {
+        let prober = launcher
+            .file()
+            .map_or(ProbeProcess::Itself, ProbeProcess::Program);
         self.0
             .ability
             .get_or_init(|| namespace::probe(layout, prober))
@@ -228,12 +230,12 @@ impl Shield {
     }
 }
 
-/// On other systems nothing is ever armed.
+/// Never exists on other systems.
 #[cfg(not(target_os = "linux"))]
-pub(super) enum Armed {}
+pub(super) enum ArmedShield {}
 
 #[cfg(not(target_os = "linux"))]
-impl Armed {
+impl ArmedShield {
     pub(super) fn guard(self, _: &mut std::process::Command) {
         match self {}
     }
@@ -242,7 +244,7 @@ impl Armed {
 #[cfg(not(target_os = "linux"))]
 impl Shield {
     /// Whether servers started now would be shielded.
-    pub fn state(&self, _: &Keeper) -> ShieldState {
+    pub fn state(&self, _: &Launcher) -> ShieldState {
         if self.protects_anything() {
             ShieldState::Unavailable(ShieldError::Platform)
         } else {
@@ -254,8 +256,8 @@ impl Shield {
         &self,
         mode: ShieldMode,
         _: Option<&Path>,
-        _: &Keeper,
-    ) -> Result<Option<Armed>, ShieldError> {
+        _: &Launcher,
+    ) -> Result<Option<ArmedShield>, ShieldError> {
         match mode {
             ShieldMode::Required if self.protects_anything() => Err(ShieldError::Platform),
             _ => Ok(None),
@@ -267,7 +269,7 @@ impl ShieldError {
     /// The failure behind the error of a spawn, when it was the shield that failed.
     pub(super) fn behind(error: &std::io::Error) -> Option<Self> {
         #[cfg(target_os = "linux")]
-        return namespace::Fault::decode(error).map(Self::from);
+        return namespace::StepFault::decode(error).map(Self::from);
         #[cfg(not(target_os = "linux"))]
         {
             let _ = error;

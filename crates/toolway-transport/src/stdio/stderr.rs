@@ -1,7 +1,7 @@
 //! What a server logs: always read, only the last of it kept (REL-06).
 //!
-//! Owns the ring, and who follows it. Lines of stdout that are no messages land here too, marked, and when they are
-//! many that is noticed (REL-05).
+//! Owns the ring and its followers. Stdout lines that are no messages are added too, marked; too
+//! many of them are reported (REL-05).
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -31,24 +31,24 @@ const NOISE_LINES: u32 = 100;
 /// The last lines a server logged. A cheap handle.
 #[derive(Debug, Clone)]
 pub struct ServerLog {
-    ring: Arc<Mutex<Ring>>,
+    ring: Arc<Mutex<LogRing>>,
     noisy: Arc<watch::Sender<bool>>,
 }
 
 #[derive(Debug)]
-struct Ring {
+struct LogRing {
     lines: VecDeque<String>,
     bytes: usize,
     limit: usize,
     partial: Vec<u8>,
-    noise: Noise,
-    followers: Followers,
+    noise: StdoutNoise,
+    followers: LogFollowers,
 }
 
-/// Who gets every new line.
+/// The receivers of new lines.
 #[derive(Debug)]
-enum Followers {
-    /// Nobody has asked yet.
+enum LogFollowers {
+    /// No follower has subscribed yet.
     None,
     Some(broadcast::Sender<Untrusted>),
     /// The server has ended: there will be no new line.
@@ -57,13 +57,13 @@ enum Followers {
 
 /// What came on stdout and was no message.
 #[derive(Debug)]
-struct Noise {
+struct StdoutNoise {
     bytes: usize,
     second: Instant,
     lines: u32,
 }
 
-impl Noise {
+impl StdoutNoise {
     /// Counts a line; whether that is too much.
     fn count(&mut self, length: usize, now: Instant) -> bool {
         self.bytes = self.bytes.saturating_add(length);
@@ -78,17 +78,17 @@ impl Noise {
 impl ServerLog {
     /// An empty log that keeps at most `limit` bytes.
     pub fn new(limit: usize) -> Self {
-        let ring = Ring {
+        let ring = LogRing {
             lines: VecDeque::new(),
             bytes: 0,
             limit,
             partial: Vec::new(),
-            noise: Noise {
+            noise: StdoutNoise {
                 bytes: 0,
                 second: Instant::now(),
                 lines: 0,
             },
-            followers: Followers::None,
+            followers: LogFollowers::None,
         };
         Self {
             ring: Arc::new(Mutex::new(ring)),
@@ -112,18 +112,18 @@ impl ServerLog {
         self.with(|ring| ring.last(TAIL))
     }
 
-    /// Every whole line from now on. Bounded: whoever reads too slowly loses lines and is told how
-    /// many ([`RecvError::Lagged`](broadcast::error::RecvError::Lagged)); the server is never held
-    /// up. Ends with the server.
+    /// Every whole line from now on. Bounded: a slow follower loses lines and is told how many
+    /// ([`RecvError::Lagged`](broadcast::error::RecvError::Lagged)); the server is never held up.
+    /// Ends with the server.
     pub fn subscribe(&self) -> broadcast::Receiver<Untrusted> {
         self.with(|ring| match &ring.followers {
-            Followers::Some(sender) => sender.subscribe(),
-            Followers::None => {
+            LogFollowers::Some(sender) => sender.subscribe(),
+            LogFollowers::None => {
                 let (sender, receiver) = broadcast::channel(FOLLOWED);
-                ring.followers = Followers::Some(sender);
+                ring.followers = LogFollowers::Some(sender);
                 receiver
             }
-            Followers::Over => broadcast::channel(1).1,
+            LogFollowers::Over => broadcast::channel(1).1,
         })
     }
 
@@ -133,7 +133,7 @@ impl ServerLog {
             if !ring.partial.is_empty() {
                 ring.end_line();
             }
-            ring.followers = Followers::Over;
+            ring.followers = LogFollowers::Over;
         });
     }
 
@@ -154,13 +154,13 @@ impl ServerLog {
         }
     }
 
-    fn with<T>(&self, work: impl FnOnce(&mut Ring) -> T) -> T {
+    fn with<T>(&self, work: impl FnOnce(&mut LogRing) -> T) -> T {
         // A panic elsewhere leaves at worst half a line.
         work(&mut self.ring.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-impl Ring {
+impl LogRing {
     fn feed(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             let room = LONGEST_LINE - self.partial.len();
@@ -184,10 +184,10 @@ impl Ring {
     }
 
     fn push(&mut self, line: String) {
-        if let Followers::Some(followers) = &self.followers
+        if let LogFollowers::Some(followers) = &self.followers
             && followers.receiver_count() > 0
         {
-            // They may have left since.
+            // The followers may be gone.
             let _ = followers.send(Untrusted::new(line.clone()));
         }
         self.bytes += line.len();
@@ -219,7 +219,7 @@ impl Ring {
 /// Reads a process's stderr to its end.
 pub(super) async fn drain(mut stderr: pipe::Receiver, log: ServerLog) {
     let mut buffer = Vec::with_capacity(16 * 1024);
-    // An error is an end too: there is nobody to tell and nothing lost but log lines.
+    // An error is an end too: only log lines are lost.
     while let Ok(1..) = stderr.read_buf(&mut buffer).await {
         log.push_stderr(&buffer);
         buffer.clear();
@@ -240,7 +240,7 @@ mod tests {
     #[test]
     fn rel_05_the_limits_of_noise() {
         let start = Instant::now();
-        let noise = || Noise {
+        let noise = || StdoutNoise {
             bytes: 0,
             second: start,
             lines: 0,

@@ -9,17 +9,17 @@ use tokio::net::unix::pipe;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout};
 
-use crate::channel::Command;
+use crate::channel::ChannelCommand;
 
 /// Messages up to this size that wait together leave together.
-const TOGETHER: usize = 32 * 1024;
+const BATCH: usize = 32 * 1024;
 
-/// How often a write that does not move looks whether anybody still wants it.
+/// How often a blocked write checks whether it is still wanted.
 const TICK: Duration = Duration::from_millis(50);
 
 /// Why writing ended.
 pub(super) enum WriteEnd {
-    /// Nobody has anything to say any more.
+    /// All command senders are gone.
     Asked,
     /// The server does not read.
     Stalled,
@@ -27,9 +27,9 @@ pub(super) enum WriteEnd {
     Failed(io::Error),
 }
 
-/// Writes what is asked until the asking ends; dropping the pipe is then the server's sign.
+/// Writes until the command queue closes; dropping the pipe then closes the server's stdin.
 pub(super) async fn pump(
-    mut commands: mpsc::Receiver<Command>,
+    mut commands: mpsc::Receiver<ChannelCommand>,
     mut stdin: pipe::Sender,
     stall: Duration,
 ) -> WriteEnd {
@@ -46,7 +46,7 @@ pub(super) async fn pump(
             },
         };
         let mut batch = BytesMut::new();
-        if first.len() <= TOGETHER {
+        if first.len() <= BATCH {
             while let Ok(command) = commands.try_recv() {
                 let Some(next) = payload(command) else {
                     continue;
@@ -54,7 +54,7 @@ pub(super) async fn pump(
                 if batch.is_empty() {
                     batch.extend_from_slice(&first);
                 }
-                if batch.len() + next.len() > TOGETHER {
+                if batch.len() + next.len() > BATCH {
                     waiting = Some(next);
                     break;
                 }
@@ -74,17 +74,17 @@ pub(super) async fn pump(
 }
 
 /// Pipes have no requests of their own to abandon.
-fn payload(command: Command) -> Option<Bytes> {
+fn payload(command: ChannelCommand) -> Option<Bytes> {
     match command {
-        Command::Send(outgoing) => Some(outgoing.bytes),
-        Command::Abandon(_) => None,
+        ChannelCommand::Send(outgoing) => Some(outgoing.bytes),
+        ChannelCommand::Abandon(_) => None,
     }
 }
 
 async fn write(
     stdin: &mut pipe::Sender,
     bytes: Bytes,
-    commands: &mpsc::Receiver<Command>,
+    commands: &mpsc::Receiver<ChannelCommand>,
     stall: Duration,
 ) -> Result<(), WriteEnd> {
     // Message and line break in one system call.

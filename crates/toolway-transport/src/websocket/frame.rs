@@ -8,7 +8,7 @@ use std::io::Cursor;
 
 use bytes::{Buf as _, Bytes, BytesMut};
 use toolway_wire::Id;
-use toolway_wire::skim::Skimmer;
+use toolway_wire::skim::IdSkimmer;
 use tungstenite::protocol::frame::coding::{Control, Data, OpCode};
 use tungstenite::protocol::frame::{Frame, FrameHeader};
 
@@ -20,27 +20,27 @@ const KEEP: usize = 1024 * 1024;
 
 /// What arrives.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Incoming {
+pub(super) enum IncomingFrame {
     /// One message, from one frame or several.
     Message(Bytes),
     /// One over the cap, and which request it answers.
     Oversized(Option<Id>),
     /// Wants a [`pong`] with the same bytes.
     Ping(Bytes),
-    /// A sign of life.
+    /// A pong.
     Pong,
-    /// The server is done.
+    /// A close frame.
     Close {
         /// Why, as a number.
         code: Option<u16>,
-        /// Why, in the server's words.
+        /// Why, as text.
         reason: String,
     },
 }
 
 /// The server broke the protocol.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Violation {
+pub(super) enum ProtocolViolation {
     #[error("a frame uses an extension that was not offered")]
     Extension,
     #[error("a frame of the server is masked")]
@@ -57,35 +57,35 @@ pub(super) enum Violation {
 
 /// Decodes what a server sends.
 #[derive(Debug)]
-pub(super) struct Decoder {
+pub(super) struct FrameDecoder {
     buffer: BytesMut,
-    frame: Option<Current>,
-    message: Option<Partial>,
+    frame: Option<CurrentFrame>,
+    message: Option<PartialMessage>,
     limit: usize,
 }
 
 /// The frame whose payload is being read.
 #[derive(Debug)]
-struct Current {
-    kind: Kind,
+struct CurrentFrame {
+    kind: FrameKind,
     is_final: bool,
     left: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum FrameKind {
     Data,
     Control(Control),
 }
 
 /// The message that is being put together.
 #[derive(Debug)]
-enum Partial {
+enum PartialMessage {
     Kept(BytesMut),
-    Skipped(Box<Skimmer>),
+    Skipped(Box<IdSkimmer>),
 }
 
-impl Decoder {
+impl FrameDecoder {
     pub(super) fn new(limit: usize) -> Self {
         Self {
             buffer: BytesMut::new(),
@@ -108,14 +108,14 @@ impl Decoder {
     #[cfg(fuzzing)]
     pub(super) fn held(&self) -> usize {
         let kept = match &self.message {
-            Some(Partial::Kept(whole)) => whole.len(),
-            Some(Partial::Skipped(_)) | None => 0,
+            Some(PartialMessage::Kept(whole)) => whole.len(),
+            Some(PartialMessage::Skipped(_)) | None => 0,
         };
         self.buffer.len() + kept
     }
 
     /// The next thing of what was read.
-    pub(super) fn next(&mut self) -> Result<Option<Incoming>, Violation> {
+    pub(super) fn next(&mut self) -> Result<Option<IncomingFrame>, ProtocolViolation> {
         loop {
             let Some(frame) = &mut self.frame else {
                 if !self.begin()? {
@@ -124,7 +124,7 @@ impl Decoder {
                 continue;
             };
             let incoming = match frame.kind {
-                Kind::Control(control) => {
+                FrameKind::Control(control) => {
                     let length = usize::try_from(frame.left).unwrap_or(usize::MAX);
                     if self.buffer.len() < length {
                         return Ok(None);
@@ -133,7 +133,7 @@ impl Decoder {
                     let payload = self.buffer.split_to(length).freeze();
                     Some(controlled(control, &payload)?)
                 }
-                Kind::Data => {
+                FrameKind::Data => {
                     let here = usize::try_from(frame.left)
                         .unwrap_or(usize::MAX)
                         .min(self.buffer.len());
@@ -155,41 +155,43 @@ impl Decoder {
     }
 
     /// Reads a frame's header; false when it is not all there.
-    fn begin(&mut self) -> Result<bool, Violation> {
+    fn begin(&mut self) -> Result<bool, ProtocolViolation> {
         let mut cursor = Cursor::new(&self.buffer[..]);
-        let parsed = FrameHeader::parse(&mut cursor).map_err(|_| Violation::Unknown)?;
+        let parsed = FrameHeader::parse(&mut cursor).map_err(|_| ProtocolViolation::Unknown)?;
         let Some((header, length)) = parsed else {
             return Ok(false);
         };
         let read = usize::try_from(cursor.position()).unwrap_or_default();
         self.buffer.advance(read);
         if header.rsv1 || header.rsv2 || header.rsv3 {
-            return Err(Violation::Extension);
+            return Err(ProtocolViolation::Extension);
         }
         if header.mask.is_some() {
-            return Err(Violation::Masked);
+            return Err(ProtocolViolation::Masked);
         }
         let kind = match header.opcode {
             OpCode::Control(Control::Reserved(_)) | OpCode::Data(Data::Reserved(_)) => {
-                return Err(Violation::Unknown);
+                return Err(ProtocolViolation::Unknown);
             }
             OpCode::Control(control) => {
                 if !header.is_final || length > MAX_CONTROL as u64 {
-                    return Err(Violation::Control);
+                    return Err(ProtocolViolation::Control);
                 }
-                Kind::Control(control)
+                FrameKind::Control(control)
             }
             OpCode::Data(Data::Continue) if self.message.is_none() => {
-                return Err(Violation::Stray);
+                return Err(ProtocolViolation::Stray);
             }
-            OpCode::Data(Data::Continue) => Kind::Data,
-            OpCode::Data(_) if self.message.is_some() => return Err(Violation::Interleaved),
+            OpCode::Data(Data::Continue) => FrameKind::Data,
+            OpCode::Data(_) if self.message.is_some() => {
+                return Err(ProtocolViolation::Interleaved);
+            }
             OpCode::Data(_) => {
-                self.message = Some(Partial::Kept(BytesMut::new()));
-                Kind::Data
+                self.message = Some(PartialMessage::Kept(BytesMut::new()));
+                FrameKind::Data
             }
         };
-        self.frame = Some(Current {
+        self.frame = Some(CurrentFrame {
             kind,
             is_final: header.is_final,
             left: length,
@@ -200,40 +202,40 @@ impl Decoder {
     fn extend(&mut self, part: BytesMut) {
         match &mut self.message {
             None => {}
-            Some(Partial::Skipped(skimmer)) => skimmer.feed(&part),
-            Some(Partial::Kept(whole)) if whole.len() + part.len() > self.limit => {
-                let mut skimmer = Box::new(Skimmer::new());
+            Some(PartialMessage::Skipped(skimmer)) => skimmer.feed(&part),
+            Some(PartialMessage::Kept(whole)) if whole.len() + part.len() > self.limit => {
+                let mut skimmer = Box::new(IdSkimmer::new());
                 skimmer.feed(whole);
                 skimmer.feed(&part);
-                self.message = Some(Partial::Skipped(skimmer));
+                self.message = Some(PartialMessage::Skipped(skimmer));
             }
             // The usual case costs no copy.
-            Some(Partial::Kept(whole)) if whole.is_empty() => *whole = part,
-            Some(Partial::Kept(whole)) => whole.extend_from_slice(&part),
+            Some(PartialMessage::Kept(whole)) if whole.is_empty() => *whole = part,
+            Some(PartialMessage::Kept(whole)) => whole.extend_from_slice(&part),
         }
     }
 
-    fn finish(&mut self) -> Option<Incoming> {
+    fn finish(&mut self) -> Option<IncomingFrame> {
         Some(match self.message.take()? {
-            Partial::Kept(whole) => Incoming::Message(whole.freeze()),
-            Partial::Skipped(skimmer) => Incoming::Oversized(skimmer.response_id()),
+            PartialMessage::Kept(whole) => IncomingFrame::Message(whole.freeze()),
+            PartialMessage::Skipped(skimmer) => IncomingFrame::Oversized(skimmer.response_id()),
         })
     }
 }
 
-fn controlled(control: Control, payload: &Bytes) -> Result<Incoming, Violation> {
+fn controlled(control: Control, payload: &Bytes) -> Result<IncomingFrame, ProtocolViolation> {
     match control {
-        Control::Ping => Ok(Incoming::Ping(payload.clone())),
-        Control::Pong => Ok(Incoming::Pong),
+        Control::Ping => Ok(IncomingFrame::Ping(payload.clone())),
+        Control::Pong => Ok(IncomingFrame::Pong),
         Control::Close => {
             let (code, reason) = match payload[..] {
                 [high, low, ref reason @ ..] => (Some(u16::from_be_bytes([high, low])), reason),
                 _ => (None, &[][..]),
             };
             let reason = String::from_utf8_lossy(reason).into_owned();
-            Ok(Incoming::Close { code, reason })
+            Ok(IncomingFrame::Close { code, reason })
         }
-        Control::Reserved(_) => Err(Violation::Unknown),
+        Control::Reserved(_) => Err(ProtocolViolation::Unknown),
     }
 }
 
@@ -242,23 +244,23 @@ pub(super) fn text(message: Bytes) -> Result<Vec<u8>, getrandom::Error> {
     encode(OpCode::Data(Data::Text), message)
 }
 
-/// Asks for a sign of life.
+/// A ping.
 pub(super) fn ping() -> Result<Vec<u8>, getrandom::Error> {
     encode(OpCode::Control(Control::Ping), Bytes::new())
 }
 
-/// Gives one.
+/// The answer to a ping.
 pub(super) fn pong(payload: Bytes) -> Result<Vec<u8>, getrandom::Error> {
     encode(OpCode::Control(Control::Pong), payload)
 }
 
-/// Says goodbye.
+/// A close frame.
 pub(super) fn close(code: u16) -> Result<Vec<u8>, getrandom::Error> {
     let payload = Bytes::copy_from_slice(&code.to_be_bytes());
     encode(OpCode::Control(Control::Close), payload)
 }
 
-/// Every frame of a client is masked with numbers nobody can foresee (RFC 6455, 5.3).
+/// Every client frame is masked with random bytes (RFC 6455, 5.3).
 fn encode(opcode: OpCode, payload: Bytes) -> Result<Vec<u8>, getrandom::Error> {
     let mut mask = [0; 4];
     getrandom::fill(&mut mask)?;

@@ -1,50 +1,52 @@
-//! The seam for the fuzz targets in `fuzz/`: what a server sends on a WebSocket.
+//! The entry points of the fuzz targets in `fuzz/`: what a server sends on a WebSocket.
 //!
 //! Owns nothing. It exists only where the compiler is told `--cfg fuzzing`.
 
-use super::frame::{Decoder, Incoming};
+use super::frame::{FrameDecoder, IncomingFrame};
 
 /// One thing that arrived, or why nothing more can.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Arrived {
+pub enum ArrivedFrame {
     /// One message.
     Message(Vec<u8>),
     /// One over the cap, and which request it answers.
     Oversized(Option<toolway_wire::Id>),
     /// Wants an answer with the same bytes.
     Ping(Vec<u8>),
-    /// A sign of life.
+    /// A pong.
     Pong,
-    /// The server is done: why, as a number and in its words.
+    /// A close frame: why, as a number and as text.
     Close(Option<u16>, String),
     /// The server broke the protocol.
     Broken(String),
 }
 
-/// What a server says in these pieces, up to its goodbye or to what breaks the protocol; and the
-/// most bytes that waited meanwhile.
+/// What a server says in these pieces, up to its close frame or a protocol violation; and the most
+/// bytes that waited meanwhile.
 pub fn arrivals<'a>(
     limit: usize,
     pieces: impl IntoIterator<Item = &'a [u8]>,
-) -> (Vec<Arrived>, usize) {
-    let mut decoder = Decoder::new(limit);
+) -> (Vec<ArrivedFrame>, usize) {
+    let mut decoder = FrameDecoder::new(limit);
     let mut arrived = Vec::new();
     let mut most = 0;
     for piece in pieces {
         decoder.buffer().extend_from_slice(piece);
         loop {
             arrived.push(match decoder.next() {
-                Ok(Some(Incoming::Message(message))) => Arrived::Message(message.to_vec()),
-                Ok(Some(Incoming::Oversized(id))) => Arrived::Oversized(id),
-                Ok(Some(Incoming::Ping(payload))) => Arrived::Ping(payload.to_vec()),
-                Ok(Some(Incoming::Pong)) => Arrived::Pong,
-                Ok(Some(Incoming::Close { code, reason })) => {
-                    arrived.push(Arrived::Close(code, reason));
+                Ok(Some(IncomingFrame::Message(message))) => {
+                    ArrivedFrame::Message(message.to_vec())
+                }
+                Ok(Some(IncomingFrame::Oversized(id))) => ArrivedFrame::Oversized(id),
+                Ok(Some(IncomingFrame::Ping(payload))) => ArrivedFrame::Ping(payload.to_vec()),
+                Ok(Some(IncomingFrame::Pong)) => ArrivedFrame::Pong,
+                Ok(Some(IncomingFrame::Close { code, reason })) => {
+                    arrived.push(ArrivedFrame::Close(code, reason));
                     return (arrived, most);
                 }
                 Ok(None) => break,
                 Err(violation) => {
-                    arrived.push(Arrived::Broken(violation.to_string()));
+                    arrived.push(ArrivedFrame::Broken(violation.to_string()));
                     return (arrived, most);
                 }
             });

@@ -17,8 +17,8 @@ use tungstenite::handshake::client::generate_key;
 use tungstenite::handshake::derive_accept_key;
 use url::{Position, Url};
 
-use crate::client::dial::{Dialer, Socket, Taken, take_over};
-use crate::credentials::{self, Desk, Tries};
+use crate::client::dial::{DialedStream, Dialer, UpgradeOutcome, upgrade};
+use crate::credentials::{self, ChannelCredentials, RetryState};
 use crate::error::CloseReason;
 use crate::http::failure::{challenges, retry_after};
 
@@ -26,19 +26,19 @@ use crate::http::failure::{challenges, retry_after};
 const MCP: &str = "mcp";
 
 /// Connects and has the connection turned into a WebSocket. The URL is an HTTP one.
-pub(super) async fn shake(
+pub(super) async fn connect(
     dialer: &Dialer,
     url: &Url,
     configured: &HeaderMap,
-    desk: &Desk,
-) -> Result<Socket, CloseReason> {
-    let mut tries = Tries::default();
-    let (taken, key) = loop {
-        let asked = credentials::Request {
+    credentials: &ChannelCredentials,
+) -> Result<DialedStream, CloseReason> {
+    let mut tries = RetryState::default();
+    let (outcome, key) = loop {
+        let asked = credentials::CredentialRequest {
             method: &Method::GET,
             url,
         };
-        let presented = desk.present(asked).await;
+        let presented = credentials.present(asked).await;
         let presented = presented.map_err(CloseReason::Credentials)?;
         let mut headers = configured.clone();
         presented.put(&mut headers);
@@ -46,24 +46,24 @@ pub(super) async fn shake(
         let key = generate_key();
         let request = request(dialer, url, headers, &key)
             .map_err(|error| CloseReason::Broken(error.to_string()))?;
-        let taken = take_over(socket, request).await?;
-        let (status, heard) = match &taken {
-            Taken::Over(_, headers) => (StatusCode::SWITCHING_PROTOCOLS, headers),
-            Taken::Refused {
+        let outcome = upgrade(socket, request).await?;
+        let (status, heard) = match &outcome {
+            UpgradeOutcome::Upgraded(_, headers) => (StatusCode::SWITCHING_PROTOCOLS, headers),
+            UpgradeOutcome::Refused {
                 status, headers, ..
             } => (*status, headers),
         };
-        let judged = desk.is_again(&mut tries, &presented, asked, status, heard);
+        let judged = credentials.is_again(&mut tries, &presented, asked, status, heard);
         if !judged.await {
-            break (taken, key);
+            break (outcome, key);
         }
     };
-    match taken {
-        Taken::Over(socket, headers) => {
+    match outcome {
+        UpgradeOutcome::Upgraded(socket, headers) => {
             check(&headers, &key)?;
             Ok(socket)
         }
-        Taken::Refused {
+        UpgradeOutcome::Refused {
             status,
             headers,
             body,
@@ -73,7 +73,7 @@ pub(super) async fn shake(
             body,
             retry_after: retry_after(&headers, SystemTime::now()),
         }),
-        Taken::Refused {
+        UpgradeOutcome::Refused {
             status, headers, ..
         } => {
             let message = match text(&headers, &LOCATION) {

@@ -9,9 +9,9 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::server::WebPkiClientVerifier;
 use tokio_rustls::rustls::{RootCertStore, ServerConfig, crypto};
 use toolway_transport::OpenOptions;
-use toolway_transport::client::{Client, ClientOptions};
+use toolway_transport::client::{HttpClient, HttpClientOptions};
 
-/// An authority that nobody else trusts, and certificates of its own.
+/// A test authority, and certificates of its own.
 pub(crate) struct Authority {
     directory: TempDir,
     certificate: CertificateDer<'static>,
@@ -40,12 +40,12 @@ impl Authority {
 
     /// Options that trust it.
     pub(crate) fn trusted(&self) -> OpenOptions {
-        let options = ClientOptions {
+        let options = HttpClientOptions {
             extra_ca: vec![self.file("ca.pem")],
-            ..ClientOptions::default()
+            ..HttpClientOptions::default()
         };
         OpenOptions {
-            client: Client::new(options),
+            client: HttpClient::new(options),
             ..OpenOptions::default()
         }
     }
@@ -76,7 +76,7 @@ impl Authority {
         self.serving(false, self.sign(&["127.0.0.1"], expire))
     }
 
-    /// A server with somebody else's certificate.
+    /// A server with the certificate of another host.
     pub(crate) fn misnamed(&self) -> ServerConfig {
         self.serving(false, self.sign(&["elsewhere.invalid"], |_| ()))
     }

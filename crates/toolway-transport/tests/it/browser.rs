@@ -1,4 +1,4 @@
-//! Pages handed to a program: which are, to whom, and with what.
+//! Pages handed to a browser program: which pages, which program, and how it is called.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,9 +1,9 @@
-//! The HTTP client: whom it trusts, who it says it is, and which way it goes.
+//! The HTTP client: trust, client certificates and proxies.
 
 use serde_json::json;
 use toolway_testkit::marked;
 use toolway_testkit::marked::MARK;
-use toolway_transport::client::{Client, ClientOptions};
+use toolway_transport::client::{HttpClient, HttpClientOptions};
 use toolway_transport::{OpenError, OpenOptions, SendFailure};
 use toolway_types::CertificateFault;
 
@@ -15,9 +15,9 @@ fn ok(seen: &Seen) -> serde_json::Value {
     json!({"jsonrpc": "2.0", "id": seen.json()["id"], "result": {}})
 }
 
-async fn open(url: &str, options: ClientOptions) -> Result<Peer, OpenError> {
+async fn open(url: &str, options: HttpClientOptions) -> Result<Peer, OpenError> {
     let options = OpenOptions {
-        client: Client::new(options),
+        client: HttpClient::new(options),
         ..OpenOptions::default()
     };
     toolway_transport::open(&spec(remote(url, &[])), &options)
@@ -29,7 +29,7 @@ async fn open(url: &str, options: ClientOptions) -> Result<Peer, OpenError> {
 async fn a_certificate_is_trusted_only_with_its_authority() {
     let authority = Authority::new();
     let server = Server::start_tls(authority.server(false), |seen| json_reply(&ok(seen))).await;
-    let mut stranger = open(&server.url, ClientOptions::default())
+    let mut stranger = open(&server.url, HttpClientOptions::default())
         .await
         .expect("it opens");
     stranger.request(1, "initialize", json!({})).await;
@@ -47,9 +47,9 @@ async fn a_certificate_is_trusted_only_with_its_authority() {
     assert!(server.seen().is_empty());
 
     let extra_ca = vec![authority.file("ca.pem")];
-    let options = ClientOptions {
+    let options = HttpClientOptions {
         extra_ca,
-        ..ClientOptions::default()
+        ..HttpClientOptions::default()
     };
     let mut friend = open(&server.url, options).await.expect("it opens");
     friend.request(1, "initialize", json!({})).await;
@@ -63,17 +63,17 @@ async fn our_own_certificate_is_shown_where_one_is_asked_for() {
     let (certificate, key) = authority.leaf();
     std::fs::write(authority.file("own.pem"), certificate.pem()).expect("written");
     std::fs::write(authority.file("own.key"), key.serialize_pem()).expect("written");
-    let options = ClientOptions {
+    let options = HttpClientOptions {
         extra_ca: vec![authority.file("ca.pem")],
         client_certificate: Some(authority.file("own.pem")),
         client_key: Some(authority.file("own.key")),
-        ..ClientOptions::default()
+        ..HttpClientOptions::default()
     };
     let mut peer = open(&server.url, options.clone()).await.expect("it opens");
     peer.request(1, "initialize", json!({})).await;
     assert_eq!(peer.message().await["id"], 1);
 
-    let without = ClientOptions {
+    let without = HttpClientOptions {
         client_certificate: None,
         client_key: None,
         ..options
@@ -100,9 +100,9 @@ async fn a_certificate_file_that_cannot_be_used_is_named_and_concerns_only_https
     let empty = directory.path().join("empty.pem");
     std::fs::write(&empty, "").expect("written");
     for path in [empty, directory.path().join("missing.pem")] {
-        let options = ClientOptions {
+        let options = HttpClientOptions {
             extra_ca: vec![path.clone()],
-            ..ClientOptions::default()
+            ..HttpClientOptions::default()
         };
         let error = open("https://127.0.0.1:1/", options.clone())
             .await
@@ -120,12 +120,12 @@ async fn a_certificate_file_that_cannot_be_used_is_named_and_concerns_only_https
 async fn a_proxy_carries_what_is_remote_and_nothing_of_this_machine() {
     let proxy = Server::start(|seen| json_reply(&ok(seen))).await;
     let local = Server::start(|seen| json_reply(&ok(seen))).await;
-    let options = ClientOptions {
+    let options = HttpClientOptions {
         http_proxy: Some(proxy.url.replace("http://", marked!("http://user:", "@"))),
         no_proxy: Some("elsewhere.invalid".to_owned()),
-        ..ClientOptions::default()
+        ..HttpClientOptions::default()
     };
-    assert!(!format!("{options:?} {:?}", Client::new(options.clone())).contains(MARK));
+    assert!(!format!("{options:?} {:?}", HttpClient::new(options.clone())).contains(MARK));
     for url in ["http://far.invalid/mcp", &local.url] {
         let mut peer = open(url, options.clone()).await.expect("it opens");
         peer.request(1, "initialize", json!({})).await;

@@ -6,7 +6,9 @@ mod places;
 use std::sync::Arc;
 
 use serde_json::json;
-use toolway_transport::{CloseReason, Command, Event, Limits, SendFailure, Tag, in_process};
+use toolway_transport::{
+    ChannelCommand, ChannelEvent, ChannelLimits, CloseReason, RequestTag, SendFailure, in_process,
+};
 use toolway_types::TransportSpec;
 use toolway_wire::Id;
 
@@ -37,7 +39,7 @@ async fn many_requests_get_one_answer_each(Subject { mut peer, .. }: Subject) {
     let sending = tokio::spawn(async move {
         for id in 0..300 {
             let outgoing = crate::peer::request(id, "echo", json!(id));
-            let command = Command::Send(outgoing);
+            let command = ChannelCommand::Send(outgoing);
             sender.send(command).await.expect("the driver runs");
         }
     });
@@ -100,14 +102,14 @@ async fn nobody_minds_a_request_that_is_given_up(Subject { mut peer, .. }: Subje
     peer.request(1, "never", json!({})).await;
     peer.request(2, "echo", json!({})).await;
     assert_eq!(peer.message().await["id"], 2);
-    peer.command(Command::Abandon(Tag(1))).await;
-    peer.command(Command::Abandon(Tag(1))).await;
-    peer.command(Command::Abandon(Tag(99))).await;
+    peer.command(ChannelCommand::Abandon(RequestTag(1))).await;
+    peer.command(ChannelCommand::Abandon(RequestTag(1))).await;
+    peer.command(ChannelCommand::Abandon(RequestTag(99))).await;
     peer.request(3, "echo", json!({})).await;
     assert_eq!(peer.message().await["id"], 3, "and no failure before it");
     let last = peer.end().await;
     assert!(
-        matches!(&last[..], [Event::Closed(CloseReason::Asked)]),
+        matches!(&last[..], [ChannelEvent::Closed(CloseReason::Asked)]),
         "{last:?}"
     );
 }
@@ -117,13 +119,13 @@ async fn rel_11_an_oversized_answer_fails_its_call_and_nothing_else(
 ) {
     peer.request(1, "large", json!(CAP + 1)).await;
     match peer.event().await {
-        Event::Oversized { id_hint, limit } => {
+        ChannelEvent::Oversized { id_hint, limit } => {
             assert_eq!((id_hint, limit), (Some(Id::Number(1)), CAP));
         }
-        Event::Failed { tag, failure } => {
+        ChannelEvent::Failed { tag, failure } => {
             assert_eq!(
                 (tag, failure),
-                (Tag(1), SendFailure::TooLarge { limit: CAP })
+                (RequestTag(1), SendFailure::TooLarge { limit: CAP })
             );
         }
         other => panic!("{other:?}"),
@@ -142,7 +144,7 @@ async fn the_end_that_was_asked_for_is_reported_once_and_leaves_nothing(
     peer.request(2, "never", json!({})).await;
     let last = peer.end().await;
     assert!(
-        matches!(&last[..], [Event::Closed(CloseReason::Asked)]),
+        matches!(&last[..], [ChannelEvent::Closed(CloseReason::Asked)]),
         "{last:?}"
     );
     census.until_empty().await;
@@ -157,14 +159,14 @@ async fn a_server_that_goes_away_is_reported(subject: Subject) {
     peer.request(7, "quit", json!({})).await;
     loop {
         match peer.event().await {
-            Event::Closed(CloseReason::Exited { status, .. }) => {
+            ChannelEvent::Closed(CloseReason::Exited { status, .. }) => {
                 assert_eq!(status, "exit status: 3");
             }
-            Event::Closed(
+            ChannelEvent::Closed(
                 CloseReason::EndOfStream { .. } | CloseReason::Unreachable { refused: false, .. },
             ) => {}
-            Event::Failed { tag, failure } => {
-                assert_eq!(tag, Tag(7));
+            ChannelEvent::Failed { tag, failure } => {
+                assert_eq!(tag, RequestTag(7));
                 assert!(matches!(failure, SendFailure::Cut(_)), "{failure:?}");
                 if is_per_request {
                     // There is no connection to lose: this request failed, the next may not.
@@ -191,13 +193,13 @@ async fn a_server_that_says_it_is_done_is_believed(subject: Subject) {
     } = subject;
     peer.request(7, "leave", json!({})).await;
     match peer.event().await {
-        Event::Closed(CloseReason::EndOfStream { .. }) => {
+        ChannelEvent::Closed(CloseReason::EndOfStream { .. }) => {
             let after = within_patience(peer.events.recv()).await;
             assert!(after.is_none(), "nothing follows the end: {after:?}");
             within_patience(peer.driver).await.expect("no panic");
         }
-        Event::Failed {
-            tag: Tag(7),
+        ChannelEvent::Failed {
+            tag: RequestTag(7),
             failure: SendFailure::Cut(_),
         } if is_per_request => {
             peer.end().await;
@@ -303,11 +305,11 @@ async fn a_login_wall_is_told_with_its_challenge_over_every_transport_that_can_h
         TransportSpec::WsIde(at(&socket, &[])),
     ] {
         let kind = transport.kind();
-        let mut peer = Peer::open(transport, Limits::default()).await;
+        let mut peer = Peer::open(transport, ChannelLimits::default()).await;
         peer.request(1, "initialize", json!({})).await;
         let told = match peer.event().await {
-            Event::Failed {
-                tag: Tag(1),
+            ChannelEvent::Failed {
+                tag: RequestTag(1),
                 failure:
                     SendFailure::Status {
                         status,
@@ -316,7 +318,7 @@ async fn a_login_wall_is_told_with_its_challenge_over_every_transport_that_can_h
                         ..
                     },
             }
-            | Event::Closed(CloseReason::Refused {
+            | ChannelEvent::Closed(CloseReason::Refused {
                 status,
                 www_authenticate,
                 body,

@@ -9,9 +9,11 @@ use serde_json::json;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use toolway_testkit::marked;
 use toolway_testkit::marked::MARK;
-use toolway_transport::credentials::{Presented, Refusal, Request, Verdict};
+use toolway_transport::credentials::{
+    CredentialHeaders, CredentialRefusal, CredentialRequest, RetryDecision,
+};
 use toolway_transport::{
-    CloseReason, Credentials, CredentialsError, Event, OpenOptions, SendFailure, Tag,
+    ChannelEvent, CloseReason, Credentials, CredentialsError, OpenOptions, RequestTag, SendFailure,
 };
 use toolway_types::{RemoteSpec, TransportSpec};
 
@@ -21,13 +23,13 @@ use crate::server::{Act, Seen, Server, accepted, chunked, json as json_reply, re
 /// Presents one token after the other, and writes down what it is asked.
 #[derive(Debug, Default)]
 struct Purse {
-    verdicts: Mutex<Vec<Verdict>>,
+    verdicts: Mutex<Vec<RetryDecision>>,
     said: Mutex<Vec<String>>,
     broken: Option<CredentialsError>,
 }
 
 impl Purse {
-    fn with(verdicts: &[Verdict]) -> Arc<Self> {
+    fn with(verdicts: &[RetryDecision]) -> Arc<Self> {
         let mut verdicts = verdicts.to_vec();
         verdicts.reverse();
         Arc::new(Self {
@@ -50,8 +52,8 @@ impl Purse {
 impl Credentials for Purse {
     fn present<'a>(
         &'a self,
-        request: Request<'a>,
-    ) -> BoxFuture<'a, Result<Presented, CredentialsError>> {
+        request: CredentialRequest<'a>,
+    ) -> BoxFuture<'a, Result<CredentialHeaders, CredentialsError>> {
         async move {
             if let Some(error) = &self.broken {
                 return Err(error.clone());
@@ -70,16 +72,16 @@ impl Credentials for Purse {
             ] {
                 headers.append(name, HeaderValue::from_str(&value).expect("ASCII"));
             }
-            Ok(Presented::new(headers))
+            Ok(CredentialHeaders::new(headers))
         }
         .boxed()
     }
 
     fn refused<'a>(
         &'a self,
-        presented: &'a Presented,
-        refusal: Refusal<'a>,
-    ) -> BoxFuture<'a, Verdict> {
+        presented: &'a CredentialHeaders,
+        refusal: CredentialRefusal<'a>,
+    ) -> BoxFuture<'a, RetryDecision> {
         async move {
             let token = presented.headers()["authorization"]
                 .to_str()
@@ -87,7 +89,7 @@ impl Credentials for Purse {
             let challenge = refusal.challenges().unwrap_or_default();
             self.note(format!("refused {} {token} {challenge}", refusal.status));
             let mut verdicts = self.verdicts.lock().expect("no panic");
-            verdicts.pop().unwrap_or(Verdict::GiveUp)
+            verdicts.pop().unwrap_or(RetryDecision::GiveUp)
         }
         .boxed()
     }
@@ -177,11 +179,11 @@ fn tokens(server: &Server) -> Vec<String> {
 
 async fn refusal(peer: &mut Peer) -> u16 {
     match peer.event().await {
-        Event::Failed {
-            tag: Tag(1),
+        ChannelEvent::Failed {
+            tag: RequestTag(1),
             failure: SendFailure::Status { status, .. },
         }
-        | Event::Closed(CloseReason::Refused { status, .. }) => status,
+        | ChannelEvent::Closed(CloseReason::Refused { status, .. }) => status,
         other => panic!("{other:?}"),
     }
 }
@@ -239,7 +241,7 @@ async fn the_stream_and_the_end_of_a_legacy_session_carry_it_too() {
 async fn what_was_refused_is_sent_once_more_with_what_is_presented_then() {
     for kind in KINDS {
         let server = guarded(|token| token == marked!("Bearer ", "-1")).await;
-        let purse = Purse::with(&[Verdict::Again, Verdict::Again]);
+        let purse = Purse::with(&[RetryDecision::Again, RetryDecision::Again]);
         let mut peer = open(kind, &server.url, &purse).await;
         peer.request(1, "initialize", json!({})).await;
         assert_eq!(peer.message().await["id"], 1, "{kind}");
@@ -254,7 +256,7 @@ async fn what_was_refused_is_sent_once_more_with_what_is_presented_then() {
 async fn rel_26_a_server_that_refuses_everything_is_asked_twice() {
     for kind in KINDS {
         let server = guarded(|_| false).await;
-        let purse = Purse::with(&[Verdict::Again; 9]);
+        let purse = Purse::with(&[RetryDecision::Again; 9]);
         let mut peer = open(kind, &server.url, &purse).await;
         peer.request(1, "initialize", json!({})).await;
         assert_eq!(refusal(&mut peer).await, 401, "{kind}");
@@ -266,7 +268,7 @@ async fn rel_26_a_server_that_refuses_everything_is_asked_twice() {
 async fn a_refusal_that_stands_is_told_after_one_request() {
     for kind in KINDS {
         let server = guarded(|_| false).await;
-        let purse = Purse::with(&[Verdict::GiveUp]);
+        let purse = Purse::with(&[RetryDecision::GiveUp]);
         let mut peer = open(kind, &server.url, &purse).await;
         peer.request(1, "initialize", json!({})).await;
         assert_eq!(refusal(&mut peer).await, 401, "{kind}");
@@ -276,7 +278,7 @@ async fn a_refusal_that_stands_is_told_after_one_request() {
 
 #[tokio::test]
 async fn a_nonce_counts_apart_and_once() {
-    use Verdict::{Again, WithNonce};
+    use RetryDecision::{Again, WithNonce};
     for kind in KINDS {
         for (verdicts, requests) in [
             (vec![WithNonce, Again, Again], 3),
@@ -305,11 +307,13 @@ async fn without_credentials_nothing_is_sent() {
         let mut peer = open(kind, &server.url, &purse).await;
         peer.request(1, "initialize", json!({})).await;
         match peer.event().await {
-            Event::Failed {
+            ChannelEvent::Failed {
                 failure: SendFailure::Credentials(told),
                 ..
             }
-            | Event::Closed(CloseReason::Credentials(told)) => assert_eq!(told, error, "{kind}"),
+            | ChannelEvent::Closed(CloseReason::Credentials(told)) => {
+                assert_eq!(told, error, "{kind}");
+            }
             other => panic!("{kind}: {other:?}"),
         }
         peer.end().await;
@@ -327,12 +331,12 @@ async fn sec_20_what_is_presented_never_reaches_another_origin() {
             _ => reply("307 Temporary", &[("location", &location)], b""),
         })
         .await;
-        let purse = Purse::with(&[Verdict::Again; 9]);
+        let purse = Purse::with(&[RetryDecision::Again; 9]);
         let mut peer = open(kind, &server.url, &purse).await;
         peer.request(1, "initialize", json!({})).await;
         let event = peer.event().await;
         assert!(
-            matches!(event, Event::Failed { .. } | Event::Closed(_)),
+            matches!(event, ChannelEvent::Failed { .. } | ChannelEvent::Closed(_)),
             "{event:?}"
         );
         peer.end().await;
@@ -359,7 +363,7 @@ fn sec_47_what_is_presented_is_not_shown() {
         "authorization",
         HeaderValue::from_static(marked!("Bearer ")),
     );
-    let presented = Presented::new(headers);
+    let presented = CredentialHeaders::new(headers);
     let shown = format!("{presented:?} {:?}", presented.headers());
     assert!(!shown.contains(MARK), "{shown}");
     assert!(shown.contains("authorization"), "{shown}");

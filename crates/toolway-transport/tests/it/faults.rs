@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tokio::sync::{Notify, mpsc};
-use toolway_transport::{CloseReason, Command, Limits, SendFailure, Tag};
+use toolway_transport::{ChannelCommand, ChannelLimits, CloseReason, RequestTag, SendFailure};
 use toolway_types::{CertificateFault, TransportSpec};
 
 use crate::authority::Authority;
@@ -17,17 +17,17 @@ fn ok(seen: &Seen) -> Value {
     json!({"jsonrpc": "2.0", "id": seen.json()["id"], "result": {}})
 }
 
-fn quick() -> Limits {
-    Limits {
+fn quick() -> ChannelLimits {
+    ChannelLimits {
         first_byte: Duration::from_secs(1),
         stream_idle: Duration::from_millis(500),
         keepalive: Duration::from_secs(1),
-        ..Limits::default()
+        ..ChannelLimits::default()
     }
 }
 
-/// A stream whose server gives signs of life, and after a while, longer than any limit, says that
-/// it is still there.
+/// A stream whose server sends keepalives, and after a while, longer than any limit, says that it
+/// is still there.
 fn ticking(first: &str) -> Vec<Act> {
     let (sender, pieces) = mpsc::unbounded_channel();
     tokio::spawn(async move {
@@ -81,7 +81,7 @@ async fn rel_12_an_answer_that_goes_silent_fails_its_request_and_no_other() {
     assert_eq!(peer.message().await["method"], "still here");
     silencer.go_silent();
     let (tag, failure) = peer.failure().await;
-    assert_eq!(tag, Tag(1));
+    assert_eq!(tag, RequestTag(1));
     assert!(
         matches!(&failure, SendFailure::Cut(why) if why.contains("nothing arrived")),
         "{failure:?}"
@@ -90,7 +90,7 @@ async fn rel_12_an_answer_that_goes_silent_fails_its_request_and_no_other() {
     assert_eq!(
         peer.failure().await,
         (
-            Tag(2),
+            RequestTag(2),
             SendFailure::TimedOut {
                 after: Duration::from_secs(1)
             }
@@ -132,7 +132,7 @@ async fn rel_23_a_proxy_that_holds_back_the_first_bytes_is_a_clear_error() {
     assert_eq!(
         peer.failure().await,
         (
-            Tag(1),
+            RequestTag(1),
             SendFailure::TimedOut {
                 after: Duration::from_secs(1)
             }
@@ -151,7 +151,7 @@ async fn rel_27_a_server_that_wants_to_be_left_alone_says_for_how_long() {
         _ => reply("503 Busy", &[], b""),
     })
     .await;
-    let mut peer = Peer::open(remote(&server.url, &[]), Limits::default()).await;
+    let mut peer = Peer::open(remote(&server.url, &[]), ChannelLimits::default()).await;
     let expected = [Some(Duration::from_mins(2)), Some(Duration::ZERO), None];
     for (id, expected) in (1..).zip(expected) {
         peer.request(id, "x", json!({})).await;
@@ -202,7 +202,7 @@ async fn rel_27_a_captive_portal_is_never_read_as_an_answer() {
     for content_type in ["text/html; charset=utf-8", "application/json"] {
         let server =
             Server::start(move |_| reply("200 OK", &[("content-type", content_type)], page)).await;
-        let mut peer = Peer::open(remote(&server.url, &[]), Limits::default()).await;
+        let mut peer = Peer::open(remote(&server.url, &[]), ChannelLimits::default()).await;
         peer.request(1, "x", json!({})).await;
         let (_, failure) = peer.failure().await;
         assert!(matches!(failure, SendFailure::NotMcp { .. }), "{failure:?}");
@@ -225,12 +225,12 @@ async fn sec_30_nothing_is_ever_inflated() {
     })
     .await;
     let configured = [("Accept-Encoding", "gzip, br")];
-    let mut peer = Peer::open(remote(&server.url, &configured), Limits::default()).await;
+    let mut peer = Peer::open(remote(&server.url, &configured), ChannelLimits::default()).await;
     peer.request(1, "x", json!({})).await;
     let encoding = "gzip".to_owned();
     assert_eq!(
         peer.failure().await,
-        (Tag(1), SendFailure::Encoded { encoding })
+        (RequestTag(1), SendFailure::Encoded { encoding })
     );
     peer.request(2, "x", json!({})).await;
     assert_eq!(peer.message().await["id"], 2);
@@ -265,11 +265,11 @@ async fn sec_30_a_flood_of_headers_fails_its_request() {
         _ => json_reply(&ok(seen)),
     })
     .await;
-    let mut peer = Peer::open(remote(&server.url, &[]), Limits::default()).await;
+    let mut peer = Peer::open(remote(&server.url, &[]), ChannelLimits::default()).await;
     for id in [1, 2] {
         peer.request(id, "x", json!({})).await;
         let (tag, failure) = peer.failure().await;
-        assert_eq!(tag, Tag(id));
+        assert_eq!(tag, RequestTag(id));
         assert!(matches!(failure, SendFailure::Cut(_)), "{failure:?}");
     }
     peer.request(3, "x", json!({})).await;
@@ -297,7 +297,7 @@ async fn sec_30_a_body_that_stalls_or_drips_holds_up_nobody() {
     assert_eq!(
         peer.failure().await,
         (
-            Tag(1),
+            RequestTag(1),
             SendFailure::TimedOut {
                 after: Duration::from_secs(1)
             }
@@ -305,11 +305,11 @@ async fn sec_30_a_body_that_stalls_or_drips_holds_up_nobody() {
     );
 
     // However slowly it comes, giving the request up ends it.
-    let patient = Limits::default();
+    let patient = ChannelLimits::default();
     let peer = Peer::open(remote(&server.url, &[]), patient).await;
     peer.request(2, "x", json!({})).await;
     while server.arrival().await.json()["id"] != 2 {}
-    peer.command(Command::Abandon(Tag(2))).await;
+    peer.command(ChannelCommand::Abandon(RequestTag(2))).await;
     within_patience(closed.notified()).await;
 }
 
@@ -351,7 +351,7 @@ async fn small_loopback_servers_do_not_stall() {
         .expect("a port");
     let mut peer = Peer::open(
         remote(&format!("http://127.0.0.1:{port}/"), &[]),
-        Limits::default(),
+        ChannelLimits::default(),
     )
     .await;
     let mut times = Vec::new();
@@ -388,7 +388,7 @@ async fn rel_22_only_its_own_answer_ends_what_a_request_waits_on() {
     assert_eq!(peer.message().await["id"], 99);
     let (tag, failure) = peer.failure().await;
     assert!(
-        matches!((tag, &failure), (Tag(2), SendFailure::Cut(_))),
+        matches!((tag, &failure), (RequestTag(2), SendFailure::Cut(_))),
         "{tag:?} {failure:?}"
     );
 }

@@ -8,7 +8,9 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 use toolway_testkit::marked;
 use toolway_testkit::marked::MARK;
-use toolway_transport::{Command, Event, Limits, Outgoing, SendFailure, Tag};
+use toolway_transport::{
+    ChannelCommand, ChannelEvent, ChannelLimits, OutgoingMessage, RequestTag, SendFailure,
+};
 
 use crate::peer::{Peer, remote, request, within_patience};
 use crate::server::{Act, Seen, Server, accepted, json as json_reply, reply, stream};
@@ -17,7 +19,7 @@ fn ok(seen: &Seen) -> Value {
     json!({"jsonrpc": "2.0", "id": seen.json()["id"], "result": {}})
 }
 
-fn modern(id: u64, method: &str) -> Outgoing {
+fn modern(id: u64, method: &str) -> OutgoingMessage {
     let headers = vec![
         (
             HeaderName::from_static("mcp-protocol-version"),
@@ -28,14 +30,14 @@ fn modern(id: u64, method: &str) -> Outgoing {
             HeaderValue::from_str(method).expect("ASCII"),
         ),
     ];
-    Outgoing {
+    OutgoingMessage {
         headers,
         ..request(id, method, json!({}))
     }
 }
 
 async fn open(server: &Server) -> Peer {
-    Peer::open(remote(&server.url, &[]), Limits::default()).await
+    Peer::open(remote(&server.url, &[]), ChannelLimits::default()).await
 }
 
 #[tokio::test]
@@ -51,13 +53,13 @@ async fn sec_20_no_header_follows_a_redirect_to_another_origin() {
         let location = thief.url.clone();
         let server = Server::start(move |_| reply(status, &[("location", &location)], b"")).await;
         let headers = [("X-Api-Key", MARK), ("Authorization", marked!("Bearer "))];
-        let mut peer = Peer::open(remote(&server.url, &headers), Limits::default()).await;
+        let mut peer = Peer::open(remote(&server.url, &headers), ChannelLimits::default()).await;
         peer.request(1, "initialize", json!({})).await;
         let (tag, failure) = peer.failure().await;
         assert_eq!(
             (tag, failure),
             (
-                Tag(1),
+                RequestTag(1),
                 SendFailure::Redirected {
                     location: thief.url.clone()
                 }
@@ -111,7 +113,7 @@ async fn every_post_accepts_both_answers_and_config_cannot_change_protocol_heade
         ("MCP-Protocol-Version", "1"),
         ("Transfer-Encoding", "x"),
     ];
-    let mut peer = Peer::open(remote(&server.url, &headers), Limits::default()).await;
+    let mut peer = Peer::open(remote(&server.url, &headers), ChannelLimits::default()).await;
     peer.send(modern(1, "tools/list")).await;
     peer.message().await;
     let seen = &server.seen()[0];
@@ -203,7 +205,7 @@ async fn a_modern_conversation_has_no_session_and_only_posts() {
         peer.send(modern(id, "tools/list")).await;
         peer.message().await;
     }
-    peer.send(Outgoing {
+    peer.send(OutgoingMessage {
         tag: None,
         ..modern(3, "notifications/x")
     })
@@ -232,7 +234,7 @@ async fn an_answer_may_come_as_a_stream_with_more_before_it() {
     peer.request(1, "tools/call", json!({})).await;
     assert_eq!(peer.message().await["method"], "notifications/progress");
     assert_eq!(peer.message().await["id"], 1);
-    assert!(matches!(&peer.end().await[..], [Event::Closed(_)]));
+    assert!(matches!(&peer.end().await[..], [ChannelEvent::Closed(_)]));
 }
 
 #[tokio::test]
@@ -251,7 +253,7 @@ async fn rel_25_a_legacy_stream_that_was_cut_is_resumed() {
     assert_eq!(peer.message().await["id"], 1);
     assert_eq!(server.seen()[1].header("last-event-id"), Some("a"));
     assert!(
-        matches!(&peer.end().await[..], [Event::Closed(_)]),
+        matches!(&peer.end().await[..], [ChannelEvent::Closed(_)]),
         "no failure after the answer"
     );
 }
@@ -270,7 +272,7 @@ async fn rel_25_a_modern_stream_that_was_cut_fails_its_request() {
     peer.message().await;
     assert!(matches!(
         peer.failure().await,
-        (Tag(1), SendFailure::Cut(_))
+        (RequestTag(1), SendFailure::Cut(_))
     ));
     assert_eq!(server.seen().len(), 1);
 }
@@ -346,7 +348,7 @@ async fn an_abandoned_request_closes_its_stream() {
     let mut peer = open(&server).await;
     peer.send(modern(1, "tools/call")).await;
     server.arrival().await;
-    peer.command(Command::Abandon(Tag(1))).await;
+    peer.command(ChannelCommand::Abandon(RequestTag(1))).await;
     within_patience(closed.notified()).await;
     peer.send(modern(2, "tools/call")).await;
     assert_eq!(
@@ -399,7 +401,7 @@ async fn refusals_are_told_apart() {
     for id in 1..=6 {
         peer.request(id, "x", json!({})).await;
         let (tag, failure) = peer.failure().await;
-        assert_eq!(tag, Tag(id));
+        assert_eq!(tag, RequestTag(id));
         failures.push(failure);
     }
     assert_eq!(
@@ -473,7 +475,7 @@ async fn a_peer_that_is_not_there_or_does_not_answer_is_told_apart() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let url = format!("http://{}/", listener.local_addr().expect("an address"));
     drop(listener);
-    let mut peer = Peer::open(remote(&url, &[]), Limits::default()).await;
+    let mut peer = Peer::open(remote(&url, &[]), ChannelLimits::default()).await;
     peer.request(1, "initialize", json!({})).await;
     let (_, failure) = peer.failure().await;
     assert!(
@@ -482,16 +484,16 @@ async fn a_peer_that_is_not_there_or_does_not_answer_is_told_apart() {
     );
 
     let server = Server::start(|_| vec![Act::Wait(Arc::new(Notify::new()))]).await;
-    let limits = Limits {
+    let limits = ChannelLimits {
         first_byte: Duration::from_millis(100),
-        ..Limits::default()
+        ..ChannelLimits::default()
     };
     let mut peer = Peer::open(remote(&server.url, &[]), limits).await;
     peer.request(1, "initialize", json!({})).await;
     assert_eq!(
         peer.failure().await,
         (
-            Tag(1),
+            RequestTag(1),
             SendFailure::TimedOut {
                 after: Duration::from_millis(100)
             }
@@ -517,17 +519,17 @@ async fn answers_over_the_cap_fail_their_request() {
         }
     })
     .await;
-    let limits = Limits {
+    let limits = ChannelLimits {
         response: 4000,
         sse_event: 3000,
-        ..Limits::default()
+        ..ChannelLimits::default()
     };
     let mut peer = Peer::open(remote(&server.url, &[]), limits).await;
     for (id, limit) in [(1, 4000), (2, 3000)] {
         peer.request(id, "x", json!({})).await;
         assert_eq!(
             peer.failure().await,
-            (Tag(id), SendFailure::TooLarge { limit })
+            (RequestTag(id), SendFailure::TooLarge { limit })
         );
     }
     peer.request(3, "x", json!({})).await;

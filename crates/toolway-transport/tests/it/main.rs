@@ -13,7 +13,7 @@ mod contract;
 mod credentials;
 mod faults;
 mod http;
-mod keeper;
+mod launcher;
 mod mutated;
 mod peer;
 mod process;

@@ -11,8 +11,8 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Mutex;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
-use toolway_testkit::Chance;
-use toolway_transport::{Event, Limits};
+use toolway_testkit::SeededRandom;
+use toolway_transport::{ChannelEvent, ChannelLimits};
 use toolway_types::TransportSpec;
 use toolway_wire::{Message, envelope};
 
@@ -52,10 +52,10 @@ const TOKENS: [&[u8]; 24] = [
 ];
 
 /// The bytes with a few faults in them.
-fn mutated(chance: &mut Chance, bytes: &[u8]) -> Vec<u8> {
+fn mutated(chance: &mut SeededRandom, bytes: &[u8]) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     for _ in 0..=chance.below(4) {
-        let place = |chance: &mut Chance, bytes: &[u8]| {
+        let place = |chance: &mut SeededRandom, bytes: &[u8]| {
             usize::try_from(chance.below(bytes.len() as u64 + 1)).expect("a place")
         };
         let (one, other) = (place(chance, &bytes), place(chance, &bytes));
@@ -112,11 +112,14 @@ fn header<'a>(head: &'a str, wanted: &str) -> Option<&'a str> {
 
 /// Starts a server that answers one request on each connection, and closes it.
 async fn serve(
-    answer: impl Fn(&mut Chance, &str, &[u8]) -> Vec<u8> + Send + Sync + 'static,
+    answer: impl Fn(&mut SeededRandom, &str, &[u8]) -> Vec<u8> + Send + Sync + 'static,
 ) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = listener.local_addr().expect("an address");
-    let (answer, chance) = (Arc::new(answer), Arc::new(Mutex::new(Chance::new(SEED))));
+    let (answer, chance) = (
+        Arc::new(answer),
+        Arc::new(Mutex::new(SeededRandom::new(SEED))),
+    );
     tokio::spawn(async move {
         while let Ok((mut stream, _)) = listener.accept().await {
             let (answer, chance) = (Arc::clone(&answer), Arc::clone(&chance));
@@ -152,28 +155,28 @@ fn answer_to(body: &[u8]) -> String {
 }
 
 /// No answer is waited for longer: all of them are here at once, or never.
-fn limits() -> Limits {
-    Limits {
+fn limits() -> ChannelLimits {
+    ChannelLimits {
         response: 4096,
         sse_event: 2048,
         websocket_message: 2048,
         first_byte: Duration::from_secs(5),
         keepalive: Duration::from_secs(5),
         stream_idle: Duration::from_secs(5),
-        ..Limits::default()
+        ..ChannelLimits::default()
     }
 }
 
 /// Whether the request is over with this.
-fn ends(event: &Event, id: u64) -> bool {
+fn ends(event: &ChannelEvent, id: u64) -> bool {
     match event {
-        Event::Message(bytes) => matches!(
+        ChannelEvent::Message(bytes) => matches!(
             envelope::parse(bytes),
             Ok(Message::Response { id: Some(answered), .. }) if answered.as_ours() == Some(id)
         ),
-        Event::Failed { tag, .. } => tag.0 == id,
-        Event::Oversized { .. } => false,
-        Event::Closed(reason) => panic!("the channel ended: {reason:?}"),
+        ChannelEvent::Failed { tag, .. } => tag.0 == id,
+        ChannelEvent::Oversized { .. } => false,
+        ChannelEvent::Closed(reason) => panic!("the channel ended: {reason:?}"),
     }
 }
 
@@ -221,7 +224,7 @@ async fn mutated_http_answers_end_their_requests() {
         loop {
             let event = peer.event().await;
             if ends(&event, id) {
-                answered += u64::from(matches!(event, Event::Message(_)));
+                answered += u64::from(matches!(event, ChannelEvent::Message(_)));
                 break;
             }
         }
@@ -238,8 +241,8 @@ async fn until_each_ends(spec: impl Fn() -> TransportSpec) -> u64 {
         let mut peer = Peer::open(spec(), limits()).await;
         peer.request(1, "tools/list", json!({})).await;
         while let Some(event) = within_patience(peer.events.recv()).await {
-            messages += u64::from(matches!(event, Event::Message(_)));
-            if matches!(event, Event::Closed(_)) {
+            messages += u64::from(matches!(event, ChannelEvent::Message(_)));
+            if matches!(event, ChannelEvent::Closed(_)) {
                 break;
             }
         }

@@ -10,7 +10,8 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use toolway_transport::{
-    Channel, CloseReason, Command, Event, Limits, OpenOptions, Outgoing, Patience, SendFailure, Tag,
+    AnswerTimeout, Channel, ChannelCommand, ChannelEvent, ChannelLimits, CloseReason, OpenOptions,
+    OutgoingMessage, RequestTag, SendFailure,
 };
 use toolway_types::{
     ProtocolMode, RemoteSpec, Secret, ServerName, ServerSpec, ShieldMode, StdioSpec, TransportSpec,
@@ -21,8 +22,8 @@ use toolway_types::{
 const PATIENCE: Duration = Duration::from_mins(1);
 
 pub(crate) struct Peer {
-    pub(crate) commands: Option<mpsc::Sender<Command>>,
-    pub(crate) events: mpsc::Receiver<Event>,
+    pub(crate) commands: Option<mpsc::Sender<ChannelCommand>>,
+    pub(crate) events: mpsc::Receiver<ChannelEvent>,
     pub(crate) driver: JoinHandle<()>,
     /// What it speaks, which HTTP cares about.
     pub(crate) era: Era,
@@ -51,7 +52,7 @@ impl Peer {
         }
     }
 
-    pub(crate) async fn open(transport: TransportSpec, limits: Limits) -> Self {
+    pub(crate) async fn open(transport: TransportSpec, limits: ChannelLimits) -> Self {
         let options = OpenOptions {
             limits,
             ..OpenOptions::default()
@@ -67,15 +68,15 @@ impl Peer {
         )
     }
 
-    pub(crate) async fn command(&self, command: Command) {
+    pub(crate) async fn command(&self, command: ChannelCommand) {
         let commands = self.commands.as_ref().expect("not ended");
         within_patience(commands.send(command))
             .await
             .expect("the driver runs");
     }
 
-    pub(crate) async fn send(&self, outgoing: Outgoing) {
-        self.command(Command::Send(outgoing)).await;
+    pub(crate) async fn send(&self, outgoing: OutgoingMessage) {
+        self.command(ChannelCommand::Send(outgoing)).await;
     }
 
     pub(crate) async fn request(&self, id: u64, method: &str, params: impl Into<Value>) {
@@ -83,7 +84,7 @@ impl Peer {
             .await;
     }
 
-    fn speaking(&self, mut outgoing: Outgoing, method: &str) -> Outgoing {
+    fn speaking(&self, mut outgoing: OutgoingMessage, method: &str) -> OutgoingMessage {
         if self.era == Era::Modern {
             let name = http::HeaderName::from_static("mcp-method");
             let value = http::HeaderValue::from_str(method).expect("ASCII");
@@ -95,53 +96,53 @@ impl Peer {
     /// Answers a request of the server.
     pub(crate) async fn answer(&self, id: &Value) {
         let message = json!({"jsonrpc": "2.0", "id": id, "result": {}});
-        self.send(Outgoing {
+        self.send(OutgoingMessage {
             bytes: bytes(&message),
             tag: None,
             headers: Vec::new(),
-            patience: Patience::default(),
+            answer_timeout: AnswerTimeout::default(),
         })
         .await;
     }
 
     pub(crate) async fn notify(&self, method: &str, params: Value) {
         let message = json!({"jsonrpc": "2.0", "method": method, "params": params});
-        let outgoing = Outgoing {
+        let outgoing = OutgoingMessage {
             bytes: bytes(&message),
             tag: None,
             headers: Vec::new(),
-            patience: Patience::default(),
+            answer_timeout: AnswerTimeout::default(),
         };
         self.send(self.speaking(outgoing, method)).await;
     }
 
-    pub(crate) async fn event(&mut self) -> Event {
+    pub(crate) async fn event(&mut self) -> ChannelEvent {
         within_patience(self.events.recv()).await.expect("an event")
     }
 
     pub(crate) async fn message(&mut self) -> Value {
         match self.event().await {
-            Event::Message(bytes) => serde_json::from_slice(&bytes).expect("JSON"),
+            ChannelEvent::Message(bytes) => serde_json::from_slice(&bytes).expect("JSON"),
             other => panic!("{other:?}"),
         }
     }
 
-    pub(crate) async fn failure(&mut self) -> (Tag, SendFailure) {
+    pub(crate) async fn failure(&mut self) -> (RequestTag, SendFailure) {
         match self.event().await {
-            Event::Failed { tag, failure } => (tag, failure),
+            ChannelEvent::Failed { tag, failure } => (tag, failure),
             other => panic!("{other:?}"),
         }
     }
 
     pub(crate) async fn closed(&mut self) -> CloseReason {
         match self.event().await {
-            Event::Closed(reason) => reason,
+            ChannelEvent::Closed(reason) => reason,
             other => panic!("{other:?}"),
         }
     }
 
     /// Asks for the end and waits for it; gives what was still said.
-    pub(crate) async fn end(&mut self) -> Vec<Event> {
+    pub(crate) async fn end(&mut self) -> Vec<ChannelEvent> {
         self.commands = None;
         let mut last = Vec::new();
         while let Some(event) = within_patience(self.events.recv()).await {
@@ -156,14 +157,14 @@ pub(crate) fn bytes(value: &Value) -> Bytes {
     serde_json::to_vec(value).expect("JSON").into()
 }
 
-pub(crate) fn request(id: u64, method: &str, params: impl Into<Value>) -> Outgoing {
+pub(crate) fn request(id: u64, method: &str, params: impl Into<Value>) -> OutgoingMessage {
     let params = params.into();
     let message = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
-    Outgoing {
+    OutgoingMessage {
         bytes: bytes(&message),
-        tag: Some(Tag(id)),
+        tag: Some(RequestTag(id)),
         headers: Vec::new(),
-        patience: Patience::default(),
+        answer_timeout: AnswerTimeout::default(),
     }
 }
 

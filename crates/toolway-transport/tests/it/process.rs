@@ -1,4 +1,4 @@
-//! Servers as processes, direct children and below a keeper alike: what they are given, how they
+//! Servers as processes, direct children and below a launcher alike: what they are given, how they
 //! end, and that nothing of them stays.
 
 use std::path::PathBuf;
@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 use rustix::io::{FdFlags, fcntl_dupfd_cloexec, fcntl_setfd};
 use serde_json::{Value, json};
 use toolway_testkit::Canary;
-use toolway_transport::stdio::keeper::Keeper;
-use toolway_transport::{CloseReason, Event, Limits, OpenError, OpenOptions};
+use toolway_transport::stdio::launcher::Launcher;
+use toolway_transport::{ChannelEvent, ChannelLimits, CloseReason, OpenError, OpenOptions};
 use toolway_types::{Secret, StdioSpec, TransportSpec};
 
 use crate::peer::{Peer, program, python, spec, within_patience};
 use crate::stdio::lines;
 
-/// Who starts the servers of a test.
+/// How the servers of a test are started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Way {
     Direct,
@@ -24,9 +24,9 @@ pub(crate) enum Way {
 impl Way {
     pub(crate) fn options(self) -> OpenOptions {
         OpenOptions {
-            keeper: match self {
-                Way::Direct => Keeper::none(),
-                Way::Kept => Keeper::program(env!("CARGO_BIN_EXE_toolway-test-keeper").into()),
+            launcher: match self {
+                Way::Direct => Launcher::none(),
+                Way::Kept => Launcher::program(env!("CARGO_BIN_EXE_toolway-test-launcher").into()),
             },
             ..OpenOptions::default()
         }
@@ -71,9 +71,9 @@ async fn until_gone(pid: &Value) {
     .await;
 }
 
-/// A server that starts, besides itself, whoever its arguments name, says how many there are, and
-/// serves until its stdin ends; any request ends it. Everybody else ignores every request to end.
-/// A hopper never stays the same process.
+/// A server that starts, besides itself, the processes its arguments name, says how many there are,
+/// and serves until its stdin ends; any request ends it. The others ignore every request to end. A
+/// hopper never stays the same process.
 const FAMILY: &str = r#"
 import os, sys, json, signal, time
 ready, told = os.pipe()
@@ -222,9 +222,9 @@ print('{"jsonrpc":"2.0","id":1,"result":{}}')
 }
 
 async fn rel_07_a_server_that_never_reads_is_given_up_and_others_are_not_held(way: Way) {
-    let limits = Limits {
+    let limits = ChannelLimits {
         write_stall: Duration::from_millis(300),
-        ..Limits::default()
+        ..ChannelLimits::default()
     };
     let deaf = TransportSpec::Stdio(program("sleep", &["1000"]));
     let mut deaf = Peer::open_with(
@@ -257,7 +257,7 @@ async fn rel_07_the_end_does_not_wait_for_a_server_that_never_reads(way: Way) {
     let started = Instant::now();
     let last = deaf.end().await;
     assert!(
-        matches!(&last[..], [Event::Closed(CloseReason::Asked)]),
+        matches!(&last[..], [ChannelEvent::Closed(CloseReason::Asked)]),
         "{last:?}"
     );
     assert!(
@@ -280,14 +280,14 @@ async fn sec_39_the_child_has_exactly_the_environment_it_was_given(way: Way) {
     let shown: Vec<&str> = shown
         .trim_start_matches("[stdout] ")
         .split_terminator('\0')
-        // Without a keeper, the mark by which those who leave are found.
+        // Without a launcher, the mark by which those who leave are found.
         .filter(|entry| way == Way::Kept || !entry.starts_with("TOOLWAY_SERVER_MARK="))
         .collect();
     assert_eq!(shown, [format!("PATH={}", crate::peer::path())]);
 }
 
 async fn sec_41_the_child_has_only_its_three_pipes(way: Way) {
-    // As if whoever started us had left descriptor 9 (or the next free one) open.
+    // As if the parent process had left descriptor 9 (or the next free one) open.
     let file = std::fs::File::open("/dev/null").expect("a file");
     let inherited = fcntl_dupfd_cloexec(&file, 9).expect("a descriptor");
     fcntl_setfd(&inherited, FdFlags::empty()).expect("it is ours");
@@ -331,7 +331,7 @@ while True: time.sleep(1000)
     let last = peer.end().await;
     let took = started.elapsed();
     assert!(
-        matches!(&last[..], [Event::Closed(CloseReason::Asked)]),
+        matches!(&last[..], [ChannelEvent::Closed(CloseReason::Asked)]),
         "{last:?}"
     );
     assert!(

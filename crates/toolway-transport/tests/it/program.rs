@@ -1,4 +1,4 @@
-//! Programs run to their end, as direct children and below a keeper alike: what they are given,
+//! Programs run to their end, as direct children and below a launcher alike: what they are given,
 //! what is heard of them, and that nothing of them stays.
 
 use std::collections::BTreeMap;
@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 
 use toolway_testkit::Canary;
 use toolway_transport::OpenError;
-use toolway_transport::program::{Finished, Invocation, Program, ProgramError, ProgramLimits, run};
+use toolway_transport::program::{
+    Invocation, ProgramError, ProgramLimits, ProgramOutput, ProgramRun, run,
+};
 use toolway_types::{Secret, ShieldMode, WorkingDirectory};
 
 use crate::peer::within_patience;
@@ -16,12 +18,12 @@ use crate::process::{Way, until_none};
 
 const WAYS: [Way; 2] = [Way::Direct, Way::Kept];
 
-fn line(line: &str, canary: &Canary) -> Program {
+fn line(line: &str, canary: &Canary) -> ProgramRun {
     let inherited = [(
         "PATH".to_owned(),
         Secret::new("/usr/local/bin:/usr/bin:/bin"),
     )];
-    Program {
+    ProgramRun {
         invocation: Invocation::Line(line.to_owned()),
         stdin: b"the input".to_vec(),
         inherited: Arc::new(BTreeMap::from(inherited)),
@@ -36,13 +38,13 @@ fn line(line: &str, canary: &Canary) -> Program {
     }
 }
 
-async fn finished(way: Way, program: Program) -> Finished {
+async fn finished(way: Way, program: ProgramRun) -> ProgramOutput {
     within_patience(run(program, &way.options()))
         .await
         .expect("it ends by itself")
 }
 
-async fn failed(way: Way, program: Program) -> ProgramError {
+async fn failed(way: Way, program: ProgramRun) -> ProgramError {
     within_patience(run(program, &way.options()))
         .await
         .expect_err("it does not end by itself")
@@ -52,7 +54,7 @@ async fn failed(way: Way, program: Program) -> ProgramError {
 async fn sec_13_a_file_that_was_checked_is_executed_under_the_name_it_goes_by() {
     for way in WAYS {
         let canary = Canary::new();
-        let program = Program {
+        let program = ProgramRun {
             invocation: Invocation::Checked {
                 file: "/bin/sh".into(),
                 program: "/nowhere/by-name".to_owned(),
@@ -81,7 +83,7 @@ async fn input_goes_in_and_both_outputs_and_the_status_come_out() {
 #[tokio::test]
 async fn arguments_given_apart_meet_no_shell() {
     for way in WAYS {
-        let program = Program {
+        let program = ProgramRun {
             invocation: Invocation::Words {
                 program: "printf".to_owned(),
                 args: vec!["%s".to_owned(), "$(id) `id` ; id".to_owned()],
@@ -96,7 +98,7 @@ async fn arguments_given_apart_meet_no_shell() {
 async fn sec_39_it_gets_the_declared_environment_and_three_descriptors() {
     for way in WAYS {
         let canary = Canary::new();
-        let program = Program {
+        let program = ProgramRun {
             cwd: PathBuf::from("/usr").into(),
             ..line("pwd; env | cut -d= -f1 | sort; ls /proc/self/fd", &canary)
         };
@@ -117,7 +119,7 @@ async fn sec_39_it_gets_the_declared_environment_and_three_descriptors() {
 #[tokio::test]
 async fn what_does_not_start_says_so() {
     for way in WAYS {
-        let missing = Program {
+        let missing = ProgramRun {
             invocation: Invocation::Words {
                 program: "/nonexistent/guard".to_owned(),
                 args: Vec::new(),
@@ -129,7 +131,7 @@ async fn what_does_not_start_says_so() {
             matches!(error, ProgramError::Start(OpenError::Spawn { .. })),
             "{error:?}"
         );
-        let elsewhere = Program {
+        let elsewhere = ProgramRun {
             cwd: PathBuf::from("/nonexistent").into(),
             ..line("true", &Canary::new())
         };
@@ -208,7 +210,7 @@ async fn rel_30_whoever_holds_its_output_open_does_not_hold_us() {
 async fn input_that_nobody_reads_is_no_failure() {
     for way in WAYS {
         let canary = Canary::new();
-        let program = Program {
+        let program = ProgramRun {
             stdin: vec![b'x'; 1024 * 1024],
             ..line("echo deaf", &canary)
         };

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use serde_json::json;
 use toolway_testkit::marked::MARK;
-use toolway_transport::client::Client;
-use toolway_transport::{CloseReason, Limits, OpenOptions, SendFailure, Tag};
+use toolway_transport::client::HttpClient;
+use toolway_transport::{ChannelLimits, CloseReason, OpenOptions, RequestTag, SendFailure};
 use toolway_types::{RemoteSpec, TransportSpec, UrlList, UrlPattern, UrlRules};
 
 use crate::peer::{Peer, at};
@@ -33,7 +33,7 @@ fn denying(url: &str, pattern: &str) -> RemoteSpec {
 }
 
 async fn open(transport: TransportSpec) -> Peer {
-    Peer::open(transport, Limits::default()).await
+    Peer::open(transport, ChannelLimits::default()).await
 }
 
 #[tokio::test]
@@ -49,7 +49,7 @@ async fn sec_53_a_redirect_to_a_forbidden_path_is_not_followed() {
         let mut peer = open(TransportSpec::Http(denied)).await;
         peer.request(1, "initialize", json!({})).await;
         let (tag, failure) = peer.failure().await;
-        assert_eq!(tag, Tag(1));
+        assert_eq!(tag, RequestTag(1));
         // Another origin is forbidden by another rule.
         if !location.starts_with("//") {
             let SendFailure::Denied { message } = &failure else {
@@ -155,7 +155,7 @@ impl Resolve for Inwards {
 #[tokio::test]
 async fn sec_53_a_name_gives_no_way_to_a_denied_path_of_its_address() {
     let inwards = OpenOptions {
-        client: Client::default().resolving(Arc::new(Inwards)),
+        client: HttpClient::default().resolving(Arc::new(Inwards)),
         ..OpenOptions::default()
     };
     let server = Server::start(|seen| match seen.path.as_str() {

@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 
 use http::{HeaderName, HeaderValue};
 use serde_json::{Value, json};
-use toolway_testkit::{Cut, Direction, End, FaultProxy, Toxics};
-use toolway_transport::{Event, Limits, Outgoing, SendFailure};
+use toolway_testkit::{ConnectionCut, ConnectionEnd, Direction, FaultProxy, ProxyFaults};
+use toolway_transport::{ChannelEvent, ChannelLimits, OutgoingMessage, SendFailure};
 
 use crate::peer::{Peer, remote, request};
 use crate::server::{Act, Seen, Server, chunk, chunked, stream};
@@ -76,20 +76,20 @@ fn rest(seen: &Seen) -> Vec<Act> {
 }
 
 /// Everything that came of one request: the messages, and how it failed if it did.
-async fn outcome(url: &str, outgoing: Outgoing) -> (Vec<String>, Option<SendFailure>) {
-    let mut peer = Peer::open(remote(url, &[]), Limits::default()).await;
+async fn outcome(url: &str, outgoing: OutgoingMessage) -> (Vec<String>, Option<SendFailure>) {
+    let mut peer = Peer::open(remote(url, &[]), ChannelLimits::default()).await;
     peer.send(outgoing).await;
     let (mut messages, mut failure) = (Vec::new(), None);
     while failure.is_none() && messages.last().is_none_or(|last| last != "answer") {
         match peer.event().await {
-            Event::Message(bytes) => messages.push(name(&bytes)),
-            Event::Failed { failure: why, .. } => failure = Some(why),
+            ChannelEvent::Message(bytes) => messages.push(name(&bytes)),
+            ChannelEvent::Failed { failure: why, .. } => failure = Some(why),
             other => panic!("{other:?}"),
         }
     }
     // Nothing comes after it, not even a copy.
     let last = peer.end().await;
-    assert!(matches!(&last[..], [Event::Closed(_)]), "{last:?}");
+    assert!(matches!(&last[..], [ChannelEvent::Closed(_)]), "{last:?}");
     (messages, failure)
 }
 
@@ -102,14 +102,14 @@ fn name(bytes: &[u8]) -> String {
     "answer".to_owned()
 }
 
-fn modern() -> Outgoing {
+fn modern() -> OutgoingMessage {
     let header = |name, value| {
         (
             HeaderName::from_static(name),
             HeaderValue::from_static(value),
         )
     };
-    Outgoing {
+    OutgoingMessage {
         headers: vec![
             header("mcp-protocol-version", "2026-07-28"),
             header("mcp-method", "tools/call"),
@@ -118,7 +118,7 @@ fn modern() -> Outgoing {
     }
 }
 
-fn legacy() -> Outgoing {
+fn legacy() -> OutgoingMessage {
     request(1, "tools/call", json!({}))
 }
 
@@ -185,19 +185,19 @@ async fn rel_25_a_modern_stream_cut_at_every_byte_fails_and_is_never_asked_for_a
 #[tokio::test]
 async fn rel_25_a_way_that_breaks_at_every_byte_again_and_again_delivers_nothing_twice() {
     let mut answered = 0;
-    for end in [End::Fin, End::Reset] {
+    for end in [ConnectionEnd::Fin, ConnectionEnd::Reset] {
         // Behind the head of the answer, which is longer than any event.
         for after in (1..WHOLE.len() + 150).step_by(3) {
             let server = Server::start(rest).await;
             let address = server.url.strip_prefix("http://").unwrap();
             let proxy = FaultProxy::before(address.split('/').next().unwrap());
-            proxy.set(Toxics {
-                cut: Some(Cut {
+            proxy.set(ProxyFaults {
+                cut: Some(ConnectionCut {
                     after,
                     direction: Direction::Down,
                     end,
                 }),
-                ..Toxics::default()
+                ..ProxyFaults::default()
             });
             let (messages, failure) = outcome(&proxy.url(&server.url), legacy()).await;
             let place = format!("{end:?} after {after}: {messages:?}, {failure:?}");

@@ -1,10 +1,11 @@
-//! What a server behind the shield can reach from where it stands, whoever started it.
+//! What a server behind the shield can reach from its working directory, with and without a
+//! launcher.
 
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use toolway_transport::stdio::keeper::Keeper;
-use toolway_transport::{OpenOptions, Protected, Protection, Shield, ShieldError, ShieldState};
+use toolway_transport::stdio::launcher::Launcher;
+use toolway_transport::{OpenOptions, ProtectedPath, Protection, Shield, ShieldError, ShieldState};
 use toolway_types::{ShieldMode, TransportSpec};
 
 use crate::peer::{Peer, program, spec};
@@ -33,11 +34,11 @@ fn skipped(reason: &str) {
 }
 
 fn before(protected: &Path, protection: Protection) -> Option<Shield> {
-    let shield = Shield::new(vec![Protected {
+    let shield = Shield::new(vec![ProtectedPath {
         path: protected.to_owned(),
         protection,
     }]);
-    if let ShieldState::Unavailable(why) = shield.state(&Keeper::none()) {
+    if let ShieldState::Unavailable(why) = shield.state(&Launcher::none()) {
         skipped(&why.to_string());
         return None;
     }
@@ -107,7 +108,7 @@ async fn sec_07_nor_does_the_one_it_shares_with_the_host() {
 }
 
 #[tokio::test]
-async fn sec_15_a_closed_host_without_a_keeper_lays_no_copy_of_itself_open() {
+async fn sec_15_a_closed_host_without_a_launcher_lays_no_copy_of_itself_open() {
     if rustix::process::geteuid().is_root() {
         skipped("root's shields need nobody to be open");
         return;
@@ -117,13 +118,13 @@ async fn sec_15_a_closed_host_without_a_keeper_lays_no_copy_of_itself_open() {
         return;
     };
     toolway_transport::forbid_inspection().expect("it is allowed");
-    let fresh = Shield::new(vec![Protected {
+    let fresh = Shield::new(vec![ProtectedPath {
         path: config.path().to_owned(),
         protection: Protection::Private,
     }]);
-    let state = fresh.state(&Keeper::none());
+    let state = fresh.state(&Launcher::none());
     assert_eq!(state, ShieldState::Unavailable(ShieldError::Closed));
-    // Nor when it was found out before that shields work, and the keeper went away since.
+    // Nor when it was found out before that shields work, and the launcher went away since.
     let options = OpenOptions {
         shield: known,
         ..Way::Direct.options()

@@ -28,7 +28,7 @@ pub(crate) struct Listening {
 /// Looks at a handshake, and adds to its answer.
 pub(crate) type Door = fn(&Request, &mut HeaderMap);
 
-/// Lets everybody in who asks for `mcp`.
+/// Accepts every client that asks for `mcp`.
 pub(crate) fn open_door(request: &Request, answer: &mut HeaderMap) {
     assert_eq!(request.headers()["sec-websocket-protocol"], "mcp");
     assert!(!request.headers().contains_key("sec-websocket-extensions"));

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::sync::Notify;
 use toolway_testkit::marked::MARK;
-use toolway_transport::{CloseReason, Event, Limits, SendFailure, Tag};
+use toolway_transport::{ChannelEvent, ChannelLimits, CloseReason, RequestTag, SendFailure};
 use toolway_types::TransportSpec;
 
 use crate::peer::{Peer, at};
@@ -17,7 +17,7 @@ fn spec(server: &Server) -> TransportSpec {
 }
 
 async fn open(server: &Server) -> Peer {
-    Peer::open(spec(server), Limits::default()).await
+    Peer::open(spec(server), ChannelLimits::default()).await
 }
 
 #[tokio::test]
@@ -88,7 +88,7 @@ async fn sec_20_a_redirect_of_a_post_stays_within_the_origin() {
     peer.request(1, "x", json!({})).await;
     peer.request(2, "x", json!({})).await;
     let (tag, failure) = peer.failure().await;
-    assert_eq!(tag, Tag(2));
+    assert_eq!(tag, RequestTag(2));
     assert!(
         matches!(failure, SendFailure::Redirected { .. }),
         "{failure:?}"
@@ -127,7 +127,7 @@ async fn a_refusal_of_the_stream_closes_and_one_of_a_message_fails_it() {
         had_session: false,
         retry_after: None,
     };
-    assert_eq!(peer.failure().await, (Tag(1), failure));
+    assert_eq!(peer.failure().await, (RequestTag(1), failure));
     peer.request(2, "x", json!({})).await;
     let (_, failure) = peer.failure().await;
     let retry_after = Some(Duration::from_secs(7));
@@ -155,7 +155,10 @@ async fn rel_27_what_is_no_event_stream_is_named() {
     let url = format!("http://{}/", listener.local_addr().expect("an address"));
     drop(listener);
     let spec = TransportSpec::Sse(at(&url, &[]));
-    let reason = Peer::open(spec, Limits::default()).await.closed().await;
+    let reason = Peer::open(spec, ChannelLimits::default())
+        .await
+        .closed()
+        .await;
     assert!(
         matches!(reason, CloseReason::Unreachable { refused: true, .. }),
         "{reason:?}"
@@ -214,9 +217,9 @@ async fn rel_25_half_an_event_is_never_delivered() {
 
 #[tokio::test]
 async fn rel_23_a_proxy_that_holds_the_stream_back_is_noticed() {
-    let limits = Limits {
+    let limits = ChannelLimits {
         first_byte: Duration::from_millis(100),
-        ..Limits::default()
+        ..ChannelLimits::default()
     };
     let forever = || Act::Wait(Arc::new(Notify::new()));
     let before_head = Server::start(move |_| vec![forever()]).await;
@@ -241,7 +244,7 @@ async fn the_end_does_not_wait_for_a_stream_that_never_opens() {
     server.arrival().await;
     let last = peer.end().await;
     assert!(
-        matches!(&last[..], [Event::Closed(CloseReason::Asked)]),
+        matches!(&last[..], [ChannelEvent::Closed(CloseReason::Asked)]),
         "{last:?}"
     );
     server.census.until_empty().await;

@@ -1,7 +1,7 @@
 //! What child processes write on their stdout.
 
 use serde_json::Value;
-use toolway_transport::{CloseReason, Event, Limits};
+use toolway_transport::{ChannelEvent, ChannelLimits, CloseReason};
 use toolway_wire::Id;
 
 use crate::peer::{Peer, python};
@@ -32,15 +32,15 @@ out.write(b"\n\n" + b'{"level":"info","msg":"x"}\n')
 out.write(b'{"jsonrpc":"2.0","id":6,"res\n')
 out.write(ok(7))
 "#;
-    let mut peer = Peer::open(python(script), Limits::default()).await;
+    let mut peer = Peer::open(python(script), ChannelLimits::default()).await;
     let mut ids = Vec::new();
     let reason = loop {
         match peer.event().await {
-            Event::Message(bytes) => {
+            ChannelEvent::Message(bytes) => {
                 let message: Value = serde_json::from_slice(&bytes).expect("JSON");
                 ids.push(message["id"].as_u64().expect("a number"));
             }
-            Event::Closed(reason) => break reason,
+            ChannelEvent::Closed(reason) => break reason,
             other => panic!("{other:?}"),
         }
     };
@@ -73,10 +73,10 @@ line(b'{"jsonrpc":"2.0","result":{"t":"', 1024, b'"},"id":2}\n')
 line(b'{"jsonrpc":"2.0","id":3,"result":"', 15, b'"}\n')
 sys.stdin.read()
 "#;
-    let mut peer = Peer::open(python(script), Limits::default()).await;
+    let mut peer = Peer::open(python(script), ChannelLimits::default()).await;
     for id in [1, 2] {
         match peer.event().await {
-            Event::Oversized { id_hint, limit } => {
+            ChannelEvent::Oversized { id_hint, limit } => {
                 assert_eq!((id_hint, limit), (Some(Id::Number(id)), 16 * 1024 * 1024));
             }
             other => panic!("{other:?}"),

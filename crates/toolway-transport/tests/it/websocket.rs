@@ -14,8 +14,8 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::{Data, OpCode};
 use tokio_tungstenite::tungstenite::{Bytes, Message};
 use toolway_testkit::marked;
 use toolway_testkit::marked::MARK;
-use toolway_transport::client::{Client, ClientOptions};
-use toolway_transport::{CloseReason, Event, Limits, OpenOptions};
+use toolway_transport::client::{HttpClient, HttpClientOptions};
+use toolway_transport::{ChannelEvent, ChannelLimits, CloseReason, OpenOptions};
 use toolway_types::{CertificateFault, TransportSpec};
 use toolway_wire::Id;
 
@@ -30,7 +30,7 @@ fn ws(url: &str) -> TransportSpec {
 }
 
 async fn open(url: &str) -> Peer {
-    Peer::open(ws(url), Limits::default()).await
+    Peer::open(ws(url), ChannelLimits::default()).await
 }
 
 /// Echoes until the client is done.
@@ -149,9 +149,9 @@ async fn refusals_are_told_apart() {
 #[tokio::test]
 async fn rel_23_a_handshake_that_is_never_answered_is_given_up() {
     let server = Server::start(|_| vec![crate::server::Act::Wait(std::sync::Arc::default())]).await;
-    let limits = Limits {
+    let limits = ChannelLimits {
         first_byte: Duration::from_millis(100),
-        ..Limits::default()
+        ..ChannelLimits::default()
     };
     let spec = ws(&server.url.replace("http:", "ws:"));
     let reason = Peer::open(spec, limits).await.closed().await;
@@ -208,7 +208,7 @@ async fn a_goodbye_is_told_in_the_servers_words() {
                 reason: "out \u{202E}of tea".into(),
             };
             connection.close(Some(frame)).await.expect("sent");
-            // The client says goodbye as well.
+            // The client sends a close frame as well.
             assert!(matches!(
                 connection.next().await,
                 Some(Ok(Message::Close(_)))
@@ -224,9 +224,9 @@ async fn a_goodbye_is_told_in_the_servers_words() {
 async fn rel_12_a_peer_that_goes_silent_is_noticed() {
     let server = listen(None, open_door, echo).await;
     let (silencer, url) = Silencer::before(&server.url).await;
-    let limits = Limits {
+    let limits = ChannelLimits {
         ping: Duration::from_millis(300),
-        ..Limits::default()
+        ..ChannelLimits::default()
     };
     let mut peer = Peer::open(ws(&url), limits).await;
     peer.request(1, "x", json!({})).await;
@@ -255,9 +255,9 @@ async fn rel_12_a_peer_with_nothing_to_say_is_not_given_up() {
         idle(connection).await;
     })
     .await;
-    let limits = Limits {
+    let limits = ChannelLimits {
         ping: Duration::from_millis(300),
-        ..Limits::default()
+        ..ChannelLimits::default()
     };
     let mut peer = Peer::open(ws(&server.url), limits).await;
     assert_eq!(peer.message().await["method"], "at last");
@@ -270,9 +270,9 @@ async fn rel_07_a_server_that_never_reads_is_given_up() {
         std::future::pending::<()>().await;
     })
     .await;
-    let limits = Limits {
+    let limits = ChannelLimits {
         write_stall: Duration::from_millis(200),
-        ..Limits::default()
+        ..ChannelLimits::default()
     };
     let mut peer = Peer::open(ws(&server.url), limits).await;
     peer.request(1, "x", json!("x".repeat(64 * 1024 * 1024)))
@@ -307,7 +307,7 @@ async fn sec_29_a_gigabyte_in_fragments_is_read_past() {
     .await;
     let mut peer = open(&server.url).await;
     match peer.event().await {
-        Event::Oversized { id_hint, limit } => {
+        ChannelEvent::Oversized { id_hint, limit } => {
             assert_eq!((id_hint, limit), (Some(Id::Number(1)), 4 * 1024 * 1024));
         }
         other => panic!("{other:?}"),
@@ -344,12 +344,12 @@ async fn a_tunnel_through_the_proxy_carries_remote_sockets_encrypted_or_not() {
         let proxy = Tunneller::to(address, "200 Connection established").await;
         let through = Some(format!("http://user:{MARK}@{}", proxy.address));
         let options = OpenOptions {
-            client: Client::new(ClientOptions {
+            client: HttpClient::new(HttpClientOptions {
                 extra_ca: vec![authority.file("ca.pem")],
                 http_proxy: through.clone(),
                 https_proxy: through,
                 no_proxy: Some("elsewhere.invalid".to_owned()),
-                ..ClientOptions::default()
+                ..HttpClientOptions::default()
             }),
             ..OpenOptions::default()
         };
@@ -396,9 +396,9 @@ async fn a_tunnel_through_the_proxy_carries_remote_sockets_encrypted_or_not() {
 async fn a_proxy_that_refuses_is_named() {
     let proxy = Tunneller::to("127.0.0.1:1", "407 Who are you").await;
     let options = OpenOptions {
-        client: Client::new(ClientOptions {
+        client: HttpClient::new(HttpClientOptions {
             http_proxy: Some(format!("http://{}", proxy.address)),
-            ..ClientOptions::default()
+            ..HttpClientOptions::default()
         }),
         ..OpenOptions::default()
     };

@@ -7,7 +7,7 @@ use toolway_types::ConnectionState;
 use super::*;
 use crate::progress::tests::{Tape, connected, failed, pass, pending, server, snapshot};
 
-const SCREEN: Screen = Screen {
+const SCREEN: TerminalSize = TerminalSize {
     width: 60,
     height: 24,
     rewraps: true,
@@ -58,7 +58,7 @@ async fn text_passes_above_the_view_and_a_smaller_terminal_is_followed() {
     let (say, texts) = mpsc::channel(1);
     let tape = Tape::default();
     let height = Cell::new(24);
-    let screen = || Screen {
+    let screen = || TerminalSize {
         width: 50,
         height: height.get(),
         rewraps: true,
@@ -94,7 +94,7 @@ async fn a_terminal_that_wraps_anew_keeps_no_pieces_of_the_wider_view() {
     let (say, texts) = mpsc::channel(1);
     let tape = Tape::default();
     let width = Cell::new(60);
-    let screen = || Screen {
+    let screen = || TerminalSize {
         width: width.get(),
         height: 24,
         rewraps: true,

@@ -154,9 +154,9 @@ pub(crate) fn snapshot(servers: Vec<ServerSnapshot>) -> Arc<HostSnapshot> {
     Arc::new(snapshot)
 }
 
-fn options() -> Options {
-    Options {
-        screen: Screen {
+fn options() -> ViewOptions {
+    ViewOptions {
+        screen: TerminalSize {
             width: 60,
             height: 24,
             rewraps: true,
@@ -254,8 +254,8 @@ async fn more_servers_than_lines_fit_the_screen() {
         .collect();
     let (_sender, receiver) = watch::channel(snapshot(servers));
     let tape = Tape::default();
-    let options = Options {
-        screen: Screen {
+    let options = ViewOptions {
+        screen: TerminalSize {
             width: 40,
             height: 6,
             rewraps: true,

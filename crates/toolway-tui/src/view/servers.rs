@@ -10,7 +10,7 @@ use toolway::Counts;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::Theme;
-use crate::app::{App, Row, Status};
+use crate::state::{RowStatus, ServerRow, ViewState};
 
 pub(crate) const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 /// The longest word of a state.
@@ -21,11 +21,11 @@ const NAME: usize = 32;
 const ELAPSED: usize = 7;
 
 /// Draws the servers, and below them a line that says what this is.
-pub(crate) fn draw_live(frame: &mut Frame<'_>, app: &App, now: Instant, theme: Theme) {
+pub(crate) fn draw_live(frame: &mut Frame<'_>, state: &ViewState, now: Instant, theme: Theme) {
     let area = frame.area();
     let (width, height) = (usize::from(area.width), usize::from(area.height));
-    let mut lines = lines(app, now, theme, width, height.saturating_sub(1));
-    let footer = cut(&footer(app), width);
+    let mut lines = lines(state, now, theme, width, height.saturating_sub(1));
+    let footer = cut(&footer(state), width);
     // Where a terminal echoes what is typed, it disturbs nothing.
     let column = u16::try_from(footer.width() + 1).unwrap_or(u16::MAX);
     frame.set_cursor_position((
@@ -36,20 +36,20 @@ pub(crate) fn draw_live(frame: &mut Frame<'_>, app: &App, now: Instant, theme: T
     frame.render_widget(Paragraph::new(lines), area);
 }
 
-fn footer(app: &App) -> String {
-    let connected = |row: &&Row| matches!(row.status, Status::Connected { .. });
-    let connected = app.rows.iter().filter(connected).count();
-    match app.rows.len() {
+fn footer(state: &ViewState) -> String {
+    let connected = |row: &&ServerRow| matches!(row.status, RowStatus::Connected { .. });
+    let connected = state.rows.iter().filter(connected).count();
+    match state.rows.len() {
         0 => "  no server is configured · Ctrl-C ends".to_owned(),
         all => format!("  {connected} of {all} connected · Ctrl-C ends"),
     }
 }
 
 /// Draws the whole view.
-pub(crate) fn draw(frame: &mut Frame<'_>, app: &App, now: Instant, theme: Theme) {
+pub(crate) fn draw(frame: &mut Frame<'_>, state: &ViewState, now: Instant, theme: Theme) {
     let area = frame.area();
     let lines = lines(
-        app,
+        state,
         now,
         theme,
         usize::from(area.width),
@@ -58,20 +58,26 @@ pub(crate) fn draw(frame: &mut Frame<'_>, app: &App, now: Instant, theme: Theme)
     frame.render_widget(Paragraph::new(lines), area);
 }
 
-fn lines(app: &App, now: Instant, theme: Theme, width: usize, height: usize) -> Vec<Line<'static>> {
-    let names = app
+fn lines(
+    state: &ViewState,
+    now: Instant,
+    theme: Theme,
+    width: usize,
+    height: usize,
+) -> Vec<Line<'static>> {
+    let names = state
         .rows
         .iter()
         .map(|row| row.name.width())
         .max()
         .unwrap_or(0)
         .min(NAME);
-    let line = |row: &Row| line(row, names, app.ticks, now, theme, width);
-    if app.rows.len() <= height {
-        return app.rows.iter().map(line).collect();
+    let line = |row: &ServerRow| line(row, names, state.ticks, now, theme, width);
+    if state.rows.len() <= height {
+        return state.rows.iter().map(line).collect();
     }
     // What still moves, then what went wrong, is what a person waits for.
-    let mut rows: Vec<&Row> = app.rows.iter().collect();
+    let mut rows: Vec<&ServerRow> = state.rows.iter().collect();
     rows.sort_by_key(|row| urgency(&row.status));
     let (shown, hidden) = rows.split_at(height.saturating_sub(1));
     let mut lines: Vec<_> = shown.iter().map(|row| line(row)).collect();
@@ -79,17 +85,17 @@ fn lines(app: &App, now: Instant, theme: Theme, width: usize, height: usize) -> 
     lines
 }
 
-fn urgency(status: &Status) -> u8 {
+fn urgency(status: &RowStatus) -> u8 {
     match status {
-        Status::Pending { .. } => 0,
-        Status::Failed { .. } => 1,
-        Status::NeedsAuth => 2,
-        Status::Connected { .. } => 3,
-        Status::Disabled { .. } => 4,
+        RowStatus::Pending { .. } => 0,
+        RowStatus::Failed { .. } => 1,
+        RowStatus::NeedsAuth { .. } => 2,
+        RowStatus::Connected { .. } => 3,
+        RowStatus::Disabled { .. } => 4,
     }
 }
 
-fn summary(hidden: &[&Row]) -> String {
+fn summary(hidden: &[&ServerRow]) -> String {
     // They are sorted, so equal words stand together.
     let counts: Vec<String> = hidden
         .chunk_by(|a, b| word(&a.status) == word(&b.status))
@@ -99,7 +105,7 @@ fn summary(hidden: &[&Row]) -> String {
 }
 
 fn line(
-    row: &Row,
+    row: &ServerRow,
     names: usize,
     ticks: usize,
     now: Instant,
@@ -120,30 +126,30 @@ fn line(
     ])
 }
 
-fn glyph(status: &Status) -> &'static str {
+fn glyph(status: &RowStatus) -> &'static str {
     match status {
-        Status::Pending { .. } => "…",
-        Status::Connected { .. } => "✔",
-        Status::Failed { .. } => "✘",
-        Status::NeedsAuth => "!",
-        Status::Disabled { .. } => "⊘",
+        RowStatus::Pending { .. } => "…",
+        RowStatus::Connected { .. } => "✔",
+        RowStatus::Failed { .. } => "✘",
+        RowStatus::NeedsAuth { .. } => "!",
+        RowStatus::Disabled { .. } => "⊘",
     }
 }
 
-fn word(status: &Status) -> &'static str {
+fn word(status: &RowStatus) -> &'static str {
     match status {
-        Status::Pending { .. } => "pending",
-        Status::Connected { .. } => "connected",
-        Status::Failed { .. } => "failed",
-        Status::NeedsAuth => "needs-auth",
-        Status::Disabled { .. } => "disabled",
+        RowStatus::Pending { .. } => "pending",
+        RowStatus::Connected { .. } => "connected",
+        RowStatus::Failed { .. } => "failed",
+        RowStatus::NeedsAuth { .. } => "needs-auth",
+        RowStatus::Disabled { .. } => "disabled",
     }
 }
 
 /// A server that never tried has no time to show.
-fn elapsed(row: &Row, now: Instant) -> String {
+fn elapsed(row: &ServerRow, now: Instant) -> String {
     match row.status {
-        Status::Disabled { .. } => String::new(),
+        RowStatus::Disabled { .. } => String::new(),
         _ => seconds(row.elapsed(now)),
     }
 }
@@ -152,9 +158,9 @@ pub(crate) fn seconds(duration: Duration) -> String {
     format!("{:.1}s", duration.as_secs_f64())
 }
 
-fn detail(status: &Status, ticks: usize) -> String {
+fn detail(status: &RowStatus, ticks: usize) -> String {
     match status {
-        Status::Pending { attempt, trouble } => {
+        RowStatus::Pending { attempt, trouble } => {
             let spinner = SPINNER[ticks % SPINNER.len()];
             let again = match attempt {
                 0 | 1 => String::new(),
@@ -165,12 +171,13 @@ fn detail(status: &Status, ticks: usize) -> String {
                 None => format!("{spinner} connecting{again}"),
             }
         }
-        Status::Connected { counts: None } => String::new(),
-        Status::Connected {
+        RowStatus::Connected { counts: None } => String::new(),
+        RowStatus::Connected {
             counts: Some(counts),
         } => offers(*counts),
-        Status::NeedsAuth => "wants a login".to_owned(),
-        Status::Failed { reason } | Status::Disabled { reason } => reason.clone(),
+        RowStatus::NeedsAuth { further: false } => "wants a login".to_owned(),
+        RowStatus::NeedsAuth { further: true } => "wants a login that reaches further".to_owned(),
+        RowStatus::Failed { reason } | RowStatus::Disabled { reason } => reason.clone(),
     }
 }
 

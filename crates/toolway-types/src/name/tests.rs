@@ -254,7 +254,7 @@ proptest! {
         }
         for other in cousins(&key).iter().filter(|other| **other != key) {
             prop_assert!(!(key.is_lossless() && other.is_lossless()) || key.exposed() != other.exposed());
-            // Nobody is shown under a name that tells another one apart.
+            // No tool is shown under a name that identifies another one.
             prop_assert_ne!(other.exposed_apart(), key.exposed_apart());
             prop_assert!(key.is_lossless() || other.exposed() != key.exposed_apart());
         }

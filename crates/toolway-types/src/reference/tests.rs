@@ -96,7 +96,7 @@ fn one_value_is_not_looked_for_inside_another() {
         Secret::new("CANARY"),
     ];
     let text = format!("{} toolwaysecret", references[0].placeholder());
-    let filled = Values::new(&references, &values).text(&text);
+    let filled = ReferenceValues::new(&references, &values).text(&text);
     assert_eq!(
         filled,
         format!("{} toolwaysecret", references[1].placeholder())

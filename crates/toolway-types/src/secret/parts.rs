@@ -1,14 +1,24 @@
 //! Which parts of a text are secrets.
 //!
-//! Owns the one rule for texts in which a person may have written one: the words of a command, an
-//! address, a line of a log. A part is known by the name it is given to (`--api-key X`,
-//! `PASSWORD=X`, `"token": "X"`), by its place (who logs in to an address, the values of a query),
-//! or by a beginning that only tokens have. Does not own which values are secret wherever they
-//! stand: those of `env` and `headers`, and what a journal keeps back.
+//! Owns the one rule for texts in which a person may have written one: the words of a command
+//! (`words.rs`), an address (`addresses.rs`), a line of a log. A part is known by the name it is
+//! given to (`--api-key X`, `PASSWORD=X`, `"token": "X"`; `names.rs`), by its place (who logs in to
+//! an address, the values of a query), or by a beginning that only tokens have. Does not own which
+//! values are secret wherever they stand: those of `env` and `headers`, and what a journal keeps
+//! back.
 //!
 //! Nothing here can know a secret that has a harmless name.
 
+mod addresses;
+mod names;
+mod words;
+
 use std::ops::Range;
+
+pub use addresses::{may_be_a_token, of_addresses};
+use names::makes_secrets;
+pub use names::{names_a_secret, speaks_of_a_secret};
+pub use words::{Words, of_line};
 
 /// What stands in a secret's place.
 pub const MARK: &str = "[redacted]";
@@ -18,33 +28,6 @@ const SHORTEST_TOKEN: usize = 12;
 
 /// A token with a beginning of its own is at least so long.
 const SHORTEST_KNOWN: usize = 20;
-
-/// Endings of names whose values are secret, without case, `-` and `_`.
-const SECRET_ENDINGS: [&str; 17] = [
-    "authorization",
-    "token",
-    "password",
-    "passwd",
-    "passphrase",
-    "secret",
-    "apikey",
-    "accesskey",
-    "secretkey",
-    "privatekey",
-    "cookie",
-    "credential",
-    "credentials",
-    "sessionid",
-    "codeverifier",
-    "clientassertion",
-    "bearer",
-];
-
-/// Names that end so and are none: they are the protocol's own, or a list's page.
-const HARMLESS: [&str; 4] = ["progresstoken", "pagetoken", "nextpagetoken", "nexttoken"];
-
-/// Last words that mean a secret in the name of a variable or a flag, and much else in JSON.
-const SECRET_LAST_WORDS: [&str; 7] = ["key", "pass", "pwd", "pat", "dsn", "auth", "pin"];
 
 /// How tokens begin that say whose they are.
 const KNOWN_TOKENS: [&str; 20] = [
@@ -72,163 +55,6 @@ const KNOWN_TOKENS: [&str; 20] = [
 
 /// What ends a value among others.
 const ENDS: &str = "\"',;&<>)}]\\";
-
-/// Whether a name says that its value is secret.
-pub fn speaks_of_a_secret(name: &str) -> bool {
-    let folded: String = name
-        .chars()
-        .filter(|c| !matches!(c, '-' | '_'))
-        .map(|c| c.to_ascii_lowercase())
-        .collect();
-    SECRET_ENDINGS.iter().any(|end| folded.ends_with(end)) && !HARMLESS.contains(&folded.as_str())
-}
-
-/// Whether the name of a variable or a flag says so, where short words count too.
-pub fn names_a_secret(name: &str) -> bool {
-    let mut words = SECRET_LAST_WORDS.iter();
-    speaks_of_a_secret(name) || words.any(|word| last_word(name).eq_ignore_ascii_case(word))
-}
-
-fn last_word(name: &str) -> &str {
-    name.rsplit(['-', '_']).next().unwrap_or(name)
-}
-
-/// What of one word of a command is a secret as a whole: the value behind `--token=`, `TOKEN=` or
-/// `X-Api-Key:`, or all of it behind a flag `--token` or `--header`.
-pub fn of_argument(previous: &str, word: &str) -> Option<Range<usize>> {
-    if let Some((name, value)) = word.split_once('=')
-        && is_name(name)
-    {
-        let start = word.len() - value.len();
-        let flag = name.trim_start_matches('-');
-        if is_header_flag(name) {
-            return header(value).map(|part| start + part.start..start + part.end);
-        }
-        return takes_a_secret(flag).then_some(start..word.len());
-    }
-    if is_header_flag(previous) {
-        return header(word);
-    }
-    let flag = previous.trim_start_matches('-');
-    let is_flag = flag.len() < previous.len() && is_name(previous);
-    // A flag that takes no value may stand before another.
-    if is_flag && takes_a_secret(flag) && !is_flag_itself(word) {
-        return Some(0..word.len());
-    }
-    // `--header "Authorization: Bearer …"`, as bridges take it, under whichever flag.
-    let (name, _) = word.split_once(':')?;
-    (is_name(name) && speaks_of_a_secret(name))
-        .then(|| header(word))
-        .flatten()
-}
-
-/// The same for all words of a line, of which only the blanks and the quotes are known.
-pub fn of_line(line: &str) -> Vec<Range<usize>> {
-    let mut parts = Vec::new();
-    let (mut previous, mut at) = ("", 0);
-    for word in line.split(char::is_whitespace) {
-        let quotes = ['"', '\''];
-        let inner = quotes
-            .iter()
-            .find_map(|quote| word.strip_prefix(*quote)?.strip_suffix(*quote));
-        let bare = inner.unwrap_or_else(|| word.trim_start_matches(quotes));
-        let start = at + word.find(bare).unwrap_or_default();
-        if let Some(part) = of_argument(previous, bare) {
-            parts.push(start + part.start..start + part.end);
-        }
-        at += word.len();
-        at += line[at..].chars().next().map_or(0, char::len_utf8);
-        if !bare.is_empty() {
-            previous = bare;
-        }
-    }
-    parts
-}
-
-/// The value of `Name: value`, without the scheme of an `Authorization`.
-fn header(word: &str) -> Option<Range<usize>> {
-    let (name, value) = word.split_once(':')?;
-    let plain = ["accept", "content-type", "user-agent"];
-    if plain
-        .iter()
-        .any(|name_of| name.trim().eq_ignore_ascii_case(name_of))
-    {
-        return None;
-    }
-    let value = value.trim_start();
-    let bare = ["Bearer ", "Basic ", "Token "]
-        .iter()
-        .find_map(|scheme| {
-            let start = value.get(..scheme.len())?;
-            start
-                .eq_ignore_ascii_case(scheme)
-                .then(|| value[scheme.len()..].trim_start())
-        })
-        .unwrap_or(value);
-    (!bare.is_empty()).then(|| word.len() - bare.len()..word.len())
-}
-
-fn is_header_flag(flag: &str) -> bool {
-    matches!(flag, "-H" | "--header" | "--headers")
-}
-
-/// Whether what a flag is given is a secret. `--no-password` takes nothing, and `--auth none` is a
-/// choice.
-fn takes_a_secret(flag: &str) -> bool {
-    let is_switch = ["no-", "skip-", "disable-"]
-        .iter()
-        .any(|start| flag.starts_with(start));
-    let is_choice = ["auth", "pin"].contains(&last_word(flag).to_ascii_lowercase().as_str());
-    names_a_secret(flag) && !is_switch && !is_choice
-}
-
-fn is_name(text: &str) -> bool {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-    !text.is_empty() && text.chars().all(is_plain)
-}
-
-/// Whether a word is plainly a flag and no value that begins with a dash.
-fn is_flag_itself(word: &str) -> bool {
-    let Some(name) = word.strip_prefix("--") else {
-        return word.len() == 2 && word.starts_with('-');
-    };
-    let name = name.split('=').next().unwrap_or(name);
-    let is_plain = |c: char| c.is_ascii_lowercase() || c == '-';
-    name.starts_with(|c: char| c.is_ascii_lowercase()) && name.chars().all(is_plain)
-}
-
-/// The secret parts of the addresses in a text: who logs in, and the values of queries, which often
-/// are keys. By letters, because an address with variables in it is no URL yet.
-pub fn of_addresses(text: &str) -> Vec<Range<usize>> {
-    let mut parts = Vec::new();
-    let mut from = 0;
-    while let Some(found) = text[from..].find("://") {
-        let start = from + found + "://".len();
-        let length = text[start..]
-            .find(|c: char| c.is_whitespace() || "\"'<>`".contains(c))
-            .unwrap_or(text.len() - start);
-        let end = start + length;
-        let address = &text[start..end];
-        let authority = address.find(['/', '\\', '?', '#']).unwrap_or(length);
-        if let Some(at) = address[..authority].rfind('@')
-            && at > 0
-        {
-            parts.push(start..start + at);
-        }
-        if let Some(mark) = address.find(['?', '#']) {
-            let mut at = start + mark + 1;
-            for pair in text[at..end].split(['&', '#', '?']) {
-                let value = pair.split_once('=').map_or(pair, |(_, value)| value);
-                if !value.is_empty() {
-                    parts.push(at + pair.len() - value.len()..at + pair.len());
-                }
-                at += pair.len() + 1;
-            }
-        }
-        from = end;
-    }
-    parts
-}
 
 /// The text without the parts that may not stay.
 pub fn without(
@@ -302,8 +128,20 @@ pub fn of_bearers(text: &str) -> Vec<Range<usize>> {
 
 /// What is given to a name that speaks of a secret: `token=…`, `"password": "…"`.
 pub fn of_assignments(text: &str) -> Vec<Range<usize>> {
+    assigned(text, &['=', ':'], speaks_of_a_secret)
+}
+
+/// What is given to the name of a variable or a setting: `Server=h;Pwd=…`.
+pub fn of_settings(text: &str) -> Vec<Range<usize>> {
+    assigned(text, &['='], |name| {
+        makes_secrets(name.trim_start_matches('-'))
+    })
+}
+
+/// What is given to such names by such signs.
+fn assigned(text: &str, signs: &[char], is_such: impl Fn(&str) -> bool) -> Vec<Range<usize>> {
     let mut parts: Vec<Range<usize>> = Vec::new();
-    for (at, sign) in text.match_indices(['=', ':']) {
+    for (at, sign) in text.match_indices(signs) {
         if parts.last().is_some_and(|last| at < last.end) {
             continue;
         }
@@ -313,7 +151,7 @@ pub fn of_assignments(text: &str) -> Vec<Range<usize>> {
             .map_or(0, |index| {
                 index + name[index..].chars().next().map_or(1, char::len_utf8)
             });
-        if !speaks_of_a_secret(&name[start..]) {
+        if !is_such(&name[start..]) {
             continue;
         }
         let behind = &text[at + 1..];
@@ -358,13 +196,11 @@ mod tests {
 
     /// The words of a command as they are shown.
     fn shown(words: &[&str]) -> String {
-        let mut previous = "";
-        let mut line = Vec::new();
-        for word in words {
-            line.push(without(word, of_argument(previous, word), |_| false));
-            previous = word;
-        }
-        line.join(" ")
+        let mut read = Words::default();
+        let shown = words
+            .iter()
+            .map(|word| without(word, read.read(word), |_| false));
+        shown.collect::<Vec<_>>().join(" ")
     }
 
     #[test]
@@ -374,6 +210,8 @@ mod tests {
             (&["--password", "X y"], "--password [redacted]"),
             (&["--api-key", "-X1"], "--api-key [redacted]"),
             (&["--key", "X"], "--key [redacted]"),
+            (&["--password", "X=y"], "--password [redacted]"),
+            (&["--token", "WFg=="], "--token [redacted]"),
             (&["-e", "DB_PASS=a=b"], "-e DB_PASS=[redacted]"),
             (&["-H", "X-Mine: X"], "-H X-Mine: [redacted]"),
             (
@@ -392,6 +230,14 @@ mod tests {
             ("a --token X  b", "a --token [redacted]  b"),
             ("A_TOKEN='X' b", "A_TOKEN=[redacted] b"),
             ("--password   \"X\"", "--password   \"[redacted]\""),
+            ("A_TOKEN='X y' b", "A_TOKEN=[redacted] b"),
+            ("-H \"X-Mine: X y\" b", "-H \"X-Mine: [redacted]\" b"),
+            (
+                "sh -c 'a --token X' 'b'",
+                "sh -c 'a --token [redacted]' 'b'",
+            ),
+            ("don't --token X can't", "don't --token [redacted] can't"),
+            ("mysql -phunter ; a -port", "mysql -p[redacted] ; a -port"),
             ("no secret here", "no secret here"),
             ("", ""),
         ] {
@@ -430,10 +276,56 @@ mod tests {
                 "see \"ws://X@h\" and https://h/#t=X",
                 "see \"ws://[redacted]@h\" and https://h/#t=[redacted]",
             ),
+            ("postgres://u@v:X/y@h/z", "postgres://[redacted]@h/z"),
+            ("http://[::1]:80/a@b", "http://[::1]:80/a@b"),
+            (
+                "http://h/?a=X&b=http://u:X@h",
+                "http://h/?a=[redacted]&b=[redacted]",
+            ),
+            ("h.example/?sig=X", "h.example/?sig=[redacted]"),
+            ("why? a=b", "why? a=b"),
             ("://", "://"),
         ] {
             assert_eq!(without(text, of_addresses(text), |_| false), expected);
         }
+    }
+
+    #[test]
+    fn a_part_of_a_path_that_is_no_plain_word_may_be_a_token() {
+        for part in [
+            "",
+            "simple",
+            "v4",
+            "cu126",
+            "nexus3",
+            "npm-remote",
+            "12345678",
+            "_packaging",
+            "InternalPackageFeed",
+        ] {
+            assert!(!may_be_a_token(part), "{part}");
+        }
+        for part in [
+            "hunter2",
+            "aB3-dE5_gH7",
+            "0f8fad5b-d9cb-469f-a165-70867728950e",
+            "kJhGfDsAqWeRtY",
+            "abcdefghijklmnopqrstuvwxyz",
+            "1234567890123",
+            "token",
+            "api-key",
+        ] {
+            assert!(may_be_a_token(part), "{part}");
+        }
+    }
+
+    #[test]
+    fn settings_in_one_text_are_known_by_their_names() {
+        let text = "Server=h;Uid=sa;Pwd=X;sharedAccessKey=X==;auth=basic";
+        assert_eq!(
+            without(text, of_settings(text), |_| false),
+            "Server=h;Uid=sa;Pwd=[redacted];sharedAccessKey=[redacted];auth=basic"
+        );
     }
 
     #[test]

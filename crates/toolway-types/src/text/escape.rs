@@ -27,9 +27,9 @@ pub(super) fn strip(text: &str) -> (String, usize) {
             '\r' => removed += usize::from(rest.peek() != Some(&'\n')),
             ESCAPE => removed += 1 + skip_escape(&mut rest),
             '\u{9B}' => removed += 1 + skip_control_sequence(&mut rest),
-            '\u{9D}' => removed += 1 + skip_control_string(&mut rest, Ends::AtBellToo),
+            '\u{9D}' => removed += 1 + skip_control_string(&mut rest, ControlStringEnd::AtBellToo),
             '\u{90}' | '\u{98}' | '\u{9E}' | '\u{9F}' => {
-                removed += 1 + skip_control_string(&mut rest, Ends::AtTerminator);
+                removed += 1 + skip_control_string(&mut rest, ControlStringEnd::AtTerminator);
             }
             c if is_hidden(c) => removed += 1,
             c => kept.push(c),
@@ -40,7 +40,7 @@ pub(super) fn strip(text: &str) -> (String, usize) {
 
 /// What ends a control string.
 #[derive(Clone, Copy, PartialEq)]
-enum Ends {
+enum ControlStringEnd {
     /// Only ST.
     AtTerminator,
     /// ST or, as every terminal accepts for OSC, BEL.
@@ -57,11 +57,11 @@ fn skip_escape(rest: &mut Peekable<Chars<'_>>) -> usize {
         }
         ']' => {
             rest.next();
-            1 + skip_control_string(rest, Ends::AtBellToo)
+            1 + skip_control_string(rest, ControlStringEnd::AtBellToo)
         }
         'P' | 'X' | '^' | '_' => {
             rest.next();
-            1 + skip_control_string(rest, Ends::AtTerminator)
+            1 + skip_control_string(rest, ControlStringEnd::AtTerminator)
         }
         _ => {
             skip_while(rest, |c| matches!(c, ' '..='/'))
@@ -80,7 +80,7 @@ fn skip_control_sequence(rest: &mut Peekable<Chars<'_>>) -> usize {
 
 /// Behind the introducer of a control string: its content and its end. ESC, CAN, SUB and C1
 /// controls abort it, as in terminals; each is left to be read again, so one pass stays linear.
-fn skip_control_string(rest: &mut Peekable<Chars<'_>>, ends: Ends) -> usize {
+fn skip_control_string(rest: &mut Peekable<Chars<'_>>, ends: ControlStringEnd) -> usize {
     let mut ahead = rest.clone();
     let mut skipped = 0;
     while let Some(&c) = ahead.peek() {
@@ -90,7 +90,7 @@ fn skip_control_string(rest: &mut Peekable<Chars<'_>>, ends: Ends) -> usize {
                 *rest = ahead;
                 return skipped + 1;
             }
-            BELL if ends == Ends::AtBellToo => {
+            BELL if ends == ControlStringEnd::AtBellToo => {
                 ahead.next();
                 *rest = ahead;
                 return skipped + 1;

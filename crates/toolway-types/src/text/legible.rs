@@ -42,7 +42,7 @@ const STEP: usize = 16;
 
 /// What a text is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Nature {
+pub enum TextKind {
     /// A program, an argument, a key, a name: every character decides.
     Code,
     /// A line of a file, which may be indented.
@@ -77,27 +77,36 @@ fn grouped(count: usize) -> String {
 }
 
 /// The text on one line, with everything named that could deceive.
-pub fn legible(text: &str, nature: Nature) -> String {
-    Made::of(text, nature).shown
+pub fn legible(text: &str, kind: TextKind) -> String {
+    LegibleText::of(text, kind).shown
 }
 
 /// As [`legible`], of a longer text than `most` characters only the beginning and the end, and
 /// between them how much of it is left out.
-pub fn legible_within(text: &str, nature: Nature, most: usize) -> String {
-    let Made { shown, joints, .. } = Made::of(text, nature);
+pub fn legible_within(text: &str, kind: TextKind, most: usize) -> String {
+    let LegibleText {
+        shown,
+        break_points,
+        ..
+    } = LegibleText::of(text, kind);
     let length = |part: &str| part.chars().count();
     if length(&shown) <= most {
         return shown;
     }
-    let none = Joint::default();
-    let fits = |joint: &&Joint| length(&shown[..joint.shown]) <= most * 2 / 3;
-    let head = joints.iter().take_while(fits).last().unwrap_or(&none);
-    let fits = |joint: &&Joint| length(&shown[joint.shown..]) <= most / 3;
-    let end = Joint {
+    let none = BreakPoint::default();
+    let fits = |point: &&BreakPoint| length(&shown[..point.shown]) <= most * 2 / 3;
+    let head = break_points.iter().take_while(fits).last().unwrap_or(&none);
+    let fits = |point: &&BreakPoint| length(&shown[point.shown..]) <= most / 3;
+    let end = BreakPoint {
         shown: shown.len(),
         read: length(text),
     };
-    let tail = joints.iter().rev().take_while(fits).last().unwrap_or(&end);
+    let tail = break_points
+        .iter()
+        .rev()
+        .take_while(fits)
+        .last()
+        .unwrap_or(&end);
     if tail.read <= head.read {
         return shown;
     }
@@ -111,14 +120,14 @@ pub fn legible_within(text: &str, nature: Nature, most: usize) -> String {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum CharKind {
     Blank,
     LineBreak,
     Word,
     Other,
 }
 
-impl Kind {
+impl CharKind {
     fn of(c: char) -> Self {
         match c {
             '\n' => Self::LineBreak,
@@ -134,69 +143,69 @@ impl Kind {
 
 /// A place where a text can be taken apart: never within a mark.
 #[derive(Debug, Clone, Copy, Default)]
-struct Joint {
+struct BreakPoint {
     /// How much is shown by then, in bytes.
     shown: usize,
     /// How much of the text that is, in characters.
     read: usize,
 }
 
-/// A text on its way to be legible.
-struct Made<'a> {
+/// A text that is being made legible.
+struct LegibleText<'a> {
     shown: String,
-    joints: Vec<Joint>,
-    nature: Nature,
+    break_points: Vec<BreakPoint>,
+    kind: TextKind,
     /// The whole, and the scripts of it that are no disguise; found when they are first asked for.
     text: &'a str,
-    honest: Option<Vec<Script>>,
+    expected_scripts: Option<Vec<Script>>,
 }
 
-impl<'a> Made<'a> {
-    fn of(text: &'a str, nature: Nature) -> Self {
-        let mut made = Made {
+impl<'a> LegibleText<'a> {
+    fn of(text: &'a str, kind: TextKind) -> Self {
+        let mut legible = LegibleText {
             shown: String::with_capacity(text.len() + 16),
-            joints: Vec::new(),
-            nature,
-            honest: None,
+            break_points: Vec::new(),
+            kind,
+            expected_scripts: None,
             text,
         };
         let mut rest = text;
-        if nature == Nature::Source {
-            rest = made.indentation(text);
+        if kind == TextKind::Source {
+            rest = legible.indentation(text);
         }
-        if nature == Nature::Prose && text.contains(is_right_to_left) {
+        if kind == TextKind::Prose && text.contains(is_right_to_left) {
             // Its letters also make the row one that runs from left to right.
-            made.shown.push_str(&mark("right to left"));
-            made.shown.push(' ');
+            legible.shown.push_str(&mark("right to left"));
+            legible.shown.push(' ');
         }
         let mut begins = true;
         while let Some(first) = rest.chars().next() {
-            let kind = Kind::of(first);
+            let kind = CharKind::of(first);
             let end = rest
-                .find(|c| Kind::of(c) != kind || (kind == Kind::Other && c != first))
+                .find(|c| CharKind::of(c) != kind || (kind == CharKind::Other && c != first))
                 .unwrap_or(rest.len());
             let (run, after) = rest.split_at(end);
-            let before = made.shown.len();
+            let before = legible.shown.len();
             match kind {
-                Kind::Blank => made.blanks(run, begins || after.is_empty()),
-                Kind::LineBreak => made.line_breaks(run),
-                Kind::Word => made.word(run),
-                Kind::Other => made.others(first, run),
+                CharKind::Blank => legible.blanks(run, begins || after.is_empty()),
+                CharKind::LineBreak => legible.line_breaks(run),
+                CharKind::Word => legible.word(run),
+                CharKind::Other => legible.others(first, run),
             }
-            made.join(before, run);
+            legible.join(before, run);
             begins = false;
             rest = after;
         }
-        made
+        legible
     }
 
     /// Notes the end of a run, and within one that is shown as it is a place every few letters.
     fn join(&mut self, before: usize, run: &str) {
-        let mut read = self.joints.last().map_or(0, |joint| joint.read);
+        let mut read = self.break_points.last().map_or(0, |point| point.read);
         if &self.shown[before..] == run {
             for (place, (index, _)) in run.char_indices().enumerate().skip(1) {
                 if place.is_multiple_of(STEP) {
-                    self.joints.push(Joint {
+                    self.break_points.push(BreakPoint {
                         shown: before + index,
                         read: read + place,
                     });
@@ -204,7 +213,7 @@ impl<'a> Made<'a> {
             }
         }
         read += run.chars().count();
-        self.joints.push(Joint {
+        self.break_points.push(BreakPoint {
             shown: self.shown.len(),
             read,
         });
@@ -225,7 +234,7 @@ impl<'a> Made<'a> {
     fn blanks(&mut self, run: &str, at_edge: bool) {
         let count = run.chars().count();
         let plain = run.bytes().all(|byte| byte == b' ');
-        let counts = count >= MANY_BLANKS || (at_edge && self.nature == Nature::Code);
+        let counts = count >= MANY_BLANKS || (at_edge && self.kind == TextKind::Code);
         if counts && plain {
             self.shown.push_str(&mark(&counted(count, "blank")));
         } else if counts && count >= MANY_BLANKS {
@@ -256,7 +265,7 @@ impl<'a> Made<'a> {
     /// A run of one character that is part of no word.
     fn others(&mut self, c: char, run: &str) {
         let count = run.chars().count();
-        let deceives = self.nature != Nature::Prose
+        let deceives = self.kind != TextKind::Prose
             && !c.is_ascii()
             && (is_right_to_left(c) || is_private(c) || passes_for_ascii(run));
         if is_hidden(c) && count >= MANY_HIDDEN {
@@ -274,11 +283,11 @@ impl<'a> Made<'a> {
     fn word(&mut self, word: &str) {
         if word.is_ascii() {
             self.shown.push_str(word);
-        } else if self.nature != Nature::Prose && word.contains(is_right_to_left) {
+        } else if self.kind != TextKind::Prose && word.contains(is_right_to_left) {
             self.letters(word, is_right_to_left);
         } else if is_mixed(word) {
             self.mixed(word);
-        } else if passes_for_ascii(word) && !self.is_honest(word) {
+        } else if passes_for_ascii(word) && !self.is_expected_script(word) {
             match script_of(word) {
                 Some(script) if script != Script::Latin => self.named(script, word),
                 _ => self.letters(word, |c| !c.is_ascii()),
@@ -338,20 +347,20 @@ impl<'a> Made<'a> {
 
     /// Whether a word that could be read as another one stands among others of its script that
     /// could not, as the short words of a language do.
-    fn is_honest(&mut self, word: &str) -> bool {
-        if self.nature != Nature::Prose {
+    fn is_expected_script(&mut self, word: &str) -> bool {
+        if self.kind != TextKind::Prose {
             return false;
         }
         let Some(script) = script_of(word).filter(|script| *script != Script::Latin) else {
             return true;
         };
         let text = self.text;
-        let honest = self.honest.get_or_insert_with(|| {
-            let words = text.split(|c| Kind::of(c) != Kind::Word);
-            let honest = words.filter(|word| !word.is_ascii() && !passes_for_ascii(word));
-            honest.filter_map(script_of).collect()
+        let expected_scripts = self.expected_scripts.get_or_insert_with(|| {
+            let words = text.split(|c| CharKind::of(c) != CharKind::Word);
+            let expected_scripts = words.filter(|word| !word.is_ascii() && !passes_for_ascii(word));
+            expected_scripts.filter_map(script_of).collect()
         });
-        honest.contains(&script)
+        expected_scripts.contains(&script)
     }
 
     fn spell(&mut self, c: char) {

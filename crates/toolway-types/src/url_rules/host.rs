@@ -1,23 +1,13 @@
-//! The host of a URL pattern, and what counts as this machine.
+//! The host of a URL pattern.
 //!
 //! Owns matching hosts on label boundaries, and the one rule that a denial of this machine means
 //! it under every name and address it has. What a name leads to is not known here.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
-
 use url::{Host, Url};
 
-use super::pattern::Reading;
+use super::pattern::PatternReading;
+use crate::url_check::{carried_v4, could_be_this_machine};
 use crate::wildcard;
-
-/// Names of this machine that systems give it beside `localhost`.
-const NAMES: [&str; 5] = [
-    "localhost.localdomain",
-    "localhost4",
-    "localhost6",
-    "ip6-localhost",
-    "ip6-loopback",
-];
 
 /// Spellings of this machine, to find out whether a pattern with wildcards means it.
 const SPELLINGS: [&str; 5] = ["localhost", "127.0.0.1", "0.0.0.0", "[::1]", "[::]"];
@@ -67,7 +57,7 @@ impl HostPattern {
     }
 
     /// Whether it means the host of a URL.
-    pub(super) fn matches(&self, url: &Url, reading: Reading) -> bool {
+    pub(super) fn matches(&self, url: &Url, reading: PatternReading) -> bool {
         let Some(host) = url.host() else {
             return false;
         };
@@ -75,16 +65,16 @@ impl HostPattern {
         if self.has(&text.trim_end_matches('.').to_ascii_lowercase(), reading) {
             return true;
         }
-        if reading == Reading::Narrow {
+        if reading == PatternReading::Narrow {
             return false;
         }
         // The same machine in the other family's notation; no permission reaches that far.
         let carried = match host {
-            Host::Ipv6(address) => carried(address),
+            Host::Ipv6(address) => carried_v4(address),
             _ => None,
         };
         carried.is_some_and(|address| self.has(&address.to_string(), reading))
-            || (is_this_machine(&host) && self.means_this_machine())
+            || (could_be_this_machine(&host) && self.means_this_machine())
     }
 
     /// Whether it could mean an address, which a name may lead to.
@@ -110,11 +100,11 @@ impl HostPattern {
         };
         SPELLINGS
             .iter()
-            .any(|spelling| self.has(spelling, Reading::Wide))
-            || Host::parse(&written).is_ok_and(|host| is_this_machine(&host))
+            .any(|spelling| self.has(spelling, PatternReading::Wide))
+            || Host::parse(&written).is_ok_and(|host| could_be_this_machine(&host))
     }
 
-    fn has(&self, host: &str, reading: Reading) -> bool {
+    fn has(&self, host: &str, reading: PatternReading) -> bool {
         match self {
             Self::Any => !host.is_empty(),
             Self::Below(parent) => host
@@ -126,8 +116,8 @@ impl HostPattern {
 }
 
 /// A leading `*` stands for one label or more, whatever follows it. A `*` at the end does so in a
-/// denial only: whoever allows `intern.*` has not allowed `intern.evil.example`.
-fn labels_match(patterns: &[String], labels: &[&str], reading: Reading) -> bool {
+/// denial only: allowing `intern.*` does not allow `intern.evil.example`.
+fn labels_match(patterns: &[String], labels: &[&str], reading: PatternReading) -> bool {
     let each = |patterns: &[String], labels: &[&str]| {
         patterns.len() == labels.len()
             && std::iter::zip(patterns, labels)
@@ -139,7 +129,7 @@ fn labels_match(patterns: &[String], labels: &[&str], reading: Reading) -> bool 
     };
     let is_star = |label: Option<&String>| label.is_some_and(|label| label == "*");
     let at_front = if is_star(patterns.first()) { more } else { 0 };
-    let at_end = if reading == Reading::Wide && is_star(patterns.last()) {
+    let at_end = if reading == PatternReading::Wide && is_star(patterns.last()) {
         more
     } else {
         0
@@ -179,34 +169,6 @@ fn could_be_address(labels: &[String]) -> bool {
     labels.iter().all(is_octet) && (labels.len() == 4 || (labels.len() < 4 && is_open))
 }
 
-/// Whether a host is the machine that asks, as far as its spelling shows. The unspecified
-/// addresses are: systems connect to themselves there.
-fn is_this_machine<S: AsRef<str>>(host: &Host<S>) -> bool {
-    let v4 = |address: Ipv4Addr| address.is_loopback() || address.is_unspecified();
-    match host {
-        Host::Domain(name) => {
-            let name = name.as_ref().trim_end_matches('.').to_ascii_lowercase();
-            name == "localhost" || name.ends_with(".localhost") || NAMES.contains(&name.as_str())
-        }
-        Host::Ipv4(address) => v4(*address),
-        Host::Ipv6(address) => {
-            address.is_loopback() || address.is_unspecified() || carried(*address).is_some_and(v4)
-        }
-    }
-}
-
-/// The IPv4 address in an IPv6 one: mapped, compatible, or for a translator (NAT64).
-fn carried(address: Ipv6Addr) -> Option<Ipv4Addr> {
-    match address.segments() {
-        [0, 0, 0, 0, 0, 0, 0, 0 | 1] => None,
-        [0, 0, 0, 0, 0, 0 | 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] => {
-            let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());
-            Some(Ipv4Addr::new(a, b, c, d))
-        }
-        _ => None,
-    }
-}
-
 fn labels(host: &str) -> Vec<String> {
     split_labels(host).into_iter().map(str::to_owned).collect()
 }
@@ -236,7 +198,7 @@ mod tests {
     use super::super::UrlPattern;
     use super::*;
 
-    fn matches(pattern: &str, url: &str, reading: Reading) -> bool {
+    fn matches(pattern: &str, url: &str, reading: PatternReading) -> bool {
         let url = Url::parse(url).unwrap();
         UrlPattern::parse(pattern).unwrap().matches(&url, reading)
     }
@@ -259,7 +221,10 @@ mod tests {
             ("*.corp.*", "a.b.corp.example.com"),
         ] {
             let (pattern, url) = (format!("*://{denied}:*/*"), format!("http://{host}:80/mcp"));
-            assert!(matches(&pattern, &url, Reading::Wide), "{denied}: {host}");
+            assert!(
+                matches(&pattern, &url, PatternReading::Wide),
+                "{denied}: {host}"
+            );
         }
         for (denied, host) in [
             ("10.*", "11.1.2.3"),
@@ -269,10 +234,13 @@ mod tests {
             ("intern.*", "x.intern.example"),
         ] {
             let (pattern, url) = (format!("*://{denied}:*/*"), format!("http://{host}:80/mcp"));
-            assert!(!matches(&pattern, &url, Reading::Wide), "{denied}: {host}");
+            assert!(
+                !matches(&pattern, &url, PatternReading::Wide),
+                "{denied}: {host}"
+            );
         }
-        // A permission stays inside its labels: `intern.*` is no permission for whoever has a name
-        // that begins so.
+        // A permission stays inside its labels: `intern.*` does not allow other hosts whose name
+        // begins so.
         for (allowed, host) in [
             ("10.*", "10.1.2.3"),
             ("intern.*", "intern.evil.example"),
@@ -283,7 +251,7 @@ mod tests {
                 format!("http://{host}:80/mcp"),
             );
             assert!(
-                !matches(&pattern, &url, Reading::Narrow),
+                !matches(&pattern, &url, PatternReading::Narrow),
                 "{allowed}: {host}"
             );
         }

@@ -5,7 +5,7 @@
 
 use unicode_normalization::UnicodeNormalization as _;
 
-use super::pattern::Reading;
+use super::pattern::PatternReading;
 use crate::{replace_placeholders, wildcard};
 
 /// How often escapes are undone. Whatever is escaped more often than that could be anything.
@@ -15,13 +15,18 @@ const DEPTH: usize = 4;
 const MOST: usize = 200;
 
 /// Whether a path, with what is asked of it, matches a pattern. `pattern` begins with `/`.
-pub(super) fn matches(pattern: &str, path: &str, query: Option<&str>, reading: Reading) -> bool {
-    // Whoever means all paths means the odd ones too.
+pub(super) fn matches(
+    pattern: &str,
+    path: &str,
+    query: Option<&str>,
+    reading: PatternReading,
+) -> bool {
+    // All paths include the odd ones.
     if pattern == "/*" {
         return true;
     }
     let query = query.filter(|_| pattern.contains('?'));
-    if reading == Reading::Narrow && is_odd(path) {
+    if reading == PatternReading::Narrow && is_odd(path) {
         return false;
     }
     let asked = |path: &str, query: Option<&str>| match query {
@@ -33,7 +38,7 @@ pub(super) fn matches(pattern: &str, path: &str, query: Option<&str>, reading: R
     if wildcard::matches(pattern, &whole) || trimmed(pattern) == trimmed(&whole) {
         return true;
     }
-    if reading == Reading::Narrow {
+    if reading == PatternReading::Narrow {
         return false;
     }
     let Some(readings) = readings(path) else {
@@ -217,7 +222,7 @@ mod tests {
     use super::super::UrlPattern;
     use super::*;
 
-    fn matches(pattern: &str, url: &str, reading: Reading) -> bool {
+    fn matches(pattern: &str, url: &str, reading: PatternReading) -> bool {
         let url = Url::parse(url).unwrap();
         UrlPattern::parse(pattern).unwrap().matches(&url, reading)
     }
@@ -238,7 +243,7 @@ mod tests {
             "/%EF%BD%81dmin%EF%BC%9Fy/z",
         ] {
             let url = format!("https://a.example{path}");
-            assert!(matches(pattern, &url, Reading::Wide), "{url}");
+            assert!(matches(pattern, &url, PatternReading::Wide), "{url}");
         }
         for path in [
             "/x%3fy/z",
@@ -247,12 +252,12 @@ mod tests {
             "/x?/admin/y",
         ] {
             let url = format!("https://a.example{path}");
-            assert!(!matches(pattern, &url, Reading::Wide), "{url}");
+            assert!(!matches(pattern, &url, PatternReading::Wide), "{url}");
         }
         for path in ["/safe/x%3fy", "/safe/x%23y"] {
             let url = format!("https://a.example{path}");
             assert!(
-                !matches("https://a.example/safe/*", &url, Reading::Narrow),
+                !matches("https://a.example/safe/*", &url, PatternReading::Narrow),
                 "{url}"
             );
         }

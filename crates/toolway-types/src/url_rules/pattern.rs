@@ -13,7 +13,7 @@ use crate::wildcard;
 
 /// How to read what a rule leaves open: a denial widely, a permission narrowly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reading {
+pub enum PatternReading {
     /// In doubt the rule matches.
     Wide,
     /// In doubt it does not.
@@ -84,11 +84,11 @@ impl UrlPattern {
     }
 
     /// Whether a URL matches.
-    pub fn matches(&self, url: &Url, reading: Reading) -> bool {
+    pub fn matches(&self, url: &Url, reading: PatternReading) -> bool {
         let port = match self.port {
             PortPattern::Any => true,
             PortPattern::Is(port) => url.port_or_known_default() == Some(port),
-            PortPattern::Unsaid => reading == Reading::Wide || url.port().is_none(),
+            PortPattern::Unsaid => reading == PatternReading::Wide || url.port().is_none(),
         };
         port && self.scheme_matches(url, reading)
             && self.host.matches(url, reading)
@@ -100,7 +100,7 @@ impl UrlPattern {
         self.host.speaks_of_addresses()
     }
 
-    fn scheme_matches(&self, url: &Url, reading: Reading) -> bool {
+    fn scheme_matches(&self, url: &Url, reading: PatternReading) -> bool {
         let Some(pattern) = &self.scheme else {
             return true;
         };
@@ -111,13 +111,13 @@ impl UrlPattern {
             other => other,
         };
         wildcard::matches(pattern, url.scheme())
-            || (reading == Reading::Wide && wildcard::matches(pattern, request))
+            || (reading == PatternReading::Wide && wildcard::matches(pattern, request))
     }
 
-    fn path_matches(&self, url: &Url, reading: Reading) -> bool {
+    fn path_matches(&self, url: &Url, reading: PatternReading) -> bool {
         match &self.path {
             Some(pattern) => path::matches(pattern, url.path(), url.query(), reading),
-            None => reading == Reading::Wide || url.path() == "/",
+            None => reading == PatternReading::Wide || url.path() == "/",
         }
     }
 }

@@ -180,7 +180,7 @@ fn sec_21_members_match_by_exact_case() {
         Ok(Message::Request { id: Id::Number(1), method, params: Some(params) })
             if method == "safe" && params.get() == r#"{"a":1}"#
     ));
-    // An id of other letters is none: this is a notification, and nobody waits for an answer.
+    // An id of other letters is none: this is a notification, which gets no answer.
     assert!(matches!(
         parse(br#"{"jsonrpc":"2.0","ID":1,"method":"x"}"#),
         Ok(Message::Notification { .. })

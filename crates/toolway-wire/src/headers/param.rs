@@ -49,7 +49,7 @@ pub fn header_params(schema: &RawValue) -> Result<Vec<HeaderParam>, HeaderFault>
     let Ok(Value::Object(schema)) = serde_json::from_str(schema.get()) else {
         return Err(HeaderFault::Unreadable("input schema"));
     };
-    let mut walk = Walk::default();
+    let mut walk = SchemaHeaderWalk::default();
     if schema.contains_key(ANNOTATION) {
         return Err(HeaderFault::Misplaced(
             "it stands on the schema itself".to_owned(),
@@ -60,13 +60,13 @@ pub fn header_params(schema: &RawValue) -> Result<Vec<HeaderParam>, HeaderFault>
 }
 
 #[derive(Default)]
-struct Walk {
+struct SchemaHeaderWalk {
     path: Vec<String>,
     found: Vec<HeaderParam>,
     taken: HashSet<String>,
 }
 
-impl Walk {
+impl SchemaHeaderWalk {
     /// A schema on the `properties` chain.
     fn schema(&mut self, schema: &Map<String, Value>) -> Result<(), HeaderFault> {
         for (keyword, value) in schema {

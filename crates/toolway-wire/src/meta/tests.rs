@@ -9,9 +9,9 @@ fn raw_of(text: &str) -> Box<RawValue> {
     RawValue::from_string(text.to_owned()).expect("JSON")
 }
 
-fn modern() -> Meta {
+fn modern() -> RequestMeta {
     let info = to_raw_value(&json!({"name": "toolway"})).expect("JSON");
-    Meta::modern("2026-07-28", &info, &raw_of("{}"))
+    RequestMeta::modern("2026-07-28", &info, &raw_of("{}"))
 }
 
 #[test]
@@ -42,7 +42,7 @@ fn absent_empty_and_null_parameters_get_a_meta() {
         ),
     ] {
         let params = params.map(raw_of);
-        let spliced = Meta::new()
+        let spliced = RequestMeta::new()
             .with_progress_token(4)
             .splice(params.as_deref())
             .expect("an object");

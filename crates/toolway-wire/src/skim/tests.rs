@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 
 fn skim(pieces: &[&[u8]]) -> Option<Id> {
-    let mut skimmer = Skimmer::new();
+    let mut skimmer = IdSkimmer::new();
     for piece in pieces {
         skimmer.feed(piece);
     }
@@ -56,7 +56,7 @@ proptest! {
 
     #[test]
     fn arbitrary_bytes_do_no_harm(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
-        let mut skimmer = Skimmer::new();
+        let mut skimmer = IdSkimmer::new();
         skimmer.feed(&bytes);
         prop_assert!(skimmer.key.len() <= KEPT && skimmer.value.len() <= KEPT);
     }

@@ -1,20 +1,20 @@
 //! What a tool answers: content blocks, structured content, and whether it is an error.
 //!
-//! A block that cannot be read is [`Content::Unknown`] with its bytes kept: a gateway passes on
-//! what it does not understand.
+//! A block that cannot be read is [`ContentBlock::Unknown`] with its bytes kept: a gateway passes
+//! on what it does not understand.
 
 use serde_json::value::RawValue;
 
 use super::{MAX_PARTS, ViewError, lenient, object, optional};
 use crate::elements::each;
-use crate::members::Members;
+use crate::members::RawMembers;
 
 mod plain;
 mod skim;
 
 /// One block of content.
 #[derive(Debug, Clone)]
-pub enum Content {
+pub enum ContentBlock {
     /// Plain text, as received.
     Text {
         /// The text.
@@ -93,7 +93,7 @@ impl ResultType {
         object(result).map(|members| Self::of(&members))
     }
 
-    pub(crate) fn of(members: &Members<'_>) -> Self {
+    pub(crate) fn of(members: &RawMembers<'_>) -> Self {
         match members.get("resultType").map(lenient::text).as_deref() {
             None | Some("complete") => Self::Complete,
             Some("input_required") => Self::InputRequired,
@@ -107,7 +107,7 @@ impl ResultType {
 #[derive(Debug, Clone)]
 pub struct ToolResult {
     /// The blocks, in order.
-    pub content: Vec<Content>,
+    pub content: Vec<ContentBlock>,
     /// Structured content, untouched.
     pub structured: Option<Box<RawValue>>,
     /// Whether the tool says it failed.
@@ -161,7 +161,7 @@ fn in_full(result: &RawValue) -> Result<ToolResult, ViewError> {
     })
 }
 
-fn all_blocks(blocks: &RawValue) -> Result<Vec<Content>, ViewError> {
+fn all_blocks(blocks: &RawValue) -> Result<Vec<ContentBlock>, ViewError> {
     let mut content = Vec::new();
     let mut too_many = false;
     let seen = each(blocks, |block| {
@@ -179,35 +179,35 @@ fn all_blocks(blocks: &RawValue) -> Result<Vec<Content>, ViewError> {
 }
 
 /// Reads one block; never fails.
-pub(super) fn read(raw: &RawValue) -> Content {
-    let unknown = |kind: String| Content::Unknown {
+pub(super) fn read(raw: &RawValue) -> ContentBlock {
+    let unknown = |kind: String| ContentBlock::Unknown {
         kind,
         raw: raw.to_owned(),
     };
-    let Ok(block) = Members::read(raw.get()) else {
+    let Ok(block) = RawMembers::read(raw.get()) else {
         return unknown(String::new());
     };
     let kind = optional(&block, "type").unwrap_or_default();
     known(&kind, &block).unwrap_or_else(|| unknown(kind))
 }
 
-fn known(kind: &str, block: &Members<'_>) -> Option<Content> {
+fn known(kind: &str, block: &RawMembers<'_>) -> Option<ContentBlock> {
     let text = |name| optional(block, name);
     Some(match kind {
-        "text" => Content::Text {
+        "text" => ContentBlock::Text {
             text: text("text")?,
         },
-        "image" => Content::Image {
+        "image" => ContentBlock::Image {
             data: text("data")?,
             mime_type: text("mimeType")?,
         },
-        "audio" => Content::Audio {
+        "audio" => ContentBlock::Audio {
             data: text("data")?,
             mime_type: text("mimeType")?,
         },
         "resource" => {
-            let inner = Members::read(block.value("resource")?.get()).ok()?;
-            Content::Resource {
+            let inner = RawMembers::read(block.value("resource")?.get()).ok()?;
+            ContentBlock::Resource {
                 uri: optional(&inner, "uri")?,
                 mime_type: optional(&inner, "mimeType"),
                 body: resource_body(&inner)?,
@@ -215,7 +215,7 @@ fn known(kind: &str, block: &Members<'_>) -> Option<Content> {
         }
         "resource_link" => {
             let uri = text("uri")?;
-            Content::ResourceLink {
+            ContentBlock::ResourceLink {
                 name: text("name").unwrap_or_else(|| uri.clone()),
                 uri,
                 title: text("title"),
@@ -227,7 +227,7 @@ fn known(kind: &str, block: &Members<'_>) -> Option<Content> {
     })
 }
 
-pub(super) fn resource_body(item: &Members<'_>) -> Option<ResourceBody> {
+pub(super) fn resource_body(item: &RawMembers<'_>) -> Option<ResourceBody> {
     optional(item, "text")
         .map(ResourceBody::Text)
         .or_else(|| optional(item, "blob").map(ResourceBody::Blob))

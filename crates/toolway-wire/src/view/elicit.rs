@@ -6,7 +6,7 @@
 use serde_json::value::RawValue;
 
 use super::{ViewError, lenient, object, optional, with_members};
-use crate::members::Members;
+use crate::members::RawMembers;
 
 /// The parameters of `elicitation/create`, of every revision that has it.
 #[derive(Debug, Clone)]
@@ -81,12 +81,12 @@ pub fn input_required(result: &RawValue) -> Result<InputRequired, ViewError> {
 }
 
 /// The member `inputRequests`. One that cannot be read is an error: all must be answered.
-pub(super) fn input_requests(members: &Members<'_>) -> Result<Vec<InputRequest>, ViewError> {
+pub(super) fn input_requests(members: &RawMembers<'_>) -> Result<Vec<InputRequest>, ViewError> {
     let unusable = || ViewError::Missing("inputRequests");
     let Some(requests) = members.value("inputRequests") else {
         return Ok(Vec::new());
     };
-    let requests = Members::read(requests.get()).map_err(|_| unusable())?;
+    let requests = RawMembers::read(requests.get()).map_err(|_| unusable())?;
     requests
         .entries()
         .map(|(key, request)| {

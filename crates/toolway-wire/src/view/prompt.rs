@@ -2,11 +2,12 @@
 
 use serde_json::value::RawValue;
 
-use super::content::{self, Content};
+use super::content::{self, ContentBlock};
 use super::{
-    ItemFault, ListView, Page, ResultType, ViewError, lenient, object, optional, parts, required,
+    ItemFault, ListPage, ListView, ResultType, ViewError, lenient, object, optional, parts,
+    required,
 };
-use crate::members::Members;
+use crate::members::RawMembers;
 
 /// One prompt.
 #[derive(Debug, Clone)]
@@ -52,15 +53,15 @@ pub const PROMPTS: ListView<Prompt> = ListView {
 };
 
 /// Views a `prompts/list` result that is all of the list.
-pub fn prompts(result: &RawValue) -> Result<Page<Prompt>, ViewError> {
+pub fn prompts(result: &RawValue) -> Result<ListPage<Prompt>, ViewError> {
     PROMPTS.whole(result)
 }
 
-fn arguments(item: &Members<'_>) -> Result<Vec<PromptArgument>, String> {
+fn arguments(item: &RawMembers<'_>) -> Result<Vec<PromptArgument>, String> {
     let Some(list) = item.value("arguments") else {
         return Ok(Vec::new());
     };
-    let list: Vec<Members<'_>> = serde_json::from_str(list.get())
+    let list: Vec<RawMembers<'_>> = serde_json::from_str(list.get())
         .map_err(|error| format!("`arguments` is not a list of objects: {error}"))?;
     list.iter()
         .map(|argument| {
@@ -83,7 +84,7 @@ pub struct PromptMessage {
     /// `user` or `assistant`.
     pub role: String,
     /// What it says.
-    pub content: Content,
+    pub content: ContentBlock,
 }
 
 /// What `prompts/get` gives.

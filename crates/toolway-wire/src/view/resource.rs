@@ -4,9 +4,10 @@ use serde_json::value::RawValue;
 
 use super::content::{ResourceBody, resource_body};
 use super::{
-    ItemFault, ListView, Page, ResultType, ViewError, lenient, object, optional, parts, required,
+    ItemFault, ListPage, ListView, ResultType, ViewError, lenient, object, optional, parts,
+    required,
 };
-use crate::members::Members;
+use crate::members::RawMembers;
 
 /// One resource.
 #[derive(Debug, Clone)]
@@ -80,12 +81,12 @@ pub const RESOURCE_TEMPLATES: ListView<ResourceTemplate> = ListView {
 };
 
 /// Views a `resources/list` result that is all of the list.
-pub fn resources(result: &RawValue) -> Result<Page<Resource>, ViewError> {
+pub fn resources(result: &RawValue) -> Result<ListPage<Resource>, ViewError> {
     RESOURCES.whole(result)
 }
 
 /// Views a `resources/templates/list` result that is all of the list.
-pub fn resource_templates(result: &RawValue) -> Result<Page<ResourceTemplate>, ViewError> {
+pub fn resource_templates(result: &RawValue) -> Result<ListPage<ResourceTemplate>, ViewError> {
     RESOURCE_TEMPLATES.whole(result)
 }
 
@@ -131,7 +132,7 @@ pub fn read_result(result: &RawValue) -> Result<ReadResult, ViewError> {
     })
 }
 
-fn contents(raw: &RawValue, item: &Members<'_>) -> Result<ResourceContents, String> {
+fn contents(raw: &RawValue, item: &RawMembers<'_>) -> Result<ResourceContents, String> {
     Ok(ResourceContents {
         uri: required(item, "uri")?,
         mime_type: optional(item, "mimeType"),

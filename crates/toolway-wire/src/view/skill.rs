@@ -8,8 +8,8 @@
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::{ListView, Page, ViewError, lenient, object, required};
-use crate::members::Members;
+use super::{ListPage, ListView, ViewError, lenient, object, required};
+use crate::members::RawMembers;
 
 /// The name under which a server declares that it has skills.
 pub const EXTENSION: &str = "io.modelcontextprotocol/skills";
@@ -69,7 +69,7 @@ pub const SKILLS: ListView<Skill> = ListView {
 };
 
 /// Views a `skills/list` result that is all of the list.
-pub fn skills(result: &RawValue) -> Result<Page<Skill>, ViewError> {
+pub fn skills(result: &RawValue) -> Result<ListPage<Skill>, ViewError> {
     SKILLS.whole(result)
 }
 
@@ -92,13 +92,13 @@ pub enum SkillFault {
     Entry(String),
 }
 
-fn skill(raw: &RawValue, entry: &Members<'_>) -> Result<Skill, String> {
+fn skill(raw: &RawValue, entry: &RawMembers<'_>) -> Result<Skill, String> {
     let uri = required(entry, "uri")?;
     let frontmatter = entry
         .value("frontmatter")
         .ok_or("`frontmatter` is missing")?;
     // Read as members first: a doubled name could be shown as one thing and compared as another.
-    let head = Members::read(frontmatter.get())
+    let head = RawMembers::read(frontmatter.get())
         .map_err(|error| format!("`frontmatter` is not a usable object: {error}"))?;
     let name = required(&head, "name")?;
     let description = required(&head, "description")?;
@@ -132,7 +132,7 @@ fn manifest(files: &RawValue, main: &str, folder: &str) -> Result<Vec<SkillFile>
     let mut listed = Vec::with_capacity(items.len());
     let mut seen = std::collections::HashSet::with_capacity(items.len());
     for item in items {
-        let members = Members::read(item.get())
+        let members = RawMembers::read(item.get())
             .map_err(|error| format!("one of its `resources` is not a usable object: {error}"))?;
         let file = SkillFile {
             uri: required(&members, "uri")?,

@@ -17,7 +17,7 @@ pub const EXTENSION: &str = "io.modelcontextprotocol/tasks";
 
 /// A task at one moment.
 #[derive(Debug, Clone)]
-pub struct Task {
+pub struct TaskView {
     /// The server's name for it.
     pub id: String,
     /// How far it is.
@@ -57,7 +57,7 @@ impl TaskStatus {
 }
 
 /// Views a task.
-pub fn task(result: &RawValue) -> Result<Task, ViewError> {
+pub fn task(result: &RawValue) -> Result<TaskView, ViewError> {
     let members = object(result)?;
     let id = optional(&members, "taskId").ok_or(ViewError::Missing("taskId"))?;
     let message = optional(&members, "statusMessage");
@@ -77,7 +77,7 @@ pub fn task(result: &RawValue) -> Result<Task, ViewError> {
         Some("cancelled") => TaskStatus::Cancelled,
         _ => return Err(ViewError::Missing("status")),
     };
-    Ok(Task {
+    Ok(TaskView {
         id,
         status,
         message,
@@ -90,7 +90,7 @@ pub fn task(result: &RawValue) -> Result<Task, ViewError> {
 }
 
 /// The task that a legacy call has become; none when the result is the call's own.
-pub fn created(result: &RawValue) -> Option<Result<Task, ViewError>> {
+pub fn created(result: &RawValue) -> Option<Result<TaskView, ViewError>> {
     let members = object(result).ok()?;
     members.value("task").map(task)
 }
@@ -114,7 +114,7 @@ mod tests {
 
     use super::*;
 
-    fn read(value: &Value) -> Result<Task, ViewError> {
+    fn read(value: &Value) -> Result<TaskView, ViewError> {
         task(&to_raw_value(value).expect("JSON"))
     }
 

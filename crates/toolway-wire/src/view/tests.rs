@@ -137,7 +137,7 @@ fn what_reading_and_rendering_give_is_read() {
     let rendered = prompt_result(&raw(&json!({"messages": [
         {"role": "user", "content": {"type": "text", "text": "hi"}}]})))
     .expect("messages");
-    assert!(matches!(&rendered.messages[0].content, Content::Text { text } if text == "hi"));
+    assert!(matches!(&rendered.messages[0].content, ContentBlock::Text { text } if text == "hi"));
 }
 
 #[test]
@@ -157,13 +157,13 @@ fn content_of_every_kind_is_read_and_the_rest_kept() {
     assert_eq!(result.structured.expect("a null").get(), "null");
     assert_eq!(result.result_type, ResultType::Complete);
     assert!(
-        matches!(&result.content[3], Content::Resource { body: ResourceBody::Text(text), .. } if text == "x")
+        matches!(&result.content[3], ContentBlock::Resource { body: ResourceBody::Text(text), .. } if text == "x")
     );
-    assert!(matches!(&result.content[4], Content::ResourceLink { name, .. } if name == "u"));
+    assert!(matches!(&result.content[4], ContentBlock::ResourceLink { name, .. } if name == "u"));
     let kinds: Vec<(&str, &str)> = result.content[5..]
         .iter()
         .map(|content| match content {
-            Content::Unknown { kind, raw } => (kind.as_str(), raw.get()),
+            ContentBlock::Unknown { kind, raw } => (kind.as_str(), raw.get()),
             other => panic!("{other:?}"),
         })
         .collect();
@@ -235,11 +235,17 @@ fn sec_51_a_page_takes_from_the_budget_what_it_holds_and_stops_where_it_ends() {
     assert_eq!((read.items.len(), read.spent), (2, None));
     assert_eq!(budget, Budget::new(bytes, 3));
     let read = TOOLS.page(&page(2), &mut budget).expect("a page");
-    assert_eq!((read.items.len(), read.spent), (1, Some(Spent::Bytes)));
+    assert_eq!(
+        (read.items.len(), read.spent),
+        (1, Some(BudgetExceeded::Bytes))
+    );
     assert_eq!(read.next_cursor.as_deref(), Some("n"));
     let read = TOOLS.page(&raw(&json!({"tools": [1, 2, 3]})), &mut Budget::new(2, 9));
     let read = read.expect("a page");
-    assert_eq!((read.faults.len(), read.spent), (2, Some(Spent::Bytes)));
+    assert_eq!(
+        (read.faults.len(), read.spent),
+        (2, Some(BudgetExceeded::Bytes))
+    );
 }
 
 #[test]

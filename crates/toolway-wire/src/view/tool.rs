@@ -2,8 +2,8 @@
 
 use serde_json::value::RawValue;
 
-use super::{ListView, Page, ViewError, lenient, optional, required};
-use crate::members::Members;
+use super::{ListPage, ListView, ViewError, lenient, optional, required};
+use crate::members::RawMembers;
 
 /// One tool.
 #[derive(Debug, Clone)]
@@ -19,7 +19,7 @@ pub struct Tool {
     /// The schema of its structured result, untouched.
     pub output_schema: Option<Box<RawValue>>,
     /// What the server claims about it. Untrusted.
-    pub annotations: Annotations,
+    pub annotations: ToolAnnotations,
     /// Whether it can only be called as a task (legacy era).
     pub requires_task: bool,
     /// `_meta`, untouched.
@@ -30,7 +30,7 @@ pub struct Tool {
 
 /// Hints about a tool. A hint of the wrong type is as if it were absent.
 #[derive(Debug, Clone, Default)]
-pub struct Annotations {
+pub struct ToolAnnotations {
     /// `readOnlyHint`
     pub read_only: Option<bool>,
     /// `destructiveHint`
@@ -53,11 +53,11 @@ pub const TOOLS: ListView<Tool> = ListView {
 };
 
 /// Views a `tools/list` result that is all of the list.
-pub fn tools(result: &RawValue) -> Result<Page<Tool>, ViewError> {
+pub fn tools(result: &RawValue) -> Result<ListPage<Tool>, ViewError> {
     TOOLS.whole(result)
 }
 
-fn read(raw: &RawValue, item: &Members<'_>) -> Result<Tool, String> {
+fn read(raw: &RawValue, item: &RawMembers<'_>) -> Result<Tool, String> {
     let name = required(item, "name")?;
     if name.is_empty() {
         return Err("`name` is empty".to_owned());
@@ -86,16 +86,16 @@ fn read(raw: &RawValue, item: &Members<'_>) -> Result<Tool, String> {
 }
 
 fn requires_task(execution: &RawValue) -> bool {
-    let Ok(execution) = Members::read(execution.get()) else {
+    let Ok(execution) = RawMembers::read(execution.get()) else {
         return false;
     };
     let support = execution.value("taskSupport").and_then(lenient::string);
     support.as_deref() == Some("required")
 }
 
-fn annotations(raw: &RawValue) -> Annotations {
-    let Ok(hints) = Members::read(raw.get()) else {
-        return Annotations::default();
+fn annotations(raw: &RawValue) -> ToolAnnotations {
+    let Ok(hints) = RawMembers::read(raw.get()) else {
+        return ToolAnnotations::default();
     };
     // Strictly typed: `"true"` is not a promise that a tool only reads.
     let hint = |name| match hints.value(name).map(RawValue::get) {
@@ -103,7 +103,7 @@ fn annotations(raw: &RawValue) -> Annotations {
         Some("false") => Some(false),
         _ => None,
     };
-    Annotations {
+    ToolAnnotations {
         read_only: hint("readOnlyHint"),
         destructive: hint("destructiveHint"),
         idempotent: hint("idempotentHint"),

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use tokio::time::timeout;
-use toolway_config::Directory;
+use toolway_config::ConnectorDirectory;
 use toolway_transport::state_file;
 
 use super::Connectors;
@@ -89,7 +89,7 @@ pub async fn refresh(connectors: &Connectors) -> Refreshed {
         Ok(Err(error)) => return kept(error.to_string()),
         Ok(Ok(answer)) => answer,
     };
-    let mut directory = match Directory::read(provider, &answer) {
+    let mut directory = match ConnectorDirectory::read(provider, &answer) {
         Ok(directory) => directory,
         Err(error) => return kept(format!("{}: {error}", provider.host())),
     };
@@ -118,13 +118,13 @@ pub fn forget(copy: &Path) -> io::Result<()> {
     }
 }
 
-fn read(connectors: &Connectors) -> Option<Directory> {
+fn read(connectors: &Connectors) -> Option<ConnectorDirectory> {
     let text = state_file::read(&connectors.copy, LARGEST).ok()?;
-    Directory::from_copy(&connectors.provider, &text)
+    ConnectorDirectory::from_copy(&connectors.provider, &text)
 }
 
 /// Writes the copy where it would say something new; gives whether it does.
-async fn keep(connectors: Connectors, directory: Directory) -> io::Result<bool> {
+async fn keep(connectors: Connectors, directory: ConnectorDirectory) -> io::Result<bool> {
     let keeping = tasks::blocking("connectors", move || {
         let mut changed = true;
         state_file::replace_within(&connectors.copy, PATIENCE, || {

@@ -8,15 +8,15 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
-use toolway_auth::account::KeptAccount;
-use toolway_auth::login::Way;
+use toolway_auth::account::StoredAccount;
+use toolway_auth::login::LoginMethod;
 
 use crate::auth::{Invitation, InvitationRelay};
 use crate::tasks::{self, Task};
 
 /// Where the account is logged in to.
 pub(crate) struct AccountLoginRunner {
-    kept: Arc<KeptAccount>,
+    kept: Arc<StoredAccount>,
     running: Mutex<Option<RunningAccountLogin>>,
 }
 
@@ -34,7 +34,7 @@ pub(crate) struct AccountLoginHandle {
 }
 
 impl AccountLoginRunner {
-    pub(super) fn new(kept: Arc<KeptAccount>) -> Self {
+    pub(super) fn new(kept: Arc<StoredAccount>) -> Self {
         Self {
             kept,
             running: Mutex::default(),
@@ -57,7 +57,7 @@ impl AccountLoginRunner {
                 invite,
                 person: None,
             };
-            let ended = kept.log_in(Way::Browser, &person).await;
+            let ended = kept.log_in(LoginMethod::Browser, &person).await;
             done.send_replace(Some(ended.map_err(|error| error.to_string())));
         });
         let login = AccountLoginHandle { invited, outcome };

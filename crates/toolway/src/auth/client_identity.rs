@@ -12,11 +12,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use toolway_auth::assertion::ClientKey;
-use toolway_auth::badge::Voucher;
-use toolway_auth::logins::How;
-use toolway_auth::references::{ReferenceError, nowhere};
-use toolway_auth::web::Web;
-use toolway_auth::workload::Source;
+use toolway_auth::federated::RenewalSource;
+use toolway_auth::logins::LoginGrant;
+use toolway_auth::references::{ReferenceError, no_resolver_error};
+use toolway_auth::web::WebClient;
+use toolway_auth::workload::PlatformTokenSource;
 use toolway_transport::OpenOptions;
 use toolway_types::{OauthSpec, Secret, WorkloadSource};
 
@@ -38,7 +38,7 @@ pub struct ClientIdentities {
 #[derive(Debug, Clone)]
 pub struct WorkloadToken {
     /// Where it comes from.
-    pub source: Arc<Source>,
+    pub source: Arc<PlatformTokenSource>,
     /// The audience, where it is not the authorization server itself.
     pub audience: Option<String>,
 }
@@ -56,20 +56,20 @@ impl ClientIdentities {
 impl LoginStore {
     /// The platform's word, where it is the login: the program has one or the entry names one, and
     /// policy has no other way in mind.
-    pub(super) fn platform(&self, target: &LoginTarget) -> Option<Voucher> {
-        if !target.allows(How::Workload) {
+    pub(super) fn platform(&self, target: &LoginTarget) -> Option<RenewalSource> {
+        if !target.allows(LoginGrant::Workload) {
             return None;
         }
         if let Some(workload) = self.client_identities.workloads.get(target.server.as_str()) {
-            return Some(Voucher::Platform {
+            return Some(RenewalSource::Platform {
                 source: Arc::clone(&workload.source),
                 audience: workload.audience.clone(),
             });
         }
         let spec = target.workload.as_ref()?;
         let source = match &spec.source {
-            WorkloadSource::File(path) => Source::File(path.clone()),
-            WorkloadSource::Token { text, references } => Source::Named {
+            WorkloadSource::File(path) => PlatformTokenSource::File(path.clone()),
+            WorkloadSource::Token { text, references } => PlatformTokenSource::Named {
                 token: text.clone(),
                 references: references.clone(),
                 finder: self
@@ -77,14 +77,14 @@ impl LoginStore {
                     .clone()
                     .map(|finder| Box::new((finder, self.open()))),
             },
-            WorkloadSource::GithubActions { url, token } => Source::GithubActions {
+            WorkloadSource::GithubActions { url, token } => PlatformTokenSource::GithubActions {
                 url: url.clone(),
                 token: token.clone(),
                 // The environment says where it is, and no server.
-                web: Web::trusted(self.client.clone()),
+                web: WebClient::trusted(self.client.clone()),
             },
         };
-        Some(Voucher::Platform {
+        Some(RenewalSource::Platform {
             source: Arc::new(source),
             audience: spec.audience.clone(),
         })
@@ -95,7 +95,10 @@ impl LoginStore {
         let Some(first) = spec.references.first() else {
             return Ok(spec);
         };
-        let finder = self.references.as_ref().ok_or_else(|| nowhere(first))?;
+        let finder = self
+            .references
+            .as_ref()
+            .ok_or_else(|| no_resolver_error(first))?;
         finder.resolve_login(&spec, &self.open()).await
     }
 

@@ -9,7 +9,8 @@ use http::HeaderMap;
 use http::header::AUTHORIZATION;
 use toolway_auth::helper::HelperCredentials;
 use toolway_transport::credentials::{
-    Credentials, CredentialsError, Presented, Refusal, Request, Verdict,
+    CredentialHeaders, CredentialRefusal, CredentialRequest, Credentials, CredentialsError,
+    RetryDecision,
 };
 
 use super::oauth::LoginCredentials;
@@ -24,8 +25,8 @@ pub(crate) struct HelperAndLogin {
 impl Credentials for HelperAndLogin {
     fn present<'a>(
         &'a self,
-        request: Request<'a>,
-    ) -> BoxFuture<'a, Result<Presented, CredentialsError>> {
+        request: CredentialRequest<'a>,
+    ) -> BoxFuture<'a, Result<CredentialHeaders, CredentialsError>> {
         async move {
             let printed = self.helper.present(request).await?;
             if printed.headers().contains_key(AUTHORIZATION) {
@@ -35,24 +36,24 @@ impl Credentials for HelperAndLogin {
             for (name, value) in printed.headers() {
                 headers.insert(name.clone(), value.clone());
             }
-            Ok(Presented::new(headers))
+            Ok(CredentialHeaders::new(headers))
         }
         .boxed()
     }
 
     fn refused<'a>(
         &'a self,
-        presented: &'a Presented,
-        refusal: Refusal<'a>,
-    ) -> BoxFuture<'a, Verdict> {
+        presented: &'a CredentialHeaders,
+        refusal: CredentialRefusal<'a>,
+    ) -> BoxFuture<'a, RetryDecision> {
         async move {
             // Asked again, and not told by what was sent: both may have written the same name.
             let Ok(printed) = self.helper.present(refusal.request).await else {
-                return Verdict::GiveUp;
+                return RetryDecision::GiveUp;
             };
             if !printed.headers().contains_key(AUTHORIZATION) {
                 let verdict = self.login.refused(presented, refusal).await;
-                if verdict != Verdict::GiveUp {
+                if verdict != RetryDecision::GiveUp {
                     return verdict;
                 }
             }
@@ -65,7 +66,7 @@ impl Credentials for HelperAndLogin {
         self.login.taken();
     }
 
-    fn heard(&self, request: Request<'_>, headers: &HeaderMap) {
+    fn heard(&self, request: CredentialRequest<'_>, headers: &HeaderMap) {
         self.login.heard(request, headers);
     }
 }

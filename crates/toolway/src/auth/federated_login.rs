@@ -8,12 +8,12 @@
 use std::fmt;
 use std::sync::Arc;
 
-use toolway_auth::badge::{self, Badge, BadgeFault, Entered};
+use toolway_auth::federated::{self, FederatedLogin, FederatedLoginFault, FederatedSource};
 use toolway_auth::idp::{self, IdpError};
-use toolway_auth::login::{LoginRequest, Way};
-use toolway_auth::logins::{How, Login};
-use toolway_auth::web::Web;
-use toolway_auth::xaa::{Rule, XaaError};
+use toolway_auth::login::{LoginMethod, LoginRequest};
+use toolway_auth::logins::{Login, LoginGrant};
+use toolway_auth::web::WebClient;
+use toolway_auth::xaa::{CrossAppRule, XaaError};
 use toolway_types::{CrossApp, ServerName};
 use tracing::{debug, info};
 
@@ -52,7 +52,7 @@ pub enum NoFederatedLoginReason {
     Organisation(#[from] OrganisationError),
     /// The organisation gave no assertion, or it was refused.
     #[error(transparent)]
-    Badge(BadgeFault),
+    Login(FederatedLoginFault),
 }
 
 /// Says which policy leaves no other way, where a person could think of one.
@@ -73,8 +73,9 @@ impl NoFederatedLogin {
     /// Whether all that is missing is a login at the identity provider.
     pub fn lacks_identity(&self) -> bool {
         let (NoFederatedLoginReason::Organisation(OrganisationError::Identity(error))
-        | NoFederatedLoginReason::Badge(BadgeFault::Organisation(XaaError::Identity(error)))) =
-            &self.fault
+        | NoFederatedLoginReason::Login(FederatedLoginFault::Organisation(XaaError::Identity(
+            error,
+        )))) = &self.fault
         else {
             return false;
         };
@@ -100,18 +101,18 @@ impl LoginTarget {
     }
 
     /// Whether a login that came about in this way may be used.
-    pub(super) fn allows(&self, how: How) -> bool {
+    pub(super) fn allows(&self, how: LoginGrant) -> bool {
         match self.cross_app {
-            CrossApp::Off => how != How::CrossApp,
+            CrossApp::Off => how != LoginGrant::CrossApp,
             CrossApp::Preferred => true,
-            CrossApp::Only { .. } => how == How::CrossApp,
+            CrossApp::Only { .. } => how == LoginGrant::CrossApp,
         }
     }
 
-    pub(super) fn rule(&self) -> Rule {
+    pub(super) fn rule(&self) -> CrossAppRule {
         match self.cross_app {
-            CrossApp::Only { .. } => Rule::Only,
-            CrossApp::Off | CrossApp::Preferred => Rule::Preferred,
+            CrossApp::Only { .. } => CrossAppRule::Only,
+            CrossApp::Off | CrossApp::Preferred => CrossAppRule::Preferred,
         }
     }
 
@@ -133,23 +134,23 @@ impl Auth {
     pub(super) async fn organisation_login(
         &self,
         store: &LoginStore,
-        web: &Web,
+        web: &WebClient,
         target: &LoginTarget,
         request: &LoginRequest<'_>,
-        way: idp::Way<'_>,
-    ) -> Result<Option<Entered>, LoginProblem> {
+        way: idp::IdpLoginMethod<'_>,
+    ) -> Result<Option<FederatedLogin>, LoginProblem> {
         let refused = |fault| target.no_federated_login(fault);
         let organisation = store.organisation.get();
         let organisation =
             organisation.ok_or_else(|| refused(NoFederatedLoginReason::NoProvider))?;
         let provider = organisation.provider().await;
-        let badge = Badge::Organisation {
+        let source = FederatedSource::Organisation {
             provider: provider.map_err(|error| refused(error.into()))?,
-            way,
+            method: way,
             rule: target.rule(),
         };
-        let entered = badge::enter(web, &store.logins, request, badge).await;
-        entered.map_err(|error| refused(NoFederatedLoginReason::Badge(error.fault)))
+        let entered = federated::log_in(web, &store.logins, request, source).await;
+        entered.map_err(|error| refused(NoFederatedLoginReason::Login(error.fault)))
     }
 
     /// Whether a federated login can be used at a server, so that no user is needed.
@@ -163,16 +164,17 @@ impl Auth {
     pub(super) async fn by_platform(
         &self,
         store: &LoginStore,
-        web: &Web,
+        web: &WebClient,
         target: &LoginTarget,
         request: &LoginRequest<'_>,
-    ) -> Result<Option<Entered>, LoginProblem> {
+    ) -> Result<Option<FederatedLogin>, LoginProblem> {
         let Some(platform) = store.platform(target) else {
             return Ok(None);
         };
-        let entered = badge::enter(web, &store.logins, request, platform.badge()).await;
+        let entered =
+            federated::log_in(web, &store.logins, request, platform.federated_source()).await;
         entered
-            .map_err(|error| target.no_federated_login(NoFederatedLoginReason::Badge(error.fault)))
+            .map_err(|error| target.no_federated_login(NoFederatedLoginReason::Login(error.fault)))
     }
 
     /// A server wants a login, and a federated one may do. No user is asked.
@@ -209,8 +211,8 @@ impl Auth {
     /// again in the same way.
     async fn again(&self, target: &LoginTarget) -> LoginOptions {
         match self.kept_login(target).await {
-            Some(login) if login.how == How::ClientCredentials => LoginOptions {
-                way: Way::ClientCredentials,
+            Some(login) if login.how == LoginGrant::ClientCredentials => LoginOptions {
+                way: LoginMethod::ClientCredentials,
                 account: Some(login.account),
                 client_id: Some(login.client.client_id),
                 client_secret: login.client.client_secret,
@@ -231,7 +233,7 @@ impl Auth {
             return true;
         }
         let login = self.kept_login(target).await;
-        login.is_some_and(|login| login.how == How::ClientCredentials)
+        login.is_some_and(|login| login.how == LoginGrant::ClientCredentials)
     }
 
     fn trouble(&self, target: &LoginTarget, problem: &LoginProblem) {

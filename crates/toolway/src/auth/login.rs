@@ -15,14 +15,17 @@ use std::time::Duration;
 
 use tokio::sync::{oneshot, watch};
 use toolway_auth::assertion::ClientKey;
-use toolway_auth::badge::Entered;
+use toolway_auth::federated::FederatedLogin;
 use toolway_auth::jwt::{KeyError, SigningKey};
-use toolway_auth::login::{Desk, LoginRequest, Obtained, Person, Progress, Way, Whom, obtain};
-use toolway_auth::logins::{DEFAULT_ACCOUNT, How, Login};
-use toolway_auth::scopes::Spent;
+use toolway_auth::login::{
+    AccountChoice, LoginContext, LoginMethod, LoginProgress, LoginRequest, LoginUi, ObtainedLogin,
+    obtain,
+};
+use toolway_auth::logins::{DEFAULT_ACCOUNT, Login, LoginGrant};
+use toolway_auth::scopes::LoginAttemptError;
 use toolway_auth::token::unix_now;
-use toolway_auth::web::{Tell, Web};
-use toolway_auth::xaa::Rule;
+use toolway_auth::web::{SlowListener, WebClient};
+use toolway_auth::xaa::CrossAppRule;
 use toolway_auth::{challenge, idp};
 use toolway_types::{OauthSpec, Secret, ServerName, Untrusted};
 
@@ -43,11 +46,11 @@ pub use self::problem::LoginProblem;
 #[derive(Clone)]
 pub struct LoginOptions {
     /// How.
-    pub way: Way,
+    pub way: LoginMethod,
     /// The person's word for the account; that of the server's entry without one, else `default`.
     pub account: Option<String>,
     /// Whether the page is to ask who logs in.
-    pub whom: Whom,
+    pub whom: AccountChoice,
     /// What the login has to reach, beside what an earlier one reached.
     pub scopes: Vec<String>,
     /// A client id in place of the entry's.
@@ -59,15 +62,15 @@ pub struct LoginOptions {
     pub client_key: Option<Secret>,
     /// Who is in front of the screen. Without one nothing is opened: the invitation says where to
     /// go.
-    pub person: Option<Arc<dyn Person>>,
+    pub person: Option<Arc<dyn LoginUi>>,
 }
 
 impl Default for LoginOptions {
     fn default() -> Self {
         Self {
-            way: Way::Browser,
+            way: LoginMethod::Browser,
             account: None,
-            whom: Whom::default(),
+            whom: AccountChoice::default(),
             scopes: Vec::new(),
             client_id: None,
             client_secret: None,
@@ -270,7 +273,7 @@ impl Auth {
         spec: OauthSpec,
         challenge: Option<&str>,
         options: &LoginOptions,
-        person: &dyn Person,
+        person: &dyn LoginUi,
     ) -> Result<LoggedIn, LoginProblem> {
         // It is large, and lies in a task that is small until then.
         let obtained = Box::pin(self.obtained(&target, spec, challenge, options, Some(person)));
@@ -294,7 +297,7 @@ impl Auth {
         mut spec: OauthSpec,
         challenge: Option<&str>,
         options: &LoginOptions,
-        person: Option<&dyn Person>,
+        person: Option<&dyn LoginUi>,
     ) -> Result<Option<Login>, LoginProblem> {
         let store = self.store.as_ref().ok_or(LoginProblem::NoVault)?;
         spec = (store.filled(spec).await).map_err(|why| LoginProblem::Secret {
@@ -334,16 +337,16 @@ impl Auth {
             challenge: bearer.as_ref(),
             spec: &spec,
             scopes: wider.as_deref(),
-            way: options.way,
-            whom: options.whom,
+            method: options.way,
+            account_choice: options.whom,
             client_secret: secret.as_ref(),
             client_key: key.as_ref().or(store.client_identities.key(server)),
             document: self.document.as_ref(),
             known_issuer: before.as_ref().map(|login| login.issuer.as_str()),
             wants_dpop,
         };
-        let tell = options.person.clone().map(|person| -> Tell {
-            Arc::new(move |place| person.say(Progress::Slow(place.to_owned())))
+        let tell = options.person.clone().map(|person| -> SlowListener {
+            Arc::new(move |place| person.say(LoginProgress::Slow(place.to_owned())))
         });
         let web = store.web(target).await.telling(tell);
         if let Some(entered) = self.by_platform(store, &web, target, &request).await? {
@@ -366,16 +369,16 @@ impl Auth {
         }
         let person = match person {
             Some(person) => person,
-            None if options.way == Way::ClientCredentials => &NoUser,
+            None if options.way == LoginMethod::ClientCredentials => &NoUser,
             None => return Ok(None),
         };
-        let desk = Desk {
+        let context = LoginContext {
             web: &web,
             clients: &store.logins,
             attempts: &self.attempts,
-            person,
+            ui: person,
         };
-        let obtained = obtain(desk, &request).await?;
+        let obtained = obtain(context, &request).await?;
         let login = kept(target, account, options.client_key.clone(), obtained);
         self.forget(target).await;
         store.logins.save(&login).await?;
@@ -386,16 +389,18 @@ impl Auth {
     async fn federated_login(
         &self,
         store: &LoginStore,
-        web: &Web,
+        web: &WebClient,
         target: &LoginTarget,
         request: &LoginRequest<'_>,
-        person: Option<&dyn Person>,
-    ) -> Result<Option<Entered>, LoginProblem> {
-        let way = request.way;
+        person: Option<&dyn LoginUi>,
+    ) -> Result<Option<FederatedLogin>, LoginProblem> {
+        let way = request.method;
         match person {
-            _ if way == Way::ClientCredentials => match target.rule() {
-                Rule::Only => Err(target.no_federated_login(NoFederatedLoginReason::OtherWay)),
-                Rule::Preferred => Ok(None),
+            _ if way == LoginMethod::ClientCredentials => match target.rule() {
+                CrossAppRule::Only => {
+                    Err(target.no_federated_login(NoFederatedLoginReason::OtherWay))
+                }
+                CrossAppRule::Preferred => Ok(None),
             },
             Some(person) => {
                 let page = ProviderPage { way, person };
@@ -403,7 +408,13 @@ impl Auth {
                 entered.await
             }
             None => {
-                let entered = self.organisation_login(store, web, target, request, idp::Way::Kept);
+                let entered = self.organisation_login(
+                    store,
+                    web,
+                    target,
+                    request,
+                    idp::IdpLoginMethod::StoredOnly,
+                );
                 entered.await
             }
         }
@@ -441,7 +452,7 @@ impl Auth {
                 None => Ok(None),
                 Some(_) => Err(LoginProblem::Spent {
                     server: target.server.clone(),
-                    why: Spent::Unnamed,
+                    why: LoginAttemptError::Unnamed,
                 }),
             };
         }
@@ -458,7 +469,7 @@ fn kept(
     target: &LoginTarget,
     account: String,
     client_key: Option<Secret>,
-    obtained: Obtained,
+    obtained: ObtainedLogin,
 ) -> Login {
     Login {
         server: target.server.as_str().to_owned(),
@@ -471,10 +482,10 @@ fn kept(
         requested: obtained.requested,
         token_endpoint: obtained.token_endpoint,
         revocation_endpoint: obtained.revocation_endpoint,
-        how: match obtained.way {
-            Way::Browser | Way::Paste => How::Code,
-            Way::Device => How::Device,
-            Way::ClientCredentials => How::ClientCredentials,
+        how: match obtained.method {
+            LoginMethod::Browser | LoginMethod::Paste => LoginGrant::Code,
+            LoginMethod::Device => LoginGrant::Device,
+            LoginMethod::ClientCredentials => LoginGrant::ClientCredentials,
         },
         dpop: obtained.dpop,
         logged_in_at: unix_now(),

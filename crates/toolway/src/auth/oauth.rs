@@ -16,11 +16,12 @@ use http::{HeaderMap, HeaderValue};
 use tokio::sync::{Mutex, watch};
 use tokio::time::Instant;
 use toolway_auth::challenge;
-use toolway_auth::helper::KeepBack;
-use toolway_auth::refresh::{BREATH, LONGEST_WAIT};
+use toolway_auth::helper::RedactHeaders;
+use toolway_auth::refresh::{DEFAULT_HOLD_OFF, LONGEST_WAIT};
 use toolway_auth::token::dpop::{DPOP, USE_NONCE};
 use toolway_transport::credentials::{
-    Credentials, CredentialsError, Presented, Refusal, Request, Verdict,
+    CredentialHeaders, CredentialRefusal, CredentialRequest, Credentials, CredentialsError,
+    RetryDecision,
 };
 use toolway_types::Secret;
 use tracing::{debug, warn};
@@ -34,7 +35,7 @@ use crate::error::is_short;
 pub(crate) struct LoginCredentials {
     target: LoginTarget,
     auth: Arc<Auth>,
-    keep_back: KeepBack,
+    keep_back: RedactHeaders,
     known: Mutex<LastToken>,
     /// Whether it was widened, and the server has not taken it yet.
     is_wider: AtomicBool,
@@ -66,8 +67,8 @@ impl RenewalPause {
     fn of(error: &AccessTokenError, refused: Option<&Secret>) -> Option<Self> {
         let wait: Duration = match error {
             AccessTokenError::Over(_) => return None,
-            AccessTokenError::Unavailable(_) => BREATH,
-            AccessTokenError::Later { after, .. } => (*after).clamp(BREATH, LONGEST_WAIT),
+            AccessTokenError::Unavailable(_) => DEFAULT_HOLD_OFF,
+            AccessTokenError::Later { after, .. } => (*after).clamp(DEFAULT_HOLD_OFF, LONGEST_WAIT),
         };
         Some(Self {
             refused: refused.cloned(),
@@ -82,7 +83,7 @@ impl RenewalPause {
 }
 
 impl LoginCredentials {
-    pub(crate) fn new(target: LoginTarget, auth: Arc<Auth>, keep_back: KeepBack) -> Self {
+    pub(crate) fn new(target: LoginTarget, auth: Arc<Auth>, keep_back: RedactHeaders) -> Self {
         Self {
             target,
             auth,
@@ -179,11 +180,11 @@ impl LoginCredentials {
     async fn entered(
         &self,
         may_enter: bool,
-        presented: &Presented,
+        presented: &CredentialHeaders,
         challenge: Option<String>,
-    ) -> Verdict {
+    ) -> RetryDecision {
         if !may_enter {
-            return Verdict::GiveUp;
+            return RetryDecision::GiveUp;
         }
         let refused = shown(presented);
         let mut known = self.known.lock().await;
@@ -191,15 +192,15 @@ impl LoginCredentials {
         if let Some(access_token) = &known.access_token
             && Some(&access_token.access) != refused.as_ref()
         {
-            return Verdict::Again;
+            return RetryDecision::Again;
         }
         let login = self.auth.enter(&self.target, challenge.as_deref()).await;
         match login.map(AccessToken::from) {
             Some(access_token) if Some(&access_token.access) != refused.as_ref() => {
                 self.learn(&mut known, Some(&access_token));
-                Verdict::Again
+                RetryDecision::Again
             }
-            _ => Verdict::GiveUp,
+            _ => RetryDecision::GiveUp,
         }
     }
 }
@@ -221,19 +222,19 @@ impl fmt::Debug for LoginCredentials {
 impl Credentials for LoginCredentials {
     fn present<'a>(
         &'a self,
-        request: Request<'a>,
-    ) -> BoxFuture<'a, Result<Presented, CredentialsError>> {
+        request: CredentialRequest<'a>,
+    ) -> BoxFuture<'a, Result<CredentialHeaders, CredentialsError>> {
         async move {
             let Some(access_token) = self.access_token().await? else {
                 // Then the server says what it wants.
-                return Ok(Presented::default());
+                return Ok(CredentialHeaders::default());
             };
             // A server may take requests at another path of its origin, as one of SSE does. It is
             // the server that was configured which names it, and which has the token anyhow.
             let is_there = request.url.origin() == as_http(&self.target.url).origin();
             if !is_there || !access_token.is_for(&self.target.url) {
                 warn!(server = %self.target.server, "a login for another resource is not shown");
-                return Ok(Presented::default());
+                return Ok(CredentialHeaders::default());
             }
             headers(&access_token, request)
         }
@@ -242,9 +243,9 @@ impl Credentials for LoginCredentials {
 
     fn refused<'a>(
         &'a self,
-        presented: &'a Presented,
-        refusal: Refusal<'a>,
-    ) -> BoxFuture<'a, Verdict> {
+        presented: &'a CredentialHeaders,
+        refusal: CredentialRefusal<'a>,
+    ) -> BoxFuture<'a, RetryDecision> {
         async move {
             // 403 says that the login is known and does not reach that far: only a person can
             // change that.
@@ -255,10 +256,10 @@ impl Credentials for LoginCredentials {
                 let is_short = is_short(challenge.as_deref());
                 let may_enter = is_short && self.auth.widens_itself(&self.target).await;
                 let verdict = self.entered(may_enter, presented, challenge.clone()).await;
-                if verdict == Verdict::Again {
+                if verdict == RetryDecision::Again {
                     self.is_wider.store(true, Ordering::Relaxed);
                 }
-                if verdict == Verdict::GiveUp
+                if verdict == RetryDecision::GiveUp
                     && is_short
                     && let Some(challenge) = challenge
                 {
@@ -277,10 +278,10 @@ impl Credentials for LoginCredentials {
                 && wants_nonce(&refusal)
                 && key.learn(refusal.request.url, refusal.headers)
             {
-                return Verdict::WithNonce;
+                return RetryDecision::WithNonce;
             }
             if self.renew(shown(presented).as_ref()).await {
-                return Verdict::Again;
+                return RetryDecision::Again;
             }
             let may_enter = self.auth.takes_federated_login(&self.target);
             self.entered(may_enter, presented, refusal.challenges())
@@ -295,7 +296,7 @@ impl Credentials for LoginCredentials {
         }
     }
 
-    fn heard(&self, request: Request<'_>, headers: &HeaderMap) {
+    fn heard(&self, request: CredentialRequest<'_>, headers: &HeaderMap) {
         // A renewal under way learns the nonce with the next answer.
         let Ok(known) = self.known.try_lock() else {
             return;
@@ -312,8 +313,8 @@ impl Credentials for LoginCredentials {
 
 fn headers(
     access_token: &AccessToken,
-    request: Request<'_>,
-) -> Result<Presented, CredentialsError> {
+    request: CredentialRequest<'_>,
+) -> Result<CredentialHeaders, CredentialsError> {
     let broken = |what: &str| CredentialsError::Broken(format!("the login cannot be used: {what}"));
     let value = |text: String| {
         HeaderValue::try_from(text).map_err(|_| broken("its token does not fit into a header"))
@@ -331,17 +332,17 @@ fn headers(
         let proof = proof.map_err(|error| broken(&error.to_string()))?;
         headers.insert(DPOP, value(proof)?);
     }
-    Ok(Presented::new(headers))
+    Ok(CredentialHeaders::new(headers))
 }
 
 /// The token that was shown.
-fn shown(presented: &Presented) -> Option<Secret> {
+fn shown(presented: &CredentialHeaders) -> Option<Secret> {
     let value = presented.headers().get(AUTHORIZATION)?.to_str().ok()?;
     let (_, token) = value.split_once(' ')?;
     Some(Secret::new(token))
 }
 
-fn wants_nonce(refusal: &Refusal<'_>) -> bool {
+fn wants_nonce(refusal: &CredentialRefusal<'_>) -> bool {
     let challenges = refusal.challenges().unwrap_or_default();
     challenge::parse(&challenges).into_iter().any(|challenge| {
         challenge.scheme == "dpop" && challenge.parameter("error") == Some(USE_NONCE)

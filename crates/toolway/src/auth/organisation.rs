@@ -13,15 +13,15 @@ use futures_util::future::BoxFuture;
 use tokio::sync::OnceCell;
 use toolway_auth::device::DeviceLogin;
 use toolway_auth::idp::{
-    self, GivenBack, IdentityProvider, IdpError, IdpSettings, VaultStore, Window,
+    self, IdentityProvider, IdpError, IdpLoginUi, IdpLogoutOutcome, IdpSettings, VaultIdentityStore,
 };
-use toolway_auth::login::{Device, Page, Person, Progress, Way};
-use toolway_auth::references::{ReferenceError, References, nowhere};
+use toolway_auth::login::{DeviceCodePrompt, LoginMethod, LoginPage, LoginProgress, LoginUi};
+use toolway_auth::references::{ReferenceError, ReferenceResolver, no_resolver_error};
 use toolway_auth::vault::Vault;
-use toolway_auth::web::Web;
+use toolway_auth::web::WebClient;
 use toolway_config::IdentitySettings;
 use toolway_transport::OpenOptions;
-use toolway_transport::client::Client;
+use toolway_transport::client::HttpClient;
 use url::Url;
 
 /// An organisation whose word counts at servers.
@@ -32,7 +32,7 @@ struct OrganisationInner {
     settings: Arc<IdentitySettings>,
     vault: Vault,
     open: OpenOptions,
-    references: Option<References>,
+    references: Option<ReferenceResolver>,
     provider: OnceCell<IdentityProvider>,
 }
 
@@ -95,8 +95,8 @@ impl Organisation {
     pub fn new(
         settings: Arc<IdentitySettings>,
         vault: Vault,
-        client: Client,
-        references: Option<References>,
+        client: HttpClient,
+        references: Option<ReferenceResolver>,
     ) -> Self {
         Self(Arc::new(OrganisationInner {
             settings,
@@ -118,8 +118,8 @@ impl Organisation {
     /// Logs the user in, whichever user was logged in before.
     pub async fn login(
         &self,
-        way: Way,
-        person: &dyn Person,
+        way: LoginMethod,
+        person: &dyn LoginUi,
     ) -> Result<OrganisationUser, OrganisationError> {
         let page = ProviderPage { way, person };
         let identity = self.provider().await?.login(page.way()).await?;
@@ -128,7 +128,7 @@ impl Organisation {
 
     /// Forgets who the person is, and has the provider forget it. What servers were given stays
     /// good there until it expires.
-    pub async fn logout(&self) -> Result<GivenBack, OrganisationError> {
+    pub async fn logout(&self) -> Result<IdpLogoutOutcome, OrganisationError> {
         Ok(self.provider().await?.logout().await?)
     }
 
@@ -160,7 +160,7 @@ impl Organisation {
                 (Some(reference), Some(references)) => {
                     Some(references.find(reference, &inner.open).await?)
                 }
-                (Some(reference), None) => return Err(nowhere(reference).into()),
+                (Some(reference), None) => return Err(no_resolver_error(reference).into()),
             };
             let settings = IdpSettings {
                 issuer: settings.issuer.clone(),
@@ -172,16 +172,16 @@ impl Organisation {
                 scopes: settings.scopes.clone(),
             };
             // The person or the administrator wrote its address.
-            let web = Web::trusted(inner.open.client.clone());
-            let store = Arc::new(VaultStore::new(inner.vault.clone()));
+            let web = WebClient::trusted(inner.open.client.clone());
+            let store = Arc::new(VaultIdentityStore::new(inner.vault.clone()));
             Ok(IdentityProvider::new(settings, web, store))
         };
         inner.provider.get_or_try_init(make).await
     }
 }
 
-impl From<&idp::Identity> for OrganisationUser {
-    fn from(identity: &idp::Identity) -> Self {
+impl From<&idp::UserIdentity> for OrganisationUser {
+    fn from(identity: &idp::UserIdentity) -> Self {
         Self {
             subject: identity.subject.clone(),
             expires_at: identity.expires_at,
@@ -193,44 +193,44 @@ impl From<&idp::Identity> for OrganisationUser {
 
 /// The person in front of the provider's login page.
 pub(super) struct ProviderPage<'a> {
-    pub(super) way: Way,
-    pub(super) person: &'a dyn Person,
+    pub(super) way: LoginMethod,
+    pub(super) person: &'a dyn LoginUi,
 }
 
 /// What the page is called in front of a person who knows servers by their names.
 const NAME: &str = "identity provider";
 
 impl ProviderPage<'_> {
-    pub(super) fn way(&self) -> idp::Way<'_> {
+    pub(super) fn way(&self) -> idp::IdpLoginMethod<'_> {
         match self.way {
-            Way::Browser | Way::Paste => idp::Way::Browser(self),
-            Way::Device => idp::Way::Device(self),
-            Way::ClientCredentials => idp::Way::Kept,
+            LoginMethod::Browser | LoginMethod::Paste => idp::IdpLoginMethod::Browser(self),
+            LoginMethod::Device => idp::IdpLoginMethod::Device(self),
+            LoginMethod::ClientCredentials => idp::IdpLoginMethod::StoredOnly,
         }
     }
 }
 
-impl Window for ProviderPage<'_> {
+impl IdpLoginUi for ProviderPage<'_> {
     fn open<'a>(&'a self, page: &'a Url) -> BoxFuture<'a, ()> {
         Box::pin(async move {
-            let page = Page {
+            let page = LoginPage {
                 server: NAME,
                 host: page.host_str().unwrap_or_default(),
                 url: page,
                 redirect_uri: "",
             };
-            if self.way == Way::Paste {
+            if self.way == LoginMethod::Paste {
                 self.person.show(page);
             } else if let Err(why) = self.person.open(page).await {
-                self.person.say(Progress::NoBrowser(why));
+                self.person.say(LoginProgress::NoBrowser(why));
                 self.person.show(page);
             }
-            self.person.say(Progress::Waiting);
+            self.person.say(LoginProgress::Waiting);
         })
     }
 
     fn show<'a>(&'a self, login: &'a DeviceLogin) -> BoxFuture<'a, ()> {
-        self.person.device(Device {
+        self.person.device(DeviceCodePrompt {
             server: NAME,
             login,
         });
@@ -242,6 +242,6 @@ impl Window for ProviderPage<'_> {
     }
 
     fn not_taken(&self, why: &str) {
-        self.person.say(Progress::Pasted(why.to_owned()));
+        self.person.say(LoginProgress::Pasted(why.to_owned()));
     }
 }

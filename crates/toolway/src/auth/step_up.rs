@@ -12,9 +12,9 @@ use std::sync::{Arc, Weak};
 use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 use toolway_auth::challenge;
-use toolway_auth::login::Way;
-use toolway_auth::logins::{How, Login};
-use toolway_types::{ServerName, Untrusted};
+use toolway_auth::login::LoginMethod;
+use toolway_auth::logins::{Login, LoginGrant};
+use toolway_types::{ServerName, Untrusted, may_be_opened};
 use tracing::{debug, info};
 
 use super::login::{Invitation, LoginHandle, LoginOptions, LoginProblem, LoginResult};
@@ -23,6 +23,7 @@ use crate::attention::Attention;
 use crate::auth::access_token::LoginTarget;
 use crate::call::NotWidened;
 use crate::client_handler::{Elicitation, ElicitationAnswer, MoreRights};
+use crate::error::{is_short, scopes_in};
 use crate::session::{ClientSide, question};
 use crate::tasks::{self, Task};
 
@@ -160,10 +161,12 @@ impl Widener {
             return Widened::Yes;
         }
         let way = match login.how {
-            How::Code => Way::Browser,
-            How::Device => Way::Device,
+            LoginGrant::Code => LoginMethod::Browser,
+            LoginGrant::Device => LoginMethod::Device,
             // More scopes would not help these.
-            How::ClientCredentials | How::CrossApp | How::Workload => return Widened::Unasked,
+            LoginGrant::ClientCredentials | LoginGrant::CrossApp | LoginGrant::Workload => {
+                return Widened::Unasked;
+            }
         };
         let options = LoginOptions {
             way,
@@ -284,7 +287,7 @@ fn request(
     if let Some(code) = &rights.code {
         message = format!("{message} The code to type there is {}.", code.expose());
     }
-    question::may_be_visited(&url).then_some(Elicitation::Url {
+    may_be_opened(&url).then_some(Elicitation::Url {
         message: Untrusted::new(message),
         url,
         id: None,
@@ -300,6 +303,13 @@ impl Auth {
     /// A server took what a step-up got it.
     pub(super) fn helped(&self, server: &ServerName) {
         self.attempts.helped(server.as_str());
+    }
+
+    /// Whether a server was shown a login, and wants one that reaches further without saying how
+    /// far.
+    pub(crate) fn fell_short_of_unnamed(&self, server: &ServerName, challenge: &Untrusted) -> bool {
+        let is_unnamed = is_short(Some(challenge.as_received())) && scopes_in(challenge).is_empty();
+        is_unnamed && lock(&self.shown).contains_key(server)
     }
 
     /// The login that a server is shown, where one is kept.

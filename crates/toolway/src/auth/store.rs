@@ -11,14 +11,14 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use tokio::sync::watch;
-use toolway_auth::badge::{Renewal, Voucher};
-use toolway_auth::logins::{How, Login, Logins, LoginsError};
-use toolway_auth::references::References;
-use toolway_auth::refresh::{Again, Ended, Means, RefreshError};
+use toolway_auth::federated::{FederatedRenewal, RenewalSource};
+use toolway_auth::logins::{Login, LoginGrant, Logins, LoginsError};
+use toolway_auth::references::ReferenceResolver;
+use toolway_auth::refresh::{LoginEnd, RefreshError, RenewalContext, TokenRenewer};
 use toolway_auth::token::{SKEW, TokenError};
-use toolway_auth::vault::{Key, Kind};
-use toolway_auth::web::{Reach, Tell, Web};
-use toolway_transport::client::Client;
+use toolway_auth::vault::{SecretKind, VaultKey};
+use toolway_auth::web::{NetworkReach, SlowListener, WebClient};
+use toolway_transport::client::HttpClient;
 use toolway_types::{Secret, ServerName};
 
 use super::organisation::CurrentOrganisation;
@@ -30,17 +30,17 @@ use crate::auth::client_identity::ClientIdentities;
 #[derive(Clone)]
 pub(crate) struct LoginStore {
     pub(crate) logins: Logins,
-    pub(crate) client: Client,
+    pub(crate) client: HttpClient,
     /// The organisation of federated logins.
     pub(crate) organisation: CurrentOrganisation,
     /// What logins can show that no person types.
     pub(super) client_identities: Arc<ClientIdentities>,
     /// What finds the secrets that an entry names for its login.
-    pub(super) references: Option<References>,
+    pub(super) references: Option<ReferenceResolver>,
     /// Who is being asked to renew logins.
     pub(super) asked: RenewalsUnderWay,
     /// Who hears of answers that take long.
-    pub(super) tell: Option<Tell>,
+    pub(super) tell: Option<SlowListener>,
 }
 
 /// The authorization servers that are being asked to renew a login, by server.
@@ -89,11 +89,12 @@ impl fmt::Debug for LoginStore {
 
 impl LoginStore {
     /// What asks the authorization server of a server's login.
-    pub(crate) async fn web(&self, target: &LoginTarget) -> Web {
+    pub(crate) async fn web(&self, target: &LoginTarget) -> WebClient {
         if target.names_issuer {
-            return Web::trusted(self.client.clone()).within(&target.rules);
+            return WebClient::trusted(self.client.clone()).within(&target.rules);
         }
-        Web::new(self.client.clone(), Reach::of(&target.url).await).within(&target.rules)
+        WebClient::new(self.client.clone(), NetworkReach::of(&target.url).await)
+            .within(&target.rules)
     }
 
     async fn login(
@@ -113,27 +114,29 @@ impl LoginStore {
         let web = self.web(target).await;
         let organisation = self.organisation.get();
         let provider = match &organisation {
-            Some(organisation) if login.how == How::CrossApp => organisation.provider().await.ok(),
+            Some(organisation) if login.how == LoginGrant::CrossApp => {
+                organisation.provider().await.ok()
+            }
             _ => None,
         };
-        let organisation = provider.map(|provider| Voucher::Organisation {
+        let organisation = provider.map(|provider| RenewalSource::Organisation {
             provider: provider.clone(),
             rule: target.rule(),
         });
-        let voucher = match login.how {
-            How::Workload => self.platform(target),
+        let source = match login.how {
+            LoginGrant::Workload => self.platform(target),
             _ => organisation,
         };
         let client_key = self.client_identities.key(target.server.as_str()).cloned();
-        let renewal = voucher.map(|voucher| Renewal {
-            voucher,
+        let renewal = source.map(|source| FederatedRenewal {
+            source,
             web: web.clone(),
             client_key: client_key.clone(),
         });
-        let means = Means {
+        let means = RenewalContext {
             web,
             client_key,
-            again: renewal.map(|renewal| Arc::new(renewal) as Arc<dyn Again>),
+            renewer: renewal.map(|renewal| Arc::new(renewal) as Arc<dyn TokenRenewer>),
         };
         let _asking = self.asked.note(&target.server, &login.issuer);
         self.logins
@@ -203,7 +206,7 @@ impl AccessTokenSource for LoginStore {
             match self.login(target, refused).await {
                 Ok(login) => Ok(login.map(AccessToken::from)),
                 Err(RefreshError::NeedsLogin {
-                    why: Ended::NotLoggedIn,
+                    why: LoginEnd::NotLoggedIn,
                     ..
                 }) => Ok(None),
                 Err(error) if self.begins_anew(target, &error).await => Ok(None),
@@ -257,9 +260,9 @@ impl From<Login> for AccessToken {
 }
 
 /// Where the secret of a configured client is kept.
-fn secret_of(target: &LoginTarget, client_id: &str) -> Key {
-    Key {
-        kind: Kind::Client,
+fn secret_of(target: &LoginTarget, client_id: &str) -> VaultKey {
+    VaultKey {
+        kind: SecretKind::Client,
         server: target.server.as_str().to_owned(),
         definition: target.definition.clone(),
         issuer: String::new(),

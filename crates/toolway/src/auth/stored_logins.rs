@@ -5,11 +5,11 @@
 
 use std::sync::Arc;
 
-use toolway_auth::logins::{DEFAULT_ACCOUNT, How, Login, Logins, LoginsError};
+use toolway_auth::logins::{DEFAULT_ACCOUNT, Login, LoginGrant, Logins, LoginsError};
 use toolway_auth::revoke::{Revocation, RevokeError};
-use toolway_auth::vault::{Backend, Kind, Vault};
-use toolway_auth::web::{Reach, Tell, Web};
-use toolway_transport::client::{Client, ClientOptions};
+use toolway_auth::vault::{SecretKind, Vault, VaultBackend};
+use toolway_auth::web::{NetworkReach, SlowListener, WebClient};
+use toolway_transport::client::{HttpClient, HttpClientOptions};
 use toolway_types::ServerSpec;
 use url::Url;
 
@@ -40,9 +40,9 @@ pub struct StoredLogin {
     /// Whether it renews itself.
     pub renews: bool,
     /// How it came about.
-    pub how: How,
+    pub how: LoginGrant,
     /// Where it lies.
-    pub backend: Backend,
+    pub backend: VaultBackend,
     /// The digest of the server's definition.
     definition: String,
     /// When the person logged in, in seconds since 1970.
@@ -81,10 +81,10 @@ pub struct RemovedLogin {
 
 impl StoredLogins {
     /// The logins in a vault.
-    pub fn new(vault: Vault, http: ClientOptions) -> Self {
+    pub fn new(vault: Vault, http: HttpClientOptions) -> Self {
         Self(LoginStore {
             logins: Logins::new(vault),
-            client: Client::new(http),
+            client: HttpClient::new(http),
             organisation: CurrentOrganisation::default(),
             client_identities: Arc::default(),
             references: None,
@@ -95,7 +95,7 @@ impl StoredLogins {
 
     /// The same; `tell` is called about authorization servers that take long to answer.
     #[must_use]
-    pub fn telling(mut self, tell: Tell) -> Self {
+    pub fn telling(mut self, tell: SlowListener) -> Self {
         self.0.tell = Some(tell);
         self
     }
@@ -128,7 +128,7 @@ impl LoginStore {
     async fn every(&self) -> Result<(Vec<StoredLogin>, Vec<LoginsError>), LoginsError> {
         let (mut logins, mut unread) = (Vec::new(), Vec::new());
         for listed in self.logins.vault().list().await? {
-            if listed.key.kind != Kind::Login {
+            if listed.key.kind != SecretKind::Login {
                 continue;
             }
             // One that cannot be read hides no other.
@@ -149,7 +149,7 @@ impl LoginStore {
         let mut out = Vec::new();
         for listed in self.logins.vault().list().await? {
             let key = listed.key;
-            let is_wanted = key.kind == Kind::Login
+            let is_wanted = key.kind == SecretKind::Login
                 && server.is_none_or(|server| key.server == server)
                 && account.is_none_or(|account| key.account == account);
             if !is_wanted {
@@ -188,13 +188,13 @@ impl LoginStore {
     async fn revoke(&self, login: &Login, endpoint: &Url) -> Result<(), RevokeError> {
         // What could be reached to log in can be reached to log out.
         let web = if login.is_trusted {
-            Web::trusted(self.client.clone())
+            WebClient::trusted(self.client.clone())
         } else {
             let reach = match login.resource.parse::<Url>() {
-                Ok(resource) => Reach::of(&resource).await,
-                Err(_) => Reach::Public,
+                Ok(resource) => NetworkReach::of(&resource).await,
+                Err(_) => NetworkReach::Public,
             };
-            Web::new(self.client.clone(), reach)
+            WebClient::new(self.client.clone(), reach)
         };
         let own = login.signing_key();
         let key = self.client_identities.key(&login.server).or(own.as_ref());
@@ -209,7 +209,7 @@ impl LoginStore {
     }
 }
 
-fn shown(login: Login, backend: Backend) -> StoredLogin {
+fn shown(login: Login, backend: VaultBackend) -> StoredLogin {
     StoredLogin {
         renews: login.renews(),
         definition: login.definition,

@@ -1,8 +1,8 @@
 //! Servers that cannot be logged in to, because their entries hold the login; and servers that only
 //! say no, although a login may be what they want.
 //!
-//! Owns the two questions, and the words for a written login that a server refuses: a person who is
-//! sent to `toolway login` for it goes round in circles.
+//! Owns the two questions, and the words for what an entry has in place of a login and a server
+//! refuses, or may: a person who is sent to `toolway login` for it goes round in circles.
 
 use std::time::Duration;
 
@@ -58,6 +58,37 @@ pub(crate) fn refused(source: &ServerSource, origin: &Origin) -> Option<Failure>
         message: format!("the server refuses {} ({origin})", written(spec)?),
         stderr: Vec::new(),
     })
+}
+
+/// What it may mean that such a server only says that something is forbidden: what its entry has
+/// every request show is not good. A gentler word than [`refused`]: addresses and origins are
+/// forbidden too.
+pub(crate) fn forbidden(source: &ServerSource, origin: &Origin, failure: Failure) -> Failure {
+    let ServerSource::Spec(spec) = source else {
+        return failure;
+    };
+    let Some(shown) = shown(spec) else {
+        return failure;
+    };
+    Failure {
+        kind: FailureKind::Credentials,
+        message: format!("{}; it may refuse {shown} ({origin})", failure.message),
+        ..failure
+    }
+}
+
+/// What every request shows because its entry says so.
+fn shown(spec: &ServerSpec) -> Option<String> {
+    if let Some(login) = written(spec) {
+        return Some(login.to_owned());
+    }
+    let headers = open_to_logins(spec)?.headers.iter();
+    let names: Vec<String> = headers.map(|(name, _)| format!("`{name}`")).collect();
+    match names.as_slice() {
+        [] => None,
+        [one] => Some(format!("the {one} header of its entry")),
+        several => Some(format!("the headers {} of its entry", several.join(", "))),
+    }
 }
 
 impl Auth {

@@ -13,7 +13,7 @@ use url::Url;
 use super::{Builtin, BuiltinAnswer, BuiltinCall};
 use crate::auth::{Invitation, LoginOptions, LoginProblem};
 use crate::call::brief;
-use crate::catalog::Hints;
+use crate::catalog::ToolHints;
 use crate::snapshot::ServerSnapshot;
 
 pub(super) use super::AUTHENTICATE as NAME;
@@ -70,7 +70,7 @@ pub(super) fn tool(shown: &str, server: &ServerSnapshot, url: Option<String>) ->
             }
         }
     })
-    .hints(Hints {
+    .hints(ToolHints {
         read_only: Some(true),
         destructive: Some(false),
         idempotent: Some(true),
@@ -193,7 +193,7 @@ async fn begin_account(
 fn state(call: &BuiltinCall, name: &str, url: Option<&str>, entry: &str) -> Told {
     let snapshot = call.host.snapshot();
     let detail = match snapshot.server(name).map(|server| &server.state) {
-        Some(ConnectionState::NeedsAuth { detail }) => detail,
+        Some(ConnectionState::NeedsAuth { detail, .. }) => detail,
         Some(ConnectionState::Connected(_)) => {
             return Told::Answer(BuiltinAnswer::text(format!(
                 "server `{name}` is connected: no login is wanted any more"

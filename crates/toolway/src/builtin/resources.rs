@@ -11,11 +11,11 @@ use toolway_wire::view::{self, ResourceBody};
 
 use super::{Builtin, BuiltinAnswer, BuiltinCall};
 use crate::call::brief;
-use crate::catalog::{AimedServer, Hints};
+use crate::catalog::{AimedServer, ToolHints};
 use crate::offering::{LIST_RESOURCES, Offering, READ_RESOURCE};
 use crate::snapshot::HostSnapshot;
 
-const READS: Hints = Hints {
+const READS: ToolHints = ToolHints {
     read_only: Some(true),
     destructive: Some(false),
     idempotent: Some(true),

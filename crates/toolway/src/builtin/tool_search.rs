@@ -6,7 +6,7 @@
 use serde_json::{Value, json};
 
 use super::{Builtin, BuiltinAnswer, BuiltinCall};
-use crate::catalog::{CatalogTool, Hints};
+use crate::catalog::{CatalogTool, ToolHints};
 use crate::offering::TOOL_SEARCH;
 use crate::search::{MAX_RESULTS, SearchResult, USUAL_RESULTS};
 
@@ -37,7 +37,7 @@ pub(super) fn tool() -> Builtin {
         schema,
         async |call| search(&call),
     )
-    .hints(Hints {
+    .hints(ToolHints {
         read_only: Some(true),
         destructive: Some(false),
         idempotent: Some(true),

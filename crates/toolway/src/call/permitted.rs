@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use toolway_config::permission::Cited;
+use toolway_config::permission::CitedRule;
 use toolway_types::Origin;
 
 /// Who said yes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PermittedBy {
     /// An allow rule.
-    Rule(Arc<Cited>),
+    Rule(Arc<CitedRule>),
     /// A hook, where neither a rule nor another hook wanted a person asked.
     Hook(Box<PermittingHook>),
     /// The classifier, in mode `auto`.

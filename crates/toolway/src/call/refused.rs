@@ -5,7 +5,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use toolway_config::{Brought, Cited};
+use toolway_config::{CitedRule, RepositoryServer};
 use toolway_types::Origin;
 
 use crate::pins::{Against, Difference};
@@ -83,9 +83,9 @@ pub enum RefusedBy {
     /// was allowed of it as it is defined.
     NobodyForBrought {
         /// The server.
-        server: Arc<Brought>,
+        server: Arc<RepositoryServer>,
         /// A rule that allows this of another server of its name.
-        rule: Option<Arc<Cited>>,
+        rule: Option<Arc<CitedRule>>,
     },
 }
 

@@ -30,7 +30,7 @@ pub(crate) struct Deferral {
 
 impl Default for Deferral {
     fn default() -> Self {
-        let limits = toolway_config::Limits::default();
+        let limits = toolway_config::RunLimits::default();
         Self {
             search: limits.tool_search,
             context_tokens: limits.context_tokens,

@@ -136,10 +136,10 @@ fn hints_of_meta_and_annotations_are_read() {
     let catalog = catalog([offer("s", &[annotated])]);
     let tool = &catalog.tools[0];
     assert_eq!(tool.title.as_deref(), Some("Shown"));
-    let expected = Hints {
+    let expected = ToolHints {
         read_only: Some(true),
         destructive: Some(false),
-        ..Hints::default()
+        ..ToolHints::default()
     };
     assert_eq!(tool.hints, expected);
     assert!(tool.annotations.as_ref().unwrap().get().contains("vendor"));

@@ -10,8 +10,8 @@ use std::sync::{Arc, OnceLock};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use toolway_config::Curation;
-pub use toolway_config::permission::Hints;
-use toolway_config::permission::{Spellings, Subject};
+pub use toolway_config::permission::ToolHints;
+use toolway_config::permission::{CallSubject, ToolSpellings};
 use toolway_types::{ServerName, ToolKey, Untrusted};
 use toolway_wire::{headers, view};
 
@@ -52,7 +52,7 @@ pub struct CatalogTool {
     /// Its annotations, cleaned.
     pub annotations: Option<Box<RawValue>>,
     /// The same, read. A server's word about itself: nothing is allowed because of it (SEC-34).
-    pub hints: Hints,
+    pub hints: ToolHints,
     /// Words to find it by, from `_meta`.
     pub search_hint: Option<String>,
     /// Whether the server wants it always in the list.
@@ -74,7 +74,7 @@ pub struct CatalogTool {
     /// Whether no other tool is spelled like it.
     pub(super) spelled_alone: bool,
     /// What rules are matched against, made on first use.
-    spellings: OnceLock<Spellings>,
+    spellings: OnceLock<ToolSpellings>,
     /// Who answers it, when that is the host itself.
     pub(crate) own: Option<BuiltinBackend>,
     /// What it stands for, when it is no tool of the server's but something else that it offers.
@@ -118,9 +118,9 @@ impl CatalogTool {
     }
 
     /// All its names, for rules.
-    fn spellings(&self) -> &Spellings {
+    fn spellings(&self) -> &ToolSpellings {
         self.spellings.get_or_init(|| {
-            let spellings = Spellings::of_tool(&self.key, &self.name);
+            let spellings = ToolSpellings::of_tool(&self.key, &self.name);
             if self.spelled_alone {
                 spellings.spelled_alone()
             } else {
@@ -130,8 +130,13 @@ impl CatalogTool {
     }
 
     /// The tool as rules look at it, before anything is known of a call's arguments.
-    pub fn subject(&self) -> Subject<'_> {
+    pub fn subject(&self) -> CallSubject<'_> {
         self.spellings().subject().with_hints(self.hints)
+    }
+
+    /// Whether no other tool of the catalogue is spelled like it.
+    pub fn is_spelled_alone(&self) -> bool {
+        self.spelled_alone
     }
 
     /// Whether the host itself answers it.
@@ -440,7 +445,7 @@ impl Naming<'_> {
             input_schema: input_schema.json,
             output_schema: output_schema.map(|shown| shown.json),
             annotations,
-            hints: Hints {
+            hints: ToolHints {
                 read_only: tool.annotations.read_only,
                 destructive: tool.annotations.destructive,
                 idempotent: tool.annotations.idempotent,

@@ -13,7 +13,7 @@ use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use toolway_auth::references::nowhere;
+use toolway_auth::references::no_resolver_error;
 use toolway_transport::stdio::stderr::ServerLog;
 use toolway_transport::{OpenOptions, SendFailure};
 use toolway_types::Untrusted;
@@ -266,7 +266,7 @@ impl Connection {
             return Ok(Cow::Borrowed(&self.source));
         };
         let Some(references) = &self.context.references else {
-            return Err(nowhere(first).into());
+            return Err(no_resolver_error(first).into());
         };
         let (spec, mut secrets) = references.resolve(spec, &self.context.open).await?;
         if let Some(journal) = &self.journal {

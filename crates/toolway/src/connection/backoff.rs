@@ -7,7 +7,7 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::io::ErrorKind;
 use std::time::Duration;
 
-use toolway_auth::references::Missing;
+use toolway_auth::references::ReferenceFault;
 use toolway_transport::{CloseReason, CredentialsError, OpenError, SendFailure};
 
 use crate::error::{ConnectError, RequestError};
@@ -133,7 +133,7 @@ pub(crate) fn is_final(error: &ConnectError) -> bool {
         | ConnectError::NotStreamable { .. }
         | ConnectError::Stopped => true,
         // A keychain may be unlocked, or a file mended, while we wait.
-        ConnectError::Secret(error) => !matches!(error.why, Missing::Vault(_)),
+        ConnectError::Secret(error) => !matches!(error.why, ReferenceFault::Vault(_)),
         ConnectError::TimedOut { .. } | ConnectError::NotRenewed { .. } => false,
         ConnectError::Request { source, .. } => match source {
             RequestError::Send(SendFailure::Status { status, .. })

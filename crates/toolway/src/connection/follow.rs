@@ -17,7 +17,7 @@ use futures_util::stream::FuturesUnordered;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 use toolway_transport::stdio::stderr::ServerLog;
-use toolway_types::{Era, Pool};
+use toolway_types::{BytePool, Era};
 
 use self::pace::{FetchOutcome, Pace};
 use super::lists::{RefetchedList, fetch_again};
@@ -38,7 +38,7 @@ pub(super) struct ListFollower {
     lists: ServerLists,
     log: Option<ServerLog>,
     timeout: Duration,
-    all_lists: Pool,
+    all_lists: BytePool,
     changes: watch::Receiver<ListChanges>,
     paces: [Pace; 3],
     fetches: FuturesUnordered<BoxFuture<'static, RefetchedList>>,
@@ -65,7 +65,7 @@ impl ListFollower {
         lists: ServerLists,
         log: Option<ServerLog>,
         timeout: Duration,
-        all_lists: Pool,
+        all_lists: BytePool,
     ) -> Self {
         let now = Instant::now();
         let (report, announcing) = watch::channel(SubscriptionState::default());

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::Semaphore;
-use toolway_config::Limits;
+use toolway_config::RunLimits;
 
 use crate::server_source::{ConnectGroup, ServerSource};
 
@@ -23,7 +23,7 @@ pub(crate) struct ConnectLimits {
 }
 
 impl ConnectLimits {
-    pub(crate) fn new(limits: &Limits) -> Self {
+    pub(crate) fn new(limits: &RunLimits) -> Self {
         Self {
             chosen: limits.connect_timeout,
             request: limits.request_timeout,
@@ -34,12 +34,12 @@ impl ConnectLimits {
 
     /// The longest that opening, greeting and listing may take together, for most servers.
     pub(super) fn usual(&self) -> Duration {
-        self.chosen.unwrap_or(Limits::USUAL_CONNECT)
+        self.chosen.unwrap_or(RunLimits::USUAL_CONNECT)
     }
 
     /// The same for this attempt at a server, counted from 1. A configured limit is used as it is.
     pub(super) fn of_attempt(&self, source: &ServerSource, number: u32) -> Duration {
-        let usual = || source.patience(Limits::USUAL_CONNECT, number);
+        let usual = || source.patience(RunLimits::USUAL_CONNECT, number);
         self.chosen.unwrap_or_else(usual)
     }
 

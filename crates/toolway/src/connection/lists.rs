@@ -9,7 +9,7 @@ use std::time::Duration;
 use futures_util::future;
 use serde_json::value::RawValue;
 use toolway_transport::SendFailure;
-use toolway_types::{Pool, Untrusted};
+use toolway_types::{BytePool, Untrusted};
 use toolway_wire::era::method;
 use toolway_wire::error::METHOD_NOT_FOUND;
 use toolway_wire::headers::header_params;
@@ -24,7 +24,7 @@ impl ServerLists {
     pub(crate) async fn fetch(
         session: &Session,
         timeout: Duration,
-        all_lists: &Pool,
+        all_lists: &BytePool,
     ) -> Result<Self, ConnectError> {
         let source = ListFetcher {
             session,
@@ -114,7 +114,7 @@ pub(super) async fn fetch_again(
     session: Session,
     list: ListKind,
     timeout: Duration,
-    all_lists: Pool,
+    all_lists: BytePool,
 ) -> RefetchedList {
     let source = ListFetcher {
         session: &session,
@@ -207,7 +207,7 @@ struct ListFetcher<'a> {
     /// For each request.
     timeout: Duration,
     /// What the lists of all servers may hold together.
-    all_lists: &'a Pool,
+    all_lists: &'a BytePool,
 }
 
 impl ListFetcher<'_> {

@@ -180,7 +180,11 @@ impl OpenSession {
                 Some(Doubt::Unreachable(message)) => broken(message),
                 Some(Doubt::Login(detail)) => {
                     let detail = detail.clone();
-                    SendError::Unavailable(ConnectionState::NeedsAuth { detail })
+                    SendError::Unavailable(ConnectionState::NeedsAuth {
+                        detail,
+                        // A login that is missing or over, not one that is short.
+                        unnamed_scopes: false,
+                    })
                 }
                 None if self.gave_way.load(Ordering::Relaxed) => {
                     broken("somebody asked for the server to be connected anew")

@@ -279,7 +279,7 @@ impl RoutedRequest<'_> {
         let options = RequestOptions {
             timeout: self.deadline.saturating_duration_since(Instant::now()),
             idle: self.options.idle,
-            patience: self.options.patience,
+            answer_timeout: self.options.answer_timeout,
             progress: self.options.progress.clone(),
             headers_for: self.options.tool,
             is_task: Some(self.is_task),

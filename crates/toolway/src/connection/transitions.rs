@@ -145,7 +145,10 @@ impl Connection {
         };
         info!(%error, "not connected");
         self.note(transitions, &format!("not connected: {error}"));
-        let failure = error.to_failure(last_words);
+        let mut failure = error.to_failure(last_words);
+        if error.is_forbidden() {
+            failure = written::forbidden(&self.source, &self.origin, failure);
+        }
         self.try_again(transitions, retry, failure, backoff::asked_for(error))
             .await
     }
@@ -167,12 +170,17 @@ impl Connection {
         info!("the server asks for a login");
         self.note(transitions, "the server asks for a login");
         transitions.may_pass = false;
+        let mut unnamed_scopes = false;
         if let Some(auth) = &self.context.auth {
             let epoch = self.epoch.load(Ordering::Relaxed);
             auth.wanted(&self.server, &self.source, epoch).await;
+            unnamed_scopes = auth.fell_short_of_unnamed(&self.server, &detail);
         }
-        self.report(ConnectionNews::Down(ConnectionState::NeedsAuth { detail }))
-            .await;
+        self.report(ConnectionNews::Down(ConnectionState::NeedsAuth {
+            detail,
+            unnamed_scopes,
+        }))
+        .await;
         ConnectionPhase::Resting
     }
 

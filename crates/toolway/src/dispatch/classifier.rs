@@ -15,9 +15,8 @@ use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tokio::time::timeout;
-use toolway_config::permission::{Classifier, DEFAULT_HOOK_TIMEOUT, Subject};
-use toolway_config::{HookAction, Permissions};
-use toolway_types::{Origin, ServerName};
+use toolway_config::permission::{CallSubject, Classifier, DEFAULT_HOOK_TIMEOUT};
+use toolway_types::Origin;
 
 use super::Dispatch;
 use super::hooks::{HookDecision, HookResources, HookedCall, Printed, late, one_line, title};
@@ -239,7 +238,7 @@ impl ClassifierOpinion {
 /// Asks the classifier of mode `auto`; `None` where there is none.
 pub(super) async fn ask(
     call: &HookedCall<'_>,
-    subject: Subject<'_>,
+    subject: CallSubject<'_>,
     dispatch: &Dispatch<'_>,
 ) -> Option<ClassifierOpinion> {
     let own = dispatch.runner.classifier();
@@ -271,7 +270,11 @@ pub(super) async fn ask(
     })
 }
 
-fn input(call: &HookedCall<'_>, subject: &Subject<'_>, dispatch: &Dispatch<'_>) -> ClassifierInput {
+fn input(
+    call: &HookedCall<'_>,
+    subject: &CallSubject<'_>,
+    dispatch: &Dispatch<'_>,
+) -> ClassifierInput {
     let tool = call.tool();
     let hints = [
         ("readOnlyHint", tool.hints.read_only),
@@ -301,7 +304,10 @@ fn input(call: &HookedCall<'_>, subject: &Subject<'_>, dispatch: &Dispatch<'_>) 
                 origin: cited.origin.to_string(),
             })
             .collect(),
-        brought: dispatch.permissions.brought(&tool.key.server).is_some(),
+        brought: dispatch
+            .permissions
+            .repository_server(&tool.key.server)
+            .is_some(),
     }
 }
 
@@ -310,7 +316,6 @@ async fn configured(
     input: &ClassifierInput,
     dispatch: &Dispatch<'_>,
 ) -> Result<Classification, String> {
-    require_own_server(&classifier.action, dispatch.permissions)?;
     let means = HookResources {
         place: dispatch.hooks.place(),
         calls: Some(dispatch),
@@ -329,22 +334,6 @@ async fn configured(
             Err(format!("it ended with {}{colon}{complaint}", ended.status))
         }
         Printed::Tool(text) => read(&text),
-    }
-}
-
-/// A server of the same name that a repository brought is not the one that was named: it must not
-/// decide what may run.
-fn require_own_server(action: &HookAction, permissions: &Permissions) -> Result<(), String> {
-    let HookAction::McpTool { server, .. } = action else {
-        return Ok(());
-    };
-    let name = ServerName::new(server).map_err(|error| error.to_string())?;
-    match permissions.brought(&name) {
-        None => Ok(()),
-        Some(brought) => Err(format!(
-            "`{server}` here comes from {}, and a repository's server decides nothing",
-            brought.origin
-        )),
     }
 }
 

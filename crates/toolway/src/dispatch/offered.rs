@@ -12,7 +12,7 @@ use super::resolve::{CallArguments, ResolvedCall};
 use super::{Dispatch, hooks, permission, validate};
 use crate::audit::AuditEntry;
 use crate::call::{CallError, CallOptions, ToolRequest, ToolTarget};
-use crate::catalog::{Catalog, CatalogTool, Hints};
+use crate::catalog::{Catalog, CatalogTool, ToolHints};
 use crate::offering::{JudgedOffering, Offering, PinnedOffering, PriorConsent};
 use crate::pins::Definition;
 
@@ -181,7 +181,7 @@ impl OfferingRequest<'_> {
             "required": ["server"],
             "additionalProperties": false,
         });
-        let reads = Hints {
+        let reads = ToolHints {
             read_only: Some(true),
             destructive: Some(false),
             idempotent: Some(true),

@@ -9,7 +9,9 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use toolway_config::permission::{Cited, Decision, Mode, PinPolicy, Subject};
+use toolway_config::permission::{
+    CallSubject, CitedRule, PermissionDecision, PermissionMode, PinPolicy,
+};
 use toolway_types::{Origin, Untrusted};
 
 use self::answers::AskReasons;
@@ -85,7 +87,7 @@ impl<'a> PermittedCall<'a> {
 enum RuleOpinion {
     Granted(PermittedBy),
     /// The rule that wants it; none when the mode or a hook does.
-    Ask(Option<Arc<Cited>>),
+    Ask(Option<Arc<CitedRule>>),
 }
 
 /// Decides whether the call may run, asking a user where needed: a deny rule, then a hook's
@@ -174,7 +176,9 @@ async fn decide(
         (RuleOpinion::Ask(rule), change) => {
             let rule = rule.as_deref().map(owned);
             let asking = AskReasons {
-                brought: dispatch.permissions.brought(&call.tool().key.server),
+                brought: dispatch
+                    .permissions
+                    .repository_server(&call.tool().key.server),
                 ..AskReasons::new(server.map(AsRef::as_ref), rule, change)
             };
             Box::pin(consult(call, dispatch, consent, asking, entry)).await?
@@ -198,11 +202,11 @@ fn opinion(call: &HookedCall<'_>, dispatch: &Dispatch<'_>) -> Result<RuleOpinion
     let verdict = call.verdict();
     let hook = |decision| verdict.filter(|verdict| verdict.decision == decision);
     let decision = match dispatch.permissions.decide(subject) {
-        Decision::Deny { rule } => {
+        PermissionDecision::Deny { rule } => {
             let (rule, origin) = owned(&rule);
             return Err(RefusedBy::Rule { rule, origin });
         }
-        Decision::Unreadable { origin } => return Err(RefusedBy::Unreadable { origin }),
+        PermissionDecision::Unreadable { origin } => return Err(RefusedBy::Unreadable { origin }),
         decision => decision,
     };
     if let Some(denied) = hook(HookDecision::Deny) {
@@ -210,32 +214,32 @@ fn opinion(call: &HookedCall<'_>, dispatch: &Dispatch<'_>) -> Result<RuleOpinion
     }
     let asks = hook(HookDecision::Ask).is_some();
     Ok(match (decision, hook(HookDecision::Allow)) {
-        (Decision::Ask { rule: None }, Some(allowed)) => {
+        (PermissionDecision::Ask { rule: None }, Some(allowed)) => {
             let (title, origin) = allowed.cited();
             RuleOpinion::Granted(PermittedBy::Hook(Box::new(PermittingHook {
                 title,
                 origin,
             })))
         }
-        (Decision::Allow { rule }, _) if !asks => RuleOpinion::Granted(match rule {
+        (PermissionDecision::Allow { rule }, _) if !asks => RuleOpinion::Granted(match rule {
             Some(rule) => PermittedBy::Rule(rule),
             None => PermittedBy::Mode,
         }),
-        (Decision::Ask { rule: None }, None) if !asks && tool.is_free() => {
+        (PermissionDecision::Ask { rule: None }, None) if !asks && tool.is_free() => {
             RuleOpinion::Granted(PermittedBy::BuiltIn)
         }
-        (Decision::Ask { rule }, _) => RuleOpinion::Ask(rule),
+        (PermissionDecision::Ask { rule }, _) => RuleOpinion::Ask(rule),
         // It is the hook that wants a person asked.
         _ => RuleOpinion::Ask(None),
     })
 }
 
 /// The call, as rules look at it.
-fn subject<'c>(call: &'c HookedCall<'_>) -> Subject<'c> {
+fn subject<'c>(call: &'c HookedCall<'_>) -> CallSubject<'c> {
     call.tool().subject().with_arguments(call.arguments())
 }
 
-fn owned(cited: &Cited) -> (String, Origin) {
+fn owned(cited: &CitedRule) -> (String, Origin) {
     (cited.rule.clone(), cited.origin.clone())
 }
 
@@ -265,7 +269,7 @@ async fn consult(
     }
     entry.asked(call.arguments());
     let is_open = hook.is_none() && asking.is_of_mode();
-    let classified = if is_open && dispatch.permissions.mode() == Mode::Auto {
+    let classified = if is_open && dispatch.permissions.mode() == PermissionMode::Auto {
         classify(call, dispatch, entry).await?
     } else {
         None

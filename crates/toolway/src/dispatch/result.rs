@@ -11,8 +11,8 @@ use std::sync::OnceLock;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use toolway_config::ResultText;
-use toolway_types::{Pool, Untrusted};
-use toolway_wire::view::{self, Content, ResultType};
+use toolway_types::{BytePool, Untrusted};
+use toolway_wire::view::{self, ContentBlock, ResultType};
 
 use super::permission::PermittedCall;
 use super::send::RawResult;
@@ -56,7 +56,7 @@ pub struct ResultSettings<'a> {
     /// What becomes of hidden characters.
     pub text: ResultText,
     /// The memory that pictures are decoded in.
-    pub picture_memory: &'a Pool,
+    pub picture_memory: &'a BytePool,
 }
 
 /// Reads the answer, saves its media in the private directory, and bounds it where that is asked
@@ -215,7 +215,7 @@ fn work(
     delivery: &ResultDelivery,
     bounds: ResultBounds,
     output_dir: &Path,
-    picture_memory: &Pool,
+    picture_memory: &BytePool,
 ) -> FinishedResult {
     let decoded = media::decode(&result.content);
     let mut warnings: Vec<String> = decoded.warnings().collect();
@@ -249,7 +249,7 @@ fn work(
                 for value in &mut values {
                     sieve.strain(result.content.len(), value, None);
                 }
-                let content = [Content::Text {
+                let content = [ContentBlock::Text {
                     text: projection::lines(&values),
                 }];
                 let source = pieces::ResultSource {
@@ -310,8 +310,8 @@ fn structure(result: &view::ToolResult) -> Option<Value> {
         return serde_json::from_str(structured.get()).ok();
     }
     let texts = result.content.iter().filter_map(|block| match block {
-        Content::Text { text }
-        | Content::Resource {
+        ContentBlock::Text { text }
+        | ContentBlock::Resource {
             body: view::ResourceBody::Text(text),
             ..
         } => Some(serde_json::from_str::<Value>(text).ok()),

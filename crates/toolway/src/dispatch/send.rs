@@ -191,10 +191,13 @@ pub(crate) fn explain(error: SendError, key: &ToolKey, after: Duration) -> CallE
             rounds,
         },
         SendError::TaskCancelled => CallError::CancelledByServer { server, tool },
-        SendError::Unavailable(ConnectionState::NeedsAuth { detail }) => CallError::NeedsAuth {
+        SendError::Unavailable(ConnectionState::NeedsAuth {
+            detail,
+            unnamed_scopes,
+        }) => CallError::NeedsAuth {
             server,
             scopes: scopes_in(&detail),
-            not_widened: None,
+            not_widened: unnamed_scopes.then_some(NotWidened::Unnamed),
         },
         SendError::NotWidened { challenge, why } => CallError::NeedsAuth {
             server,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
-use toolway_auth::account::Account;
+use toolway_auth::account::ProviderAccount;
 
 use super::Host;
 use crate::auth::Auth;
@@ -49,7 +49,7 @@ impl Host {
         let within = settled_by.saturating_duration_since(Instant::now());
         // The end of a server whose start was given up half-way is waited for here alone.
         tokio::join!(
-            self.keeper.end(),
+            self.launcher.end(),
             settle(self.auth.as_deref(), account.as_ref(), within)
         );
         if let Some(journal) = &self.journal {
@@ -70,7 +70,7 @@ async fn remember(catalogs: Option<CatalogMemory>, snapshot: Arc<HostSnapshot>) 
 
 /// Waits for renewals under way: a token that took the place of another and was not saved is a
 /// login that is lost.
-async fn settle(auth: Option<&Auth>, account: Option<&Account>, within: Duration) {
+async fn settle(auth: Option<&Auth>, account: Option<&ProviderAccount>, within: Duration) {
     let logins = async {
         if let Some(auth) = auth {
             auth.settle(within).await;

@@ -27,13 +27,13 @@ impl Host {
         let name = self.known(server)?;
         self.ready(server).await;
         let mut state = self.state(server)?;
-        if !matches!(&state, ConnectionState::NeedsAuth { detail } if !detail.as_received().is_empty())
+        if !matches!(&state, ConnectionState::NeedsAuth { detail, .. } if !detail.as_received().is_empty())
             && !matches!(state, ConnectionState::Connected(_))
         {
             state = self.reconnect(server).await?;
         }
         let challenge = match &state {
-            ConnectionState::NeedsAuth { detail } => Some(detail),
+            ConnectionState::NeedsAuth { detail, .. } => Some(detail),
             _ => None,
         };
         auth.begin(&name, challenge, options)

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use toolway_auth::vault::Vault;
 use toolway_transport::Shield;
-use toolway_transport::client::ClientOptions;
-use toolway_transport::stdio::keeper::Keeper;
+use toolway_transport::client::HttpClientOptions;
+use toolway_transport::stdio::launcher::Launcher;
 use toolway_types::ServerName;
 
 use crate::account::ConnectorsOf;
@@ -62,11 +62,11 @@ pub struct HostOptions {
     /// Where secrets are looked up that entries name; entries that name some fail without it.
     pub secrets: Option<Vault>,
     /// Proxies and certificates.
-    pub http: ClientOptions,
+    pub http: HttpClientOptions,
     /// What processes are kept from writing: nothing unless directories are named.
     pub shield: Shield,
     /// Starts processes, so that none outlives this program; none by default.
-    pub keeper: Keeper,
+    pub launcher: Launcher,
     /// Whether a first connection that fails is tried again.
     pub retry_first: RetryFirst,
     /// Where a fresh plan comes from when the host is asked to reload.
@@ -108,9 +108,9 @@ impl Default for HostOptions {
             roots: Vec::new(),
             output_dir: std::env::temp_dir().join("toolway"),
             secrets: None,
-            http: ClientOptions::default(),
+            http: HttpClientOptions::default(),
             shield: Shield::default(),
-            keeper: Keeper::none(),
+            launcher: Launcher::none(),
             retry_first: RetryFirst::default(),
             replan: None,
             era_memory: None,

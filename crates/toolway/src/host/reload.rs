@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use tokio::sync::{Mutex, oneshot};
-use toolway_auth::references::References;
+use toolway_auth::references::ReferenceResolver;
 use toolway_config::Plan;
 use toolway_types::ServerName;
 
@@ -29,7 +29,7 @@ pub(crate) struct Reload {
     pub(super) only: Option<Vec<ServerName>>,
     pub(super) replan: Option<Replan>,
     pub(super) auth: Option<Arc<Auth>>,
-    pub(super) references: Option<References>,
+    pub(super) references: Option<ReferenceResolver>,
     pub(crate) account: CurrentAccount,
     /// Held while a plan takes over, so that the newest one has the last word.
     pub(super) turn: Mutex<()>,

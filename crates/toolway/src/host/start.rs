@@ -8,11 +8,11 @@ use std::sync::atomic::AtomicU64;
 
 use tokio::sync::{broadcast, watch};
 use tokio_util::sync::CancellationToken;
-use toolway_auth::references::References;
+use toolway_auth::references::ReferenceResolver;
 use toolway_config::Plan;
 use toolway_transport::OpenOptions;
-use toolway_transport::client::Client;
-use toolway_types::Pool;
+use toolway_transport::client::HttpClient;
+use toolway_types::BytePool;
 
 use super::background::Background;
 use super::reload::Reload;
@@ -77,7 +77,7 @@ impl Host {
             hooks: shared.hooks,
             roots,
             stop,
-            keeper: options.keeper,
+            launcher: options.launcher,
             interests: shared.interests,
             auth,
             attendant,
@@ -90,7 +90,7 @@ impl Host {
 /// What connections, calls and new plans share.
 struct SharedParts {
     open: OpenOptions,
-    references: Option<References>,
+    references: Option<ReferenceResolver>,
     settings: Arc<CallSettings>,
     hooks: HookRunnerOwner,
     auth: Option<Arc<Auth>>,
@@ -102,12 +102,12 @@ struct SharedParts {
 impl SharedParts {
     fn new(plan: Plan, options: &mut HostOptions) -> Self {
         let open = OpenOptions {
-            client: Client::new(mem::take(&mut options.http)),
+            client: HttpClient::new(mem::take(&mut options.http)),
             shield: mem::take(&mut options.shield),
-            keeper: options.keeper.clone(),
+            launcher: options.launcher.clone(),
             ..OpenOptions::default()
         };
-        let references = options.secrets.take().map(|vault| References {
+        let references = options.secrets.take().map(|vault| ReferenceResolver {
             vault,
             inherited: Arc::clone(&plan.inherited_env),
             cwd: plan.command_directory.clone(),
@@ -149,7 +149,7 @@ impl SharedParts {
             references: self.references.clone(),
             eras: eras.map_or_else(EraMemory::none, EraMemory::at),
             limits: ConnectLimits::new(&self.settings.limits),
-            all_lists: Pool::new(ALL_LISTS),
+            all_lists: BytePool::new(ALL_LISTS),
             retry_first: options.retry_first,
             journal: options.journal.clone(),
             panics: Arc::new(AtomicU64::new(0)),
@@ -170,7 +170,7 @@ impl SharedParts {
             prompter: prompter.map(|prompter| self.attention.of_prompter(prompter)),
             runner: Arc::clone(self.hooks.runner()),
             output_dir: mem::take(&mut options.output_dir),
-            picture_memory: Pool::new(MAX_PICTURE_MEMORY),
+            picture_memory: BytePool::new(MAX_PICTURE_MEMORY),
             attention: self.attention.clone(),
         }
     }

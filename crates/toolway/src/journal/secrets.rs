@@ -15,7 +15,7 @@
 //! - inherited variables: only addresses' secrets (a proxy's password).
 
 use base64::Engine as _;
-use toolway_types::secret::parts::{names_a_secret, of_argument};
+use toolway_types::secret::parts::{Words, names_a_secret};
 use toolway_types::{RemoteSpec, Secret, ServerSpec, StdioSpec, TransportSpec};
 use url::Url;
 
@@ -61,10 +61,17 @@ fn of_process(spec: &StdioSpec, found: &mut Vec<String>) {
     for value in spec.inherited.values() {
         of_address(value.expose(), found);
     }
+    let mut words = Words::default();
+    words.read(&spec.command);
     let mut previous = "";
     for word in &spec.args {
-        if let Some(part) = of_argument(previous, word) {
-            found.push(word[part].to_owned());
+        let part = words.read(word).map(|part| &word[part]);
+        // What `-p` is given is a password in doubt, and a word in a log or a tool's name is not.
+        let doubtful = std::mem::replace(&mut previous, word) == "-p";
+        if let Some(value) = part.filter(|value| !(doubtful && is_plain(value))) {
+            found.push(value.to_owned());
+            // `--user me:word`: the password may stand alone.
+            found.extend(value.split_once(':').map(|(_, word)| word.to_owned()));
         }
         // `--header "Authorization: Bearer …"`, as bridges take it.
         if let Some((name, value)) = word.split_once(':')
@@ -73,7 +80,6 @@ fn of_process(spec: &StdioSpec, found: &mut Vec<String>) {
             of_header(value.trim(), found);
         }
         of_address(word, found);
-        previous = word;
     }
 }
 

@@ -10,8 +10,7 @@ use std::fmt;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
-use similar::{ChangeTag, TextDiff};
-use toolway_types::text::{Nature, counted, legible, mark, spelled_out};
+use toolway_types::text::{LineChange, TextKind, counted, differences, legible, mark, spelled_out};
 use toolway_wire::view;
 
 /// How much of each part of a definition is kept to show differences, 16 KiB together: no part
@@ -164,12 +163,12 @@ fn ordered(value: Value) -> Value {
 }
 
 /// A part as words, and what they are.
-fn words(value: &Value) -> (String, Nature) {
+fn words(value: &Value) -> (String, TextKind) {
     match value {
-        Value::String(words) => (words.clone(), Nature::Prose),
+        Value::String(words) => (words.clone(), TextKind::Prose),
         other => (
             serde_json::to_string_pretty(other).unwrap_or_default(),
-            Nature::Source,
+            TextKind::Source,
         ),
     }
 }
@@ -177,7 +176,13 @@ fn words(value: &Value) -> (String, Nature) {
 /// Adds a part to the text: its name, and behind it what it says, in lines that fit a terminal. Of
 /// what has no room stands there how much it is, and its digest, so that a change of it is a
 /// difference too. Gives what had none.
-fn show<'a>(text: &mut String, name: &str, room: usize, words: &'a str, nature: Nature) -> &'a str {
+fn show<'a>(
+    text: &mut String,
+    name: &str,
+    room: usize,
+    words: &'a str,
+    nature: TextKind,
+) -> &'a str {
     let end = text.len() + room;
     let mut rest = words;
     while !rest.is_empty() {
@@ -254,23 +259,20 @@ pub enum Against {
 
 impl Difference {
     pub(super) fn between(old: &str, new: &Definition) -> Self {
-        let diff = TextDiff::from_lines(old, &new.text);
+        let compared = differences(old, &new.text);
         let mut all = Vec::new();
         let mut lines = Vec::new();
         for part in parts_of([old, &new.text]) {
-            let mut of_part: Vec<String> = diff
-                .iter_all_changes()
-                .filter(|change| part_of(change.value()) == Some(part))
-                .filter_map(|change| {
-                    let sign = match change.tag() {
-                        ChangeTag::Equal => return None,
-                        ChangeTag::Delete => '-',
-                        ChangeTag::Insert => '+',
-                    };
-                    // The file may hold what we did not write.
-                    let line = spelled_out(change.value().trim_end());
-                    Some(format!("{sign} {line}"))
+            let mut of_part: Vec<String> = compared
+                .iter()
+                .filter_map(|line| match line {
+                    LineChange::Kept(_) => None,
+                    LineChange::Removed(line) => Some(('-', *line)),
+                    LineChange::Added(line) => Some(('+', *line)),
                 })
+                .filter(|(_, line)| part_of(line) == Some(part))
+                // The file may hold what we did not write.
+                .map(|(sign, line)| format!("{sign} {}", spelled_out(line.trim_end())))
                 .collect();
             let is_cut = |line: &String| line.starts_with('+') && line.contains(NOT_KEPT);
             if of_part.iter().any(is_cut) {

@@ -29,7 +29,7 @@ impl fmt::Debug for ClientSide {
         formatter
             .debug_struct("ClientSide")
             .field("server", &self.server)
-            .field("respondent", &self.client_handler.is_some())
+            .field("client_handler", &self.client_handler.is_some())
             .field("roots", &*self.roots.borrow())
             .finish_non_exhaustive()
     }

@@ -16,7 +16,9 @@ use futures_util::future::BoxFuture;
 use http::{HeaderName, HeaderValue};
 use tokio::sync::{Notify, broadcast, mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
-use toolway_transport::{Channel, CloseReason, Command, Outgoing, Patience, Tag};
+use toolway_transport::{
+    AnswerTimeout, Channel, ChannelCommand, CloseReason, OutgoingMessage, RequestTag,
+};
 use toolway_types::Untrusted;
 use tracing::debug;
 
@@ -50,7 +52,7 @@ pub(crate) struct Correlator {
 /// What the handle and the reading loop share.
 struct CorrelatorShared {
     /// Weak, because the loop alone decides how long the channel lives.
-    commands: mpsc::WeakSender<Command>,
+    commands: mpsc::WeakSender<ChannelCommand>,
     notices: mpsc::UnboundedSender<Notice>,
     waiting: PendingRequests,
     /// Tasks of the server that are followed, to be woken when it reports on them.
@@ -96,7 +98,7 @@ enum Notice {
     /// A request that was cancelled.
     Left { id: u64, farewell: Farewell },
     /// A request whose answer is not needed.
-    Order(Outgoing),
+    Order(OutgoingMessage),
 }
 
 /// What the server hears when a request is cancelled. Its own stream, where it has one, is closed
@@ -169,11 +171,11 @@ impl Correlator {
             Ok(answer) => answer,
             Err(error) => return Box::pin(std::future::ready(Err(error))),
         };
-        let outgoing = Outgoing {
+        let outgoing = OutgoingMessage {
             bytes: exchange.bytes,
-            tag: Some(Tag(exchange.id)),
+            tag: Some(RequestTag(exchange.id)),
             headers: exchange.headers,
-            patience: exchange.deadline.patience(),
+            answer_timeout: exchange.deadline.answer_timeout(),
         };
         let in_flight = InFlight {
             shared: &self.shared,
@@ -195,11 +197,11 @@ impl Correlator {
         let closed = || RequestError::Closed(self.shared.waiting.close_reason());
         let commands = self.shared.commands.upgrade().ok_or_else(closed)?;
         self.shared.tap_sent(&bytes);
-        let message = Command::Send(Outgoing {
+        let message = ChannelCommand::Send(OutgoingMessage {
             bytes,
             tag: None,
             headers,
-            patience: Patience::OfChannel,
+            answer_timeout: AnswerTimeout::ByChannel,
         });
         tokio::select! {
             () = self.shared.closed.cancelled() => Err(closed()),
@@ -211,11 +213,11 @@ impl Correlator {
     pub(super) fn order(&self, id: u64, bytes: Bytes, headers: Vec<(HeaderName, HeaderValue)>) {
         // Its answer is then received and ignored.
         if self.shared.waiting.register(id, None).is_ok() {
-            let _ = self.shared.notices.send(Notice::Order(Outgoing {
+            let _ = self.shared.notices.send(Notice::Order(OutgoingMessage {
                 bytes,
-                tag: Some(Tag(id)),
+                tag: Some(RequestTag(id)),
                 headers,
-                patience: Patience::OfChannel,
+                answer_timeout: AnswerTimeout::ByChannel,
             }));
         }
     }
@@ -331,7 +333,7 @@ struct InFlight<'a> {
     shared: &'a CorrelatorShared,
     id: u64,
     /// Until it is sent.
-    unsent: Option<Outgoing>,
+    unsent: Option<OutgoingMessage>,
     answer: oneshot::Receiver<RequestResult>,
     farewell: Farewell,
     late: Option<LateAnswerHandler>,
@@ -349,7 +351,7 @@ impl InFlight<'_> {
                         && let Some(outgoing) = self.unsent.take()
                     {
                         self.shared.tap_sent(&outgoing.bytes);
-                        permit.send(Command::Send(outgoing));
+                        permit.send(ChannelCommand::Send(outgoing));
                     },
                 }
             }

@@ -13,7 +13,7 @@ use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
 use toolway_types::Era;
 use toolway_wire::era::method;
-use toolway_wire::skim::Skimmer;
+use toolway_wire::skim::IdSkimmer;
 use toolway_wire::view::task;
 use toolway_wire::{Id, Message, RpcError, envelope};
 use tracing::debug;
@@ -212,7 +212,7 @@ pub(super) fn receive(bytes: &[u8], reception: &Reception) -> InboundMessage {
         Ok(Message::Notification { method, params }) => notified(&method, params, reception),
         Ok(Message::Request { id, method, params }) => asked(id, &method, params, reception),
         Err(problem) => {
-            let mut skimmer = Skimmer::new();
+            let mut skimmer = IdSkimmer::new();
             skimmer.feed(bytes);
             let id = skimmer.response_id().and_then(|id| id.as_ours());
             InboundMessage::Unusable {

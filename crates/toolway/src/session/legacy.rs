@@ -9,10 +9,10 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
-use toolway_transport::Patience;
+use toolway_transport::AnswerTimeout;
 use toolway_types::{Era, ServerFacts, Untrusted};
 use toolway_wire::era::{LATEST_LEGACY, LEGACY_VERSIONS, method};
-use toolway_wire::meta::Meta;
+use toolway_wire::meta::RequestMeta;
 use toolway_wire::{envelope, headers};
 
 use super::correlator::{Correlator, Deadline, Farewell, RequestExchange};
@@ -52,7 +52,7 @@ pub(super) async fn initialize(
             bytes: envelope::request(id, method::INITIALIZE, &params),
             headers: Vec::new(),
             // Connecting has a limit of its own.
-            deadline: Deadline::new(timeout, None).with_patience(Patience::OfSender),
+            deadline: Deadline::new(timeout, None).with_answer_timeout(AnswerTimeout::BySender),
             progress: None,
             farewell: Farewell::Silent,
             late: None,
@@ -108,7 +108,9 @@ pub(super) async fn send(
     let id = correlator.reserve();
     let makes_tasks = method == method::TOOLS_CALL && session.offers_tasks(TASK_CALLS);
     let bytes = if progress.is_some() || deadline.wants_signs_of_life() {
-        let spliced = Meta::new().with_progress_token(id).splice(Some(params));
+        let spliced = RequestMeta::new()
+            .with_progress_token(id)
+            .splice(Some(params));
         let spliced = spliced.map_err(|error| RequestError::Malformed(error.to_string()))?;
         envelope::request(id, method, &spliced)
     } else {

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use serde_json::value::RawValue;
 use toolway_wire::era::method;
-use toolway_wire::view::task::{Task, TaskStatus, created, with_task};
+use toolway_wire::view::task::{TaskStatus, TaskView, created, with_task};
 
 use super::Session;
 use super::correlator::Deadline;
@@ -60,7 +60,7 @@ pub(super) async fn drive(
 
 async fn follow(
     session: &Session,
-    made: Task,
+    made: TaskView,
     deadline: Deadline,
     progress: Option<ProgressSink>,
 ) -> RequestResult {

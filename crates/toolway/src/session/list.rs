@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use serde_json::value::to_raw_value;
-use toolway_types::{Budget, Pool, Share, Spent, Untrusted};
+use toolway_types::{Budget, BudgetExceeded, BytePool, PoolShare, Untrusted};
 use toolway_wire::view::{self, ItemFault, ListView};
 
 use super::{RequestOptions, Session, freshness, raw};
@@ -41,7 +41,7 @@ pub(crate) async fn fetch<T>(
     method: &'static str,
     view: &ListView<T>,
     timeout: Duration,
-    all_lists: &Pool,
+    all_lists: &BytePool,
 ) -> Result<FetchedList<T>, RequestError> {
     let mut listing = FetchedList::default();
     let mut items = Vec::new();
@@ -100,12 +100,12 @@ pub(crate) async fn fetch<T>(
 /// The room for one list: its own budget, and its part of the bytes that all lists share.
 struct ListBudget {
     own: Budget,
-    share: Share,
+    share: PoolShare,
     shared: usize,
 }
 
 impl ListBudget {
-    fn new(all_lists: &Pool) -> Self {
+    fn new(all_lists: &BytePool) -> Self {
         Self {
             own: view::LIST,
             share: all_lists.share(),
@@ -114,7 +114,7 @@ impl ListBudget {
     }
 
     /// Takes what the list has by now from what all share.
-    fn share_out(&mut self) -> Result<(), Spent> {
+    fn share_out(&mut self) -> Result<(), BudgetExceeded> {
         let held = view::LIST.bytes - self.own.bytes;
         let wanted = held.saturating_sub(FOR_SURE);
         self.share.grow(wanted - self.share.bytes())
@@ -140,10 +140,10 @@ impl ListBudget {
 }
 
 /// What is said of a list that ended because it holds too much.
-pub(crate) fn ended(method: &str, spent: Spent, kept: usize) -> String {
+pub(crate) fn ended(method: &str, spent: BudgetExceeded, kept: usize) -> String {
     let limit = match spent {
-        Spent::Bytes => format!("{} MiB", view::LIST.bytes >> 20),
-        Spent::Items => format!("{} items", view::LIST.items),
+        BudgetExceeded::Bytes => format!("{} MiB", view::LIST.bytes >> 20),
+        BudgetExceeded::Items => format!("{} items", view::LIST.items),
     };
     format!(
         "`{method}`: the list has more than {limit}; what follows the first {kept} items is left \

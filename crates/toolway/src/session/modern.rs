@@ -10,10 +10,10 @@ use http::{HeaderName, HeaderValue};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
-use toolway_transport::Patience;
+use toolway_transport::AnswerTimeout;
 use toolway_types::{Era, ServerFacts};
 use toolway_wire::era::{MODERN, meta_key, method};
-use toolway_wire::meta::Meta;
+use toolway_wire::meta::RequestMeta;
 use toolway_wire::view::Tool;
 use toolway_wire::{envelope, headers};
 
@@ -82,7 +82,7 @@ pub(super) async fn discover(
         method: method::DISCOVER,
         params: &params,
         // Connecting has a limit of its own.
-        deadline: Deadline::new(timeout, None).with_patience(Patience::OfSender),
+        deadline: Deadline::new(timeout, None).with_answer_timeout(AnswerTimeout::BySender),
         progress: None,
         tool: None,
     };
@@ -132,7 +132,7 @@ pub(super) fn shape(
 ) -> Result<RequestExchange, RequestError> {
     let id = correlator.reserve();
     let capabilities = correlator.reception().modern_capabilities();
-    let mut meta = Meta::modern(MODERN, &client.info, capabilities);
+    let mut meta = RequestMeta::modern(MODERN, &client.info, capabilities);
     if request.progress.is_some() || request.deadline.wants_signs_of_life() {
         meta = meta.with_progress_token(id);
     }

@@ -10,12 +10,12 @@
 
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
-use toolway_types::{Untrusted, text};
+use toolway_types::{Untrusted, may_be_opened, text};
 use toolway_wire::era::method;
 use toolway_wire::view::elicit::{ElicitRequest, elicit_request};
 use toolway_wire::{RpcError, error};
 use tracing::debug;
-use url::{Host, Url};
+use url::Url;
 
 use super::declared::DeclaredCapabilities;
 use super::raw;
@@ -229,7 +229,7 @@ fn elicitation(request: ElicitRequest, asked: AskedParty) -> ServerQuestion {
             ServerQuestion::Elicit(Elicitation::Form { message, schema }, asked)
         }
         ElicitRequest::Url { message, url, id } => match Url::parse(&url) {
-            Ok(url) if may_be_visited(&url) => {
+            Ok(url) if may_be_opened(&url) => {
                 let message = Untrusted::new(message);
                 ServerQuestion::Elicit(
                     Elicitation::Url {
@@ -244,23 +244,6 @@ fn elicitation(request: ElicitRequest, asked: AskedParty) -> ServerQuestion {
             _ => ServerQuestion::Unfit(Untrusted::new(url)),
         },
     }
-}
-
-/// `https`, or `http` to this machine; without a name or password, whose only use is to make one
-/// host look like another.
-pub(crate) fn may_be_visited(url: &Url) -> bool {
-    let plain = url.username().is_empty() && url.password().is_none();
-    let safe = match url.scheme() {
-        "https" => url.host().is_some(),
-        "http" => match url.host() {
-            Some(Host::Domain(name)) => name == "localhost",
-            Some(Host::Ipv4(address)) => address.is_loopback(),
-            Some(Host::Ipv6(address)) => address.is_loopback(),
-            None => false,
-        },
-        _ => false,
-    };
-    plain && safe
 }
 
 /// An answer as a result, and what is wrong with it where it does not fit its form. `schema` is

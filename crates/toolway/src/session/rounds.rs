@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde_json::value::{RawValue, to_raw_value};
-use toolway_types::{Pool, Untrusted};
+use toolway_types::{BytePool, Untrusted};
 use toolway_wire::era::{may_require_input, method};
 use toolway_wire::error::HEADER_MISMATCH;
 use toolway_wire::view::elicit::{self, InputRequest, input_required};
@@ -232,7 +232,7 @@ async fn relist(
     };
     debug!("the server refused the headers of a call: listing its tools again");
     session.suspect(ListKind::Tools);
-    let room = Pool::new(view::LIST.bytes);
+    let room = BytePool::new(view::LIST.bytes);
     // Boxed, because a list is fetched with requests, and this is part of one.
     let listing = Box::pin(list::fetch(
         session,

@@ -12,10 +12,10 @@ use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
 use tokio::sync::Notify;
 use toolway_transport::SendFailure;
-use toolway_types::{Budget, Era, Spent, Untrusted};
+use toolway_types::{Budget, BudgetExceeded, Era, Untrusted};
 use toolway_wire::era::method;
 use toolway_wire::view::elicit::InputRequest;
-use toolway_wire::view::task::{Task, TaskStatus, created, task};
+use toolway_wire::view::task::{TaskStatus, TaskView, created, task};
 use toolway_wire::view::{ResultType, ViewError};
 use tracing::debug;
 
@@ -108,7 +108,7 @@ pub(super) async fn follow(
     }
 }
 
-fn too_much(_: Spent) -> RequestError {
+fn too_much(_: BudgetExceeded) -> RequestError {
     RequestError::Malformed("a task that asks for too much input".to_owned())
 }
 
@@ -145,7 +145,7 @@ fn cancel(session: &Session, task: &str) {
     }
 }
 
-fn read(result: &RawValue) -> Result<Task, RequestError> {
+fn read(result: &RawValue) -> Result<TaskView, RequestError> {
     task(result).map_err(|error| unusable(&error))
 }
 
@@ -191,7 +191,7 @@ impl<'a> TaskFollower<'a> {
     }
 
     /// Looks how far it is.
-    pub(super) async fn look(&self, interval: Duration) -> Result<Task, RequestError> {
+    pub(super) async fn look(&self, interval: Duration) -> Result<TaskView, RequestError> {
         let result = self.ask(method::TASKS_GET, self.named(), interval).await?;
         let task = read(&result)?;
         if task.id == self.id {
@@ -327,7 +327,7 @@ impl TaskProgress {
         }
     }
 
-    pub(super) fn tell(&mut self, task: &Task) {
+    pub(super) fn tell(&mut self, task: &TaskView) {
         let Some(progress) = &self.progress else {
             return;
         };

@@ -8,7 +8,9 @@ use bytes::Bytes;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
-use toolway_transport::{Channel, CloseReason, Command, Event, Outgoing, SendFailure, Tag};
+use toolway_transport::{
+    Channel, ChannelCommand, ChannelEvent, CloseReason, OutgoingMessage, RequestTag, SendFailure,
+};
 use toolway_types::{ProtocolMode, ServerName};
 
 use super::*;
@@ -35,14 +37,14 @@ const LIMIT: Duration = Duration::from_secs(30);
 
 /// The far end of a channel.
 struct Peer {
-    commands: mpsc::Receiver<Command>,
-    events: mpsc::Sender<Event>,
+    commands: mpsc::Receiver<ChannelCommand>,
+    events: mpsc::Sender<ChannelEvent>,
 }
 
 /// A message that the peer received.
 struct Received {
     body: Value,
-    tag: Option<Tag>,
+    tag: Option<RequestTag>,
     headers: Vec<(http::HeaderName, http::HeaderValue)>,
 }
 
@@ -61,7 +63,7 @@ impl Received {
 }
 
 impl Peer {
-    async fn command(&mut self) -> Command {
+    async fn command(&mut self) -> ChannelCommand {
         self.commands
             .recv()
             .await
@@ -71,7 +73,7 @@ impl Peer {
     /// The next message, skipping orders to the transport.
     async fn next(&mut self) -> Received {
         loop {
-            if let Command::Send(Outgoing {
+            if let ChannelCommand::Send(OutgoingMessage {
                 bytes,
                 tag,
                 headers,
@@ -93,7 +95,7 @@ impl Peer {
 
     async fn text(&self, text: impl Into<Bytes>) {
         self.events
-            .send(Event::Message(text.into()))
+            .send(ChannelEvent::Message(text.into()))
             .await
             .expect("the session listens");
     }
@@ -116,14 +118,14 @@ impl Peer {
     async fn fail(&self, request: &Received, failure: SendFailure) {
         let tag = request.tag.expect("requests are tagged");
         self.events
-            .send(Event::Failed { tag, failure })
+            .send(ChannelEvent::Failed { tag, failure })
             .await
             .expect("the session listens");
     }
 
     async fn close(&self, reason: CloseReason) {
         self.events
-            .send(Event::Closed(reason))
+            .send(ChannelEvent::Closed(reason))
             .await
             .expect("the session listens");
     }

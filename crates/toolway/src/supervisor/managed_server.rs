@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use tokio::time::Instant;
-use toolway_config::{Curation, Permissions, PinPolicy, Plan, PlannedServer, Verdict};
+use toolway_config::{Curation, Permissions, PinPolicy, Plan, PlannedServer, ServerVerdict};
 use toolway_types::name::as_word;
 use toolway_types::{
     ConnectionState, Origin, ProtocolMode, Scope, ServerName, TransportKind, TransportSpec,
@@ -72,7 +72,7 @@ pub(crate) fn roster(
     let mut members = BTreeMap::new();
     for planned in &plan.servers {
         // The winner of a name comes first; what it shadows is shown from the plan.
-        if !matches!(planned.verdict, Verdict::Shadowed { .. }) {
+        if !matches!(planned.verdict, ServerVerdict::Shadowed { .. }) {
             members
                 .entry(planned.name.clone())
                 .or_insert_with(|| ManagedServer::planned(planned));
@@ -132,7 +132,7 @@ impl ManagedServer {
     fn planned(planned: &PlannedServer) -> Self {
         let reason = planned.verdict.reason().map(ToOwned::to_owned);
         let (state, source) = match &planned.verdict {
-            Verdict::Admitted(spec) => (
+            ServerVerdict::Admitted(spec) => (
                 ConnectionState::Pending { attempt: 1 },
                 Some(ServerSource::Spec(spec.clone())),
             ),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::json;
-use toolway_config::{Environment, Flags, Limits, Plan};
+use toolway_config::{Environment, Flags, Plan, RunLimits};
 use toolway_transport::OpenOptions;
 use toolway_types::{Failure, FailureKind};
 
@@ -48,8 +48,8 @@ fn standing_still(plan: Plan) -> (Supervisor, SupervisorHandle) {
         open: OpenOptions::default(),
         references: None,
         eras: EraMemory::none(),
-        limits: ConnectLimits::new(&Limits::default()),
-        all_lists: toolway_types::Pool::new(1 << 20),
+        limits: ConnectLimits::new(&RunLimits::default()),
+        all_lists: toolway_types::BytePool::new(1 << 20),
         retry_first: RetryFirst::Never,
         journal: None,
         panics: Arc::default(),

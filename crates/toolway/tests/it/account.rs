@@ -15,19 +15,23 @@ use futures_util::future::BoxFuture;
 use futures_util::stream;
 use serde_json::{Value, json};
 use toolway::account::{self, Connectors, ConnectorsOf, DirectoryState, refresh};
-use toolway::toolway_auth::account::{AccountError, KeptAccount};
-use toolway::toolway_auth::login::{Device, Page, Person, Progress, Way};
+use toolway::toolway_auth::account::{ProviderAccountError, StoredAccount};
+use toolway::toolway_auth::login::{
+    DeviceCodePrompt, LoginMethod, LoginPage, LoginProgress, LoginUi,
+};
 use toolway::toolway_auth::logins::Logins;
-use toolway::toolway_auth::vault::{Storage, Vault, VaultOptions};
+use toolway::toolway_auth::vault::{StorageChoice, Vault, VaultOptions};
 use toolway::{
     CallError, CallOptions, Consent, Host, HostOptions, ToolOutcome, ToolRequest, ToolTarget,
 };
 use toolway_config::account::directory::copy_file;
 use toolway_config::{Environment, Flags, Plan, Planner};
-use toolway_testkit::authority::{Account, Authority, Party, Settings, Switch, holds_secret};
+use toolway_testkit::authority::{
+    Authority, AuthoritySettings, ConnectorAccount, RequestedParty, Switch, holds_secret,
+};
 use toolway_testkit::browser::browse;
 use toolway_testkit::eventually;
-use toolway_transport::client::Client;
+use toolway_transport::client::HttpClient;
 use toolway_types::{ConnectionState, ToolKey};
 
 use crate::support::{Home, name, shown};
@@ -38,22 +42,22 @@ struct Walker {
     said: Mutex<Vec<String>>,
 }
 
-impl Person for Walker {
-    fn open<'a>(&'a self, page: Page<'a>) -> BoxFuture<'a, Result<(), String>> {
+impl LoginUi for Walker {
+    fn open<'a>(&'a self, page: LoginPage<'a>) -> BoxFuture<'a, Result<(), String>> {
         let address = page.url.to_string();
         tokio::task::spawn_blocking(move || browse(&address));
         Box::pin(async { Ok(()) })
     }
 
-    fn show(&self, _page: Page<'_>) {}
+    fn show(&self, _page: LoginPage<'_>) {}
 
     fn pasted(&self) -> BoxFuture<'_, String> {
         Box::pin(std::future::pending())
     }
 
-    fn device(&self, _device: Device<'_>) {}
+    fn device(&self, _device: DeviceCodePrompt<'_>) {}
 
-    fn say(&self, progress: Progress) {
+    fn say(&self, progress: LoginProgress) {
         self.said
             .lock()
             .expect("said")
@@ -104,25 +108,25 @@ impl Stage {
     /// As another process would open it.
     fn logins(&self) -> Logins {
         Logins::new(Vault::open(VaultOptions {
-            storage: Storage::File,
+            storage: StorageChoice::File,
             ..VaultOptions::new(self.home.path().join("vault"))
         }))
     }
 
-    fn kept(&self) -> KeptAccount {
+    fn kept(&self) -> StoredAccount {
         let provider = self.plan().account.expect("an account");
-        account::kept(&provider, self.logins(), Client::default())
+        account::kept(&provider, self.logins(), HttpClient::default())
     }
 
     pub(crate) async fn log_in(&self) {
         let person = Walker::default();
-        let logged_in = self.kept().log_in(Way::Browser, &person).await;
+        let logged_in = self.kept().log_in(LoginMethod::Browser, &person).await;
         logged_in.unwrap_or_else(|error| panic!("{error}: {:?}", person.said));
     }
 
     fn connectors(&self) -> Connectors {
         let provider = self.plan().account.expect("an account");
-        Connectors::kept(provider, self.logins(), Client::default(), self.copy())
+        Connectors::kept(provider, self.logins(), HttpClient::default(), self.copy())
     }
 
     fn connectors_of(&self) -> ConnectorsOf {
@@ -130,7 +134,12 @@ impl Stage {
         Arc::new(move |plan| {
             let provider = plan.account.clone()?;
             let (logins, copy) = (logins.clone(), copy.clone());
-            Some(Connectors::kept(provider, logins, Client::default(), copy))
+            Some(Connectors::kept(
+                provider,
+                logins,
+                HttpClient::default(),
+                copy,
+            ))
         })
     }
 
@@ -180,7 +189,7 @@ pub(crate) fn fresh() -> DirectoryState {
 
 #[tokio::test]
 async fn a_login_brings_connectors_that_can_be_called() {
-    let authority = Authority::start(Settings::account_provider());
+    let authority = Authority::start(AuthoritySettings::account_provider());
     let stage = Stage::at(&authority);
     stage.log_in().await;
     let host = stage.host();
@@ -216,7 +225,7 @@ async fn a_login_brings_connectors_that_can_be_called() {
 
 #[tokio::test]
 async fn a_login_elsewhere_reaches_a_host_that_runs_and_so_does_a_logout() {
-    let authority = Authority::start(Settings::account_provider());
+    let authority = Authority::start(AuthoritySettings::account_provider());
     let stage = Stage::at(&authority);
     let host = stage.host();
     let DirectoryState::LoggedOut { why } = settled(&host).await else {
@@ -245,9 +254,9 @@ async fn a_login_elsewhere_reaches_a_host_that_runs_and_so_does_a_logout() {
 
 #[tokio::test]
 async fn a_login_elsewhere_reaches_connectors_whose_token_was_refused() {
-    let authority = Authority::start(Settings {
+    let authority = Authority::start(AuthoritySettings {
         refresh_tokens: false,
-        ..Settings::account_provider()
+        ..AuthoritySettings::account_provider()
     });
     let stage = Stage::at(&authority);
     stage.log_in().await;
@@ -263,11 +272,15 @@ async fn a_login_elsewhere_reaches_connectors_whose_token_was_refused() {
         matches!(shown, Some(ConnectionState::NeedsAuth { .. }))
     });
     drop(waits.await.expect("the host runs"));
-    let asked = authority.seen_at(Party::Issuer, "/directory").len();
+    let asked = authority
+        .seen_at(RequestedParty::Issuer, "/directory")
+        .len();
     stage.log_in().await;
     connected(&host, "notes").await;
     whoami(&host, "notes").await.expect("an answer");
-    let asked_again = authority.seen_at(Party::Issuer, "/directory").len();
+    let asked_again = authority
+        .seen_at(RequestedParty::Issuer, "/directory")
+        .len();
     // The login looks there for where to log in; who is logged in did not change.
     assert_eq!(asked_again, asked + 1);
     host.shutdown().await;
@@ -275,7 +288,7 @@ async fn a_login_elsewhere_reaches_connectors_whose_token_was_refused() {
 
 #[tokio::test]
 async fn rel_14_two_processes_renew_an_ended_token_once() {
-    let authority = Authority::start(Settings::account_provider());
+    let authority = Authority::start(AuthoritySettings::account_provider());
     let stage = Stage::at(&authority);
     stage.log_in().await;
     let (one, two) = (stage.host(), stage.host());
@@ -294,7 +307,7 @@ async fn rel_14_two_processes_renew_an_ended_token_once() {
 
 #[tokio::test]
 async fn a_refused_token_that_somebody_renewed_is_not_renewed_again() {
-    let authority = Authority::start(Settings::account_provider());
+    let authority = Authority::start(AuthoritySettings::account_provider());
     let stage = Stage::at(&authority);
     stage.log_in().await;
     let (one, two) = (stage.connectors().account, stage.connectors().account);
@@ -309,7 +322,7 @@ async fn a_refused_token_that_somebody_renewed_is_not_renewed_again() {
     authority.turn_on(Switch::Storm);
     let refused = one.directory().await;
     assert!(
-        matches!(refused, Err(AccountError::Refused { .. })),
+        matches!(refused, Err(ProviderAccountError::Refused { .. })),
         "{refused:?}"
     );
     assert_eq!(authority.report().token_requests("refresh_token"), 2);
@@ -318,7 +331,7 @@ async fn a_refused_token_that_somebody_renewed_is_not_renewed_again() {
 /// Waits until a refresh is with the authority, which holds it.
 async fn is_sent(authority: &Authority) {
     eventually(|| {
-        let seen = authority.seen_at(Party::Issuer, "/token");
+        let seen = authority.seen_at(RequestedParty::Issuer, "/token");
         let mut grants = seen.iter().filter_map(|seen| seen.param("grant_type"));
         let is_there = grants.any(|grant| grant == "refresh_token");
         is_there
@@ -330,7 +343,7 @@ async fn is_sent(authority: &Authority) {
 
 #[tokio::test]
 async fn rel_15_the_accounts_renewal_outlives_whoever_waited_for_it() {
-    let authority = Authority::start(Settings::account_provider());
+    let authority = Authority::start(AuthoritySettings::account_provider());
     let stage = Stage::at(&authority);
     stage.log_in().await;
     let connectors = stage.connectors();
@@ -348,7 +361,7 @@ async fn rel_15_the_accounts_renewal_outlives_whoever_waited_for_it() {
 
 #[tokio::test]
 async fn rel_15_a_host_that_ends_keeps_the_accounts_renewal() {
-    let authority = Authority::start(Settings::account_provider());
+    let authority = Authority::start(AuthoritySettings::account_provider());
     let stage = Stage::at(&authority);
     stage.log_in().await;
     let host = stage.host();
@@ -371,7 +384,7 @@ async fn rel_15_a_host_that_ends_keeps_the_accounts_renewal() {
 
 #[tokio::test]
 async fn a_provider_that_is_gone_leaves_the_kept_list_and_a_notice() {
-    let authority = Authority::start(Settings::account_provider());
+    let authority = Authority::start(AuthoritySettings::account_provider());
     let stage = Stage::at(&authority);
     stage.log_in().await;
     let fetched = refresh(&stage.connectors()).await;
@@ -411,8 +424,10 @@ where
 
 /// Puts a login into the vault that nobody had to walk for.
 async fn issued(authority: &Authority, stage: &Stage) {
-    use toolway::toolway_auth::logins::{ACCOUNT_SERVER, How, Login};
-    use toolway::toolway_auth::registration::{AuthMethod, ClientSource, Registered, Standing};
+    use toolway::toolway_auth::logins::{ACCOUNT_SERVER, Login, LoginGrant};
+    use toolway::toolway_auth::registration::{
+        AuthMethod, ClientHistory, ClientSource, RegisteredClient,
+    };
     use toolway::toolway_auth::token::{TokenKind, Tokens, unix_now};
     use toolway_types::Secret;
 
@@ -424,7 +439,7 @@ async fn issued(authority: &Authority, stage: &Stage) {
         account: provider.host().to_owned(),
         issuer: provider.issuer.clone(),
         resource: provider.directory_url.to_string(),
-        client: Registered {
+        client: RegisteredClient {
             client_id: "toolway".to_owned(),
             client_secret: None,
             auth_method: AuthMethod::None,
@@ -433,7 +448,7 @@ async fn issued(authority: &Authority, stage: &Stage) {
             redirect_uri: None,
             scopes: Vec::new(),
             other_method: None,
-            standing: Standing::default(),
+            history: ClientHistory::default(),
         },
         tokens: Tokens {
             access: Secret::new(tokens.access),
@@ -449,7 +464,7 @@ async fn issued(authority: &Authority, stage: &Stage) {
             .parse()
             .expect("a URL"),
         revocation_endpoint: None,
-        how: How::Code,
+        how: LoginGrant::Code,
         dpop: None,
         logged_in_at: unix_now(),
         is_trusted: true,
@@ -460,7 +475,7 @@ async fn issued(authority: &Authority, stage: &Stage) {
 
 #[tokio::test]
 async fn a_slow_provider_delays_nobody() {
-    let authority = Authority::start(Settings::account_provider());
+    let authority = Authority::start(AuthoritySettings::account_provider());
     let body = || Body::from_stream(stream::pending::<Result<&'static str, std::io::Error>>());
     let (stage, _) = directory_of(&authority, move |_| Response::new(body())).await;
     issued(&authority, &stage).await;
@@ -477,7 +492,7 @@ async fn a_slow_provider_delays_nobody() {
 
 #[tokio::test]
 async fn hostile_directories_are_bounded_and_lead_nowhere() {
-    let authority = Authority::start(Settings::account_provider());
+    let authority = Authority::start(AuthoritySettings::account_provider());
     let attacker = authority.attacker().to_owned();
     // A hundred megabytes, without saying so beforehand.
     let flood = |_: HeaderMap| {
@@ -545,7 +560,7 @@ async fn hostile_directories_are_bounded_and_lead_nowhere() {
 
 #[tokio::test]
 async fn the_token_goes_to_the_proxy_alone() {
-    let authority = Authority::start(Settings::account_provider());
+    let authority = Authority::start(AuthoritySettings::account_provider());
     let elsewhere = format!("{}/proxy/notes/mcp", authority.attacker());
     let beside = format!("{}/directory", authority.issuer());
     let stage = Stage::new(
@@ -585,12 +600,15 @@ async fn the_token_goes_to_the_proxy_alone() {
 #[tokio::test]
 async fn another_issuer_than_the_configured_one_gets_nobody_logged_in() {
     for switch in [Switch::IssuerOther, Switch::IssuerTrailingSlash] {
-        let authority = Authority::start(Settings {
+        let authority = Authority::start(AuthoritySettings {
             switches: vec![switch],
-            ..Settings::account_provider()
+            ..AuthoritySettings::account_provider()
         });
         let stage = Stage::at(&authority);
-        let refused = stage.kept().log_in(Way::Browser, &Walker::default()).await;
+        let refused = stage
+            .kept()
+            .log_in(LoginMethod::Browser, &Walker::default())
+            .await;
         let error = refused.expect_err("somebody else's metadata").to_string();
         assert!(error.contains("account.issuer"), "{error}");
         assert_eq!(authority.report().authorizations, 0);
@@ -600,18 +618,19 @@ async fn another_issuer_than_the_configured_one_gets_nobody_logged_in() {
 
 #[tokio::test]
 async fn a_connector_the_account_lost_goes_with_the_next_answer() {
-    let authority = Authority::start(Settings {
-        account: Some(Account {
+    let authority = Authority::start(AuthoritySettings {
+        account: Some(ConnectorAccount {
             connectors: vec!["__team___notes".to_owned()],
-            ..Account::default()
+            ..ConnectorAccount::default()
         }),
-        ..Settings::account_provider()
+        ..AuthoritySettings::account_provider()
     });
     let stage = Stage::at(&authority);
     stage.log_in().await;
     let provider = stage.plan().account.expect("an account");
     let old = json!({ "connectors": [{ "id": "gone", "name": "gone" }] });
-    let old = toolway_config::Directory::read(&provider, old.as_object().expect("an object"));
+    let old =
+        toolway_config::ConnectorDirectory::read(&provider, old.as_object().expect("an object"));
     let copy = old.expect("a directory").to_copy(&provider);
     std::fs::create_dir_all(stage.copy().parent().expect("a folder")).expect("a folder");
     std::fs::write(stage.copy(), copy).expect("a copy");

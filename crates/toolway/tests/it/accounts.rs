@@ -6,9 +6,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use toolway::auth::{AuthOptions, Invitation, LoggedIn, LoginOptions, LoginProblem};
 use toolway::{CallOptions, Consent, Host, HostOptions, ToolRequest, ToolTarget};
-use toolway_auth::vault::{Storage, Vault, VaultOptions};
+use toolway_auth::vault::{StorageChoice, Vault, VaultOptions};
 use toolway_config::Plan;
-use toolway_testkit::authority::{Authority, Party, Settings};
+use toolway_testkit::authority::{Authority, AuthoritySettings, RequestedParty};
 use toolway_testkit::browser::browse;
 use toolway_types::{ConnectionState, ToolKey};
 
@@ -23,7 +23,7 @@ impl Scene {
     fn new() -> Self {
         Self {
             home: Home::new(),
-            authority: Authority::start(Settings::default()),
+            authority: Authority::start(AuthoritySettings::default()),
         }
     }
 
@@ -45,7 +45,7 @@ impl Scene {
 
     async fn host(&self, plan: Plan) -> Host {
         let vault = Vault::open(VaultOptions {
-            storage: Storage::File,
+            storage: StorageChoice::File,
             ..VaultOptions::new(self.home.path().join("vault"))
         });
         let options = HostOptions {
@@ -85,7 +85,7 @@ impl Scene {
 
     /// What an entry's requests carried, each thing once and in order.
     fn carried(&self, entry: &str) -> Vec<String> {
-        let seen = self.authority.seen_at(Party::Resource, "/mcp");
+        let seen = self.authority.seen_at(RequestedParty::Resource, "/mcp");
         let of_entry = seen
             .iter()
             .filter(|seen| seen.header("x-entry") == Some(entry));

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use toolway::types::ServerName;
-use toolway::view::{Content, ResourceBody};
+use toolway::view::{ContentBlock, ResourceBody};
 use toolway::{
     CallError, CallOptions, ClientHandler, ClientOffers, Consent, Elicitation, ElicitationAnswer,
     Host, HostOptions, InProcessServer, Root, TimeLimit,
@@ -273,7 +273,7 @@ async fn resources_are_read_and_prompts_rendered() {
         .get_prompt(&library, "about", arguments)
         .await
         .expect("messages");
-    let Content::Text { text, .. } = &prompt.result.messages[0].content else {
+    let ContentBlock::Text { text, .. } = &prompt.result.messages[0].content else {
         panic!("it is text")
     };
     assert_eq!(text, "tea");
@@ -370,7 +370,7 @@ async fn rel_22_content_nobody_knows_does_not_cost_the_call() {
     let outcome = echo(&host, "odd", "x").await.expect("an answer");
     assert_eq!(outcome.result().content.len(), 3);
     assert!(
-        matches!(&outcome.result().content[0], Content::Unknown { kind, .. } if kind == "hologram")
+        matches!(&outcome.result().content[0], ContentBlock::Unknown { kind, .. } if kind == "hologram")
     );
     assert!(outcome.raw.get().contains("hologram"));
     host.shutdown().await;

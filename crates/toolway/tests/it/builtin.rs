@@ -7,7 +7,7 @@ use std::time::Duration;
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 use serde_json::{Map, Value, json};
-use toolway::catalog::Hints;
+use toolway::catalog::ToolHints;
 use toolway::{
     Builtin, BuiltinAnswer, CallError, CallOptions, Consent, Host, HostOptions, InProcessServer,
     RefusedBy, ToolOutcome, ToolPool, ToolRequest, ToolTarget,
@@ -379,9 +379,9 @@ async fn a_program_adds_tools_of_its_own_that_go_through_the_same_pipeline() {
         async move { BuiltinAnswer::text(format!("{twice} beside {servers} servers")) }
     })
     .expect("a good name")
-    .hints(Hints {
+    .hints(ToolHints {
         read_only: Some(true),
-        ..Hints::default()
+        ..ToolHints::default()
     });
     let empty = || json!({ "type": "object" });
     let broken = Builtin::new("broken", "Panics.", empty(), async |_| panic!("a bug"));

@@ -12,14 +12,14 @@ use toolway::auth::{
 use toolway::{CallError, CallOptions, Consent, Host, HostOptions, ToolRequest, ToolTarget};
 use toolway_auth::assertion::ClientKey;
 use toolway_auth::device::DeviceLogin;
-use toolway_auth::idp::{self, IdentityProvider, IdpSettings, Memory, Window};
+use toolway_auth::idp::{self, IdentityProvider, IdpLoginUi, IdpSettings, MemoryIdentityStore};
 use toolway_auth::jwt::SigningKey;
-use toolway_auth::login::Way;
-use toolway_auth::scopes::Spent;
-use toolway_auth::vault::{Storage, Vault, VaultOptions};
-use toolway_auth::web::Web;
-use toolway_auth::workload::Source;
-use toolway_testkit::authority::{Authority, KnownClient, Party, Settings};
+use toolway_auth::login::LoginMethod;
+use toolway_auth::scopes::LoginAttemptError;
+use toolway_auth::vault::{StorageChoice, Vault, VaultOptions};
+use toolway_auth::web::WebClient;
+use toolway_auth::workload::PlatformTokenSource;
+use toolway_testkit::authority::{Authority, AuthoritySettings, KnownClient, RequestedParty};
 use toolway_testkit::browser::browse;
 use toolway_types::{ConnectionState, Secret};
 use url::Url;
@@ -36,7 +36,7 @@ async fn host(
     let mut entry = authority.entry();
     entry["oauth"] = oauth;
     let vault = Vault::open(VaultOptions {
-        storage: Storage::File,
+        storage: StorageChoice::File,
         ..VaultOptions::new(home.path().join("vault"))
     });
     let options = HostOptions {
@@ -91,10 +91,10 @@ async fn falls_short(host: &Host, wanted: &str) {
 async fn a_login_after_a_call_that_needs_more_asks_for_all_of_it_and_the_connection_stands() {
     let (home, authority) = (
         Home::new(),
-        Authority::start(Settings {
+        Authority::start(AuthoritySettings {
             challenge_scopes: vec!["read".to_owned()],
             call_scopes: vec!["write".to_owned()],
-            ..Settings::default()
+            ..AuthoritySettings::default()
         }),
     );
     let host = host(&home, &authority, json!({}), ClientIdentities::default()).await;
@@ -106,7 +106,7 @@ async fn a_login_after_a_call_that_needs_more_asks_for_all_of_it_and_the_connect
     let answer = whoami(&host).await.expect("it reaches now");
     assert!(answer.contains("read"), "{answer}");
     assert!(answer.contains("write"), "{answer}");
-    let asked = authority.seen_at(Party::Issuer, "/authorize");
+    let asked = authority.seen_at(RequestedParty::Issuer, "/authorize");
     assert_eq!(asked.len(), 2);
     let scopes: Vec<&str> = asked[1]
         .param("scope")
@@ -124,10 +124,10 @@ async fn a_login_after_a_call_that_needs_more_asks_for_all_of_it_and_the_connect
 async fn rel_26_a_call_that_no_login_helps_opens_one_window_and_then_none() {
     let (home, authority) = (
         Home::new(),
-        Authority::start(Settings {
+        Authority::start(AuthoritySettings {
             challenge_scopes: vec!["read".to_owned()],
             call_scopes: vec!["nobody-gets-this".to_owned()],
-            ..Settings::default()
+            ..AuthoritySettings::default()
         }),
     );
     let host = host(&home, &authority, json!({}), ClientIdentities::default()).await;
@@ -144,7 +144,7 @@ async fn rel_26_a_call_that_no_login_helps_opens_one_window_and_then_none() {
     let LoginProblem::Spent { why, .. } = &problem else {
         panic!("{problem:?}");
     };
-    assert_eq!(*why, Spent::NothingNew);
+    assert_eq!(*why, LoginAttemptError::NothingNew);
     // A person who wants to log in anew, as somebody else perhaps, still can.
     let (pages, outcome) = log_in(&host, LoginOptions::default()).await;
     outcome.expect("in");
@@ -158,14 +158,14 @@ async fn a_client_with_a_key_logs_itself_in_and_renews_by_it() {
     let key = SigningKey::from_pem(&Secret::new(pem), None).expect("read");
     let (home, authority) = (
         Home::new(),
-        Authority::start(Settings {
+        Authority::start(AuthoritySettings {
             clients: vec![KnownClient {
                 id: "robot".to_owned(),
                 method: Some("private_key_jwt".to_owned()),
                 jwks: Some(json!({ "keys": [key.public_jwk()] })),
                 ..KnownClient::default()
             }],
-            ..Settings::default()
+            ..AuthoritySettings::default()
         }),
     );
     let key = Arc::new(ClientKey { key, id: None });
@@ -181,7 +181,7 @@ async fn a_client_with_a_key_logs_itself_in_and_renews_by_it() {
     )
     .await;
     let options = LoginOptions {
-        way: Way::ClientCredentials,
+        way: LoginMethod::ClientCredentials,
         ..LoginOptions::default()
     };
     let (pages, outcome) = log_in(&host, options).await;
@@ -198,7 +198,7 @@ async fn a_client_with_a_key_logs_itself_in_and_renews_by_it() {
 /// A person at the platform's own login page.
 struct Visitor;
 
-impl Window for Visitor {
+impl IdpLoginUi for Visitor {
     fn open<'a>(&'a self, page: &'a Url) -> BoxFuture<'a, ()> {
         let page = page.as_str().to_owned();
         // The page leads back to a callback that answers only while the login waits.
@@ -213,23 +213,23 @@ impl Window for Visitor {
 
 #[tokio::test]
 async fn a_platform_vouches_and_nobody_is_asked() {
-    let platform = Authority::start(Settings {
+    let platform = Authority::start(AuthoritySettings {
         clients: vec![KnownClient {
             id: "at-the-platform".to_owned(),
             ..KnownClient::default()
         }],
         assertion_client: Some("workload".to_owned()),
-        ..Settings::identity_provider()
+        ..AuthoritySettings::identity_provider()
     });
     let (home, authority) = (
         Home::new(),
-        Authority::start(Settings {
+        Authority::start(AuthoritySettings {
             trusted: vec![platform.issuer().to_owned()],
             clients: vec![KnownClient {
                 id: "workload".to_owned(),
                 ..KnownClient::default()
             }],
-            ..Settings::default()
+            ..AuthoritySettings::default()
         }),
     );
     let settings = IdpSettings {
@@ -237,16 +237,18 @@ async fn a_platform_vouches_and_nobody_is_asked() {
         client_id: "at-the-platform".to_owned(),
         ..IdpSettings::default()
     };
-    let web = Web::trusted(toolway_transport::client::Client::default());
-    let provider = IdentityProvider::new(settings, web, Arc::new(Memory::default()));
-    let identity = provider.identity(idp::Way::Browser(&Visitor)).await;
+    let web = WebClient::trusted(toolway_transport::client::HttpClient::default());
+    let provider = IdentityProvider::new(settings, web, Arc::new(MemoryIdentityStore::default()));
+    let identity = provider
+        .identity(idp::IdpLoginMethod::Browser(&Visitor))
+        .await;
     let identity = identity.expect("somebody");
     let token = provider
         .assertion(&identity, authority.issuer(), authority.resource(), &[])
         .await
         .expect("a token");
     let workload = WorkloadToken {
-        source: Arc::new(Source::Given(token)),
+        source: Arc::new(PlatformTokenSource::Given(token)),
         audience: None,
     };
     let client_identities = ClientIdentities {
@@ -263,7 +265,12 @@ async fn a_platform_vouches_and_nobody_is_asked() {
     facts(&host, "shop");
     let answer = whoami(&host).await.expect("connected by itself");
     assert!(answer.contains("client=workload"), "{answer}");
-    assert_eq!(authority.seen_at(Party::Issuer, "/authorize").len(), 0);
+    assert_eq!(
+        authority
+            .seen_at(RequestedParty::Issuer, "/authorize")
+            .len(),
+        0
+    );
     assert_eq!(authority.report().attacker_requests, 0);
     host.shutdown().await;
 }

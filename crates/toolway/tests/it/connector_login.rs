@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 use toolway::{CallOptions, Consent, Host, ToolRequest, ToolTarget};
-use toolway_testkit::authority::{Account, Authority, Settings, holds_secret};
+use toolway_testkit::authority::{Authority, AuthoritySettings, ConnectorAccount, holds_secret};
 use toolway_testkit::browser::browse;
 use toolway_types::ConnectionState;
 
@@ -34,7 +34,7 @@ fn needs_auth(host: &Host, server: &str) -> bool {
 
 #[tokio::test]
 async fn the_tool_of_a_connector_begins_the_login_of_the_account_once_for_all_of_them() {
-    let authority = Authority::start(Settings::account_provider());
+    let authority = Authority::start(AuthoritySettings::account_provider());
     let stage = Stage::at(&authority);
     stage.log_in().await;
     let host = stage.host();
@@ -76,7 +76,7 @@ async fn the_tool_of_a_connector_begins_the_login_of_the_account_once_for_all_of
 
 #[tokio::test]
 async fn where_the_account_is_no_login_none_is_begun() {
-    let authority = Authority::start(Settings::account_provider());
+    let authority = Authority::start(AuthoritySettings::account_provider());
     // It calls itself a connector, and leads past the provider's proxy.
     let beside = json!({ "type": "connector", "url": authority.resource() });
     let stage = Stage::new(
@@ -109,12 +109,12 @@ async fn where_the_account_is_no_login_none_is_begun() {
 #[tokio::test]
 async fn another_account_takes_over_in_a_host_that_runs_and_none_takes_its_connectors_away() {
     let hosting = |connector: &str| {
-        Authority::start(Settings {
-            account: Some(Account {
+        Authority::start(AuthoritySettings {
+            account: Some(ConnectorAccount {
                 connectors: vec![connector.to_owned()],
-                ..Account::default()
+                ..ConnectorAccount::default()
             }),
-            ..Settings::account_provider()
+            ..AuthoritySettings::account_provider()
         })
     };
     let (one, other) = (hosting("notes"), hosting("mail"));

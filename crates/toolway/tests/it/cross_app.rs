@@ -9,13 +9,14 @@ use toolway::auth::{
     StoredLogins,
 };
 use toolway::journal::Journal;
-use toolway::{CallOptions, ClientOptions, Consent, Host, HostOptions};
-use toolway_auth::idp::{IdentityStore as _, IdpSettings, VaultStore};
-use toolway_auth::login::Way;
-use toolway_auth::logins::How;
-use toolway_auth::vault::{Key, Storage, Vault, VaultOptions};
+use toolway::{CallOptions, Consent, Host, HostOptions, HttpClientOptions};
+use toolway_auth::idp::{IdentityStore as _, IdpSettings, VaultIdentityStore};
+use toolway_auth::login::LoginMethod;
+use toolway_auth::logins::LoginGrant;
+use toolway_auth::vault::{StorageChoice, Vault, VaultKey, VaultOptions};
 use toolway_testkit::authority::{
-    Authority, CANARY, KnownClient, Party, Settings, Switch, assert_no_secret_below, holds_secret,
+    Authority, AuthoritySettings, CANARY, KnownClient, RequestedParty, Switch,
+    assert_no_secret_below, holds_secret,
 };
 use toolway_testkit::browser::browse;
 use toolway_testkit::eventually;
@@ -35,12 +36,17 @@ struct Scene {
 
 impl Scene {
     async fn new(names: &[&str]) -> Self {
-        Self::with(names, Settings::identity_provider(), Settings::default()).await
+        Self::with(
+            names,
+            AuthoritySettings::identity_provider(),
+            AuthoritySettings::default(),
+        )
+        .await
     }
 
-    async fn with(names: &[&str], idp: Settings, server: Settings) -> Self {
+    async fn with(names: &[&str], idp: AuthoritySettings, server: AuthoritySettings) -> Self {
         let secret = format!("{CANARY}-provider");
-        let idp = Authority::start(Settings {
+        let idp = Authority::start(AuthoritySettings {
             clients: vec![KnownClient {
                 id: AT_PROVIDER.to_owned(),
                 secret: Some(secret.clone()),
@@ -52,7 +58,7 @@ impl Scene {
             ..idp
         });
         let servers = names.iter().map(|name| {
-            let settings = Settings {
+            let settings = AuthoritySettings {
                 trusted: vec![idp.issuer().to_owned()],
                 clients: vec![KnownClient {
                     id: AT_SERVER.to_owned(),
@@ -68,7 +74,7 @@ impl Scene {
             idp,
             servers,
         };
-        let (vault, key) = (scene.vault(), Key::named("idp"));
+        let (vault, key) = (scene.vault(), VaultKey::named("idp"));
         let kept = vault.write(&key, &Secret::new(secret)).await;
         kept.expect("a vault");
         scene.settings(&scene.provider());
@@ -99,7 +105,7 @@ impl Scene {
 
     fn vault(&self) -> Vault {
         Vault::open(VaultOptions {
-            storage: Storage::File,
+            storage: StorageChoice::File,
             ..VaultOptions::new(self.home.path().join("vault"))
         })
     }
@@ -136,7 +142,7 @@ impl Scene {
 
     /// Has what the provider said of the person expire.
     async fn age_identity(&self, renewable: bool) {
-        let store = VaultStore::new(self.vault());
+        let store = VaultIdentityStore::new(self.vault());
         let provider = IdpSettings {
             issuer: self.idp.issuer().to_owned(),
             client_id: AT_PROVIDER.to_owned(),
@@ -192,7 +198,7 @@ async fn log_in(host: &Host, server: &str) {
 }
 
 /// A login that needs nobody, or fails.
-async fn attempt(host: &Host, server: &str, way: Way) -> Result<(), LoginProblem> {
+async fn attempt(host: &Host, server: &str, way: LoginMethod) -> Result<(), LoginProblem> {
     let options = LoginOptions {
         way,
         ..LoginOptions::default()
@@ -255,7 +261,7 @@ async fn sec_45_one_window_serves_three_servers_in_every_process() {
                 .any(|tool| tool.name.starts_with(&prefix))
         );
         // The provider was asked for an assertion for this issuer and this server.
-        let exchanges = scene.idp.seen_at(Party::Issuer, "/token");
+        let exchanges = scene.idp.seen_at(RequestedParty::Issuer, "/token");
         assert!(exchanges.iter().any(|seen| {
             seen.param("audience") == Some(server.issuer())
                 && seen.param("resource") == Some(server.resource())
@@ -263,7 +269,7 @@ async fn sec_45_one_window_serves_three_servers_in_every_process() {
         // The assertion is shown to its audience, and what it is made from to nobody.
         for seen in server.seen() {
             let is_shown = seen.param("assertion").is_some();
-            assert!(!is_shown || seen.party == Party::Issuer);
+            assert!(!is_shown || seen.party == RequestedParty::Issuer);
             assert!(seen.param("subject_token").is_none());
         }
     }
@@ -278,7 +284,7 @@ async fn sec_45_one_window_serves_three_servers_in_every_process() {
     assert_eq!(kept.len(), 3);
     assert!(
         kept.iter()
-            .all(|login| login.how == How::CrossApp && login.renews)
+            .all(|login| login.how == LoginGrant::CrossApp && login.renews)
     );
     here.shutdown().await;
     there.shutdown().await;
@@ -326,7 +332,7 @@ async fn rel_15_a_host_that_ends_keeps_what_the_provider_is_about_to_say() {
     scene.server("shop").expire_access_tokens();
     let held = scene.idp.hold("/token");
     let is_sent = eventually(|| {
-        let seen = scene.idp.seen_at(Party::Issuer, "/token");
+        let seen = scene.idp.seen_at(RequestedParty::Issuer, "/token");
         let mut grants = seen.iter().filter_map(|seen| seen.param("grant_type"));
         let is_there = grants.any(|grant| grant == "refresh_token");
         is_there
@@ -370,15 +376,19 @@ async fn without_the_person_the_server_waits_and_says_what_for() {
 
 #[tokio::test]
 async fn sec_45_where_policy_says_so_no_login_page_is_opened() {
-    let untaken = Settings {
+    let untaken = AuthoritySettings {
         assertions: false,
-        ..Settings::default()
+        ..AuthoritySettings::default()
     };
-    let scene = Scene::with(&["shop"], Settings::identity_provider(), untaken).await;
+    let scene = Scene::with(&["shop"], AuthoritySettings::identity_provider(), untaken).await;
     scene.policy(&json!({ "requireCrossAppAccess": true }));
     let host = scene.host().await;
     assert!(needs_auth(&host, "shop"));
-    for way in [Way::Browser, Way::Device, Way::ClientCredentials] {
+    for way in [
+        LoginMethod::Browser,
+        LoginMethod::Device,
+        LoginMethod::ClientCredentials,
+    ] {
         let problem = attempt(&host, "shop", way).await.expect_err("refused");
         let text = problem.to_string();
         assert!(text.contains("managed-settings.json:1"), "{text}");
@@ -391,7 +401,7 @@ async fn sec_45_where_policy_says_so_no_login_page_is_opened() {
     // Without a provider there is no way at all, and no other one either.
     scene.settings(&json!({}));
     let host = scene.host().await;
-    let problem = attempt(&host, "shop", Way::Browser)
+    let problem = attempt(&host, "shop", LoginMethod::Browser)
         .await
         .expect_err("refused");
     assert!(
@@ -431,11 +441,11 @@ async fn sec_45_a_login_from_before_the_policy_does_not_count() {
 
 #[tokio::test]
 async fn what_a_server_wants_beyond_the_first_login_is_asked_of_the_organisation() {
-    let wide = Settings {
+    let wide = AuthoritySettings {
         call_scopes: vec!["write".to_owned()],
-        ..Settings::default()
+        ..AuthoritySettings::default()
     };
-    let scene = Scene::with(&["shop"], Settings::identity_provider(), wide).await;
+    let scene = Scene::with(&["shop"], AuthoritySettings::identity_provider(), wide).await;
     let mut entries = scene.entries();
     entries["shop"]["oauth"]["scopes"] = json!(["read"]);
     let host = scene.host_of(&entries, &[("TOOLWAY_ENABLE_XAA", "1")]);
@@ -453,14 +463,14 @@ async fn what_a_server_wants_beyond_the_first_login_is_asked_of_the_organisation
 async fn the_secret_of_a_servers_client_is_given_once() {
     let secret = Secret::new(format!("{CANARY}-server"));
     let mut scene = Scene::new(&["shop"]).await;
-    scene.servers[0].1 = Authority::start(Settings {
+    scene.servers[0].1 = Authority::start(AuthoritySettings {
         trusted: vec![scene.idp.issuer().to_owned()],
         clients: vec![KnownClient {
             id: AT_SERVER.to_owned(),
             secret: Some(secret.expose().to_owned()),
             ..KnownClient::default()
         }],
-        ..Settings::default()
+        ..AuthoritySettings::default()
     });
     let host = scene.host().await;
     let options = LoginOptions {
@@ -485,11 +495,11 @@ async fn the_secret_of_a_servers_client_is_given_once() {
 
 #[tokio::test]
 async fn where_nobody_takes_assertions_the_ordinary_login_follows() {
-    let untaken = Settings {
+    let untaken = AuthoritySettings {
         assertions: false,
-        ..Settings::default()
+        ..AuthoritySettings::default()
     };
-    let scene = Scene::with(&["shop"], Settings::identity_provider(), untaken).await;
+    let scene = Scene::with(&["shop"], AuthoritySettings::identity_provider(), untaken).await;
     let host = scene.host().await;
     log_in(&host, "shop").await;
     until_connected(&host, "shop").await;
@@ -500,8 +510,8 @@ async fn where_nobody_takes_assertions_the_ordinary_login_follows() {
 
 #[tokio::test]
 async fn sec_45_a_server_that_names_its_own_provider_is_not_listened_to() {
-    let naming = Settings::with(&[Switch::ResourceNamesProvider]);
-    let scene = Scene::with(&["shop"], Settings::identity_provider(), naming).await;
+    let naming = AuthoritySettings::with(&[Switch::ResourceNamesProvider]);
+    let scene = Scene::with(&["shop"], AuthoritySettings::identity_provider(), naming).await;
     let host = scene.host().await;
     log_in(&host, "shop").await;
     until_connected(&host, "shop").await;
@@ -549,7 +559,7 @@ async fn another_identity_provider_takes_over_in_a_host_that_runs() {
     until_connected(&first, "shop").await;
     first.shutdown().await;
     // Somebody is logged in at the provider, and nobody at the server.
-    let book = StoredLogins::new(scene.vault(), ClientOptions::default());
+    let book = StoredLogins::new(scene.vault(), HttpClientOptions::default());
     assert_eq!(
         book.log_out(Some("shop"), None).await.expect("out").len(),
         1
@@ -561,7 +571,7 @@ async fn another_identity_provider_takes_over_in_a_host_that_runs() {
             .home
             .plan_with(&entries, &[("TOOLWAY_ENABLE_XAA", "1")])
     };
-    let other = Authority::start(Settings::identity_provider());
+    let other = Authority::start(AuthoritySettings::identity_provider());
     let elsewhere = json!({ "identityProvider": { "issuer": other.issuer(), "clientId": "x" } });
     scene.settings(&elsewhere);
     let host = scene.host().await;

@@ -15,7 +15,8 @@ use toolway::{
     CallError, CallOptions, Consent, Host, RetryFirst, ToolOutcome, ToolRequest, ToolTarget,
 };
 use toolway_testkit::{
-    LeakCheck, ListeningServer, Outcomes, Script, ScriptedServer, Way, eventually,
+    LeakCheck, ListeningServer, ListeningTransport, RequestLedger, Script, ScriptedServer,
+    eventually,
 };
 use toolway_types::{ConnectionState, ToolKey};
 
@@ -34,7 +35,7 @@ impl Peer {
         Peer::Stdio(ScriptedServer::new(script))
     }
 
-    fn listening(script: Script, way: Way) -> Self {
+    fn listening(script: Script, way: ListeningTransport) -> Self {
         Peer::Listening(ListeningServer::start(ScriptedServer::new(script), way))
     }
 
@@ -58,9 +59,18 @@ impl Peer {
 fn peers(script: &Script) -> Vec<(&'static str, Peer)> {
     vec![
         ("stdio", Peer::stdio(script.clone())),
-        ("http", Peer::listening(script.clone(), Way::Http)),
-        ("sse", Peer::listening(script.clone(), Way::Sse)),
-        ("ws", Peer::listening(script.clone(), Way::WebSocket)),
+        (
+            "http",
+            Peer::listening(script.clone(), ListeningTransport::Http),
+        ),
+        (
+            "sse",
+            Peer::listening(script.clone(), ListeningTransport::Sse),
+        ),
+        (
+            "ws",
+            Peer::listening(script.clone(), ListeningTransport::WebSocket),
+        ),
     ]
 }
 

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use toolway::auth::AuthOptions;
 use toolway::{CallError, Host, HostOptions};
-use toolway_auth::vault::{Storage, Vault, VaultOptions};
+use toolway_auth::vault::{StorageChoice, Vault, VaultOptions};
 use toolway_testkit::marked;
 use toolway_types::{ConnectionState, FailureKind};
 
@@ -67,7 +67,7 @@ fn serve(request: &Request, logins: Logins, described: &Value) -> Response {
 
 async fn started(home: &Home, entry: &Value) -> Host {
     let vault = Vault::open(VaultOptions {
-        storage: Storage::File,
+        storage: StorageChoice::File,
         ..VaultOptions::new(home.path().join("vault"))
     });
     let options = HostOptions {
@@ -144,5 +144,30 @@ async fn a_written_login_that_is_refused_is_named_with_its_place() {
         matches!(state, Some(ConnectionState::Failed(why)) if why.message.starts_with(SAID))
     });
     drop(shown.await.expect("it is shown"));
+    host.shutdown().await;
+}
+
+#[tokio::test]
+async fn scopes_that_nobody_names_are_missing_only_where_a_login_was_shown() {
+    // A first login may have them all the same.
+    let server = Server::start(|_, _| {
+        let challenge = [("www-authenticate", "Bearer error=\"insufficient_scope\"")];
+        (StatusCode::FORBIDDEN, challenge).into_response()
+    })
+    .await;
+    let home = Home::new();
+    let entry = json!({ "type": "http", "url": server.url });
+    let host = started(&home, &entry).await;
+    let state = shown(&host, "web").state;
+    assert!(
+        matches!(
+            state,
+            ConnectionState::NeedsAuth {
+                unnamed_scopes: false,
+                ..
+            }
+        ),
+        "{state:?}"
+    );
     host.shutdown().await;
 }

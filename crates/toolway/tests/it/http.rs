@@ -329,7 +329,7 @@ async fn a_login_wall_is_shown_as_needs_auth_with_its_challenge() {
     .await;
     let home = Home::new();
     let host = server.host(&home).await;
-    let ConnectionState::NeedsAuth { detail } = shown(&host, "web").state else {
+    let ConnectionState::NeedsAuth { detail, .. } = shown(&host, "web").state else {
         panic!("{:?}", shown(&host, "web").state)
     };
     assert_eq!(detail.as_received(), challenge);

@@ -10,13 +10,14 @@ use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use toolway::journal::Journal;
-use toolway::toolway_auth::inbound::{Inbound, InboundOptions};
-use toolway::toolway_auth::web::Web;
+use toolway::toolway_auth::inbound::{InboundAuthorizer, InboundOptions};
+use toolway::toolway_auth::web::WebClient;
 use toolway::{CallOptions, Consent, Host, HostOptions};
 use toolway_testkit::authority::{
-    Authority, CANARY, KnownClient, Party, Seen, Settings, holds_secret,
+    Authority, AuthoritySettings, CANARY, KnownClient, RecordedRequest, RequestedParty,
+    holds_secret,
 };
-use toolway_transport::client::Client;
+use toolway_transport::client::HttpClient;
 use url::Url;
 
 use crate::support::*;
@@ -44,8 +45,8 @@ impl Scene {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address");
         let url = Url::parse(&format!("http://{address}/mcp")).expect("an address");
-        let shop = Authority::start(Settings::default());
-        let company = Authority::start(Settings {
+        let shop = Authority::start(AuthoritySettings::default());
+        let company = Authority::start(AuthoritySettings {
             signed_access: true,
             resources: vec![url.to_string(), shop.resource().to_owned()],
             clients: vec![KnownClient {
@@ -53,7 +54,7 @@ impl Scene {
                 secret: Some(client_secret()),
                 ..KnownClient::default()
             }],
-            ..Settings::default()
+            ..AuthoritySettings::default()
         });
         let home = Home::new();
         let own = shop.issue("gateway", "read").access;
@@ -69,7 +70,8 @@ impl Scene {
             scopes: vec!["read".to_owned()],
             ..InboundOptions::new(url.clone(), [company.issuer().to_owned()])
         };
-        let inbound = Inbound::new(options, Web::trusted(Client::default())).expect("a check");
+        let inbound = InboundAuthorizer::new(options, WebClient::trusted(HttpClient::default()))
+            .expect("a check");
         let app = axum::Router::new()
             .fallback(serve)
             .with_state(Arc::new((inbound, host)));
@@ -97,7 +99,7 @@ impl Scene {
             ("scope", scope),
         ];
         let endpoint = Url::parse(&endpoint).expect("an address");
-        let web = Web::trusted(Client::default());
+        let web = WebClient::trusted(HttpClient::default());
         let reply = web.post_form(&endpoint, &form, HeaderMap::new()).await;
         let answer = reply.and_then(|reply| reply.object()).expect("an answer");
         answer["access_token"].as_str().expect("a token").to_owned()
@@ -105,7 +107,7 @@ impl Scene {
 
     /// What a client gets: the status, the challenge and the text.
     async fn ask(&self, tokens: &[&str]) -> (u16, String, String) {
-        let client = Client::default().for_url(&self.url).expect("a client");
+        let client = HttpClient::default().for_url(&self.url).expect("a client");
         let mut request = client.post(self.url.clone());
         for token in tokens {
             request = request.header("authorization", format!("Bearer {token}"));
@@ -118,8 +120,8 @@ impl Scene {
         (status, challenge.unwrap_or_default(), text)
     }
 
-    fn behind(&self) -> Vec<Seen> {
-        self.shop.seen_at(Party::Resource, "")
+    fn behind(&self) -> Vec<RecordedRequest> {
+        self.shop.seen_at(RequestedParty::Resource, "")
     }
 }
 
@@ -128,7 +130,7 @@ fn client_secret() -> String {
 }
 
 /// What a gateway does, at its smallest.
-async fn serve(State(at): State<Arc<(Inbound, Host)>>, request: Request) -> Response {
+async fn serve(State(at): State<Arc<(InboundAuthorizer, Host)>>, request: Request) -> Response {
     let (inbound, host) = &*at;
     if request.uri().path() == inbound.document_path() {
         return inbound.document().to_string().into_response();
@@ -224,6 +226,6 @@ async fn sec_46_a_token_for_another_server_is_refused_and_no_inbound_token_goes_
 }
 
 async fn fetched(url: &Url) -> Value {
-    let reply = Web::trusted(Client::default()).get(url).await;
+    let reply = WebClient::trusted(HttpClient::default()).get(url).await;
     Value::Object(reply.and_then(|reply| reply.object()).expect("a document"))
 }

@@ -2,12 +2,12 @@
 //! log in can be reached to log out, and nothing else can.
 
 use toolway::auth::StoredLogins;
-use toolway_auth::logins::{How, Login, Logins};
-use toolway_auth::registration::{AuthMethod, ClientSource, Registered, Standing};
+use toolway_auth::logins::{Login, LoginGrant, Logins};
+use toolway_auth::registration::{AuthMethod, ClientHistory, ClientSource, RegisteredClient};
 use toolway_auth::token::{TokenKind, Tokens, unix_now};
-use toolway_auth::vault::{Storage, Vault, VaultOptions};
-use toolway_testkit::authority::{Authority, KnownClient, Settings};
-use toolway_transport::client::ClientOptions;
+use toolway_auth::vault::{StorageChoice, Vault, VaultOptions};
+use toolway_testkit::authority::{Authority, AuthoritySettings, KnownClient};
+use toolway_transport::client::HttpClientOptions;
 use toolway_types::Secret;
 
 use crate::support::*;
@@ -26,7 +26,7 @@ fn login(authority: &Authority, is_trusted: bool) -> Login {
         account: "default".to_owned(),
         issuer: authority.issuer().to_owned(),
         resource: "https://192.0.2.1/mcp".to_owned(),
-        client: Registered {
+        client: RegisteredClient {
             client_id: "me".to_owned(),
             client_secret: None,
             auth_method: AuthMethod::None,
@@ -35,7 +35,7 @@ fn login(authority: &Authority, is_trusted: bool) -> Login {
             redirect_uri: None,
             scopes: Vec::new(),
             other_method: None,
-            standing: Standing::default(),
+            history: ClientHistory::default(),
         },
         tokens: Tokens {
             access: Secret::new(tokens.access),
@@ -49,7 +49,7 @@ fn login(authority: &Authority, is_trusted: bool) -> Login {
         requested: Vec::new(),
         token_endpoint: at("/token"),
         revocation_endpoint: Some(at("/revoke")),
-        how: How::Code,
+        how: LoginGrant::Code,
         dpop: None,
         logged_in_at: unix_now(),
         client_key: None,
@@ -60,22 +60,22 @@ fn login(authority: &Authority, is_trusted: bool) -> Login {
 #[tokio::test]
 async fn a_login_ends_where_the_person_allowed_it_to_begin() {
     for is_trusted in [true, false] {
-        let authority = Authority::start(Settings {
+        let authority = Authority::start(AuthoritySettings {
             clients: vec![KnownClient {
                 id: "me".to_owned(),
                 ..KnownClient::default()
             }],
-            ..Settings::default()
+            ..AuthoritySettings::default()
         });
         let home = Home::new();
         let vault = Vault::open(VaultOptions {
-            storage: Storage::File,
+            storage: StorageChoice::File,
             ..VaultOptions::new(home.path().join("vault"))
         });
         let login = login(&authority, is_trusted);
         let saved = Logins::new(vault.clone()).save(&login).await;
         saved.expect("saved");
-        let book = StoredLogins::new(vault, ClientOptions::default());
+        let book = StoredLogins::new(vault, HttpClientOptions::default());
         let out = book.log_out(Some("shop"), None).await.expect("logged out");
         assert_eq!(out[0].not_revoked.is_none(), is_trusted, "{out:?}");
         let asked = authority.report().revocations > 0;

@@ -45,7 +45,7 @@ async fn a_login_that_does_not_hold_any_more_is_shown_as_needs_auth() {
         host.watch()
             .wait_for(|snapshot| {
                 snapshot.server("web").is_some_and(|shown| {
-                    matches!(&shown.state, ConnectionState::NeedsAuth { detail }
+                    matches!(&shown.state, ConnectionState::NeedsAuth { detail, .. }
                         if detail.as_received().contains("invalid_token"))
                 })
             })

@@ -7,8 +7,8 @@ use serde_json::{Map, json};
 use toolway::auth::{AuthOptions, Invitation, LoginOptions};
 use toolway::{CallError, CallOptions, Consent, Host, HostOptions, ToolRequest, ToolTarget};
 use toolway_auth::logins::{Login, Logins};
-use toolway_auth::vault::{Storage, Vault, VaultOptions};
-use toolway_testkit::authority::{Authority, Party, Settings};
+use toolway_auth::vault::{StorageChoice, Vault, VaultOptions};
+use toolway_testkit::authority::{Authority, AuthoritySettings, RequestedParty};
 use toolway_testkit::browser::browse;
 use toolway_testkit::eventually;
 use toolway_types::{ConnectionState, ToolKey};
@@ -24,14 +24,14 @@ impl Scene {
     fn new() -> Self {
         Self {
             home: Home::new(),
-            authority: Authority::start(Settings::default()),
+            authority: Authority::start(AuthoritySettings::default()),
         }
     }
 
     /// As another process would open it.
     fn vault(&self) -> Vault {
         Vault::open(VaultOptions {
-            storage: Storage::File,
+            storage: StorageChoice::File,
             ..VaultOptions::new(self.home.path().join("vault"))
         })
     }
@@ -73,7 +73,7 @@ impl Scene {
     }
 
     fn refreshes(&self) -> usize {
-        let seen = self.authority.seen_at(Party::Issuer, "/token");
+        let seen = self.authority.seen_at(RequestedParty::Issuer, "/token");
         let grants = seen.iter().filter_map(|seen| seen.param("grant_type"));
         grants.filter(|grant| *grant == "refresh_token").count()
     }

@@ -9,10 +9,12 @@ use serde_json::{Value, json};
 use toolway::auth::{AuthOptions, LoginOptions, LoginProblem};
 use toolway::journal::Journal;
 use toolway::{Host, HostOptions};
-use toolway_auth::login::Way;
-use toolway_auth::vault::{Key, Storage, Vault, VaultOptions};
+use toolway_auth::login::LoginMethod;
+use toolway_auth::vault::{StorageChoice, Vault, VaultKey, VaultOptions};
 use toolway_config::{Flags, Plan};
-use toolway_testkit::authority::{Authority, KnownClient, Party, Settings, holds_secret};
+use toolway_testkit::authority::{
+    Authority, AuthoritySettings, KnownClient, RequestedParty, holds_secret,
+};
 use toolway_testkit::marked;
 use toolway_testkit::marked::MARK;
 use toolway_types::{ConnectionState, Secret};
@@ -33,7 +35,7 @@ impl Scene {
     async fn new(secrets: &[(&str, &str)]) -> Self {
         let scene = Self { home: Home::new() };
         for (name, value) in secrets {
-            let (key, value) = (Key::named(*name), Secret::new(*value));
+            let (key, value) = (VaultKey::named(*name), Secret::new(*value));
             scene.vault().write(&key, &value).await.expect("kept");
         }
         scene
@@ -41,7 +43,7 @@ impl Scene {
 
     fn vault(&self) -> Vault {
         Vault::open(VaultOptions {
-            storage: Storage::File,
+            storage: StorageChoice::File,
             ..VaultOptions::new(self.home.path().join("vault"))
         })
     }
@@ -179,19 +181,19 @@ async fn a_helper_gets_the_secrets_of_env() {
 async fn a_client_whose_id_and_secret_are_named_logs_itself_in() {
     let secret = format!("{}-client", toolway_testkit::authority::CANARY);
     let scene = Scene::new(&[("id", "robot"), ("secret", &secret)]).await;
-    let authority = Authority::start(Settings {
+    let authority = Authority::start(AuthoritySettings {
         clients: vec![KnownClient {
             id: "robot".to_owned(),
             secret: Some(secret),
             ..KnownClient::default()
         }],
-        ..Settings::default()
+        ..AuthoritySettings::default()
     });
     let mut entry = authority.entry();
     entry["oauth"] = json!({ "clientId": "${keychain:id}", "clientSecret": "${keychain:secret}" });
     let host = scene.host(&json!({ "shop": entry })).await;
     let options = LoginOptions {
-        way: Way::ClientCredentials,
+        way: LoginMethod::ClientCredentials,
         ..LoginOptions::default()
     };
     let login = host.login("shop", options).await.expect("begun");
@@ -199,7 +201,7 @@ async fn a_client_whose_id_and_secret_are_named_logs_itself_in() {
     let state = host.reconnect("shop").await.expect("known");
     assert!(matches!(state, ConnectionState::Connected(_)), "{state:?}");
     assert_eq!(authority.report().granted("client_credentials"), 1);
-    assert!(authority.seen_at(Party::Issuer, "/token").len() == 1);
+    assert!(authority.seen_at(RequestedParty::Issuer, "/token").len() == 1);
     host.shutdown().await;
     assert!(!holds_secret(&scene.written()));
 

@@ -7,11 +7,11 @@ use futures_util::future::join_all;
 use serde_json::{Map, Value, json};
 use toolway::auth::{AuthOptions, Invitation, LoginOptions};
 use toolway::{CallError, CallOptions, Consent, Host, HostOptions, ToolRequest, ToolTarget};
-use toolway_auth::login::Way as LoginWay;
-use toolway_auth::vault::{Storage, Vault, VaultOptions};
-use toolway_testkit::authority::{Authority, Dpop, Party, Settings, Switch};
+use toolway_auth::login::LoginMethod;
+use toolway_auth::vault::{StorageChoice, Vault, VaultOptions};
+use toolway_testkit::authority::{Authority, AuthoritySettings, DpopMode, RequestedParty, Switch};
 use toolway_testkit::browser::browse;
-use toolway_testkit::{ListeningServer, Script, ScriptedServer, Way};
+use toolway_testkit::{ListeningServer, ListeningTransport, Script, ScriptedServer};
 use toolway_types::{ConnectionState, FailureKind, ToolKey};
 
 use crate::guard::Gate;
@@ -19,7 +19,7 @@ use crate::support::*;
 
 fn vault(home: &Home) -> Vault {
     Vault::open(VaultOptions {
-        storage: Storage::File,
+        storage: StorageChoice::File,
         ..VaultOptions::new(home.path().join("vault"))
     })
 }
@@ -75,7 +75,7 @@ async fn whoami(host: &Host, server: &str) -> Result<String, CallError> {
 
 /// How often a connection was begun.
 fn greetings(authority: &Authority) -> usize {
-    let seen = authority.seen_at(Party::Resource, "/mcp");
+    let seen = authority.seen_at(RequestedParty::Resource, "/mcp");
     let greets = |body: &str| body.contains("\"initialize\"") || body.contains("server/discover");
     seen.iter().filter(|seen| greets(&seen.body)).count()
 }
@@ -89,7 +89,7 @@ async fn pass(time: Duration) {
 
 #[tokio::test]
 async fn a_token_that_expires_within_a_session_is_renewed_once_for_all_calls() {
-    let authority = Authority::start(Settings::default());
+    let authority = Authority::start(AuthoritySettings::default());
     let home = Home::new();
     let host = started(&home, &json!({ "shop": authority.entry() })).await;
     log_in(&host, "shop").await;
@@ -113,7 +113,7 @@ async fn a_token_that_expires_within_a_session_is_renewed_once_for_all_calls() {
 #[tokio::test]
 async fn rel_27_an_issuer_that_is_busy_fails_the_call_and_keeps_the_login() {
     for switch in [Switch::TokenBusyOnce, Switch::TokenUnavailable] {
-        let [shop, bank] = [(); 2].map(|()| Authority::start(Settings::default()));
+        let [shop, bank] = [(); 2].map(|()| Authority::start(AuthoritySettings::default()));
         let home = Home::new();
         let servers = json!({ "shop": shop.entry(), "bank": bank.entry() });
         let host = started(&home, &servers).await;
@@ -150,7 +150,7 @@ async fn rel_27_an_issuer_that_is_busy_fails_the_call_and_keeps_the_login() {
 
 #[tokio::test]
 async fn an_issuer_that_hangs_is_named_by_calls_and_by_connections() {
-    let authority = Authority::start(Settings::default());
+    let authority = Authority::start(AuthoritySettings::default());
     let home = Home::new();
     let servers = json!({ "shop": authority.entry() });
     let host = started(&home, &servers).await;
@@ -158,7 +158,7 @@ async fn an_issuer_that_hangs_is_named_by_calls_and_by_connections() {
     authority.expire_access_tokens();
     let held = authority.hold("/token");
     let asked = || {
-        let seen = authority.seen_at(Party::Issuer, "/token");
+        let seen = authority.seen_at(RequestedParty::Issuer, "/token");
         let grants = seen.iter().filter_map(|seen| seen.param("grant_type"));
         grants.filter(|grant| *grant == "refresh_token").count()
     };
@@ -202,9 +202,9 @@ async fn an_issuer_that_hangs_is_named_by_calls_and_by_connections() {
 
 #[tokio::test]
 async fn rel_27_an_issuer_that_names_a_time_is_asked_once_in_it_by_all_connections() {
-    let authority = Authority::start(Settings {
+    let authority = Authority::start(AuthoritySettings {
         retry_after: 600,
-        ..Settings::default()
+        ..AuthoritySettings::default()
     });
     let home = Home::new();
     let host = started(&home, &json!({ "shop": authority.entry() })).await;
@@ -233,13 +233,16 @@ async fn rel_27_an_issuer_that_names_a_time_is_asked_once_in_it_by_all_connectio
 
 #[tokio::test]
 async fn a_login_is_shown_to_servers_of_every_transport() {
-    for (kind, way) in [("sse", Way::Sse), ("ws", Way::WebSocket)] {
+    for (kind, way) in [
+        ("sse", ListeningTransport::Sse),
+        ("ws", ListeningTransport::WebSocket),
+    ] {
         let server = ListeningServer::start(ScriptedServer::new(Script::default()), way);
         let at: url::Url = server.url().parse().expect("an address");
         let gate = Gate::new(at.path()).await;
-        let authority = Arc::new(Authority::start(Settings {
+        let authority = Arc::new(Authority::start(AuthoritySettings {
             resources: vec![gate.resource.clone()],
-            ..Settings::default()
+            ..AuthoritySettings::default()
         }));
         let mut url: url::Url = gate.resource.parse().expect("an address");
         if kind == "ws" {
@@ -273,9 +276,9 @@ async fn a_login_is_shown_to_servers_of_every_transport() {
 
 #[tokio::test]
 async fn a_login_that_proves_its_key_is_used_and_renewed_with_the_nonces_of_both_servers() {
-    let authority = Authority::start(Settings {
-        dpop: Dpop::RequiredWithNonce,
-        ..Settings::default()
+    let authority = Authority::start(AuthoritySettings {
+        dpop: DpopMode::RequiredWithNonce,
+        ..AuthoritySettings::default()
     });
     let home = Home::new();
     let host = started(&home, &json!({ "shop": authority.entry() })).await;
@@ -285,7 +288,7 @@ async fn a_login_that_proves_its_key_is_used_and_renewed_with_the_nonces_of_both
     authority.expire_access_tokens();
     whoami(&host, "shop").await.expect("an answer");
     assert_eq!(greetings(&authority), begun, "the connection stood");
-    let shown = authority.seen_at(Party::Resource, "/mcp");
+    let shown = authority.seen_at(RequestedParty::Resource, "/mcp");
     let shown: Vec<_> = shown
         .iter()
         .filter_map(|seen| seen.header("authorization"))
@@ -300,15 +303,15 @@ async fn a_login_that_proves_its_key_is_used_and_renewed_with_the_nonces_of_both
 
 #[tokio::test]
 async fn a_code_typed_on_another_device_logs_in() {
-    let authority = Authority::start(Settings {
+    let authority = Authority::start(AuthoritySettings {
         device_polls: None,
         device_interval: 1,
-        ..Settings::default()
+        ..AuthoritySettings::default()
     });
     let home = Home::new();
     let host = started(&home, &json!({ "shop": authority.entry() })).await;
     let options = LoginOptions {
-        way: LoginWay::Device,
+        way: LoginMethod::Device,
         ..LoginOptions::default()
     };
     let mut login = host.login("shop", options).await.expect("begun");

@@ -42,7 +42,7 @@ async fn a_login_wall_before_the_connection_is_a_login() {
     for kind in ["sse", "ws"] {
         let state = state(kind, &refusing(401).await).await;
         assert!(
-            matches!(&state, ConnectionState::NeedsAuth { detail } if detail.as_received().contains("Bearer")),
+            matches!(&state, ConnectionState::NeedsAuth { detail, .. } if detail.as_received().contains("Bearer")),
             "{kind}: {state:?}"
         );
     }

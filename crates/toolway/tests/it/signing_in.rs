@@ -7,9 +7,11 @@ use serde_json::{Value, json};
 use toolway::auth::{AuthOptions, Invitation, LoginOptions, LoginProblem};
 use toolway::journal::Journal;
 use toolway::{CallOptions, Consent, Host, HostOptions, ToolRequest, ToolTarget};
-use toolway_auth::login::Way;
-use toolway_auth::vault::{Storage, Vault, VaultOptions};
-use toolway_testkit::authority::{Authority, Party, Settings, Switch, assert_no_secret_below};
+use toolway_auth::login::LoginMethod;
+use toolway_auth::vault::{StorageChoice, Vault, VaultOptions};
+use toolway_testkit::authority::{
+    Authority, AuthoritySettings, RequestedParty, Switch, assert_no_secret_below,
+};
 use toolway_testkit::browser::browse;
 use toolway_types::ConnectionState;
 
@@ -21,7 +23,7 @@ struct Scene {
 }
 
 impl Scene {
-    fn new(settings: Settings) -> Self {
+    fn new(settings: AuthoritySettings) -> Self {
         Self {
             home: Home::new(),
             authority: Authority::start(settings),
@@ -32,7 +34,7 @@ impl Scene {
     fn host(&self) -> Host {
         let plan = self.home.plan(&json!({ "shop": self.authority.entry() }));
         let vault = Vault::open(VaultOptions {
-            storage: Storage::File,
+            storage: StorageChoice::File,
             ..VaultOptions::new(self.home.path().join("vault"))
         });
         let options = HostOptions {
@@ -55,7 +57,9 @@ impl Scene {
 
     /// Requests that the protected server got.
     fn probes(&self) -> usize {
-        self.authority.seen_at(Party::Resource, "/mcp").len()
+        self.authority
+            .seen_at(RequestedParty::Resource, "/mcp")
+            .len()
     }
 
     /// Nothing that was handed out stands in any file outside the vault.
@@ -99,7 +103,7 @@ fn needs_auth(host: &Host) -> bool {
 
 #[tokio::test]
 async fn a_login_connects_the_server_here_and_in_every_other_process() {
-    let scene = Scene::new(Settings::default());
+    let scene = Scene::new(AuthoritySettings::default());
     let (one, other) = (scene.settled().await, scene.settled().await);
     assert!(needs_auth(&one) && needs_auth(&other));
     log_in(&one, LoginOptions::default()).await;
@@ -124,7 +128,7 @@ async fn a_login_connects_the_server_here_and_in_every_other_process() {
 
 #[tokio::test]
 async fn logging_out_gives_the_tokens_back_and_the_server_wants_a_login_again() {
-    let scene = Scene::new(Settings::default());
+    let scene = Scene::new(AuthoritySettings::default());
     let host = scene.settled().await;
     log_in(&host, LoginOptions::default()).await;
     until_connected(&host).await;
@@ -141,7 +145,7 @@ async fn logging_out_gives_the_tokens_back_and_the_server_wants_a_login_again() 
 
 #[tokio::test]
 async fn a_start_does_not_ask_again_for_a_quarter_of_an_hour_and_reconnect_does() {
-    let scene = Scene::new(Settings::default());
+    let scene = Scene::new(AuthoritySettings::default());
     scene.settled().await.shutdown().await;
     let asked = scene.probes();
     assert!(asked > 0);
@@ -166,7 +170,7 @@ async fn authenticate(host: &Host) -> Value {
 
 #[tokio::test]
 async fn the_pseudo_tool_answers_with_the_page_and_is_replaced_by_the_real_tools() {
-    let scene = Scene::new(Settings::default());
+    let scene = Scene::new(AuthoritySettings::default());
     let host = scene.settled().await;
     let answer = authenticate(&host).await;
     let text = answer["content"][0]["text"]
@@ -210,7 +214,7 @@ async fn the_pseudo_tool_answers_with_the_page_and_is_replaced_by_the_real_tools
 
 #[tokio::test]
 async fn an_expired_token_is_renewed_while_the_connection_stands() {
-    let scene = Scene::new(Settings::default());
+    let scene = Scene::new(AuthoritySettings::default());
     let host = scene.settled().await;
     log_in(&host, LoginOptions::default()).await;
     until_connected(&host).await;
@@ -225,10 +229,10 @@ async fn an_expired_token_is_renewed_while_the_connection_stands() {
 
 #[tokio::test]
 async fn a_program_without_a_client_cannot_log_in_as_itself_and_is_told_what_is_missing() {
-    let scene = Scene::new(Settings::default());
+    let scene = Scene::new(AuthoritySettings::default());
     let host = scene.settled().await;
     let options = LoginOptions {
-        way: Way::ClientCredentials,
+        way: LoginMethod::ClientCredentials,
         ..LoginOptions::default()
     };
     let mut login = host.login("shop", options).await.expect("begun");
@@ -243,7 +247,7 @@ async fn a_program_without_a_client_cannot_log_in_as_itself_and_is_told_what_is_
 
 #[tokio::test]
 async fn two_accounts_are_kept_apart_and_the_default_one_is_used() {
-    let scene = Scene::new(Settings::default());
+    let scene = Scene::new(AuthoritySettings::default());
     let host = scene.settled().await;
     log_in(&host, LoginOptions::default()).await;
     until_connected(&host).await;
@@ -270,7 +274,7 @@ async fn two_accounts_are_kept_apart_and_the_default_one_is_used() {
 
 #[tokio::test]
 async fn a_host_that_ends_gives_up_the_login_under_way() {
-    let scene = Scene::new(Settings::default());
+    let scene = Scene::new(AuthoritySettings::default());
     let host = Arc::new(scene.settled().await);
     let mut login = host
         .login("shop", LoginOptions::default())
@@ -285,7 +289,7 @@ async fn a_host_that_ends_gives_up_the_login_under_way() {
 
 #[tokio::test]
 async fn rel_26_a_server_that_is_never_content_opens_one_window_for_each_scope_and_then_none() {
-    let scene = Scene::new(Settings::default());
+    let scene = Scene::new(AuthoritySettings::default());
     let host = scene.settled().await;
     log_in(&host, LoginOptions::default()).await;
     until_connected(&host).await;

@@ -8,7 +8,7 @@ use toolway::{
     CallError, CallOptions, Consent, FailedCheck, Host, HostOptions, ListedSkill, SkillError,
     SkillList,
 };
-use toolway_testkit::{Script, ScriptedServer, SkillFlaw, Skills, Speaks};
+use toolway_testkit::{Script, ScriptedServer, ScriptedSkills, SkillFlaw, SpokenEras};
 use toolway_types::Era;
 
 use crate::support::*;
@@ -23,7 +23,7 @@ struct Stage {
 }
 
 impl Stage {
-    fn new(skills: Option<Skills>, speaks: Speaks) -> Self {
+    fn new(skills: Option<ScriptedSkills>, speaks: SpokenEras) -> Self {
         let script = Script {
             skills,
             speaks,
@@ -41,12 +41,12 @@ impl Stage {
 
     /// Two skills, with this flaw or none.
     fn flawed(flaw: Option<SkillFlaw>) -> Self {
-        let skills = Skills {
+        let skills = ScriptedSkills {
             count: 2,
             flaw,
-            ..Skills::default()
+            ..ScriptedSkills::default()
         };
-        Self::new(Some(skills), Speaks::Both)
+        Self::new(Some(skills), SpokenEras::Both)
     }
 
     async fn list(&self) -> SkillList {
@@ -97,10 +97,13 @@ fn failed(error: &SkillError) -> &FailedCheck {
 
 #[tokio::test]
 async fn skills_are_listed_loaded_and_read_in_both_eras_and_never_before_they_are_asked_for() {
-    for (speaks, era) in [(Speaks::Legacy, Era::Legacy), (Speaks::Modern, Era::Modern)] {
-        let skills = Skills {
+    for (speaks, era) in [
+        (SpokenEras::Legacy, Era::Legacy),
+        (SpokenEras::Modern, Era::Modern),
+    ] {
+        let skills = ScriptedSkills {
             count: 3,
-            ..Skills::default()
+            ..ScriptedSkills::default()
         };
         let stage = Stage::new(Some(skills), speaks);
         let list = stage.list().await;
@@ -263,12 +266,12 @@ async fn a_flood_in_place_of_a_file_is_refused_and_the_server_goes_on() {
 
 #[tokio::test]
 async fn a_thousand_skills_in_pages_are_all_listed() {
-    let skills = Skills {
+    let skills = ScriptedSkills {
         count: 1000,
         page_size: 30,
         flaw: None,
     };
-    let stage = Stage::new(Some(skills), Speaks::Both);
+    let stage = Stage::new(Some(skills), SpokenEras::Both);
     let list = stage.list().await;
     assert_eq!(list.warnings, Vec::<String>::new());
     assert_eq!(list.skills.len(), 1000);
@@ -283,12 +286,12 @@ async fn a_thousand_skills_in_pages_are_all_listed() {
 #[tokio::test]
 async fn a_list_without_an_end_is_ended() {
     for (page_size, expected, word) in [(1, 100, "pages"), (2500, 10_000, "skills")] {
-        let skills = Skills {
+        let skills = ScriptedSkills {
             count: 1,
             page_size,
             flaw: Some(SkillFlaw::Endless),
         };
-        let stage = Stage::new(Some(skills), Speaks::Both);
+        let stage = Stage::new(Some(skills), SpokenEras::Both);
         let list = stage.list().await;
         assert_eq!(list.skills.len(), expected);
         assert!(list.warnings[0].contains(word), "{:?}", list.warnings);
@@ -354,7 +357,7 @@ async fn two_skills_of_one_name_are_told_apart_by_their_uris() {
 
 #[tokio::test]
 async fn a_server_that_declares_no_skills_is_not_asked() {
-    let stage = Stage::new(None, Speaks::Both);
+    let stage = Stage::new(None, SpokenEras::Both);
     for error in [
         stage.host.skills(&name("able")).await.map(drop),
         stage.host.read_skill(&name("able"), MAIN).await.map(drop),

@@ -15,9 +15,9 @@ use toolway::{
     CallError, CallOptions, ClientHandler, ClientOffers, Consent, Elicitation, ElicitationAnswer,
     HookReply, Host, HostOptions, LibraryHook, MoreRights, ToolRequest, ToolTarget,
 };
-use toolway_auth::login::Way;
-use toolway_auth::vault::{Storage, Vault, VaultOptions};
-use toolway_testkit::authority::{Authority, KnownClient, Party, Settings};
+use toolway_auth::login::LoginMethod;
+use toolway_auth::vault::{StorageChoice, Vault, VaultOptions};
+use toolway_testkit::authority::{Authority, AuthoritySettings, KnownClient, RequestedParty};
 use toolway_testkit::browser::browse;
 use toolway_testkit::marked;
 use toolway_testkit::patience::eventually;
@@ -142,15 +142,15 @@ async fn until(is_so: impl Fn() -> bool) {
 }
 
 /// Tools that take one more scope each.
-fn tools(names: &[&str]) -> Settings {
+fn tools(names: &[&str]) -> AuthoritySettings {
     let scope = |name: &&str| ((*name).to_owned(), vec![format!("{name}:use")]);
     let more = names.iter().map(|name| format!("{name}:use"));
     let known = ["read".to_owned(), "offline_access".to_owned()];
-    Settings {
+    AuthoritySettings {
         challenge_scopes: vec!["read".to_owned()],
         scopes: known.into_iter().chain(more).collect(),
         tool_scopes: names.iter().map(scope).collect(),
-        ..Settings::default()
+        ..AuthoritySettings::default()
     }
 }
 
@@ -160,7 +160,7 @@ struct Scene {
 }
 
 impl Scene {
-    fn new(settings: Settings) -> Self {
+    fn new(settings: AuthoritySettings) -> Self {
         Self {
             home: Home::new(),
             authority: Authority::start(settings),
@@ -169,7 +169,7 @@ impl Scene {
 
     fn options(&self) -> HostOptions {
         let vault = Vault::open(VaultOptions {
-            storage: Storage::File,
+            storage: StorageChoice::File,
             ..VaultOptions::new(self.home.path().join("vault"))
         });
         HostOptions {
@@ -209,7 +209,9 @@ impl Scene {
 
     /// How often somebody was sent to the authorization server.
     fn windows(&self) -> usize {
-        self.authority.seen_at(Party::Issuer, "/authorize").len()
+        self.authority
+            .seen_at(RequestedParty::Issuer, "/authorize")
+            .len()
     }
 }
 
@@ -430,7 +432,7 @@ async fn the_time_that_a_person_takes_is_not_the_calls() {
 
 #[tokio::test]
 async fn a_login_by_device_is_widened_by_device() {
-    let scene = Scene::new(Settings {
+    let scene = Scene::new(AuthoritySettings {
         device_interval: 1,
         ..tools(&["post"])
     });
@@ -443,7 +445,7 @@ async fn a_login_by_device_is_widened_by_device() {
     let host = Host::start(plan, options);
     host.settled().await;
     let device = LoginOptions {
-        way: Way::Device,
+        way: LoginMethod::Device,
         ..LoginOptions::default()
     };
     let login = host.login("shop", device).await.expect("begun");
@@ -464,10 +466,10 @@ async fn a_login_by_device_is_widened_by_device() {
 
 #[tokio::test]
 async fn resources_and_prompts_go_the_same_way() {
-    let scene = Scene::new(Settings {
+    let scene = Scene::new(AuthoritySettings {
         challenge_scopes: vec!["read".to_owned()],
         offer_scopes: vec!["write".to_owned()],
-        ..Settings::default()
+        ..AuthoritySettings::default()
     });
     let person = Person::who(Does::Grants);
     let host = scene.with(&person).await;
@@ -497,7 +499,7 @@ async fn a_client_that_logged_in_for_itself_asks_for_more_with_nobody_there() {
     let host = Host::start(plan, options);
     host.settled().await;
     let login = LoginOptions {
-        way: Way::ClientCredentials,
+        way: LoginMethod::ClientCredentials,
         client_id: Some("bot".to_owned()),
         client_secret: Some(Secret::new(marked!("s3cret-"))),
         ..LoginOptions::default()

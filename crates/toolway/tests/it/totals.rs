@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use toolway::Host;
-use toolway_testkit::{Bulk, Script, ScriptedServer, Usage, alone};
+use toolway_testkit::{BulkLists, Script, ScriptedServer, Usage, alone};
 use toolway_types::ConnectionState;
 
 use crate::support::{Home, echo, shown, text_of};
@@ -35,11 +35,11 @@ async fn sec_51_a_hundred_pages_of_megabytes_are_read_up_to_a_total() {
         return;
     }
     let flooding = ScriptedServer::new(Script {
-        bulk: Some(Bulk {
+        bulk: Some(BulkLists {
             pages: 100,
             items: 16,
             item_bytes: 64 * 1024,
-            ..Bulk::default()
+            ..BulkLists::default()
         }),
         ..Script::default()
     });

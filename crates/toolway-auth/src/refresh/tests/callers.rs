@@ -3,22 +3,24 @@
 use std::pin::pin;
 
 use toolway_testkit::ScannedFolder;
-use toolway_testkit::authority::Party;
+use toolway_testkit::authority::RequestedParty;
 use toolway_testkit::eventually;
 
 use super::*;
 
 /// Waits until a refresh is with the authority, which holds it.
 async fn is_sent(authority: &Authority) {
-    eventually(|| match authority.seen_at(Party::Issuer, "/token").len() {
-        0 => Err("nothing was sent".to_owned()),
-        _ => Ok(()),
-    })
+    eventually(
+        || match authority.seen_at(RequestedParty::Issuer, "/token").len() {
+            0 => Err("nothing was sent".to_owned()),
+            _ => Ok(()),
+        },
+    )
     .await;
 }
 
-/// What every one of these is about: one refresh, and its outcome is what everybody has.
-async fn assert_kept(authority: &Authority, logins: &Logins, key: &Key) {
+/// What every one of these is about: one refresh, and all callers get its outcome.
+async fn assert_kept(authority: &Authority, logins: &Logins, key: &VaultKey) {
     let renewed = fresh(logins, key, None).await.unwrap();
     assert!(authority.is_valid(renewed.tokens.access.expose()));
     let other = self::logins(logins.vault().folder());

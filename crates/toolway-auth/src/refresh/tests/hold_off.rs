@@ -1,4 +1,4 @@
-//! An authorization server that wants to be left alone is, by everybody in this process (REL-27).
+//! An authorization server that asks for a pause gets it from the whole process (REL-27).
 
 use futures_util::future::join_all;
 
@@ -8,14 +8,14 @@ use super::*;
 
 /// Says that it has no time for ten minutes.
 fn busy() -> Authority {
-    Authority::start(Settings {
+    Authority::start(AuthoritySettings {
         switches: vec![Switch::TokenUnavailable],
         retry_after: 600,
         ..settings()
     })
 }
 
-/// Time passes for whoever waits here, and for nobody else.
+/// Time passes only for what waits here.
 async fn pass(time: Duration) {
     tokio::time::pause();
     tokio::time::advance(time).await;
@@ -41,7 +41,7 @@ async fn rel_27_it_is_asked_once_in_the_time_that_it_names() {
     }
     assert_eq!(refreshes(&authority), 1);
     pass(Duration::from_mins(5)).await;
-    // Also not for somebody whose token was refused.
+    // Also not for a caller whose token was refused.
     for refused in [None, Some(&login.tokens.access)] {
         let error = fresh(&logins, &key, refused).await.unwrap_err();
         let RefreshError::Unavailable { source, .. } = &error else {
@@ -78,7 +78,7 @@ async fn rel_27_a_token_that_still_works_is_used_meanwhile() {
         assert_eq!(fresh(&logins, &key, None).await.unwrap(), login);
     }
     assert_eq!(refreshes(&authority), 1);
-    // Not by somebody to whom it was refused.
+    // Not by a caller to whom it was refused.
     let refused = fresh(&logins, &key, Some(&login.tokens.access)).await;
     assert!(matches!(refused, Err(RefreshError::Unavailable { .. })));
     assert_eq!(refreshes(&authority), 1);

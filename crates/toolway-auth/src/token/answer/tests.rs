@@ -6,20 +6,20 @@ use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use toolway_testkit::marked;
 
-use super::{Arrival, MAX_LIFE, Malformed, form, refusal, tokens};
+use super::{AnswerTime, MAX_LIFE, MalformedTokenAnswer, form, refusal, tokens};
 use crate::token::{TokenKind, Tokens};
 
 const NOW: u64 = 1_800_000_000;
 const HOUR: u64 = 3_600;
 const YEAR: u64 = 365 * 24 * HOUR;
 
-fn read_at(answer: Value, arrival: Arrival) -> Result<Tokens, Malformed> {
+fn read_at(answer: Value, arrival: AnswerTime) -> Result<Tokens, MalformedTokenAnswer> {
     let answer: Map<String, Value> = serde_json::from_value(answer).expect("an object");
     tokens(&answer, arrival, &["asked".to_owned()], None)
 }
 
 fn read(answer: Value) -> Tokens {
-    let arrival = Arrival {
+    let arrival = AnswerTime {
         now: NOW,
         server: None,
     };
@@ -91,7 +91,7 @@ fn rel_16_a_token_without_an_expiry_may_say_it_itself_by_the_servers_clock() {
     // Our clock is off by an hour or a year, either way; the token lives for ten minutes.
     for off in [0, HOUR, YEAR] {
         for server in [NOW + off, NOW - off] {
-            let arrival = Arrival {
+            let arrival = AnswerTime {
                 now: NOW,
                 server: Some(server),
             };
@@ -126,7 +126,7 @@ fn rel_16_the_clock_may_jump_after_the_token_came() {
     assert!(!tokens.is_due(NOW - 30), "clocks wobble");
     assert!(tokens.is_due(NOW - HOUR));
     assert!(tokens.is_due(NOW - YEAR));
-    // Nobody said: only a refusal tells.
+    // Not stated: only a refusal tells.
     let silent = read(json!({ "access_token": marked!("a-") }));
     assert!(!silent.is_due(NOW + 10 * YEAR));
 }
@@ -186,7 +186,7 @@ fn rel_16_odd_answers_keep_what_they_do_say() {
         )
         .as_bytes(),
     );
-    let arrival = Arrival {
+    let arrival = AnswerTime {
         now: NOW,
         server: None,
     };
@@ -197,7 +197,7 @@ fn rel_16_odd_answers_keep_what_they_do_say() {
 
 #[test]
 fn an_answer_without_a_usable_token_is_refused() {
-    let arrival = Arrival {
+    let arrival = AnswerTime {
         now: NOW,
         server: None,
     };
@@ -208,7 +208,7 @@ fn an_answer_without_a_usable_token_is_refused() {
         json!({ "access_token": "" }),
         json!({ "access_token": 7 }),
     ] {
-        assert_eq!(error(none), Malformed::NoToken);
+        assert_eq!(error(none), MalformedTokenAnswer::NoToken);
     }
     // A header must not be what a token can break out of.
     for bad in [
@@ -218,12 +218,15 @@ fn an_answer_without_a_usable_token_is_refused() {
         "tökén",
         &"a".repeat(65 * 1024),
     ] {
-        assert_eq!(error(json!({ "access_token": bad })), Malformed::BadToken);
+        assert_eq!(
+            error(json!({ "access_token": bad })),
+            MalformedTokenAnswer::BadToken
+        );
     }
     for kind in [json!("mac"), json!(7), json!("Basic")] {
         assert_eq!(
             error(json!({ "access_token": marked!("a-"), "token_type": kind })),
-            Malformed::Kind
+            MalformedTokenAnswer::Kind
         );
     }
 }
@@ -309,7 +312,7 @@ proptest! {
             "access_token": access, "token_type": kind, "expires_in": expires,
             "refresh_token": refresh, "scope": scope,
         });
-        if let Ok(tokens) = read_at(answer, Arrival { now, server }) {
+        if let Ok(tokens) = read_at(answer, AnswerTime { now, server }) {
             prop_assert!(!tokens.is_due(now), "{tokens:?}");
         }
     }

@@ -10,7 +10,7 @@ use toolway_types::Secret;
 use url::Url;
 
 use super::DpopKey;
-use crate::jwt::{Algorithm, KeySet, peek};
+use crate::jwt::{JwtAlgorithm, KeySet, peek};
 
 fn url(text: &str) -> Url {
     Url::parse(text).expect("a URL")
@@ -23,7 +23,7 @@ fn verified(proof: &str) -> (Map<String, Value>, Map<String, Value>) {
     let header: Map<String, Value> = serde_json::from_slice(&header).expect("an object");
     let document = json!({ "keys": [header["jwk"]] });
     let keys = KeySet::read(document.as_object().expect("an object"));
-    let claims = keys.verify(proof, &[Algorithm::Es256]).expect("signed");
+    let claims = keys.verify(proof, &[JwtAlgorithm::Es256]).expect("signed");
     (header, claims)
 }
 

@@ -8,7 +8,7 @@ use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, ChildStdout};
 
 use super::login;
-use crate::vault::{Storage, Vault, VaultOptions};
+use crate::vault::{StorageChoice, Vault, VaultOptions};
 
 /// The folder of the child's vault.
 const FOLDER: &str = "TOOLWAY_VAULT_TEST_FOLDER";
@@ -83,17 +83,17 @@ fn child() {
         .build()
         .unwrap();
     runtime.block_on(act(PathBuf::from(folder), &steps));
-    // A keychain that hangs keeps a thread, which nobody waits for.
+    // A keychain that hangs keeps a thread, which is not joined.
     std::process::exit(0);
 }
 
 async fn act(folder: PathBuf, steps: &str) {
     let storage = if steps.starts_with("file;") {
-        Storage::File
+        StorageChoice::File
     } else if steps.starts_with("only;") {
-        Storage::Keychain
+        StorageChoice::Keychain
     } else {
-        Storage::Any
+        StorageChoice::Any
     };
     let vault = Vault::open(VaultOptions {
         storage,

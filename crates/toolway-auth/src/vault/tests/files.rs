@@ -11,7 +11,7 @@ use toolway_types::Secret;
 
 use super::{file_vault, login};
 use crate::vault::export::ExportError;
-use crate::vault::{Backend, Key, Storage, Vault, VaultError, VaultOptions};
+use crate::vault::{StorageChoice, Vault, VaultBackend, VaultError, VaultKey, VaultOptions};
 
 const CANARY: &str = marked!("7d1f-");
 
@@ -38,7 +38,7 @@ fn mode(path: &Path) -> u32 {
 
 fn with_passphrase(folder: &Path, passphrase: Option<&str>) -> Vault {
     Vault::open(VaultOptions {
-        storage: Storage::File,
+        storage: StorageChoice::File,
         passphrase: passphrase.map(Secret::from),
         ..VaultOptions::new(folder)
     })
@@ -61,7 +61,7 @@ async fn a_secret_is_kept_sealed_private_and_by_its_key() {
     assert_eq!(vault.read(&login("a")).await.unwrap(), None);
     vault.write(&login("a"), &CANARY.into()).await.unwrap();
     vault
-        .write(&Key::named("b"), &secret("other"))
+        .write(&VaultKey::named("b"), &secret("other"))
         .await
         .unwrap();
     vault.write(&login("a"), &CANARY.into()).await.unwrap();
@@ -74,11 +74,11 @@ async fn a_secret_is_kept_sealed_private_and_by_its_key() {
     assert_eq!(again.read(&other).await.unwrap(), None, "another server");
     let listed = again.list().await.unwrap();
     let keys: Vec<_> = listed.iter().map(|listed| listed.key.clone()).collect();
-    assert_eq!(keys, [login("a"), Key::named("b")]);
+    assert_eq!(keys, [login("a"), VaultKey::named("b")]);
     assert!(
         listed
             .iter()
-            .all(|listed| listed.backend == Backend::FileWithKey)
+            .all(|listed| listed.backend == VaultBackend::FileWithKey)
     );
 
     assert_eq!(mode(&folder), 0o700);
@@ -101,19 +101,22 @@ async fn a_secret_is_kept_sealed_private_and_by_its_key() {
 async fn plain_text_is_written_only_when_asked_for_and_read_by_all() {
     let home = ScannedFolder::new();
     let plain = Vault::open(VaultOptions {
-        storage: Storage::File,
+        storage: StorageChoice::File,
         insecure: true,
         ..VaultOptions::new(home.path())
     });
-    assert_eq!(plain.backend().await, Backend::PlainFile);
+    assert_eq!(plain.backend().await, VaultBackend::PlainFile);
     plain.write(&login("a"), &CANARY.into()).await.unwrap();
     let sealed = file_vault(home.path());
-    assert_eq!(sealed.list().await.unwrap()[0].backend, Backend::PlainFile);
+    assert_eq!(
+        sealed.list().await.unwrap()[0].backend,
+        VaultBackend::PlainFile
+    );
     assert_eq!(sealed.read(&login("a")).await.unwrap(), Some(CANARY.into()));
     sealed.write(&login("a"), &CANARY.into()).await.unwrap();
     assert_eq!(
         sealed.list().await.unwrap()[0].backend,
-        Backend::FileWithKey
+        VaultBackend::FileWithKey
     );
     for file in files(home.path()) {
         assert!(!fs::read_to_string(&file).unwrap().contains(CANARY));
@@ -124,7 +127,7 @@ async fn plain_text_is_written_only_when_asked_for_and_read_by_all() {
 async fn a_passphrase_seals_and_nothing_else_opens() {
     let home = ScannedFolder::new();
     let vault = with_passphrase(home.path(), Some(marked!("one-")));
-    assert_eq!(vault.backend().await, Backend::FileWithPassphrase);
+    assert_eq!(vault.backend().await, VaultBackend::FileWithPassphrase);
     vault.write(&login("a"), &CANARY.into()).await.unwrap();
     assert!(!home.path().join("key").exists(), "no key lies around");
 
@@ -261,7 +264,9 @@ async fn an_export_carries_everything_and_is_opened_by_its_passphrase_only() {
         file_vault(&home.path().join("to")),
     );
     from.write(&login("a"), &CANARY.into()).await.unwrap();
-    from.write(&Key::named("b"), &secret("2")).await.unwrap();
+    from.write(&VaultKey::named("b"), &secret("2"))
+        .await
+        .unwrap();
     let passphrase = Secret::from(marked!("one-"));
     let (text, count) = from.export(Some(&passphrase)).await.unwrap();
     assert_eq!(count, 2);

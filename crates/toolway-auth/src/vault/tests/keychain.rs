@@ -67,7 +67,7 @@ async fn plain_text_is_written_past_the_keychain_and_only_when_it_was_asked_for(
         ["plain-file", "1", "written", marked!("", "-3"), "2"]
     );
     assert_eq!(service.len(), 1, "it lies in one place only");
-    // Whoever was not asked to puts it back.
+    // A process without that option moves it back into the keychain.
     let said = child::start(
         &folder,
         Some(&service.address),

@@ -4,10 +4,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::hmac;
 use serde_json::{Value, json};
-use toolway_auth::inbound::{ClaimError, Why};
+use toolway_auth::inbound::{AccessClaimError, InboundFault};
 use toolway_auth::jwt::VerifyError;
 use toolway_auth::token::unix_now;
-use toolway_testkit::authority::SigningKey;
+use toolway_testkit::authority::TestKey;
 
 use super::{OURS, Stage};
 
@@ -22,105 +22,118 @@ async fn sec_46_a_token_for_somebody_else_or_another_time_is_not_taken() {
     for (changes, error) in [
         (
             json!({ "aud": "https://other.example/mcp" }),
-            ClaimError::Audience,
+            AccessClaimError::Audience,
         ),
         (
             json!({ "aud": ["https://a.example", "https://b.example"] }),
-            ClaimError::Audience,
+            AccessClaimError::Audience,
         ),
-        (json!({ "aud": [] }), ClaimError::Audience),
-        (json!({ "aud": null }), ClaimError::Audience),
-        (json!({ "aud": { "0": OURS } }), ClaimError::Audience),
-        (json!({ "aud": "editor" }), ClaimError::Audience),
+        (json!({ "aud": [] }), AccessClaimError::Audience),
+        (json!({ "aud": null }), AccessClaimError::Audience),
+        (json!({ "aud": { "0": OURS } }), AccessClaimError::Audience),
+        (json!({ "aud": "editor" }), AccessClaimError::Audience),
         (
             json!({ "aud": "https://gateway.example" }),
-            ClaimError::Audience,
+            AccessClaimError::Audience,
         ),
         (
             json!({ "aud": "https://gateway.example/mcp/" }),
-            ClaimError::Audience,
+            AccessClaimError::Audience,
         ),
         (
             json!({ "aud": "https://gateway.example/mcp2" }),
-            ClaimError::Audience,
+            AccessClaimError::Audience,
         ),
         (
             json!({ "aud": "https://gateway.example/MCP" }),
-            ClaimError::Audience,
+            AccessClaimError::Audience,
         ),
         (
             json!({ "aud": "http://gateway.example/mcp" }),
-            ClaimError::Audience,
+            AccessClaimError::Audience,
         ),
         (
             json!({ "aud": "https://gateway.example:8443/mcp" }),
-            ClaimError::Audience,
+            AccessClaimError::Audience,
         ),
         (
             json!({ "aud": "https://gateway.example.evil/mcp" }),
-            ClaimError::Audience,
+            AccessClaimError::Audience,
         ),
         (
             json!({ "aud": "https://gateway.example@evil.example/mcp" }),
-            ClaimError::Audience,
+            AccessClaimError::Audience,
         ),
         (
             json!({ "aud": "https://evil@gateway.example/mcp" }),
-            ClaimError::Audience,
+            AccessClaimError::Audience,
         ),
         (
             json!({ "aud": "https://gateway.example/mcp?for=other" }),
-            ClaimError::Audience,
+            AccessClaimError::Audience,
         ),
         (
             json!({ "aud": "https://gateway.example/mcp#other" }),
-            ClaimError::Audience,
+            AccessClaimError::Audience,
         ),
         (
             json!({ "aud": "https://gateway.example/m\tcp" }),
-            ClaimError::Audience,
+            AccessClaimError::Audience,
         ),
         (
             json!({ "aud": format!("{OURS} https://other.example") }),
-            ClaimError::Audience,
+            AccessClaimError::Audience,
         ),
         (
             json!({ "resource": OURS, "aud": "other" }),
-            ClaimError::Audience,
+            AccessClaimError::Audience,
         ),
         (
             json!({ "iss": stage.attacker.origin() }),
-            ClaimError::Issuer,
+            AccessClaimError::Issuer,
         ),
-        (json!({ "iss": format!("{issuer}/") }), ClaimError::Issuer),
+        (
+            json!({ "iss": format!("{issuer}/") }),
+            AccessClaimError::Issuer,
+        ),
         (
             json!({ "iss": format!("{issuer}.evil.example") }),
-            ClaimError::Issuer,
+            AccessClaimError::Issuer,
         ),
         (
             json!({ "iss": &issuer[..issuer.len() - 1] }),
-            ClaimError::Issuer,
+            AccessClaimError::Issuer,
         ),
-        (json!({ "iss": issuer.to_uppercase() }), ClaimError::Issuer),
-        (json!({ "iss": [issuer] }), ClaimError::Issuer),
-        (json!({ "iss": null }), ClaimError::Issuer),
-        (json!({ "exp": now - 61 }), ClaimError::Expired),
-        (json!({ "exp": 0 }), ClaimError::Expired),
-        (json!({ "exp": -1 }), ClaimError::Expired),
-        (json!({ "exp": "never" }), ClaimError::Expired),
-        (json!({ "exp": null }), ClaimError::Expired),
-        (json!({ "nbf": now + 3600 }), ClaimError::NotYet),
-        (json!({ "nbf": "soon" }), ClaimError::NotYet),
-        (json!({ "iat": now + 3600 }), ClaimError::NotYet),
-        (json!({ "sub": null }), ClaimError::Subject),
-        (json!({ "sub": "" }), ClaimError::Subject),
-        (json!({ "sub": "x".repeat(256) }), ClaimError::Subject),
-        (json!({ "sub": 7 }), ClaimError::Subject),
-        (json!({ "cnf": { "jkt": "abc" } }), ClaimError::Bound),
-        (json!({ "cnf": { "x5t#S256": "abc" } }), ClaimError::Bound),
+        (
+            json!({ "iss": issuer.to_uppercase() }),
+            AccessClaimError::Issuer,
+        ),
+        (json!({ "iss": [issuer] }), AccessClaimError::Issuer),
+        (json!({ "iss": null }), AccessClaimError::Issuer),
+        (json!({ "exp": now - 61 }), AccessClaimError::Expired),
+        (json!({ "exp": 0 }), AccessClaimError::Expired),
+        (json!({ "exp": -1 }), AccessClaimError::Expired),
+        (json!({ "exp": "never" }), AccessClaimError::Expired),
+        (json!({ "exp": null }), AccessClaimError::Expired),
+        (json!({ "nbf": now + 3600 }), AccessClaimError::NotYet),
+        (json!({ "nbf": "soon" }), AccessClaimError::NotYet),
+        (json!({ "iat": now + 3600 }), AccessClaimError::NotYet),
+        (json!({ "sub": null }), AccessClaimError::Subject),
+        (json!({ "sub": "" }), AccessClaimError::Subject),
+        (json!({ "sub": "x".repeat(256) }), AccessClaimError::Subject),
+        (json!({ "sub": 7 }), AccessClaimError::Subject),
+        (json!({ "cnf": { "jkt": "abc" } }), AccessClaimError::Bound),
+        (
+            json!({ "cnf": { "x5t#S256": "abc" } }),
+            AccessClaimError::Bound,
+        ),
     ] {
         let token = stage.token(&changes);
-        assert_eq!(stage.refused(&token).await, Why::Claims(error), "{changes}");
+        assert_eq!(
+            stage.refused(&token).await,
+            InboundFault::Claims(error),
+            "{changes}"
+        );
     }
     assert!(
         stage.attacker.lines().is_empty(),
@@ -154,7 +167,7 @@ async fn sec_46_a_token_that_no_accepted_issuer_signed_is_not_taken() {
         &URL_SAFE_NO_PAD.decode(jwk["y"].as_str().unwrap()).unwrap(),
     ]
     .concat();
-    let other = SigningKey::new();
+    let other = TestKey::new();
     let theirs = other.jwk();
     stage.attacker.put("/keys", &other.jwks());
     let claims = stage.claims(&json!({}));
@@ -281,18 +294,22 @@ async fn sec_46_a_token_that_no_accepted_issuer_signed_is_not_taken() {
         ("nothing", String::new(), VerifyError::Malformed),
         ("padding", format!("{good}=="), VerifyError::Malformed),
     ] {
-        assert_eq!(stage.refused(&token).await, Why::Signature(error), "{what}");
+        assert_eq!(
+            stage.refused(&token).await,
+            InboundFault::Signature(error),
+            "{what}"
+        );
     }
     let deep = format!("{{\"iss\":{}1{}}}", "[".repeat(3000), "]".repeat(3000));
     let deep = format!("{header}.{}.{signature}", encode(deep));
     assert_eq!(
         stage.refused(&deep).await,
-        Why::Signature(VerifyError::Malformed)
+        InboundFault::Signature(VerifyError::Malformed)
     );
     for kind in ["logout+jwt", "dpop+jwt", "oauth-id-jag+jwt", ""] {
         let token = stage.headed(&json!({ "alg": "ES256", "kid": kid, "typ": kind }));
         let why = stage.refused(&token).await;
-        assert_eq!(why, Why::Claims(ClaimError::Kind), "{kind}");
+        assert_eq!(why, InboundFault::Claims(AccessClaimError::Kind), "{kind}");
     }
     assert!(
         stage.attacker.lines().is_empty(),

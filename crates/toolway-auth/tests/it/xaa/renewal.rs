@@ -5,22 +5,25 @@ use std::sync::atomic::Ordering;
 
 use futures_util::future::join_all;
 use serde_json::json;
-use toolway_auth::badge::{Badge, BadgeFault, Renewal, Voucher, enter};
+use toolway_auth::federated::{
+    FederatedLoginFault, FederatedRenewal, FederatedSource, RenewalSource, log_in,
+};
 use toolway_auth::idp::{
-    GivenBack, Identity, IdentityProvider, IdentityStore, IdpSettings, Memory, Way,
+    IdentityProvider, IdentityStore, IdpLoginMethod, IdpLogoutOutcome, IdpSettings,
+    MemoryIdentityStore, UserIdentity,
 };
 use toolway_auth::jwt::SigningKey;
-use toolway_auth::login::{LoginRequest, Memory as Clients, Way as LoginWay, Whom};
-use toolway_auth::logins::{How, Logins};
-use toolway_auth::refresh::Means;
+use toolway_auth::login::{AccountChoice, LoginMethod, LoginRequest, MemoryClientStore as Clients};
+use toolway_auth::logins::{LoginGrant, Logins};
+use toolway_auth::refresh::RenewalContext;
 use toolway_auth::token::unix_now;
-use toolway_auth::vault::{Storage, Vault, VaultOptions};
-use toolway_auth::web::Web;
-use toolway_auth::xaa::Rule;
+use toolway_auth::vault::{StorageChoice, Vault, VaultOptions};
+use toolway_auth::web::WebClient;
+use toolway_auth::xaa::CrossAppRule;
 use toolway_testkit::ScannedFolder;
 use toolway_testkit::authority::{CANARY, Switch};
 use toolway_testkit::marked;
-use toolway_transport::client::Client as Http;
+use toolway_transport::client::HttpClient as Http;
 use toolway_types::{OauthSpec, Secret};
 use url::Url;
 
@@ -72,17 +75,17 @@ impl Renewing {
     }
 
     /// A provider with an identity that has expired.
-    async fn provider(&self) -> (IdentityProvider, Arc<Memory>) {
-        let store = Arc::new(Memory::default());
-        let expired = Identity {
+    async fn provider(&self) -> (IdentityProvider, Arc<MemoryIdentityStore>) {
+        let store = Arc::new(MemoryIdentityStore::default());
+        let expired = UserIdentity {
             id_token: Secret::new(marked!("old-")),
             expires_at: 1,
             subject: "person".to_owned(),
             refresh: Some(Secret::new(marked!("first-"))),
         };
         store.write(&self.settings(), &expired).await.unwrap();
-        let shared: Arc<dyn IdentityStore> = Arc::<Memory>::clone(&store);
-        let web = Web::trusted(Http::default());
+        let shared: Arc<dyn IdentityStore> = Arc::<MemoryIdentityStore>::clone(&store);
+        let web = WebClient::trusted(Http::default());
         (IdentityProvider::new(self.settings(), web, shared), store)
     }
 }
@@ -92,7 +95,7 @@ async fn an_identity_is_renewed_without_the_person() {
     let renewing = Renewing::new().await;
     renewing.answer("person");
     let (provider, store) = renewing.provider().await;
-    let asked = join_all((0..5).map(|_| provider.identity(Way::Kept))).await;
+    let asked = join_all((0..5).map(|_| provider.identity(IdpLoginMethod::StoredOnly))).await;
     for identity in asked {
         assert_eq!(identity.unwrap().subject, "person");
     }
@@ -110,7 +113,10 @@ async fn sec_45_a_renewal_cannot_make_somebody_else_of_the_person() {
     let renewing = Renewing::new().await;
     renewing.answer("somebody else");
     let (provider, store) = renewing.provider().await;
-    let error = provider.identity(Way::Kept).await.expect_err("refused");
+    let error = provider
+        .identity(IdpLoginMethod::StoredOnly)
+        .await
+        .expect_err("refused");
     assert!(error.to_string().contains("another person"), "{error}");
     let kept = store.read(provider.settings()).await.unwrap().unwrap();
     assert_eq!(kept.subject, "person");
@@ -134,8 +140,8 @@ async fn the_provider_hears_who_we_are_in_the_way_it_offers() {
         client_secret: Some(Secret::new(marked!("s3cret-"))),
         ..renewing.settings()
     };
-    let provider = IdentityProvider::new(settings, Web::trusted(Http::default()), store);
-    provider.identity(Way::Kept).await.unwrap();
+    let provider = IdentityProvider::new(settings, WebClient::trusted(Http::default()), store);
+    provider.identity(IdpLoginMethod::StoredOnly).await.unwrap();
     let mut posts = renewing.site.asked();
     posts.retain(|asked| asked.line == "POST /token");
     assert!(posts[0].body.contains(marked!("client_secret=s3cret-")));
@@ -149,23 +155,25 @@ async fn an_identity_that_was_handed_in_needs_no_metadata() {
     let server = Server::trusting(&idp, &[]).await;
     let (first, store) = provider(&idp);
     let person = Person::default();
-    server.tokens(&first, Way::Browser(&person)).await;
+    server
+        .tokens(&first, IdpLoginMethod::Browser(&person))
+        .await;
     let kept = store.read(first.settings()).await.unwrap().unwrap();
 
-    let given = Identity::given(kept.id_token.clone()).unwrap();
+    let given = UserIdentity::given(kept.id_token.clone()).unwrap();
     assert_eq!(given.subject, kept.subject);
     let settings = IdpSettings {
         token_endpoint: Some(Url::parse(&format!("{}/token", idp.issuer())).unwrap()),
         ..first.settings().clone()
     };
-    let store = Arc::new(Memory::default());
+    let store = Arc::new(MemoryIdentityStore::default());
     store.write(&settings, &given).await.unwrap();
     let before = idp.report().metadata;
-    let second = IdentityProvider::new(settings, Web::trusted(Http::default()), store);
-    let tokens = server.tokens(&second, Way::Kept).await;
+    let second = IdentityProvider::new(settings, WebClient::trusted(Http::default()), store);
+    let tokens = server.tokens(&second, IdpLoginMethod::StoredOnly).await;
     assert!(server.authority.is_valid(tokens.access.expose()));
     assert_eq!(idp.report().metadata, before);
-    assert!(Identity::given(Secret::new(marked!("opaque-"))).is_none());
+    assert!(UserIdentity::given(Secret::new(marked!("opaque-"))).is_none());
 }
 
 /// Everything together: found, logged in, kept, and renewed by the way it came about.
@@ -188,47 +196,53 @@ async fn a_login_by_the_organisation_is_kept_and_renewed() {
         challenge: None,
         spec: &spec,
         scopes: None,
-        way: LoginWay::Browser,
-        whom: Whom::default(),
+        method: LoginMethod::Browser,
+        account_choice: AccountChoice::default(),
         client_secret: Some(&secret),
         client_key: None,
         document: None,
         known_issuer: None,
         wants_dpop: false,
     };
-    let badge = |way| Badge::Organisation {
+    let source = |way| FederatedSource::Organisation {
         provider: &provider,
-        way,
-        rule: Rule::Only,
+        method: way,
+        rule: CrossAppRule::Only,
     };
     let clients = Clients::default();
     let web = web();
-    let entered = enter(&web, &clients, &request, badge(Way::Browser(&person))).await;
-    let login = entered.unwrap().unwrap().login("digest", "");
-    assert_eq!(login.how, How::CrossApp);
+    let outcome = log_in(
+        &web,
+        &clients,
+        &request,
+        source(IdpLoginMethod::Browser(&person)),
+    )
+    .await;
+    let login = outcome.unwrap().unwrap().login("digest", "");
+    assert_eq!(login.how, LoginGrant::CrossApp);
     assert_eq!(login.requested, ["read"]);
     assert!(server.authority.is_valid(login.tokens.access.expose()));
     assert_eq!(server.authority.report().authorizations, 0);
 
     let folder = ScannedFolder::new();
     let vault = Vault::open(VaultOptions {
-        storage: Storage::File,
+        storage: StorageChoice::File,
         ..VaultOptions::new(folder.path().join("vault"))
     });
     let logins = Logins::new(vault);
     logins.save(&login).await.unwrap();
-    let renewal = Renewal {
-        voucher: Voucher::Organisation {
+    let renewal = FederatedRenewal {
+        source: RenewalSource::Organisation {
             provider: provider.clone(),
-            rule: Rule::Only,
+            rule: CrossAppRule::Only,
         },
         web: web.clone(),
         client_key: None,
     };
-    let means = Means {
+    let means = RenewalContext {
         web: web.clone(),
         client_key: None,
-        again: Some(Arc::new(renewal)),
+        renewer: Some(Arc::new(renewal)),
     };
     server.authority.expire_access_tokens();
     let old = login.tokens.access.clone();
@@ -250,14 +264,23 @@ async fn a_login_by_the_organisation_is_kept_and_renewed() {
 
     // A server that moves to another authorization server does not get the secret (SEC-19).
     server.authority.turn_on(Switch::Migrated);
-    let moved = enter(&web, &clients, &request, badge(Way::Browser(&person))).await;
+    let moved = log_in(
+        &web,
+        &clients,
+        &request,
+        source(IdpLoginMethod::Browser(&person)),
+    )
+    .await;
     let moved = moved.expect_err("not theirs");
-    assert!(matches!(moved.fault, BadgeFault::Moved { .. }), "{moved}");
+    assert!(
+        matches!(moved.fault, FederatedLoginFault::Moved { .. }),
+        "{moved}"
+    );
     assert!(server.authority.stolen().is_none());
 }
 
 /// Two servers whose clients have one name: the secret of each goes to its own authorization
-/// server, whatever the other one's is, and whoever was named for the other (SEC-19).
+/// server, whatever the other one's is (SEC-19).
 #[tokio::test]
 async fn sec_19_a_secret_belongs_to_one_server_and_its_issuer() {
     let idp = idp_with(&[]);
@@ -268,7 +291,7 @@ async fn sec_19_a_secret_belongs_to_one_server_and_its_issuer() {
     let secret = Secret::new(format!("{CANARY}-server"));
     let clients = Clients::default();
     let web = web();
-    let enter = async |server: &Server, metadata: Option<&str>| {
+    let log_in = async |server: &Server, metadata: Option<&str>| {
         let spec = OauthSpec {
             client_id: Some("at-the-server".to_owned()),
             auth_server_metadata_url: metadata.map(|url| url.parse().unwrap()),
@@ -281,35 +304,38 @@ async fn sec_19_a_secret_belongs_to_one_server_and_its_issuer() {
             challenge: None,
             spec: &spec,
             scopes: None,
-            way: LoginWay::Browser,
-            whom: Whom::default(),
+            method: LoginMethod::Browser,
+            account_choice: AccountChoice::default(),
             client_secret: Some(&secret),
             client_key: None,
             document: None,
             known_issuer: None,
             wants_dpop: false,
         };
-        let badge = Badge::Organisation {
+        let source = FederatedSource::Organisation {
             provider: &provider,
-            way: Way::Browser(&person),
-            rule: Rule::Only,
+            method: IdpLoginMethod::Browser(&person),
+            rule: CrossAppRule::Only,
         };
-        enter(&web, &clients, &request, badge).await
+        log_in(&web, &clients, &request, source).await
     };
-    enter(&first, None).await.expect("logged in").expect("in");
+    log_in(&first, None).await.expect("logged in").expect("in");
     // Another server may have a client of the same name, at another issuer.
-    enter(&second, None).await.expect("logged in").expect("in");
-    // The first moves to whoever steals: what it was bound to still counts, although somebody else
-    // of the same name was bound since, by the person's own word.
+    log_in(&second, None).await.expect("logged in").expect("in");
+    // The first moves to an attacker: its binding still counts, although another client of the same
+    // name was bound since, as configured.
     let metadata = format!(
         "{}/.well-known/oauth-authorization-server",
         second.authority.issuer()
     );
-    let named = enter(&second, Some(&metadata)).await;
+    let named = log_in(&second, Some(&metadata)).await;
     named.expect("logged in").expect("in");
     first.authority.turn_on(Switch::Migrated);
-    let moved = enter(&first, None).await.expect_err("not theirs");
-    assert!(matches!(moved.fault, BadgeFault::Moved { .. }), "{moved}");
+    let moved = log_in(&first, None).await.expect_err("not theirs");
+    assert!(
+        matches!(moved.fault, FederatedLoginFault::Moved { .. }),
+        "{moved}"
+    );
     assert!(first.authority.stolen().is_none());
 }
 
@@ -323,18 +349,21 @@ async fn a_person_who_leaves_is_forgotten_at_the_provider_too() {
     ] {
         let idp = idp_with(switch.as_slice());
         let (provider, _) = provider(&idp);
-        let identity = provider.identity(Way::Browser(&person)).await.unwrap();
+        let identity = provider
+            .identity(IdpLoginMethod::Browser(&person))
+            .await
+            .unwrap();
         let refresh = identity.refresh.expect("it renews itself");
         assert!(idp.is_valid(refresh.expose()));
         let given = provider.logout().await.unwrap();
         let given = format!("{given:?}");
         assert!(given.starts_with(expected), "{given}");
         assert!(!given.contains(refresh.expose()), "{given}");
-        // However that went, nobody is logged in here.
+        // In any case there is no login here.
         assert!(provider.stored().await.unwrap().is_none());
         assert_eq!(idp.is_valid(refresh.expose()), expected != "Revoked");
         let again = provider.logout().await.unwrap();
-        assert!(matches!(again, GivenBack::Nothing), "{again:?}");
+        assert!(matches!(again, IdpLogoutOutcome::Nothing), "{again:?}");
     }
 }
 
@@ -343,11 +372,14 @@ async fn a_provider_that_does_not_answer_keeps_nobody() {
     let idp = idp_with(&[]);
     let (provider, _) = provider(&idp);
     let person = Person::default();
-    provider.identity(Way::Browser(&person)).await.unwrap();
+    provider
+        .identity(IdpLoginMethod::Browser(&person))
+        .await
+        .unwrap();
     let _held = idp.hold("/revoke");
     // From here on nothing is waited for but the answer that does not come.
     tokio::time::pause();
     let given = provider.logout().await.unwrap();
-    assert!(matches!(given, GivenBack::Failed(_)), "{given:?}");
+    assert!(matches!(given, IdpLogoutOutcome::Failed(_)), "{given:?}");
     assert!(provider.stored().await.unwrap().is_none());
 }

@@ -9,11 +9,11 @@ use std::path::Path;
 
 use toolway_config::{address_without_secrets, split_command, words_without_secrets};
 use toolway_types::name::shell_word;
+use toolway_types::nearest;
 
 use super::{AddArgs, Transport};
 use crate::args::typed_words;
 use crate::commands::doctor::is_program;
-use crate::commands::offers::nearest;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::report::Report;
@@ -111,15 +111,15 @@ pub(super) fn settled(context: &Context, args: &AddArgs) -> Result<Vec<String>, 
         None => said,
     };
     let there = RUNNERS.iter().filter(|name| is_there(context, args, name));
-    let near = nearest(first, there.copied(), 1);
-    Err(Report::new(Exit::Usage, message).hint(match near.first() {
+    let near = nearest(first, there.copied());
+    Err(Report::new(Exit::Usage, message).hint(match near {
         Some(near) => {
             let mut typed: Vec<String> = typed_words().collect();
             // The name may be the same word, and stands before it.
             let same = usize::from(args.name == *first);
             let mut places = typed.iter_mut().filter(|word| *word == first);
             if let Some(place) = places.nth(same) {
-                (*near).clone_into(place);
+                near.clone_into(place);
             }
             format!("did you mean `toolway {}`?", line(&typed))
         }

@@ -8,10 +8,10 @@ use std::path::Path;
 
 use serde_json::Value;
 use toolway_config::{
-    Environment, PlannedServer, RepositoryFiles, Unbound, Verdict, entry_keys, is_harmless,
-    references_of, split_command,
+    Environment, PlannedServer, RepositoryFiles, ServerVerdict, UnboundCode, entry_keys,
+    is_harmless, references_of, split_command,
 };
-use toolway_types::text::{Nature, counted, legible};
+use toolway_types::text::{TextKind, counted, legible};
 use toolway_types::{Origin, ReferenceKind, Scope, SecretReference, TransportKind};
 use url::Url;
 
@@ -51,9 +51,15 @@ pub(super) fn sheet(
     reads(&mut sheet, server, covered, environment, &references);
     covers(&mut sheet, server, files);
     if server.scope == Scope::Local {
-        sheet.row(
-            "Approved, it counts as your own: no shield, and every variable and secret it names.",
-        );
+        let network = if is_program || server.definition.contains_key("headersHelper") {
+            " your certificates, proxies and registries without credentials,"
+        } else {
+            ""
+        };
+        sheet.row(&format!(
+            "Approved, it counts as your own: no shield,{network} and every variable and secret \
+             it names."
+        ));
     }
     if !is_program {
         address(&mut sheet, server);
@@ -88,11 +94,11 @@ pub(super) fn sheet(
 }
 
 fn code(text: &str) -> String {
-    legible(text, Nature::Code)
+    legible(text, TextKind::Code)
 }
 
 fn changed(sheet: &mut Sheet, server: &PlannedServer) {
-    let Verdict::PendingApproval {
+    let ServerVerdict::PendingApproval {
         changed: Some(difference),
         ..
     } = &server.verdict
@@ -103,7 +109,7 @@ fn changed(sheet: &mut Sheet, server: &PlannedServer) {
     for line in difference.lines() {
         let mut rest = line.chars();
         let sign = rest.next().unwrap_or(' ');
-        let rest = legible(rest.as_str(), Nature::Source);
+        let rest = legible(rest.as_str(), TextKind::Source);
         sheet.row(&format!("  {sign}{rest}"));
     }
 }
@@ -208,7 +214,7 @@ fn covers(sheet: &mut Sheet, server: &PlannedServer, files: &RepositoryFiles) {
             code(&shown)
         ));
     }
-    for Unbound { what, why } in &files.unbound {
+    for UnboundCode { what, why } in &files.unbound {
         sheet.row(&format!(
             "  what it runs cannot be bound: `{}` {why}",
             code(what)

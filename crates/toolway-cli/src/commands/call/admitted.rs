@@ -2,7 +2,7 @@
 //!
 //! Owns why it may not, and what helps.
 
-use toolway_config::{Plan, Verdict};
+use toolway_config::{Plan, ServerVerdict};
 use toolway_types::name::as_word;
 use toolway_types::{Diagnosis, Origin, ServerName};
 
@@ -26,25 +26,25 @@ pub(crate) fn require_admitted(
     };
     let word = as_word(name);
     let (exit, hint) = match &server.verdict {
-        Verdict::Admitted(_) => return Ok(server.name.clone()),
-        Verdict::PendingApproval { .. } => (
+        ServerVerdict::Admitted(_) => return Ok(server.name.clone()),
+        ServerVerdict::PendingApproval { .. } => (
             Exit::Refused,
             format!("look at it with `toolway approve {word}`"),
         ),
-        Verdict::Rejected { .. } => (
+        ServerVerdict::Rejected { .. } => (
             Exit::Refused,
             format!("to change your mind: `toolway approve {word}`"),
         ),
-        Verdict::Disabled { .. } => (
+        ServerVerdict::Disabled { .. } => (
             Exit::Refused,
             format!("switch it on with `toolway enable {word}`"),
         ),
-        Verdict::Refused { .. } => (Exit::Refused, refused_hint(plan, server)),
-        Verdict::Invalid { .. } => (
+        ServerVerdict::Refused { .. } => (Exit::Refused, refused_hint(plan, server)),
+        ServerVerdict::Invalid { .. } => (
             Exit::Configuration,
             "mend it there, then check with `toolway doctor`".to_owned(),
         ),
-        Verdict::Shadowed { by, .. } => (
+        ServerVerdict::Shadowed { by, .. } => (
             Exit::Configuration,
             format!("the entry that counts stands at {}", by.origin),
         ),
@@ -62,7 +62,7 @@ pub(crate) fn require_admitted(
     let report = Report::new(exit, format!("server `{name}` cannot be used: {reason}")).hint(hint);
     Err(match &server.verdict {
         // Where to mend it; other reasons name their own place.
-        Verdict::Invalid { .. } => report.details([format!("at {}", fault(server))]),
+        ServerVerdict::Invalid { .. } => report.details([format!("at {}", fault(server))]),
         _ => report,
     })
 }
@@ -99,31 +99,15 @@ pub(crate) fn find_by_exposed(
     plan: &Plan,
     exposed: &str,
 ) -> Result<(ServerName, Wanted), Report> {
-    let rest = exposed.strip_prefix("mcp__").unwrap_or(exposed);
-    let mut names: Vec<&ServerName> = plan
-        .servers
-        .iter()
-        .filter(|server| {
-            rest.strip_prefix(server.name.normalized().as_str())
-                .is_some_and(|rest| rest.starts_with("__"))
-        })
-        .map(|server| &server.name)
-        .collect();
-    // The longest name is the likeliest owner: `mcp__a__b__c` is `a__b`'s before it is `a`'s; then
-    // the one that is spelled so itself.
-    names.sort_by_key(|name| {
-        let spelled = name.normalized();
-        (std::cmp::Reverse(spelled.len()), spelled != name.as_str())
-    });
-    names.dedup();
+    let names = spelled_servers(plan, exposed);
     let Some(first) = names.first() else {
         context.say_unreadable(plan);
+        let rest = exposed.strip_prefix("mcp__").unwrap_or(exposed);
         let name = rest.split("__").next().unwrap_or(rest);
         return Err(target::unknown(plan, name));
     };
-    let spelled = first.normalized();
-    let alike = names.iter().filter(|name| name.normalized() == spelled);
-    let admitted: Vec<ServerName> = alike
+    let admitted: Vec<ServerName> = names
+        .iter()
         .filter(|name| plan.admitted().any(|(server, _)| server.name == ***name))
         .map(|name| ServerName::clone(name))
         .collect();
@@ -135,4 +119,28 @@ pub(crate) fn find_by_exposed(
         }
         [first, ..] => Ok((first.clone(), Wanted::Some(admitted))),
     }
+}
+
+/// The servers whose normalised name an exposed one carries: of all that fit, the longest, which may
+/// be several servers' that are spelled alike. `mcp__a__b__c` is `a__b`'s before it is `a`'s. The one
+/// that is spelled so itself stands first.
+pub(in crate::commands) fn spelled_servers<'p>(
+    plan: &'p Plan,
+    exposed: &str,
+) -> Vec<&'p ServerName> {
+    let rest = exposed.strip_prefix("mcp__").unwrap_or(exposed);
+    let mut names: Vec<(String, &ServerName)> = plan
+        .servers
+        .iter()
+        .map(|server| (server.name.normalized(), &server.name))
+        .filter(|(spelled, _)| {
+            let behind = rest.strip_prefix(spelled.as_str());
+            behind.is_some_and(|behind| behind.starts_with("__"))
+        })
+        .collect();
+    let longest = names.iter().map(|(spelled, _)| spelled.len()).max();
+    names.retain(|(spelled, _)| Some(spelled.len()) == longest);
+    names.sort_by_key(|(spelled, name)| (spelled != name.as_str(), *name));
+    names.dedup();
+    names.into_iter().map(|(_, name)| name).collect()
 }

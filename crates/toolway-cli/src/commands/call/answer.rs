@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use serde_json::json;
 use toolway::projection::{self, Projection};
-use toolway::view::{Content, ResourceBody};
+use toolway::view::{ContentBlock, ResourceBody};
 use toolway::{SelectError, ToolOutcome};
 use toolway_types::text::clean_line;
 
@@ -141,12 +141,14 @@ pub(crate) fn as_text(outcome: &ToolOutcome) -> String {
     let mut text = String::new();
     for (block, content) in outcome.result().content.iter().enumerate() {
         match content {
-            Content::Text { text: words }
-            | Content::Resource {
+            ContentBlock::Text { text: words }
+            | ContentBlock::Resource {
                 body: ResourceBody::Text(words),
                 ..
             } => push_line(&mut text, words),
-            Content::Image { .. } | Content::Audio { .. } | Content::Resource { .. } => {
+            ContentBlock::Image { .. }
+            | ContentBlock::Audio { .. }
+            | ContentBlock::Resource { .. } => {
                 match outcome.saved.iter().find(|file| file.block == block) {
                     Some(file) => {
                         let _ = writeln!(
@@ -160,7 +162,7 @@ pub(crate) fn as_text(outcome: &ToolOutcome) -> String {
                     None => text.push_str("[binary content that could not be saved]\n"),
                 }
             }
-            Content::ResourceLink {
+            ContentBlock::ResourceLink {
                 uri,
                 name,
                 title,
@@ -175,7 +177,7 @@ pub(crate) fn as_text(outcome: &ToolOutcome) -> String {
                 }
                 push_line(&mut text, &line);
             }
-            Content::Unknown { raw, .. } => {
+            ContentBlock::Unknown { raw, .. } => {
                 push_line(&mut text, outcome.plain(block).unwrap_or(raw.get()));
             }
         }

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use toolway::Host;
 use toolway::auth::{LoginHandle, LoginProblem};
-use toolway_auth::callback::PATIENCE;
-use toolway_auth::login::Way;
+use toolway_auth::callback::LOGIN_TIMEOUT;
+use toolway_auth::login::LoginMethod;
 use toolway_types::ServerName;
 use toolway_types::name::as_word;
 
@@ -83,8 +83,12 @@ async fn one(
             context.output.say(&login::told(&done));
             Ok(())
         }
-        Some(Some(Err(problem))) => Err(login::report(server, &problem, Way::Browser)),
-        Some(None) => Err(login::report(server, &LoginProblem::Ended, Way::Browser)),
+        Some(Some(Err(problem))) => Err(login::report(server, &problem, LoginMethod::Browser)),
+        Some(None) => Err(login::report(
+            server,
+            &LoginProblem::Ended,
+            LoginMethod::Browser,
+        )),
         None => {
             let command = format!("toolway login {}", as_word(server.as_str()));
             Err(limit.over(&format!("`{server}`"), &command))
@@ -95,6 +99,6 @@ async fn one(
 fn say_waiting(context: &Context, what: &str) {
     context.output.say(&format!(
         "waiting for the login to {what}, for {} minutes at most (Ctrl-C gives it up)",
-        PATIENCE.as_secs() / 60
+        LOGIN_TIMEOUT.as_secs() / 60
     ));
 }

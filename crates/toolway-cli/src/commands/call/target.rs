@@ -5,7 +5,7 @@ use toolway::builtin::{LIST_RESOURCES, READ_RESOURCE, RESERVED, TOOL_SEARCH};
 use toolway::{CallError, CatalogTool, HostSnapshot, ToolTarget};
 use toolway_config::Plan;
 use toolway_types::name::as_word;
-use toolway_types::{ConnectionState, ToolKey, Untrusted};
+use toolway_types::{ConnectionState, ToolKey, Untrusted, nearest};
 
 use crate::commands::add::require_known_scheme;
 use crate::connect::Typed;
@@ -81,14 +81,7 @@ pub(super) fn parse<'a>(
             None => Err(missing_tool(first)),
         };
     }
-    // Server names may hold dots themselves: the longest configured one that fits is meant.
-    let dotted = first
-        .char_indices()
-        .rev()
-        .filter(|(_, character)| *character == '.')
-        .map(|(at, _)| (&first[..at], &first[at + 1..]))
-        .find(|(server, _)| plan.winner(server).is_some());
-    match dotted {
+    match dotted(plan, first) {
         Some((server, "")) => Err(missing_tool(server)),
         Some((server, tool)) => Ok(named(server, tool, &words[1..])),
         None => {
@@ -108,6 +101,16 @@ pub(super) fn parse<'a>(
             Err(unknown(plan, first.split('.').next().unwrap_or(first)))
         }
     }
+}
+
+/// `server.tool`: server names may hold dots themselves, so the longest configured one that fits is
+/// meant.
+pub(in crate::commands) fn dotted<'w>(plan: &Plan, word: &'w str) -> Option<(&'w str, &'w str)> {
+    word.char_indices()
+        .rev()
+        .filter(|(_, character)| *character == '.')
+        .map(|(at, _)| (&word[..at], &word[at + 1..]))
+        .find(|(server, _)| plan.winner(server).is_some())
 }
 
 /// The tool of this name, or alias, that a single server has. Nobody can tell that while one of
@@ -148,17 +151,9 @@ pub(super) fn the_only(picture: &HostSnapshot, word: &str) -> Result<ToolKey, Re
         )
         .hint(format!("name the server: `{}`", named(only)))),
         ([], missing) => {
-            let mut known: Vec<(usize, String)> = Vec::new();
-            let distance =
-                |name: &str| strsim::osa_distance(&word.to_lowercase(), &name.to_lowercase());
-            for tool in &catalog.tools {
-                known.push((distance(&tool.key.tool), tool.key.tool.clone()));
-            }
-            for server in &picture.servers {
-                known.push((distance(server.name.as_str()), server.name.to_string()));
-            }
-            let near = known.into_iter().min_by_key(|(distance, _)| *distance);
-            let near = near.filter(|(distance, name)| *distance <= 1 + name.len() / 4);
+            let tools = catalog.tools.iter().map(|tool| tool.key.tool.as_str());
+            let servers = picture.servers.iter().map(|server| server.name.as_str());
+            let near = nearest(word, tools.chain(servers));
             let report = Report::new(
                 Exit::Usage,
                 format!("`{word}` names neither a server nor a tool of one"),
@@ -171,7 +166,7 @@ pub(super) fn the_only(picture: &HostSnapshot, word: &str) -> Result<ToolKey, Re
                 None => report,
             };
             Err(report.hint(match near {
-                Some((_, near)) => format!("did you mean `{}`?", Untrusted::new(near)),
+                Some(near) => format!("did you mean `{}`?", Untrusted::new(near)),
                 None => "see all tools with `toolway tools`".to_owned(),
             }))
         }
@@ -206,8 +201,7 @@ pub(super) fn unknown(plan: &Plan, word: &str) -> Report {
 
 /// The one of the host's own tools that was probably meant.
 pub(in crate::commands) fn near_built_in(word: &str) -> Option<&'static str> {
-    let distance = |name: &str| strsim::osa_distance(&word.to_lowercase(), &name.to_lowercase());
-    RESERVED.into_iter().find(|name| distance(name) <= 2)
+    nearest(word, RESERVED)
 }
 
 /// One of the host's own tools that is not there now, and when it would be.

@@ -3,7 +3,7 @@
 //! Owns no checking; what does not fit is the host's finding.
 
 use serde_json::{Map, Value};
-use toolway_types::Untrusted;
+use toolway_types::{Untrusted, nearest};
 
 use toolway_types::name::shell_word;
 
@@ -61,14 +61,11 @@ pub(super) fn unknown(tool: &str, schema: &Value, arguments: &Map<String, Value>
         .keys()
         .filter(|key| !properties.contains_key(*key))
         .map(|key| {
-            let near = properties
+            let free = properties
                 .keys()
-                .filter(|known| !arguments.contains_key(*known))
-                .map(|known| (strsim::osa_distance(key, known), known))
-                .filter(|(distance, known)| *distance <= known.len() / 3)
-                .min_by_key(|(distance, _)| *distance);
-            let text = match near {
-                Some((_, known)) => {
+                .filter(|known| !arguments.contains_key(*known));
+            let text = match nearest(key, free.map(String::as_str)) {
+                Some(known) => {
                     format!("`{tool}` has no argument `{key}`; did you mean `{known}`?")
                 }
                 None => format!("`{tool}` has no argument `{key}`"),

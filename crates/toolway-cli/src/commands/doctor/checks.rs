@@ -11,13 +11,14 @@ use std::time::{Duration, SystemTime};
 use rustix::fs::Access;
 use rustix::io::Errno;
 use serde_json::{Value, json};
-use toolway_auth::vault::{Backend, KeychainTrouble, Listed};
-use toolway_auth::web::Web;
+use toolway_auth::vault::{KeychainError, VaultBackend, VaultEntry};
+use toolway_auth::web::WebClient;
 use toolway_config::Plan;
-use toolway_transport::client::Client;
+use toolway_transport::client::HttpClient;
 use toolway_types::{RemoteSpec, TransportSpec};
 use url::Url;
 
+use super::LABEL;
 use crate::connect;
 use crate::context::Context;
 use crate::report::Report;
@@ -71,14 +72,14 @@ impl Check {
 
     pub(super) fn line(&self) -> String {
         let mut line = format!(
-            "{:<14}{}: {}\n",
+            "{:<LABEL$}{}: {}\n",
             self.name,
             self.health.as_str(),
             self.message
         );
         if let Some(hint) = &self.hint {
             // Writing into a string cannot fail.
-            let _ = writeln!(line, "{:<14}hint: {hint}", "");
+            let _ = writeln!(line, "{:<LABEL$}hint: {hint}", "");
         }
         line
     }
@@ -95,7 +96,7 @@ impl Check {
 
 /// All of them, in order.
 pub(super) fn all(context: &Context, plan: &Plan, network: bool) -> Vec<Check> {
-    let client = Client::new(connect::client_options(context));
+    let client = HttpClient::new(connect::client_options(context));
     let mut checks = Vec::new();
     checks.push(keychain(context));
     checks.push(vault(context));
@@ -183,7 +184,7 @@ fn keychain(context: &Context) -> Check {
         let vault = connect::vault(context);
         // A list that cannot be read is said by the check of the vault.
         let listed = vault.list().await.unwrap_or_default();
-        let plain = |listed: &&Listed| listed.backend == Backend::PlainFile;
+        let plain = |listed: &&VaultEntry| listed.backend == VaultBackend::PlainFile;
         let plain = listed.iter().filter(plain).count();
         let trouble = vault.keychain_trouble().await;
         Ok((vault.backend().await, trouble, plain))
@@ -194,14 +195,14 @@ fn keychain(context: &Context) -> Check {
     };
     let check = match trouble {
         None => Check::new(NAME, Health::Ok, backend.protects()),
-        Some(trouble) if backend == Backend::Keychain => {
+        Some(trouble) if backend == VaultBackend::Keychain => {
             let message = format!("{trouble}; `TOOLWAY_VAULT` allows nothing else");
             Check::new(NAME, Health::Fail, message)
                 .hint("start and unlock a keychain, or set `TOOLWAY_VAULT` to `any`")
         }
         Some(trouble) => {
             let message = format!("{trouble}; logins are kept in {}", backend.protects());
-            if let KeychainTrouble::Absent { .. } = trouble {
+            if let KeychainError::Absent { .. } = trouble {
                 // Usual on servers, and nothing to mend.
                 Check::new(NAME, Health::Ok, message)
             } else {
@@ -221,7 +222,7 @@ fn keychain(context: &Context) -> Check {
     let message = format!(
         "{}; {plain} {lie} in {}",
         check.message,
-        Backend::PlainFile.protects()
+        VaultBackend::PlainFile.protects()
     );
     Check::new(NAME, Health::Warn, message).hint(
         "see which with `toolway vault list`, and log in or set them again without \
@@ -230,13 +231,13 @@ fn keychain(context: &Context) -> Check {
 }
 
 /// Whether this machine knows the time, by the word of the first server that says one.
-fn clock(plan: &Plan, client: &Client, network: bool) -> Check {
+fn clock(plan: &Plan, client: &HttpClient, network: bool) -> Check {
     const NAME: &str = "clock";
     if !network {
         let message = "not compared with a server's: nothing is asked without `--network`";
         return Check::new(NAME, Health::Ok, message);
     }
-    let web = Web::trusted(client.clone());
+    let web = WebClient::trusted(client.clone());
     let mut asked = false;
     for (server, remote) in remotes(plan) {
         let Some(url) = root(&remote.url) else {
@@ -361,7 +362,7 @@ fn proxy(context: &Context) -> Check {
 }
 
 /// Whether the certificates that are to be trusted, and our own, can be read.
-fn certificates(context: &Context, client: &Client) -> Check {
+fn certificates(context: &Context, client: &HttpClient) -> Check {
     const NAME: &str = "certificates";
     let variables: Vec<&str> = [
         "NODE_EXTRA_CA_CERTS",

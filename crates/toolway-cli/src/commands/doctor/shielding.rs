@@ -8,8 +8,8 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 use toolway::ShieldState;
-use toolway::keeper::Keeper;
-use toolway_config::{Plan, Verdict};
+use toolway::launcher::Launcher;
+use toolway_config::{Plan, ServerVerdict};
 use toolway_types::{ShieldMode, TransportSpec};
 
 use crate::connect;
@@ -48,7 +48,7 @@ impl Shielding {
             .servers
             .iter()
             .filter_map(|server| match &server.verdict {
-                Verdict::Admitted(spec) => match &spec.transport {
+                ServerVerdict::Admitted(spec) => match &spec.transport {
                     TransportSpec::Stdio(stdio) => Some((server.name.to_string(), stdio.shield)),
                     _ => None,
                 },
@@ -61,7 +61,7 @@ impl Shielding {
             let paths = paths.iter().map(|path| path.display().to_string());
             paths.collect::<Vec<_>>()
         };
-        let reach = match connect::shield(context).state(&Keeper::same_program()) {
+        let reach = match connect::shield(context).state(&Launcher::same_program()) {
             // An entry's own word counts for more.
             _ if switched_off && !wanted => Err("`TOOLWAY_SHIELD` is `off`".to_owned()),
             ShieldState::On {

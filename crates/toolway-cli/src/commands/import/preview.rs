@@ -6,10 +6,10 @@
 use std::borrow::Cow;
 
 use serde_json::{Value, json};
-use toolway_config::import::{Found, Imported, Stranger, Writer};
+use toolway_config::import::{ClientFile, FileWriter, ImportedServer, StrangerReason};
 use toolway_config::without_secrets;
 use toolway_types::name::as_word;
-use toolway_types::text::{Nature, legible};
+use toolway_types::text::{TextKind, legible};
 use unicode_width::UnicodeWidthStr as _;
 
 use super::{Candidate, Fate, ImportArgs, Target};
@@ -18,7 +18,7 @@ use crate::screen::{Screen, Sheet, name};
 
 /// Says how each file that was left out can be taken all the same.
 pub(super) fn say_left_out(context: &Context, candidates: &[Candidate<'_>]) {
-    let mut said: Option<&Found> = None;
+    let mut said: Option<&ClientFile> = None;
     for candidate in candidates {
         let Fate::LeaveOut(stranger) = candidate.fate else {
             continue;
@@ -34,8 +34,8 @@ pub(super) fn say_left_out(context: &Context, candidates: &[Candidate<'_>]) {
             .say(&format!("warning: `{path}` was left out: {stranger}"));
         let path = as_word(&path);
         let hint = match stranger {
-            Stranger::WritableByAll => format!("keep others out of it: `chmod o-w {path}`"),
-            Stranger::Project | Stranger::Owner | Stranger::Elsewhere => {
+            StrangerReason::WritableByAll => format!("keep others out of it: `chmod o-w {path}`"),
+            StrangerReason::Project | StrangerReason::Owner | StrangerReason::Elsewhere => {
                 let client = file.client.id();
                 format!("look at it, then name it: `toolway import {client} --from {path}`")
             }
@@ -46,9 +46,9 @@ pub(super) fn say_left_out(context: &Context, candidates: &[Candidate<'_>]) {
 
 /// What a file holds is its writer's word: no row of it can pass for one of ours (SEC-52).
 pub(super) fn render(candidates: &[Candidate<'_>], screen: Screen) -> String {
-    let words = |text: &str| legible(text, Nature::Prose);
+    let words = |text: &str| legible(text, TextKind::Prose);
     let mut sheet = screen.sheet();
-    let mut file: Option<&Found> = None;
+    let mut file: Option<&ClientFile> = None;
     let mut width = 0;
     for candidate in candidates {
         if file.is_none_or(|file| !std::ptr::eq(file, candidate.found)) {
@@ -61,9 +61,9 @@ pub(super) fn render(candidates: &[Candidate<'_>], screen: Screen) -> String {
             sheet.row(&format!(
                 "{} ({})",
                 candidate.found.client.title(),
-                legible(&candidate.found.path.display().to_string(), Nature::Code)
+                legible(&candidate.found.path.display().to_string(), TextKind::Code)
             ));
-            if let Writer::Stranger(stranger) = candidate.found.writer {
+            if let FileWriter::Stranger(stranger) = candidate.found.writer {
                 sheet.row(&format!("  not your own: {stranger}"));
             }
             if matches!(candidate.fate, Fate::Add(Target::Proposed)) {
@@ -100,15 +100,15 @@ pub(super) fn render(candidates: &[Candidate<'_>], screen: Screen) -> String {
 /// Whether the preview is what a person decides by about somebody else's entry. Then nothing of it
 /// is hidden, as `approve` hides nothing: what is hidden could be code.
 fn is_decided_here(candidate: &Candidate<'_>) -> bool {
-    matches!(candidate.fate, Fate::Add(_)) && candidate.found.writer != Writer::Person
+    matches!(candidate.fate, Fate::Add(_)) && candidate.found.writer != FileWriter::Person
 }
 
 /// A definition as it would be written, for a file that the person did not write: what stands in
 /// `env` may be code, so it is shown as `approve` would show it.
-fn whole(sheet: &mut Sheet, server: &Imported) {
+fn whole(sheet: &mut Sheet, server: &ImportedServer) {
     let shown = serde_json::to_string_pretty(&server.definition).unwrap_or_default();
     for line in shown.lines() {
-        sheet.row(&format!("      {}", legible(line, Nature::Source)));
+        sheet.row(&format!("      {}", legible(line, TextKind::Source)));
     }
 }
 
@@ -123,7 +123,7 @@ fn add_row(sheet: &mut Sheet, lead: &str, candidate: &Candidate<'_>) {
     };
     let word = |key: &str| shown.get(key).and_then(Value::as_str);
     match (word("url"), word("command")) {
-        (Some(url), _) => sheet.row(&format!("{lead}{}", legible(url, Nature::Code))),
+        (Some(url), _) => sheet.row(&format!("{lead}{}", legible(url, TextKind::Code))),
         (None, Some(command)) => {
             let args = shown.get("args").and_then(Value::as_array);
             let args = args.into_iter().flatten().filter_map(Value::as_str);
@@ -134,7 +134,7 @@ fn add_row(sheet: &mut Sheet, lead: &str, candidate: &Candidate<'_>) {
     }
     for key in ["cwd", "headersHelper"] {
         if let Some(text) = word(key) {
-            sheet.row(&format!("      {key}: {}", legible(text, Nature::Code)));
+            sheet.row(&format!("      {key}: {}", legible(text, TextKind::Code)));
         }
     }
     // Their values may be secrets; their names tell which of them are code.
@@ -169,8 +169,8 @@ pub(super) fn as_json(candidates: &[Candidate<'_>]) -> Value {
                     "line": candidate.server.line,
                 },
                 "writer": match candidate.found.writer {
-                    Writer::Person => "person",
-                    Writer::Stranger(_) => "stranger",
+                    FileWriter::Person => "person",
+                    FileWriter::Stranger(_) => "stranger",
                 },
                 "definition": without_secrets(&candidate.server.definition),
                 "scope": match &candidate.fate {

@@ -16,7 +16,7 @@ use toolway_types::text::clean_line;
 use toolway_types::{ConnectionState, ServerName};
 
 use crate::context::Context;
-use crate::report::Report;
+use crate::report::{Report, UNNAMED_SCOPES};
 
 /// A change, as `--json` prints it.
 #[derive(Debug, Serialize)]
@@ -234,8 +234,13 @@ impl State {
                 shown.protocol_version = Some(facts.protocol_version.clone());
             }
             ConnectionState::Failed(failure) => shown.error = Some(failure.message.clone()),
-            ConnectionState::NeedsAuth { .. } => {
-                shown.error = Some("wants a login first".to_owned());
+            ConnectionState::NeedsAuth { unnamed_scopes, .. } => {
+                let wants = if *unnamed_scopes {
+                    UNNAMED_SCOPES
+                } else {
+                    "wants a login first"
+                };
+                shown.error = Some(wants.to_owned());
             }
             ConnectionState::Disabled { reason } => shown.reason = Some(reason.clone()),
         }

@@ -3,7 +3,7 @@
 //! Owns the hints below the list and the next step of each row. What a row says of a server is
 //! `list.rs`.
 
-use toolway_config::{Plan, PlannedServer, Verdict};
+use toolway_config::{Plan, PlannedServer, ServerVerdict};
 use toolway_types::name::as_word;
 use toolway_types::{ConnectionState, FailureKind, TransportKind};
 
@@ -20,7 +20,7 @@ pub(super) fn say_waiting(context: &Context, plan: &Plan) {
     let waiting: Vec<&PlannedServer> = plan
         .servers
         .iter()
-        .filter(|server| matches!(server.verdict, Verdict::PendingApproval { .. }))
+        .filter(|server| matches!(server.verdict, ServerVerdict::PendingApproval { .. }))
         .collect();
     match waiting.as_slice() {
         [] => {}
@@ -78,7 +78,7 @@ pub(super) fn say_off(context: &Context, plan: &Plan) {
     let is_off = |server: &&PlannedServer| {
         matches!(
             server.verdict,
-            Verdict::Disabled { .. } | Verdict::Rejected { .. }
+            ServerVerdict::Disabled { .. } | ServerVerdict::Rejected { .. }
         )
     };
     let off: Vec<&PlannedServer> = plan.servers.iter().filter(is_off).collect();
@@ -86,7 +86,7 @@ pub(super) fn say_off(context: &Context, plan: &Plan) {
         [] => return,
         [one] => {
             let word = as_word(one.name.as_str());
-            if let Verdict::Rejected { .. } = one.verdict {
+            if let ServerVerdict::Rejected { .. } = one.verdict {
                 format!(
                     "to change your mind about `{}`: `toolway approve {word}`",
                     one.name
@@ -113,13 +113,19 @@ pub(super) fn hint(context: &Context, row: &Row, state: &ConnectionState) -> Opt
             let hint = offline.unwrap_or_else(|| failure_hint(name, failure));
             Some(format!("`{name}`: {hint}"))
         }
-        ConnectionState::NeedsAuth { .. } => context.advice(name).or_else(|| {
+        ConnectionState::NeedsAuth { unnamed_scopes, .. } => context.advice(name).or_else(|| {
             let what = if is_connector(row) {
                 "your account".to_owned()
             } else {
                 format!("`{name}`")
             };
-            Some(format!("log in to {what} with `{}`", row.login.as_ref()?))
+            let which = if *unnamed_scopes {
+                "; ask whoever runs it which scopes it takes"
+            } else {
+                ""
+            };
+            let login = row.login.as_ref()?;
+            Some(format!("log in to {what} with `{login}`{which}"))
         }),
         ConnectionState::Disabled { .. }
         | ConnectionState::Pending { .. }
@@ -128,15 +134,28 @@ pub(super) fn hint(context: &Context, row: &Row, state: &ConnectionState) -> Opt
 }
 
 /// The command that logs in to a server which wants that, where one is enough.
-pub(super) fn login_command(context: &Context, row: &Row) -> Option<String> {
-    if row.state != "needs-auth" || context.advice(&row.name).is_some() {
+pub(super) fn login_command(
+    context: &Context,
+    row: &Row,
+    state: &ConnectionState,
+) -> Option<String> {
+    let ConnectionState::NeedsAuth { unnamed_scopes, .. } = state else {
+        return None;
+    };
+    if context.advice(&row.name).is_some() {
         return None;
     }
     Some(if is_connector(row) {
         "toolway account login".to_owned()
     } else {
         let words = auth::login_words(&row.name, row.account.as_deref());
-        format!("toolway login {words}")
+        // One like the last would be refused at once.
+        let scopes = if *unnamed_scopes {
+            " --scopes <scopes>"
+        } else {
+            ""
+        };
+        format!("toolway login {words}{scopes}")
     })
 }
 

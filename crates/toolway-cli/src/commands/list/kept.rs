@@ -2,7 +2,7 @@
 //!
 //! Owns filling rows with it. None of them is connected: their states stay as the plan has them.
 
-use toolway_config::{Plan, Verdict};
+use toolway_config::{Plan, ServerVerdict};
 
 use super::Row;
 use crate::connect::memory::{ago, recall, refresh_old};
@@ -12,7 +12,7 @@ use crate::context::Context;
 pub(super) fn fill(context: &Context, rows: &mut [Row], plan: &Plan) {
     let recalled = recall(context, plan);
     for (row, planned) in rows.iter_mut().zip(&plan.servers) {
-        if !matches!(planned.verdict, Verdict::Admitted(_)) {
+        if !matches!(planned.verdict, ServerVerdict::Admitted(_)) {
             continue;
         }
         let Some(known) = recalled.known.get(&planned.name) else {

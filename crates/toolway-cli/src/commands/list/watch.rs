@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use toolway::event::Replan;
 use toolway::{ConfigWatch, Host, HostOptions, RetryFirst, Watched};
 use toolway_config::{Environment, Plan, Planner};
-use toolway_tui::Screen;
+use toolway_tui::TerminalSize;
 
 use super::event;
 use crate::commands::account;
@@ -88,9 +88,9 @@ async fn show(
             }
         };
         let rewraps = rewraps(&context.environment);
-        let screen = || Screen {
+        let screen = || TerminalSize {
             rewraps,
-            ..Screen::of(io::stdout())
+            ..TerminalSize::of(io::stdout())
         };
         let theme = connect::theme(context);
         tokio::select! {

@@ -4,11 +4,11 @@
 //! that stays the same however often one tries is never to be tried again.
 
 use toolway::auth::LoginProblem;
-use toolway_auth::authorize::{AttemptError, AuthorizeError};
+use toolway_auth::authorize::{AuthorizationResponseError, AuthorizationStartError};
 use toolway_auth::callback::CallbackError;
 use toolway_auth::device::DeviceError;
-use toolway_auth::login::{LoginFault, Way};
-use toolway_auth::scopes::Spent;
+use toolway_auth::login::{LoginFault, LoginMethod};
+use toolway_auth::scopes::LoginAttemptError;
 use toolway_auth::token::TokenError;
 use toolway_types::ServerName;
 use toolway_types::name::as_word;
@@ -21,7 +21,11 @@ use crate::report::Report;
 const OPERATOR: &str = "ask whoever runs it: another try would end the same way";
 
 /// Why there is no login to this server.
-pub(in crate::commands) fn report(server: &ServerName, problem: &LoginProblem, way: Way) -> Report {
+pub(in crate::commands) fn report(
+    server: &ServerName,
+    problem: &LoginProblem,
+    way: LoginMethod,
+) -> Report {
     let word = as_word(server.as_str());
     let message = problem.to_string();
     match problem {
@@ -37,7 +41,7 @@ pub(in crate::commands) fn report(server: &ServerName, problem: &LoginProblem, w
             Report::new(Exit::Configuration, message).hint("name another file with `--key`")
         }
         LoginProblem::Spent {
-            why: Spent::Unnamed,
+            why: LoginAttemptError::Unnamed,
             ..
         } => Report::unnamed_scopes(server.as_str()),
         LoginProblem::Spent { .. } => Report::new(Exit::NeedsLogin, message)
@@ -67,7 +71,7 @@ pub(in crate::commands) fn report(server: &ServerName, problem: &LoginProblem, w
 /// The command that was given.
 struct Again<'a> {
     word: &'a str,
-    way: Way,
+    way: LoginMethod,
     /// Whether the client is the person's own.
     is_configured: bool,
 }
@@ -75,10 +79,10 @@ struct Again<'a> {
 impl Again<'_> {
     fn command(&self) -> String {
         let way = match self.way {
-            Way::Browser => "",
-            Way::Paste => " --no-browser",
-            Way::Device => " --device",
-            Way::ClientCredentials => " --client-credentials",
+            LoginMethod::Browser => "",
+            LoginMethod::Paste => " --no-browser",
+            LoginMethod::Device => " --device",
+            LoginMethod::ClientCredentials => " --client-credentials",
         };
         format!("toolway login {}{way}", self.word)
     }
@@ -102,7 +106,7 @@ impl Again<'_> {
             LoginFault::Callback(_) => {
                 format!("try another way: `toolway login {word} --no-browser`, or `--device`")
             }
-            LoginFault::NoEndpoint { .. } if self.way == Way::Device => {
+            LoginFault::NoEndpoint { .. } if self.way == LoginMethod::Device => {
                 format!("log in with a browser: `toolway login {word}`, or `--no-browser`")
             }
             LoginFault::NoCredentials => {
@@ -120,10 +124,10 @@ impl Again<'_> {
                 "check where logins are kept with `toolway doctor`, then start it again: `{}`",
                 self.command()
             ),
-            LoginFault::Attempt(AttemptError::NoPkce {
+            LoginFault::Attempt(AuthorizationStartError::NoPkce {
                 is_announced: true, ..
             }) => "ask whoever runs it: no other way to log in is safe there".to_owned(),
-            LoginFault::Attempt(AttemptError::NoPkce { .. }) => format!(
+            LoginFault::Attempt(AuthorizationStartError::NoPkce { .. }) => format!(
                 "ask whoever runs it; if they say that it checks PKCE and only does not announce \
                  it, set `oauth.allowUnannouncedPkce` to `true` in the entry: `toolway get {word}`"
             ),
@@ -132,14 +136,16 @@ impl Again<'_> {
             }
             LoginFault::Device(DeviceError::Malformed(_)) => OPERATOR.to_owned(),
             LoginFault::Spent(_) => "finish that one, or give it up with Ctrl-C".to_owned(),
-            LoginFault::Device(_) | LoginFault::Attempt(AttemptError::Random(_)) => self.start(),
+            LoginFault::Device(_) | LoginFault::Attempt(AuthorizationStartError::Random(_)) => {
+                self.start()
+            }
         }
     }
 
     /// The person came back without a code.
-    fn answered(&self, error: &AuthorizeError) -> String {
+    fn answered(&self, error: &AuthorizationResponseError) -> String {
         match error {
-            AuthorizeError::Refused { code, .. } => match code.as_received() {
+            AuthorizationResponseError::Refused { code, .. } => match code.as_received() {
                 "invalid_scope" => self.other_scopes(),
                 "server_error"
                 | "temporarily_unavailable"
@@ -150,12 +156,12 @@ impl Again<'_> {
                 | "unauthorized_client" => self.start(),
                 _ => OPERATOR.to_owned(),
             },
-            AuthorizeError::Declined { .. }
-            | AuthorizeError::State
-            | AuthorizeError::Repeated(_) => self.start(),
-            AuthorizeError::IssuerMissing { .. }
-            | AuthorizeError::IssuerMismatch { .. }
-            | AuthorizeError::NoCode { .. } => OPERATOR.to_owned(),
+            AuthorizationResponseError::Declined { .. }
+            | AuthorizationResponseError::State
+            | AuthorizationResponseError::Repeated(_) => self.start(),
+            AuthorizationResponseError::IssuerMissing { .. }
+            | AuthorizationResponseError::IssuerMismatch { .. }
+            | AuthorizationResponseError::NoCode { .. } => OPERATOR.to_owned(),
         }
     }
 

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures_util::future::BoxFuture;
 use tokio::sync::mpsc;
-use toolway_auth::callback::PATIENCE;
-use toolway_auth::login::{Device, Page, Person, Progress};
+use toolway_auth::callback::LOGIN_TIMEOUT;
+use toolway_auth::login::{DeviceCodePrompt, LoginPage, LoginProgress, LoginUi};
 use toolway_transport::browser::Browser;
 use toolway_types::text::spelled_out;
 
@@ -37,8 +37,8 @@ impl AtTerminal {
     }
 }
 
-impl Person for AtTerminal {
-    fn open<'a>(&'a self, page: Page<'a>) -> BoxFuture<'a, Result<(), String>> {
+impl LoginUi for AtTerminal {
+    fn open<'a>(&'a self, page: LoginPage<'a>) -> BoxFuture<'a, Result<(), String>> {
         Box::pin(async move {
             let host = whose(&page);
             let said = format!("opening a login page of {host} in your browser");
@@ -49,7 +49,7 @@ impl Person for AtTerminal {
         })
     }
 
-    fn show(&self, page: Page<'_>) {
+    fn show(&self, page: LoginPage<'_>) {
         self.output.say(&format!(
             "open this page of {} in a browser:\n\n  {}\n",
             whose(&page),
@@ -75,7 +75,7 @@ impl Person for AtTerminal {
         })
     }
 
-    fn device(&self, device: Device<'_>) {
+    fn device(&self, device: DeviceCodePrompt<'_>) {
         let login = device.login;
         self.output.say(&format!(
             "on any device, open {}{} and type the code {} (good for {} minutes)",
@@ -86,20 +86,22 @@ impl Person for AtTerminal {
         ));
     }
 
-    fn say(&self, progress: Progress) {
+    fn say(&self, progress: LoginProgress) {
         match progress {
-            Progress::NoBrowser(why) => self.output.say(&format!("no browser was opened: {why}")),
-            Progress::Pasted(why) => self.output.say(&format!("that cannot be used: {why}")),
-            Progress::Slow(place) => say_slow(self.output, &place),
-            Progress::RegisteringAnew => self
+            LoginProgress::NoBrowser(why) => {
+                self.output.say(&format!("no browser was opened: {why}"));
+            }
+            LoginProgress::Pasted(why) => self.output.say(&format!("that cannot be used: {why}")),
+            LoginProgress::Slow(place) => say_slow(self.output, &place),
+            LoginProgress::RegisteringAnew => self
                 .output
                 .say("the last login there had no answer: registering this program anew"),
-            Progress::UnannouncedPkce(issuer) => self.output.say(&format!(
+            LoginProgress::UnannouncedPkce(issuer) => self.output.say(&format!(
                 "warning: {issuer} does not announce PKCE: whether a stolen login could be used \
                  there is not known (`oauth.allowUnannouncedPkce`)"
             )),
-            Progress::Waiting => self.output.say(&self.waiting()),
-            Progress::Discovering | Progress::Registering | Progress::Finishing => {}
+            LoginProgress::Waiting => self.output.say(&self.waiting()),
+            LoginProgress::Discovering | LoginProgress::Registering | LoginProgress::Finishing => {}
         }
     }
 }
@@ -113,7 +115,7 @@ impl AtTerminal {
     /// What is waited for, and what to do where it does not come. The page's own words cannot be
     /// seen from here.
     fn waiting(&self) -> String {
-        let minutes = PATIENCE.as_secs() / 60;
+        let minutes = LOGIN_TIMEOUT.as_secs() / 60;
         let can_paste = std::io::stdin().is_terminal();
         if !self.opened.load(Ordering::Acquire) {
             return format!(
@@ -137,7 +139,7 @@ impl AtTerminal {
 }
 
 /// The host of a page as it is looked up, and what a browser may show in its place.
-fn whose(page: &Page<'_>) -> String {
+fn whose(page: &LoginPage<'_>) -> String {
     format!("{}{}", name(page.host), disguise(page.url))
 }
 

@@ -6,13 +6,12 @@
 use clap::{Args, Subcommand};
 use toolway::Offering;
 use toolway::builtin::RESERVED;
-use toolway_config::permission::{Miss, miss, rule_for_server, rule_for_tool};
-use toolway_config::{Plan, RuleList};
+use toolway_config::permission::{RuleMiss, miss, rule_for_server, rule_for_tool};
+use toolway_config::{PermissionList, Plan};
 use toolway_types::name::{as_word, shell_word};
-use toolway_types::{Scope, ServerName, ToolKey};
+use toolway_types::{Scope, ServerName, ToolKey, nearest};
 
 use crate::commands::add::{WritableScope, say_written};
-use crate::commands::offers::nearest;
 use crate::context::{Context, unknown_server};
 use crate::exit::Exit;
 use crate::report::{Outcome, Report};
@@ -58,20 +57,20 @@ pub(crate) struct RemoveArgs {
 /// The command that was probably meant.
 pub(super) fn near(word: &str) -> Option<&'static str> {
     let commands = ["allow", "ask", "deny", "remove"];
-    nearest(word, commands.into_iter(), 1).first().copied()
+    nearest(word, commands)
 }
 
 /// Runs the command.
 pub(super) fn run(context: &Context, change: &Change) -> Outcome {
     match change {
-        Change::Allow(args) => write(context, args, RuleList::Allow),
-        Change::Ask(args) => write(context, args, RuleList::Ask),
-        Change::Deny(args) => write(context, args, RuleList::Deny),
+        Change::Allow(args) => write(context, args, PermissionList::Allow),
+        Change::Ask(args) => write(context, args, PermissionList::Ask),
+        Change::Deny(args) => write(context, args, PermissionList::Deny),
         Change::Remove(args) => remove(context, args),
     }
 }
 
-fn write(context: &Context, args: &RuleArgs, list: RuleList) -> Outcome {
+fn write(context: &Context, args: &RuleArgs, list: PermissionList) -> Outcome {
     let scope = writable(args.scope)?;
     let plan = context.plan();
     let rule = rule(plan, &args.words, list)?;
@@ -94,7 +93,7 @@ fn write(context: &Context, args: &RuleArgs, list: RuleList) -> Outcome {
 fn say_what_stands_against(
     context: &Context,
     plan: &Plan,
-    list: RuleList,
+    list: PermissionList,
     rule: &str,
     scope: Scope,
 ) {
@@ -108,10 +107,10 @@ fn say_what_stands_against(
              approved them\nhint: look at them with `toolway approve`"
         ));
     }
-    let stricter = |of: RuleList| match list {
-        RuleList::Allow => of != RuleList::Allow,
-        RuleList::Ask => of == RuleList::Deny,
-        RuleList::Deny => false,
+    let stricter = |of: PermissionList| match list {
+        PermissionList::Allow => of != PermissionList::Allow,
+        PermissionList::Ask => of == PermissionList::Deny,
+        PermissionList::Deny => false,
     };
     for (of, text, _, origin) in permissions.rules() {
         if stricter(of) && text == rule {
@@ -122,7 +121,7 @@ fn say_what_stands_against(
         }
     }
     let name = rule.split('(').next().unwrap_or_default().trim();
-    if let Some(Miss::Nobody(server)) = miss(name, &servers(plan)) {
+    if let Some(RuleMiss::Nobody(server)) = miss(name, &servers(plan)) {
         context.output.say(&format!(
             "note: no server named `{server}` is configured here"
         ));
@@ -139,7 +138,7 @@ fn remove(context: &Context, args: &RemoveArgs) -> Outcome {
     let rule = if stands(&typed) {
         typed
     } else {
-        let wide = rule(plan, &args.words, RuleList::Deny).ok();
+        let wide = rule(plan, &args.words, PermissionList::Deny).ok();
         wide.filter(|rule| stands(rule)).unwrap_or(typed)
     };
     let mut left = false;
@@ -195,9 +194,7 @@ fn remove(context: &Context, args: &RemoveArgs) -> Outcome {
         )));
     }
     let rules = written.iter().map(|(_, text, ..)| *text);
-    let near = nearest(&rule, rules, 1)
-        .first()
-        .map(|near| shell_word(near));
+    let near = nearest(&rule, rules).map(shell_word);
     let hint = match near {
         Some(near) => format!("did you mean `toolway permissions remove {near}`?"),
         None => "see the rules with `toolway permissions`".to_owned(),
@@ -218,7 +215,7 @@ fn writable(scope: WritableScope) -> Result<Scope, Report> {
     }
 }
 
-fn named(lists: &[RuleList]) -> String {
+fn named(lists: &[PermissionList]) -> String {
     let named = lists
         .iter()
         .map(|list| format!("`permissions.{}`", list.as_str()));
@@ -230,7 +227,7 @@ fn servers(plan: &Plan) -> Vec<&ServerName> {
 }
 
 /// The rule that was typed, in the form in which it is written.
-fn rule(plan: &Plan, words: &[String], list: RuleList) -> Result<String, Report> {
+fn rule(plan: &Plan, words: &[String], list: PermissionList) -> Result<String, Report> {
     let rule = match words {
         [server, tool] => of_tool(plan, server, tool)?,
         words => of_word(plan, &words.concat(), list)?,
@@ -258,12 +255,12 @@ fn of_tool(plan: &Plan, server: &str, tool: &str) -> Result<String, Report> {
     })
 }
 
-fn of_word(plan: &Plan, word: &str, list: RuleList) -> Result<String, Report> {
+fn of_word(plan: &Plan, word: &str, list: PermissionList) -> Result<String, Report> {
     let name = word.split('(').next().unwrap_or_default().trim();
     let predicate = &word[word.find('(').unwrap_or(word.len())..];
     match miss(name, &servers(plan)) {
-        Some(Miss::Form(meant)) => Ok(format!("{meant}{predicate}")),
-        Some(Miss::Slip(meant)) => {
+        Some(RuleMiss::Form(meant)) => Ok(format!("{meant}{predicate}")),
+        Some(RuleMiss::Slip(meant)) => {
             let meant = format!("{meant}{predicate}");
             let list = list.as_str();
             Err(Report::new(
@@ -275,12 +272,12 @@ fn of_word(plan: &Plan, word: &str, list: RuleList) -> Result<String, Report> {
                 shell_word(&meant)
             )))
         }
-        Some(Miss::Nobody(_)) => Ok(word.to_owned()),
-        None if is_somebodys(name) || list != RuleList::Allow => Ok(word.to_owned()),
+        Some(RuleMiss::Nobody(_)) => Ok(word.to_owned()),
+        None if is_somebodys(name) || list != PermissionList::Allow => Ok(word.to_owned()),
         None => {
             let servers = servers(plan);
-            let near = nearest(name, servers.iter().map(|name| name.as_str()), 1);
-            let near = near.first().and_then(|near| plan.winner(near));
+            let near = nearest(name, servers.iter().map(|name| name.as_str()));
+            let near = near.and_then(|near| plan.winner(near));
             let near = near.and_then(|near| rule_for_server(&near.name));
             Err(Report::new(
                 Exit::Usage,

@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use toolway::{Builtin, CatalogTool, Offering, builtin};
-use toolway_config::permission::{Cited, Decision, Permissions, Subject};
-use toolway_config::{Mode, Unheeded};
-use toolway_types::ToolKey;
+use toolway_config::permission::{CallSubject, CitedRule, PermissionDecision, Permissions};
+use toolway_config::{PermissionMode, UnheededRule};
+use toolway_types::name::as_word;
+use toolway_types::{ToolKey, Untrusted};
 
 use super::{mode, source};
 
@@ -25,15 +26,17 @@ pub(super) enum Own {
 pub(in crate::commands) struct Judged<'a> {
     key: &'a ToolKey,
     word: &'static str,
-    rule: Option<Arc<Cited>>,
+    rule: Option<Arc<CitedRule>>,
     /// A rule that would count, were its server the one it was given for.
-    unheeded: Option<Unheeded>,
+    unheeded: Option<UnheededRule>,
     /// What is decided once its server wants no login any more.
     otherwise: Option<&'static str>,
     /// Whether no rule decides.
     is_open: bool,
     mode: &'static str,
     by_mode: String,
+    /// Whether a rule counts only because nobody knows what its server calls the tool.
+    is_presumed: bool,
 }
 
 impl<'a> Judged<'a> {
@@ -47,20 +50,22 @@ impl<'a> Judged<'a> {
     pub(super) fn of(
         permissions: &Permissions,
         key: &'a ToolKey,
-        subject: Subject<'_>,
+        subject: CallSubject<'_>,
         own: &Own,
     ) -> Self {
-        let is_auto = permissions.mode() == Mode::Auto;
-        let classifier = permissions.classifier().filter(|_| is_auto);
+        let is_auto = permissions.mode() == PermissionMode::Auto;
+        let named = permissions.classifier().filter(|_| is_auto);
+        let displaced = permissions.classifier_displaced_by();
+        let classifier = named.filter(|_| displaced.is_none());
         let (word, rule) = match permissions.decide(subject) {
-            Decision::Deny { rule } => ("denied", Some(rule)),
-            Decision::Unreadable { origin } => {
+            PermissionDecision::Deny { rule } => ("denied", Some(rule)),
+            PermissionDecision::Unreadable { origin } => {
                 let rule = "a file that cannot be read".to_owned();
-                ("denied", Some(Arc::new(Cited { rule, origin })))
+                ("denied", Some(Arc::new(CitedRule { rule, origin })))
             }
-            Decision::Ask { rule: None } if classifier.is_some() => ("classified", None),
-            Decision::Ask { rule } => ("asked", rule),
-            Decision::Allow { rule } => ("allowed", rule),
+            PermissionDecision::Ask { rule: None } if classifier.is_some() => ("classified", None),
+            PermissionDecision::Ask { rule } => ("asked", rule),
+            PermissionDecision::Allow { rule } => ("allowed", rule),
         };
         // Nobody is asked about the host's own tools unless a rule wants it.
         let is_open = rule.is_none() && matches!(word, "asked" | "classified");
@@ -70,15 +75,22 @@ impl<'a> Judged<'a> {
             Own::WhileLocked if is_open => ("allowed", Some(word)),
             _ => (word, None),
         };
-        let by_mode = match classifier {
-            Some(classifier) => format!(
+        let by_mode = match (named, displaced) {
+            (Some(classifier), None) => format!(
                 "by `{}` in the mode `auto`: no rule names it",
                 classifier.action.title()
             ),
-            None if is_auto => {
+            (Some(classifier), Some(by)) => format!(
+                "by the mode `auto`, whose classifier `{}` decides nothing (`{}` here comes from \
+                 {}): no rule names it",
+                classifier.action.title(),
+                by.server,
+                by.origin
+            ),
+            (None, _) if is_auto => {
                 "by the mode `auto`, which has no classifier: no rule names it".to_owned()
             }
-            None => format!("by the mode `{}`: no rule names it", mode(permissions)),
+            (None, _) => format!("by the mode `{}`: no rule names it", mode(permissions)),
         };
         Self {
             key,
@@ -89,7 +101,44 @@ impl<'a> Judged<'a> {
             is_open,
             mode: mode(permissions),
             by_mode,
+            is_presumed: false,
         }
+    }
+
+    /// The same, because a rule can mean what the tool may be called.
+    pub(super) fn presumed(self) -> Self {
+        Self {
+            is_presumed: true,
+            ..self
+        }
+    }
+
+    /// Whether the same is decided, for the same reason.
+    pub(super) fn says_as(&self, other: &Self) -> bool {
+        self.word == other.word && self.rule == other.rule
+    }
+
+    /// How much is let through; the least is refused.
+    pub(super) fn leniency(&self) -> u8 {
+        match self.word {
+            "denied" => 0,
+            "asked" => 1,
+            "classified" => 2,
+            _ => 3,
+        }
+    }
+
+    /// Why a rule counts that may mean another tool.
+    pub(super) fn note(&self) -> Option<String> {
+        let ToolKey { server, tool } = self.key;
+        self.is_presumed.then(|| {
+            format!(
+                "note: server `{server}` has not said whether `{}` is what it calls the tool; a \
+                 rule that restricts counts if it can mean it\nhint: ask it with `toolway tools {}`",
+                Untrusted::new(tool).line(),
+                as_word(server.as_str())
+            )
+        })
     }
 
     /// As data.
@@ -102,12 +151,15 @@ impl<'a> Judged<'a> {
             "source": self.rule.as_ref().map(|cited| source(&cited.origin)),
             "mode": self.mode,
         });
-        if let Some(Unheeded { rule, server }) = &self.unheeded {
+        if let Some(UnheededRule { rule, server }) = &self.unheeded {
             decided["unheeded"] = json!({
                 "rule": rule.rule,
                 "source": source(&rule.origin),
                 "entry": source(&server.origin),
             });
+        }
+        if self.is_presumed {
+            decided["nameIsKnown"] = false.into();
         }
         if let Some(otherwise) = self.otherwise {
             decided["while"] = "needs-auth".into();
@@ -148,7 +200,7 @@ impl<'a> Judged<'a> {
 }
 
 /// Why a rule does not count.
-pub(super) fn told(Unheeded { rule, server }: &Unheeded) -> String {
+pub(super) fn told(UnheededRule { rule, server }: &UnheededRule) -> String {
     format!(
         "`{}` here comes from {}, and `{}` in {} was given for another server of that name",
         server.server, server.origin, rule.rule, rule.origin

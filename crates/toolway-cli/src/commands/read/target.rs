@@ -3,9 +3,9 @@
 use toolway::HostSnapshot;
 use toolway::template::UriTemplate;
 use toolway_types::name::{as_word, shell_word};
-use toolway_types::{ServerName, Untrusted};
+use toolway_types::{ServerName, Untrusted, several_nearest};
 
-use crate::commands::offers::{nearest, pairs};
+use crate::commands::offers::pairs;
 use crate::exit::Exit;
 use crate::report::Report;
 
@@ -160,7 +160,7 @@ impl<'a> Target<'a> {
             .iter()
             .filter(|resource| of(&resource.server))
             .map(|resource| resource.uri.as_str());
-        let near = nearest(&self.uri, listed, MAX_NEAR);
+        let near = several_nearest(&self.uri, listed, MAX_NEAR);
         if !near.is_empty() {
             return report.hint(format!("did you mean `{}`?", near.join("` or `")));
         }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use toolway::{Catalog, CatalogTool, Host};
-use toolway_tui::News;
+use toolway_tui::NoticeFeed;
 use toolway_types::ServerName;
 
 use super::{ToolsArgs, cells, say_deferred};
@@ -49,7 +49,7 @@ impl Early {
             return connect::settle(context, host).await;
         }
         let begun = Instant::now();
-        let news = News {
+        let news = NoticeFeed {
             of: &mut |picture| {
                 let is_time = begun.elapsed() >= TOGETHER;
                 is_time

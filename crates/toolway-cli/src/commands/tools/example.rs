@@ -6,7 +6,7 @@
 
 use serde_json::{Map, Value, json};
 use toolway_types::name::shell_word;
-use toolway_types::text::{Nature, legible};
+use toolway_types::text::{TextKind, legible};
 
 use super::shape::{Form, Member, Members, Shape};
 use crate::commands::call::Place;
@@ -79,7 +79,7 @@ fn is_plain(name: &str) -> bool {
 }
 
 fn is_shown_as_is(text: &str) -> bool {
-    legible(text, Nature::Code) == text
+    legible(text, TextKind::Code) == text
 }
 
 /// A text of a server that can stand in a line.

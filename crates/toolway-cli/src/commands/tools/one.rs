@@ -7,11 +7,11 @@
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use toolway::catalog::Hints;
+use toolway::catalog::ToolHints;
 use toolway::{CallError, Catalog, CatalogTool, ToolTarget};
 use toolway_config::Plan;
 use toolway_types::name::as_word;
-use toolway_types::text::{Nature, counted, legible, mark};
+use toolway_types::text::{TextKind, counted, legible, mark};
 use toolway_types::{ServerName, ToolKey, Untrusted};
 
 use super::rows::{Row, row};
@@ -161,7 +161,7 @@ pub(super) fn show(
     }
     sheet.row(&format!("Annotations{}", hints(tool.hints)));
     for line in judged.lines() {
-        sheet.row(&format!("Permission: {}", legible(&line, Nature::Prose)));
+        sheet.row(&format!("Permission: {}", legible(&line, TextKind::Prose)));
     }
     match &example {
         Some(words) if sheet.typable("Example:", words) => {}
@@ -186,7 +186,7 @@ fn head(sheet: &mut Sheet, tool: &CatalogTool, page: &Page<'_>) {
     if page.signature.chars().count() <= SIGNATURE {
         sheet.row(&format!("  {}", page.signature));
     }
-    sheet.quote(&tool.description, Nature::Prose, DESCRIPTION);
+    sheet.quote(&tool.description, TextKind::Prose, DESCRIPTION);
     sheet.row("");
 }
 
@@ -207,7 +207,7 @@ fn body(sheet: &mut Sheet, page: &Page<'_>, left_out: usize) {
             argument.path, argument.kind
         ));
         if let Some(words) = &argument.description {
-            sheet.quote(words, Nature::Prose, WORDS);
+            sheet.quote(words, TextKind::Prose, WORDS);
         }
     }
     if left_out > 0 {
@@ -229,7 +229,7 @@ fn body(sheet: &mut Sheet, page: &Page<'_>, left_out: usize) {
 }
 
 /// What a server says of its tool. Nothing is allowed because of it (SEC-34).
-fn hints(hints: Hints) -> String {
+fn hints(hints: ToolHints) -> String {
     let all = [
         (hints.read_only, "read-only", "not read-only"),
         (hints.destructive, "destructive", "not destructive"),

@@ -4,7 +4,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use serde_json::json;
-use toolway_testkit::authority::{Authority, Settings};
+use toolway_testkit::authority::{Authority, AuthoritySettings};
 use toolway_testkit::peers;
 
 use crate::documented::Town;
@@ -55,7 +55,7 @@ fn the_readme_is_what_happens() {
         ("npx", format!("node {}", everything.display())),
         ("uvx", time.display().to_string()),
     ];
-    let authority = Authority::start(Settings::default());
+    let authority = Authority::start(AuthoritySettings::default());
     let town = Town::new(&packages, Some(authority));
     let passages = Passage::of_pages();
     let readme = passages.iter().filter(|it| it.place.starts_with("README"));

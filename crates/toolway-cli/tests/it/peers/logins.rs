@@ -13,10 +13,10 @@ use std::time::{Duration, SystemTime};
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use toolway_testkit::Browser;
+use toolway_testkit::TestBrowser;
 use toolway_testkit::browser::post;
 use toolway_testkit::marked;
-use toolway_testkit::peers::Protected;
+use toolway_testkit::peers::ProtectedKind;
 
 use self::scene::Scene;
 use crate::terminal::Seat;
@@ -30,7 +30,7 @@ fn client_of(said: &str) -> String {
     clients.next().unwrap().to_owned()
 }
 
-fn from_add_to_logout(which: Protected) {
+fn from_add_to_logout(which: ProtectedKind) {
     let scene = Scene::new(which, &json!({}));
     let listed = scene.run(&["list"]).expect_code(0);
     assert!(listed.stdout.contains("! needs-auth"), "{listed}");
@@ -77,7 +77,7 @@ fn from_add_to_logout(which: Protected) {
 
 #[test]
 fn a_tool_of_the_typescript_sdk_that_needs_more_gets_it_in_the_middle_of_the_call() {
-    let scene = Scene::new(Protected::TypeScriptSigned, &json!({}));
+    let scene = Scene::new(ProtectedKind::TypeScriptSigned, &json!({}));
     let narrow = ["login", "peer", "--scopes", "openid offline_access read"];
     let (output, _) = scene.log_in(&narrow, "alice");
     output.expect_code(0);
@@ -96,7 +96,7 @@ fn a_tool_of_the_typescript_sdk_that_needs_more_gets_it_in_the_middle_of_the_cal
     assert!(asked.contains("  wants: write\r\n"), "{asked}");
     seat.type_line("y");
     let person = [("login", "alice"), ("password", "any")];
-    let page = Browser::new().log_in(&scene.opened(), &person);
+    let page = TestBrowser::new().log_in(&scene.opened(), &person);
     let page = page.expect("the browser comes back");
     assert!(page.body.contains("You are logged in"), "{page:?}");
     let left = seat.leave();
@@ -108,17 +108,17 @@ fn a_tool_of_the_typescript_sdk_that_needs_more_gets_it_in_the_middle_of_the_cal
 
 #[test]
 fn the_typescript_sdk_from_add_to_logout() {
-    from_add_to_logout(Protected::TypeScriptSigned);
+    from_add_to_logout(ProtectedKind::TypeScriptSigned);
 }
 
 #[test]
 fn fastmcp_from_add_to_logout() {
-    from_add_to_logout(Protected::FastMcp);
+    from_add_to_logout(ProtectedKind::FastMcp);
 }
 
 #[test]
 fn an_issuer_with_a_path_is_found() {
-    let scene = Scene::new(Protected::FastMcp, &json!({ "path": "/tenant" }));
+    let scene = Scene::new(ProtectedKind::FastMcp, &json!({ "path": "/tenant" }));
     let (output, _) = scene.log_in(&["login", "peer"], "alice");
     output.expect_code(0);
     assert!(scene.whoami().starts_with("subject=alice "));
@@ -128,7 +128,7 @@ fn an_issuer_with_a_path_is_found() {
 
 #[test]
 fn a_logout_ends_the_token_where_the_provider_is_asked_about_it() {
-    let scene = Scene::new(Protected::TypeScriptOpaque, &json!({ "opaque": true }));
+    let scene = Scene::new(ProtectedKind::TypeScriptOpaque, &json!({ "opaque": true }));
     let (output, _) = scene.log_in(&["login", "peer"], "alice");
     output.expect_code(0);
     // Somebody else has the token, too.
@@ -149,7 +149,7 @@ fn a_logout_ends_the_token_where_the_provider_is_asked_about_it() {
     assert!(!refused.stdout.contains("alice"), "{refused}");
 }
 
-fn an_expired_token_is_renewed(which: Protected) {
+fn an_expired_token_is_renewed(which: ProtectedKind) {
     let scene = Scene::new(which, &json!({ "accessSeconds": 5 }));
     let (output, _) = scene.log_in(&["login", "peer"], "alice");
     output.expect_code(0);
@@ -181,24 +181,24 @@ fn wait_until_expired(login: &Value) {
 
 #[test]
 fn an_expired_token_is_renewed_for_the_typescript_sdk() {
-    an_expired_token_is_renewed(Protected::TypeScriptSigned);
+    an_expired_token_is_renewed(ProtectedKind::TypeScriptSigned);
 }
 
 #[test]
 fn an_expired_token_is_renewed_for_fastmcp() {
-    an_expired_token_is_renewed(Protected::FastMcp);
+    an_expired_token_is_renewed(ProtectedKind::FastMcp);
 }
 
 #[test]
 fn a_code_typed_on_another_device() {
-    let scene = Scene::new(Protected::FastMcp, &json!({}));
+    let scene = Scene::new(ProtectedKind::FastMcp, &json!({}));
     let mut login = Speaking::start(scene.command(&["login", "peer", "--device"]));
     let said = login.wait_for("type the code");
     let word_after = |word: &str| {
         let mut words = said.split_whitespace().skip_while(|found| *found != word);
         words.nth(1).unwrap().to_owned()
     };
-    let mut browser = Browser::new();
+    let mut browser = TestBrowser::new();
     let page = browser.log_in(
         &word_after("open"),
         &[
@@ -223,7 +223,7 @@ fn a_code_typed_on_another_device() {
 
 #[test]
 fn a_program_logs_in_as_itself() {
-    for which in [Protected::TypeScriptSigned, Protected::FastMcp] {
+    for which in [ProtectedKind::TypeScriptSigned, ProtectedKind::FastMcp] {
         let scene = Scene::new(which, &json!({}));
         let words = [
             "login",
@@ -250,12 +250,12 @@ fn a_program_logs_in_as_itself() {
 
 #[test]
 fn the_address_where_a_browser_elsewhere_ended_is_pasted() {
-    let scene = Scene::new(Protected::TypeScriptSigned, &json!({}));
+    let scene = Scene::new(ProtectedKind::TypeScriptSigned, &json!({}));
     let mut login = Speaking::start(scene.command(&["login", "peer", "--no-browser"]));
     let page = login.wait_for("http://").trim().to_owned();
     let back = url::Url::parse(&page).unwrap();
     let back = back.query_pairs().find(|(name, _)| name == "redirect_uri");
-    let mut browser = Browser::elsewhere(&back.unwrap().1);
+    let mut browser = TestBrowser::elsewhere(&back.unwrap().1);
     let nothing = browser.log_in(&page, &[("login", "alice"), ("password", "any")]);
     assert_eq!(nothing, None, "the callback is on another machine");
     login.type_line("that is not an address");
@@ -271,7 +271,7 @@ fn the_address_where_a_browser_elsewhere_ended_is_pasted() {
 
 #[test]
 fn two_accounts_at_one_server() {
-    let scene = Scene::new(Protected::TypeScriptSigned, &json!({}));
+    let scene = Scene::new(ProtectedKind::TypeScriptSigned, &json!({}));
     let (output, _) = scene.log_in(&["login", "peer"], "alice");
     output.expect_code(0);
     let (output, _) = scene.log_in(&["login", "peer", "--account", "work"], "bob");
@@ -301,7 +301,7 @@ fn two_accounts_at_one_server() {
 
 #[test]
 fn a_login_in_one_process_reaches_one_that_runs_and_so_does_a_logout() {
-    for which in [Protected::TypeScriptSigned, Protected::FastMcp] {
+    for which in [ProtectedKind::TypeScriptSigned, ProtectedKind::FastMcp] {
         let scene = Scene::new(which, &json!({}));
         let mut watch = Running::of(&mut scene.command(&["list", "--watch"]));
         watch.wait_for("peer: needs");
@@ -318,7 +318,7 @@ fn a_login_in_one_process_reaches_one_that_runs_and_so_does_a_logout() {
 
 #[test]
 fn a_login_that_is_broken_off_leaves_nothing_listening_and_no_login() {
-    let scene = Scene::new(Protected::FastMcp, &json!({}));
+    let scene = Scene::new(ProtectedKind::FastMcp, &json!({}));
     let mut login = Speaking::start(scene.command(&["login", "peer", "--no-browser"]));
     let page = login.wait_for("http://").trim().to_owned();
     let back = url::Url::parse(&page).unwrap();
@@ -331,7 +331,7 @@ fn a_login_that_is_broken_off_leaves_nothing_listening_and_no_login() {
     assert_eq!(toolway_testkit::browser::fetch(&back), None);
     assert_eq!(scene.state(), "needs-auth");
     // The page is still open in the browser: it ends where nobody listens, and nothing happens.
-    let late = Browser::new().log_in(&page, &[("login", "alice"), ("password", "any")]);
+    let late = TestBrowser::new().log_in(&page, &[("login", "alice"), ("password", "any")]);
     assert_eq!(late, None);
     assert_eq!(scene.state(), "needs-auth");
 }
@@ -339,9 +339,9 @@ fn a_login_that_is_broken_off_leaves_nothing_listening_and_no_login() {
 /// What a person does who says no.
 #[test]
 fn declining_says_so_on_both_sides() {
-    let scene = Scene::new(Protected::TypeScriptSigned, &json!({}));
+    let scene = Scene::new(ProtectedKind::TypeScriptSigned, &json!({}));
     let (output, page) = scene.visit(&["login", "peer"], |url| {
-        let mut browser = Browser::new();
+        let mut browser = TestBrowser::new();
         let page = browser.open(url).unwrap();
         let (before, _) = page.body.split_once("\">[ Cancel ]</a>").unwrap();
         let cancel = before.rsplit('"').next().unwrap();
@@ -355,7 +355,7 @@ fn declining_says_so_on_both_sides() {
 
 #[test]
 fn what_is_wrong_with_the_server_is_said_in_place_of_the_login() {
-    let scene = Scene::new(Protected::FastMcp, &json!({}));
+    let scene = Scene::new(ProtectedKind::FastMcp, &json!({}));
     let typo = scene.run(&["login", "pear"]).expect_code(3);
     assert!(typo.stderr.contains("did you mean `peer`?"), "{typo}");
 
@@ -378,11 +378,11 @@ fn what_is_wrong_with_the_server_is_said_in_place_of_the_login() {
 
 #[test]
 fn a_person_at_a_terminal_is_told_what_is_waited_for() {
-    let scene = Scene::new(Protected::TypeScriptSigned, &json!({}));
+    let scene = Scene::new(ProtectedKind::TypeScriptSigned, &json!({}));
     let mut seat = Seat::take(&mut scene.command(&["login"]));
     seat.expect("opening a login page of 127.0.0.1 in your browser");
     seat.expect("waiting for the browser to come back");
-    Browser::new().log_in(&scene.opened(), &[("login", "alice"), ("password", "any")]);
+    TestBrowser::new().log_in(&scene.opened(), &[("login", "alice"), ("password", "any")]);
     let left = seat.leave();
     assert_eq!(left.code, Some(0), "{}", left.shown);
     assert_eq!(

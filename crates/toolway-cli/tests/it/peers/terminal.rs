@@ -10,6 +10,18 @@ fn home() -> TempHome {
     home_with("everything", node("server-everything", &["stdio"]))
 }
 
+/// A call that the server answers −32042, with a page of its own that is to be visited first.
+fn visiting_first(home: &TempHome) -> Seat {
+    let words = [
+        "call",
+        "everything",
+        "trigger-url-elicitation",
+        "url=https://example.com/then",
+        "errorPath=true",
+    ];
+    Seat::take(command(home, &words).env("BROWSER", "true"))
+}
+
 #[test]
 fn the_form_of_everything_is_filled_in_at_a_terminal() {
     let home = home();
@@ -61,16 +73,7 @@ fn the_form_of_everything_is_filled_in_at_a_terminal() {
 #[test]
 fn a_page_that_everything_wants_visited_first_is_shown_and_may_be_declined() {
     let home = home();
-    let words = [
-        "call",
-        "everything",
-        "trigger-url-elicitation",
-        "url=https://example.com/then",
-        "errorPath=true",
-    ];
-    let mut command = command(&home, &words);
-    let mut seat = Seat::take(command.env("BROWSER", "true"));
-    // The server answers −32042 with a page of its own.
+    let mut seat = visiting_first(&home);
     let first = seat.expect("[y/N] ");
     assert!(
         first.contains("page: https://modelcontextprotocol.io/"),
@@ -132,15 +135,7 @@ fn the_long_operation_of_everything_shows_how_far_it_is() {
 #[test]
 fn whoever_is_done_with_a_page_of_everything_says_so_and_waits_no_minute() {
     let home = home();
-    let words = [
-        "call",
-        "everything",
-        "trigger-url-elicitation",
-        "url=https://example.com/then",
-        "errorPath=true",
-    ];
-    let mut command = command(&home, &words);
-    let mut seat = Seat::take(command.env("BROWSER", "true"));
+    let mut seat = visiting_first(&home);
     seat.expect("[y/N] ");
     seat.type_line("y");
     // The server never says that its page is dealt with.

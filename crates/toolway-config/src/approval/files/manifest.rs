@@ -1,18 +1,22 @@
 //! What a manifest says about what is run: `package.json`, `deno.json`, `pyproject.toml`.
 //!
-//! Owns reading one, whom it concerns, and the lines and files that it names. A manifest that
-//! cannot be read concerns everybody.
+//! Owns reading one, which packages and tasks it is about, and the command lines and files that it
+//! names. A manifest that cannot be read is about all of them.
 
-use std::collections::BTreeSet;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
 use super::words::MANIFEST;
-use crate::load::read::{open, read_opened};
+use crate::file::{open, read_opened};
 
 /// The most that is read of one.
 const LONGEST: u64 = 1024 * 1024;
+
+/// The longest name of a package that is kept.
+const LONGEST_NAME: usize = 256;
 
 /// The most folders of packages that are looked at.
 const MOST_FOLDERS: usize = 10_000;
@@ -26,9 +30,9 @@ const LINES: [&str; 5] = [
     "/tool/pdm/scripts",
 ];
 
-pub(super) struct Manifest(Option<Value>);
+pub(super) struct ProjectManifest(Option<Value>);
 
-impl Manifest {
+impl ProjectManifest {
     /// Reads one; nothing where there is none.
     pub(super) fn read(path: &Path) -> Option<Self> {
         let text = match read_opened(open(path), LONGEST) {
@@ -44,7 +48,7 @@ impl Manifest {
         }))
     }
 
-    /// Whether what stands in it is known.
+    /// Whether its content is known.
     pub(super) fn is_read(&self) -> bool {
         self.0.is_some()
     }
@@ -57,9 +61,9 @@ impl Manifest {
         self.0.as_ref()?.pointer(place)
     }
 
-    /// Whether it is the manifest of this package.
-    fn is_of(&self, package: &str) -> bool {
-        self.text("name") == Some(package)
+    /// The package that it is the manifest of.
+    fn name(&self) -> Option<&str> {
+        self.text("name")
     }
 
     /// Whether it says what runs under one of these names, of packages or of its own lines.
@@ -69,7 +73,7 @@ impl Manifest {
             members.is_some_and(|members| members.keys().any(|name| names.contains(name)))
         };
         self.0.is_none()
-            || packages.iter().any(|name| self.is_of(name))
+            || self.name().is_some_and(|name| packages.contains(name))
             || has("/bin", packages)
             || LINES.into_iter().any(|place| has(place, tasks))
     }
@@ -125,10 +129,38 @@ pub(super) fn package_names(word: &str) -> Vec<&str> {
     names
 }
 
-/// The manifests of installed packages of these names, whatever their folders are called, as npm
-/// finds them; nothing where there are too many folders to look at. A link is no folder of
-/// packages: links lead in circles.
-pub(super) fn installed(modules: &Path, names: &BTreeSet<String>) -> Option<Vec<PathBuf>> {
+/// What is installed below folders of packages, each of which is searched once per plan.
+#[derive(Debug, Default)]
+pub(crate) struct InstalledPackages(RefCell<BTreeMap<PathBuf, Option<Vec<Package>>>>);
+
+#[derive(Debug)]
+struct Package {
+    folder: Option<String>,
+    name: Option<String>,
+    /// Its name is too long to be kept, so it may be any.
+    may_be_any: bool,
+    manifest: PathBuf,
+}
+
+impl InstalledPackages {
+    /// The manifests of packages of these names, whatever their folders are called, as npm finds
+    /// them; `None` where there are too many folders.
+    pub(super) fn below(&self, modules: &Path, names: &BTreeSet<String>) -> Option<Vec<PathBuf>> {
+        let is_one = |name: &Option<String>| name.as_ref().is_some_and(|name| names.contains(name));
+        let mut known = self.0.borrow_mut();
+        let packages = known
+            .entry(modules.to_owned())
+            .or_insert_with(|| packages(modules));
+        let packages = packages.as_ref()?.iter();
+        let wanted = packages.filter(|package| {
+            package.may_be_any || is_one(&package.folder) || is_one(&package.name)
+        });
+        Some(wanted.map(|package| package.manifest.clone()).collect())
+    }
+}
+
+/// All packages below a folder. Links are not followed: they can form cycles.
+fn packages(modules: &Path) -> Option<Vec<Package>> {
     let mut found = Vec::new();
     let mut folders = vec![modules.to_owned()];
     let mut looked_at = 0;
@@ -146,10 +178,15 @@ pub(super) fn installed(modules: &Path, names: &BTreeSet<String>) -> Option<Vec<
                 continue;
             }
             let manifest = path.join(MANIFEST);
-            let is_named = name.to_str().is_some_and(|name| names.contains(name));
-            let read = Manifest::read(&manifest);
-            if read.is_some_and(|it| is_named || names.iter().any(|name| it.is_of(name))) {
-                found.push(manifest);
+            if let Some(read) = ProjectManifest::read(&manifest) {
+                let is_long = read.name().is_some_and(|name| name.len() > LONGEST_NAME);
+                let kept = read.name().filter(|_| !is_long);
+                found.push(Package {
+                    folder: name.into_string().ok(),
+                    name: kept.map(str::to_owned),
+                    may_be_any: is_long,
+                    manifest,
+                });
             }
             let inner = path.join("node_modules");
             let is_real = |path: &Path| path.symlink_metadata().is_ok_and(|it| it.is_dir());
@@ -159,4 +196,31 @@ pub(super) fn installed(modules: &Path, names: &BTreeSet<String>) -> Option<Vec<
         }
     }
     Some(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use toolway_testkit::ScannedFolder;
+
+    use super::*;
+
+    #[test]
+    fn a_folder_of_packages_is_looked_through_once() {
+        let folder = ScannedFolder::new();
+        let file = folder.write("node_modules/x/package.json", r#"{"name": "a"}"#);
+        let modules = folder.path().join("node_modules");
+        let below = |installed: &InstalledPackages, name: &str| {
+            installed.below(&modules, &BTreeSet::from([name.to_owned()]))
+        };
+        let installed = InstalledPackages::default();
+        assert_eq!(below(&installed, "b"), Some(vec![]));
+        std::fs::remove_file(&file).unwrap();
+        for name in ["a", "x"] {
+            assert_eq!(below(&installed, name), Some(vec![file.clone()]));
+            assert_eq!(below(&InstalledPackages::default(), name), Some(vec![]));
+        }
+        let long = format!(r#"{{"name": "{}"}}"#, "a".repeat(LONGEST_NAME + 1));
+        folder.write("node_modules/x/package.json", long);
+        assert_eq!(below(&InstalledPackages::default(), "b"), Some(vec![file]));
+    }
 }

@@ -1,14 +1,14 @@
-//! What programs do with their words, and what they look for by themselves.
+//! What programs do with their arguments, and which files they look for.
 //!
-//! Owns the table. It is no complete one: it has the interpreters, runners of packages and tasks,
-//! and builders that servers are started with. Of a program that is not in it, only what its words
-//! name is known.
+//! Owns the table. It is not complete: it has the interpreters, runners of packages and tasks, and
+//! builders that servers are started with. Of other programs only what their arguments name is
+//! known.
 
-use crate::policy::line::name_of;
+use crate::command_line::program_name;
 
 /// What a program takes among its words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Takes {
+pub(super) enum ProgramTakes {
     /// A file to run: the first word that is no flag.
     Script,
     /// Code, behind a flag with one of these letters.
@@ -27,9 +27,9 @@ pub(super) enum Takes {
 
 /// A program, or several that are alike.
 #[derive(Debug)]
-pub(super) struct Program {
+pub(super) struct KnownProgram {
     names: &'static [&'static str],
-    pub(super) takes: &'static [Takes],
+    pub(super) takes: &'static [ProgramTakes],
     /// The files that it looks for where it works, and above.
     pub(super) looks_for: &'static [&'static str],
     /// Why what it runs cannot be bound.
@@ -50,27 +50,27 @@ const PACKAGES: &[&str] = &[
     "bunfig.toml",
 ];
 
-use Takes::{Code, Line, Mounts, Packages, Program as Other, Script, Tasks};
+use ProgramTakes::{Code, Line, Mounts, Packages, Program as Other, Script, Tasks};
 
-const fn row(names: &'static [&'static str], takes: &'static [Takes]) -> Program {
+const fn row(names: &'static [&'static str], takes: &'static [ProgramTakes]) -> KnownProgram {
     looking(names, takes, &[])
 }
 
 const fn looking(
     names: &'static [&'static str],
-    takes: &'static [Takes],
+    takes: &'static [ProgramTakes],
     looks_for: &'static [&'static str],
-) -> Program {
+) -> KnownProgram {
     hiding(names, takes, looks_for, None)
 }
 
 const fn hiding(
     names: &'static [&'static str],
-    takes: &'static [Takes],
+    takes: &'static [ProgramTakes],
     looks_for: &'static [&'static str],
     hidden: Option<&'static str>,
-) -> Program {
-    Program {
+) -> KnownProgram {
+    KnownProgram {
         names,
         takes,
         looks_for,
@@ -78,7 +78,7 @@ const fn hiding(
     }
 }
 
-const PROGRAMS: &[Program] = &[
+const PROGRAMS: &[KnownProgram] = &[
     row(
         &["ash", "bash", "dash", "fish", "ksh", "sh", "zsh"],
         &[Script, Line],
@@ -338,30 +338,30 @@ const ALONE_LONG: [&str; 8] = [
 ];
 
 /// The program of a word.
-pub(super) fn program(word: &str) -> Option<&'static Program> {
-    let name = name_of(word);
+pub(super) fn program(word: &str) -> Option<&'static KnownProgram> {
+    let name = program_name(word);
     PROGRAMS
         .iter()
         .find(|program| program.names.contains(&name.as_str()))
 }
 
-impl Program {
-    pub(super) fn takes(&self, what: Takes) -> bool {
+impl KnownProgram {
+    pub(super) fn takes(&self, what: ProgramTakes) -> bool {
         self.takes.contains(&what)
     }
 
     /// Whether a word is a flag behind which code stands.
     pub(super) fn has_code_behind(&self, word: &str) -> bool {
         self.takes.iter().any(|takes| match takes {
-            Takes::Code(letters) => is_short_flag(word, letters) || is_long_code(word),
-            Takes::Line => is_short_flag(word, "c"),
+            ProgramTakes::Code(letters) => is_short_flag(word, letters) || is_long_code(word),
+            ProgramTakes::Line => is_short_flag(word, "c"),
             _ => false,
         })
     }
 
     /// Whether the words behind the first that is no flag are not for it.
     pub(super) fn ends_at_a_word(&self) -> bool {
-        self.takes(Takes::Script) || matches!(self.names[0], "npx" | "uvx")
+        self.takes(ProgramTakes::Script) || matches!(self.names[0], "npx" | "uvx")
     }
 }
 

@@ -1,31 +1,30 @@
-//! A line for a shell, taken apart.
+//! Splitting a shell line into commands.
 //!
-//! Owns quotes and what stands between commands. Nothing is run or replaced here; what the shell
-//! works out itself stays in the words as it is written.
+//! Owns quotes and separators. Nothing is run or expanded here.
 
-/// What a line consists of.
+/// The parts of a line.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Parts {
+pub(super) struct ShellParts {
     /// The words of each command, without their quotes.
     pub(super) commands: Vec<Vec<String>>,
-    /// The files that are read in place of what is typed.
+    /// The files that are read as input.
     pub(super) inputs: Vec<String>,
 }
 
 /// What the next word is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Next {
+enum WordRole {
     Word,
     Input,
     Output,
 }
 
-/// Takes a line apart. Of one that is not finished, what there is.
-pub(super) fn parts(line: &str) -> Parts {
-    let mut parts = Parts::default();
+/// Splits a line, also an unfinished one.
+pub(super) fn parts(line: &str) -> ShellParts {
+    let mut parts = ShellParts::default();
     let mut command = Vec::new();
     let mut word: Option<String> = None;
-    let mut next = Next::Word;
+    let mut next = WordRole::Word;
     let mut chars = line.chars();
     loop {
         let c = chars.next();
@@ -46,15 +45,15 @@ pub(super) fn parts(line: &str) -> Parts {
             }
             _ => {
                 if let Some(word) = word.take() {
-                    match std::mem::replace(&mut next, Next::Word) {
-                        Next::Word => command.push(word),
-                        Next::Input => parts.inputs.push(word),
-                        Next::Output => {}
+                    match std::mem::replace(&mut next, WordRole::Word) {
+                        WordRole::Word => command.push(word),
+                        WordRole::Input => parts.inputs.push(word),
+                        WordRole::Output => {}
                     }
                 }
                 match c {
-                    Some('<') => next = Next::Input,
-                    Some('>') => next = Next::Output,
+                    Some('<') => next = WordRole::Input,
+                    Some('>') => next = WordRole::Output,
                     Some(c) if c.is_whitespace() && c != '\n' => {}
                     _ if !command.is_empty() => parts.commands.push(std::mem::take(&mut command)),
                     _ => {}

@@ -1,7 +1,7 @@
 //! The words of an entry with their variables replaced, in every way that counts.
 //!
-//! Owns which ways those are. What the person's variables hold changes nothing about the files of
-//! the repository that their defaults name, and `${workspace}` is another directory each time.
+//! Owns which ways those are. The values of the user's variables must not change which files of the
+//! repository are bound by their defaults, and `${workspace}` is another directory each time.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,12 +9,12 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 
 use crate::Environment;
-use crate::env::{Piece, WORKSPACE, is_harmless, pieces};
-use crate::load::split_command;
+use crate::command_line::split_command;
+use crate::expansion::{TextPiece, WORKSPACE, is_harmless, pieces};
 
-/// Whose values stand in the words.
+/// Which values are used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Values {
+pub(super) enum VariableValues {
     /// Those of harmless variables; for others their defaults.
     Harmless,
     /// Whatever is set, secrets too: only the repository may be looked into with them.
@@ -23,8 +23,8 @@ pub(super) enum Values {
 
 /// An entry as its process will get it.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Expanded {
-    pub(super) values: Values,
+pub(super) struct ExpandedEntry {
+    pub(super) values: VariableValues,
     pub(super) start: PathBuf,
     pub(super) words: Vec<String>,
     pub(super) env: BTreeMap<String, String>,
@@ -37,17 +37,17 @@ pub(super) fn expanded(
     environment: &Environment,
     directory: &Path,
     definition: &Map<String, Value>,
-) -> Vec<Expanded> {
+) -> Vec<ExpandedEntry> {
     let mut all = Vec::new();
     for workspace in [directory, environment.project_root(), environment.cwd()] {
-        for values in [Values::Harmless, Values::AsSet] {
-            let scene = Scene {
+        for values in [VariableValues::Harmless, VariableValues::AsSet] {
+            let scene = EntryExpansion {
                 environment,
                 workspace,
                 values,
             };
             let one = scene.expanded(directory, definition);
-            let is_known = all.iter().any(|known: &Expanded| {
+            let is_known = all.iter().any(|known: &ExpandedEntry| {
                 let known = (&known.start, &known.words, &known.env, &known.helper);
                 known == (&one.start, &one.words, &one.env, &one.helper)
             });
@@ -59,14 +59,14 @@ pub(super) fn expanded(
     all
 }
 
-struct Scene<'a> {
+struct EntryExpansion<'a> {
     environment: &'a Environment,
     workspace: &'a Path,
-    values: Values,
+    values: VariableValues,
 }
 
-impl Scene<'_> {
-    fn expanded(&self, directory: &Path, definition: &Map<String, Value>) -> Expanded {
+impl EntryExpansion<'_> {
+    fn expanded(&self, directory: &Path, definition: &Map<String, Value>) -> ExpandedEntry {
         let text = |key: &str| definition.get(key).and_then(Value::as_str);
         let word = |word: &str| self.expand(word).unwrap_or_default();
         let args = definition.get("args").and_then(Value::as_array);
@@ -74,7 +74,7 @@ impl Scene<'_> {
         let env = definition.get("env").and_then(Value::as_object);
         let helper = text("headersHelper").and_then(|line| split_command(line).ok());
         let cwd = text("cwd").and_then(|cwd| self.expand(cwd));
-        Expanded {
+        ExpandedEntry {
             values: self.values,
             start: cwd.map_or_else(|| directory.to_owned(), |cwd| directory.join(cwd)),
             words: text("command").into_iter().chain(args).map(word).collect(),
@@ -92,12 +92,12 @@ impl Scene<'_> {
         let mut expanded = String::new();
         for piece in pieces(word) {
             match piece {
-                Piece::Text(text) => expanded.push_str(text),
-                Piece::Variable { name, default } => {
+                TextPiece::Text(text) => expanded.push_str(text),
+                TextPiece::Variable { name, default } => {
                     let value = self.value(name).filter(|value| !value.is_empty());
                     expanded.push_str(value.or(default)?);
                 }
-                Piece::Reference { .. } => return None,
+                TextPiece::Reference { .. } => return None,
             }
         }
         Some(expanded)
@@ -109,7 +109,9 @@ impl Scene<'_> {
                 self.environment.project_root().to_str()
             }
             WORKSPACE => self.workspace.to_str(),
-            _ if is_harmless(name) || self.values == Values::AsSet => self.environment.var(name),
+            _ if is_harmless(name) || self.values == VariableValues::AsSet => {
+                self.environment.var(name)
+            }
             _ => None,
         }
     }

@@ -61,7 +61,7 @@ fn rel_18_a_crash_at_any_system_call_leaves_old_or_new() {
             let found = fs::read_to_string(&file).unwrap();
             let is_new = found.contains("// kept")
                 && found.contains("\"w-0\"")
-                && crate::edit::syntax::parse(&found).is_ok();
+                && crate::json::syntax_tree::parse(&found).is_ok();
             assert!(found == old || is_new, "killed at {call} {nth}: {found:?}");
             let backup = home.path().join("settings.json.bak");
             if backup.exists() {

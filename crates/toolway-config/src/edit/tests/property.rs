@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
 use crate::edit::document::Document;
-use crate::edit::syntax;
+use crate::json::syntax_tree;
 
 /// A document to write out, with a supply of white space and comments to put between its tokens.
 #[derive(Debug, Clone)]
@@ -213,7 +213,7 @@ fn strs(path: &[String]) -> Vec<&str> {
 }
 
 fn parsed(text: &str) -> Value {
-    syntax::parse(text).unwrap().unwrap().to_value()
+    syntax_tree::parse(text).unwrap().unwrap().to_value()
 }
 
 proptest! {
@@ -257,7 +257,7 @@ proptest! {
         document.set(&strs(path), &value).unwrap();
         prop_assert_eq!(parsed(document.text()), expected, "{}", document.text());
         let kept = comments(document.text());
-        let root = syntax::parse(&text).unwrap().unwrap();
+        let root = syntax_tree::parse(&text).unwrap().unwrap();
         let node = path.iter().fold(&root, |node, key| &node.member(key).unwrap().value);
         let outside = comments(&format!("{}0{}", &text[..node.start], &text[node.end..]));
         prop_assert!(outside.iter().all(|comment| kept.contains(comment)), "{}", document.text());
@@ -278,7 +278,7 @@ proptest! {
         let mut document = open(&text);
         prop_assert!(document.remove(&strs(path)));
         prop_assert_eq!(parsed(document.text()), expected, "{}", document.text());
-        let root = syntax::parse(&text).unwrap().unwrap();
+        let root = syntax_tree::parse(&text).unwrap().unwrap();
         let object = above.iter().fold(&root, |node, key| &node.member(key).unwrap().value);
         let member = object.member(last).unwrap();
         let outside = comments(&format!("{}0{}", &text[..member.start], &text[member.value.end..]));

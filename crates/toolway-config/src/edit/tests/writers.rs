@@ -1,4 +1,4 @@
-//! Many writers of one file: nobody's change is lost, and nobody waits for ever.
+//! Many writers of one file: no change is lost, and none waits for ever.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -71,7 +71,7 @@ fn add_entries(file: &Path, writer: &str, count: usize) {
 fn assert_all_there(file: &Path) {
     let text = fs::read_to_string(file).unwrap();
     assert!(text.starts_with("// kept\n{"), "{}", &text[..40]);
-    let value = crate::edit::syntax::parse(&text)
+    let value = crate::json::syntax_tree::parse(&text)
         .unwrap()
         .unwrap()
         .to_value();

@@ -6,7 +6,7 @@ use super::*;
 fn claude_desktop() {
     let home = Home::new();
     let found = home.read(
-        Client::ClaudeDesktop,
+        ImportClient::ClaudeDesktop,
         ".config/Claude/claude_desktop_config.json",
         r#"{
   "globalShortcut": "",
@@ -110,7 +110,7 @@ fn claude_code_has_servers_for_everywhere_and_for_a_project() {
 }
 "#
     .replace("PROJECT", &project);
-    insta::assert_snapshot!(home.read(Client::ClaudeCode, ".claude.json", &text), @r#"
+    insta::assert_snapshot!(home.read(ImportClient::ClaudeCode, ".claude.json", &text), @r#"
     [
       {
         "client": "claude-code",
@@ -178,7 +178,7 @@ fn claude_code_project_file() {
         "work/project/.mcp.json",
         r#"{"mcpServers": {"a": {"command": "a", "alwaysLoad": true}}}"#,
     );
-    insta::assert_snapshot!(home.show(&discover(&home.places(), Client::ClaudeCode)), @r#"
+    insta::assert_snapshot!(home.show(&discover(&home.places(), ImportClient::ClaudeCode)), @r#"
     [
       {
         "client": "claude-code",

@@ -8,7 +8,7 @@ use super::*;
 fn cursor() {
     let home = Home::new();
     let found = home.read(
-        Client::Cursor,
+        ImportClient::Cursor,
         ".cursor/mcp.json",
         marked!(
             r#"{
@@ -107,7 +107,7 @@ fn cursor() {
 fn vscode() {
     let home = Home::new();
     let found = home.read(
-        Client::VsCode,
+        ImportClient::VsCode,
         "work/project/.vscode/mcp.json",
         r#"{
   "inputs": [
@@ -208,7 +208,7 @@ fn vscode() {
 fn vscode_with_the_key_of_others() {
     let home = Home::new();
     let found = home.read(
-        Client::VsCode,
+        ImportClient::VsCode,
         ".vscode/mcp.json",
         "{\n  \"mcpServers\": {\n    \"a\": { \"command\": \"a\" }\n  }\n}\n",
     );
@@ -241,7 +241,7 @@ fn vscode_with_the_key_of_others() {
 fn windsurf() {
     let home = Home::new();
     let found = home.read(
-        Client::Windsurf,
+        ImportClient::Windsurf,
         ".codeium/windsurf/mcp_config.json",
         r#"{
   "mcpServers": {
@@ -302,7 +302,7 @@ fn windsurf() {
 fn zed() {
     let home = Home::new();
     let found = home.read(
-        Client::Zed,
+        ImportClient::Zed,
         ".config/zed/settings.json",
         r#"// Zed settings
 {

@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn files(home: &Home, client: Client) -> Vec<String> {
+fn files(home: &Home, client: ImportClient) -> Vec<String> {
     discover(&home.places(), client)
         .iter()
         .map(|found| {
@@ -21,22 +21,22 @@ fn every_client_is_found_where_it_keeps_its_files() {
     let servers = r#"{"mcpServers": {}}"#;
     for (client, expected) in [
         (
-            Client::ClaudeDesktop,
+            ImportClient::ClaudeDesktop,
             &[
                 ".config/Claude/claude_desktop_config.json",
                 "Library/Application Support/Claude/claude_desktop_config.json",
             ][..],
         ),
         (
-            Client::ClaudeCode,
+            ImportClient::ClaudeCode,
             &[".claude.json", "work/project/.mcp.json"],
         ),
         (
-            Client::Cursor,
+            ImportClient::Cursor,
             &[".cursor/mcp.json", "work/project/.cursor/mcp.json"],
         ),
         (
-            Client::VsCode,
+            ImportClient::VsCode,
             &[
                 ".config/Code/User/mcp.json",
                 ".config/Code/User/profiles/-1a/mcp.json",
@@ -45,33 +45,36 @@ fn every_client_is_found_where_it_keeps_its_files() {
             ],
         ),
         (
-            Client::Codex,
+            ImportClient::Codex,
             &[".codex/config.toml", "work/project/.codex/config.toml"],
         ),
         (
-            Client::Gemini,
+            ImportClient::Gemini,
             &[
                 ".gemini/settings.json",
                 "work/project/.gemini/settings.json",
             ],
         ),
-        (Client::Windsurf, &[".codeium/windsurf/mcp_config.json"]),
         (
-            Client::Zed,
+            ImportClient::Windsurf,
+            &[".codeium/windsurf/mcp_config.json"],
+        ),
+        (
+            ImportClient::Zed,
             &[
                 ".config/zed/settings.json",
                 "work/project/.zed/settings.json",
             ],
         ),
         (
-            Client::Opencode,
+            ImportClient::Opencode,
             &[
                 ".config/opencode/opencode.json",
                 "work/project/.opencode/opencode.json",
                 "work/project/opencode.jsonc",
             ],
         ),
-        (Client::Goose, &[".config/goose/config.yaml"]),
+        (ImportClient::Goose, &[".config/goose/config.yaml"]),
     ] {
         let home = Home::new();
         assert_eq!(files(&home, client), Vec::<String>::new());
@@ -79,7 +82,7 @@ fn every_client_is_found_where_it_keeps_its_files() {
             home.write(file, servers);
         }
         assert_eq!(files(&home, client), expected, "{}", client.title());
-        assert_eq!(Client::parse(client.id()), Some(client));
+        assert_eq!(ImportClient::parse(client.id()), Some(client));
     }
 }
 
@@ -90,17 +93,17 @@ fn directories_named_by_the_environment_go_first() {
     home.write(".codex/config.toml", "");
     home.write("c/.claude.json", "{}");
     home.write("x/config.toml", "");
-    let places = Places {
+    let places = ClientLocations {
         claude_config_dir: Some(home.path("c")),
         codex_home: Some(home.path("x")),
         ..home.places()
     };
     assert_eq!(
-        discover(&places, Client::ClaudeCode)[0].path,
+        discover(&places, ImportClient::ClaudeCode)[0].path,
         home.path("c/.claude.json")
     );
     assert_eq!(
-        discover(&places, Client::Codex)[0].path,
+        discover(&places, ImportClient::Codex)[0].path,
         home.path("x/config.toml")
     );
 }
@@ -116,7 +119,7 @@ fn a_broken_file_is_a_diagnosis_and_the_others_are_read() {
         "work/project/.cursor/mcp.json",
         r#"{"mcpServers": {"b": {"command": "b"}}}"#,
     );
-    insta::assert_snapshot!(home.show(&discover(&home.places(), Client::Cursor)), @r#"
+    insta::assert_snapshot!(home.show(&discover(&home.places(), ImportClient::Cursor)), @r#"
     [
       {
         "client": "cursor",
@@ -150,7 +153,7 @@ fn a_broken_file_is_a_diagnosis_and_the_others_are_read() {
 #[test]
 fn broken_toml_and_yaml_say_where() {
     let home = Home::new();
-    insta::assert_snapshot!(home.read(Client::Codex, "config.toml", "[mcp_servers.a]\ncommand = \"x\nargs = []\n"), @r#"
+    insta::assert_snapshot!(home.read(ImportClient::Codex, "config.toml", "[mcp_servers.a]\ncommand = \"x\nargs = []\n"), @r#"
     [
       {
         "client": "codex",
@@ -162,7 +165,7 @@ fn broken_toml_and_yaml_say_where() {
       }
     ]
     "#);
-    insta::assert_snapshot!(home.read(Client::Goose, "config.yaml", "extensions:\n  a: [1, 2\n  b: }\n"), @r#"
+    insta::assert_snapshot!(home.read(ImportClient::Goose, "config.yaml", "extensions:\n  a: [1, 2\n  b: }\n"), @r#"
     [
       {
         "client": "goose",
@@ -174,7 +177,7 @@ fn broken_toml_and_yaml_say_where() {
       }
     ]
     "#);
-    insta::assert_snapshot!(home.read(Client::Codex, "shape.toml", "mcp_servers = 3\n"), @r#"
+    insta::assert_snapshot!(home.read(ImportClient::Codex, "shape.toml", "mcp_servers = 3\n"), @r#"
     [
       {
         "client": "codex",
@@ -191,12 +194,16 @@ fn broken_toml_and_yaml_say_where() {
 #[test]
 fn a_file_that_cannot_be_read_is_a_diagnosis() {
     let home = Home::new();
-    let found = read_file(&home.places(), Client::Cursor, &home.path("missing.json"));
+    let found = read_file(
+        &home.places(),
+        ImportClient::Cursor,
+        &home.path("missing.json"),
+    );
     assert!(found.servers.is_empty());
     assert!(found.diagnoses[0].message.starts_with("cannot read `"));
     let path = home.path("latin.json");
     fs::write(&path, b"{\n \"\xe9\": 1}").unwrap();
-    let found = read_file(&home.places(), Client::Cursor, &path);
+    let found = read_file(&home.places(), ImportClient::Cursor, &path);
     assert_eq!(
         (
             found.diagnoses[0].origin.as_ref().unwrap().line(),
@@ -220,14 +227,14 @@ fn json_of_any_client_may_keep_its_servers_anywhere() {
     ] {
         let path = home.write("any.json", &text);
         for client in [
-            Client::ClaudeDesktop,
-            Client::ClaudeCode,
-            Client::Cursor,
-            Client::VsCode,
-            Client::Gemini,
-            Client::Windsurf,
-            Client::Zed,
-            Client::Opencode,
+            ImportClient::ClaudeDesktop,
+            ImportClient::ClaudeCode,
+            ImportClient::Cursor,
+            ImportClient::VsCode,
+            ImportClient::Gemini,
+            ImportClient::Windsurf,
+            ImportClient::Zed,
+            ImportClient::Opencode,
         ] {
             let found = read_file(&home.places(), client, &path);
             let names: Vec<&str> = found
@@ -245,7 +252,11 @@ fn json_of_any_client_may_keep_its_servers_anywhere() {
         r#"{"theme": "dark", "lsp": {"x": {"command": "y"}}}"#,
         "[]",
     ] {
-        let found = read_file(&home.places(), Client::Zed, &home.write("none.json", text));
+        let found = read_file(
+            &home.places(),
+            ImportClient::Zed,
+            &home.write("none.json", text),
+        );
         assert_eq!(
             (found.servers.len(), found.diagnoses.len()),
             (0, 0),
@@ -257,7 +268,7 @@ fn json_of_any_client_may_keep_its_servers_anywhere() {
 #[test]
 fn names_nobody_could_type_again_are_refused() {
     let home = Home::new();
-    insta::assert_snapshot!(home.read(Client::Cursor, "m.json", "{\"mcpServers\": {\n\"a \": {\"command\": \"a\"},\n\"b\\u200b\": {\"command\": \"b\"}}}"), @r#"
+    insta::assert_snapshot!(home.read(ImportClient::Cursor, "m.json", "{\"mcpServers\": {\n\"a \": {\"command\": \"a\"},\n\"b\\u200b\": {\"command\": \"b\"}}}"), @r#"
     [
       {
         "client": "cursor",

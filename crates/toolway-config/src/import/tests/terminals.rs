@@ -8,7 +8,7 @@ use super::*;
 fn codex() {
     let home = Home::new();
     let found = home.read(
-        Client::Codex,
+        ImportClient::Codex,
         ".codex/config.toml",
         r#"
 model = "gpt-5"
@@ -111,7 +111,7 @@ model = "small"
 fn gemini() {
     let home = Home::new();
     let found = home.read(
-        Client::Gemini,
+        ImportClient::Gemini,
         ".gemini/settings.json",
         marked!(r#"{
   "theme": "Dracula",
@@ -244,7 +244,7 @@ fn gemini() {
 fn opencode() {
     let home = Home::new();
     let found = home.read(
-        Client::Opencode,
+        ImportClient::Opencode,
         "work/project/opencode.jsonc",
         r#"{
   "$schema": "https://opencode.ai/config.json",
@@ -340,7 +340,7 @@ fn opencode() {
 fn opencode_second_version() {
     let home = Home::new();
     let found = home.read(
-        Client::Opencode,
+        ImportClient::Opencode,
         "opencode.json",
         r#"{
   "mcp": {
@@ -382,7 +382,7 @@ fn opencode_second_version() {
 fn goose() {
     let home = Home::new();
     let found = home.read(
-        Client::Goose,
+        ImportClient::Goose,
         ".config/goose/config.yaml",
         r"GOOSE_PROVIDER: anthropic
 extensions:

@@ -1,36 +1,44 @@
 //! The ways clients write variables.
 
-use crate::import::variables::Syntax;
+use crate::import::variables::VariableSyntax;
 
 #[test]
 fn every_syntax_becomes_ours() {
     for (syntax, text, expected) in [
-        (Syntax::None, "$A {env:A} ${env:A}", "$A {env:A} ${env:A}"),
-        (Syntax::Braced, "${A} ${A:-b} $A", "${A} ${A:-b} $A"),
         (
-            Syntax::Shell,
+            VariableSyntax::None,
+            "$A {env:A} ${env:A}",
+            "$A {env:A} ${env:A}",
+        ),
+        (VariableSyntax::Braced, "${A} ${A:-b} $A", "${A} ${A:-b} $A"),
+        (
+            VariableSyntax::Shell,
             "$A/${B}/$C_1x-$$ $5 $",
             "${A}/${B}/${C_1x}-$$ $5 $",
         ),
-        (Syntax::Shell, "é$Aé", "é${A}é"),
+        (VariableSyntax::Shell, "é$Aé", "é${A}é"),
         (
-            Syntax::Editor,
+            VariableSyntax::Editor,
             "${env:A}${userHome}${pathSeparator}é",
             "${A}${HOME}/é",
         ),
         (
-            Syntax::Editor,
+            VariableSyntax::Editor,
             "${workspaceFolder}/x ${B} ${C:-d}",
             "${TOOLWAY_PROJECT_DIR}/x ${B} ${C:-d}",
         ),
         (
-            Syntax::Editor,
+            VariableSyntax::Editor,
             "${input:my-key.2} ${input:1}",
             "${MY_KEY_2} ${INPUT_1}",
         ),
-        (Syntax::Editor, "${unclosed {env:A}", "${unclosed {env:A}"),
         (
-            Syntax::Bare,
+            VariableSyntax::Editor,
+            "${unclosed {env:A}",
+            "${unclosed {env:A}",
+        ),
+        (
+            VariableSyntax::Bare,
             "{env:A}-{env:} {\"json\": 1} ${B}",
             "${A}-{env:} {\"json\": 1} ${B}",
         ),
@@ -41,8 +49,14 @@ fn every_syntax_becomes_ours() {
 
 #[test]
 fn what_cannot_be_said_here_is_named() {
-    assert_eq!(Syntax::Editor.translate("${command:x.y}").dropped.len(), 1);
-    assert_eq!(Syntax::Bare.translate("{file:/x}").dropped.len(), 1);
-    assert_eq!(Syntax::None.translate("${HOME}").notes.len(), 1);
-    assert_eq!(Syntax::Braced.translate("${HOME}").notes.len(), 0);
+    assert_eq!(
+        VariableSyntax::Editor
+            .translate("${command:x.y}")
+            .dropped
+            .len(),
+        1
+    );
+    assert_eq!(VariableSyntax::Bare.translate("{file:/x}").dropped.len(), 1);
+    assert_eq!(VariableSyntax::None.translate("${HOME}").notes.len(), 1);
+    assert_eq!(VariableSyntax::Braced.translate("${HOME}").notes.len(), 0);
 }

@@ -6,7 +6,7 @@ use super::*;
 
 const SERVERS: &str = r#"{"mcpServers": {"a": {"command": "a"}}}"#;
 
-fn writers(places: &Places, client: Client) -> Vec<Writer> {
+fn writers(places: &ClientLocations, client: ImportClient) -> Vec<FileWriter> {
     let found = discover(places, client);
     found.iter().map(|found| found.writer).collect()
 }
@@ -27,8 +27,11 @@ fn sec_01_a_file_of_a_project_is_a_strangers_whatever_marks_the_project() {
         home.write(".cursor/mcp.json", SERVERS);
         home.write("work/project/.cursor/mcp.json", SERVERS);
         assert_eq!(
-            writers(&places, Client::Cursor),
-            [Writer::Person, Writer::Stranger(Stranger::Project)],
+            writers(&places, ImportClient::Cursor),
+            [
+                FileWriter::Person,
+                FileWriter::Stranger(StrangerReason::Project)
+            ],
             "{mark:?}"
         );
     }
@@ -40,12 +43,16 @@ fn sec_01_the_home_directory_is_the_persons_wherever_they_work() {
         let home = Home::new();
         home.write(".cursor/mcp.json", SERVERS);
         fs::create_dir_all(home.path(".cursor/deep")).unwrap();
-        let places = Places {
+        let places = ClientLocations {
             cwd: home.path(cwd),
             working_trees: vec![home.path(".cursor")],
             ..home.places()
         };
-        assert_eq!(writers(&places, Client::Cursor), [Writer::Person], "{cwd}");
+        assert_eq!(
+            writers(&places, ImportClient::Cursor),
+            [FileWriter::Person],
+            "{cwd}"
+        );
     }
 }
 
@@ -64,16 +71,20 @@ fn sec_01_a_variable_that_leads_into_the_project_makes_nothing_the_persons_own()
     let link = home.path("link");
     symlink(&inside, &link).unwrap();
     for directory in [inside, link] {
-        let places = Places {
+        let places = ClientLocations {
             config_dir: directory.clone(),
             claude_config_dir: Some(directory.clone()),
             codex_home: Some(directory),
             ..home.places()
         };
-        for client in [Client::ClaudeDesktop, Client::ClaudeCode, Client::Codex] {
+        for client in [
+            ImportClient::ClaudeDesktop,
+            ImportClient::ClaudeCode,
+            ImportClient::Codex,
+        ] {
             assert_eq!(
                 writers(&places, client),
-                [Writer::Stranger(Stranger::Project)],
+                [FileWriter::Stranger(StrangerReason::Project)],
                 "{client:?}"
             );
         }
@@ -89,25 +100,28 @@ fn sec_01_a_directory_that_was_unpacked_beside_the_working_directory_is_a_strang
     let writers_of = |cwd: &str, directory: &str| {
         let cwd = home.path(cwd);
         fs::create_dir_all(&cwd).unwrap();
-        let places = Places {
+        let places = ClientLocations {
             // No mark of a repository is there.
             working_trees: Vec::new(),
             cwd,
             claude_config_dir: Some(home.path(directory)),
             ..home.places()
         };
-        writers(&places, Client::ClaudeCode)
+        writers(&places, ImportClient::ClaudeCode)
     };
     for directory in ["dl/archive/c", "dl/c"] {
         assert_eq!(
             writers_of("dl/archive/sub", directory),
-            [Writer::Stranger(Stranger::Project)],
+            [FileWriter::Stranger(StrangerReason::Project)],
             "{directory}"
         );
     }
-    assert_eq!(writers_of("dl/archive/sub", "elsewhere"), [Writer::Person]);
+    assert_eq!(
+        writers_of("dl/archive/sub", "elsewhere"),
+        [FileWriter::Person]
+    );
     // All that is shared with the home directory itself is the home.
-    assert_eq!(writers_of("", "dl/c"), [Writer::Person]);
+    assert_eq!(writers_of("", "dl/c"), [FileWriter::Person]);
 }
 
 #[test]
@@ -116,16 +130,19 @@ fn sec_01_a_file_that_others_own_or_write_is_a_strangers() {
     let path = home.write(".cursor/mcp.json", SERVERS);
     fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
     assert_eq!(
-        writers(&home.places(), Client::Cursor),
-        [Writer::Stranger(Stranger::WritableByAll)]
+        writers(&home.places(), ImportClient::Cursor),
+        [FileWriter::Stranger(StrangerReason::WritableByAll)]
     );
     fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
-    assert_eq!(writers(&home.places(), Client::Cursor), [Writer::Person]);
+    assert_eq!(
+        writers(&home.places(), ImportClient::Cursor),
+        [FileWriter::Person]
+    );
     if rustix::process::geteuid().is_root() {
         chown(&path, Some(12_345), None).unwrap();
         assert_eq!(
-            writers(&home.places(), Client::Cursor),
-            [Writer::Stranger(Stranger::Owner)]
+            writers(&home.places(), ImportClient::Cursor),
+            [FileWriter::Stranger(StrangerReason::Owner)]
         );
     }
 }
@@ -136,10 +153,19 @@ fn sec_01_a_file_that_is_named_is_the_persons_only_where_the_client_has_it() {
     let own = home.write(".cursor/mcp.json", SERVERS);
     let saved = home.write("Downloads/mcp.json", SERVERS);
     let project = home.write("work/project/.cursor/mcp.json", SERVERS);
-    let writer = |path: &Path| read_file(&home.places(), Client::Cursor, path).writer;
-    assert_eq!(writer(&own), Writer::Person);
-    assert_eq!(writer(&saved), Writer::Stranger(Stranger::Elsewhere));
-    assert_eq!(writer(&project), Writer::Stranger(Stranger::Project));
+    let writer = |path: &Path| read_file(&home.places(), ImportClient::Cursor, path).writer;
+    assert_eq!(writer(&own), FileWriter::Person);
+    assert_eq!(
+        writer(&saved),
+        FileWriter::Stranger(StrangerReason::Elsewhere)
+    );
+    assert_eq!(
+        writer(&project),
+        FileWriter::Stranger(StrangerReason::Project)
+    );
     let indirect = home.path("work/project/src/../.cursor/mcp.json");
-    assert_eq!(writer(&indirect), Writer::Stranger(Stranger::Project));
+    assert_eq!(
+        writer(&indirect),
+        FileWriter::Stranger(StrangerReason::Project)
+    );
 }

@@ -5,18 +5,18 @@
 use std::time::Duration;
 
 use serde_json::{Map, Value};
-use toolway_types::{Diagnosis, Origin, Scope, text};
+use toolway_types::{Diagnosis, Origin, Scope, nearest, text};
 
-use super::super::{is_policy, listed};
+use super::super::is_policy;
 use super::{DEFAULT_HOOK_TIMEOUT, Hook, HookAction, HookEvent, Matcher};
-use crate::raw::json::kind_of;
-use crate::raw::keys::nearest;
+use crate::json::kind_of;
+use crate::keys::listed;
 
 /// The longest time a hook may ask for.
 const MAX_HOOK_TIMEOUT: Duration = Duration::from_hours(1);
 
 pub(super) fn hooks(value: &Value, source: &Origin, scope: Scope) -> (Vec<Hook>, Vec<Diagnosis>) {
-    let mut reader = Reader {
+    let mut reader = HooksReader {
         source,
         scope,
         hooks: Vec::new(),
@@ -26,14 +26,14 @@ pub(super) fn hooks(value: &Value, source: &Origin, scope: Scope) -> (Vec<Hook>,
     (reader.hooks, reader.found)
 }
 
-struct Reader<'a> {
+struct HooksReader<'a> {
     source: &'a Origin,
     scope: Scope,
     hooks: Vec<Hook>,
     found: Vec<Diagnosis>,
 }
 
-impl Reader<'_> {
+impl HooksReader<'_> {
     fn events(&mut self, value: &Value) {
         let Value::Object(events) = value else {
             let reason = format!("`hooks` must be an object, not {}", kind_of(value));
@@ -64,7 +64,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Nobody knows which hooks stood here, so one of each kind that can say no fails.
+    /// It is not known which hooks were meant, so one of each kind that can deny fails.
     fn lost(&mut self, reason: &str, hint: &str) {
         let reason = text::clean_line(reason).into_owned();
         self.report(reason.clone(), hint);
@@ -77,7 +77,7 @@ impl Reader<'_> {
     }
 
     /// An event in a wrong spelling: its hooks are those of the event that was meant, and fail,
-    /// because one of them may be the guard that says no.
+    /// because one of them may be the one that denies.
     fn near_miss(&mut self, name: &str, event: HookEvent, groups: &Value) {
         let meant = event.as_str();
         let name = text::clean_line(name);
@@ -101,14 +101,14 @@ impl Reader<'_> {
         }
     }
 
-    /// Other hosts have many more events in the same file; theirs do no harm here.
+    /// Other hosts have more events in the same file; they are ignored.
     fn unknown_event(&mut self, name: &str) {
         let known = HookEvent::ALL.map(HookEvent::as_str);
         let message = format!("there is no hook event `{}`", text::clean_line(name));
         self.found.push(
             Diagnosis::warning(message)
                 .at(self.source.clone())
-                .hint(format!("the events are {}", listed(&known))),
+                .hint(format!("the events are {}", listed(known))),
         );
     }
 
@@ -153,7 +153,7 @@ impl Reader<'_> {
     }
 
     fn timeout(&mut self, hook: &Value) -> Duration {
-        // The hook itself still runs: a guard is not lost over its time limit.
+        // The hook itself still runs: a bad time limit does not disable it.
         timeout(hook).unwrap_or_else(|asked| {
             let message = format!("the `timeout` of a hook cannot be {asked}; it has 10 seconds");
             self.report(message, TIMEOUT_HINT);
@@ -211,7 +211,7 @@ const SHAPE: &str = "write `{\"matcher\": \"mcp__server__.*\", \"hooks\": [{\"ty
 const MATCHER: &str = "write a tool name, names joined by `|`, or a regular expression without \
                        look-around";
 
-/// The event that was meant by a name that is none: other case, other joints, or a slip.
+/// The event that was meant: another case, other separators, or a slip.
 fn near_event(name: &str) -> Option<HookEvent> {
     let letters: String = name.chars().filter(|c| c.is_alphanumeric()).collect();
     nearest(&letters, HookEvent::ALL.map(HookEvent::as_str)).and_then(HookEvent::parse)

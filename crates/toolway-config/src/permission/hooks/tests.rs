@@ -246,7 +246,7 @@ fn rel_30_hooks_of_a_wrong_shape_fail_at_every_event() {
             assert_eq!(broken_for(&hooks, event, "x"), 1, "{value} {event:?}");
         }
     }
-    // Where nothing stands nothing is lost; in a policy nobody guesses.
+    // Where nothing is written nothing is lost; in a policy it counts as unknown.
     for value in [json!([]), Value::Null] {
         let (hooks, found) = parse(&value);
         assert!(hooks.is_empty() && found.len() == 1, "{value}");

@@ -1,6 +1,6 @@
 //! Rules with a condition on arguments or annotations.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use toolway_types::Scope;
 
 use super::super::*;
@@ -14,7 +14,7 @@ fn an_argument_predicate_is_evaluated_on_the_arguments() {
         let arguments = arguments.as_object().unwrap().clone();
         verdict(
             &permissions,
-            Subject::tool(&tool).with_arguments(&arguments),
+            CallSubject::tool(&tool).with_arguments(&arguments),
         )
         .0
     };
@@ -81,7 +81,7 @@ fn sec_31_a_predicate_denies_what_it_would_allow_in_every_alphabet() {
         ),
     ] {
         let arguments = arguments.as_object().unwrap().clone();
-        let subject = Subject::tool(&tool).with_arguments(&arguments);
+        let subject = CallSubject::tool(&tool).with_arguments(&arguments);
         for (list, wanted) in [("allow", 'a'), ("deny", 'd')] {
             let decided = verdict(&rules(&json!({ list: [rule] })), subject).0;
             assert_eq!(decided, wanted, "{list} {rule}");
@@ -96,7 +96,7 @@ fn sec_13_no_detour_leads_around_a_deny_or_into_an_allow() {
         let arguments = json!({ "at": text }).as_object().unwrap().clone();
         verdict(
             &rules(&json!({ list: [rule] })),
-            Subject::tool(&tool).with_arguments(&arguments),
+            CallSubject::tool(&tool).with_arguments(&arguments),
         )
         .0
     };
@@ -147,23 +147,23 @@ fn unknown_arguments_never_allow_and_make_a_deny_ask() {
 #[test]
 fn sec_34_annotations_restrict_by_default_and_permit_only_for_a_named_server() {
     let tool = key("db", "query");
-    let read_only = Hints {
+    let read_only = ToolHints {
         read_only: Some(true),
-        ..Hints::default()
+        ..ToolHints::default()
     };
-    let tame = Hints {
+    let tame = ToolHints {
         destructive: Some(false),
-        ..Hints::default()
+        ..ToolHints::default()
     };
     let said =
-        |value: Value, hints| verdict(&rules(&value), Subject::tool(&tool).with_hints(hints)).0;
+        |value: Value, hints| verdict(&rules(&value), CallSubject::tool(&tool).with_hints(hints)).0;
     let allow = json!({ "allow": ["mcp__db__*(@readOnly)"] });
     assert_eq!(said(allow.clone(), read_only), 'a');
     assert_eq!(said(allow.clone(), tame), '?');
-    assert_eq!(said(allow.clone(), Hints::default()), '?');
+    assert_eq!(said(allow.clone(), ToolHints::default()), '?');
     assert_eq!(verdict(&rules(&allow), &tool).0, '?');
     let deny = json!({ "deny": ["*(@destructive)"] });
-    assert_eq!(said(deny.clone(), Hints::default()), 'd');
+    assert_eq!(said(deny.clone(), ToolHints::default()), 'd');
     assert_eq!(said(deny.clone(), read_only), '?');
     assert_eq!(said(deny, tame), '?');
     assert_eq!(
@@ -190,7 +190,7 @@ fn said(list: &str, rule: &str, arguments: &str) -> char {
     let arguments: Map<String, Value> = serde_json::from_str(arguments).unwrap();
     verdict(
         &permissions,
-        Subject::tool(&tool).with_arguments(&arguments),
+        CallSubject::tool(&tool).with_arguments(&arguments),
     )
     .0
 }
@@ -295,7 +295,7 @@ fn sec_59_a_denied_address_is_denied_behind_every_detour() {
         let rule = format!("mcp__s__ReadMcpResource(uri:{address})");
         let deny = rules(&json!({ "deny": [rule] }));
         let arguments = json!({ "uri": uri }).as_object().unwrap().clone();
-        verdict(&deny, Subject::tool(&tool).with_arguments(&arguments)).0
+        verdict(&deny, CallSubject::tool(&tool).with_arguments(&arguments)).0
     };
     for uri in [
         "file:///etc/passwd",

@@ -141,8 +141,8 @@ fn settings() -> impl Strategy<Value = (Value, Scope)> {
     })
 }
 
-fn is_deny(decision: &Decision) -> bool {
-    matches!(decision, Decision::Deny { .. })
+fn is_deny(decision: &PermissionDecision) -> bool {
+    matches!(decision, PermissionDecision::Deny { .. })
 }
 
 proptest! {
@@ -166,8 +166,28 @@ proptest! {
     fn allow_agrees_with_the_naive_reference(rule in rule_text(), tool in tool_key()) {
         let (permissions, _) =
             Permissions::parse(&json!({ "allow": [rule] }), &here(), Scope::User);
-        let allowed = matches!(permissions.decide(&tool), Decision::Allow { .. });
+        let allowed = matches!(permissions.decide(&tool), PermissionDecision::Allow { .. });
         prop_assert_eq!(allowed, naive_allow(&rule, &tool));
+    }
+
+    /// Knowing a tool only by the name that models see overlooks no rule that denies it.
+    #[test]
+    fn sec_31_what_denies_a_tool_denies_it_by_its_exposed_name(
+        rule in rule_text(), tool in tool_key(),
+    ) {
+        let (permissions, _) =
+            Permissions::parse(&json!({ "deny": [rule] }), &here(), Scope::User);
+        for exposed in [tool.exposed(), tool.exposed_apart()] {
+            let start = format!("mcp__{}__", tool.server.normalized());
+            let Some(own) = exposed.strip_prefix(&start) else {
+                continue;
+            };
+            let guessed = key(tool.server.as_str(), own);
+            let subject = CallSubject::tool(&guessed).shown_as(&exposed).unsure_of(UnsureName::Tool);
+            if is_deny(&permissions.decide(&tool)) {
+                prop_assert!(is_deny(&permissions.decide(subject)), "{} {}", rule, exposed);
+            }
+        }
     }
 
     /// Spellings that were made before decide as those made for the call, and not once the tool
@@ -178,10 +198,10 @@ proptest! {
     ) {
         let (value, scope) = settings;
         let (permissions, _) = Permissions::parse(&value, &here(), scope);
-        let expected = permissions.decide(Subject::tool(&tool).shown_as(&shown));
-        let kept = Spellings::of_tool(&tool, &shown);
+        let expected = permissions.decide(CallSubject::tool(&tool).shown_as(&shown));
+        let kept = ToolSpellings::of_tool(&tool, &shown);
         prop_assert_eq!(&permissions.decide(kept.subject()), &expected);
-        let kept = Spellings::of_tool(&tool, &as_other);
+        let kept = ToolSpellings::of_tool(&tool, &as_other);
         prop_assert_eq!(permissions.decide(kept.subject().shown_as(&shown)), expected);
     }
 
@@ -191,8 +211,8 @@ proptest! {
     fn kept_spellings_outlive_a_change_of_the_rules(
         before in settings(), after in settings(), tool in tool_key(), shown in part(),
     ) {
-        let kept = Spellings::of_tool(&tool, &shown);
-        let subject = Subject::tool(&tool).shown_as(&shown);
+        let kept = ToolSpellings::of_tool(&tool, &shown);
+        let subject = CallSubject::tool(&tool).shown_as(&shown);
         let read = |(value, scope): &(Value, Scope)| {
             Permissions::parse(value, &here(), *scope).0
         };
@@ -213,7 +233,7 @@ proptest! {
             let rule = format!("mcp__{server}__{own}");
             let (permissions, _) =
                 Permissions::parse(&json!({ "allow": [rule] }), &here(), Scope::User);
-            matches!(permissions.decide(tool), Decision::Allow { .. })
+            matches!(permissions.decide(tool), PermissionDecision::Allow { .. })
         };
         prop_assert!(one == other || !allow(&one) || !allow(&other));
     }
@@ -223,7 +243,7 @@ proptest! {
         let decide = |list: &str| {
             Permissions::parse(&json!({ list: [rule] }), &here(), Scope::User).0.decide(&tool)
         };
-        if matches!(decide("allow"), Decision::Allow { .. }) {
+        if matches!(decide("allow"), PermissionDecision::Allow { .. }) {
             prop_assert!(is_deny(&decide("deny")));
         }
     }
@@ -250,11 +270,11 @@ proptest! {
         let before = Permissions::parse(&value, &here(), scope).0.decide(&tool);
         value["deny"].as_array_mut().unwrap().push(rule);
         let after = Permissions::parse(&value, &here(), scope).0.decide(&tool);
-        let strictness = |decision: &Decision| match decision {
-            Decision::Allow { .. } => 0,
-            Decision::Ask { .. } => 1,
-            Decision::Deny { .. } => 2,
-            Decision::Unreadable { .. } => 3,
+        let strictness = |decision: &PermissionDecision| match decision {
+            PermissionDecision::Allow { .. } => 0,
+            PermissionDecision::Ask { .. } => 1,
+            PermissionDecision::Deny { .. } => 2,
+            PermissionDecision::Unreadable { .. } => 3,
         };
         prop_assert!(strictness(&after) >= strictness(&before));
     }

@@ -10,10 +10,10 @@ use super::{denies, here, key, rules, verdict};
 /// are configured.
 fn allows(rule: &str, servers: &[&str], of: &str, tool: &str) -> bool {
     let tool = key(of, tool);
-    decided(rule, servers, Subject::tool(&tool).spelled_alone())
+    decided(rule, servers, CallSubject::tool(&tool).spelled_alone())
 }
 
-fn decided(rule: &str, servers: &[&str], subject: Subject<'_>) -> bool {
+fn decided(rule: &str, servers: &[&str], subject: CallSubject<'_>) -> bool {
     let servers: Vec<ServerName> = (servers.iter())
         .map(|name| ServerName::new(*name).unwrap())
         .collect();
@@ -73,21 +73,29 @@ fn sec_31_an_allow_rule_in_the_plain_spelling_counts_for_no_tool_that_shares_it(
     assert!(decided(
         rule,
         &servers,
-        Subject::tool(&lossy).spelled_alone()
+        CallSubject::tool(&lossy).spelled_alone()
     ));
-    assert!(!decided(rule, &servers, Subject::tool(&lossy)));
-    assert!(!decided("mcp__s__get_*", &servers, Subject::tool(&lossy)));
-    assert!(decided("mcp__s__get.item", &servers, Subject::tool(&lossy)));
-    assert!(decided("mcp__s__*", &servers, Subject::tool(&lossy)));
+    assert!(!decided(rule, &servers, CallSubject::tool(&lossy)));
+    assert!(!decided(
+        "mcp__s__get_*",
+        &servers,
+        CallSubject::tool(&lossy)
+    ));
+    assert!(decided(
+        "mcp__s__get.item",
+        &servers,
+        CallSubject::tool(&lossy)
+    ));
+    assert!(decided("mcp__s__*", &servers, CallSubject::tool(&lossy)));
     // The one that is spelled so without loss is the one that is named.
     let lossless = key("s", "get_item");
-    assert!(decided(rule, &servers, Subject::tool(&lossless)));
+    assert!(decided(rule, &servers, CallSubject::tool(&lossless)));
     // A wildcard does not reach names that hide something.
     let hidden = key("s", "get\u{202e}item");
     assert!(!decided(
         "mcp__s__get_*",
         &servers,
-        Subject::tool(&hidden).spelled_alone()
+        CallSubject::tool(&hidden).spelled_alone()
     ));
 }
 
@@ -110,7 +118,7 @@ fn a_rule_that_restricts_is_understood_as_people_type_names() {
         assert_eq!(found, [], "{rule}");
         let arguments = json!({ "name": "x" });
         let tool = key("github", "delete_repo");
-        let subject = Subject::tool(&tool).with_arguments(arguments.as_object().unwrap());
+        let subject = CallSubject::tool(&tool).with_arguments(arguments.as_object().unwrap());
         assert_eq!(verdict(&denying, subject).0, 'd', "{rule}");
         assert_eq!(verdict(&denying, &key("gitlab", "status")).0, '?', "{rule}");
         let asking = rules(&json!({ "ask": [rule], "allow": ["*"] }));
@@ -143,4 +151,77 @@ fn an_allow_rule_that_could_mean_two_servers_is_told() {
              allows nothing",
         ]
     );
+}
+
+/// Whether a deny rule counts for a tool of which only this name is known.
+fn could_deny(rule: &str, server: &str, tool: &str, unsure: UnsureName) -> bool {
+    let tool = key(server, tool);
+    let shown = tool.spelled();
+    let subject = CallSubject::tool(&tool).shown_as(&shown).unsure_of(unsure);
+    verdict(&rules(&json!({ "deny": [rule] })), subject).0 == 'd'
+}
+
+#[test]
+fn sec_31_a_rule_that_restricts_counts_for_whatever_a_spelling_can_stand_for() {
+    for (rule, tool) in [
+        ("mcp__s__do thing", "do_thing"),
+        ("mcp__s__Do Thing", "do_thing"),
+        ("mcp__s__do * now", "do_this_now"),
+        ("s.do thing", "do_thing"),
+        ("do thing", "do_thing"),
+        // One letter and its mark are two characters.
+        ("mcp__s__caf\u{e9}", "cafe_"),
+        ("mcp__s__caf\u{e9}", "caf_"),
+        // Its lower case is two characters.
+        ("mcp__s__\u{130}x", "_x"),
+        // A digest stands for the end.
+        ("mcp__s__do thing", "do_thing_0123456789"),
+    ] {
+        assert!(
+            could_deny(rule, "s", tool, UnsureName::Tool),
+            "{rule} {tool}"
+        );
+    }
+    for (rule, tool) in [
+        ("mcp__s__do thing", "do-thing"),
+        ("mcp__s__do thing", "do_things"),
+        ("mcp__s__do thing", "do_thin"),
+        ("mcp__s__do things", "do_thing_0123456789"),
+        ("mcp__t__do thing", "do_thing"),
+        ("mcp__s!__do thing", "do_thing"),
+    ] {
+        assert!(
+            !could_deny(rule, "s", tool, UnsureName::Tool),
+            "{rule} {tool}"
+        );
+    }
+    // One that cannot be read may be a name.
+    let broken = json!({ "deny": ["mcp__s__a b(c"] });
+    let (denying, _) = Permissions::parse(&broken, &here(), Scope::User);
+    let tool = key("s", "a_b_c");
+    let subject = CallSubject::tool(&tool).unsure_of(UnsureName::Tool);
+    assert_eq!(verdict(&denying, subject).0, 'd');
+    // A server's name is known, or it is a spelling as well.
+    assert!(could_deny(
+        "mcp__s!__do thing",
+        "s_",
+        "do_thing",
+        UnsureName::Both
+    ));
+    assert!(could_deny("mcp__s!", "s_", "do_thing", UnsureName::Both));
+    // Then the border may be elsewhere.
+    assert!(could_deny("mcp__s!__do", "s", "_do", UnsureName::Both));
+    assert!(could_deny("mcp__s!", "s", "_do", UnsureName::Both));
+    assert!(!could_deny(
+        "mcp__s!__do thing",
+        "s_",
+        "do_thing",
+        UnsureName::Tool
+    ));
+    assert!(!could_deny("mcp__s!", "s_", "do_thing", UnsureName::Tool));
+    // What a digest took the place of may go on.
+    let cut = format!("{}_0123456789", "x".repeat(64 - 11 - "mcp__s__".len()));
+    let whole = format!("mcp__s__{} and more", "x".repeat(60));
+    assert!(could_deny(&whole, "s", &cut, UnsureName::Tool));
+    assert!(!could_deny("mcp__s__y*", "s", &cut, UnsureName::Tool));
 }

@@ -73,7 +73,7 @@ fn sec_33_the_highest_scope_decides_what_a_change_leads_to() {
     }
     let layers = vec![user.clone(), layer("warn", Scope::Local)];
     assert_eq!(Permissions::merged(layers).pins(), PinPolicy::Warn);
-    // A file nobody vouched for can make it stricter only.
+    // A file that is not approved can only restrict.
     assert_eq!(user.clone().narrowing_only().pins(), PinPolicy::Ask);
     let layers = vec![user, layer("ask", Scope::Local).narrowing_only()];
     assert_eq!(Permissions::merged(layers).pins(), PinPolicy::Ask);

@@ -5,16 +5,16 @@
 use serde_json::{Map, Value};
 use toolway_types::name::check_account;
 
-use super::Checker;
-use crate::env;
-use crate::raw::keys::{self, Shape};
-use crate::raw::remote::parse_url;
+use super::EntryChecker;
+use crate::expansion;
+use crate::http_syntax::parse_url;
+use crate::keys::{self, ValueShape};
 
-impl Checker<'_> {
+impl EntryChecker<'_> {
     pub(super) fn members(
         &mut self,
         of: &str,
-        known: &[(&'static str, Shape)],
+        known: &[(&'static str, ValueShape)],
         map: &Map<String, Value>,
     ) {
         for (key, value) in map {
@@ -29,7 +29,7 @@ impl Checker<'_> {
     pub(super) fn oauth(&mut self, map: &Map<String, Value>) {
         self.members("oauth", &keys::OAUTH, map);
         if let Some(Value::String(text)) = map.get("authServerMetadataUrl")
-            && !env::mentions_variable(text)
+            && !expansion::mentions_variable(text)
             && let Err(why) = parse_url(text, &["https", "http"])
         {
             let key = "oauth.authServerMetadataUrl";
@@ -38,7 +38,7 @@ impl Checker<'_> {
         if let Some(Value::String(text)) = map.get("account")
             // That it is empty is said of every text.
             && !text.trim().is_empty()
-            && !env::mentions_variable(text)
+            && !expansion::mentions_variable(text)
             && let Err(why) = check_account(text)
         {
             let key = "oauth.account";
@@ -47,7 +47,7 @@ impl Checker<'_> {
         }
     }
 
-    fn unknown_member(&mut self, of: &str, known: &[(&'static str, Shape)], key: &str) {
+    fn unknown_member(&mut self, of: &str, known: &[(&'static str, ValueShape)], key: &str) {
         let place = format!("{of}.{key}");
         if let Some(seen) = keys::visible(key) {
             let shown = keys::spelled_out(&place);

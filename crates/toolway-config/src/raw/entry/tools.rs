@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 use toolway_types::name::{MAX_EXPOSED_LEN, normalize};
 
-use super::Checker;
-use crate::raw::json::kind_of;
-use crate::raw::keys::{self, TOOL};
+use super::EntryChecker;
+use crate::json::kind_of;
+use crate::keys::{self, TOOL};
 
-impl Checker<'_> {
+impl EntryChecker<'_> {
     /// An empty list is valid, and hardly meant.
     pub(super) fn include_tools(&mut self) {
         if self.definition.get("includeTools") == Some(&Value::Array(Vec::new())) {

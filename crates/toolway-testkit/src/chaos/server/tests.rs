@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
-use super::{Flow, Server};
-use crate::chaos::outlet::{Client, Outlet};
-use crate::{Exit, Script, Speaks};
+use super::{ChaosServer, MessageFlow};
+use crate::chaos::outlet::{ChaosClient, Outlet};
+use crate::{Script, ScriptedExit, SpokenEras};
 
 /// Keeps what it is told.
 #[derive(Default)]
@@ -21,9 +21,9 @@ impl Outlet for Ear {
 }
 
 /// Everything the server says to one message, and what became of it.
-fn say(server: &Server, message: &Value) -> (Vec<Value>, Flow) {
+fn say(server: &ChaosServer, message: &Value) -> (Vec<Value>, MessageFlow) {
     let ear = Arc::new(Ear::default());
-    let client = Client {
+    let client = ChaosClient {
         outlet: Arc::clone(&ear) as _,
         key: "test".to_owned(),
     };
@@ -35,15 +35,15 @@ fn say(server: &Server, message: &Value) -> (Vec<Value>, Flow) {
     (said.collect(), flow)
 }
 
-fn ask(server: &Server, method: &str, params: &Value) -> Value {
+fn ask(server: &ChaosServer, method: &str, params: &Value) -> Value {
     let message = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
     let (mut said, flow) = say(server, &message);
-    assert_eq!((said.len(), flow), (1, Flow::Done), "{said:?}");
+    assert_eq!((said.len(), flow), (1, MessageFlow::Done), "{said:?}");
     assert_eq!(said[0]["id"], 1);
     said.remove(0)
 }
 
-fn call(server: &Server, tool: &str, arguments: &Value) -> Vec<Value> {
+fn call(server: &ChaosServer, tool: &str, arguments: &Value) -> Vec<Value> {
     let params = json!({ "name": tool, "arguments": arguments });
     let message = json!({ "jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params });
     say(server, &message).0
@@ -56,7 +56,7 @@ fn modern() -> Value {
 
 #[test]
 fn the_default_answers_both_eras() {
-    let server = Server::new(Script::default());
+    let server = ChaosServer::new(Script::default());
     let greeting = ask(
         &server,
         "initialize",
@@ -73,16 +73,16 @@ fn the_default_answers_both_eras() {
 
 #[test]
 fn one_era_refuses_the_other() {
-    let legacy = Server::new(Script {
-        speaks: Speaks::Legacy,
+    let legacy = ChaosServer::new(Script {
+        speaks: SpokenEras::Legacy,
         ..Script::default()
     });
     assert_eq!(
         ask(&legacy, "server/discover", &modern())["error"]["code"],
         -32601
     );
-    let only_modern = Server::new(Script {
-        speaks: Speaks::Modern,
+    let only_modern = ChaosServer::new(Script {
+        speaks: SpokenEras::Modern,
         ..Script::default()
     });
     assert_eq!(
@@ -102,7 +102,7 @@ fn pages_hold_every_tool_once() {
         page_size: 4,
         ..Script::default()
     };
-    let server = Server::new(script);
+    let server = ChaosServer::new(script);
     let mut names = Vec::new();
     let mut params = json!({});
     loop {
@@ -126,26 +126,26 @@ fn pages_hold_every_tool_once() {
 
 #[test]
 fn it_ends_when_the_script_says() {
-    let exit = Some(Exit { code: 3, after: 1 });
-    let server = Server::new(Script {
+    let exit = Some(ScriptedExit { code: 3, after: 1 });
+    let server = ChaosServer::new(Script {
         exit,
         ..Script::default()
     });
     assert!(ask(&server, "ping", &json!({}))["result"].is_object());
     let again = json!({ "jsonrpc": "2.0", "id": 2, "method": "ping" });
-    assert_eq!(say(&server, &again), (vec![], Flow::Exit(3)));
+    assert_eq!(say(&server, &again), (vec![], MessageFlow::Exit(3)));
 
-    let shy = Server::new(Script {
+    let shy = ChaosServer::new(Script {
         exit_on_probe: Some(4),
         ..Script::default()
     });
-    assert_eq!(say(&shy, &again), (vec![], Flow::Exit(4)));
+    assert_eq!(say(&shy, &again), (vec![], MessageFlow::Exit(4)));
 }
 
 #[test]
 fn a_hung_call_and_a_silent_method_get_no_answer() {
     let silent = vec!["tools/list".to_owned()];
-    let server = Server::new(Script {
+    let server = ChaosServer::new(Script {
         silent,
         ..Script::default()
     });
@@ -154,14 +154,14 @@ fn a_hung_call_and_a_silent_method_get_no_answer() {
         ("tools/call", json!({ "name": "hang" })),
     ] {
         let message = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
-        assert_eq!(say(&server, &message), (vec![], Flow::Open));
+        assert_eq!(say(&server, &message), (vec![], MessageFlow::Open));
     }
 }
 
 #[test]
 fn the_dramas_are_played_only_when_asked_for() {
     let names = |script| {
-        let list = ask(&Server::new(script), "tools/list", &json!({}));
+        let list = ask(&ChaosServer::new(script), "tools/list", &json!({}));
         let tools = list["result"]["tools"].as_array().unwrap().clone();
         tools.iter().any(|tool| tool["name"] == "twice")
     };
@@ -174,7 +174,7 @@ fn the_dramas_are_played_only_when_asked_for() {
 
 #[test]
 fn doubled_and_mistyped_answers_are_what_they_say() {
-    let server = Server::new(Script::default());
+    let server = ChaosServer::new(Script::default());
     let twice = call(&server, "twice", &json!({}));
     assert_eq!((twice.len(), &twice[1]["id"]), (2, &json!(7)));
     let ids = |kind: &str| -> Vec<Value> {
@@ -191,7 +191,7 @@ fn doubled_and_mistyped_answers_are_what_they_say() {
 
 #[test]
 fn input_is_asked_for_so_many_times_and_the_state_must_come_back() {
-    let server = Server::new(Script::default());
+    let server = ChaosServer::new(Script::default());
     let mut params = modern();
     params["name"] = json!("elicit");
     params["arguments"] = json!({ "rounds": 2 });
@@ -211,7 +211,7 @@ fn input_is_asked_for_so_many_times_and_the_state_must_come_back() {
 
 #[test]
 fn a_task_is_done_after_so_many_polls() {
-    let server = Server::new(Script::default());
+    let server = ChaosServer::new(Script::default());
     let mut params = modern();
     params["_meta"]["io.modelcontextprotocol/clientCapabilities"] =
         json!({ "extensions": { "io.modelcontextprotocol/tasks": {} } });
@@ -228,12 +228,12 @@ fn a_task_is_done_after_so_many_polls() {
 
 #[test]
 fn changes_reach_modern_subscribers_with_their_id() {
-    let server = Server::new(Script {
+    let server = ChaosServer::new(Script {
         restless: true,
         ..Script::default()
     });
     let ear = Arc::new(Ear::default());
-    let client = Client {
+    let client = ChaosClient {
         outlet: Arc::clone(&ear) as _,
         key: "subscriber".to_owned(),
     };
@@ -241,7 +241,7 @@ fn changes_reach_modern_subscribers_with_their_id() {
     params["notifications"] = json!({ "toolsListChanged": true });
     let listen = json!({ "jsonrpc": "2.0", "id": "sub", "method": "subscriptions/listen",
         "params": params });
-    assert_eq!(server.handle(&listen, &client), Flow::Open);
+    assert_eq!(server.handle(&listen, &client), MessageFlow::Open);
     ask(&server, "tools/list", &modern());
     let heard = ear.0.lock().unwrap();
     let heard: Vec<Value> = heard

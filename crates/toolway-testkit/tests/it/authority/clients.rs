@@ -4,7 +4,9 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 
 use serde_json::{Value, json};
-use toolway_testkit::authority::{Authority, Place, ResourcePlace, Settings, Switch, holds_secret};
+use toolway_testkit::authority::{
+    Authority, AuthoritySettings, ResourceMetadataPlace, ServerMetadataPlace, Switch, holds_secret,
+};
 
 use super::{
     Answer, CALLBACK, VERIFIER, answer, asked, authorize, call, client, encoded, get, post, value,
@@ -49,7 +51,7 @@ async fn login_at(authority: &Authority, authorize: &str, issuer: &str, id: &str
 
 #[tokio::test]
 async fn after_a_migration_the_new_server_works_and_knows_nobody() {
-    let authority = Authority::start(Settings::default());
+    let authority = Authority::start(AuthoritySettings::default());
     let body = json!({ "redirect_uris": [CALLBACK], "application_type": "native",
         "token_endpoint_auth_method": "none" });
     let old = register(&authority, &body).await.json()["client_id"].clone();
@@ -86,7 +88,7 @@ async fn after_a_migration_the_new_server_works_and_knows_nobody() {
 
 #[tokio::test]
 async fn a_mix_up_gets_the_code_of_a_client_that_does_not_compare() {
-    let authority = Authority::start(Settings::with(&[Switch::MixUp]));
+    let authority = Authority::start(AuthoritySettings::with(&[Switch::MixUp]));
     let there = authority.attacker();
     let body = json!({ "redirect_uris": [CALLBACK], "application_type": "native",
         "token_endpoint_auth_method": "none" });
@@ -98,7 +100,7 @@ async fn a_mix_up_gets_the_code_of_a_client_that_does_not_compare() {
 
 #[tokio::test]
 async fn a_native_client_registers() {
-    let authority = Authority::start(Settings::default());
+    let authority = Authority::start(AuthoritySettings::default());
     let mut body = json!({ "client_name": "test", "redirect_uris": [CALLBACK],
         "application_type": "native", "token_endpoint_auth_method": "none" });
     let made = register(&authority, &body).await;
@@ -157,7 +159,7 @@ async fn a_client_is_known_by_its_document() {
         line
     });
     let far = "https://client.example.com/client.json";
-    let authority = Authority::start(Settings {
+    let authority = Authority::start(AuthoritySettings {
         known_documents: [
             (
                 far.to_owned(),
@@ -169,7 +171,7 @@ async fn a_client_is_known_by_its_document() {
             ),
         ]
         .into(),
-        ..Settings::default()
+        ..AuthoritySettings::default()
     });
     let ask = |id: &str| {
         let mut pairs = asked(&authority);
@@ -189,21 +191,21 @@ async fn a_client_is_known_by_its_document() {
 
 #[tokio::test]
 async fn metadata_stands_at_every_standard_place() {
-    let settings = || Settings {
+    let settings = || AuthoritySettings {
         issuer_path: "/tenant".to_owned(),
-        ..Settings::default()
+        ..AuthoritySettings::default()
     };
     let places = [
         (
-            Place::Oauth,
+            ServerMetadataPlace::Oauth,
             "/.well-known/oauth-authorization-server/tenant",
         ),
         (
-            Place::OpenidInserted,
+            ServerMetadataPlace::OpenidInserted,
             "/.well-known/openid-configuration/tenant",
         ),
         (
-            Place::OpenidAppended,
+            ServerMetadataPlace::OpenidAppended,
             "/tenant/.well-known/openid-configuration",
         ),
     ];
@@ -229,7 +231,7 @@ async fn metadata_stands_at_every_standard_place() {
     let keys = get(&format!("{}/jwks", authority.issuer())).await.json();
     assert_eq!(keys, authority.jwks());
     for (only, _) in places {
-        let authority = Authority::start(Settings {
+        let authority = Authority::start(AuthoritySettings {
             places: vec![only],
             ..settings()
         });
@@ -244,11 +246,11 @@ async fn metadata_stands_at_every_standard_place() {
 
 #[tokio::test]
 async fn the_resource_says_where_its_server_is() {
-    let places = [ResourcePlace::Path, ResourcePlace::Root];
+    let places = [ResourceMetadataPlace::Path, ResourceMetadataPlace::Root];
     for only in places {
-        let authority = Authority::start(Settings {
+        let authority = Authority::start(AuthoritySettings {
             resource_places: vec![only],
-            ..Settings::default()
+            ..AuthoritySettings::default()
         });
         let challenge = call(&authority, None, "tools/list").await;
         assert_eq!(challenge.status, 401);
@@ -256,7 +258,7 @@ async fn the_resource_says_where_its_server_is() {
         let origin = authority.resource().replace("/mcp", "");
         for place in places {
             let (path, resource) = match place {
-                ResourcePlace::Path => ("/mcp", authority.resource()),
+                ResourceMetadataPlace::Path => ("/mcp", authority.resource()),
                 _ => ("", origin.as_str()),
             };
             let url = format!("{origin}/.well-known/oauth-protected-resource{path}");
@@ -276,9 +278,9 @@ async fn the_resource_says_where_its_server_is() {
 
 #[tokio::test]
 async fn it_speaks_tls_with_its_own_certificate() {
-    let authority = Authority::start(Settings {
+    let authority = Authority::start(AuthoritySettings {
         tls: true,
-        ..Settings::default()
+        ..AuthoritySettings::default()
     });
     assert!(authority.issuer().starts_with("https://127.0.0.1:"));
     let url = format!(

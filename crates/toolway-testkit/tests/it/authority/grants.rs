@@ -5,9 +5,10 @@ use std::time::Duration;
 use serde_json::json;
 use toolway_testkit::LeakCheck;
 use toolway_testkit::authority::{
-    Authority, Consent, Dpop, KnownClient, Party, Settings, SigningKey, Switch, holds_secret,
+    Authority, AuthoritySettings, ConsentMode, DpopMode, KnownClient, RequestedParty, Switch,
+    TestKey, holds_secret,
 };
-use toolway_testkit::browser::{Browser, browse};
+use toolway_testkit::browser::{TestBrowser, browse};
 
 use super::{
     CALLBACK, answer, asked, authorize, call, encoded, form, get, login, post, public, redeem,
@@ -149,7 +150,7 @@ async fn of_many_refreshes_at_once_one_is_first() {
 
 #[tokio::test]
 async fn requests_wait_while_they_are_held() {
-    let authority = Authority::start(Settings {
+    let authority = Authority::start(AuthoritySettings {
         token_delay_ms: 1,
         ..settings()
     });
@@ -157,7 +158,10 @@ async fn requests_wait_while_they_are_held() {
     let held = authority.hold("/token");
     let mut waiting = std::pin::pin!(refresh(&authority, &token));
     // It has arrived, and other requests pass it by.
-    while authority.seen_at(Party::Issuer, "/token").is_empty() {
+    while authority
+        .seen_at(RequestedParty::Issuer, "/token")
+        .is_empty()
+    {
         let url = format!("{}/jwks", authority.issuer());
         let keys = get(&url);
         tokio::select! {
@@ -172,7 +176,7 @@ async fn requests_wait_while_they_are_held() {
 
 #[tokio::test]
 async fn within_its_grace_a_used_refresh_token_does_no_harm() {
-    let authority = Authority::start(Settings {
+    let authority = Authority::start(AuthoritySettings {
         grace_ms: 3_600_000,
         ..settings()
     });
@@ -187,7 +191,7 @@ async fn within_its_grace_a_used_refresh_token_does_no_harm() {
 
 #[tokio::test]
 async fn tokens_end_with_their_time() {
-    let authority = Authority::start(Settings {
+    let authority = Authority::start(AuthoritySettings {
         access_ms: 2000,
         ..settings()
     });
@@ -205,8 +209,8 @@ async fn tokens_end_with_their_time() {
 
 #[tokio::test]
 async fn a_person_decides_on_a_page() {
-    let authority = Authority::start(Settings {
-        consent: Consent::Page,
+    let authority = Authority::start(AuthoritySettings {
+        consent: ConsentMode::Page,
         ..settings()
     });
     let page = authorize(&authority, &asked(&authority)).await;
@@ -219,9 +223,9 @@ async fn a_person_decides_on_a_page() {
         .collect();
     let url = format!("{}/authorize?{}", authority.issuer(), encoded(&pairs));
     for (decision, answer) in [("allow", "code"), ("deny", "error")] {
-        let mut browser = Browser::new();
+        let mut browser = TestBrowser::new();
         assert!(browser.open(&url).is_some());
-        // Nobody listens at the callback, so the browser stands before it.
+        // Nothing listens at the callback, so the browser stops before it.
         assert!(browser.submit(&[("decision", decision)]).is_none());
         let back = reqwest::Url::parse(browser.url()).unwrap();
         let has = |name: &str| back.query_pairs().any(|(found, _)| found == name);
@@ -241,9 +245,9 @@ async fn a_person_decides_on_a_page() {
 
 #[tokio::test]
 async fn client_credentials_come_in_three_ways() {
-    let key = SigningKey::new();
+    let key = TestKey::new();
     let secret = toolway_testkit::authority::CANARY;
-    let authority = Authority::start(Settings {
+    let authority = Authority::start(AuthoritySettings {
         clients: vec![
             public(),
             KnownClient {
@@ -258,7 +262,7 @@ async fn client_credentials_come_in_three_ways() {
                 ..KnownClient::default()
             },
         ],
-        ..Settings::default()
+        ..AuthoritySettings::default()
     });
     let token = format!("{}/token", authority.issuer());
     let grant = [
@@ -285,7 +289,7 @@ async fn client_credentials_come_in_three_ways() {
     let nobody = answer(with(&[("client_id", "app".to_owned())])).await;
     assert_eq!(nobody.json()["error"], "unauthorized_client");
 
-    let assertion = |aud: &str, exp: u64, key: &SigningKey| {
+    let assertion = |aud: &str, exp: u64, key: &TestKey| {
         let claims = json!({ "iss": "signer", "sub": "signer", "aud": aud, "exp": exp,
             "jti": exp.to_string() });
         with(&[
@@ -306,7 +310,7 @@ async fn client_credentials_come_in_three_ways() {
             assertion("https://example.com", far + 1, &key),
         ),
         ("expired", assertion(issuer, 1, &key)),
-        ("other key", assertion(issuer, far + 2, &SigningKey::new())),
+        ("other key", assertion(issuer, far + 2, &TestKey::new())),
     ] {
         assert_eq!(answer(request).await.status, 401, "{what}");
     }
@@ -314,7 +318,7 @@ async fn client_credentials_come_in_three_ways() {
 
 #[tokio::test]
 async fn a_device_waits_for_a_person() {
-    let authority = Authority::start(Settings {
+    let authority = Authority::start(AuthoritySettings {
         device_polls: None,
         device_strict: true,
         ..settings()
@@ -380,18 +384,18 @@ async fn a_device_waits_for_a_person() {
 
 #[tokio::test]
 async fn an_id_token_becomes_an_assertion_becomes_a_token() {
-    let provider = Authority::start(Settings {
+    let provider = Authority::start(AuthoritySettings {
         clients: vec![public()],
         assertion_client: Some("app-there".to_owned()),
-        ..Settings::identity_provider()
+        ..AuthoritySettings::identity_provider()
     });
-    let authority = Authority::start(Settings {
+    let authority = Authority::start(AuthoritySettings {
         clients: vec![KnownClient {
             id: "app-there".to_owned(),
             ..KnownClient::default()
         }],
         trusted: vec![provider.issuer().to_owned()],
-        ..Settings::default()
+        ..AuthoritySettings::default()
     });
     let mut pairs = asked(&provider);
     pairs.retain(|(name, _)| name != "resource");
@@ -488,9 +492,9 @@ async fn revocation_ends_a_family_without_counting_it_as_fallen() {
 
 #[tokio::test]
 async fn possession_is_proven_with_a_nonce() {
-    let key = SigningKey::new();
-    let authority = Authority::start(Settings {
-        dpop: Dpop::RequiredWithNonce,
+    let key = TestKey::new();
+    let authority = Authority::start(AuthoritySettings {
+        dpop: DpopMode::RequiredWithNonce,
         ..settings()
     });
     let number = std::cell::Cell::new(0);
@@ -556,7 +560,7 @@ async fn possession_is_proven_with_a_nonce() {
 #[tokio::test]
 async fn a_person_can_be_played_without_any_client() {
     let authority = Authority::start(settings());
-    // Nobody listens at the callback: the visit ends there.
+    // Nothing listens at the callback: the visit ends there.
     let pairs = asked(&authority);
     let pairs: Vec<(&str, &str)> = pairs
         .iter()

@@ -3,19 +3,19 @@
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use toolway_testkit::authority::{AuthorityProcess, KnownClient, Settings, Switch};
+use toolway_testkit::authority::{AuthorityProcess, AuthoritySettings, KnownClient, Switch};
 
 use super::post;
 
 #[tokio::test]
 async fn it_is_asked_and_changed_through_its_back_door() {
-    let authority = AuthorityProcess::start(&Settings {
+    let authority = AuthorityProcess::start(&AuthoritySettings {
         clients: vec![KnownClient {
             id: "app".to_owned(),
             ..KnownClient::default()
         }],
         switches: vec![Switch::TokenUnavailable],
-        ..Settings::default()
+        ..AuthoritySettings::default()
     });
     let tokens = authority.issue("app", "read");
     let refresh = tokens.refresh.unwrap();
@@ -61,7 +61,7 @@ fn what_it_cannot_read_it_refuses() {
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("unknown variant `maybe`"));
     assert!(
-        serde_json::from_str::<Settings>("{\"acess_ms\":1}").is_err(),
+        serde_json::from_str::<AuthoritySettings>("{\"acess_ms\":1}").is_err(),
         "a misspelt name"
     );
 }

@@ -1,7 +1,7 @@
 //! The protected server in both eras, and the connectors of an account.
 
 use serde_json::{Value, json};
-use toolway_testkit::authority::{Account, Authority, Settings};
+use toolway_testkit::authority::{Authority, AuthoritySettings, ConnectorAccount};
 
 use super::{Answer, answer, call, client};
 
@@ -23,7 +23,7 @@ fn legacy(method: &str) -> Value {
 
 #[tokio::test]
 async fn it_speaks_both_eras_to_whoever_has_a_token() {
-    let authority = Authority::start(Settings::default());
+    let authority = Authority::start(AuthoritySettings::default());
     let token = authority.issue("app", "read").access;
     let url = authority.resource();
     let greeting = say(url, &token, None, &legacy("initialize")).await.json();
@@ -65,10 +65,10 @@ async fn it_speaks_both_eras_to_whoever_has_a_token() {
 
 #[tokio::test]
 async fn a_call_needs_its_scope() {
-    let authority = Authority::start(Settings {
+    let authority = Authority::start(AuthoritySettings {
         challenge_scopes: vec!["read".to_owned()],
         call_scopes: vec!["read".to_owned(), "write".to_owned()],
-        ..Settings::default()
+        ..AuthoritySettings::default()
     });
     let challenge = call(&authority, None, "tools/list").await;
     assert!(
@@ -98,10 +98,10 @@ async fn a_call_needs_its_scope() {
 
 #[tokio::test]
 async fn a_tool_and_what_else_is_offered_have_scopes_of_their_own() {
-    let authority = Authority::start(Settings {
+    let authority = Authority::start(AuthoritySettings {
         tool_scopes: [("post".to_owned(), vec!["write".to_owned()])].into(),
         offer_scopes: vec!["openid".to_owned()],
-        ..Settings::default()
+        ..AuthoritySettings::default()
     });
     let token = authority.issue("app", "read").access;
     let ask = async |method: &str, name: &str| {
@@ -130,9 +130,9 @@ async fn a_tool_and_what_else_is_offered_have_scopes_of_their_own() {
 
 #[tokio::test]
 async fn signed_tokens_open_it_too() {
-    let authority = Authority::start(Settings {
+    let authority = Authority::start(AuthoritySettings {
         signed_access: true,
-        ..Settings::default()
+        ..AuthoritySettings::default()
     });
     let token = authority.issue("app", "read").access;
     assert_eq!(token.split('.').count(), 3);
@@ -145,13 +145,13 @@ async fn signed_tokens_open_it_too() {
 
 #[tokio::test]
 async fn an_account_hosts_connectors() {
-    let authority = Authority::start(Settings {
-        account: Some(Account {
+    let authority = Authority::start(AuthoritySettings {
+        account: Some(ConnectorAccount {
             connectors: vec!["notes".to_owned()],
             header: "x-client".to_owned(),
             value: Some("toolway".to_owned()),
         }),
-        ..Settings::account_provider()
+        ..AuthoritySettings::account_provider()
     });
     let token = authority.issue("app", "read").access;
     let directory = |token: String| {

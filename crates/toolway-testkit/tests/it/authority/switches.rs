@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use reqwest::Url;
 use serde_json::{Value, json};
-use toolway_testkit::authority::{Authority, Party, Settings, Switch};
+use toolway_testkit::authority::{Authority, AuthoritySettings, RequestedParty, Switch};
 
 use super::{
     Answer, CALLBACK, answer, asked, authorize, call, client, form, get, login, post, redeem,
@@ -19,7 +19,7 @@ struct Look {
 
 impl Look {
     fn at(switch: Switch) -> Self {
-        let authority = Authority::start(Settings {
+        let authority = Authority::start(AuthoritySettings {
             switches: vec![switch],
             ..settings()
         });
@@ -662,7 +662,12 @@ async fn switches_combine_and_change_while_it_runs() {
         assert_eq!(login(&look.authority).await.status, 429);
         assert_eq!(login(&look.authority).await.status, 200);
     }
-    assert_eq!(look.authority.seen_at(Party::Issuer, "/token").len(), 7);
+    assert_eq!(
+        look.authority
+            .seen_at(RequestedParty::Issuer, "/token")
+            .len(),
+        7
+    );
 }
 
 #[test]

@@ -5,32 +5,32 @@
 //! else is kept (REL-11).
 
 use bytes::{Buf as _, Bytes};
-use toolway_wire::skim::Skimmer;
+use toolway_wire::skim::IdSkimmer;
 
-use super::{Data, Decoder, FIELD, Kind, StreamEvent};
+use super::{EventData, EventDecoder, EventKind, FIELD, StreamEvent};
 
 /// What is remembered of the event.
 #[derive(Debug, Default)]
-pub(super) struct Skip {
-    skimmer: Skimmer,
+pub(super) struct SkippedEvent {
+    skimmer: IdSkimmer,
     /// The kind of line whose end has not come yet.
-    line: Option<Line>,
+    line: Option<SkippedLine>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Line {
+enum SkippedLine {
     Data,
     Other,
 }
 
-impl Decoder {
-    /// Reads past the event that was too large; [`Decoder::next_event`] says when it is over.
+impl EventDecoder {
+    /// Reads past the event that was too large; [`EventDecoder::next_event`] says when it is over.
     pub(crate) fn skip(&mut self) {
-        let mut skip = Skip::default();
+        let mut skip = SkippedEvent::default();
         match self.event.data.take() {
             None => {}
-            Some(Data::One(bytes)) => skip.skimmer.feed(&bytes),
-            Some(Data::Many(bytes)) => skip.skimmer.feed(&bytes),
+            Some(EventData::One(bytes)) => skip.skimmer.feed(&bytes),
+            Some(EventData::Many(bytes)) => skip.skimmer.feed(&bytes),
         }
         self.scanned = 0;
         if std::mem::take(&mut self.at_start) && self.buffer.starts_with(b"\xEF\xBB\xBF") {
@@ -46,7 +46,7 @@ impl Decoder {
             if let Some(line) = skip.line {
                 let end = memchr::memchr2(b'\r', b'\n', &self.buffer);
                 let part = self.buffer.split_to(end.unwrap_or(self.buffer.len()));
-                if line == Line::Data {
+                if line == SkippedLine::Data {
                     skip.skimmer.feed(&part);
                 }
                 if end.is_none() {
@@ -61,7 +61,7 @@ impl Decoder {
                     Some(b'\r' | b'\n') => {
                         self.end_line();
                         self.scanned = 0;
-                        let is_message = self.event.kind == Kind::Message;
+                        let is_message = self.event.kind == EventKind::Message;
                         // What else the event said, its id above all, counts as usual.
                         self.event.data = None;
                         let _ = self.dispatch();
@@ -70,7 +70,7 @@ impl Decoder {
                     }
                     Some(_) if self.buffer.starts_with(b"data:") => {
                         self.buffer.advance(b"data:".len());
-                        skip.line = Some(Line::Data);
+                        skip.line = Some(SkippedLine::Data);
                     }
                     Some(_) => match memchr::memchr2(b'\r', b'\n', &self.buffer) {
                         Some(end) => {
@@ -81,7 +81,7 @@ impl Decoder {
                                 self.field(&line);
                             }
                         }
-                        None if self.buffer.len() > FIELD => skip.line = Some(Line::Other),
+                        None if self.buffer.len() > FIELD => skip.line = Some(SkippedLine::Other),
                         // It may become anything.
                         None => break,
                     },

@@ -13,8 +13,8 @@ fn shown(event: StreamEvent) -> String {
     }
 }
 
-fn decode(pieces: &[&[u8]]) -> (Vec<String>, Decoder) {
-    let mut decoder = Decoder::new(1000);
+fn decode(pieces: &[&[u8]]) -> (Vec<String>, EventDecoder) {
+    let mut decoder = EventDecoder::new(1000);
     let mut events = Vec::new();
     for piece in pieces {
         decoder.feed(piece);
@@ -59,11 +59,11 @@ fn an_event_over_the_cap_is_refused_in_one_line_and_in_many() {
         format!("data: {}", "x".repeat(2000)),
         "data: xxxxxxxxx\n".repeat(200),
     ] {
-        let mut decoder = Decoder::new(1000);
+        let mut decoder = EventDecoder::new(1000);
         decoder.feed(text.as_bytes());
-        assert_eq!(decoder.next_event(), Err(TooLarge));
+        assert_eq!(decoder.next_event(), Err(EventTooLarge));
     }
-    let mut decoder = Decoder::new(1000);
+    let mut decoder = EventDecoder::new(1000);
     decoder.feed(
         format!("data: {}\n\n", "x".repeat(990))
             .repeat(5)
@@ -94,7 +94,7 @@ fn rel_11_an_event_over_the_cap_is_read_past_wherever_it_is_cut() {
     );
     let stream = stream.as_bytes();
     for size in [1, 2, 7, 500, 1100, stream.len()] {
-        let mut decoder = Decoder::new(1000);
+        let mut decoder = EventDecoder::new(1000);
         let mut events = Vec::new();
         for piece in stream.chunks(size) {
             decoder.feed(piece);
@@ -102,7 +102,7 @@ fn rel_11_an_event_over_the_cap_is_read_past_wherever_it_is_cut() {
                 match decoder.next_event() {
                     Ok(Some(event)) => events.push(event),
                     Ok(None) => break,
-                    Err(TooLarge) => decoder.skip(),
+                    Err(EventTooLarge) => decoder.skip(),
                 }
                 assert!(decoder.buffer.len() < 2 * 1000 + size, "nothing piles up");
             }
@@ -121,7 +121,7 @@ fn rel_11_an_event_over_the_cap_is_read_past_wherever_it_is_cut() {
 
 /// All that a stream of this many bytes at a time brings, with what is over the cap read past.
 fn in_pieces(stream: &[u8], size: usize) -> (Vec<StreamEvent>, Option<String>) {
-    let mut decoder = Decoder::new(1000);
+    let mut decoder = EventDecoder::new(1000);
     let mut events = Vec::new();
     for piece in stream.chunks(size) {
         decoder.feed(piece);
@@ -129,7 +129,7 @@ fn in_pieces(stream: &[u8], size: usize) -> (Vec<StreamEvent>, Option<String>) {
             match decoder.next_event() {
                 Ok(Some(event)) => events.push(event),
                 Ok(None) => break,
-                Err(TooLarge) => decoder.skip(),
+                Err(EventTooLarge) => decoder.skip(),
             }
         }
     }
@@ -140,7 +140,7 @@ fn in_pieces(stream: &[u8], size: usize) -> (Vec<StreamEvent>, Option<String>) {
 fn rel_25_what_is_over_the_cap_does_not_depend_on_how_the_stream_is_cut() {
     let long = |count: usize| "x".repeat(count);
     for stream in [
-        // A comment, a field nobody knows, data that fits and does not by the length of its name.
+        // A comment, an unknown field, data that fits and does not by the length of its name.
         format!(": {}\ndata: {{}}\n\n", long(2000)),
         format!("what: {}\ndata: {{}}\n\ndata: {{}}\n\n", long(2000)),
         format!("data: {}\n\ndata: {{}}\n\n", long(994)),

@@ -1,33 +1,32 @@
 //! Noticing that a stream has gone silent.
 //!
-//! A peer that vanishes without a word leaves a connection on which nothing ever arrives, and
-//! nothing tells it from a server with nothing to say (REL-12). But many servers send signs of
-//! life at regular intervals: one of those that stops is gone. Servers that send none are left to
-//! the system's own probes and to the time limits of single requests.
+//! A peer that vanishes leaves a connection on which nothing arrives, like that of an idle server
+//! (REL-12). Many servers send keepalives at regular intervals: one that stops is gone. Servers
+//! without keepalives are left to TCP probes and request timeouts.
 
 use std::time::Duration;
 
 use tokio::time::{Instant, timeout};
 
-use super::Decoder;
+use super::EventDecoder;
 
-/// This many signs of life make a habit.
+/// After this many keepalives, further ones are expected.
 const HABIT: u32 = 2;
 
 /// Measures one stream.
 #[derive(Debug)]
-pub(crate) struct Watchdog {
+pub(crate) struct SilenceWatchdog {
     floor: Duration,
-    /// How long to wait for servers without the habit; for ever when absent.
+    /// How long to wait for servers without keepalives; forever when absent.
     otherwise: Option<Duration>,
     longest: Duration,
 }
 
 /// Nothing arrived for this long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Silent(pub(crate) Duration);
+pub(crate) struct StreamSilent(pub(crate) Duration);
 
-impl Watchdog {
+impl SilenceWatchdog {
     pub(crate) fn new(floor: Duration, otherwise: Option<Duration>) -> Self {
         Self {
             floor,
@@ -39,9 +38,9 @@ impl Watchdog {
     /// Waits for the next piece of the stream that `decoder` reads.
     pub(crate) async fn guard<T>(
         &mut self,
-        decoder: &Decoder,
+        decoder: &EventDecoder,
         next: impl Future<Output = T>,
-    ) -> Result<T, Silent> {
+    ) -> Result<T, StreamSilent> {
         let patience = if decoder.keepalives() >= HABIT {
             Some(self.floor.max(self.longest * 3))
         } else {
@@ -53,7 +52,7 @@ impl Watchdog {
         let piece = match patience {
             Some(patience) => timeout(patience, next)
                 .await
-                .map_err(|_| Silent(patience))?,
+                .map_err(|_| StreamSilent(patience))?,
             None => next.await,
         };
         self.longest = self.longest.max(begun.elapsed());
@@ -61,7 +60,7 @@ impl Watchdog {
     }
 }
 
-impl std::fmt::Display for Silent {
+impl std::fmt::Display for StreamSilent {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(formatter, "nothing arrived for {} s", self.0.as_secs_f32())
     }
@@ -79,8 +78,8 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn rel_12_a_stream_that_stops_giving_signs_of_life_is_noticed() {
         let second = Duration::from_secs(1);
-        let mut decoder = Decoder::new(1000);
-        let mut watchdog = Watchdog::new(30 * second, None);
+        let mut decoder = EventDecoder::new(1000);
+        let mut watchdog = SilenceWatchdog::new(30 * second, None);
         for _ in 0..3 {
             let waited = watchdog.guard(&decoder, after(15 * second)).await;
             assert_eq!(waited, Ok(()));
@@ -88,17 +87,17 @@ mod tests {
             assert_eq!(decoder.next_event(), Ok(None));
         }
         let silence = watchdog.guard(&decoder, pending::<()>()).await;
-        assert_eq!(silence, Err(Silent(45 * second)));
+        assert_eq!(silence, Err(StreamSilent(45 * second)));
     }
 
     #[tokio::test(start_paused = true)]
     async fn rel_12_a_server_without_the_habit_may_be_silent_for_long() {
         let day = Duration::from_hours(24);
-        let decoder = Decoder::new(1000);
-        let mut watchdog = Watchdog::new(Duration::from_secs(30), None);
+        let decoder = EventDecoder::new(1000);
+        let mut watchdog = SilenceWatchdog::new(Duration::from_secs(30), None);
         assert_eq!(watchdog.guard(&decoder, after(day)).await, Ok(()));
-        let mut watchdog = Watchdog::new(Duration::from_secs(30), Some(day));
+        let mut watchdog = SilenceWatchdog::new(Duration::from_secs(30), Some(day));
         let silence = watchdog.guard(&decoder, pending::<()>()).await;
-        assert_eq!(silence, Err(Silent(day)));
+        assert_eq!(silence, Err(StreamSilent(day)));
     }
 }

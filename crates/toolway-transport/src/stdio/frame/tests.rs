@@ -4,8 +4,8 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn lines(limit: usize, pieces: &[&[u8]]) -> Vec<Line> {
-    let mut framer = Framer::new(limit);
+fn lines(limit: usize, pieces: &[&[u8]]) -> Vec<StdoutLine> {
+    let mut framer = LineFramer::new(limit);
     let mut lines = Vec::new();
     for piece in pieces {
         framer.room().extend_from_slice(piece);
@@ -15,12 +15,12 @@ fn lines(limit: usize, pieces: &[&[u8]]) -> Vec<Line> {
     lines
 }
 
-fn message(text: &'static str) -> Line {
-    Line::Message(Bytes::from_static(text.as_bytes()))
+fn message(text: &'static str) -> StdoutLine {
+    StdoutLine::Message(Bytes::from_static(text.as_bytes()))
 }
 
-fn noise(text: &'static str) -> Line {
-    Line::Noise(Bytes::from_static(text.as_bytes()))
+fn noise(text: &'static str) -> StdoutLine {
+    StdoutLine::Noise(Bytes::from_static(text.as_bytes()))
 }
 
 const ONE: &str = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
@@ -61,7 +61,7 @@ fn rel_05_what_is_no_message_is_noise() {
     ] {
         let found = lines(1000, &[text.as_bytes(), b"\n", ONE.as_bytes()]);
         assert!(
-            matches!(&found[..], [Line::Noise(_), Line::Message(_)]),
+            matches!(&found[..], [StdoutLine::Noise(_), StdoutLine::Message(_)]),
             "{text}: {found:?}"
         );
     }
@@ -76,7 +76,7 @@ fn rel_05_a_broken_character_does_not_lose_the_answer() {
 #[test]
 fn a_batch_becomes_its_messages() {
     let text = format!("[{ONE}, {ONE}]\n");
-    let expected = Line::Batch(vec![Bytes::from(ONE); 2]);
+    let expected = StdoutLine::Batch(vec![Bytes::from(ONE); 2]);
     assert_eq!(lines(1000, &[text.as_bytes()]), [expected]);
 }
 
@@ -86,7 +86,7 @@ fn rel_11_a_line_over_the_cap_is_skipped_and_names_its_call() {
     let limit = at_cap.len();
     assert!(matches!(
         &lines(limit, &[at_cap.as_bytes(), b"\n"])[..],
-        [Line::Message(_)]
+        [StdoutLine::Message(_)]
     ));
     let pieces: Vec<&[u8]> = at_cap
         .as_bytes()
@@ -95,19 +95,19 @@ fn rel_11_a_line_over_the_cap_is_skipped_and_names_its_call() {
         .collect();
     assert_eq!(
         lines(limit - 1, &pieces),
-        [Line::Oversized(Some(Id::Number(7))), message(ONE)]
+        [StdoutLine::Oversized(Some(Id::Number(7))), message(ONE)]
     );
     let noisy = "x".repeat(500);
     assert_eq!(
         lines(100, &[noisy.as_bytes(), b"\nhi"]),
-        [Line::Oversized(None), noise("hi")]
+        [StdoutLine::Oversized(None), noise("hi")]
     );
 }
 
 #[test]
 fn rel_11_memory_stays_bounded_while_a_line_is_skipped() {
     let limit = 4 * 1024 * 1024;
-    let mut framer = Framer::new(limit);
+    let mut framer = LineFramer::new(limit);
     framer.room().extend_from_slice(br#"{"id":7,"result":""#);
     let piece = vec![b'x'; READ];
     for _ in 0..1000 {
@@ -122,7 +122,7 @@ fn rel_11_memory_stays_bounded_while_a_line_is_skipped() {
     framer.room().extend_from_slice(b"\"}\n");
     assert_eq!(
         framer.next_line(),
-        Some(Line::Oversized(Some(Id::Number(7))))
+        Some(StdoutLine::Oversized(Some(Id::Number(7))))
     );
 }
 

@@ -1,7 +1,7 @@
 //! A server that is a child of this process, leader of its own group.
 //!
-//! Owns the way to its end. Whoever left the group is found by a mark in the environment, on
-//! Linux, while this process lives; when it is killed itself, nobody sweeps.
+//! Owns stopping it. On Linux, processes that left the group are found by a mark in their
+//! environment; when this process is killed itself, they stay.
 
 use std::io;
 use std::path::Path;
@@ -14,12 +14,12 @@ use tokio::time::{sleep, timeout};
 use toolway_types::StdioSpec;
 
 #[cfg(target_os = "linux")]
-use super::mark::Mark;
-use super::{ChildEnds, LADDER};
+use super::environment_mark::EnvironmentMark;
+use super::{ChildEnds, STOP_SEQUENCE};
 use crate::stdio::descriptors;
 #[cfg(target_os = "linux")]
 use crate::stdio::proc;
-use crate::stdio::shield::Armed;
+use crate::stdio::shield::ArmedShield;
 
 /// How often is looked whether the rest of the group is gone: it has no parent that tells us.
 const LOOK: Duration = Duration::from_millis(5);
@@ -27,18 +27,18 @@ const LOOK: Duration = Duration::from_millis(5);
 /// The longest a killed process is waited for: one stuck in the kernel must not hold the host.
 const AFTER_KILL: Duration = Duration::from_secs(2);
 
-pub(crate) struct Direct {
+pub(crate) struct DirectChild {
     child: Child,
     group: Option<Pid>,
     #[cfg(target_os = "linux")]
-    mark: Option<Mark>,
+    mark: Option<EnvironmentMark>,
 }
 
-impl Direct {
+impl DirectChild {
     pub(super) fn spawn(
         spec: &StdioSpec,
         directory: &Path,
-        shield: Option<Armed>,
+        shield: Option<ArmedShield>,
         ends: ChildEnds,
     ) -> io::Result<Self> {
         let mut command = Command::new(spec.file());
@@ -57,11 +57,11 @@ impl Direct {
             .process_group(0)
             .kill_on_drop(true);
         #[cfg(target_os = "linux")]
-        let mark = Mark::put_on(&mut command);
+        let mark = EnvironmentMark::put_on(&mut command);
         if let Some(shield) = shield {
             shield.guard(command.as_std_mut());
         }
-        descriptors::seal()?;
+        descriptors::close_on_exec_all()?;
         let child = command.spawn()?;
         let group = child
             .id()
@@ -80,21 +80,21 @@ impl Direct {
         self.child.wait().await
     }
 
-    /// The ladder, up to where nothing is left.
+    /// Goes through the stop sequence until nothing is left.
     pub(super) async fn stop(&mut self) {
-        for (patience, signal) in LADDER {
+        for (patience, signal) in STOP_SEQUENCE {
             if timeout(patience, self.gone()).await.is_ok() {
                 break;
             }
             self.signal(signal);
         }
         let _ = timeout(AFTER_KILL, self.gone()).await;
-        // From here on the number may be another's.
+        // From here on the id may belong to another process.
         self.group = None;
         self.kill();
         #[cfg(target_os = "linux")]
         if let Some(mark) = self.mark.take() {
-            // To be told to die is not to be gone yet.
+            // A killed process takes a moment to end.
             let _ = timeout(AFTER_KILL, async {
                 while mark.kill_all() {
                     sleep(LOOK).await;
@@ -104,7 +104,7 @@ impl Direct {
         }
     }
 
-    /// Kills whatever is left of the group, and whoever left it.
+    /// Kills what is left of the group, and the processes that left it.
     pub(super) fn kill(&mut self) {
         self.signal(Signal::KILL);
         #[cfg(target_os = "linux")]
@@ -128,23 +128,23 @@ impl Direct {
     }
 }
 
-/// Whether anybody in the group runs. Orphans that have ended are somebody else's to reap, who may
-/// take seconds to do it, or never do.
+/// Whether any process of the group runs. Orphans that have ended are reaped by another process,
+/// perhaps seconds later or never.
 fn is_alive(group: Pid) -> bool {
     if test_kill_process_group(group).is_err() {
         return false;
     }
     #[cfg(target_os = "linux")]
-    return proc::everybody()
-        .filter_map(proc::family)
-        .any(|it| it.group == group && it.lives);
+    return proc::all_processes()
+        .filter_map(proc::process_info)
+        .any(|it| it.group == group && it.is_running);
     #[cfg(not(target_os = "linux"))]
     true
 }
 
-impl Drop for Direct {
+impl Drop for DirectChild {
     fn drop(&mut self) {
-        // The leader itself is killed and reaped by the runtime; this is for everybody else.
+        // The leader itself is killed and reaped by the runtime; this is for the others.
         self.kill();
     }
 }

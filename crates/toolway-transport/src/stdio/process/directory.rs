@@ -1,7 +1,7 @@
 //! Where a process is started.
 //!
 //! Owns making the directory that a process has for itself. It must be ours and closed to others:
-//! what somebody else put there would be run (SEC-48). Where none can be made, as in a container
+//! what another user put there would be run (SEC-48). Where none can be made, as in a container
 //! without a writable home, the root serves: nothing that runs is found there either.
 
 use std::borrow::Cow;

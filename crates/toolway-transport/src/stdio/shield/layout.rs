@@ -17,14 +17,14 @@ use rustix::fs::{Access, AtFlags, CWD, accessat};
 use rustix::io::Errno;
 use rustix::process::geteuid;
 
-use super::namespace::Hidden;
-use super::{Protected, Protection, ShieldError};
+use super::namespace::HiddenDirectory;
+use super::{ProtectedPath, Protection, ShieldError};
 use crate::links::follow;
 use table::{aliases, mounts_of};
 
 /// What to do about a directory that is to be protected and is not there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Absent {
+pub(super) enum AbsentDirectory {
     /// Make it.
     Make,
     /// Take its nearest ancestor: enough to see whether protecting works.
@@ -33,21 +33,24 @@ pub(super) enum Absent {
 
 /// The mounts, in the order they are made.
 #[derive(Debug, Default)]
-pub(super) struct Layout {
+pub(super) struct MountLayout {
     /// Directories and links that are mounted on themselves: a mount point cannot be renamed or
     /// removed.
     pub(super) held: Vec<CString>,
     /// Directories and files that are mounted on themselves, read-only with all below.
     pub(super) read_only: Vec<CString>,
     /// Directories in whose place an empty one is seen.
-    pub(super) hidden: Vec<Hidden>,
+    pub(super) hidden: Vec<HiddenDirectory>,
     /// Where links lead from what is [believed](Protection::Believed): all of it is read-only.
     pub(super) led_to: Vec<PathBuf>,
 }
 
-impl Layout {
+impl MountLayout {
     /// The mounts for these directories, and what could not be helped.
-    pub(super) fn of(protected: &[Protected], absent: Absent) -> (Self, Vec<ShieldError>) {
+    pub(super) fn of(
+        protected: &[ProtectedPath],
+        absent: AbsentDirectory,
+    ) -> (Self, Vec<ShieldError>) {
         let mut gaps = Vec::new();
         let mut held = BTreeSet::new();
         // Where the directories lie or will lie: others may stand in for them.
@@ -87,7 +90,7 @@ impl Layout {
             .iter()
             .filter(|entry| entry.protection == Protection::Believed);
         let mut led_to = Vec::new();
-        for end in believed.flat_map(|entry| ends(&entry.path)) {
+        for end in believed.flat_map(|entry| resolved_links(&entry.path)) {
             for link in end
                 .links
                 .iter()
@@ -129,7 +132,7 @@ fn is_below(path: &Path, these: &BTreeSet<PathBuf>) -> bool {
 }
 
 /// Where something that is believed really lies.
-struct End {
+struct ResolvedLink {
     /// The links that lead there.
     links: Vec<PathBuf>,
     /// Where it lies; otherwise why it cannot be protected there.
@@ -137,23 +140,26 @@ struct End {
 }
 
 /// Where the links lead that stand in this place and, if it is a folder, directly in it.
-fn ends(path: &Path) -> Vec<End> {
+fn resolved_links(path: &Path) -> Vec<ResolvedLink> {
     let inside = path.read_dir().into_iter().flatten().flatten();
     let mut paths: Vec<PathBuf> = inside.map(|entry| entry.path()).collect();
     paths.sort();
     paths.insert(0, path.to_owned());
-    paths.iter().filter_map(|path| end_of(path)).collect()
+    paths
+        .iter()
+        .filter_map(|path| resolved_link(path))
+        .collect()
 }
 
 /// Nothing where nothing is.
-fn end_of(path: &Path) -> Option<End> {
+fn resolved_link(path: &Path) -> Option<ResolvedLink> {
     // The way to the directory it stands in is the business of that directory's entry.
     let place = path.parent()?.canonicalize().ok()?.join(path.file_name()?);
     let metadata = place.symlink_metadata().ok()?;
     if metadata.is_symlink() || metadata.is_file() {
         let (_, links) = follow(&place);
         let real = protectable(&place).map_err(|reason| reason.of(path));
-        Some(End { links, real })
+        Some(ResolvedLink { links, real })
     } else {
         None
     }
@@ -192,7 +198,7 @@ impl Unprotectable {
 }
 
 /// What has to be hidden, each with what stays to be seen in it: whatever is merely read-only.
-fn hide(hidden: &BTreeSet<PathBuf>, read_only: &BTreeSet<PathBuf>) -> Vec<Hidden> {
+fn hide(hidden: &BTreeSet<PathBuf>, read_only: &BTreeSet<PathBuf>) -> Vec<HiddenDirectory> {
     // The hidden directory that a path is hidden with.
     let covering = |path: &Path| {
         path.ancestors()
@@ -209,16 +215,16 @@ fn hide(hidden: &BTreeSet<PathBuf>, read_only: &BTreeSet<PathBuf>) -> Vec<Hidden
                 .iter()
                 .filter(|it| covering(it) == Some(path))
                 .filter_map(|it| it.strip_prefix(path).ok());
-            Hidden::new(path, seen)
+            HiddenDirectory::new(path, seen)
         })
         .collect()
 }
 
 /// The directories that cannot be written, and those that cannot be seen either, as a person knows
 /// them: those that are there, or will be when a server starts.
-pub(super) fn named(protected: &[Protected]) -> (Vec<PathBuf>, Vec<PathBuf>) {
+pub(super) fn named(protected: &[ProtectedPath]) -> (Vec<PathBuf>, Vec<PathBuf>) {
     let named = |wanted: &[Protection]| {
-        let will_be = |entry: &&Protected| match entry.protection {
+        let will_be = |entry: &&ProtectedPath| match entry.protection {
             Protection::Private | Protection::Hidden => true,
             Protection::Existing => is_directory(&entry.path),
             Protection::Links | Protection::Believed => false,
@@ -240,7 +246,7 @@ pub(super) fn c_path(path: PathBuf) -> Option<CString> {
 }
 
 /// The real path of a directory that is there, or is now.
-fn settle(entry: &Protected, absent: Absent) -> io::Result<Option<PathBuf>> {
+fn settle(entry: &ProtectedPath, absent: AbsentDirectory) -> io::Result<Option<PathBuf>> {
     let mode = match entry.protection {
         // A link is the repository's to set: protecting where it leads would let a repository
         // choose a directory that no server can write.
@@ -252,7 +258,9 @@ fn settle(entry: &Protected, absent: Absent) -> io::Result<Option<PathBuf>> {
     match (entry.path.canonicalize(), mode, absent) {
         (Ok(path), ..) if path.is_dir() => Ok(Some(path)),
         (Ok(_), ..) => Err(io::ErrorKind::NotADirectory.into()),
-        (Err(error), Some(mode), Absent::Make) if error.kind() == io::ErrorKind::NotFound => {
+        (Err(error), Some(mode), AbsentDirectory::Make)
+            if error.kind() == io::ErrorKind::NotFound =>
+        {
             // A link may lead to where nothing is yet.
             match make(&follow(&entry.path).0, mode) {
                 // Neither can a server that runs as the same user.
@@ -260,7 +268,9 @@ fn settle(entry: &Protected, absent: Absent) -> io::Result<Option<PathBuf>> {
                 result => result.and_then(|()| entry.path.canonicalize()).map(Some),
             }
         }
-        (Err(error), Some(_), Absent::StandIn) if error.kind() == io::ErrorKind::NotFound => {
+        (Err(error), Some(_), AbsentDirectory::StandIn)
+            if error.kind() == io::ErrorKind::NotFound =>
+        {
             let nearest = entry.path.ancestors().find_map(|it| it.canonicalize().ok());
             // The root is no mount point below anything.
             Ok(nearest.filter(|path| path.parent().is_some()))

@@ -1,4 +1,4 @@
-//! Raising a shield in a child, between `fork` and `exec`.
+//! Setting up a shield in a child, between `fork` and `exec`.
 //!
 //! Owns the namespaces and mounts. Everything that allocates happens before the fork; in the child
 //! there are only system calls, because another thread may have held any lock when it was forked.
@@ -20,41 +20,41 @@ use rustix::process::{
     set_dumpable_behavior, waitpid,
 };
 
-use super::layout::{Layout, c_path};
-use super::{ShieldError, Step};
+use super::layout::{MountLayout, c_path};
+use super::{ShieldError, ShieldStep};
 
 mod hidden;
+mod packing;
 mod probe;
-mod travel;
 
-pub(super) use hidden::Hidden;
-pub(in super::super) use probe::serve_if_asked;
-pub(super) use probe::{Prober, probe};
+pub(super) use hidden::HiddenDirectory;
+pub(in super::super) use probe::run_if_requested;
+pub(super) use probe::{ProbeProcess, probe};
 
 /// The longest map the kernel takes in one write.
 const LONGEST_MAP: usize = 4095;
 
-/// Who the users inside are: always the same as outside.
+/// The user and group ids inside: always the same as outside.
 #[derive(Debug, Clone)]
-pub(in super::super) struct Mapping(Arc<Maps>);
+pub(in super::super) struct IdMapping(Arc<IdMaps>);
 
 #[derive(Debug)]
-struct Maps {
+struct IdMaps {
     users: Vec<u8>,
     groups: Vec<u8>,
-    reach: Reach,
+    reach: MappedIds,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Reach {
-    /// Everybody, which only a privileged process outside the namespace may write.
-    Everybody,
-    /// The current user and group alone, which anybody may write for themselves.
-    Oneself,
+enum MappedIds {
+    /// All ids, which only a privileged process outside the namespace may write.
+    All,
+    /// The current user and group alone, which needs no privilege.
+    Own,
 }
 
-impl Mapping {
-    fn everybody() -> Option<Self> {
+impl IdMapping {
+    fn all_ids() -> Option<Self> {
         let map = |path| -> Option<Vec<u8>> {
             let outside = std::fs::read_to_string(path).ok()?;
             let line = |line: &str| {
@@ -65,35 +65,35 @@ impl Mapping {
             let text = outside.lines().map(line).collect::<Option<String>>()?;
             (text.len() <= LONGEST_MAP).then(|| text.into_bytes())
         };
-        Some(Self(Arc::new(Maps {
+        Some(Self(Arc::new(IdMaps {
             users: map("/proc/self/uid_map")?,
             groups: map("/proc/self/gid_map")?,
-            reach: Reach::Everybody,
+            reach: MappedIds::All,
         })))
     }
 
-    fn oneself() -> Self {
+    fn own_ids() -> Self {
         let map = |id: u32| format!("{id} {id} 1\n").into_bytes();
-        Self(Arc::new(Maps {
+        Self(Arc::new(IdMaps {
             users: map(geteuid().as_raw()),
             groups: map(getegid().as_raw()),
-            reach: Reach::Oneself,
+            reach: MappedIds::Own,
         }))
     }
 }
 
-/// A shield ready to be raised by one child.
-pub(in super::super) struct Armed {
-    mapping: Mapping,
+/// A prepared shield, to be set up by one child.
+pub(in super::super) struct ArmedShield {
+    mapping: IdMapping,
     held: Vec<CString>,
     read_only: Vec<CString>,
-    hidden: Vec<Hidden>,
+    hidden: Vec<HiddenDirectory>,
     directory: CString,
 }
 
-impl Armed {
+impl ArmedShield {
     /// For a child that starts in `directory`, or where this process is.
-    pub(super) fn new(mapping: Mapping, layout: Layout, directory: Option<&Path>) -> Self {
+    pub(super) fn new(mapping: IdMapping, layout: MountLayout, directory: Option<&Path>) -> Self {
         let directory = match directory {
             Some(directory) => directory.canonicalize(),
             None => std::env::current_dir(),
@@ -115,7 +115,7 @@ impl Armed {
     /// process, of which it is a copy, is closed to others.
     pub(in super::super) fn lays_open(&self) -> bool {
         let is_open = matches!(dumpable_behavior(), Ok(DumpableBehavior::Dumpable));
-        self.mapping.0.reach == Reach::Oneself && !is_open
+        self.mapping.0.reach == MappedIds::Own && !is_open
     }
 
     /// Makes the child raise it before it runs its program. The child is a copy of this process:
@@ -127,7 +127,7 @@ impl Armed {
     /// Makes the child raise what is left of it, where its parent has done the first half with
     /// [`protect`](Self::protect).
     pub(in super::super) fn guard_inside(self, command: &mut Command) {
-        self.install(command, |armed| armed.lock(itself()?.as_fd()));
+        self.install(command, |armed| armed.lock(own_proc()?.as_fd()));
     }
 
     #[expect(
@@ -137,72 +137,73 @@ impl Armed {
     fn install(
         self,
         command: &mut Command,
-        raise: impl Fn(&Self) -> Result<(), Fault> + Send + Sync + 'static,
+        raise: impl Fn(&Self) -> Result<(), StepFault> + Send + Sync + 'static,
     ) {
-        let raise = move || raise(&self).map_err(Fault::encode);
+        let raise = move || raise(&self).map_err(StepFault::encode);
         // SAFETY: what runs in the child is system calls on memory that was made ready before the
         // fork. It takes no lock, allocates and frees nothing, and cannot panic.
         unsafe { command.pre_exec(raise) };
     }
 
-    fn raise(&self) -> Result<(), Fault> {
-        let itself = itself()?;
-        self.enter(itself.as_fd(), Depth::First)?;
+    fn raise(&self) -> Result<(), StepFault> {
+        let own_proc = own_proc()?;
+        self.enter(own_proc.as_fd(), NamespaceLevel::First)?;
         self.mount()?;
-        self.lock(itself.as_fd())
+        self.lock(own_proc.as_fd())
     }
 
     /// The mounts, for a process that has entered its namespace already.
     pub(in super::super) fn protect(&self) -> io::Result<()> {
-        self.mount().map_err(Fault::encode)
+        self.mount().map_err(StepFault::encode)
     }
 
-    fn mount(&self) -> Result<(), Fault> {
+    fn mount(&self) -> Result<(), StepFault> {
         for path in &self.held {
-            hold(path).map_err(at(Step::Hold))?;
+            hold(path).map_err(at(ShieldStep::Hold))?;
         }
         for path in &self.read_only {
-            hold(path).map_err(at(Step::ReadOnly))?;
-            raw::make_read_only(path).map_err(at(Step::ReadOnly))?;
+            hold(path).map_err(at(ShieldStep::ReadOnly))?;
+            raw::make_read_only(path).map_err(at(ShieldStep::ReadOnly))?;
         }
         for hidden in &self.hidden {
-            hidden.hide().map_err(at(Step::Hide))?;
+            hidden.hide().map_err(at(ShieldStep::Hide))?;
         }
         Ok(())
     }
 
     /// Mounts that came from a namespace of other owners are locked: whatever the server may do
     /// in the second, it cannot undo what was done in the first.
-    fn lock(&self, itself: BorrowedFd<'_>) -> Result<(), Fault> {
-        self.enter(itself, Depth::Second)?;
-        chdir(self.directory.as_c_str()).map_err(at(Step::Enter))
+    fn lock(&self, own_proc: BorrowedFd<'_>) -> Result<(), StepFault> {
+        self.enter(own_proc, NamespaceLevel::Second)?;
+        chdir(self.directory.as_c_str()).map_err(at(ShieldStep::Enter))
     }
 
     /// Enters a new user and mount namespace.
-    fn enter(&self, itself: BorrowedFd<'_>, depth: Depth) -> Result<(), Fault> {
+    fn enter(&self, own_proc: BorrowedFd<'_>, depth: NamespaceLevel) -> Result<(), StepFault> {
         let maps = &*self.mapping.0;
         match maps.reach {
-            Reach::Oneself => {
-                raw::unshare().map_err(at(Step::Namespace))?;
-                openly(|| match depth {
-                    Depth::First => maps.write_own(itself),
-                    Depth::Second => maps.write(itself),
+            MappedIds::Own => {
+                raw::unshare().map_err(at(ShieldStep::Namespace))?;
+                while_dumpable(|| match depth {
+                    NamespaceLevel::First => maps.write_own(own_proc),
+                    NamespaceLevel::Second => maps.write(own_proc),
                 })
-                .map_err(at(Step::Users))
+                .map_err(at(ShieldStep::Users))
             }
-            Reach::Everybody => {
-                let (reader, writer) = pipe_with(PipeFlags::CLOEXEC).map_err(at(Step::Users))?;
-                let Some(outside) = raw::fork().map_err(at(Step::Users))? else {
+            MappedIds::All => {
+                let (reader, writer) =
+                    pipe_with(PipeFlags::CLOEXEC).map_err(at(ShieldStep::Users))?;
+                let Some(outside) = raw::fork().map_err(at(ShieldStep::Users))? else {
                     drop(writer);
-                    maps.write_for(itself, &reader);
+                    maps.write_for(own_proc, &reader);
                 };
                 drop(reader);
-                let entered = raw::unshare().map_err(at(Step::Namespace));
+                let entered = raw::unshare().map_err(at(ShieldStep::Namespace));
                 if entered.is_ok() {
                     let _ = rustix::io::write(&writer, b"!");
                 }
                 drop(writer);
-                // Its exit code is the system's word on the maps.
+                // Its exit code is the error of writing the maps.
                 let code = loop {
                     match waitpid(Some(outside), WaitOptions::empty()) {
                         Err(Errno::INTR) => {}
@@ -213,7 +214,7 @@ impl Armed {
                 entered?;
                 match code {
                     0 => Ok(()),
-                    code => Err(Fault(Step::Users, Errno::from_raw_os_error(code))),
+                    code => Err(StepFault(ShieldStep::Users, Errno::from_raw_os_error(code))),
                 }
             }
         }
@@ -221,7 +222,7 @@ impl Armed {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Depth {
+enum NamespaceLevel {
     First,
     Second,
 }
@@ -242,24 +243,24 @@ fn put(tree: &OwnedFd, place: &CStr) -> rustix::io::Result<()> {
     move_mount(tree, c"", CWD, place, flags)
 }
 
-/// Does what needs the kernel's files about this process: while nobody may look into it, they
-/// belong to root. Never in a copy of a host that is closed, see [`Armed::lays_open`]: whoever is
-/// quick reads all its secrets in that moment.
-fn openly(work: impl FnOnce() -> rustix::io::Result<()>) -> rustix::io::Result<()> {
+/// Makes this process dumpable for a moment, because otherwise its `/proc` files belong to root.
+/// Never in a copy of a closed host, see [`ArmedShield::lays_open`]: another process could read its
+/// secrets in that moment.
+fn while_dumpable(work: impl FnOnce() -> rustix::io::Result<()>) -> rustix::io::Result<()> {
     set_dumpable_behavior(DumpableBehavior::Dumpable)?;
     let done = work();
     set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
     done
 }
 
-/// This process, as the kernel's files about it.
-fn itself() -> Result<OwnedFd, Fault> {
+/// The `/proc` directory of this process.
+fn own_proc() -> Result<OwnedFd, StepFault> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    openat(CWD, c"/proc/self", flags, Mode::empty()).map_err(at(Step::Users))
+    openat(CWD, c"/proc/self", flags, Mode::empty()).map_err(at(ShieldStep::Users))
 }
 
-impl Maps {
-    /// Writes for oneself, in a namespace whose parent still lets one choose among one's groups.
+impl IdMaps {
+    /// Writes the maps of this process, in a namespace whose parent still allows `setgroups`.
     fn write_own(&self, process: BorrowedFd<'_>) -> rustix::io::Result<()> {
         write(process, c"setgroups", b"deny")?;
         self.write(process)
@@ -274,7 +275,7 @@ impl Maps {
     fn write_for(&self, process: BorrowedFd<'_>, entered: &OwnedFd) -> ! {
         let code = match rustix::io::read(entered, &mut [0_u8; 1]) {
             Ok(1) => self.write(process).map_or_else(Errno::raw_os_error, |()| 0),
-            // It did not, and says so itself.
+            // It failed to enter, and reports that itself.
             _ => 0,
         };
         raw::exit_with(code)
@@ -293,24 +294,24 @@ fn write(process: BorrowedFd<'_>, name: &CStr, text: &[u8]) -> rustix::io::Resul
 
 /// A step the system refused. All that reaches the parent is one number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Fault(Step, Errno);
+pub(super) struct StepFault(ShieldStep, Errno);
 
-fn at(step: Step) -> impl Fn(Errno) -> Fault {
-    move |errno| Fault(step, errno)
+fn at(step: ShieldStep) -> impl Fn(Errno) -> StepFault {
+    move |errno| StepFault(step, errno)
 }
 
 /// Above every number the system uses.
 const MARK: i32 = 1 << 24;
-const STEPS: [Step; 6] = [
-    Step::Namespace,
-    Step::Users,
-    Step::Hold,
-    Step::ReadOnly,
-    Step::Hide,
-    Step::Enter,
+const STEPS: [ShieldStep; 6] = [
+    ShieldStep::Namespace,
+    ShieldStep::Users,
+    ShieldStep::Hold,
+    ShieldStep::ReadOnly,
+    ShieldStep::Hide,
+    ShieldStep::Enter,
 ];
 
-impl Fault {
+impl StepFault {
     fn encode(self) -> io::Error {
         let step = self.0 as i32;
         io::Error::from_raw_os_error(MARK | step << 16 | self.1.raw_os_error())
@@ -326,8 +327,8 @@ impl Fault {
     }
 }
 
-impl From<Fault> for ShieldError {
-    fn from(Fault(step, errno): Fault) -> Self {
+impl From<StepFault> for ShieldError {
+    fn from(StepFault(step, errno): StepFault) -> Self {
         Self::Refused { step, errno }
     }
 }

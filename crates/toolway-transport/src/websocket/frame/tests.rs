@@ -24,8 +24,8 @@ fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
     bytes
 }
 
-fn decode(pieces: &[&[u8]], limit: usize) -> Result<Vec<Incoming>, Violation> {
-    let mut decoder = Decoder::new(limit);
+fn decode(pieces: &[&[u8]], limit: usize) -> Result<Vec<IncomingFrame>, ProtocolViolation> {
+    let mut decoder = FrameDecoder::new(limit);
     let mut found = Vec::new();
     for piece in pieces {
         decoder.buffer().extend_from_slice(piece);
@@ -33,7 +33,7 @@ fn decode(pieces: &[&[u8]], limit: usize) -> Result<Vec<Incoming>, Violation> {
             found.push(incoming);
         }
         let kept = match &decoder.message {
-            Some(Partial::Kept(whole)) => whole.len(),
+            Some(PartialMessage::Kept(whole)) => whole.len(),
             _ => 0,
         };
         assert!(kept <= limit && decoder.buffer.len() <= piece.len() + 14);
@@ -55,12 +55,12 @@ fn frames_cut_at_every_byte_are_the_same_messages() {
     ]
     .concat();
     let expected = [
-        Incoming::Message("{\"a\":1}".into()),
-        Incoming::Ping("ping".into()),
-        Incoming::Message(format!("{{\"b\":{}", " ".repeat(300)).into()),
-        Incoming::Pong,
-        Incoming::Message(Bytes::new()),
-        Incoming::Close {
+        IncomingFrame::Message("{\"a\":1}".into()),
+        IncomingFrame::Ping("ping".into()),
+        IncomingFrame::Message(format!("{{\"b\":{}", " ".repeat(300)).into()),
+        IncomingFrame::Pong,
+        IncomingFrame::Message(Bytes::new()),
+        IncomingFrame::Close {
             code: Some(1000),
             reason: "bye".to_owned(),
         },
@@ -90,31 +90,34 @@ fn rel_11_a_message_over_the_cap_is_read_past_in_one_frame_and_in_many() {
         for size in [1, 3, 1000, stream.len()] {
             let chunks: Vec<&[u8]> = stream.chunks(size).collect();
             let expected = [
-                Incoming::Oversized(Some(Id::Number(7))),
-                Incoming::Message("{}".into()),
+                IncomingFrame::Oversized(Some(Id::Number(7))),
+                IncomingFrame::Message("{}".into()),
             ];
             assert_eq!(decode(&chunks, 4000).expect("well-formed"), expected);
         }
     }
     let exact = frame(FINAL | TEXT, &[b' '; 4000]);
     let found = decode(&[&exact], 4000).expect("well-formed");
-    assert!(matches!(&found[..], [Incoming::Message(_)]));
+    assert!(matches!(&found[..], [IncomingFrame::Message(_)]));
 }
 
 #[test]
 fn frames_against_the_rules_end_the_connection() {
     let masked = [FINAL | TEXT, 0x80 | 1, 1, 2, 3, 4, 5];
     for (bytes, violation) in [
-        (frame(FINAL | 0x40 | TEXT, b""), Violation::Extension),
-        (masked.to_vec(), Violation::Masked),
-        (frame(FINAL | 0x3, b""), Violation::Unknown),
-        (frame(FINAL | 0xB, b""), Violation::Unknown),
-        (frame(0x9, b""), Violation::Control),
-        (frame(FINAL | 0x9, &[0; 126]), Violation::Control),
-        (frame(FINAL | CONTINUE, b""), Violation::Stray),
+        (
+            frame(FINAL | 0x40 | TEXT, b""),
+            ProtocolViolation::Extension,
+        ),
+        (masked.to_vec(), ProtocolViolation::Masked),
+        (frame(FINAL | 0x3, b""), ProtocolViolation::Unknown),
+        (frame(FINAL | 0xB, b""), ProtocolViolation::Unknown),
+        (frame(0x9, b""), ProtocolViolation::Control),
+        (frame(FINAL | 0x9, &[0; 126]), ProtocolViolation::Control),
+        (frame(FINAL | CONTINUE, b""), ProtocolViolation::Stray),
         (
             [frame(TEXT, b""), frame(TEXT, b"")].concat(),
-            Violation::Interleaved,
+            ProtocolViolation::Interleaved,
         ),
     ] {
         assert_eq!(decode(&[&bytes], 1000), Err(violation));

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tokio::sync::{Notify, mpsc};
 use tokio_tungstenite::tungstenite::handshake::server::Request;
 use toolway_testkit::marked;
-use toolway_transport::{Limits, OpenOptions, in_process};
+use toolway_transport::{ChannelLimits, OpenOptions, in_process};
 use toolway_types::TransportSpec;
 
 use super::behaviour::{Deed, Memory, SCRIPT};
@@ -21,13 +21,13 @@ const MIB: usize = 1024 * 1024;
 /// One cap for all.
 pub(super) const CAP: usize = 4 * MIB;
 
-fn limits() -> Limits {
-    Limits {
+fn limits() -> ChannelLimits {
+    ChannelLimits {
         line: CAP,
         response: CAP,
         sse_event: CAP,
         websocket_message: CAP,
-        ..Limits::default()
+        ..ChannelLimits::default()
     }
 }
 

@@ -5,12 +5,12 @@ use ratatui::style::Color;
 use ratatui::{Terminal, buffer::Buffer};
 
 use super::*;
-use crate::app::clean;
+use crate::state::clean;
 
-fn row(name: &str, status: Status, millis: u64) -> Row {
+fn row(name: &str, status: RowStatus, millis: u64) -> ServerRow {
     let took = Some(Duration::from_millis(millis));
-    let took = took.filter(|_| !matches!(status, Status::Pending { .. }));
-    Row {
+    let took = took.filter(|_| !matches!(status, RowStatus::Pending { .. }));
+    ServerRow {
         name: clean(name),
         status,
         since: Instant::now(),
@@ -18,46 +18,48 @@ fn row(name: &str, status: Status, millis: u64) -> Row {
     }
 }
 
-fn connected(tools: usize) -> Status {
+fn connected(tools: usize) -> RowStatus {
     let counts = Counts {
         tools,
         ..Counts::default()
     };
-    Status::Connected {
+    RowStatus::Connected {
         counts: Some(counts),
     }
 }
 
-fn pending(attempt: u32) -> Status {
-    Status::Pending {
+fn pending(attempt: u32) -> RowStatus {
+    RowStatus::Pending {
         attempt,
         trouble: None,
     }
 }
 
-fn five() -> App {
-    let failed = Status::Failed {
+fn five() -> ViewState {
+    let failed = RowStatus::Failed {
         reason: clean("cannot start `nope`: No such file\nor directory"),
     };
-    let disabled = Status::Disabled {
+    let disabled = RowStatus::Disabled {
         reason: "needs approval".to_owned(),
     };
-    App {
+    ViewState {
         rows: vec![
             row("desk", connected(2), 40),
-            row("github", Status::NeedsAuth, 310),
+            row("github", RowStatus::NeedsAuth { further: false }, 310),
             row("library", pending(1), 0),
             row("nope", failed, 12),
             row("repo-server", disabled, 0),
         ],
-        ..App::default()
+        ..ViewState::default()
     }
 }
 
-fn drawn(app: &App, theme: Theme, width: u16, height: u16) -> Terminal<TestBackend> {
+fn drawn(state: &ViewState, theme: Theme, width: u16, height: u16) -> Terminal<TestBackend> {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
     let now = Instant::now() + Duration::from_millis(12_340);
-    terminal.draw(|frame| draw(frame, app, now, theme)).unwrap();
+    terminal
+        .draw(|frame| draw(frame, state, now, theme))
+        .unwrap();
     terminal
 }
 
@@ -94,12 +96,12 @@ async fn what_does_not_fit_is_counted_and_what_moves_is_shown() {
 
 #[tokio::test(start_paused = true)]
 async fn the_spinner_turns_and_a_further_attempt_is_named() {
-    let mut app = App {
+    let mut state = ViewState {
         rows: vec![row("a", pending(3), 0)],
-        ..App::default()
+        ..ViewState::default()
     };
-    app.ticks = 13;
-    insta::assert_snapshot!(drawn(&app, Theme::Plain, 60, 1).backend(), @r#"
+    state.ticks = 13;
+    insta::assert_snapshot!(drawn(&state, Theme::Plain, 60, 1).backend(), @r#"
     "… pending     a   12.3s  ⠸ connecting, attempt 3            "
     "#);
 }
@@ -107,11 +109,11 @@ async fn the_spinner_turns_and_a_further_attempt_is_named() {
 #[tokio::test(start_paused = true)]
 async fn hostile_text_steers_nothing() {
     let reason = clean("\u{1b}[2Jgone\u{202e}\u{200b} \u{9b}31mred\r\nline");
-    let app = App {
-        rows: vec![row("x", Status::Failed { reason }, 0)],
-        ..App::default()
+    let state = ViewState {
+        rows: vec![row("x", RowStatus::Failed { reason }, 0)],
+        ..ViewState::default()
     };
-    let terminal = drawn(&app, Theme::Plain, 60, 1);
+    let terminal = drawn(&state, Theme::Plain, 60, 1);
     let shown = terminal.backend().to_string();
     let steering = |c: char| toolway_types::text::is_hidden(c) && c != '\n';
     assert!(!shown.contains(steering), "{shown:?}");

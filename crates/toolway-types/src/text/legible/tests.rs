@@ -5,11 +5,11 @@ use proptest::prelude::*;
 use super::*;
 
 fn code(text: &str) -> String {
-    legible(text, Nature::Code)
+    legible(text, TextKind::Code)
 }
 
 fn prose(text: &str) -> String {
-    legible(text, Nature::Prose)
+    legible(text, TextKind::Prose)
 }
 
 #[test]
@@ -31,8 +31,8 @@ fn plain_text_stays_as_it_is() {
     }
     assert_eq!(prose("а у вас — всё “хорошо”"), "а у вас — всё “хорошо”");
     assert_eq!(prose("kapı"), "kapı");
-    assert_eq!(legible("    \"a\": 1", Nature::Source), "    \"a\": 1");
-    assert_eq!(legible("\t\"a\": 1", Nature::Source), "  \"a\": 1");
+    assert_eq!(legible("    \"a\": 1", TextKind::Source), "    \"a\": 1");
+    assert_eq!(legible("\t\"a\": 1", TextKind::Source), "  \"a\": 1");
 }
 
 #[test]
@@ -47,7 +47,7 @@ fn sec_52_blanks_that_push_text_away_are_counted() {
     );
     assert_eq!(code("a\u{a0}b\tc"), "a\\u{00A0}b\\u{0009}c");
     assert_eq!(
-        legible(&format!("{many}x"), Nature::Source),
+        legible(&format!("{many}x"), TextKind::Source),
         "⟨2,500 blanks⟩x"
     );
     assert_eq!(code("a\nb\n\n\n\nc"), "a⏎b⟨4 line breaks⟩⏎c");
@@ -83,18 +83,18 @@ fn sec_35_what_acts_or_changes_the_order_is_spelled_out() {
 fn a_long_text_is_cut_in_the_middle_and_says_so() {
     let text = format!("begin{}end", "x".repeat(10_000));
     assert_eq!(
-        legible_within(&text, Nature::Code, 30),
+        legible_within(&text, TextKind::Code, 30),
         "beginxxxxxxxxxxx⟨9,984 characters left out⟩xxxxxend"
     );
     // A mark is not taken apart.
     let both = format!("begin{}{}end", " ".repeat(2500), "x ".repeat(1000));
     assert_eq!(
-        legible_within(&both, Nature::Prose, 40),
+        legible_within(&both, TextKind::Prose, 40),
         "begin⟨2,500 blanks⟩x x x x⟨1,983 characters left out⟩x x x x x end"
     );
     let blanks = format!("a{}b", " ".repeat(10_000));
     assert_eq!(
-        legible_within(&blanks, Nature::Code, 30),
+        legible_within(&blanks, TextKind::Code, 30),
         "a⟨10,000 blanks⟩b"
     );
 }
@@ -104,13 +104,13 @@ proptest! {
     fn sec_52_nothing_hidden_and_no_long_blank_is_left(
         text in r"(\PC|[\x00-\x20]|[ \u{202e}\u{200b}\u{441}\u{5d0}⟨⟩]){0,60}",
     ) {
-        for nature in [Nature::Code, Nature::Source, Nature::Prose] {
+        for nature in [TextKind::Code, TextKind::Source, TextKind::Prose] {
             let shown = legible(&text, nature);
             prop_assert!(!shown.contains(is_hidden), "{shown:?}");
-            if nature != Nature::Source {
+            if nature != TextKind::Source {
                 prop_assert!(!shown.contains("   "), "{shown:?}");
             }
-            if nature != Nature::Prose {
+            if nature != TextKind::Prose {
                 prop_assert!(!shown.contains(is_right_to_left), "{shown:?}");
             }
         }

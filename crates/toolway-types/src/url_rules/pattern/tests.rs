@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn matches(pattern: &str, url: &str, reading: Reading) -> bool {
+fn matches(pattern: &str, url: &str, reading: PatternReading) -> bool {
     UrlPattern::parse(pattern)
         .unwrap()
         .matches(&Url::parse(url).unwrap(), reading)
@@ -29,7 +29,7 @@ fn sec_13_look_alikes_of_an_allowed_host_do_not_match() {
         "https://sub.trusted.com/",
         "https://trustеd.com/", // a Cyrillic е
     ] {
-        assert!(!matches(pattern, url, Reading::Narrow), "{url}");
+        assert!(!matches(pattern, url, PatternReading::Narrow), "{url}");
     }
     for url in [
         "https://trusted.com/mcp",
@@ -40,7 +40,7 @@ fn sec_13_look_alikes_of_an_allowed_host_do_not_match() {
         "https://trusted.com",
         "https://trusted。com/",
     ] {
-        assert!(matches(pattern, url, Reading::Narrow), "{url}");
+        assert!(matches(pattern, url, PatternReading::Narrow), "{url}");
     }
 }
 
@@ -60,89 +60,100 @@ fn sec_13_no_spelling_of_a_denied_url_escapes() {
         "https://evil.com/mcp/",
         "https://evil.com/mcp?x=1#y",
     ] {
-        assert!(matches("https://evil.com/mcp", url, Reading::Wide), "{url}");
+        assert!(
+            matches("https://evil.com/mcp", url, PatternReading::Wide),
+            "{url}"
+        );
     }
     assert!(matches(
         "https://evil.com",
         "https://evil.com/any",
-        Reading::Wide
+        PatternReading::Wide
     ));
     assert!(matches(
         "https://127.0.0.1/*",
         "https://0x7f.1/",
-        Reading::Wide
+        PatternReading::Wide
     ));
     assert!(matches(
         "https://bücher.example/*",
         "https://xn--bcher-kva.example/",
-        Reading::Wide
+        PatternReading::Wide
     ));
 }
 
 #[test]
 fn a_leading_wildcard_stops_at_a_dot() {
     let pattern = "https://*.example.com/*";
-    assert!(matches(pattern, "https://a.example.com/", Reading::Narrow));
+    assert!(matches(
+        pattern,
+        "https://a.example.com/",
+        PatternReading::Narrow
+    ));
     assert!(matches(
         pattern,
         "https://a.b.example.com/x/y",
-        Reading::Narrow
+        PatternReading::Narrow
     ));
-    assert!(!matches(pattern, "https://example.com/", Reading::Narrow));
+    assert!(!matches(
+        pattern,
+        "https://example.com/",
+        PatternReading::Narrow
+    ));
     assert!(!matches(
         pattern,
         "https://evilexample.com/",
-        Reading::Narrow
+        PatternReading::Narrow
     ));
     assert!(!matches(
         "https://api-*.example.com/*",
         "https://api-x.evil.example.com/",
-        Reading::Narrow
+        PatternReading::Narrow
     ));
     assert!(matches(
         "https://api-*.example.com/*",
         "https://api-x.example.com/",
-        Reading::Narrow
+        PatternReading::Narrow
     ));
 }
 
 #[test]
 fn schemes_ports_and_paths_are_parts_of_their_own() {
-    assert!(matches("*", "ws://any.host:1/x", Reading::Narrow));
+    assert!(matches("*", "ws://any.host:1/x", PatternReading::Narrow));
     assert!(matches(
         "*://localhost:*/*",
         "http://localhost:3000/mcp",
-        Reading::Narrow
+        PatternReading::Narrow
     ));
     assert!(matches(
         "localhost:3000/*",
         "http://localhost:3000/mcp",
-        Reading::Narrow
+        PatternReading::Narrow
     ));
     assert!(matches(
         "https://[::1]:8080/mcp",
         "https://[0:0::1]:8080/mcp",
-        Reading::Narrow
+        PatternReading::Narrow
     ));
     assert!(!matches(
         "https://a.com/mcp",
         "https://a.com/mcp/other",
-        Reading::Narrow
+        PatternReading::Narrow
     ));
     assert!(!matches(
         "https://a.com",
         "https://a.com/mcp",
-        Reading::Narrow
+        PatternReading::Narrow
     ));
     assert!(matches(
         "https://a.com/mcp",
         "https://a.com/mcp?token=1",
-        Reading::Narrow
+        PatternReading::Narrow
     ));
     assert!(!matches(
         "https://a.com/mcp?v=1",
         "https://a.com/mcp?v=2",
-        Reading::Narrow
+        PatternReading::Narrow
     ));
 }
 
@@ -236,7 +247,7 @@ proptest! {
         pattern in parts(&["a", "ab", "*", "a*"]),
         url in parts(&["a", "ab", "b"]),
     ) {
-        let found = matches(&written(&pattern), &written(&url), Reading::Narrow);
+        let found = matches(&written(&pattern), &written(&url), PatternReading::Narrow);
         prop_assert_eq!(found, naive(&pattern, &url), "{} {}", written(&pattern), written(&url));
     }
 
@@ -246,8 +257,8 @@ proptest! {
         url in parts(&["a", "ab", "b"]),
     ) {
         let (pattern, url) = (written(&pattern), written(&url));
-        if matches(&pattern, &url, Reading::Narrow) {
-            prop_assert!(matches(&pattern, &url, Reading::Wide));
+        if matches(&pattern, &url, PatternReading::Narrow) {
+            prop_assert!(matches(&pattern, &url, PatternReading::Wide));
         }
     }
 }
@@ -259,8 +270,8 @@ fn sec_13_a_denial_sees_through_escapes_and_mapped_addresses() {
         ("http://127.0.0.1:*/*", "http://[::ffff:127.0.0.1]:80/mcp"),
         ("http://127.0.0.1:*/*", "http://[::ffff:7f00:1]/mcp"),
     ] {
-        assert!(matches(pattern, url, Reading::Wide), "{url}");
-        assert!(!matches(pattern, url, Reading::Narrow), "{url}");
+        assert!(matches(pattern, url, PatternReading::Wide), "{url}");
+        assert!(!matches(pattern, url, PatternReading::Narrow), "{url}");
     }
 }
 
@@ -272,12 +283,12 @@ fn sec_13_an_allowed_path_cannot_be_left_by_escaped_dots() {
         "https://a.example/safe/%2e%2e%2Fadmin",
         "https://a.example/safe/..%5cadmin",
     ] {
-        assert!(!matches(pattern, url, Reading::Narrow), "{url}");
+        assert!(!matches(pattern, url, PatternReading::Narrow), "{url}");
     }
     assert!(matches(
         pattern,
         "https://a.example/safe/a..b",
-        Reading::Narrow
+        PatternReading::Narrow
     ));
 }
 
@@ -328,7 +339,7 @@ fn sec_53_no_spelling_of_a_denied_path_escapes() {
         "/x/..%ef%bc%8fadmin/mcp",
     ] {
         let url = format!("https://a.example{path}");
-        assert!(matches(pattern, &url, Reading::Wide), "{url}");
+        assert!(matches(pattern, &url, PatternReading::Wide), "{url}");
     }
     for path in [
         "/",
@@ -339,7 +350,7 @@ fn sec_53_no_spelling_of_a_denied_path_escapes() {
         "/my%20x",
     ] {
         let url = format!("https://a.example{path}");
-        assert!(!matches(pattern, &url, Reading::Wide), "{url}");
+        assert!(!matches(pattern, &url, PatternReading::Wide), "{url}");
     }
 }
 
@@ -366,7 +377,7 @@ fn sec_53_a_permission_knows_nothing_that_is_odd() {
         "/safe/%2541",
     ] {
         let url = format!("https://a.example{path}");
-        assert!(!matches(pattern, &url, Reading::Narrow), "{url}");
+        assert!(!matches(pattern, &url, PatternReading::Narrow), "{url}");
     }
     for path in [
         "/safe/x",
@@ -376,11 +387,15 @@ fn sec_53_a_permission_knows_nothing_that_is_odd() {
         "/safe/%7Eme",
     ] {
         let url = format!("https://a.example{path}");
-        assert!(matches(pattern, &url, Reading::Narrow), "{url}");
+        assert!(matches(pattern, &url, PatternReading::Narrow), "{url}");
     }
-    // Whoever allows all of a host has nothing to be left.
+    // A rule for a whole host allows every path.
     let all = "https://a.example/*";
-    assert!(matches(all, "https://a.example/x;a=b//y", Reading::Narrow));
+    assert!(matches(
+        all,
+        "https://a.example/x;a=b//y",
+        PatternReading::Narrow
+    ));
 }
 
 #[test]
@@ -424,7 +439,10 @@ fn sec_53_a_denial_of_this_machine_covers_every_name_of_it() {
         let pattern = format!("*://{denied}:*/*");
         for host in spellings {
             let url = format!("http://{host}:8080/mcp");
-            assert!(matches(&pattern, &url, Reading::Wide), "{denied}: {url}");
+            assert!(
+                matches(&pattern, &url, PatternReading::Wide),
+                "{denied}: {url}"
+            );
         }
         for host in [
             "a.example",
@@ -434,14 +452,17 @@ fn sec_53_a_denial_of_this_machine_covers_every_name_of_it() {
             "10.0.0.1",
         ] {
             let url = format!("http://{host}:8080/mcp");
-            assert!(!matches(&pattern, &url, Reading::Wide), "{denied}: {url}");
+            assert!(
+                !matches(&pattern, &url, PatternReading::Wide),
+                "{denied}: {url}"
+            );
         }
     }
     // A permission means what it says.
     for host in ["[::1]", "127.0.0.2", "x.localhost", "0.0.0.0"] {
         let url = format!("http://{host}:8080/mcp");
         assert!(
-            !matches("http://localhost:*/*", &url, Reading::Narrow),
+            !matches("http://localhost:*/*", &url, PatternReading::Narrow),
             "{url}"
         );
     }
@@ -449,12 +470,12 @@ fn sec_53_a_denial_of_this_machine_covers_every_name_of_it() {
     assert!(matches(
         "http://localhost:80/admin/*",
         "http://[::1]/admin/x",
-        Reading::Wide
+        PatternReading::Wide
     ));
     assert!(!matches(
         "http://localhost:80/admin/*",
         "http://[::1]:81/admin/x",
-        Reading::Wide
+        PatternReading::Wide
     ));
 }
 
@@ -463,21 +484,21 @@ fn sec_53_a_denial_of_a_web_address_covers_the_sockets_that_begin_there() {
     assert!(matches(
         "https://a.example/*",
         "wss://a.example/mcp",
-        Reading::Wide
+        PatternReading::Wide
     ));
     assert!(matches(
         "http://a.example/*",
         "ws://a.example/mcp",
-        Reading::Wide
+        PatternReading::Wide
     ));
     assert!(!matches(
         "https://a.example/*",
         "ws://a.example/mcp",
-        Reading::Wide
+        PatternReading::Wide
     ));
     assert!(!matches(
         "https://a.example/*",
         "wss://a.example/mcp",
-        Reading::Narrow
+        PatternReading::Narrow
     ));
 }

@@ -9,19 +9,19 @@ use std::fmt;
 use serde::Deserialize;
 use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
 
-use super::Content;
+use super::ContentBlock;
 
 /// Longer answers are not worth it: most of the time goes to their text.
 const MOST: usize = 4096;
 
 /// The texts of an answer, and whether it is an error.
-pub(super) struct Plain {
-    pub(super) content: Vec<Content>,
+pub(super) struct PlainResult {
+    pub(super) content: Vec<ContentBlock>,
     pub(super) is_error: bool,
 }
 
 /// Reads an answer that is short and plain.
-pub(super) fn read(json: &str) -> Option<Plain> {
+pub(super) fn read(json: &str) -> Option<PlainResult> {
     if json.len() > MOST {
         return None;
     }
@@ -30,113 +30,115 @@ pub(super) fn read(json: &str) -> Option<Plain> {
 
 #[derive(Deserialize)]
 #[serde(field_identifier, rename_all = "camelCase")]
-enum Member {
+enum PlainMember {
     Content,
     IsError,
 }
 
 #[derive(Deserialize)]
 #[serde(field_identifier, rename_all = "camelCase")]
-enum Part {
+enum BlockMember {
     Type,
     Text,
 }
 
-impl<'de> Deserialize<'de> for Plain {
+impl<'de> Deserialize<'de> for PlainResult {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Read;
-        impl<'de> Visitor<'de> for Read {
-            type Value = Plain;
+        struct PlainVisitor;
+        impl<'de> Visitor<'de> for PlainVisitor {
+            type Value = PlainResult;
 
             fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
                 formatter.write_str("an answer of texts")
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Plain, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<PlainResult, A::Error> {
                 let (mut content, mut is_error) = (None, None);
                 while let Some(member) = members.next_key()? {
                     let twice = match member {
-                        Member::Content => content.replace(members.next_value()?).is_some(),
-                        Member::IsError => is_error.replace(members.next_value()?).is_some(),
+                        PlainMember::Content => content.replace(members.next_value()?).is_some(),
+                        PlainMember::IsError => is_error.replace(members.next_value()?).is_some(),
                     };
                     if twice {
                         return Err(de::Error::custom("a member stands twice"));
                     }
                 }
-                let Texts(content) = content.unwrap_or_default();
-                Ok(Plain {
+                let TextBlocks(content) = content.unwrap_or_default();
+                Ok(PlainResult {
                     content,
                     is_error: is_error.unwrap_or_default(),
                 })
             }
         }
-        deserializer.deserialize_map(Read)
+        deserializer.deserialize_map(PlainVisitor)
     }
 }
 
 /// A list of blocks of text.
 #[derive(Default)]
-struct Texts(Vec<Content>);
+struct TextBlocks(Vec<ContentBlock>);
 
-impl<'de> Deserialize<'de> for Texts {
+impl<'de> Deserialize<'de> for TextBlocks {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Read;
-        impl<'de> Visitor<'de> for Read {
-            type Value = Texts;
+        struct TextBlocksVisitor;
+        impl<'de> Visitor<'de> for TextBlocksVisitor {
+            type Value = TextBlocks;
 
             fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
                 formatter.write_str("blocks of text")
             }
 
-            fn visit_seq<A: SeqAccess<'de>>(self, mut blocks: A) -> Result<Texts, A::Error> {
+            fn visit_seq<A: SeqAccess<'de>>(self, mut blocks: A) -> Result<TextBlocks, A::Error> {
                 let mut texts = Vec::new();
-                while let Some(Block { text }) = blocks.next_element()? {
+                while let Some(TextBlock { text }) = blocks.next_element()? {
                     // Most answers have one, and a vector begins with room for four.
                     if texts.is_empty() {
                         texts.reserve_exact(1);
                     }
-                    texts.push(Content::Text { text });
+                    texts.push(ContentBlock::Text { text });
                 }
-                Ok(Texts(texts))
+                Ok(TextBlocks(texts))
             }
         }
-        deserializer.deserialize_seq(Read)
+        deserializer.deserialize_seq(TextBlocksVisitor)
     }
 }
 
 /// A block of text.
-struct Block {
+struct TextBlock {
     text: String,
 }
 
-impl<'de> Deserialize<'de> for Block {
+impl<'de> Deserialize<'de> for TextBlock {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Read;
-        impl<'de> Visitor<'de> for Read {
-            type Value = Block;
+        struct TextBlockVisitor;
+        impl<'de> Visitor<'de> for TextBlockVisitor {
+            type Value = TextBlock;
 
             fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
                 formatter.write_str("a block of text")
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut parts: A) -> Result<Block, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(self, mut parts: A) -> Result<TextBlock, A::Error> {
                 let (mut kind, mut text) = (None, None);
                 while let Some(part) = parts.next_key()? {
                     let twice = match part {
-                        Part::Type => kind.replace(parts.next_value::<&'de str>()?).is_some(),
-                        Part::Text => text.replace(parts.next_value()?).is_some(),
+                        BlockMember::Type => {
+                            kind.replace(parts.next_value::<&'de str>()?).is_some()
+                        }
+                        BlockMember::Text => text.replace(parts.next_value()?).is_some(),
                     };
                     if twice || kind.is_some_and(|kind| kind != "text") {
                         return Err(de::Error::custom("no plain block"));
                     }
                 }
                 match (kind, text) {
-                    (Some(_), Some(text)) => Ok(Block { text }),
+                    (Some(_), Some(text)) => Ok(TextBlock { text }),
                     _ => Err(de::Error::custom("no plain block")),
                 }
             }
         }
-        deserializer.deserialize_map(Read)
+        deserializer.deserialize_map(TextBlockVisitor)
     }
 }
 
@@ -148,7 +150,7 @@ mod tests {
     use super::super::{in_full, tool_result};
     use super::*;
 
-    fn both(json: &str) -> (Option<Plain>, String) {
+    fn both(json: &str) -> (Option<PlainResult>, String) {
         let raw = RawValue::from_string(json.to_owned()).unwrap();
         let full = format!("{:?}", in_full(&raw));
         assert_eq!(format!("{:?}", tool_result(&raw)), full, "{json}");

@@ -10,7 +10,7 @@ use memchr::memchr2;
 
 /// Whether an answer that consists of texts is an error; nothing of any other answer.
 pub(super) fn skim(json: &str) -> Option<bool> {
-    let mut scan = Scan {
+    let mut scan = ContentScan {
         rest: json.as_bytes(),
     };
     let (mut has_content, mut is_error) = (false, None);
@@ -18,7 +18,7 @@ pub(super) fn skim(json: &str) -> Option<bool> {
         if !has_content && scan.take(br#""content""#) {
             has_content = true;
             scan.take(b":").then_some(())?;
-            scan.list(b'[', b']', Scan::block)
+            scan.list(b'[', b']', ContentScan::block)
         } else if is_error.is_none() && scan.take(br#""isError""#) {
             scan.take(b":").then_some(())?;
             is_error = Some(scan.take(b"true"));
@@ -31,11 +31,11 @@ pub(super) fn skim(json: &str) -> Option<bool> {
 }
 
 /// What is still to be looked at. Whatever gives nothing found something that it does not know.
-struct Scan<'a> {
+struct ContentScan<'a> {
     rest: &'a [u8],
 }
 
-impl Scan<'_> {
+impl ContentScan<'_> {
     /// A block of text.
     fn block(&mut self) -> Option<()> {
         let (mut has_type, mut has_text) = (false, false);
@@ -119,7 +119,7 @@ mod tests {
 
     use super::super::{ResultType, in_full};
     use super::*;
-    use crate::view::Content;
+    use crate::view::ContentBlock;
 
     /// Skims, and holds what it says against what is read.
     fn skimmed(json: &str) -> Option<bool> {
@@ -130,7 +130,7 @@ mod tests {
             assert_eq!(is_error, read.is_error, "{json}");
             assert_eq!(read.result_type, ResultType::Complete, "{json}");
             assert!(read.structured.is_none() && read.meta.is_none(), "{json}");
-            let is_text = |block: &Content| matches!(block, Content::Text { .. });
+            let is_text = |block: &ContentBlock| matches!(block, ContentBlock::Text { .. });
             assert!(read.content.iter().all(is_text), "{json}");
         }
         skimmed

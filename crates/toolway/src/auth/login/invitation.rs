@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use tokio::sync::watch;
-use toolway_auth::login::{Device, Page, Person, Progress};
+use toolway_auth::login::{DeviceCodePrompt, LoginPage, LoginProgress, LoginUi};
 use toolway_types::Secret;
 use url::Url;
 
@@ -44,11 +44,11 @@ impl fmt::Debug for Invitation {
 /// Tells the host what the person is invited to, and passes everything on.
 pub(crate) struct InvitationRelay {
     pub(crate) invite: watch::Sender<Option<Invitation>>,
-    pub(crate) person: Option<Arc<dyn Person>>,
+    pub(crate) person: Option<Arc<dyn LoginUi>>,
 }
 
 impl InvitationRelay {
-    fn page(&self, page: Page<'_>) {
+    fn page(&self, page: LoginPage<'_>) {
         self.invite.send_replace(Some(Invitation::Page {
             host: page.host.to_owned(),
             url: page.url.clone(),
@@ -56,8 +56,8 @@ impl InvitationRelay {
     }
 }
 
-impl Person for InvitationRelay {
-    fn open<'a>(&'a self, page: Page<'a>) -> BoxFuture<'a, Result<(), String>> {
+impl LoginUi for InvitationRelay {
+    fn open<'a>(&'a self, page: LoginPage<'a>) -> BoxFuture<'a, Result<(), String>> {
         self.page(page);
         match &self.person {
             Some(person) => person.open(page),
@@ -66,7 +66,7 @@ impl Person for InvitationRelay {
         }
     }
 
-    fn show(&self, page: Page<'_>) {
+    fn show(&self, page: LoginPage<'_>) {
         self.page(page);
         if let Some(person) = &self.person {
             person.show(page);
@@ -80,7 +80,7 @@ impl Person for InvitationRelay {
         }
     }
 
-    fn device(&self, device: Device<'_>) {
+    fn device(&self, device: DeviceCodePrompt<'_>) {
         let login = device.login;
         self.invite.send_replace(Some(Invitation::Code {
             code: login.user_code().clone(),
@@ -92,7 +92,7 @@ impl Person for InvitationRelay {
         }
     }
 
-    fn say(&self, progress: Progress) {
+    fn say(&self, progress: LoginProgress) {
         if let Some(person) = &self.person {
             person.say(progress);
         }
@@ -102,18 +102,18 @@ impl Person for InvitationRelay {
 /// The absent user of a client that logs in for itself.
 pub(super) struct NoUser;
 
-impl Person for NoUser {
-    fn open<'a>(&'a self, _: Page<'a>) -> BoxFuture<'a, Result<(), String>> {
+impl LoginUi for NoUser {
+    fn open<'a>(&'a self, _: LoginPage<'a>) -> BoxFuture<'a, Result<(), String>> {
         Box::pin(async { Err("there is nobody to open a page for".to_owned()) })
     }
 
-    fn show(&self, _: Page<'_>) {}
+    fn show(&self, _: LoginPage<'_>) {}
 
     fn pasted(&self) -> BoxFuture<'_, String> {
         Box::pin(std::future::pending())
     }
 
-    fn device(&self, _: Device<'_>) {}
+    fn device(&self, _: DeviceCodePrompt<'_>) {}
 
-    fn say(&self, _: Progress) {}
+    fn say(&self, _: LoginProgress) {}
 }

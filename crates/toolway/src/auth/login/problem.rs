@@ -4,7 +4,7 @@ use toolway_auth::jwt::KeyError;
 use toolway_auth::login::LoginError;
 use toolway_auth::logins::LoginsError;
 use toolway_auth::references::ReferenceError;
-use toolway_auth::scopes::Spent;
+use toolway_auth::scopes::LoginAttemptError;
 use toolway_types::ServerName;
 
 use crate::auth::federated_login::NoFederatedLogin;
@@ -33,7 +33,7 @@ pub enum LoginProblem {
         /// The server.
         server: ServerName,
         /// Why.
-        why: Spent,
+        why: LoginAttemptError,
     },
     /// There was no federated login.
     #[error(transparent)]

@@ -10,7 +10,7 @@ use serde_json::value::to_raw_value;
 use toolway_types::ToolKey;
 use toolway_wire::view;
 
-use super::{CatalogTool, Hints};
+use super::{CatalogTool, ToolHints};
 use crate::offering::{JudgedOffering, PinnedOffering};
 use crate::pins::{Definition, ShownTool, label_of};
 
@@ -19,7 +19,7 @@ impl CatalogTool {
     pub(crate) fn offered(
         key: ToolKey,
         schema: &Value,
-        hints: Hints,
+        hints: ToolHints,
         offered: JudgedOffering,
         definition: Option<Definition>,
     ) -> Self {
@@ -45,7 +45,7 @@ impl CatalogTool {
                 raw: input_schema.clone(),
                 input_schema,
                 output_schema: None,
-                annotations: view::Annotations::default(),
+                annotations: view::ToolAnnotations::default(),
                 requires_task: false,
                 meta: None,
             },

@@ -11,8 +11,8 @@ use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use toolway_config::HookEvent;
-use toolway_transport::program::Finished;
-use toolway_types::text;
+use toolway_transport::program::ProgramOutput;
+use toolway_types::{nearest, text};
 
 use crate::client_handler::ElicitationAnswer;
 
@@ -128,7 +128,7 @@ impl HookReply {
     }
 
     /// Reads how a program ended and what it printed. The error says what is wrong with it.
-    pub(super) fn of_program(event: HookEvent, ended: &Finished) -> Result<Self, String> {
+    pub(super) fn of_program(event: HookEvent, ended: &ProgramOutput) -> Result<Self, String> {
         let complaint = || {
             let said = String::from_utf8_lossy(&ended.stderr);
             Some(one_line(&said)).filter(|said| !said.is_empty())
@@ -227,7 +227,7 @@ struct ReplyObject(Map<String, Value>);
 
 impl ReplyObject {
     fn read(event: HookEvent, text: &str) -> Result<Self, String> {
-        let Ok(outer) = serde_json::from_str::<RawMembers>(text) else {
+        let Ok(outer) = serde_json::from_str::<ReplyMembers>(text) else {
             return Err("it printed something that is not one JSON object".to_owned());
         };
         let mut said = Self(Map::new());
@@ -236,7 +236,7 @@ impl ReplyObject {
             if value.get() == "null" {
                 continue;
             }
-            let Ok(own) = serde_json::from_str::<RawMembers>(value.get()) else {
+            let Ok(own) = serde_json::from_str::<ReplyMembers>(value.get()) else {
                 return Err(expected(&word, "an object"));
             };
             if own.0.iter().any(|(word, _)| word == OWN) {
@@ -256,7 +256,7 @@ impl ReplyObject {
     fn take(
         &mut self,
         event: HookEvent,
-        members: RawMembers,
+        members: ReplyMembers,
         apart: &[&str],
     ) -> Result<Vec<(String, Box<RawValue>)>, String> {
         let mut left = Vec::new();
@@ -327,25 +327,25 @@ impl ReplyObject {
 }
 
 /// The members of an object as they were written: of two with one name both.
-struct RawMembers(Vec<(String, Box<RawValue>)>);
+struct ReplyMembers(Vec<(String, Box<RawValue>)>);
 
-impl<'de> Deserialize<'de> for RawMembers {
+impl<'de> Deserialize<'de> for ReplyMembers {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Object;
 
         impl<'de> Visitor<'de> for Object {
-            type Value = RawMembers;
+            type Value = ReplyMembers;
 
             fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
                 formatter.write_str("an object")
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<RawMembers, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<ReplyMembers, A::Error> {
                 let mut members = Vec::new();
                 while let Some(member) = map.next_entry()? {
                     members.push(member);
                 }
-                Ok(RawMembers(members))
+                Ok(ReplyMembers(members))
             }
         }
 
@@ -354,7 +354,7 @@ impl<'de> Deserialize<'de> for RawMembers {
 }
 
 /// Which of our words was meant by one that is none: the same letters in another case or with
-/// other joints, or a slip. Short words are like too many others, so less is forgiven them.
+/// other joints, or a slip.
 fn meant(event: HookEvent, word: &str) -> Option<&'static str> {
     if word.len() > MAX_WORD || FOREIGN.contains(&word) {
         return None;
@@ -363,19 +363,8 @@ fn meant(event: HookEvent, word: &str) -> Option<&'static str> {
         HookEvent::Elicitation | HookEvent::ElicitationResult => ANSWERS.as_slice(),
         HookEvent::PreToolUse | HookEvent::PostToolUse | HookEvent::PostToolUseFailure => &[],
     };
-    let folded = letters(word);
-    let words = WORDS.iter().chain(answers).copied().chain([OWN]);
-    words
-        .map(|known| (strsim::osa_distance(&folded, &letters(known)), known))
-        .filter(|(distance, known)| *distance <= if known.len() < 8 { 1 } else { 2 })
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, known)| known)
-}
-
-/// A word without case and joints.
-fn letters(word: &str) -> String {
-    let letters = word.chars().filter(|letter| letter.is_alphanumeric());
-    letters.flat_map(char::to_lowercase).collect()
+    let letters: String = word.chars().filter(|c| c.is_alphanumeric()).collect();
+    nearest(&letters, WORDS.iter().chain(answers).copied().chain([OWN]))
 }
 
 fn expected(key: &str, what: &str) -> String {

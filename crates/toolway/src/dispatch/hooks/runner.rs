@@ -16,11 +16,11 @@ use futures_util::future::join_all;
 use serde::Serialize;
 use tokio::sync::watch;
 use tokio::time::timeout;
-use toolway_config::permission::HookPlace;
+use toolway_config::permission::HookLocation;
 use toolway_config::{Hook, HookAction, HookEvent, Hooks};
 use toolway_transport::OpenOptions;
-use toolway_transport::program::{self, Finished, Invocation, Program, ProgramLimits};
-use toolway_types::{Origin, Pool, ServerName, ShieldMode};
+use toolway_transport::program::{self, Invocation, ProgramLimits, ProgramOutput, ProgramRun};
+use toolway_types::{BytePool, Origin, ServerName, ShieldMode};
 
 use super::{HookInput, HookReply, LibraryHook, reply, tool};
 use crate::audit::{ActingHook, Audit};
@@ -47,7 +47,7 @@ pub struct HookRunner {
     approvals: Arc<Approvals>,
     audit: Option<Audit>,
     /// None: results of hooks are wanted whole, and no snapshot is ever decoded.
-    picture_memory: Pool,
+    picture_memory: BytePool,
     /// How processes are started; gone when the host is.
     open: Mutex<Option<OpenOptions>>,
     /// The settings the host started with, until there are snapshots.
@@ -174,7 +174,7 @@ pub(super) struct HookResult {
 /// What came of running something that was configured.
 pub(in crate::dispatch) enum Printed {
     /// A program ended.
-    Program(Finished),
+    Program(ProgramOutput),
     /// A tool answered this.
     Tool(String),
 }
@@ -182,7 +182,7 @@ pub(in crate::dispatch) enum Printed {
 /// What hooks run with.
 #[derive(Clone, Copy)]
 pub(in crate::dispatch) struct HookResources<'a> {
-    pub(in crate::dispatch) place: &'a HookPlace,
+    pub(in crate::dispatch) place: &'a HookLocation,
     /// How hooks that are tools are called; absent where there is no host.
     pub(in crate::dispatch) calls: Option<&'a Dispatch<'a>>,
 }
@@ -348,6 +348,9 @@ impl HookRunner {
                 let work = async {
                     match self.arrived(target.server()).await {
                         Some(snapshot) => {
+                            // It may be another since the call began.
+                            let permissions = &snapshot.settings.permissions;
+                            target.require_own_server(&snapshot.catalog, permissions)?;
                             let calls = Dispatch {
                                 catalog: &snapshot.catalog,
                                 routes: &*snapshot,
@@ -404,14 +407,14 @@ fn program(
     invocation: Invocation,
     limit: Duration,
     input: &impl Serialize,
-    place: &HookPlace,
-) -> Result<Program, String> {
+    place: &HookLocation,
+) -> Result<ProgramRun, String> {
     let mut stdin = serde_json::to_vec(input).map_err(|error| error.to_string())?;
     stdin.push(b'\n');
     let project = place.environment.get("TOOLWAY_PROJECT_DIR").cloned();
     // Hooks that were written for another host find their files by its name for it.
     let env = project.map(|project| ("CLAUDE_PROJECT_DIR".to_owned(), project));
-    Ok(Program {
+    Ok(ProgramRun {
         invocation,
         stdin,
         inherited: Arc::clone(&place.environment),

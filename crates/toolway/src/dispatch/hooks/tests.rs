@@ -370,7 +370,7 @@ async fn output_in_the_place_of_the_result_is_shown_and_the_raw_result_stays() {
         let by = outcome.replaced_by.as_deref();
         assert_eq!(by, Some("the hook `r` in (program)"));
         match &outcome.result().content[..] {
-            [toolway_wire::view::Content::Text { text }] => assert_eq!(text, shown),
+            [toolway_wire::view::ContentBlock::Text { text }] => assert_eq!(text, shown),
             other => panic!("{other:?}"),
         }
     }

@@ -1,9 +1,9 @@
 //! A hook that is a tool of a server.
 //!
-//! Owns how its arguments are filled in and how its result is read as a hook's output. Its call
+//! Owns how its arguments are filled in, who may answer, and how its result is read as a hook's output. Its call
 //! passes the rules like any other, but no hooks: a hook on a hook's own tool would never end. The
 //! user wrote this very call into their settings, which permits it, for the tool as it was: one
-//! that changed is refused, because no user is asked within a hook's time.
+//! that changed is refused, because no user is asked within a hook's time; and so is a server that a repository brought, of that name or spelled like it.
 
 use std::time::Duration;
 
@@ -11,15 +11,16 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use serde::Serialize;
 use serde_json::{Map, Value};
-use toolway_config::Hooks;
+use toolway_config::{Hooks, Permissions};
 use toolway_types::name::as_word;
 use toolway_types::{ServerName, ToolKey, text};
-use toolway_wire::view::{Content, ResourceBody};
+use toolway_wire::view::{ContentBlock, ResourceBody};
 
 use super::{HookRunner, reply};
 use crate::call::{
     CallError, CallOptions, Consent, RefusedBy, ToolOutcome, ToolRequest, ToolTarget,
 };
+use crate::catalog::Catalog;
 use crate::dispatch::Dispatch;
 
 /// Who this is in the audit.
@@ -56,6 +57,25 @@ impl HookTool {
         })
     }
 
+    /// Whether no server that a repository brought could answer in place of the one that was named.
+    pub(super) fn require_own_server(
+        &self,
+        catalog: &Catalog,
+        permissions: &Permissions,
+    ) -> Result<(), String> {
+        let found = catalog.find(&ToolTarget::Key(self.key.clone())).ok();
+        let answering = found.map(|tool| &tool.key.server);
+        let servers = [Some(&self.key.server), answering];
+        let mut brought = servers.into_iter().flatten();
+        match brought.find_map(|server| permissions.repository_server(server)) {
+            None => Ok(()),
+            Some(brought) => Err(format!(
+                "`{}` here comes from {}, and a repository's server decides nothing",
+                brought.server, brought.origin
+            )),
+        }
+    }
+
     pub(super) fn server(&self) -> &ServerName {
         &self.key.server
     }
@@ -67,6 +87,7 @@ impl HookTool {
         timeout: Duration,
     ) -> BoxFuture<'a, Result<String, String>> {
         async move {
+            self.require_own_server(calls.catalog, calls.permissions)?;
             let (no_hooks, nobody) = (Hooks::empty(), HookRunner::none());
             let dispatch = Dispatch {
                 hooks: &no_hooks,
@@ -119,8 +140,8 @@ fn failure(error: &CallError) -> String {
 fn read(outcome: &ToolOutcome) -> Result<String, String> {
     let mut said = String::new();
     for block in &outcome.result().content {
-        if let Content::Text { text }
-        | Content::Resource {
+        if let ContentBlock::Text { text }
+        | ContentBlock::Resource {
             body: ResourceBody::Text(text),
             ..
         } = block

@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use sha2::{Digest as _, Sha256};
-use toolway_config::Brought;
+use toolway_config::RepositoryServer;
 use toolway_config::permission::{rule_for_server, rule_for_tool};
 use toolway_types::{Origin, ServerName, ToolKey, Untrusted};
 
@@ -51,7 +51,7 @@ pub(super) struct AskReasons<'a> {
     /// Whether nothing but the change stands in the way.
     pub(super) allowed: bool,
     /// The server, if a repository brought it: then a yes is kept for its definition.
-    pub(super) brought: Option<&'a Arc<Brought>>,
+    pub(super) brought: Option<&'a Arc<RepositoryServer>>,
 }
 
 impl<'a> AskReasons<'a> {

@@ -7,7 +7,9 @@ use std::fmt;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use toolway_config::{Brought, EditError, Edited, Environment, RuleList, write_rule};
+use toolway_config::{
+    EditError, Edited, Environment, PermissionList, RepositoryServer, write_rule,
+};
 use toolway_types::Scope;
 
 use crate::call::KeepIn;
@@ -22,7 +24,7 @@ pub trait RuleKeeper: Send + Sync {
     fn keep_for<'a>(
         &'a self,
         _rule: &'a str,
-        server: &'a Brought,
+        server: &'a RepositoryServer,
     ) -> BoxFuture<'a, Result<(), String>> {
         let why = format!("nothing is kept here for `{}`", server.server);
         std::future::ready(Err(why)).boxed()
@@ -54,17 +56,18 @@ impl RuleKeeper for SettingsRules {
             KeepIn::User => Scope::User,
             KeepIn::Local => Scope::Local,
         };
-        written(move || write_rule(&environment, scope, RuleList::Allow, &rule)).boxed()
+        written(move || write_rule(&environment, scope, PermissionList::Allow, &rule)).boxed()
     }
 
     fn keep_for<'a>(
         &'a self,
         rule: &'a str,
-        server: &'a Brought,
+        server: &'a RepositoryServer,
     ) -> BoxFuture<'a, Result<(), String>> {
         let (environment, server) = (self.0.clone(), server.clone());
         let rules = [rule.to_owned()];
-        written(move || toolway_config::allow_brought(&environment, &server, &rules)).boxed()
+        written(move || toolway_config::allow_for_repository_server(&environment, &server, &rules))
+            .boxed()
     }
 }
 

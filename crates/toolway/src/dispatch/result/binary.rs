@@ -10,7 +10,7 @@ use std::path::Path;
 
 use base64::Engine as _;
 use serde_json::Value;
-use toolway_wire::view::{Content, ToolResult};
+use toolway_wire::view::{ContentBlock, ToolResult};
 
 use super::media::{self, LENIENT, MAX_MEDIA, Media, MediaKind};
 use super::spill::ResultDirectory;
@@ -52,8 +52,8 @@ pub(super) fn any(result: &ToolResult, texts: TextScan) -> bool {
     let structured = result.structured.as_deref();
     structured.is_some_and(|structured| has_long_run(structured.get()))
         || result.content.iter().any(|block| match block {
-            Content::Unknown { raw, .. } => has_long_run(raw.get()),
-            Content::Text { text } => texts == TextScan::Searched && has_long_run(text),
+            ContentBlock::Unknown { raw, .. } => has_long_run(raw.get()),
+            ContentBlock::Text { text } => texts == TextScan::Searched && has_long_run(text),
             _ => false,
         })
 }
@@ -106,8 +106,8 @@ impl<'a> BinarySieve<'a> {
         let mut plain = Vec::new();
         for (block, content) in result.content.iter().enumerate() {
             let text = match content {
-                Content::Unknown { raw, .. } => self.json(block, raw.get()),
-                Content::Text { text } if texts == TextScan::Searched => self
+                ContentBlock::Unknown { raw, .. } => self.json(block, raw.get()),
+                ContentBlock::Text { text } if texts == TextScan::Searched => self
                     .word(block, text, None)
                     .or_else(|| self.json(block, text))
                     .or_else(|| self.prose(block, text)),

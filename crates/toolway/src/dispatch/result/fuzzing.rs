@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use serde_json::value::RawValue;
-use toolway_types::Pool;
+use toolway_types::BytePool;
 use toolway_wire::view;
 
 use super::bounds::ResultBounds;
@@ -27,7 +27,7 @@ pub fn deliver(
     let raw: &RawValue = serde_json::from_str(result).ok()?;
     let result = view::tool_result(raw).ok()?;
     let bounds = ResultBounds::of(None, max_tokens);
-    let pictures = Pool::new(super::MAX_PICTURE_MEMORY);
+    let pictures = BytePool::new(super::MAX_PICTURE_MEMORY);
     let done = super::work(
         &result,
         &ResultDelivery::Bounded,

@@ -6,7 +6,7 @@
 use base64::Engine as _;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
-use toolway_wire::view::{Content, ResourceBody};
+use toolway_wire::view::{ContentBlock, ResourceBody};
 
 /// The most media of one result that are saved.
 pub(crate) const MAX_MEDIA: usize = 64;
@@ -143,7 +143,7 @@ impl DecodedMedia {
 }
 
 /// Decodes every image, sound and binary resource.
-pub(crate) fn decode(content: &[Content]) -> DecodedMedia {
+pub(crate) fn decode(content: &[ContentBlock]) -> DecodedMedia {
     let mut decoded = DecodedMedia::default();
     for (block, item) in content.iter().enumerate() {
         let Some((data, mime_type)) = encoded(item) else {
@@ -169,25 +169,25 @@ pub(crate) fn decode(content: &[Content]) -> DecodedMedia {
 }
 
 /// Whether a result has any media.
-pub(crate) fn any(content: &[Content]) -> bool {
+pub(crate) fn any(content: &[ContentBlock]) -> bool {
     content.iter().any(|item| encoded(item).is_some())
 }
 
 /// The base64 of a block that has any, and what it is said to be.
-pub(crate) fn encoded(content: &Content) -> Option<(&str, Option<&str>)> {
+pub(crate) fn encoded(content: &ContentBlock) -> Option<(&str, Option<&str>)> {
     match content {
-        Content::Image { data, mime_type } | Content::Audio { data, mime_type } => {
+        ContentBlock::Image { data, mime_type } | ContentBlock::Audio { data, mime_type } => {
             Some((data, Some(mime_type)))
         }
-        Content::Resource {
+        ContentBlock::Resource {
             body: ResourceBody::Blob(data),
             mime_type,
             ..
         } => Some((data, mime_type.as_deref())),
-        Content::Resource { .. }
-        | Content::Text { .. }
-        | Content::ResourceLink { .. }
-        | Content::Unknown { .. } => None,
+        ContentBlock::Resource { .. }
+        | ContentBlock::Text { .. }
+        | ContentBlock::ResourceLink { .. }
+        | ContentBlock::Unknown { .. } => None,
     }
 }
 

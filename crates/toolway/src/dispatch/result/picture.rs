@@ -15,7 +15,7 @@ use image::imageops::FilterType;
 use image::{
     DynamicImage, ImageDecoder, ImageError, ImageFormat, ImageReader, Limits, Rgb, RgbImage,
 };
-use toolway_types::Pool;
+use toolway_types::BytePool;
 use toolway_types::text::{clean_line, cut};
 
 use self::memory::{PictureHead, half_way};
@@ -86,7 +86,7 @@ fn mime_type(format: ImageFormat) -> Option<&'static str> {
 pub(crate) fn fit(
     bytes: &[u8],
     max_tokens: Option<usize>,
-    memory: &Pool,
+    memory: &BytePool,
 ) -> Result<Picture, UnfitPicture> {
     let format = image::guess_format(bytes).map_err(|_| UnfitPicture::NoPicture)?;
     let mime = mime_type(format).ok_or(UnfitPicture::Kind)?;

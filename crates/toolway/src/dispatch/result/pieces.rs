@@ -8,8 +8,8 @@ use std::borrow::Cow;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::value::RawValue;
-use toolway_types::Pool;
-use toolway_wire::view::{Content, ResourceBody};
+use toolway_types::BytePool;
+use toolway_wire::view::{ContentBlock, ResourceBody};
 
 use super::bounds::{ResultBounds, TextSize};
 use super::media::{self, DecodedMedia, MAX_MEDIA, Media, MediaKind};
@@ -27,14 +27,14 @@ pub(super) const MAX_PICTURES: usize = 20;
 
 /// A result, its media and where they were saved.
 pub(super) struct ResultSource<'a> {
-    pub(super) content: &'a [Content],
+    pub(super) content: &'a [ContentBlock],
     pub(super) structured: Option<&'a RawValue>,
     /// The parts that had binary data, without it.
     pub(super) plain: &'a [PlainBlock],
     pub(super) decoded: &'a DecodedMedia,
     pub(super) saved: &'a [SavedFile],
     /// The memory that pictures are decoded in.
-    pub(super) picture_memory: &'a Pool,
+    pub(super) picture_memory: &'a BytePool,
 }
 
 /// One piece.
@@ -201,9 +201,9 @@ pub(super) fn gather<'a>(source: &ResultSource<'a>, bounds: ResultBounds) -> Vec
     let mut left_out = 0_usize;
     for (block, content) in source.content.iter().enumerate() {
         let body = match content {
-            Content::Text { text } if text.is_empty() => continue,
-            Content::Text { text } => PieceBody::Text(source.read(block, text)),
-            Content::Resource {
+            ContentBlock::Text { text } if text.is_empty() => continue,
+            ContentBlock::Text { text } => PieceBody::Text(source.read(block, text)),
+            ContentBlock::Resource {
                 uri,
                 mime_type,
                 body: ResourceBody::Text(text),
@@ -212,7 +212,7 @@ pub(super) fn gather<'a>(source: &ResultSource<'a>, bounds: ResultBounds) -> Vec
                 mime_type: mime_type.as_deref(),
                 text,
             },
-            Content::ResourceLink {
+            ContentBlock::ResourceLink {
                 uri,
                 name,
                 title,
@@ -224,8 +224,10 @@ pub(super) fn gather<'a>(source: &ResultSource<'a>, bounds: ResultBounds) -> Vec
                 description: description.as_deref(),
                 mime_type: mime_type.as_deref(),
             },
-            Content::Unknown { raw, .. } => PieceBody::Text(source.read(block, raw.get())),
-            Content::Image { .. } | Content::Audio { .. } | Content::Resource { .. } => {
+            ContentBlock::Unknown { raw, .. } => PieceBody::Text(source.read(block, raw.get())),
+            ContentBlock::Image { .. }
+            | ContentBlock::Audio { .. }
+            | ContentBlock::Resource { .. } => {
                 if gallery.seen == MAX_MEDIA {
                     left_out += 1;
                 } else {
@@ -282,11 +284,11 @@ impl<'a, 's> Gallery<'a, 's> {
     }
 
     /// What stands in place of one block of media.
-    fn hang(&mut self, block: usize, content: &Content) -> Vec<ResultPiece<'a>> {
+    fn hang(&mut self, block: usize, content: &ContentBlock) -> Vec<ResultPiece<'a>> {
         self.seen += 1;
         let what = match content {
-            Content::Audio { .. } => "sound",
-            Content::Image { .. } => "picture",
+            ContentBlock::Audio { .. } => "sound",
+            ContentBlock::Image { .. } => "picture",
             _ => "resource",
         };
         let notice = |text: &str| vec![ResultPiece::notice(block, text)];
@@ -307,14 +309,14 @@ impl<'a, 's> Gallery<'a, 's> {
             return notice(&format!("The {what} of block {block} is not shown: {why}"));
         };
         let declared = media::encoded(content).and_then(|(_, declared)| declared);
-        let is_picture =
-            matches!(content, Content::Image { .. }) || declared.is_some_and(starts_with_image);
+        let is_picture = matches!(content, ContentBlock::Image { .. })
+            || declared.is_some_and(starts_with_image);
         let place = self.place(block);
         if !is_picture {
             let kind = media.kind.mime_type;
             let size = media.bytes.len();
             let from = match content {
-                Content::Resource { uri, .. } => format!(" from {}", brief(uri)),
+                ContentBlock::Resource { uri, .. } => format!(" from {}", brief(uri)),
                 _ => String::new(),
             };
             return notice(&format!("A {what}{from}: {kind}, {size} bytes, {place}"));

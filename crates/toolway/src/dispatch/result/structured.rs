@@ -6,16 +6,16 @@
 
 use serde_json::Value;
 use serde_json::value::RawValue;
-use toolway_wire::view::Content;
+use toolway_wire::view::ContentBlock;
 
 use super::media;
 
 /// Whether the blocks say all that the structured content says.
-pub(crate) fn is_repeated(structured: &RawValue, content: &[Content]) -> bool {
+pub(crate) fn is_repeated(structured: &RawValue, content: &[ContentBlock]) -> bool {
     let texts: Vec<&str> = content
         .iter()
         .filter_map(|block| match block {
-            Content::Text { text } => Some(text.as_str()),
+            ContentBlock::Text { text } => Some(text.as_str()),
             _ => None,
         })
         .collect();
@@ -56,7 +56,7 @@ fn says_all(texts: &[&str], value: &Value) -> bool {
 }
 
 /// Whether a value is a block of content, and nothing besides.
-fn is(item: &Value, block: &Content) -> bool {
+fn is(item: &Value, block: &ContentBlock) -> bool {
     const PARTS: [&str; 8] = [
         "type",
         "text",
@@ -70,7 +70,7 @@ fn is(item: &Value, block: &Content) -> bool {
     let Value::Object(members) = item else {
         return false;
     };
-    if let Content::Unknown { raw, .. } = block {
+    if let ContentBlock::Unknown { raw, .. } = block {
         return serde_json::from_str::<Value>(raw.get()).is_ok_and(|block| block == *item);
     }
     let members = match members.get("resource") {
@@ -82,7 +82,7 @@ fn is(item: &Value, block: &Content) -> bool {
     }
     let has = |key: &str, value: &str| members.get(key).is_some_and(|member| member == value);
     match (block, media::encoded(block)) {
-        (Content::Text { text }, _) => has("text", text),
+        (ContentBlock::Text { text }, _) => has("text", text),
         (_, Some((data, _))) => has("data", data) || has("blob", data),
         _ => false,
     }
@@ -126,9 +126,9 @@ mod tests {
             (json!({"a": 1}), vec![], false),
             (json!(null), vec!["null"], true),
         ] {
-            let content: Vec<Content> = texts
+            let content: Vec<ContentBlock> = texts
                 .iter()
-                .map(|text| Content::Text {
+                .map(|text| ContentBlock::Text {
                     text: (*text).to_owned(),
                 })
                 .collect();

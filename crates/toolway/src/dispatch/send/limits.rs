@@ -10,7 +10,7 @@
 
 use std::time::Duration;
 
-use toolway_transport::Patience;
+use toolway_transport::AnswerTimeout;
 
 use crate::call::CallOptions;
 use crate::route::{GeneralLimits, Route, SendOptions};
@@ -27,7 +27,7 @@ pub(crate) fn options(
             .or_else(|| route.timeout())
             .unwrap_or_else(|| general.whole()),
         idle: idle(options, route, general),
-        patience: patience(options, route, general),
+        answer_timeout: answer_timeout(options, route, general),
         progress: options.progress.clone(),
         tool: None,
         pool: options.pool.clone(),
@@ -56,7 +56,11 @@ fn idle(options: &CallOptions, route: &dyn Route, general: GeneralLimits) -> Opt
 
 /// How long the answer to an HTTP request may take to begin: as long as its channel allows, unless
 /// a nearer limit says how long the call may take.
-fn patience(options: &CallOptions, route: &dyn Route, general: GeneralLimits) -> Patience {
+fn answer_timeout(
+    options: &CallOptions,
+    route: &dyn Route,
+    general: GeneralLimits,
+) -> AnswerTimeout {
     let ranks = [
         (options.timeout, None),
         (route.timeout(), route.request_timeout()),
@@ -64,10 +68,10 @@ fn patience(options: &CallOptions, route: &dyn Route, general: GeneralLimits) ->
     ];
     for (whole, request) in ranks {
         match (whole, request) {
-            (_, Some(_)) => return Patience::OfChannel,
-            (Some(_), None) => return Patience::OfSender,
+            (_, Some(_)) => return AnswerTimeout::ByChannel,
+            (Some(_), None) => return AnswerTimeout::BySender,
             (None, None) => {}
         }
     }
-    Patience::OfChannel
+    AnswerTimeout::ByChannel
 }

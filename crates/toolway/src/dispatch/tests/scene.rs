@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
-use toolway_config::permission::HookPlace;
+use toolway_config::permission::HookLocation;
 use toolway_transport::OpenOptions;
 use toolway_types::{ConnectionState, Origin, Scope, Secret, ServerName, ToolKey};
 use toolway_wire::view;
@@ -208,7 +208,7 @@ impl Scene {
                 .iter()
                 .map(|(name, value)| ((*name).to_owned(), Secret::new(*value))),
         );
-        self.hooks = self.hooks.placed(HookPlace {
+        self.hooks = self.hooks.placed(HookLocation {
             workspace: self.output.path().to_owned(),
             directory: self.output.path().to_owned().into(),
             environment: Arc::new(all),
@@ -267,7 +267,7 @@ impl Scene {
                 ..GeneralLimits::default()
             },
             output_dir: &output_dir,
-            picture_memory: &Pool::new(MAX_PICTURE_MEMORY),
+            picture_memory: &BytePool::new(MAX_PICTURE_MEMORY),
             audit: None,
             max_output_tokens: self.max_output_tokens,
             result_text: self.result_text,

@@ -88,17 +88,26 @@ fn arguments_count_behind_a_flag_that_says_so() {
         marked!("Authorization: Bearer "),
         "--port",
         "80",
+        "--user",
+        "me:word1",
+        "-p",
+        "project",
+        "-p",
+        "Pass1",
     ];
     let all = found(process(&[], &args));
     assert_eq!(
         all,
         [
             marked!("Bearer "),
+            "Pass1",
             "bWU6cHJveHlwYXNz",
             MARK,
             "k1-long",
+            "me:word1",
             "proxypass",
-            "t1"
+            "t1",
+            "word1"
         ]
     );
 }

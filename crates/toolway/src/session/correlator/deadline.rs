@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::time::Instant;
-use toolway_transport::Patience;
+use toolway_transport::AnswerTimeout;
 
 use crate::error::RequestError;
 
@@ -19,7 +19,7 @@ pub(in crate::session) struct Deadline {
     end: Option<Instant>,
     /// In milliseconds: every request carries several copies along.
     idle: Option<NonZeroU64>,
-    patience: Patience,
+    answer_timeout: AnswerTimeout,
 }
 
 /// How many questions of the server are open on our side, and when the last was answered.
@@ -41,18 +41,21 @@ impl Deadline {
         Self {
             end,
             idle: idle.and_then(NonZeroU64::new),
-            patience: Patience::OfChannel,
+            answer_timeout: AnswerTimeout::ByChannel,
         }
     }
 
     /// The same with this patience for the beginning of an answer.
-    pub(in crate::session) fn with_patience(self, patience: Patience) -> Self {
-        Self { patience, ..self }
+    pub(in crate::session) fn with_answer_timeout(self, answer_timeout: AnswerTimeout) -> Self {
+        Self {
+            answer_timeout,
+            ..self
+        }
     }
 
     /// How long an answer may take to begin.
-    pub(super) fn patience(&self) -> Patience {
-        self.patience
+    pub(super) fn answer_timeout(&self) -> AnswerTimeout {
+        self.answer_timeout
     }
 
     /// Only the absolute end, however long an answer takes to begin and whatever is heard: what
@@ -60,7 +63,7 @@ impl Deadline {
     pub(in crate::session) fn absolute(self) -> Self {
         Self {
             idle: None,
-            patience: Patience::OfSender,
+            answer_timeout: AnswerTimeout::BySender,
             ..self
         }
     }
@@ -131,7 +134,7 @@ impl Deadline {
         Self {
             end,
             idle: None,
-            patience: self.patience,
+            answer_timeout: self.answer_timeout,
         }
     }
 

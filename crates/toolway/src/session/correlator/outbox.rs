@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use toolway_transport::Command;
+use toolway_transport::ChannelCommand;
 use toolway_types::Budget;
 
 /// How much may wait.
@@ -13,7 +13,7 @@ const ROOM: Budget = Budget::new(16 << 20, 1024);
 
 #[derive(Debug)]
 pub(super) struct Outbox {
-    waiting: VecDeque<Command>,
+    waiting: VecDeque<ChannelCommand>,
     room: Budget,
 }
 
@@ -29,7 +29,7 @@ impl Default for Outbox {
 impl Outbox {
     /// Takes a message; false when there is no room for it. A large answer of ours passes when
     /// nothing else waits.
-    pub(super) fn push(&mut self, command: Command) -> bool {
+    pub(super) fn push(&mut self, command: ChannelCommand) -> bool {
         if self.room.take(size(&command)).is_err() {
             if !self.waiting.is_empty() {
                 return false;
@@ -41,7 +41,7 @@ impl Outbox {
     }
 
     /// The next one to be sent.
-    pub(super) fn pop(&mut self) -> Option<Command> {
+    pub(super) fn pop(&mut self) -> Option<ChannelCommand> {
         let command = self.waiting.pop_front()?;
         if self.waiting.is_empty() {
             self.room = ROOM;
@@ -60,26 +60,26 @@ impl Outbox {
     }
 }
 
-fn size(command: &Command) -> usize {
+fn size(command: &ChannelCommand) -> usize {
     match command {
-        Command::Send(outgoing) => outgoing.bytes.len(),
-        Command::Abandon(_) => 0,
+        ChannelCommand::Send(outgoing) => outgoing.bytes.len(),
+        ChannelCommand::Abandon(_) => 0,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use bytes::Bytes;
-    use toolway_transport::{Outgoing, Patience};
+    use toolway_transport::{AnswerTimeout, OutgoingMessage};
 
     use super::*;
 
-    fn message(bytes: usize) -> Command {
-        Command::Send(Outgoing {
+    fn message(bytes: usize) -> ChannelCommand {
+        ChannelCommand::Send(OutgoingMessage {
             bytes: Bytes::from(vec![b' '; bytes]),
             tag: None,
             headers: Vec::new(),
-            patience: Patience::OfChannel,
+            answer_timeout: AnswerTimeout::ByChannel,
         })
     }
 

@@ -11,9 +11,9 @@ use bytes::Bytes;
 use futures_util::FutureExt;
 use serde_json::value::RawValue;
 use tokio::sync::{mpsc, watch};
-use toolway_types::{Budget, Spent};
+use toolway_types::{Budget, BudgetExceeded};
 use toolway_wire::era::meta_key;
-use toolway_wire::meta::Meta;
+use toolway_wire::meta::RequestMeta;
 use toolway_wire::{Id, RpcError, envelope, error};
 use tracing::debug;
 
@@ -53,7 +53,7 @@ impl QuestionSource {
         let Some(task) = &self.task else {
             return envelope::response(id, &result);
         };
-        let mut meta = Meta::new();
+        let mut meta = RequestMeta::new();
         meta.set(meta_key::RELATED_TASK, task.clone());
         // A result that is no object cannot say it, and is what it is.
         let named = meta.splice(Some(&result));
@@ -106,10 +106,12 @@ impl Questions {
         }
         match self.room.take(size) {
             Ok(()) => {}
-            Err(Spent::Items) => {
+            Err(BudgetExceeded::Items) => {
                 return refuse(error::INTERNAL_ERROR, "too many questions at once");
             }
-            Err(Spent::Bytes) => return refuse(error::INTERNAL_ERROR, "too much asked at once"),
+            Err(BudgetExceeded::Bytes) => {
+                return refuse(error::INTERNAL_ERROR, "too much asked at once");
+            }
         }
         self.count += 1;
         let number = self.count;

@@ -13,7 +13,8 @@ use bytes::Bytes;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 use toolway_transport::{
-    Channel, CloseReason, Command, Driver, Event, Outgoing, Patience, SendFailure, Tag,
+    AnswerTimeout, Channel, ChannelCommand, ChannelDriver, ChannelEvent, CloseReason,
+    OutgoingMessage, RequestTag, SendFailure,
 };
 use toolway_types::Untrusted;
 use toolway_wire::envelope;
@@ -36,17 +37,17 @@ const ORDER_FOR: Duration = Duration::from_mins(1);
 /// and everything it owned are gone; dropping it ends them at once.
 pub(crate) struct Pump {
     reader: ChannelReader,
-    driver: Driver,
+    driver: ChannelDriver,
 }
 
 struct ChannelReader {
     shared: Arc<CorrelatorShared>,
-    commands: mpsc::Sender<Command>,
-    events: mpsc::Receiver<Event>,
+    commands: mpsc::Sender<ChannelCommand>,
+    events: mpsc::Receiver<ChannelEvent>,
     notices: mpsc::UnboundedReceiver<Notice>,
     outbox: Outbox,
     /// Cancelled requests, and until when their answers are expected; oldest first.
-    orders: VecDeque<(Instant, Tag)>,
+    orders: VecDeque<(Instant, RequestTag)>,
     questions: Questions,
 }
 
@@ -98,11 +99,11 @@ impl ChannelReader {
             tokio::select! {
                 () = stop.cancelled() => return CloseReason::Asked,
                 event = self.events.recv() => match event {
-                    Some(Event::Message(bytes)) => self.receive(&bytes),
-                    Some(Event::Failed { tag, failure }) => {
+                    Some(ChannelEvent::Message(bytes)) => self.receive(&bytes),
+                    Some(ChannelEvent::Failed { tag, failure }) => {
                         self.shared.settle(tag.0, Err(RequestError::Send(failure)));
                     }
-                    Some(Event::Oversized { id_hint, limit }) => {
+                    Some(ChannelEvent::Oversized { id_hint, limit }) => {
                         match id_hint.and_then(|id| id.as_ours()) {
                             Some(id) => {
                                 let failure = SendFailure::TooLarge { limit };
@@ -111,7 +112,7 @@ impl ChannelReader {
                             None => self.shared.counters.count_malformed(),
                         }
                     }
-                    Some(Event::Closed(reason)) => return reason,
+                    Some(ChannelEvent::Closed(reason)) => return reason,
                     None => return CloseReason::Broken("the transport ended".to_owned()),
                 },
                 Some(notice) = self.notices.recv() => self.heed(notice),
@@ -128,7 +129,7 @@ impl ChannelReader {
                 }
                 permit = commands.reserve(), if !self.outbox.is_empty() => match permit {
                     Ok(permit) => if let Some(command) = self.outbox.pop() {
-                        if let Command::Send(outgoing) = &command {
+                        if let ChannelCommand::Send(outgoing) = &command {
                             self.shared.tap_sent(&outgoing.bytes);
                         }
                         permit.send(command);
@@ -222,14 +223,14 @@ impl ChannelReader {
         match notice {
             Notice::Left { id, farewell } => {
                 if let Farewell::Notify(headers) = farewell {
-                    self.post(Command::Send(Outgoing {
+                    self.post(ChannelCommand::Send(OutgoingMessage {
                         bytes: inbound::cancelled(id),
                         tag: None,
                         headers,
-                        patience: Patience::OfChannel,
+                        answer_timeout: AnswerTimeout::ByChannel,
                     }));
                 }
-                self.post(Command::Abandon(Tag(id)));
+                self.post(ChannelCommand::Abandon(RequestTag(id)));
             }
             Notice::Order(order) => {
                 if let Some(tag) = order.tag {
@@ -238,7 +239,7 @@ impl ChannelReader {
                     }
                     self.orders.push_back((Instant::now() + ORDER_FOR, tag));
                 }
-                self.post(Command::Send(order));
+                self.post(ChannelCommand::Send(order));
             }
         }
     }
@@ -249,21 +250,21 @@ impl ChannelReader {
         if let Some((_, tag)) = self.orders.pop_front()
             && self.shared.waiting.forget(tag.0)
         {
-            self.post(Command::Abandon(tag));
+            self.post(ChannelCommand::Abandon(tag));
         }
     }
 
     /// Says something that is no request.
     fn say(&mut self, bytes: Bytes) {
-        self.post(Command::Send(Outgoing {
+        self.post(ChannelCommand::Send(OutgoingMessage {
             bytes,
             tag: None,
             headers: self.shared.reception.headers(),
-            patience: Patience::OfChannel,
+            answer_timeout: AnswerTimeout::ByChannel,
         }));
     }
 
-    fn post(&mut self, command: Command) {
+    fn post(&mut self, command: ChannelCommand) {
         if !self.outbox.push(command) {
             debug!("the server does not read: dropped a message to it");
         }

@@ -73,7 +73,7 @@ fn no_and_never_mind_carry_no_content() {
 
 #[test]
 fn only_urls_that_a_person_can_judge_reach_one() {
-    let visited = |url: &str| Url::parse(url).is_ok_and(|url| may_be_visited(&url));
+    let visited = |url: &str| Url::parse(url).is_ok_and(|url| may_be_opened(&url));
     for url in [
         "https://example.com/pay?x=1",
         "http://localhost:9/x",

@@ -1,16 +1,16 @@
 //! Lists: all of their pages, what is wrong with them, and where they end.
 
-use toolway_types::Pool;
+use toolway_types::BytePool;
 use toolway_wire::view;
 
 use super::*;
 use crate::listing::FetchedList;
 
 async fn list(session: &Session) -> FetchedList<view::Tool> {
-    list_from(session, &Pool::new(list::ALL_LISTS)).await
+    list_from(session, &BytePool::new(list::ALL_LISTS)).await
 }
 
-async fn list_from(session: &Session, all_lists: &Pool) -> FetchedList<view::Tool> {
+async fn list_from(session: &Session, all_lists: &BytePool) -> FetchedList<view::Tool> {
     list::fetch(session, "tools/list", &view::TOOLS, LIMIT, all_lists)
         .await
         .expect("a list")
@@ -96,7 +96,7 @@ fn heavy(count: usize, bytes: usize, cursor: Option<&str>) -> Value {
 }
 
 /// What becomes of a list of these pages; those that are not asked for are an error.
-async fn list_of(pages: Vec<Value>, all_lists: &Pool) -> FetchedList<view::Tool> {
+async fn list_of(pages: Vec<Value>, all_lists: &BytePool) -> FetchedList<view::Tool> {
     let (session, _pump, mut peer) = legacy().await;
     let script = async {
         for page in pages {
@@ -110,7 +110,7 @@ async fn list_of(pages: Vec<Value>, all_lists: &Pool) -> FetchedList<view::Tool>
 #[tokio::test(start_paused = true)]
 async fn sec_51_a_list_may_have_all_of_its_bytes_and_not_one_more() {
     const MIB: usize = 1 << 20;
-    let all_lists = Pool::new(list::ALL_LISTS);
+    let all_lists = BytePool::new(list::ALL_LISTS);
     let at_cap = vec![heavy(8, MIB, Some("")), heavy(8, MIB, None)];
     let listing = list_of(at_cap, &all_lists).await;
     assert_eq!((listing.items.len(), listing.warnings.len()), (16, 0));
@@ -136,7 +136,7 @@ async fn sec_51_a_list_may_have_all_of_its_bytes_and_not_one_more() {
 
 #[tokio::test(start_paused = true)]
 async fn sec_51_a_list_may_have_so_many_items_and_not_one_more() {
-    let all_lists = Pool::new(list::ALL_LISTS);
+    let all_lists = BytePool::new(list::ALL_LISTS);
     let most = view::LIST.items;
     let listing = list_of(vec![heavy(most, 100, None)], &all_lists).await;
     assert_eq!((listing.items.len(), listing.warnings.len()), (most, 0));
@@ -158,7 +158,7 @@ async fn sec_51_a_list_may_have_so_many_items_and_not_one_more() {
 
 #[tokio::test(start_paused = true)]
 async fn sec_51_one_item_that_is_too_large_costs_only_itself() {
-    let all_lists = Pool::new(list::ALL_LISTS);
+    let all_lists = BytePool::new(list::ALL_LISTS);
     let mut page = heavy(1, view::MAX_ITEM + 1, None);
     page["tools"].as_array_mut().expect("tools").push(tool("t"));
     let listing = list_of(vec![page], &all_lists).await;
@@ -172,7 +172,7 @@ async fn sec_51_one_item_that_is_too_large_costs_only_itself() {
 #[tokio::test(start_paused = true)]
 async fn sec_51_all_lists_share_a_total_and_give_back_what_they_had_of_it() {
     const MIB: usize = 1 << 20;
-    let all_lists = Pool::new(4 * MIB);
+    let all_lists = BytePool::new(4 * MIB);
     let large = || vec![heavy(1, MIB, Some("")), heavy(1, MIB, None)];
     let one = list_of(large(), &all_lists).await;
     let other = list_of(large(), &all_lists).await;

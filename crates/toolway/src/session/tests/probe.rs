@@ -400,7 +400,7 @@ async fn over_http_a_login_a_server_error_and_silence_are_no_evidence() {
         async |mut peer: Peer| {
             peer.expect("server/discover").await;
             assert!(
-                matches!(peer.command().await, Command::Abandon(_)),
+                matches!(peer.command().await, ChannelCommand::Abandon(_)),
                 "and no initialize"
             );
             peer

@@ -75,7 +75,7 @@ async fn dropping_a_call_tells_the_server_which_one() {
         };
         let cancelled = peer.expect("notifications/cancelled").await;
         assert_eq!(cancelled.body["params"]["requestId"], request.body["id"]);
-        let Command::Abandon(tag) = peer.command().await else {
+        let ChannelCommand::Abandon(tag) = peer.command().await else {
             panic!("its stream is closed")
         };
         assert_eq!(Some(tag), request.tag);
@@ -91,7 +91,7 @@ async fn dropping_a_modern_call_over_http_only_closes_its_stream() {
         request = peer.expect("tools/call") => request,
     };
     assert_eq!(request.header("mcp-name"), Some("slow"));
-    let Command::Abandon(tag) = peer.command().await else {
+    let ChannelCommand::Abandon(tag) = peer.command().await else {
         panic!("nothing is sent first")
     };
     assert_eq!(Some(tag), request.tag);
@@ -276,7 +276,7 @@ async fn an_oversized_answer_ends_its_call() {
     let script = async {
         let request = peer.expect("tools/call").await;
         let id_hint = request.body["id"].as_u64().map(toolway_wire::Id::from);
-        let event = Event::Oversized { id_hint, limit: 7 };
+        let event = ChannelEvent::Oversized { id_hint, limit: 7 };
         peer.events.send(event).await.expect("the session listens");
     };
     let (outcome, ()) = tokio::join!(call(&session, "x"), script);

@@ -60,7 +60,7 @@ async fn every_input_is_given_and_the_state_goes_back_byte_for_byte() {
                     "r":{"method":"roots/list"}},"requestState":"\u0041\/b \"é\""}"#,
             )
             .await;
-            let Command::Send(Outgoing { bytes, .. }) = peer.command().await else {
+            let ChannelCommand::Send(OutgoingMessage { bytes, .. }) = peer.command().await else {
                 panic!("the request is sent again")
             };
             let text = String::from_utf8(bytes.to_vec()).expect("UTF-8");

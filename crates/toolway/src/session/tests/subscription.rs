@@ -257,7 +257,7 @@ async fn a_server_that_never_acknowledges_is_given_up_after_five_times() {
     assert!(trouble.contains("-32000"), "{trouble}");
     tokio::time::sleep(Duration::from_mins(10)).await;
     while let Ok(command) = scene.peer.commands.try_recv() {
-        let Command::Send(Outgoing { bytes, .. }) = command else {
+        let ChannelCommand::Send(OutgoingMessage { bytes, .. }) = command else {
             continue;
         };
         let body: Value = serde_json::from_slice(&bytes).expect("JSON");

@@ -387,7 +387,7 @@ async fn an_order_that_is_never_answered_is_not_remembered_for_ever() {
     }
     let cancel = peer.expect("tasks/cancel").await;
     let asked = Instant::now();
-    let Command::Abandon(tag) = peer.command().await else {
+    let ChannelCommand::Abandon(tag) = peer.command().await else {
         panic!("nothing else is said")
     };
     assert_eq!(Some(tag), cancel.tag, "its stream is let go");

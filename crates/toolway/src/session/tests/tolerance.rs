@@ -132,7 +132,7 @@ async fn rel_11_an_oversized_answer_fails_its_own_call_and_no_other() {
         let id_hint = large.body["id"].as_u64().map(Id::from);
         let limit = 17 * 1024 * 1024;
         for id_hint in [None, id_hint] {
-            let event = Event::Oversized { id_hint, limit };
+            let event = ChannelEvent::Oversized { id_hint, limit };
             peer.events.send(event).await.expect("the session listens");
         }
         peer.answer(&small, json!({})).await;

@@ -53,7 +53,10 @@ async fn rel_20_without_descriptors_new_work_fails_and_old_work_goes_on() {
     if !alone("faults::limits::rel_20_without_descriptors_new_work_fails_and_old_work_goes_on") {
         return;
     }
-    let remote = ListeningServer::start(ScriptedServer::new(script("remote")), Way::Http);
+    let remote = ListeningServer::start(
+        ScriptedServer::new(script("remote")),
+        ListeningTransport::Http,
+    );
     let check = LeakCheck::begin();
     let home = Home::new();
     let entry = |name: &str| ScriptedServer::new(script(name)).entry_with_env([check.env()]);
@@ -78,7 +81,7 @@ async fn rel_20_without_descriptors_new_work_fails_and_old_work_goes_on() {
             echoes(&host, "old").await;
         }
         // Many at once over one pooled connection: the rest fail, typed, and nothing hangs.
-        let outcomes = Outcomes::new();
+        let outcomes = RequestLedger::new();
         futures_util::future::join_all((0..20).map(|_| async {
             let ticket = outcomes.accept();
             let limit = Duration::from_secs(5);

@@ -6,7 +6,9 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use toolway_testkit::{Chance, Cut, Direction, End, FaultProxy, Toxics};
+use toolway_testkit::{
+    ConnectionCut, ConnectionEnd, Direction, FaultProxy, ProxyFaults, SeededRandom,
+};
 
 use super::*;
 
@@ -25,7 +27,7 @@ enum Victim {
 }
 
 impl Victim {
-    fn listening(name: &str, way: Way, seed: u64) -> Self {
+    fn listening(name: &str, way: ListeningTransport, seed: u64) -> Self {
         let server = ListeningServer::start(ScriptedServer::new(script(name)), way);
         let proxy = FaultProxy::with_seed(server.address(), seed);
         Victim::Remote(Box::new(server), proxy)
@@ -41,7 +43,7 @@ impl Victim {
     }
 
     /// One fault, of a kind that chance picks.
-    fn suffer(&mut self, check: &LeakCheck, chance: &mut Chance) -> &'static str {
+    fn suffer(&mut self, check: &LeakCheck, chance: &mut SeededRandom) -> &'static str {
         match self {
             Victim::Process(name) => {
                 let mark = format!(r#""name":"{name}""#);
@@ -68,7 +70,7 @@ impl Victim {
                         return "restarted";
                     }
                     1 => {
-                        proxy.cut(End::Reset);
+                        proxy.cut(ConnectionEnd::Reset);
                         return "reset";
                     }
                     2 => {
@@ -76,43 +78,43 @@ impl Victim {
                         return "hung up";
                     }
                     3 => (
-                        Toxics {
+                        ProxyFaults {
                             latency: Duration::from_millis(chance.below(60)),
                             jitter: Duration::from_millis(20),
-                            ..Toxics::default()
+                            ..ProxyFaults::default()
                         },
                         "late",
                     ),
                     4 => (
-                        Toxics {
+                        ProxyFaults {
                             half_open: true,
-                            ..Toxics::default()
+                            ..ProxyFaults::default()
                         },
                         "half open",
                     ),
                     5 => (
-                        Toxics {
+                        ProxyFaults {
                             slice: 1 + usize::try_from(chance.below(40)).unwrap_or(0),
                             resets_per_mille: 20,
-                            ..Toxics::default()
+                            ..ProxyFaults::default()
                         },
                         "sliced and reset",
                     ),
                     6 => (
-                        Toxics {
-                            cut: Some(Cut {
+                        ProxyFaults {
+                            cut: Some(ConnectionCut {
                                 after: usize::try_from(chance.below(2000)).unwrap_or(0),
                                 direction: Direction::Down,
-                                end: End::Fin,
+                                end: ConnectionEnd::Fin,
                             }),
-                            ..Toxics::default()
+                            ..ProxyFaults::default()
                         },
                         "cut",
                     ),
                     _ => (
-                        Toxics {
+                        ProxyFaults {
                             refuse: true,
-                            ..Toxics::default()
+                            ..ProxyFaults::default()
                         },
                         "refused",
                     ),
@@ -131,14 +133,26 @@ impl Victim {
 }
 
 async fn storm(seed: u64) {
-    let mut chance = Chance::new(seed);
+    let mut chance = SeededRandom::new(seed);
     let mut victims: Vec<(&'static str, Victim)> = vec![
         ("stdio-a", Victim::Process("stdio-a")),
         ("stdio-b", Victim::Process("stdio-b")),
-        ("http-a", Victim::listening("http-a", Way::Http, seed)),
-        ("http-b", Victim::listening("http-b", Way::Http, seed + 1)),
-        ("sse", Victim::listening("sse", Way::Sse, seed + 2)),
-        ("ws", Victim::listening("ws", Way::WebSocket, seed + 3)),
+        (
+            "http-a",
+            Victim::listening("http-a", ListeningTransport::Http, seed),
+        ),
+        (
+            "http-b",
+            Victim::listening("http-b", ListeningTransport::Http, seed + 1),
+        ),
+        (
+            "sse",
+            Victim::listening("sse", ListeningTransport::Sse, seed + 2),
+        ),
+        (
+            "ws",
+            Victim::listening("ws", ListeningTransport::WebSocket, seed + 3),
+        ),
     ];
     let names: Vec<&'static str> = victims.iter().map(|(name, _)| *name).collect();
     let check = LeakCheck::begin();
@@ -152,11 +166,11 @@ async fn storm(seed: u64) {
         connected(&host, name).await;
     }
 
-    let outcomes = Outcomes::new();
+    let outcomes = RequestLedger::new();
     let over = AtomicBool::new(false);
     let callers = (0..12_u64).map(|caller| {
         let (host, outcomes, over, names) = (&host, &outcomes, &over, &names);
-        let mut chance = Chance::new(seed ^ (caller << 32));
+        let mut chance = SeededRandom::new(seed ^ (caller << 32));
         async move {
             let mut number = 0_u64;
             while !over.load(Ordering::SeqCst) {

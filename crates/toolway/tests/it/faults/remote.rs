@@ -1,13 +1,13 @@
 //! Servers behind a network that breaks: REL-12, REL-24, REL-25, REL-27.
 
 use futures_util::future::join_all;
-use toolway_testkit::{Cut, Direction, End, FaultProxy, Toxics};
+use toolway_testkit::{ConnectionCut, ConnectionEnd, Direction, FaultProxy, ProxyFaults};
 use toolway_types::FailureKind;
 
 use super::*;
 
 /// A server that listens, with a proxy before it.
-fn proxied(script: Script, way: Way) -> (ListeningServer, FaultProxy, Value) {
+fn proxied(script: Script, way: ListeningTransport) -> (ListeningServer, FaultProxy, Value) {
     let server = ListeningServer::start(ScriptedServer::new(script), way);
     let proxy = FaultProxy::before(server.address());
     let entry = server.entry_at(&proxy.url(server.url()));
@@ -16,7 +16,7 @@ fn proxied(script: Script, way: Way) -> (ListeningServer, FaultProxy, Value) {
 
 fn with_sessions(name: &str) -> Script {
     Script {
-        speaks: toolway_testkit::Speaks::Legacy,
+        speaks: toolway_testkit::SpokenEras::Legacy,
         sessions: true,
         ..script(name)
     }
@@ -24,7 +24,7 @@ fn with_sessions(name: &str) -> Script {
 
 #[tokio::test]
 async fn rel_24_a_forgotten_session_is_made_anew_once_and_the_calls_get_their_answers() {
-    let (server, proxy, entry) = proxied(with_sessions("forgetful"), Way::Http);
+    let (server, proxy, entry) = proxied(with_sessions("forgetful"), ListeningTransport::Http);
     let check = LeakCheck::begin();
     let home = Home::new();
     let host = host(&home, &json!({ "forgetful": entry }));
@@ -36,7 +36,7 @@ async fn rel_24_a_forgotten_session_is_made_anew_once_and_the_calls_get_their_an
     assert_eq!(server.stats()["greetings"], 2);
     // For many calls at once: one handshake serves them all.
     server.forget_sessions();
-    let outcomes = Outcomes::new();
+    let outcomes = RequestLedger::new();
     join_all((0..50).map(|_| async {
         let ticket = outcomes.accept();
         let outcome = echo(&host, "forgetful", "again").await;
@@ -53,7 +53,7 @@ async fn rel_24_a_forgotten_session_is_made_anew_once_and_the_calls_get_their_an
 
 #[tokio::test]
 async fn rel_24_a_server_that_restarts_between_and_during_calls_is_met_again() {
-    let (mut server, proxy, entry) = proxied(with_sessions("reborn"), Way::Http);
+    let (mut server, proxy, entry) = proxied(with_sessions("reborn"), ListeningTransport::Http);
     let check = LeakCheck::begin();
     let home = Home::new();
     let host = host(&home, &json!({ "reborn": entry }));
@@ -62,7 +62,7 @@ async fn rel_24_a_server_that_restarts_between_and_during_calls_is_met_again() {
     // The connections of before are dead, and so is the session.
     recovers(&host, "reborn").await;
     let limit = Duration::from_secs(10);
-    let outcomes = Outcomes::new();
+    let outcomes = RequestLedger::new();
     let calls = join_all((0..50).map(|_| async {
         let ticket = outcomes.accept();
         let outcome = call_within(&host, limit, "reborn", "hang", json!({})).await;
@@ -86,24 +86,24 @@ async fn rel_24_a_server_that_restarts_between_and_during_calls_is_met_again() {
 }
 
 /// An answer is right or it is an error; it is never another's, never half, never awaited in vain.
-async fn cut_at_every_so_many_bytes(script: Script, end: End) {
-    let (server, proxy, entry) = proxied(script, Way::Http);
+async fn cut_at_every_so_many_bytes(script: Script, end: ConnectionEnd) {
+    let (server, proxy, entry) = proxied(script, ListeningTransport::Http);
     let check = LeakCheck::begin();
     let home = Home::new();
     let host = host(&home, &json!({ "cut": entry }));
     connected(&host, "cut").await;
-    let outcomes = Outcomes::new();
+    let outcomes = RequestLedger::new();
     for after in (1..600).step_by(23) {
         connected(&host, "cut").await;
         // Only connections from now on have this end.
-        proxy.cut(End::Fin);
-        proxy.set(Toxics {
-            cut: Some(Cut {
+        proxy.cut(ConnectionEnd::Fin);
+        proxy.set(ProxyFaults {
+            cut: Some(ConnectionCut {
                 after,
                 direction: Direction::Down,
                 end,
             }),
-            ..Toxics::default()
+            ..ProxyFaults::default()
         });
         let text = format!("cut after {after}");
         let ticket = outcomes.accept();
@@ -115,7 +115,7 @@ async fn cut_at_every_so_many_bytes(script: Script, end: End) {
         }
         outcomes.settle(ticket, word(&outcome));
         proxy.heal();
-        proxy.cut(End::Fin);
+        proxy.cut(ConnectionEnd::Fin);
         // An answer also ends the count of broken requests, after which the connection itself is
         // given up: the next call would wait for one that cannot be made, and run out of time.
         recovers(&host, "cut").await;
@@ -140,7 +140,8 @@ async fn rel_25_a_list_cut_off_while_connecting_is_tried_again_and_never_half_a_
             cut_times: 2,
             ..script("halved")
         };
-        let server = ListeningServer::start(ScriptedServer::new(broken_twice), Way::Http);
+        let server =
+            ListeningServer::start(ScriptedServer::new(broken_twice), ListeningTransport::Http);
         let check = LeakCheck::begin();
         let home = Home::new();
         let host = host(&home, &json!({ "halved": server.entry() }));
@@ -162,7 +163,7 @@ async fn rel_25_a_list_cut_off_each_time_is_a_failure_that_says_so() {
         cut_for: vec!["tools/list".to_owned()],
         ..script("halved")
     };
-    let server = ListeningServer::start(ScriptedServer::new(broken), Way::Http);
+    let server = ListeningServer::start(ScriptedServer::new(broken), ListeningTransport::Http);
     let check = LeakCheck::begin();
     let home = Home::new();
     // Asked for once, it is tried once.
@@ -185,7 +186,7 @@ async fn rel_25_a_list_cut_off_each_time_is_a_failure_that_says_so() {
 
 #[tokio::test]
 async fn rel_25_a_json_answer_cut_anywhere_is_an_error_and_never_half_an_answer() {
-    cut_at_every_so_many_bytes(script("cut"), End::Reset).await;
+    cut_at_every_so_many_bytes(script("cut"), ConnectionEnd::Reset).await;
 }
 
 #[tokio::test]
@@ -194,19 +195,19 @@ async fn rel_25_an_event_stream_cut_anywhere_is_an_error_and_never_half_an_answe
         event_stream: true,
         ..script("cut")
     };
-    cut_at_every_so_many_bytes(events, End::Fin).await;
+    cut_at_every_so_many_bytes(events, ConnectionEnd::Fin).await;
 }
 
 #[tokio::test]
 async fn rel_12_a_connection_that_swallows_everything_costs_the_call_and_no_more() {
-    let (server, proxy, entry) = proxied(script("hole"), Way::Http);
+    let (server, proxy, entry) = proxied(script("hole"), ListeningTransport::Http);
     let check = LeakCheck::begin();
     let home = Home::new();
     let host = host(&home, &json!({ "hole": entry }));
     connected(&host, "hole").await;
-    proxy.set(Toxics {
+    proxy.set(ProxyFaults {
         half_open: true,
-        ..Toxics::default()
+        ..ProxyFaults::default()
     });
     let limit = Duration::from_millis(300);
     let outcome = call_within(&host, limit, "hole", "echo", json!({ "text": "x" })).await;
@@ -231,8 +232,8 @@ async fn rel_27_a_server_that_is_busy_is_asked_again_and_a_portal_is_no_server()
         html: true,
         ..script("portal")
     };
-    let busy = ListeningServer::start(ScriptedServer::new(busy), Way::Http);
-    let portal = ListeningServer::start(ScriptedServer::new(portal), Way::Http);
+    let busy = ListeningServer::start(ScriptedServer::new(busy), ListeningTransport::Http);
+    let portal = ListeningServer::start(ScriptedServer::new(portal), ListeningTransport::Http);
     let check = LeakCheck::begin();
     let home = Home::new();
     let servers = json!({
@@ -265,7 +266,10 @@ async fn rel_27_a_server_that_is_busy_is_asked_again_and_a_portal_is_no_server()
 
 #[tokio::test]
 async fn rel_27_too_many_requests_fail_their_call_and_leave_the_connection() {
-    let mut server = ListeningServer::start(ScriptedServer::new(script("throttled")), Way::Http);
+    let mut server = ListeningServer::start(
+        ScriptedServer::new(script("throttled")),
+        ListeningTransport::Http,
+    );
     let check = LeakCheck::begin();
     let home = Home::new();
     let host = host(&home, &json!({ "throttled": server.entry() }));

@@ -13,7 +13,7 @@ async fn dies_with_calls_in_flight(way: &str, mut peer: Peer) {
     let home = Home::new();
     let host = host(&home, &json!({ "victim": peer.entry(&check) }));
     connected(&host, "victim").await;
-    let outcomes = Outcomes::new();
+    let outcomes = RequestLedger::new();
     let calls = join_all((0..CALLS).map(|_| async {
         let ticket = outcomes.accept();
         let outcome = call(&host, "victim", "hang", json!({})).await;
@@ -53,17 +53,29 @@ async fn rel_10_a_thousand_calls_fail_at_once_when_their_process_is_killed() {
 
 #[tokio::test]
 async fn rel_10_a_thousand_calls_fail_at_once_when_their_http_server_is_killed() {
-    dies_with_calls_in_flight("http", Peer::listening(script("victim"), Way::Http)).await;
+    dies_with_calls_in_flight(
+        "http",
+        Peer::listening(script("victim"), ListeningTransport::Http),
+    )
+    .await;
 }
 
 #[tokio::test]
 async fn rel_10_a_thousand_calls_fail_at_once_when_their_sse_server_is_killed() {
-    dies_with_calls_in_flight("sse", Peer::listening(script("victim"), Way::Sse)).await;
+    dies_with_calls_in_flight(
+        "sse",
+        Peer::listening(script("victim"), ListeningTransport::Sse),
+    )
+    .await;
 }
 
 #[tokio::test]
 async fn rel_10_a_thousand_calls_fail_at_once_when_their_websocket_server_is_killed() {
-    dies_with_calls_in_flight("ws", Peer::listening(script("victim"), Way::WebSocket)).await;
+    dies_with_calls_in_flight(
+        "ws",
+        Peer::listening(script("victim"), ListeningTransport::WebSocket),
+    )
+    .await;
 }
 
 #[tokio::test]

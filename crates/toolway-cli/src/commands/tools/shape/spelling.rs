@@ -4,7 +4,7 @@
 //! legible (SEC-52): one line, nothing hidden, nothing longer than a few rows.
 
 use serde_json::Value;
-use toolway_types::text::{Nature, cut, legible};
+use toolway_types::text::{TextKind, cut, legible};
 
 use super::{Form, Member, Members, Shape};
 use crate::screen::member_name;
@@ -58,7 +58,7 @@ impl Shape {
         };
         let text = |name: &str, most: usize| {
             let text = limit(name)?.as_str()?;
-            Some(legible(&cut(text, most), Nature::Code))
+            Some(legible(&cut(text, most), TextKind::Code))
         };
         let all = [
             text("format", VALUE).map(|format| format!("format `{format}`")),
@@ -96,7 +96,7 @@ impl Form {
         match self {
             Self::Plain(kind) => (*kind).to_owned(),
             Self::Value(it) => value(it),
-            Self::Again(name) => legible(&cut(name, VALUE), Nature::Code),
+            Self::Again(name) => legible(&cut(name, VALUE), TextKind::Code),
             Self::List(items) => match items.alternatives(depth) {
                 several if several.contains(" | ") => format!("({several})[]"),
                 one => format!("{one}[]"),
@@ -156,5 +156,5 @@ pub(in super::super) fn signature(arguments: &[Member]) -> String {
 
 /// A value as JSON, cut where it is long.
 pub(in super::super) fn value(value: &Value) -> String {
-    legible(&cut(&value.to_string(), VALUE), Nature::Code)
+    legible(&cut(&value.to_string(), VALUE), TextKind::Code)
 }

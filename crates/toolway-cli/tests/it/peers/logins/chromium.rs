@@ -5,7 +5,7 @@
 use std::process::Command;
 
 use serde_json::{Value, json};
-use toolway_testkit::peers::{self, Protected};
+use toolway_testkit::peers::{self, ProtectedKind};
 
 use super::scene::Scene;
 
@@ -24,7 +24,7 @@ fn a_login_in_chromium_from_the_login_page_to_the_tools() {
         eprintln!("skipped: no Chromium is installed");
         return;
     };
-    for which in [Protected::FastMcp, Protected::TypeScriptSigned] {
+    for which in [ProtectedKind::FastMcp, ProtectedKind::TypeScriptSigned] {
         let scene = Scene::new(which, &json!({}));
         let folder = scene.home.home().join("chromium");
         std::fs::create_dir(&folder).unwrap();

@@ -2,7 +2,7 @@
 //! FastMCP.
 
 use serde_json::{Value, json};
-use toolway_testkit::peers::{OwnAuthority, OwnAuthorityPeer, Provider, ProviderPeer};
+use toolway_testkit::peers::{OwnAuthorityKind, OwnAuthorityPeer, ProviderKind, ProviderPeer};
 
 use super::scene::User;
 use super::{refresh, wait_until_expired};
@@ -32,7 +32,7 @@ fn log_out(user: &User) {
     );
 }
 
-fn from_login_to_logout(which: OwnAuthority, options: &Value) {
+fn from_login_to_logout(which: OwnAuthorityKind, options: &Value) {
     let peer = OwnAuthorityPeer::start(which, options);
     let user = User::of(peer.url());
     log_in_and_renew(&user);
@@ -46,41 +46,44 @@ fn from_login_to_logout(which: OwnAuthority, options: &Value) {
 
 #[test]
 fn version_1_of_the_python_sdk_with_metadata_of_the_resource() {
-    from_login_to_logout(OwnAuthority::PythonSdk1, &json!({ "accessSeconds": 4 }));
+    from_login_to_logout(OwnAuthorityKind::PythonSdk1, &json!({ "accessSeconds": 4 }));
 }
 
 #[test]
 fn version_1_of_the_python_sdk_without_metadata_of_the_resource() {
     let options = json!({ "accessSeconds": 4, "resource": false });
-    from_login_to_logout(OwnAuthority::PythonSdk1, &options);
+    from_login_to_logout(OwnAuthorityKind::PythonSdk1, &options);
 }
 
 #[test]
 fn version_2_of_the_python_sdk_with_metadata_of_the_resource() {
-    from_login_to_logout(OwnAuthority::PythonSdk2, &json!({ "accessSeconds": 4 }));
+    from_login_to_logout(OwnAuthorityKind::PythonSdk2, &json!({ "accessSeconds": 4 }));
 }
 
 #[test]
 fn version_2_of_the_python_sdk_without_metadata_of_the_resource() {
     let options = json!({ "accessSeconds": 4, "resource": false });
-    from_login_to_logout(OwnAuthority::PythonSdk2, &options);
+    from_login_to_logout(OwnAuthorityKind::PythonSdk2, &options);
 }
 
 #[test]
 fn version_1_of_the_typescript_sdk() {
-    from_login_to_logout(OwnAuthority::TypeScriptSdk1, &json!({ "accessSeconds": 4 }));
+    from_login_to_logout(
+        OwnAuthorityKind::TypeScriptSdk1,
+        &json!({ "accessSeconds": 4 }),
+    );
 }
 
 #[test]
 fn what_fastmcp_keeps_in_memory() {
-    from_login_to_logout(OwnAuthority::FastMcp, &json!({ "accessSeconds": 4 }));
+    from_login_to_logout(OwnAuthorityKind::FastMcp, &json!({ "accessSeconds": 4 }));
 }
 
 #[test]
 fn the_proxy_of_fastmcp_before_another_authorization_server() {
-    let upstream = ProviderPeer::start(Provider::Oidc, &json!({ "accessSeconds": 5 }));
+    let upstream = ProviderPeer::start(ProviderKind::Oidc, &json!({ "accessSeconds": 5 }));
     let options = json!({ "upstream": upstream.issuer() });
-    let peer = OwnAuthorityPeer::start(OwnAuthority::FastMcp, &options);
+    let peer = OwnAuthorityPeer::start(OwnAuthorityKind::FastMcp, &options);
     let user = User::of(peer.url());
     log_in_and_renew(&user);
     // Whom the server behind it knows.

@@ -5,13 +5,13 @@ use std::fs;
 use std::net::TcpListener;
 
 use serde_json::{Value, json};
-use toolway_testkit::peers::{Protected, Provider};
+use toolway_testkit::peers::{ProtectedKind, ProviderKind};
 
 use super::scene::Scene;
 use super::wait_until_expired;
 
-fn scene(provider: Provider, options: &Value) -> Scene {
-    Scene::at(provider, Protected::TypeScriptOpaque, options)
+fn scene(provider: ProviderKind, options: &Value) -> Scene {
+    Scene::at(provider, ProtectedKind::TypeScriptOpaque, options)
 }
 
 /// Logs in, renews and logs out; the login as it was first and when it was renewed.
@@ -54,14 +54,14 @@ fn from_login_to_logout(scene: &Scene) -> (Value, Value) {
 #[test]
 fn django_oauth_toolkit_registers_this_program() {
     let options = json!({ "accessSeconds": 4, "registration": true });
-    let (first, second) = from_login_to_logout(&scene(Provider::Django, &options));
+    let (first, second) = from_login_to_logout(&scene(ProviderKind::Django, &options));
     assert_ne!(second["tokens"]["refresh"], first["tokens"]["refresh"]);
 }
 
 /// As it comes: whoever runs it registers clients by hand.
 #[test]
 fn django_oauth_toolkit_knows_a_client_that_somebody_registered() {
-    let scene = scene(Provider::Django, &json!({ "accessSeconds": 4 }));
+    let scene = scene(ProviderKind::Django, &json!({ "accessSeconds": 4 }));
     let alone = scene.run(&["login", "peer"]).expect_code(5);
     assert!(
         alone.stderr.contains("registers no clients by itself"),
@@ -91,7 +91,7 @@ fn django_oauth_toolkit_knows_a_client_that_somebody_registered() {
 #[test]
 fn authlib_wants_the_secret_in_the_header_and_keeps_the_refresh_token() {
     let options = json!({ "accessSeconds": 4 });
-    let (first, second) = from_login_to_logout(&scene(Provider::Authlib, &options));
+    let (first, second) = from_login_to_logout(&scene(ProviderKind::Authlib, &options));
     assert_eq!(first["client"]["auth_method"], "client_secret_basic");
     assert_eq!(second["tokens"]["refresh"], first["tokens"]["refresh"]);
 }

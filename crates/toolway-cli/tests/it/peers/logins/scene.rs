@@ -5,9 +5,9 @@ use std::ops::Deref;
 use std::process::Command;
 
 use serde_json::Value;
-use toolway_testkit::browser::Page;
-use toolway_testkit::peers::{Protected, ProtectedPeer, Provider, ProviderPeer};
-use toolway_testkit::{Browser, CommandOutput, TempHome};
+use toolway_testkit::browser::BrowserPage;
+use toolway_testkit::peers::{ProtectedKind, ProtectedPeer, ProviderKind, ProviderPeer};
+use toolway_testkit::{CommandOutput, TempHome, TestBrowser};
 
 use crate::visiting::{opened, visit, with_browser};
 
@@ -55,7 +55,7 @@ impl User {
 
     /// The same with somebody who logs in there and consents, whatever the pages call that; the
     /// last page, too.
-    pub(super) fn log_in(&self, words: &[&str], who: &str) -> (CommandOutput, Page) {
+    pub(super) fn log_in(&self, words: &[&str], who: &str) -> (CommandOutput, BrowserPage) {
         let fields = [
             ("login", who),
             ("username", who),
@@ -63,7 +63,7 @@ impl User {
             ("allow", "yes"),
             ("action", "approve"),
         ];
-        let (output, page) = self.visit(words, |url| Browser::new().log_in(url, &fields));
+        let (output, page) = self.visit(words, |url| TestBrowser::new().log_in(url, &fields));
         let page = page.unwrap_or_else(|| panic!("the browser got nowhere: {output}"));
         (output, page)
     }
@@ -118,12 +118,12 @@ pub(super) struct Scene {
 
 impl Scene {
     /// With oidc-provider and its options.
-    pub(super) fn new(which: Protected, options: &Value) -> Self {
-        Self::at(Provider::Oidc, which, options)
+    pub(super) fn new(which: ProtectedKind, options: &Value) -> Self {
+        Self::at(ProviderKind::Oidc, which, options)
     }
 
     /// With another provider and the options of its script in `tests/peers`.
-    pub(super) fn at(provider: Provider, which: Protected, options: &Value) -> Self {
+    pub(super) fn at(provider: ProviderKind, which: ProtectedKind, options: &Value) -> Self {
         let provider = ProviderPeer::start(provider, options);
         let peer = ProtectedPeer::start(which, provider.issuer());
         Self {

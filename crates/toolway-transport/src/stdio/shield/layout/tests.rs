@@ -1,4 +1,5 @@
-//! What is looked at, made and left alone before a shield is raised; raising it is tested from outside.
+//! What is looked at, made and left alone before a shield is raised; raising it is tested from
+//! outside.
 
 use super::*;
 
@@ -6,18 +7,18 @@ use super::*;
 fn sec_42_an_absent_directory_is_made_for_one_person_alone() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a/toolway");
-    let entry = |protection| Protected {
+    let entry = |protection| ProtectedPath {
         path: path.clone(),
         protection,
     };
-    let (layout, _) = Layout::of(&[entry(Protection::Existing)], Absent::Make);
+    let (layout, _) = MountLayout::of(&[entry(Protection::Existing)], AbsentDirectory::Make);
     assert!(layout.read_only.is_empty() && !path.exists());
-    let (layout, _) = Layout::of(&[entry(Protection::Private)], Absent::StandIn);
+    let (layout, _) = MountLayout::of(&[entry(Protection::Private)], AbsentDirectory::StandIn);
     assert!(!layout.read_only.is_empty() && !path.exists());
-    let (layout, gaps) = Layout::of(&[entry(Protection::Private)], Absent::Make);
+    let (layout, gaps) = MountLayout::of(&[entry(Protection::Private)], AbsentDirectory::Make);
     assert!(gaps.is_empty() && !layout.read_only.is_empty());
     assert_eq!(path.metadata().unwrap().mode() & 0o777, 0o700);
-    // Whoever may write the directory above could put another in its place.
+    // A process that may write the directory above could replace it.
     let above = directory.path().canonicalize().unwrap().join("a");
     assert!(layout.held.contains(&c_path(above).unwrap()));
 }
@@ -27,22 +28,22 @@ fn a_link_in_a_repository_protects_nothing_elsewhere() {
     let directory = tempfile::tempdir().unwrap();
     let link = directory.path().join(".toolway");
     std::os::unix::fs::symlink("/tmp", &link).unwrap();
-    let entry = Protected {
+    let entry = ProtectedPath {
         path: link,
         protection: Protection::Existing,
     };
-    let (layout, gaps) = Layout::of(&[entry], Absent::Make);
+    let (layout, gaps) = MountLayout::of(&[entry], AbsentDirectory::Make);
     assert!(layout.read_only.is_empty() && layout.held.is_empty() && gaps.is_empty());
 }
 
 #[test]
 fn what_cannot_be_protected_is_named() {
     let file = tempfile::NamedTempFile::new().unwrap();
-    let entry = Protected {
+    let entry = ProtectedPath {
         path: file.path().to_owned(),
         protection: Protection::Private,
     };
-    let (_, gaps) = Layout::of(&[entry], Absent::Make);
+    let (_, gaps) = MountLayout::of(&[entry], AbsentDirectory::Make);
     assert!(gaps[0].to_string().contains("cannot protect"), "{gaps:?}");
 }
 
@@ -50,7 +51,7 @@ fn what_cannot_be_protected_is_named() {
 fn a_hidden_directory_shows_what_is_merely_read_only() {
     let directory = tempfile::tempdir().unwrap();
     let root = directory.path().canonicalize().unwrap();
-    let entry = |name: &str, protection| Protected {
+    let entry = |name: &str, protection| ProtectedPath {
         path: root.join(name),
         protection,
     };
@@ -63,10 +64,10 @@ fn a_hidden_directory_shows_what_is_merely_read_only() {
         entry("state/deep/below/config/vault", Protection::Hidden),
         entry("state/deep/below/config/vault/shown", Protection::Private),
     ];
-    let (layout, gaps) = Layout::of(&entries, Absent::Make);
+    let (layout, gaps) = MountLayout::of(&entries, AbsentDirectory::Make);
     assert!(gaps.is_empty(), "{gaps:?}");
     let hidden = |name: &str, seen: &[&str]| {
-        Hidden::new(&root.join(name), seen.iter().map(Path::new)).unwrap()
+        HiddenDirectory::new(&root.join(name), seen.iter().map(Path::new)).unwrap()
     };
     assert_eq!(
         layout.hidden,
@@ -88,11 +89,11 @@ fn sec_54_every_link_on_the_way_that_could_be_replaced_is_held() {
     std::fs::create_dir_all(root.join("data/state")).unwrap();
     std::fs::create_dir_all(root.join("home")).unwrap();
     std::os::unix::fs::symlink("../data", root.join("home/state")).unwrap();
-    let entry = Protected {
+    let entry = ProtectedPath {
         path: root.join("home/state/state"),
         protection: Protection::Links,
     };
-    let (layout, _) = Layout::of(&[entry], Absent::Make);
+    let (layout, _) = MountLayout::of(&[entry], AbsentDirectory::Make);
     let held = |name: &str| layout.held.contains(&c_path(root.join(name)).unwrap());
     assert!(held("home/state") && held("home"), "{:?}", layout.held);
     assert!(layout.read_only.is_empty() && layout.hidden.is_empty());
@@ -103,15 +104,15 @@ fn sec_54_where_a_link_leads_is_made_before_a_server_could_make_it() {
     let directory = tempfile::tempdir().unwrap();
     let root = directory.path().canonicalize().unwrap();
     std::os::unix::fs::symlink("data/state", root.join("link")).unwrap();
-    let entry = Protected {
+    let entry = ProtectedPath {
         path: root.join("link/toolway"),
         protection: Protection::Hidden,
     };
-    let (layout, gaps) = Layout::of(&[entry], Absent::Make);
+    let (layout, gaps) = MountLayout::of(&[entry], AbsentDirectory::Make);
     assert!(gaps.is_empty(), "{gaps:?}");
     let made = root.join("data/state/toolway");
     assert_eq!(made.metadata().unwrap().mode() & 0o777, 0o700);
-    assert_eq!(layout.hidden, [Hidden::new(&made, []).unwrap()]);
+    assert_eq!(layout.hidden, [HiddenDirectory::new(&made, []).unwrap()]);
 }
 
 #[test]
@@ -133,7 +134,7 @@ fn sec_07_what_is_believed_is_protected_where_links_lead_and_nowhere_else() {
     link("../state/file", "home/hidden");
     link("../far/absent", "home/nowhere");
     link("/", "home/root");
-    let entry = |name: &str, protection| Protected {
+    let entry = |name: &str, protection| ProtectedPath {
         path: root.join(name),
         protection,
     };
@@ -144,8 +145,8 @@ fn sec_07_what_is_believed_is_protected_where_links_lead_and_nowhere_else() {
     for name in ["settings", "plugins", "plain", "hidden", "nowhere", "none"] {
         entries.push(entry(&format!("home/{name}"), Protection::Believed));
     }
-    for absent in [Absent::Make, Absent::StandIn] {
-        let (layout, gaps) = Layout::of(&entries, absent);
+    for absent in [AbsentDirectory::Make, AbsentDirectory::StandIn] {
+        let (layout, gaps) = MountLayout::of(&entries, absent);
         let led_to = [root.join("far/settings"), root.join("far/plugin")];
         assert_eq!(layout.led_to, led_to);
         let path = |name: &str| c_path(root.join(name)).unwrap();
@@ -159,6 +160,9 @@ fn sec_07_what_is_believed_is_protected_where_links_lead_and_nowhere_else() {
         };
         assert_eq!(gaps, [gap]);
     }
-    let (_, gaps) = Layout::of(&[entry("home/root", Protection::Believed)], Absent::Make);
+    let (_, gaps) = MountLayout::of(
+        &[entry("home/root", Protection::Believed)],
+        AbsentDirectory::Make,
+    );
     assert_eq!(gaps.len(), 1, "{gaps:?}");
 }

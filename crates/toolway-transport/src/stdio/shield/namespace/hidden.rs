@@ -15,14 +15,14 @@ use super::raw;
 
 /// A hidden directory, ready for a child that only makes system calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in super::super) struct Hidden {
+pub(in super::super) struct HiddenDirectory {
     pub(super) path: CString,
-    pub(super) seen: Vec<Seen>,
+    pub(super) seen: Vec<VisibleSubdirectory>,
 }
 
 /// A directory below a hidden one that stays to be seen, read-only.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Seen {
+pub(super) struct VisibleSubdirectory {
     /// Below the hidden directory.
     pub(super) relative: CString,
     /// What has to be made in the empty directory, outermost first; the last is its place.
@@ -30,7 +30,7 @@ pub(super) struct Seen {
     place: CString,
 }
 
-impl Hidden {
+impl HiddenDirectory {
     /// Hides a directory but for what is named of it. Nothing where a path holds a NUL.
     pub(in super::super) fn new<'a>(
         path: &Path,
@@ -43,7 +43,7 @@ impl Hidden {
                 .map(|it| c_path(it.to_owned()))
                 .collect::<Option<_>>()?;
             folders.reverse();
-            Some(Seen {
+            Some(VisibleSubdirectory {
                 relative: c_path(relative.to_owned())?,
                 folders,
                 place: c_path(place)?,

@@ -1,8 +1,8 @@
 //! Finding out what the system allows by doing it, in a child that runs no program.
 //!
-//! Owns who does it: not this process, because the child lies open for a moment and would be a
-//! copy of all its secrets, but a second process of the keeper's program, which never had any
-//! (SEC-15). It is asked once, with the whole shield, and answers with one number.
+//! Owns which process does it: not this one, because the child can be read for a moment and would
+//! be a copy of all secrets, but a second process of the launcher's program, which has none
+//! (SEC-15). It gets the whole shield once and answers with one number.
 
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::OwnedFd;
@@ -16,11 +16,11 @@ use rustix::io::Errno;
 use rustix::net::{SocketType, sockopt};
 use rustix::process::{DumpableBehavior, geteuid, set_dumpable_behavior};
 
-use super::super::layout::Layout;
-use super::super::{ShieldError, Step};
-use super::{Armed, Mapping, raw};
+use super::super::layout::MountLayout;
+use super::super::{ShieldError, ShieldStep};
+use super::{ArmedShield, IdMapping, raw};
 use crate::stdio::descriptors;
-use crate::stdio::keeper::pack::{Packer, Unpacker};
+use crate::stdio::launcher::pack::{Packer, Unpacker};
 
 /// The first word of a process that tries a shield.
 const MARK: &str = "tw-probe";
@@ -28,31 +28,38 @@ const MARK: &str = "tw-probe";
 /// How long it may take.
 const ANSWER: Duration = Duration::from_secs(10);
 
-/// Who tries a shield.
+/// The process that tries a shield.
 #[derive(Debug, Clone, Copy)]
-pub(in super::super) enum Prober<'a> {
-    /// A process of this program, which calls `serve_if_asked` first of all.
+pub(in super::super) enum ProbeProcess<'a> {
+    /// A process of this program, which calls `run_if_requested` first of all.
     Program(&'a Path),
     /// A copy of this process.
     Itself,
 }
 
 /// Who the users behind a shield can be here, if there can be one.
-pub(in super::super) fn probe(layout: &Layout, prober: Prober<'_>) -> Result<Mapping, ShieldError> {
-    let everybody = geteuid()
+pub(in super::super) fn probe(
+    layout: &MountLayout,
+    prober: ProbeProcess<'_>,
+) -> Result<IdMapping, ShieldError> {
+    let all_ids = geteuid()
         .is_root()
-        .then(Mapping::everybody)
+        .then(IdMapping::all_ids)
         .flatten()
         .filter(|mapping| attempt(mapping, layout, prober).is_ok());
-    if let Some(mapping) = everybody {
+    if let Some(mapping) = all_ids {
         return Ok(mapping);
     }
-    let mapping = Mapping::oneself();
+    let mapping = IdMapping::own_ids();
     attempt(&mapping, layout, prober).map(|()| mapping)
 }
 
-fn attempt(mapping: &Mapping, layout: &Layout, prober: Prober<'_>) -> Result<(), ShieldError> {
-    let armed = Armed {
+fn attempt(
+    mapping: &IdMapping,
+    layout: &MountLayout,
+    prober: ProbeProcess<'_>,
+) -> Result<(), ShieldError> {
+    let armed = ArmedShield {
         mapping: mapping.clone(),
         held: layout.held.clone(),
         read_only: layout.read_only.clone(),
@@ -60,20 +67,20 @@ fn attempt(mapping: &Mapping, layout: &Layout, prober: Prober<'_>) -> Result<(),
         directory: c"/".to_owned(),
     };
     let tried = match prober {
-        Prober::Program(program) => ask(program, &armed),
-        Prober::Itself if armed.lays_open() => return Err(ShieldError::Closed),
-        Prober::Itself => raise_in_child(armed),
+        ProbeProcess::Program(program) => ask(program, &armed),
+        ProbeProcess::Itself if armed.lays_open() => return Err(ShieldError::Closed),
+        ProbeProcess::Itself => raise_in_child(armed),
     };
     tried.map_err(|error| {
         ShieldError::behind(&error).unwrap_or(ShieldError::Refused {
-            step: Step::Namespace,
+            step: ShieldStep::Namespace,
             errno: Errno::from_io_error(&error).unwrap_or(Errno::IO),
         })
     })
 }
 
 /// Raises it in a child of this process, which ends at once.
-fn raise_in_child(armed: Armed) -> io::Result<()> {
+fn raise_in_child(armed: ArmedShield) -> io::Result<()> {
     // Never executed: the child ends before it gets there.
     let mut command = Command::new("/");
     command
@@ -93,8 +100,8 @@ fn raise_in_child(armed: Armed) -> io::Result<()> {
 }
 
 /// Has it raised by a process that has nothing of this one.
-fn ask(program: &Path, armed: &Armed) -> io::Result<()> {
-    descriptors::seal()?;
+fn ask(program: &Path, armed: &ArmedShield) -> io::Result<()> {
+    descriptors::close_on_exec_all()?;
     let (mut ours, theirs) = UnixStream::pair()?;
     let process = Command::new(program)
         .arg0(MARK)
@@ -102,10 +109,10 @@ fn ask(program: &Path, armed: &Armed) -> io::Result<()> {
         .stdin(OwnedFd::from(theirs))
         .stdout(Stdio::null())
         .stderr(Stdio::null())
-        // What is typed at the terminal is not for it.
+        // Signals from the terminal must not reach it.
         .process_group(0)
         .spawn()?;
-    let _process = Reaped(process);
+    let _process = KillOnDrop(process);
     let mut packer = Packer::default();
     armed.pack(&mut packer);
     ours.set_read_timeout(Some(ANSWER))?;
@@ -122,10 +129,10 @@ fn ask(program: &Path, armed: &Armed) -> io::Result<()> {
     }
 }
 
-/// Ends and reaps a process, whatever became of it.
-struct Reaped(Child);
+/// Kills and reaps a process on drop.
+struct KillOnDrop(Child);
 
-impl Drop for Reaped {
+impl Drop for KillOnDrop {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
@@ -133,7 +140,7 @@ impl Drop for Reaped {
 }
 
 /// Tries a shield and never returns, where this process was started to do that.
-pub(in crate::stdio) fn serve_if_asked() {
+pub(in crate::stdio) fn run_if_requested() {
     let first = std::env::args_os().next();
     let stdin = rustix::stdio::stdin();
     if first.is_none_or(|first| first != MARK)
@@ -147,9 +154,9 @@ pub(in crate::stdio) fn serve_if_asked() {
     raw::exit_with(0)
 }
 
-/// Without what it needs there is no answer, and the host sees that.
+/// On failure there is no answer, which the host notices.
 fn answer(mut line: UnixStream) {
-    // Whoever traces it has it say what they like.
+    // A tracer could make it answer anything.
     if set_dumpable_behavior(DumpableBehavior::NotDumpable).is_err() {
         return;
     }
@@ -158,7 +165,7 @@ fn answer(mut line: UnixStream) {
     if line.read_to_end(&mut bytes).is_err() {
         return;
     }
-    let Some(armed) = Armed::unpack(&mut Unpacker::new(&bytes)) else {
+    let Some(armed) = ArmedShield::unpack(&mut Unpacker::new(&bytes)) else {
         return;
     };
     let code = match raise_in_child(armed) {

@@ -219,7 +219,7 @@ async fn after_a_call_a_program_may_replace_its_output_and_its_failure_is_a_warn
         .hooks_in(&[]);
     let outcome = scene.call("do.it", typed()).await.unwrap();
     match &outcome.result().content[..] {
-        [toolway_wire::view::Content::Text { text }] => assert_eq!(text, "HELLO"),
+        [toolway_wire::view::ContentBlock::Text { text }] => assert_eq!(text, "HELLO"),
         other => panic!("{other:?}"),
     }
     let scene = Scene::answering(hello())

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use proptest::prelude::*;
 use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
-use toolway_types::Pool;
+use toolway_types::BytePool;
 use toolway_wire::view;
 
 use super::*;
@@ -50,7 +50,7 @@ impl Place {
             plain: &[],
             decoded: &decoded,
             saved: &saved,
-            picture_memory: &Pool::new(MAX_PICTURE_MEMORY),
+            picture_memory: &BytePool::new(MAX_PICTURE_MEMORY),
         };
         bound(&source, bounds, &self.directory())
     }

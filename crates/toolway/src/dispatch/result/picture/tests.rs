@@ -6,7 +6,7 @@ use super::*;
 
 /// With all the memory there is.
 fn fit(bytes: &[u8], max_tokens: Option<usize>) -> Result<Picture, UnfitPicture> {
-    super::fit(bytes, max_tokens, &Pool::new(MAX_MEMORY))
+    super::fit(bytes, max_tokens, &BytePool::new(MAX_MEMORY))
 }
 
 fn picture(width: u32, height: u32) -> DynamicImage {
@@ -208,7 +208,7 @@ fn a_photograph_of_24_megapixels_is_scaled_down() {
 
 #[test]
 fn sec_56_a_picture_waits_for_the_memory_it_takes() {
-    let memory = Pool::new(MAX_MEMORY);
+    let memory = BytePool::new(MAX_MEMORY);
     let bytes = encoded(&picture(2_000, 2_000), ImageFormat::Png);
     let held = memory.wait_for(MAX_MEMORY).unwrap();
     let waiting = std::thread::spawn({

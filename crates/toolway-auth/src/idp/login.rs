@@ -1,0 +1,124 @@
+//! The login at the provider (OIDC): in a browser, or on another device.
+//!
+//! Owns the steps of that login. Whether to log in is decided by the caller.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::{IdentityProvider, IdpError, IdpLoginUi, UserIdentity};
+use crate::authorize::{
+    AuthorizationCode, AuthorizationOptions, AuthorizationResponseError, PendingAuthorization,
+    pasted,
+};
+use crate::callback::{Callback, CallbackAddress};
+use crate::device::DeviceLogin;
+use crate::metadata::ServerMetadata;
+use crate::random;
+use crate::token::TokenGrant;
+
+/// Where the browser comes back to unless the settings say otherwise: an administrator registers
+/// it with the provider, so it cannot be random. The port is ours to choose (RFC 8252).
+const REDIRECT: &str = "http://localhost/callback";
+
+impl IdentityProvider {
+    pub(super) async fn by_browser(&self, ui: &dyn IdpLoginUi) -> Result<UserIdentity, IdpError> {
+        let metadata = self.metadata().await?;
+        let page = self.endpoint(
+            metadata.authorization_endpoint.as_ref(),
+            "authorization_endpoint",
+        )?;
+        let endpoint = self.idp_endpoint().await?;
+        let place = self
+            .settings
+            .callback_port
+            .map_or(CallbackAddress::Known(REDIRECT), CallbackAddress::Port);
+        let callback = Callback::bind(&self.name(), place).await?;
+        let nonce = random::word(32)?;
+        let scopes = self.scopes(&metadata);
+        // Many providers support PKCE without announcing it; the provider in the settings is
+        // trusted to. One that announces other methods is still refused.
+        let usual = ["S256".to_owned()];
+        let methods = metadata.challenge_methods.as_deref().unwrap_or(&usual);
+        let attempt = PendingAuthorization::new(&AuthorizationOptions {
+            issuer: &self.settings.issuer,
+            endpoint: page,
+            challenge_methods: Some(methods),
+            promises_issuer: metadata.promises_issuer,
+            client_id: &self.settings.client_id,
+            redirect_uri: callback.redirect_uri(),
+            resource: None,
+            scopes: &scopes,
+            extra: &[("nonce", &nonce)],
+        })?;
+        ui.open(attempt.url()).await;
+        let spend = async |code: AuthorizationCode| {
+            let request = self.request(&endpoint, &scopes);
+            let tokens = request.send(&self.web, TokenGrant::Code(&code)).await?;
+            self.believed(tokens, Some(&nonce)).await
+        };
+        let is_spent = AtomicBool::new(false);
+        let returning = callback.finish(&attempt, async |code| {
+            is_spent.store(true, Ordering::Release);
+            spend(code).await
+        });
+        let pasting = async {
+            let code = pasted_code(ui, &attempt).await;
+            if is_spent.load(Ordering::Acquire) {
+                // The browser was first.
+                return std::future::pending().await;
+            }
+            code
+        };
+        tokio::select! {
+            returned = returning => returned?,
+            code = pasting => spend(code?).await,
+        }
+    }
+
+    pub(super) async fn by_device(&self, ui: &dyn IdpLoginUi) -> Result<UserIdentity, IdpError> {
+        let metadata = self.metadata().await?;
+        let begin = self.endpoint(
+            metadata.device_authorization_endpoint.as_ref(),
+            "device_authorization_endpoint",
+        )?;
+        let endpoint = self.idp_endpoint().await?;
+        let scopes = self.scopes(&metadata);
+        let request = self.request(&endpoint, &scopes);
+        let login = DeviceLogin::begin(&self.web, begin, &request).await?;
+        ui.show(&login).await;
+        let tokens = login.wait(&self.web, &request).await?;
+        // There is no nonce in this way: the code in the answer is what ties it to this login.
+        self.believed(tokens, None).await
+    }
+
+    fn scopes(&self, metadata: &ServerMetadata) -> Vec<String> {
+        let mut scopes = vec!["openid".to_owned()];
+        let offline = "offline_access".to_owned();
+        let offered = metadata.scopes.contains(&offline).then_some(offline);
+        for scope in self.settings.scopes.iter().cloned().chain(offered) {
+            if !scopes.contains(&scope) {
+                scopes.push(scope);
+            }
+        }
+        scopes
+    }
+}
+
+/// The code in what the person pastes; they may try again until it is this login's answer.
+async fn pasted_code(
+    ui: &dyn IdpLoginUi,
+    attempt: &PendingAuthorization,
+) -> Result<AuthorizationCode, AuthorizationResponseError> {
+    loop {
+        let problem = match pasted(&ui.pasted().await) {
+            Err(problem) => problem.to_string(),
+            Ok(answer) => match attempt.check(&answer) {
+                Err(
+                    problem @ (AuthorizationResponseError::State
+                    | AuthorizationResponseError::Repeated(_)),
+                ) => problem.to_string(),
+                judged => return judged,
+            },
+        };
+        ui.not_taken(&problem);
+    }
+}

@@ -1,0 +1,199 @@
+//! The keys of an entry and of a settings file, and the mistakes people make with them.
+//!
+//! Owns the tables that the checks and the schema both read, so that they cannot drift apart.
+
+use std::fmt;
+
+use toolway_types::nearest;
+use toolway_types::text::is_hidden;
+pub(crate) use toolway_types::text::spelled_out;
+
+/// What a key's value must be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ValueShape {
+    /// A string that is not empty.
+    Text,
+    /// A string among fixed ones.
+    Word,
+    /// An array of strings.
+    Texts,
+    /// An object whose values are strings.
+    TextMap,
+    /// `true` or `false`.
+    Switch,
+    /// A whole number of milliseconds, at least 1,000.
+    Milliseconds,
+    /// The `oauth` object.
+    Oauth,
+    /// The `workload` object of `oauth`.
+    Workload,
+    /// A TCP port.
+    Port,
+    /// The `tools` object: what is said of single tools.
+    Tools,
+    /// A string of scopes separated by spaces, or an array of them.
+    Scopes,
+}
+
+impl ValueShape {
+    /// What a message says was expected.
+    pub(crate) fn expected(self) -> &'static str {
+        match self {
+            ValueShape::Text | ValueShape::Word => "a string",
+            ValueShape::Texts => "an array of strings",
+            ValueShape::TextMap => "an object with string values",
+            ValueShape::Switch => "`true` or `false`",
+            ValueShape::Milliseconds => "a whole number of milliseconds",
+            ValueShape::Oauth | ValueShape::Workload | ValueShape::Tools => "an object",
+            ValueShape::Port => "a port number from 1 to 65535",
+            ValueShape::Scopes => "a string or an array of strings",
+        }
+    }
+}
+
+/// The keys of a server's entry.
+pub(crate) const ENTRY: [(&str, ValueShape); 24] = [
+    ("type", ValueShape::Word),
+    ("command", ValueShape::Text),
+    ("args", ValueShape::Texts),
+    ("env", ValueShape::TextMap),
+    ("cwd", ValueShape::Text),
+    ("roots", ValueShape::Texts),
+    ("url", ValueShape::Text),
+    ("headers", ValueShape::TextMap),
+    ("headersHelper", ValueShape::Text),
+    ("sessionTokenFile", ValueShape::Text),
+    ("oauth", ValueShape::Oauth),
+    ("timeout", ValueShape::Milliseconds),
+    ("requestTimeout", ValueShape::Milliseconds),
+    ("protocol", ValueShape::Word),
+    ("shield", ValueShape::Word),
+    ("disabled", ValueShape::Switch),
+    ("enabled", ValueShape::Switch),
+    ("alwaysLoad", ValueShape::Switch),
+    ("deferTools", ValueShape::Switch),
+    ("includeTools", ValueShape::Texts),
+    ("excludeTools", ValueShape::Texts),
+    ("alias", ValueShape::TextMap),
+    ("tools", ValueShape::Tools),
+    ("instructions", ValueShape::Switch),
+];
+
+/// The names of the keys of a server's entry, in the order in which they are shown.
+pub fn entry_keys() -> impl Iterator<Item = &'static str> {
+    ENTRY.iter().map(|(key, _)| *key)
+}
+
+/// The keys of a tool in `tools`.
+pub(crate) const TOOL: [(&str, ValueShape); 1] = [("description", ValueShape::Text)];
+
+/// The keys of `oauth`.
+pub(crate) const OAUTH: [(&str, ValueShape); 9] = [
+    ("clientId", ValueShape::Text),
+    ("clientSecret", ValueShape::Text),
+    ("callbackPort", ValueShape::Port),
+    ("authServerMetadataUrl", ValueShape::Text),
+    ("scopes", ValueShape::Scopes),
+    ("xaa", ValueShape::Switch),
+    ("account", ValueShape::Text),
+    ("workload", ValueShape::Workload),
+    ("allowUnannouncedPkce", ValueShape::Switch),
+];
+
+/// The keys of `workload` in `oauth`.
+pub(crate) const WORKLOAD: [(&str, ValueShape); 4] = [
+    ("tokenFile", ValueShape::Text),
+    ("token", ValueShape::Text),
+    ("githubActions", ValueShape::Switch),
+    ("audience", ValueShape::Text),
+];
+
+/// The keys of a settings file that this crate understands, besides `mcpServers`.
+pub(crate) const SETTINGS: [&str; 21] = [
+    "enabledMcpjsonServers",
+    "disabledMcpjsonServers",
+    "enableAllProjectMcpServers",
+    "enabledMcpServers",
+    "disabledMcpServers",
+    "enabledPlugins",
+    "projectVariables",
+    "safeDirectories",
+    "autoConnectIde",
+    "permissions",
+    "hooks",
+    "allowedMcpServers",
+    "deniedMcpServers",
+    "allowedMcpInstructions",
+    "deniedMcpInstructions",
+    "env",
+    "account",
+    "connectors",
+    "identityProvider",
+    "requireCrossAppAccess",
+    "insecureStorage",
+];
+
+/// What the organisation's policy is written in.
+pub(crate) const POLICY_LISTS: [&str; 5] = [
+    "allowedMcpServers",
+    "deniedMcpServers",
+    "allowedMcpInstructions",
+    "deniedMcpInstructions",
+    "requireCrossAppAccess",
+];
+
+/// Keys under which other programs keep their servers.
+pub(crate) const FOREIGN_ROOTS: [&str; 6] = [
+    "servers",
+    "mcp",
+    "context_servers",
+    "mcp_servers",
+    "mcpservers",
+    "mcpServer",
+];
+
+/// Spellings of other programs, too far from ours for `nearest`.
+const FAMILIAR: [(&str, &str); 14] = [
+    ("cmd", "command"),
+    ("arg", "args"),
+    ("arguments", "args"),
+    ("argv", "args"),
+    ("environment", "env"),
+    ("envs", "env"),
+    ("httpUrl", "url"),
+    ("serverUrl", "url"),
+    ("uri", "url"),
+    ("endpoint", "url"),
+    ("transport", "type"),
+    ("transportType", "type"),
+    ("workingDirectory", "cwd"),
+    ("http_headers", "headers"),
+];
+
+/// The known key an unknown one was probably meant to be.
+pub(crate) fn meant(
+    key: &str,
+    known: impl IntoIterator<Item = &'static str>,
+) -> Option<&'static str> {
+    let known: Vec<_> = known.into_iter().collect();
+    let familiar = FAMILIAR
+        .iter()
+        .find(|(wrong, _)| *wrong == key)
+        .map(|(_, right)| *right);
+    familiar
+        .filter(|right| known.contains(right))
+        .or_else(|| nearest(key, known))
+}
+
+/// Names in backticks, separated by commas.
+pub(crate) fn listed<T: fmt::Display>(names: impl IntoIterator<Item = T>) -> String {
+    let names = names.into_iter().map(|name| format!("`{name}`"));
+    names.collect::<Vec<_>>().join(", ")
+}
+
+/// The key as it looks, when it has hidden characters.
+pub(crate) fn visible(key: &str) -> Option<String> {
+    let seen: String = key.chars().filter(|c| !is_hidden(*c)).collect();
+    let seen = seen.trim();
+    (seen != key).then(|| seen.to_owned())
+}

@@ -1,0 +1,128 @@
+//! Starts servers that are processes, so that none outlives the host, however it ends.
+//!
+//! Owns the choice between the two ways, and the host's side. With a launcher, a small process of
+//! the same program starts every server, each below a reaper of its own that adopts whatever the
+//! server leaves behind; when the host is gone, `SIGKILL` included, they kill all of it. Why, and
+//! what it costs, is `docs/decisions/0007-the-launcher.md`.
+//!
+//! Without one ([`Launcher::none`], and always on systems other than Linux) servers are direct
+//! children of this process. While it runs, a server's process group is killed with it, and on
+//! Linux also processes that left the group, found by a mark in their environment. Not covered:
+//! servers of a host that is killed itself, and processes that cleared the mark from their
+//! environment.
+
+#[cfg(target_os = "linux")]
+mod handle;
+#[cfg(target_os = "linux")]
+mod message;
+#[cfg(target_os = "linux")]
+pub(super) mod pack;
+#[cfg(target_os = "linux")]
+mod raw;
+#[cfg(target_os = "linux")]
+mod reaper;
+#[cfg(target_os = "linux")]
+mod serve;
+#[cfg(target_os = "linux")]
+mod tree;
+
+use std::path::PathBuf;
+#[cfg(target_os = "linux")]
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+#[cfg(target_os = "linux")]
+pub(super) use handle::LaunchError;
+#[cfg(target_os = "linux")]
+pub(crate) use handle::LaunchedProcess;
+
+/// The `argv[0]` of a launcher; its stdin must also be a socket.
+#[cfg(target_os = "linux")]
+const MARK: &str = "tw-launcher";
+
+/// Whether this program called [`run_if_requested`]: otherwise a second copy of it would not become
+/// a launcher.
+static CAN_SERVE: AtomicBool = AtomicBool::new(false);
+
+/// Runs the launcher, or a probe of the shield, and never returns, if this process was started for
+/// that. Otherwise returns at once; [`Launcher::same_program`] then works.
+///
+/// Must be the first thing in `main`, before threads and before anything is read or opened.
+pub fn run_if_requested() {
+    #[cfg(target_os = "linux")]
+    if std::env::args_os()
+        .next()
+        .is_some_and(|first| first == MARK)
+        && let Some(host) = serve::host_socket()
+    {
+        serve::run(host);
+    }
+    #[cfg(target_os = "linux")]
+    super::shield::run_if_requested();
+    CAN_SERVE.store(true, Ordering::Relaxed);
+}
+
+/// Starts servers that are processes. Clones share one launcher process, which is started with the
+/// first server and ends with the last clone.
+#[derive(Debug, Clone, Default)]
+pub struct Launcher {
+    #[cfg(target_os = "linux")]
+    shared: Option<Arc<handle::LauncherHandle>>,
+}
+
+impl Launcher {
+    /// No launcher: servers are direct children of this process.
+    pub fn none() -> Self {
+        Self::default()
+    }
+
+    /// A second process of this program, which must call [`run_if_requested`] first of all: one
+    /// that has not is not started again, and servers are direct children.
+    pub fn same_program() -> Self {
+        if !CAN_SERVE.load(Ordering::Relaxed) {
+            tracing::warn!(
+                "this program cannot keep its servers: `run_if_requested` was not called"
+            );
+            return Self::none();
+        }
+        // The link leads to this very file, even when it was replaced on disk.
+        Self::program(PathBuf::from("/proc/self/exe"))
+    }
+
+    /// A process of another program, which must call [`run_if_requested`] first of all.
+    #[cfg(target_os = "linux")]
+    pub fn program(path: PathBuf) -> Self {
+        Self {
+            shared: Some(Arc::new(handle::LauncherHandle::new(path))),
+        }
+    }
+
+    /// A process of another program, on systems where there are launchers.
+    #[cfg(not(target_os = "linux"))]
+    pub fn program(_: PathBuf) -> Self {
+        Self::none()
+    }
+
+    /// The launcher's program, if there is a launcher.
+    #[cfg(target_os = "linux")]
+    pub(super) fn file(&self) -> Option<&std::path::Path> {
+        self.shared.as_deref().map(handle::LauncherHandle::program)
+    }
+
+    /// Waits until the launcher, and with it everything it ever started, is gone. Only the last
+    /// clone ends it: servers of another clone may still run.
+    pub async fn end(self) {
+        #[cfg(target_os = "linux")]
+        if let Some(shared) = self.shared.and_then(Arc::into_inner) {
+            shared.end().await;
+        }
+    }
+
+    /// The launcher's process id, while it is known to run.
+    pub fn process_id(&self) -> Option<u32> {
+        #[cfg(target_os = "linux")]
+        return self.shared.as_ref()?.process_id();
+        #[cfg(not(target_os = "linux"))]
+        None
+    }
+}

@@ -1,0 +1,5 @@
+//! A program that can be a launcher, and nothing else.
+
+fn main() {
+    toolway_transport::stdio::launcher::run_if_requested();
+}

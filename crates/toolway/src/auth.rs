@@ -53,7 +53,7 @@ pub use crate::auth::access_token::{
 };
 pub use crate::auth::client_identity::{ClientIdentities, WorkloadToken};
 use crate::auth::federated_login::LoginObstacle;
-pub use crate::auth::federated_login::{FederatedLoginError, FederatedLoginFault};
+pub use crate::auth::federated_login::{NoFederatedLogin, NoFederatedLoginReason};
 pub use crate::auth::stored_logins::{RemovedLogin, StoredLogin, StoredLogins, used};
 pub use crate::call::NotWidened;
 use crate::journal::JournalWriter;

@@ -25,7 +25,7 @@ mod refused;
 
 pub use crate::call::permitted::{PermittedBy, PermittingClassifier, PermittingHook};
 pub use crate::json_schema::Problem;
-pub use bounded::{BoundedResult, ContentBlock, ResultDelivery, Treatment};
+pub use bounded::{BoundedResult, ModelBlock, ResultDelivery, Treatment};
 pub(crate) use bounded::{
     MAX_DESCRIPTION, MAX_NAME, MAX_URI, framed, line, link_text, resource_text,
 };

@@ -68,8 +68,8 @@ pub use account::{Connectors, DirectoryState};
 pub use audit::Audit;
 pub use builtin::{Builtin, BuiltinAnswer, BuiltinCall, BuiltinError, HostHandle};
 pub use call::{
-    BatchOrder, BoundedResult, CallError, CallOptions, CallResult, Consent, ContentBlock, KeepIn,
-    Lasting, Oversize, PermissionAnswer, PermissionQuestion, Progress, ProgressSink, Prompter,
+    BatchOrder, BoundedResult, CallError, CallOptions, CallResult, Consent, KeepIn, Lasting,
+    ModelBlock, Oversize, PermissionAnswer, PermissionQuestion, Progress, ProgressSink, Prompter,
     RefusedBy, ResultDelivery, RuleReach, SavedFile, TimeLimit, ToolOutcome, ToolRequest,
     ToolTarget, Treatment,
 };

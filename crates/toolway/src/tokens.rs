@@ -30,7 +30,7 @@ pub(crate) fn of_picture(width: u32, height: u32) -> usize {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum CharKind {
+enum CharClass {
     #[default]
     Letters,
     Digits,
@@ -43,7 +43,7 @@ enum CharKind {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Meter {
     closed: u64,
-    kind: CharKind,
+    kind: CharClass,
     run: u64,
     was_capital: bool,
 }
@@ -52,11 +52,11 @@ impl Meter {
     /// Takes one more character.
     pub(crate) fn push(&mut self, c: char) {
         let kind = match c {
-            'a'..='z' | 'A'..='Z' => CharKind::Letters,
-            '0'..='9' => CharKind::Digits,
-            ' ' => CharKind::Spaces,
-            '\n' | '\r' | '\t' => CharKind::Breaks,
-            c if c.is_ascii() => CharKind::Marks,
+            'a'..='z' | 'A'..='Z' => CharClass::Letters,
+            '0'..='9' => CharClass::Digits,
+            ' ' => CharClass::Spaces,
+            '\n' | '\r' | '\t' => CharClass::Breaks,
+            c if c.is_ascii() => CharClass::Marks,
             c => {
                 self.close();
                 self.closed += match u32::from(c) {
@@ -90,16 +90,16 @@ impl Meter {
     }
 }
 
-fn price(kind: CharKind, run: u64) -> u64 {
+fn price(kind: CharClass, run: u64) -> u64 {
     match (kind, run) {
         // One space belongs to the word behind it.
-        (_, 0) | (CharKind::Spaces, 1) => 0,
-        (CharKind::Letters, 1..=8) | (CharKind::Marks, 1..=3) => WHOLE,
-        (CharKind::Letters, run) => run * WHOLE / 4,
-        (CharKind::Digits, run) => run.div_ceil(3) * WHOLE,
-        (CharKind::Spaces, run) => WHOLE + run * WHOLE / 32,
-        (CharKind::Breaks, run) => WHOLE + run * WHOLE / 16,
-        (CharKind::Marks, run) => run * 65,
+        (_, 0) | (CharClass::Spaces, 1) => 0,
+        (CharClass::Letters, 1..=8) | (CharClass::Marks, 1..=3) => WHOLE,
+        (CharClass::Letters, run) => run * WHOLE / 4,
+        (CharClass::Digits, run) => run.div_ceil(3) * WHOLE,
+        (CharClass::Spaces, run) => WHOLE + run * WHOLE / 32,
+        (CharClass::Breaks, run) => WHOLE + run * WHOLE / 16,
+        (CharClass::Marks, run) => run * 65,
     }
 }
 

@@ -8,7 +8,6 @@
 use std::fmt;
 use std::sync::Arc;
 
-use toolway_auth::challenge;
 use toolway_auth::federated::{self, FederatedLogin, FederatedLoginFault, FederatedSource};
 use toolway_auth::idp::{self, IdpError};
 use toolway_auth::login::{LoginMethod, LoginRequest};
@@ -27,19 +26,19 @@ use crate::auth::{Auth, lock};
 /// Why there was no federated login.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot log in to `{server}`: {fault}{}", PolicyNote(self))]
-pub struct FederatedLoginError {
+pub struct NoFederatedLogin {
     /// The server.
     pub server: ServerName,
     /// Why.
     #[source]
-    pub fault: FederatedLoginFault,
+    pub fault: NoFederatedLoginReason,
     /// The policy that leaves no other way.
     pub policy: Option<String>,
 }
 
 /// Why there was no federated login.
 #[derive(Debug, thiserror::Error)]
-pub enum FederatedLoginFault {
+pub enum NoFederatedLoginReason {
     /// There is no organisation.
     #[error(
         "it takes cross-app access, and no identity provider is configured: set `identityProvider` in your settings"
@@ -53,11 +52,11 @@ pub enum FederatedLoginFault {
     Organisation(#[from] OrganisationError),
     /// The organisation gave no assertion, or it was refused.
     #[error(transparent)]
-    Badge(FederatedLoginFault),
+    Login(FederatedLoginFault),
 }
 
 /// Says which policy leaves no other way, where a person could think of one.
-struct PolicyNote<'a>(&'a FederatedLoginError);
+struct PolicyNote<'a>(&'a NoFederatedLogin);
 
 impl fmt::Display for PolicyNote<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -70,11 +69,11 @@ impl fmt::Display for PolicyNote<'_> {
     }
 }
 
-impl FederatedLoginError {
+impl NoFederatedLogin {
     /// Whether all that is missing is a login at the identity provider.
     pub fn lacks_identity(&self) -> bool {
-        let (FederatedLoginFault::Organisation(OrganisationError::Identity(error))
-        | FederatedLoginFault::Badge(FederatedLoginFault::Organisation(XaaError::Identity(
+        let (NoFederatedLoginReason::Organisation(OrganisationError::Identity(error))
+        | NoFederatedLoginReason::Login(FederatedLoginFault::Organisation(XaaError::Identity(
             error,
         )))) = &self.fault
         else {
@@ -117,8 +116,8 @@ impl LoginTarget {
         }
     }
 
-    pub(super) fn no_federated_login(&self, fault: FederatedLoginFault) -> LoginProblem {
-        LoginProblem::NoFederatedLogin(Box::new(FederatedLoginError {
+    pub(super) fn no_federated_login(&self, fault: NoFederatedLoginReason) -> LoginProblem {
+        LoginProblem::NoFederatedLogin(Box::new(NoFederatedLogin {
             server: self.server.clone(),
             fault,
             policy: match &self.cross_app {
@@ -142,7 +141,8 @@ impl Auth {
     ) -> Result<Option<FederatedLogin>, LoginProblem> {
         let refused = |fault| target.no_federated_login(fault);
         let organisation = store.organisation.get();
-        let organisation = organisation.ok_or_else(|| refused(FederatedLoginFault::NoProvider))?;
+        let organisation =
+            organisation.ok_or_else(|| refused(NoFederatedLoginReason::NoProvider))?;
         let provider = organisation.provider().await;
         let source = FederatedSource::Organisation {
             provider: provider.map_err(|error| refused(error.into()))?,
@@ -150,7 +150,7 @@ impl Auth {
             rule: target.rule(),
         };
         let entered = federated::log_in(web, &store.logins, request, source).await;
-        entered.map_err(|error| refused(FederatedLoginFault::Badge(error.fault)))
+        entered.map_err(|error| refused(NoFederatedLoginReason::Login(error.fault)))
     }
 
     /// Whether a federated login can be used at a server, so that no user is needed.
@@ -173,7 +173,8 @@ impl Auth {
         };
         let entered =
             federated::log_in(web, &store.logins, request, platform.federated_source()).await;
-        entered.map_err(|error| target.no_federated_login(FederatedLoginFault::Badge(error.fault)))
+        entered
+            .map_err(|error| target.no_federated_login(NoFederatedLoginReason::Login(error.fault)))
     }
 
     /// A server wants a login, and a federated one may do. No user is asked.
@@ -275,7 +276,7 @@ impl Auth {
             None => {
                 self.trouble(
                     target,
-                    &target.no_federated_login(FederatedLoginFault::NoProvider),
+                    &target.no_federated_login(NoFederatedLoginReason::NoProvider),
                 );
                 false
             }

@@ -35,7 +35,7 @@ use super::organisation::ProviderPage;
 use super::store::LoginStore;
 use super::{Auth, lock};
 use crate::auth::access_token::LoginTarget;
-use crate::auth::federated_login::FederatedLoginFault;
+use crate::auth::federated_login::NoFederatedLoginReason;
 use crate::event::UnknownServer;
 use crate::tasks::{self, Task};
 
@@ -397,7 +397,9 @@ impl Auth {
         let way = request.method;
         match person {
             _ if way == LoginMethod::ClientCredentials => match target.rule() {
-                CrossAppRule::Only => Err(target.no_federated_login(FederatedLoginFault::OtherWay)),
+                CrossAppRule::Only => {
+                    Err(target.no_federated_login(NoFederatedLoginReason::OtherWay))
+                }
                 CrossAppRule::Preferred => Ok(None),
             },
             Some(person) => {

@@ -45,7 +45,7 @@ pub enum ResultDelivery {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BoundedResult {
     /// The blocks, in order.
-    pub blocks: Vec<ContentBlock>,
+    pub blocks: Vec<ModelBlock>,
     /// What was done so that they fit.
     pub treatment: Treatment,
     /// About how many tokens they are.
@@ -75,7 +75,7 @@ pub enum Treatment {
 
 /// One block for a model. As JSON it is an MCP content block.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ContentBlock {
+pub enum ModelBlock {
     /// Text of the tool, as received but for hidden characters, unless those are kept.
     Text {
         /// The text.
@@ -119,10 +119,10 @@ pub enum ContentBlock {
     },
 }
 
-impl ContentBlock {
+impl ModelBlock {
     /// A notice, in the brackets by which it is told from a tool's own words.
     pub(crate) fn notice(text: impl AsRef<str>) -> Self {
-        ContentBlock::Notice {
+        ModelBlock::Notice {
             text: format!("[{}]", text.as_ref()),
         }
     }
@@ -130,15 +130,15 @@ impl ContentBlock {
     /// The block as text; of a picture only what it is.
     pub fn text(&self) -> Cow<'_, str> {
         match self {
-            ContentBlock::Text { text } | ContentBlock::Notice { text } => Cow::Borrowed(text),
-            ContentBlock::Image {
+            ModelBlock::Text { text } | ModelBlock::Notice { text } => Cow::Borrowed(text),
+            ModelBlock::Image {
                 mime_type,
                 width,
                 height,
                 ..
             } => Cow::Owned(format!("[{mime_type}, {width} × {height} pixels]")),
-            ContentBlock::Resource { uri, text, .. } => Cow::Owned(resource_text(uri, text)),
-            ContentBlock::Link {
+            ModelBlock::Resource { uri, text, .. } => Cow::Owned(resource_text(uri, text)),
+            ModelBlock::Link {
                 uri,
                 name,
                 description,
@@ -209,22 +209,22 @@ pub(crate) fn link_text(
     line
 }
 
-impl Serialize for ContentBlock {
+impl Serialize for ModelBlock {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         match self {
-            ContentBlock::Text { text } | ContentBlock::Notice { text } => {
+            ModelBlock::Text { text } | ModelBlock::Notice { text } => {
                 map.serialize_entry("type", "text")?;
                 map.serialize_entry("text", text)?;
             }
-            ContentBlock::Image {
+            ModelBlock::Image {
                 data, mime_type, ..
             } => {
                 map.serialize_entry("type", "image")?;
                 map.serialize_entry("data", data)?;
                 map.serialize_entry("mimeType", mime_type)?;
             }
-            ContentBlock::Resource {
+            ModelBlock::Resource {
                 uri,
                 mime_type,
                 text,
@@ -238,7 +238,7 @@ impl Serialize for ContentBlock {
                 map.serialize_entry("type", "resource")?;
                 map.serialize_entry("resource", &resource)?;
             }
-            ContentBlock::Link {
+            ModelBlock::Link {
                 uri,
                 name,
                 description,

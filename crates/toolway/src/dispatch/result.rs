@@ -265,7 +265,7 @@ fn work(
             Err(error) => {
                 let mut bounded = whole();
                 let text = format!("The selection `{}` failed: {error}", projection.as_str());
-                bounded.blocks.insert(0, crate::ContentBlock::notice(text));
+                bounded.blocks.insert(0, crate::ModelBlock::notice(text));
                 bounded
             }
         }),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use toolway::auth::{
-    AuthOptions, FederatedLoginFault, Invitation, LoginHandle, LoginOptions, LoginProblem,
+    AuthOptions, Invitation, LoginHandle, LoginOptions, LoginProblem, NoFederatedLoginReason,
     StoredLogins,
 };
 use toolway::journal::Journal;
@@ -405,7 +405,7 @@ async fn sec_45_where_policy_says_so_no_login_page_is_opened() {
         .await
         .expect_err("refused");
     assert!(
-        matches!(&problem, LoginProblem::NoFederatedLogin(why) if matches!(why.fault, FederatedLoginFault::NoProvider)),
+        matches!(&problem, LoginProblem::NoFederatedLogin(why) if matches!(why.fault, NoFederatedLoginReason::NoProvider)),
         "{problem:?}"
     );
     assert!(problem.to_string().contains("managed-settings.json:1"));

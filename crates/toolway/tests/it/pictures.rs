@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use image::codecs::jpeg::JpegEncoder;
 use image::{DynamicImage, ImageFormat};
 use serde_json::json;
-use toolway::{CallOptions, Consent, ContentBlock, Host, ResultDelivery, ToolOutcome};
+use toolway::{CallOptions, Consent, Host, ModelBlock, ResultDelivery, ToolOutcome};
 use toolway_testkit::{Script, ScriptedServer, Usage, alone};
 
 use crate::support::{Home, name};
@@ -150,7 +150,7 @@ async fn show(host: &Host, mime_type: &str, picture: &[u8]) -> ToolOutcome {
 /// What a model is told instead of a picture, without where it is saved.
 fn told(outcome: &ToolOutcome) -> String {
     let blocks = &outcome.bounded.as_ref().expect("bounded").blocks;
-    let text: Vec<_> = blocks.iter().map(ContentBlock::text).collect();
+    let text: Vec<_> = blocks.iter().map(ModelBlock::text).collect();
     let text = text.join("\n");
     text.split(" is saved as")
         .next()
@@ -216,7 +216,7 @@ async fn sec_56_pictures_that_are_decoded_at_once_share_their_memory() {
         assert!(
             matches!(
                 blocks[0],
-                ContentBlock::Image {
+                ModelBlock::Image {
                     width: 1568,
                     height: 1568,
                     ..
@@ -256,7 +256,7 @@ async fn sec_56_a_colour_profile_is_not_inflated_beyond_its_file() {
     for outcome in futures_util::future::join_all(all).await {
         let blocks = &outcome.bounded.as_ref().expect("bounded").blocks;
         assert!(
-            matches!(blocks[0], ContentBlock::Image { width: 8, .. }),
+            matches!(blocks[0], ModelBlock::Image { width: 8, .. }),
             "{:?}",
             told(&outcome)
         );

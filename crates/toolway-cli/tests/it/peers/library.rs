@@ -4,7 +4,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 use toolway::{
-    CallOptions, Consent, ContentBlock, Host, ResultDelivery, ToolOutcome, ToolRequest, ToolTarget,
+    CallOptions, Consent, Host, ModelBlock, ResultDelivery, ToolOutcome, ToolRequest, ToolTarget,
     Treatment,
 };
 use toolway_testkit::TempHome;
@@ -69,7 +69,7 @@ async fn pictures_of_everything_reach_a_model_through_the_library() {
     let blocks = &outcome.bounded.as_ref().unwrap().blocks;
     let pictures = blocks
         .iter()
-        .filter(|block| matches!(block, ContentBlock::Image { .. }));
+        .filter(|block| matches!(block, ModelBlock::Image { .. }));
     assert_eq!(pictures.count(), 1, "{blocks:?}");
     host.shutdown().await;
 }

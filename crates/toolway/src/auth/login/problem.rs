@@ -7,7 +7,7 @@ use toolway_auth::references::ReferenceError;
 use toolway_auth::scopes::LoginAttemptError;
 use toolway_types::ServerName;
 
-use crate::auth::federated_login::FederatedLoginError;
+use crate::auth::federated_login::NoFederatedLogin;
 use crate::event::UnknownServer;
 
 /// Why there is no login.
@@ -37,7 +37,7 @@ pub enum LoginProblem {
     },
     /// There was no federated login.
     #[error(transparent)]
-    NoFederatedLogin(Box<FederatedLoginError>),
+    NoFederatedLogin(Box<NoFederatedLogin>),
     /// A secret that the entry names for its login is not there.
     #[error("cannot log in to `{server}`: {why}")]
     Secret {

@@ -227,7 +227,7 @@ struct ReplyObject(Map<String, Value>);
 
 impl ReplyObject {
     fn read(event: HookEvent, text: &str) -> Result<Self, String> {
-        let Ok(outer) = serde_json::from_str::<RawMembers>(text) else {
+        let Ok(outer) = serde_json::from_str::<ReplyMembers>(text) else {
             return Err("it printed something that is not one JSON object".to_owned());
         };
         let mut said = Self(Map::new());
@@ -236,7 +236,7 @@ impl ReplyObject {
             if value.get() == "null" {
                 continue;
             }
-            let Ok(own) = serde_json::from_str::<RawMembers>(value.get()) else {
+            let Ok(own) = serde_json::from_str::<ReplyMembers>(value.get()) else {
                 return Err(expected(&word, "an object"));
             };
             if own.0.iter().any(|(word, _)| word == OWN) {
@@ -256,7 +256,7 @@ impl ReplyObject {
     fn take(
         &mut self,
         event: HookEvent,
-        members: RawMembers,
+        members: ReplyMembers,
         apart: &[&str],
     ) -> Result<Vec<(String, Box<RawValue>)>, String> {
         let mut left = Vec::new();
@@ -327,25 +327,25 @@ impl ReplyObject {
 }
 
 /// The members of an object as they were written: of two with one name both.
-struct RawMembers(Vec<(String, Box<RawValue>)>);
+struct ReplyMembers(Vec<(String, Box<RawValue>)>);
 
-impl<'de> Deserialize<'de> for RawMembers {
+impl<'de> Deserialize<'de> for ReplyMembers {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Object;
 
         impl<'de> Visitor<'de> for Object {
-            type Value = RawMembers;
+            type Value = ReplyMembers;
 
             fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
                 formatter.write_str("an object")
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<RawMembers, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<ReplyMembers, A::Error> {
                 let mut members = Vec::new();
                 while let Some(member) = map.next_entry()? {
                     members.push(member);
                 }
-                Ok(RawMembers(members))
+                Ok(ReplyMembers(members))
             }
         }
 

@@ -8,7 +8,7 @@ use toolway_types::text::clean_counted;
 use super::bound::grouped;
 use super::bounds::TextSize;
 use super::pieces::{ResultPiece, size_of_block};
-use crate::call::{BoundedResult, ContentBlock};
+use crate::call::{BoundedResult, ModelBlock};
 
 /// How large the notice will be; nothing where there is nothing to tell.
 pub(super) fn size_of_notice(pieces: &[ResultPiece<'_>]) -> TextSize {
@@ -24,7 +24,7 @@ pub(super) fn size_of_notice(pieces: &[ResultPiece<'_>]) -> TextSize {
 pub(super) fn remove(bounded: &mut BoundedResult) {
     let mut count = 0;
     for block in &mut bounded.blocks {
-        let (ContentBlock::Text { text } | ContentBlock::Resource { text, .. }) = block else {
+        let (ModelBlock::Text { text } | ModelBlock::Resource { text, .. }) = block else {
             continue;
         };
         let (cleaned, removed) = clean_counted(text);
@@ -39,7 +39,7 @@ pub(super) fn remove(bounded: &mut BoundedResult) {
     // Models' interfaces refuse a text of nothing.
     bounded
         .blocks
-        .retain(|block| !matches!(block, ContentBlock::Text { text } if text.is_empty()));
+        .retain(|block| !matches!(block, ModelBlock::Text { text } if text.is_empty()));
     bounded.blocks.push(notice(count));
     let sizes = bounded.blocks.iter().map(size_of_block);
     bounded.tokens = sizes
@@ -47,10 +47,10 @@ pub(super) fn remove(bounded: &mut BoundedResult) {
         .tokens;
 }
 
-fn notice(count: usize) -> ContentBlock {
+fn notice(count: usize) -> ModelBlock {
     let what = match count {
         1 => "One hidden character was".to_owned(),
         _ => format!("{} hidden characters were", grouped(count)),
     };
-    ContentBlock::notice(format!("{what} removed from the text of this result"))
+    ModelBlock::notice(format!("{what} removed from the text of this result"))
 }

@@ -16,8 +16,8 @@ use super::media::{self, DecodedMedia, MAX_MEDIA, Media, MediaKind};
 use super::picture;
 use super::structured::is_repeated;
 use crate::call::{
-    ContentBlock, MAX_DESCRIPTION, MAX_NAME, MAX_URI, PlainBlock, SavedFile, framed, line,
-    link_text, resource_text,
+    MAX_DESCRIPTION, MAX_NAME, MAX_URI, ModelBlock, PlainBlock, SavedFile, framed, line, link_text,
+    resource_text,
 };
 use crate::tokens;
 use crate::tokens::Meter;
@@ -63,7 +63,7 @@ pub(super) enum PieceBody<'a> {
         mime_type: Option<&'a str>,
     },
     /// A picture or a notice.
-    Shown(ContentBlock),
+    Shown(ModelBlock),
 }
 
 /// How large a text is.
@@ -82,9 +82,9 @@ pub(super) fn size_of(text: &str) -> TextSize {
 }
 
 /// How large a block is.
-pub(super) fn size_of_block(block: &ContentBlock) -> TextSize {
+pub(super) fn size_of_block(block: &ModelBlock) -> TextSize {
     match block {
-        ContentBlock::Image { width, height, .. } => TextSize {
+        ModelBlock::Image { width, height, .. } => TextSize {
             chars: 0,
             tokens: tokens::of_picture(*width, *height),
             pictures: 1,
@@ -113,7 +113,7 @@ impl<'a> ResultPiece<'a> {
     }
 
     pub(super) fn notice(block: usize, text: &str) -> Self {
-        Self::new(block, PieceBody::Shown(ContentBlock::notice(text)))
+        Self::new(block, PieceBody::Shown(ModelBlock::notice(text)))
     }
 
     /// Whether it can be saved or cut.
@@ -156,16 +156,16 @@ impl<'a> ResultPiece<'a> {
         }
     }
 
-    pub(super) fn into_block(self) -> ContentBlock {
+    pub(super) fn into_block(self) -> ModelBlock {
         match self.body {
-            PieceBody::Text(text) => ContentBlock::Text {
+            PieceBody::Text(text) => ModelBlock::Text {
                 text: text.into_owned(),
             },
             PieceBody::Resource {
                 uri,
                 mime_type,
                 text,
-            } => ContentBlock::Resource {
+            } => ModelBlock::Resource {
                 uri: line(uri, MAX_URI),
                 mime_type: mime_type.map(|text| line(text, MAX_NAME)),
                 text: text.to_owned(),
@@ -175,7 +175,7 @@ impl<'a> ResultPiece<'a> {
                 name,
                 description,
                 mime_type,
-            } => ContentBlock::Link {
+            } => ModelBlock::Link {
                 uri: line(uri, MAX_URI),
                 name: line(name, MAX_NAME),
                 description: description.map(|text| line(text, MAX_DESCRIPTION)),
@@ -371,7 +371,7 @@ fn frame<'a>(
         ));
     }
     let bytes = found.rewritten.as_ref().unwrap_or(&media.bytes);
-    let image = ContentBlock::Image {
+    let image = ModelBlock::Image {
         data: STANDARD.encode(bytes),
         mime_type: found.mime_type,
         width: found.width,

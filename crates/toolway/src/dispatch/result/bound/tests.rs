@@ -9,7 +9,7 @@ use toolway_types::BytePool;
 use toolway_wire::view;
 
 use super::*;
-use crate::call::ContentBlock;
+use crate::call::ModelBlock;
 use crate::dispatch::result::bounds::{MAX_CHARS, MAX_RAISED_CHARS};
 use crate::dispatch::result::{MAX_PICTURE_MEMORY, media, spill};
 
@@ -61,7 +61,7 @@ fn text(text: impl Into<String>) -> Value {
 }
 
 fn words(bounded: &BoundedResult) -> String {
-    let texts: Vec<_> = bounded.blocks.iter().map(ContentBlock::text).collect();
+    let texts: Vec<_> = bounded.blocks.iter().map(ModelBlock::text).collect();
     texts.join("\n")
 }
 
@@ -93,7 +93,7 @@ fn exactly_as_many_characters_pass_and_one_more_is_saved() {
     let at = "x".repeat(MAX_CHARS);
     let passed = place.bound(&text(&at), BOUNDS);
     assert_eq!(passed.treatment, Treatment::Passed);
-    assert_eq!(passed.blocks, [ContentBlock::Text { text: at.clone() }]);
+    assert_eq!(passed.blocks, [ModelBlock::Text { text: at.clone() }]);
     assert_eq!(passed.tokens, 25_000);
     assert!(!place.directory().exists());
     // Spaces cost next to nothing, so that characters alone decide.
@@ -329,9 +329,9 @@ fn with_pictures_the_text_is_cut_and_they_stay() {
         .blocks
         .iter()
         .map(|block| match block {
-            ContentBlock::Text { .. } => "text",
-            ContentBlock::Notice { .. } => "notice",
-            ContentBlock::Image { .. } => "image",
+            ModelBlock::Text { .. } => "text",
+            ModelBlock::Notice { .. } => "notice",
+            ModelBlock::Image { .. } => "image",
             _ => "other",
         })
         .collect();
@@ -358,7 +358,7 @@ fn pictures_share_the_context() {
         .blocks
         .iter()
         .filter_map(|block| match block {
-            ContentBlock::Image { width, height, .. } => Some((width * height / 750) as usize),
+            ModelBlock::Image { width, height, .. } => Some((width * height / 750) as usize),
             _ => None,
         })
         .sum();
@@ -379,7 +379,7 @@ fn only_so_many_pictures_are_shown() {
     let content: Vec<Value> = (0..70).map(|_| image(&data, "image/png")).collect();
     let passed = place.bound(&json!({ "content": content }), BOUNDS);
     assert_eq!(passed.treatment, Treatment::Passed);
-    let is_image = |block: &&ContentBlock| matches!(block, ContentBlock::Image { .. });
+    let is_image = |block: &&ModelBlock| matches!(block, ModelBlock::Image { .. });
     assert_eq!(passed.blocks.iter().filter(is_image).count(), 20);
     assert!(passed.tokens <= 25_000, "{}", passed.tokens);
     let told = words(&passed);
@@ -515,7 +515,7 @@ fn without_limits_everything_passes() {
         .blocks
         .iter()
         .filter_map(|block| match block {
-            ContentBlock::Image { width, .. } => Some(*width),
+            ModelBlock::Image { width, .. } => Some(*width),
             _ => None,
         })
         .collect();
@@ -591,7 +591,7 @@ proptest! {
         let bounds = ResultBounds { chars: 20_000, tokens: 8_000, ..BOUNDS };
         let bounded = place.bound(&result, bounds);
         let size = bounded.blocks.iter().fold(TextSize::default(), |sum, block| match block {
-            ContentBlock::Image { width, height, .. } => sum + TextSize {
+            ModelBlock::Image { width, height, .. } => sum + TextSize {
                 tokens: crate::tokens::of_picture(*width, *height),
                 ..TextSize::default()
             },
@@ -605,7 +605,7 @@ proptest! {
             .iter()
             .filter(|block| block["type"] == "image" && good.iter().any(|data| block["data"] == **data))
             .count();
-        let shown = bounded.blocks.iter().filter(|block| matches!(block, ContentBlock::Image { .. })).count();
+        let shown = bounded.blocks.iter().filter(|block| matches!(block, ModelBlock::Image { .. })).count();
         prop_assert_eq!(sent, shown);
     }
 }

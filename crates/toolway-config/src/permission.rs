@@ -11,6 +11,7 @@
 mod classifier;
 mod glob;
 mod hooks;
+mod matching;
 mod misses;
 mod mode;
 mod predicate;
@@ -36,15 +37,16 @@ pub use hooks::{
 pub use misses::{RuleMiss, miss};
 pub use mode::{PermissionMode, PinPolicy};
 pub use predicate::ToolHints;
-pub use repository_server::{RepositoryServer, UnheededRule};
+pub use repository_server::UnheededRule;
 
+pub use matching::rule_for_tool;
 use predicate::{PredicateResult, RuleStance};
 use rule::PermissionRule;
-pub use rule::{UnsureName, rule_for_server, rule_for_tool};
-pub use rule_set::ToolSpellings;
+pub use rule::rule_for_server;
 use rule_set::{MatchingRules, RuleSet};
+pub use rule_set::{RepositoryServer, ToolSpellings};
+pub use spelling::UnsureName;
 pub use subject::CallSubject;
-use subject::SubjectTool;
 
 /// What the rules say about one call.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,31 +5,15 @@
 //! choose any name for its server. Deny and ask rules count for every server of a name. The given
 //! rules are kept by `approval/allowed_rules.rs`.
 
-use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use toolway_types::{Origin, ServerName};
 
 use super::predicate::{PredicateResult, RuleStance};
 use super::rule::PermissionRule;
-use super::{CallSubject, CitedRule, Permissions, SubjectTool};
-
-/// A server that a repository brought.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RepositoryServer {
-    /// Its name.
-    pub server: ServerName,
-    /// Where its entry stands.
-    pub origin: Origin,
-    /// What an approval of it is bound to, and so what is allowed of it.
-    pub digest: String,
-    /// The directory that its approval is for.
-    pub directory: PathBuf,
-}
-
-/// Those of a plan, by their names.
-pub(super) type RepositoryServers = BTreeMap<ServerName, Arc<RepositoryServer>>;
+use super::rule_set::RepositoryServer;
+use super::subject::{CallSubject, SubjectTool};
+use super::{CitedRule, Permissions};
 
 /// An allow rule that would match, but was not given for this server.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,7 +65,7 @@ impl Permissions {
         let server = self.rules.repository_servers.get(&key.server)?;
         let mut rules = self.rules.allow.iter();
         let rule = rules.find(|rule| {
-            !self.rules.counts(rule, &subject)
+            !self.rules.counts(rule, subject.server())
                 && rule.permits(&subject)
                 && rule.holds(&subject, RuleStance::Permit) == PredicateResult::Yes
         })?;

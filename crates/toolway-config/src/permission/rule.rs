@@ -19,14 +19,13 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use toolway_types::text::{self, fold};
-use toolway_types::{Origin, Scope, ServerName, ToolKey, name};
+use toolway_types::{Origin, Scope, ServerName, name};
 
 use self::other_spelling::MeantName;
-pub use self::unsure::UnsureName;
+use super::CitedRule;
 use super::glob::Glob;
-use super::predicate::{PredicateResult, RulePredicate, RuleStance};
-use super::spelling::{PREFIX, ToolNames};
-use super::{CallSubject, CitedRule, SubjectTool};
+use super::predicate::{RulePredicate, RuleStance};
+use super::spelling::PREFIX;
 use crate::json::kind_of;
 
 /// A rule, ready to match.
@@ -35,14 +34,14 @@ pub(super) struct PermissionRule {
     cited: Arc<CitedRule>,
     pub(super) scope: Scope,
     /// The name part, cleaned.
-    name: String,
+    pub(super) name: String,
     /// The name part folded, against whole spellings.
-    whole: Vec<Glob>,
+    pub(super) whole: Vec<Glob>,
     /// The part behind `mcp__`, folded, against spellings of the server.
-    server: Option<Glob>,
+    pub(super) server: Option<Glob>,
     /// The same name read as one identity.
-    identity: RuleIdentity,
-    predicates: Vec<RulePredicate>,
+    pub(super) identity: RuleIdentity,
+    pub(super) predicates: Vec<RulePredicate>,
     /// The server it was given for, and counts for only.
     given: Option<ServerName>,
     /// The only configured server that it can mean, and what of it.
@@ -51,7 +50,7 @@ pub(super) struct PermissionRule {
 
 /// What a permitting rule names.
 #[derive(Debug, Clone, PartialEq)]
-enum RuleIdentity {
+pub(super) enum RuleIdentity {
     /// `*`
     Everything,
     /// A name without `mcp__`: one of the host's own tools, or one the catalogue shows so.
@@ -243,68 +242,6 @@ impl PermissionRule {
         })
     }
 
-    /// Whether, as a restricting rule, it speaks of a tool with these spellings.
-    pub(super) fn restricts(&self, subject: &CallSubject<'_>, names: &ToolNames) -> bool {
-        names
-            .whole
-            .iter()
-            .any(|name| self.whole.iter().any(|glob| glob.matches(name)))
-            || names.server.iter().any(|name| match &self.server {
-                Some(glob) => glob.matches(name),
-                None => self.whole.iter().any(|glob| glob.matches(name)),
-            })
-            // Folding joins a letter and its mark where the pattern has them apart, so what is
-            // named to the letter counts as well. An exposed name has neither.
-            || (!matches!(self.identity, RuleIdentity::Exposed(_)) && self.permits(subject))
-            || (subject.unsure).is_some_and(|unsure| self.could_mean(subject, names, unsure))
-    }
-
-    /// Whether, as a permitting rule, it names this tool and can mean no other.
-    pub(super) fn permits(&self, subject: &CallSubject<'_>) -> bool {
-        self.names(subject) || self.means(subject)
-    }
-
-    /// Whether it names exactly this tool.
-    fn names(&self, subject: &CallSubject<'_>) -> bool {
-        match (&self.identity, subject.target) {
-            (RuleIdentity::Everything, _) => true,
-            (RuleIdentity::Bare(glob), SubjectTool::Builtin(name)) => glob.matches(name),
-            (RuleIdentity::Bare(glob), SubjectTool::Tool(_)) => {
-                subject.shown_as.is_some_and(|name| glob.matches(name))
-            }
-            (RuleIdentity::Exposed(_) | RuleIdentity::Given { .. }, SubjectTool::Builtin(_)) => {
-                false
-            }
-            (RuleIdentity::Exposed(name), SubjectTool::Tool(key)) => *name == subject.apart(key),
-            // The exposed name of a server with a long name is cut before the border.
-            (RuleIdentity::Given { tool: None, .. }, SubjectTool::Tool(key))
-                if could_be_cut(&self.name) && self.name == subject.apart(key) =>
-            {
-                true
-            }
-            (RuleIdentity::Given { server, tool }, SubjectTool::Tool(key)) => {
-                server.matches(key.server.as_str())
-                    && tool.as_ref().is_none_or(|glob| {
-                        glob.matches(&key.tool)
-                            && (glob.is_literal() || !key.tool.contains(text::is_hidden))
-                    })
-            }
-        }
-    }
-
-    /// Whether its predicates hold for this call.
-    pub(super) fn holds(&self, subject: &CallSubject<'_>, stance: RuleStance) -> PredicateResult {
-        let mut all = PredicateResult::Yes;
-        for predicate in &self.predicates {
-            match predicate.holds(subject.arguments, subject.hints, stance) {
-                PredicateResult::No => return PredicateResult::No,
-                PredicateResult::Unknown => all = PredicateResult::Unknown,
-                PredicateResult::Yes => {}
-            }
-        }
-        all
-    }
-
     pub(super) fn cited(&self) -> &Arc<CitedRule> {
         &self.cited
     }
@@ -355,27 +292,6 @@ impl RuleIdentity {
     }
 }
 
-/// The allow rule that names this tool, and never another: as its server and its entry spell it
-/// where that can be read back, otherwise by the name that tells it from all others. None where
-/// neither can be written.
-pub fn rule_for_tool(key: &ToolKey) -> Option<String> {
-    let given = format!("{PREFIX}{}__{}", key.server, key.tool);
-    let names = |text: &String| {
-        let rule = permitting(text)?;
-        let is_one = match &rule.identity {
-            RuleIdentity::Exposed(_) => true,
-            RuleIdentity::Given { server, tool } => {
-                server.literal().is_some() && tool.as_ref().is_some_and(Glob::is_literal)
-            }
-            RuleIdentity::Everything | RuleIdentity::Bare(_) => false,
-        };
-        (is_one && rule.names(&CallSubject::tool(key))).then_some(())
-    };
-    [given, key.exposed_apart()]
-        .into_iter()
-        .find(|text| names(text).is_some())
-}
-
 /// The allow rule that names every tool of this server and of no other; none where its name
 /// cannot be written so: `mcp__a__b` is tool `b` of `a`.
 pub fn rule_for_server(server: &ServerName) -> Option<String> {
@@ -389,7 +305,7 @@ pub fn rule_for_server(server: &ServerName) -> Option<String> {
 }
 
 /// A rule as it will be read back, if it has no predicate.
-fn permitting(text: &str) -> Option<PermissionRule> {
+pub(super) fn permitting(text: &str) -> Option<PermissionRule> {
     let rule =
         PermissionRule::parse(text, RuleStance::Permit, &Origin::Program, Scope::User).ok()?;
     (rule.name == text && rule.predicates.is_empty()).then_some(rule)
@@ -399,7 +315,7 @@ fn could_be_exposed(rule: &str) -> bool {
     rule.len() <= name::MAX_EXPOSED_LEN && name::normalize(rule) == rule
 }
 
-fn could_be_cut(rule: &str) -> bool {
+pub(super) fn could_be_cut(rule: &str) -> bool {
     rule.len() == name::MAX_EXPOSED_LEN && could_be_exposed(rule) && name::ends_like_suffix(rule)
 }
 

@@ -1,18 +1,32 @@
-//! Which rules are about a tool, whatever its arguments.
+//! The rules of all files, and which of them are about one tool.
 //!
-//! Owns the three lists of rules, and finding out once for each tool which of them name it, because
-//! a name is matched in every spelling. What those rules say about a call, with its arguments, is
-//! decided in `permission.rs`.
+//! Owns the three lists of rules, the servers that a repository brought, and the cache of the rules
+//! that name a tool. Finding those is `matching.rs`.
 
-use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-use toolway_types::{ServerName, ToolKey};
+use toolway_types::{Origin, ServerName, ToolKey};
 
-use super::repository_server::RepositoryServers;
 use super::rule::PermissionRule;
 use super::spelling::ToolNames;
-use super::{CallSubject, SubjectTool};
+
+/// A server that a repository brought.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RepositoryServer {
+    /// Its name.
+    pub server: ServerName,
+    /// Where its entry stands.
+    pub origin: Origin,
+    /// What an approval of it is bound to, and so what is allowed of it.
+    pub digest: String,
+    /// The directory that its approval is for.
+    pub directory: PathBuf,
+}
+
+/// Those of a plan, by their names.
+pub(super) type RepositoryServers = BTreeMap<ServerName, Arc<RepositoryServer>>;
 
 /// All rules, each list in the order in which they count.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -35,14 +49,12 @@ impl RuleSet {
         own
     }
 
-    /// Whether an allow rule counts for the server of this call.
-    pub(super) fn counts(&self, rule: &PermissionRule, subject: &CallSubject<'_>) -> bool {
-        let SubjectTool::Tool(key) = subject.target else {
-            return rule.given_for().is_none();
-        };
-        match (self.repository_servers.get(&key.server), rule.given_for()) {
+    /// Whether an allow rule counts for this server; none for the host's own tools.
+    pub(super) fn counts(&self, rule: &PermissionRule, server: Option<&ServerName>) -> bool {
+        let repository = server.and_then(|server| self.repository_servers.get(server));
+        match (repository, rule.given_for()) {
             (None, given) => given.is_none(),
-            (Some(_), Some(given)) => *given == key.server,
+            (Some(_), Some(given)) => Some(given) == server,
             (Some(_), None) => rule.names_no_server(),
         }
     }
@@ -52,57 +64,13 @@ impl RuleSet {
 #[derive(Debug, Clone)]
 pub(super) struct MatchingRules {
     /// The rules that the indexes are for. Held, so that no other rules can have the same address.
-    rules: Arc<RuleSet>,
-    deny: Vec<usize>,
-    ask: Vec<usize>,
-    allow: Vec<usize>,
+    pub(super) rules: Arc<RuleSet>,
+    pub(super) deny: Vec<usize>,
+    pub(super) ask: Vec<usize>,
+    pub(super) allow: Vec<usize>,
 }
 
 impl MatchingRules {
-    /// Those that name the subject's tool, from the cache where there is one.
-    pub(super) fn by<'a>(rules: &Arc<RuleSet>, subject: &CallSubject<'a>) -> Cow<'a, Self> {
-        let Some(spellings) = subject.spellings else {
-            return Cow::Owned(Self::find(rules, subject));
-        };
-        let known = spellings
-            .concerned
-            .get_or_init(|| Self::find(rules, subject));
-        if Arc::ptr_eq(&known.rules, rules) {
-            Cow::Borrowed(known)
-        } else {
-            // The cache was made for other rules.
-            Cow::Owned(Self::find(rules, subject))
-        }
-    }
-
-    fn find(rules: &Arc<RuleSet>, subject: &CallSubject<'_>) -> Self {
-        let places = |list: &[PermissionRule], names: &dyn Fn(&PermissionRule) -> bool| {
-            let named = list.iter().enumerate().filter(|(_, rule)| names(rule));
-            named.map(|(place, _)| place).collect::<Vec<_>>()
-        };
-        let (mut deny, mut ask) = (Vec::new(), Vec::new());
-        if !(rules.deny.is_empty() && rules.ask.is_empty()) {
-            let made;
-            let spellings = if let Some(kept) = subject.spellings {
-                kept
-            } else {
-                made = ToolSpellings::of(subject);
-                &made
-            };
-            let restricts = |rule: &PermissionRule| rule.restricts(subject, &spellings.names);
-            deny = places(&rules.deny, &restricts);
-            ask = places(&rules.ask, &restricts);
-        }
-        Self {
-            deny,
-            ask,
-            allow: places(&rules.allow, &|rule| {
-                rule.permits(subject) && rules.counts(rule, subject)
-            }),
-            rules: Arc::clone(rules),
-        }
-    }
-
     pub(super) fn deny<'r>(&self, rules: &'r RuleSet) -> impl Iterator<Item = &'r PermissionRule> {
         self.deny.iter().filter_map(|place| rules.deny.get(*place))
     }
@@ -122,76 +90,23 @@ impl MatchingRules {
 /// them, so a caller that judges many calls of one tool keeps them.
 #[derive(Debug)]
 pub struct ToolSpellings {
-    names: ToolNames,
-    tool: SpelledTool,
+    pub(super) names: ToolNames,
+    pub(super) tool: SpelledTool,
     /// The name it is shown as.
-    shown_as: Option<String>,
+    pub(super) shown_as: Option<String>,
     /// Whether no other tool that is known is spelled like it.
-    alone: bool,
+    pub(super) alone: bool,
     /// The rules that name it, found on first use.
-    concerned: OnceLock<MatchingRules>,
+    pub(super) concerned: OnceLock<MatchingRules>,
 }
 
 #[derive(Debug)]
-enum SpelledTool {
+pub(super) enum SpelledTool {
     Server { key: ToolKey, apart: String },
     Builtin(String),
 }
 
 impl ToolSpellings {
-    /// Of a server's tool that the catalogue shows under this name.
-    pub fn of_tool(key: &ToolKey, shown_as: &str) -> Self {
-        Self::of(&CallSubject::tool(key).shown_as(shown_as))
-    }
-
-    /// Of a tool whose plain spelling no other tool that is known has.
-    #[must_use]
-    pub fn spelled_alone(self) -> Self {
-        Self {
-            alone: true,
-            ..self
-        }
-    }
-
-    fn of(subject: &CallSubject<'_>) -> Self {
-        let (mut names, tool) = match subject.target {
-            SubjectTool::Builtin(name) => (
-                ToolNames::of_builtin(name),
-                SpelledTool::Builtin(name.to_owned()),
-            ),
-            SubjectTool::Tool(key) => {
-                let apart = key.exposed_apart();
-                let names = ToolNames::of_key(key, &apart);
-                let key = key.clone();
-                (names, SpelledTool::Server { key, apart })
-            }
-        };
-        if let Some(shown) = subject.shown_as {
-            names.add_shown(shown);
-        }
-        Self {
-            names,
-            alone: subject.alone || matches!(tool, SpelledTool::Builtin(_)),
-            tool,
-            shown_as: subject.shown_as.map(str::to_owned),
-            concerned: OnceLock::new(),
-        }
-    }
-
-    /// A call of this tool, with nothing known about it yet.
-    pub fn subject(&self) -> CallSubject<'_> {
-        let target = match &self.tool {
-            SpelledTool::Server { key, .. } => SubjectTool::Tool(key),
-            SpelledTool::Builtin(name) => SubjectTool::Builtin(name),
-        };
-        CallSubject {
-            shown_as: self.shown_as.as_deref(),
-            alone: self.alone,
-            spellings: Some(self),
-            ..CallSubject::of(target)
-        }
-    }
-
     /// The exposed name that tells a server's tool from all others.
     pub(super) fn apart(&self) -> Option<&str> {
         match &self.tool {

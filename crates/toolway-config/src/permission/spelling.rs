@@ -63,6 +63,15 @@ impl ToolNames {
     }
 }
 
+/// What of a tool's name may be a spelling only.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UnsureName {
+    /// The tool's own name; its server is configured under the name given.
+    Tool,
+    /// The server's name as well.
+    Both,
+}
+
 /// The names, in their own case, that a hook's matcher is tried against.
 pub(super) fn unfolded(key: &ToolKey) -> Vec<String> {
     let mut names = vec![key.exposed()];

@@ -6,11 +6,11 @@
 use std::borrow::Cow;
 
 use serde_json::{Map, Value};
-use toolway_types::ToolKey;
+use toolway_types::{ServerName, ToolKey};
 
 use super::predicate::ToolHints;
-use super::rule::UnsureName;
 use super::rule_set::ToolSpellings;
+use super::spelling::UnsureName;
 
 /// The call that is judged: which tool, and what is known about this very call.
 #[derive(Debug, Clone, Copy)]
@@ -94,6 +94,14 @@ impl<'a> CallSubject<'a> {
     pub fn with_hints(mut self, hints: ToolHints) -> Self {
         self.hints = Some(hints);
         self
+    }
+
+    /// The server whose tool it is; none for the host's own tools.
+    pub(super) fn server(&self) -> Option<&'a ServerName> {
+        match self.target {
+            SubjectTool::Tool(key) => Some(&key.server),
+            SubjectTool::Builtin(_) => None,
+        }
     }
 
     /// The exposed name that tells its tool from all others.

@@ -3,11 +3,10 @@
 //! Owns the second reading of a rule that permits: `mcp__my_server__get_item` for `get.item` of
 //! `my server`. It counts only while it can mean one thing: one configured server, and one tool.
 
-use toolway_types::{ServerName, name, text};
+use toolway_types::{ServerName, ToolKey, name, text};
 
 use super::super::glob::Glob;
 use super::super::spelling::PREFIX;
-use super::super::{CallSubject, SubjectTool};
 use super::{PermissionRule, RuleIdentity};
 
 /// The one server, and tools of it, that can be meant.
@@ -79,11 +78,10 @@ impl PermissionRule {
         }
     }
 
-    /// Whether this tool is the only one that it can mean.
-    pub(super) fn means(&self, subject: &CallSubject<'_>) -> bool {
-        let (Some(MeantName { server, tool }), SubjectTool::Tool(key)) =
-            (&self.meant, subject.target)
-        else {
+    /// Whether this tool is the only one that it can mean. `alone` says that no other tool that is
+    /// known is spelled like it.
+    pub(in crate::permission) fn means(&self, key: &ToolKey, alone: bool) -> bool {
+        let Some(MeantName { server, tool }) = &self.meant else {
             return false;
         };
         *server == key.server
@@ -91,7 +89,7 @@ impl PermissionRule {
                 let is_named = if glob.is_everything() {
                     true
                 } else {
-                    subject.alone && glob.matches(&name::normalize(&key.tool))
+                    alone && glob.matches(&name::normalize(&key.tool))
                 };
                 (is_named || glob.matches(&key.tool))
                     && (glob.is_literal() || !key.tool.contains(text::is_hidden))

@@ -8,18 +8,8 @@
 use toolway_types::text::{decomposed, fold};
 use toolway_types::{ToolKey, name};
 
-use super::super::spelling::{BETWEEN, PREFIX, ToolNames};
-use super::super::{CallSubject, SubjectTool};
+use super::super::spelling::{BETWEEN, PREFIX, ToolNames, UnsureName};
 use super::PermissionRule;
-
-/// What of a tool's name may be a spelling only.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum UnsureName {
-    /// The tool's own name; its server is configured under the name given.
-    Tool,
-    /// The server's name as well.
-    Both,
-}
 
 /// One character of a name.
 #[derive(Debug, Clone, Copy)]
@@ -102,16 +92,13 @@ impl GuessedName {
 
 impl PermissionRule {
     /// Whether, as a restricting rule, it can speak of a tool of which only a spelling is known.
-    pub(super) fn could_mean(
+    pub(in crate::permission) fn could_mean(
         &self,
-        subject: &CallSubject<'_>,
+        key: &ToolKey,
+        shown: &str,
         spelled: &ToolNames,
         unsure: UnsureName,
     ) -> bool {
-        let SubjectTool::Tool(key) = subject.target else {
-            return false;
-        };
-        let shown = subject.shown_as.unwrap_or_default();
         let names = whole_names(key, shown, spelled, unsure);
         // What a broken rule was written as may be a name too.
         let written = (self.whole.len() > 1).then_some(self.cited.rule.as_str());

@@ -1,8 +1,8 @@
 //! Text that came from a server.
 //!
-//! Owns the cleaning of everything a server says before a person or a model sees it (SEC-35), the
-//! cut at a length, and the type that cannot be displayed uncleaned. Terminal escape sequences are
-//! recognised in `text/escape.rs`; what a person is shown where they decide is `text/legible.rs`.
+//! Owns the cleaning of everything a server says before a user or a model sees it (SEC-35), the cut
+//! at a length, and the type that cannot be displayed uncleaned. Terminal escape sequences are
+//! recognised in `text/escape.rs`; what a user is shown where they decide is `text/legible.rs`.
 //! Does not own: which field is cut where, or whether a result for a model is cleaned; those are
 //! the catalogue's and the dispatch line's decisions.
 //!
@@ -55,7 +55,7 @@ pub fn is_hidden(c: char) -> bool {
         )
 }
 
-/// Removes what a person cannot see, and brings the rest into NFC.
+/// Removes what a user cannot see, and brings the rest into NFC.
 ///
 /// Whole terminal sequences go, not only their first byte; `\n` and `\t` stay, and `\r\n` becomes
 /// `\n`. Text that is clean already is borrowed; plain ASCII is found clean without a table.
@@ -99,8 +99,8 @@ pub fn clean_line(text: &str) -> Cow<'_, str> {
     Cow::Owned(line)
 }
 
-/// The text with everything invisible spelled out, for places where a person decides about it:
-/// what cleaning would take away, they would approve unseen.
+/// The text with everything invisible spelled out, for places where a user decides about it: what
+/// cleaning would take away, they would approve unseen.
 pub fn spelled_out(text: &str) -> String {
     text.chars()
         .map(|c| {

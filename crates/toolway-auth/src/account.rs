@@ -106,7 +106,7 @@ pub enum ProviderAccountError {
 }
 
 impl ProviderAccountError {
-    /// Whether a person has to log in.
+    /// Whether a user has to log in.
     pub fn wants_login(&self) -> bool {
         matches!(
             self,

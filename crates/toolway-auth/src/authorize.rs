@@ -1,7 +1,7 @@
-//! One attempt to get a code: the address a person opens, and what may come back from it.
+//! One attempt to get a code: the address a user opens, and what may come back from it.
 //!
 //! Owns PKCE, `state`, the recorded issuer, the authorization URL and every check of the answer
-//! (SEC-18, SEC-44). [`answer`] reads what came back: from the callback, or pasted by a person.
+//! (SEC-18, SEC-44). [`answer`] reads what came back: from the callback, or pasted by a user.
 //! Does not own: opening a browser, listening (`callback.rs`), or spending the code (`token.rs`).
 //!
 //! Nothing of the answer is looked at before its `state` and its issuer are known to be right: an
@@ -32,7 +32,7 @@ pub(crate) const S256: &str = "S256";
 pub struct AuthorizationOptions<'a> {
     /// The authorization server's issuer, byte for byte as its metadata has it.
     pub issuer: &'a str,
-    /// Where the person goes.
+    /// Where the user goes.
     pub endpoint: &'a Url,
     /// `code_challenge_methods_supported`; `None` when the metadata does not have it.
     pub challenge_methods: Option<&'a [String]>,
@@ -182,7 +182,7 @@ impl PendingAuthorization {
         })
     }
 
-    /// The address the person opens. It holds the state: it is for their eyes and their browser.
+    /// The address the user opens. It holds the state: it is for their eyes and their browser.
     pub fn url(&self) -> &Url {
         &self.url
     }

@@ -1,7 +1,7 @@
 //! The loopback callback: where the browser comes back to (SEC-44).
 //!
-//! Owns the listener, which requests it accepts, and that one login is answered once. What the
-//! person reads there is in [`page`].
+//! Owns the listener, which requests it accepts, and that one login is answered once. What the user
+//! reads there is in [`page`].
 //! Does not own: judging the answer, which is [`PendingAuthorization::check`].
 //!
 //! It listens on this machine only, for five minutes at most, and on a random path. A request that
@@ -42,7 +42,7 @@ use crate::authorize::{
 };
 use crate::random::{self, NoRandom};
 
-/// How long a person may take to log in.
+/// How long a user may take to log in.
 pub const LOGIN_TIMEOUT: Duration = Duration::from_mins(5);
 /// How long a request may take to arrive.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
@@ -61,9 +61,9 @@ pub enum CallbackAddress<'a> {
     /// On any port and a path of our own: `http://127.0.0.1:<port>/<random>`. The address, not the
     /// name, because a name can be made to lead elsewhere (RFC 8252 section 8.3).
     Free,
-    /// On the port that the person wrote down (`callbackPort`):
-    /// `http://localhost:<port>/callback`. They write it down because a client was registered by
-    /// hand with this very address, and that is the form other hosts have them register.
+    /// On the port that the user wrote down (`callbackPort`): `http://localhost:<port>/callback`.
+    /// They write it down because a client was registered by hand with this very address, and that
+    /// is the form other hosts have them register.
     Port(u16),
     /// As a client was registered before, by us or in its metadata document. The path is kept;
     /// the port too, unless it is taken or none was named: authorization servers must allow any

@@ -68,7 +68,7 @@ pub enum BearerError {
     Other(Untrusted),
 }
 
-/// What a refusal asks the person for.
+/// What a refusal asks the user for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AuthNeed {
     /// A login (401), with what the server said about it.

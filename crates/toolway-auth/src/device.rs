@@ -1,6 +1,6 @@
 //! Logging in on another device (RFC 8628): a code to type in there, and asking until it was.
 //!
-//! Owns the device request, what the person is shown, and the pace of asking.
+//! Owns the device request, what the user is shown, and the pace of asking.
 //! Does not own: showing it, or the token request itself (`token.rs`).
 
 #[cfg(test)]
@@ -28,7 +28,7 @@ const PACE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_mins(
 /// How long a code is good when the server does not say, and the longest that is waited.
 const DEFAULT_LIFE: Duration = Duration::from_mins(10);
 const MAX_LIFE: Duration = Duration::from_mins(30);
-/// The longest code a person is asked to type.
+/// The longest code a user is asked to type.
 const MAX_USER_CODE: usize = 64;
 
 /// A device login failed.
@@ -48,7 +48,7 @@ pub enum DeviceError {
     Expired,
 }
 
-/// A device login that was begun. The user code is for the person alone.
+/// A device login that was begun. The user code is for the user alone.
 #[derive(Clone)]
 pub struct DeviceLogin {
     device_code: Secret,
@@ -150,7 +150,7 @@ impl DeviceLogin {
         })
     }
 
-    /// What the person types.
+    /// What the user types.
     pub fn user_code(&self) -> &Secret {
         &self.user_code
     }
@@ -170,7 +170,7 @@ impl DeviceLogin {
         self.life
     }
 
-    /// Asks until the person is done.
+    /// Asks until the user is done.
     pub async fn wait(
         &self,
         web: &WebClient,
@@ -218,7 +218,7 @@ fn next_pace(pace: Duration, error: TokenError) -> Result<Duration, DeviceError>
     Ok(slower.clamp(PACE.0, PACE.1))
 }
 
-/// An address that a person can be sent to (SEC-16).
+/// An address that a user can be sent to (SEC-16).
 fn openable(text: &str) -> Option<Url> {
     if text.chars().any(|c| is_hidden(c) || c.is_whitespace()) || text.len() > 8 * 1024 {
         return None;

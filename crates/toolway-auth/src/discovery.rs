@@ -22,8 +22,8 @@ pub(crate) use places::{of_issuer, well_known};
 /// What is known beforehand.
 #[derive(Debug, Clone, Default)]
 pub struct DiscoveryOptions {
-    /// Where the authorization server's metadata is (`authServerMetadataUrl`), written by the
-    /// person or the administrator.
+    /// Where the authorization server's metadata is (`authServerMetadataUrl`), written by the user
+    /// or the administrator.
     pub metadata_url: Option<Url>,
     /// The issuer of an earlier login. Of several authorization servers it is the one to take.
     pub known_issuer: Option<String>,
@@ -39,7 +39,7 @@ pub struct DiscoveredServer {
     pub resource_metadata: Option<ResourceMetadata>,
     /// The authorization server.
     pub server: ServerMetadata,
-    /// What asks its endpoints: an authorization server that the person named may be anywhere.
+    /// What asks its endpoints: an authorization server that the user named may be anywhere.
     pub web: WebClient,
 }
 
@@ -126,7 +126,7 @@ pub async fn discover(
     options: &DiscoveryOptions,
 ) -> Result<DiscoveredServer, DiscoveryError> {
     let server = &places::asked(server);
-    // Where the person named the authorization server, the reach is theirs and not the server's.
+    // Where the user named the authorization server, the reach is theirs and not the server's.
     let web = &match options.metadata_url {
         Some(_) => web.clone(),
         None => web.pinned(server),
@@ -285,7 +285,7 @@ fn assumed(server: &Url) -> ServerMetadata {
     }
 }
 
-/// The metadata at the place that the person wrote.
+/// The metadata at the place that the user wrote.
 async fn named(web: &WebClient, url: &Url) -> Result<ServerMetadata, DiscoveryError> {
     match look(web, url).await? {
         DocumentLookup::Found(document) => {

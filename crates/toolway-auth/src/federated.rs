@@ -3,7 +3,7 @@
 //!
 //! Owns the steps of both, for the first login and for renewals: find the authorization server,
 //! choose the client and the scopes, get a token.
-//! Does not own: keeping the login (`logins.rs`), or whether the person may be asked.
+//! Does not own: keeping the login (`logins.rs`), or whether the user may be asked.
 
 use std::sync::Arc;
 
@@ -26,11 +26,11 @@ use crate::xaa::{self, CrossAppOutcome, CrossAppRule, TokenTarget, XaaError};
 /// Who vouches for the user.
 #[derive(Clone, Copy)]
 pub enum FederatedSource<'a> {
-    /// The person's organisation.
+    /// The user's organisation.
     Organisation {
         /// Its identity provider.
         provider: &'a IdentityProvider,
-        /// How the person is reached, if they must be.
+        /// How the user is reached, if they must be.
         method: idp::IdpLoginMethod<'a>,
         /// Whether another way to log in may follow.
         rule: CrossAppRule,
@@ -255,7 +255,7 @@ async fn check_secret_binding(
 /// caller.
 #[derive(Clone)]
 pub enum RenewalSource {
-    /// The person's organisation.
+    /// The user's organisation.
     Organisation {
         /// Its identity provider.
         provider: IdentityProvider,

@@ -1,9 +1,9 @@
 //! The identity provider of an organisation: one login for all servers.
 //!
-//! Owns when the person is asked and what is kept of the answer, and having it turned into an
+//! Owns when the user is asked and what is kept of the answer, and having it turned into an
 //! assertion for another server's authorization server (RFC 8693). The login itself is `login`,
-//! what the provider says about the person [`claims`], where that is kept [`store`], who we are
-//! there `endpoint`, and giving it back `logout`.
+//! what the provider says about the user [`claims`], where that is kept [`store`], who we are there
+//! `endpoint`, and giving it back `logout`.
 //! Does not own: what is done with the assertion (`xaa.rs`).
 //!
 //! Everything about the provider is handed in by the caller, from managed or user settings. Nothing
@@ -42,7 +42,7 @@ pub use error::IdpError;
 pub use logout::IdpLogoutOutcome;
 pub use store::{IdentityStore, IdentityStoreError, MemoryIdentityStore, VaultIdentityStore};
 
-/// An assertion about a person for another server (identity assertion authorization grant).
+/// An assertion about a user for another server (identity assertion authorization grant).
 pub const ID_JAG: &str = "urn:ietf:params:oauth:token-type:id-jag";
 /// What it is made from.
 pub const ID_TOKEN: &str = "urn:ietf:params:oauth:token-type:id_token";
@@ -66,7 +66,7 @@ pub struct IdpSettings {
     pub scopes: Vec<String>,
 }
 
-/// Who the person is. Serialises with its secrets: into the vault only.
+/// Who the user is. Serialises with its secrets: into the vault only.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UserIdentity {
     /// The id token.
@@ -74,9 +74,9 @@ pub struct UserIdentity {
     pub id_token: Secret,
     /// Until when that is good, in seconds since 1970 by this machine's clock.
     pub expires_at: u64,
-    /// The provider's name for the person.
+    /// The provider's name for the user.
     pub subject: String,
-    /// What gets the next one without the person.
+    /// What gets the next one without the user.
     #[serde(default, with = "crate::secret::option")]
     pub refresh: Option<Secret>,
 }
@@ -117,11 +117,11 @@ pub enum IdpLoginMethod<'a> {
 
 /// Shows the user where to log in.
 pub trait IdpLoginUi: Send + Sync {
-    /// Opens or shows the login page. Returns when it did, not when the person is done.
+    /// Opens or shows the login page. Returns when it did, not when the user is done.
     fn open<'a>(&'a self, page: &'a Url) -> BoxFuture<'a, ()>;
     /// Shows the code and where to enter it.
     fn show<'a>(&'a self, login: &'a DeviceLogin) -> BoxFuture<'a, ()>;
-    /// The next text that the person pastes, where the browser cannot come back to this machine;
+    /// The next text that the user pastes, where the browser cannot come back to this machine;
     /// never, where nothing can be pasted.
     fn pasted(&self) -> BoxFuture<'_, String> {
         Box::pin(std::future::pending())
@@ -148,7 +148,7 @@ pub struct IdentityProvider {
 
 type LastFailure = Option<(u64, Arc<IdpError>)>;
 
-/// Held while the person may be asked: in this process, and in all others.
+/// Held while the user may be asked: in this process, and in all others.
 type LoginLocks = (OwnedMutexGuard<LastFailure>, store::LoginLock);
 
 impl fmt::Debug for IdentityProvider {
@@ -161,7 +161,7 @@ impl fmt::Debug for IdentityProvider {
 }
 
 impl IdentityProvider {
-    /// A provider. `web` must be one for addresses that the person or the administrator wrote.
+    /// A provider. `web` must be one for addresses that the user or the administrator wrote.
     pub fn new(settings: IdpSettings, web: WebClient, store: Arc<dyn IdentityStore>) -> Self {
         Self {
             settings: Arc::new(settings),
@@ -180,7 +180,7 @@ impl IdentityProvider {
         &self.settings
     }
 
-    /// Who the person is: as it is kept, else renewed, else by asking them.
+    /// Who the user is: as it is kept, else renewed, else by asking them.
     ///
     /// However many servers ask at once, the user is asked once and all callers get the outcome: a
     /// declined login opens no second window.
@@ -236,8 +236,8 @@ impl IdentityProvider {
         Ok(kept.filter(|identity| !identity.is_due(unix_now())))
     }
 
-    /// An assertion about the person, for the authorization server of another server: an ID-JAG.
-    /// It is shown to that authorization server at once, and kept nowhere.
+    /// An assertion about the user, for the authorization server of another server: an ID-JAG. It
+    /// is shown to that authorization server at once, and kept nowhere.
     pub async fn assertion(
         &self,
         identity: &UserIdentity,
@@ -259,8 +259,8 @@ impl IdentityProvider {
         Ok(request.send(&self.web, exchange).await?.access)
     }
 
-    /// What is kept is refused, or has expired for the provider: renewed without the person if
-    /// that works, else forgotten.
+    /// What is kept is refused, or has expired for the provider: renewed without the user if that
+    /// works, else forgotten.
     pub(crate) async fn refused(&self, identity: &UserIdentity) -> Result<(), IdpError> {
         let turn = Arc::clone(&self.turn).lock_owned().await;
         let turns: LoginLocks = (turn, self.store.turn(&self.settings).await?);
@@ -310,7 +310,7 @@ impl IdentityProvider {
         task.await.unwrap_or_else(|lost| Err(lost.into()))
     }
 
-    /// Asks the person, and keeps what comes of it.
+    /// Asks the user, and keeps what comes of it.
     async fn asked(&self, method: IdpLoginMethod<'_>) -> Result<UserIdentity, IdpError> {
         let identity = match method {
             IdpLoginMethod::Browser(ui) => self.by_browser(ui).await?,
@@ -325,8 +325,7 @@ impl IdentityProvider {
         Ok(identity)
     }
 
-    /// The successor of an identity, without the person; `None` when the provider wants to see
-    /// them.
+    /// The successor of an identity, without the user; `None` when the provider wants to see them.
     async fn renewed(&self, old: &UserIdentity) -> Result<Option<UserIdentity>, IdpError> {
         let Some(refresh) = &old.refresh else {
             return Ok(None);

@@ -155,7 +155,7 @@ pub struct InboundAuthorizer {
 }
 
 impl InboundAuthorizer {
-    /// A check. `web` fetches the issuers' keys, so it must be one for addresses that the person or
+    /// A check. `web` fetches the issuers' keys, so it must be one for addresses that the user or
     /// the administrator wrote ([`WebClient::trusted`]). Nothing is fetched before the first token.
     pub fn new(options: InboundOptions, web: WebClient) -> Result<Self, InboundError> {
         let ours = |why| InboundError::Resource {

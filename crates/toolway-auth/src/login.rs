@@ -1,12 +1,12 @@
 //! A login from its beginning to its tokens.
 //!
 //! Owns the order of the steps: discovery, the choice of scopes and of a client, then a code from
-//! the person's browser, a code typed on another device, or no person at all; and what is told to
-//! the person meanwhile. No terminal is touched here: that is what [`LoginUi`] is for.
+//! the user's browser, a code typed on another device, or no user at all; and what is told to the
+//! user meanwhile. No terminal is touched here: that is what [`LoginUi`] is for.
 //! Does not own: any of the steps, which have files of their own, nor keeping the result.
 //!
-//! No message holds a code, a state, a verifier or a token. The address that a person has to open
-//! is handed to [`LoginUi`] and to nothing else.
+//! No message holds a code, a state, a verifier or a token. The address that a user has to open is
+//! handed to [`LoginUi`] and to nothing else.
 
 mod client_history;
 mod clients;
@@ -49,9 +49,9 @@ const DEVICE_CODE: &str = "urn:ietf:params:oauth:grant-type:device_code";
 pub enum LoginMethod {
     /// A browser on this machine is opened, and comes back to it.
     Browser,
-    /// The person opens the page wherever they like, and pastes the address it ended at.
+    /// The user opens the page wherever they like, and pastes the address it ended at.
     Paste,
-    /// The person types a code on another device (RFC 8628).
+    /// The user types a code on another device (RFC 8628).
     Device,
     /// No user: the client logs in for itself.
     ClientCredentials,
@@ -70,7 +70,7 @@ pub enum AccountChoice {
 /// What to log in to, and how.
 #[derive(Debug, Clone)]
 pub struct LoginRequest<'a> {
-    /// The server, as the person calls it.
+    /// The server, as the user calls it.
     pub server: &'a str,
     /// Its address.
     pub url: &'a Url,
@@ -130,7 +130,7 @@ pub struct ObtainedLogin {
     pub method: LoginMethod,
     /// The key that the tokens are bound to.
     pub dpop: Option<DpopKey>,
-    /// The person named the authorization server: its endpoints may be anywhere.
+    /// The user named the authorization server: its endpoints may be anywhere.
     pub is_trusted: bool,
 }
 
@@ -206,7 +206,7 @@ impl LoginRun<'_> {
             issuer: shown(&found.server.issuer),
             field: "token_endpoint",
         })?;
-        // What cannot be reached is known before a person is sent anywhere.
+        // What cannot be reached is known before a user is sent anywhere.
         found.web.check(&token_endpoint)?;
         let mut scopes = match request.scopes {
             Some(scopes) => scopes.to_vec(),

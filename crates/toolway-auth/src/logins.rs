@@ -24,7 +24,7 @@ use crate::registration::RegisteredClient;
 use crate::token::{DpopKey, Tokens};
 use crate::vault::{SecretKind, Vault, VaultError, VaultKey};
 
-/// The account of a person who names none.
+/// The account of a user who names none.
 pub const DEFAULT_ACCOUNT: &str = "default";
 
 /// Stands in place of a server's name in the login at a provider of connectors. A server that is
@@ -67,7 +67,7 @@ pub struct Login {
     pub server: String,
     /// The digest of its definition.
     pub definition: String,
-    /// The person's word for the account.
+    /// The user's word for the account.
     pub account: String,
     /// The authorization server, byte for byte as its metadata names it.
     pub issuer: String,
@@ -89,21 +89,21 @@ pub struct Login {
     /// The key that the tokens are bound to.
     #[serde(default, with = "kept_key")]
     pub dpop: Option<DpopKey>,
-    /// When the person logged in, in seconds since 1970.
+    /// When the user logged in, in seconds since 1970.
     #[serde(default)]
     pub logged_in_at: u64,
     /// The private key of a client that signs, in PEM, where the renewal has no other source for
     /// it.
     #[serde(default, with = "crate::secret::option")]
     pub client_key: Option<Secret>,
-    /// Whether the person or the administrator named the authorization server, which may then be
+    /// Whether the user or the administrator named the authorization server, which may then be
     /// anywhere; also where tokens are given back.
     #[serde(default)]
     pub is_trusted: bool,
 }
 
 impl Login {
-    /// Whether it is renewed without the person.
+    /// Whether it is renewed without the user.
     pub fn renews(&self) -> bool {
         match self.how {
             LoginGrant::ClientCredentials | LoginGrant::CrossApp | LoginGrant::Workload => true,
@@ -148,7 +148,7 @@ pub enum LoginsError {
     },
 }
 
-/// The logins of a person. Cheap to clone.
+/// The logins of a user. Cheap to clone.
 #[derive(Clone)]
 pub struct Logins {
     pub(crate) vault: Vault,
@@ -208,7 +208,7 @@ impl Logins {
     }
 
     /// A server's login. Without an account it is the one called `default`, else the one that the
-    /// person logged in to last.
+    /// user logged in to last.
     pub async fn find(
         &self,
         server: &str,

@@ -80,7 +80,7 @@ impl ResourceMetadata {
 pub struct ServerMetadata {
     /// `issuer`, as written.
     pub issuer: String,
-    /// `authorization_endpoint`, which a person's browser opens.
+    /// `authorization_endpoint`, which a user's browser opens.
     pub authorization_endpoint: Option<Url>,
     /// `token_endpoint`
     pub token_endpoint: Option<Url>,

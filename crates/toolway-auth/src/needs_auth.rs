@@ -1,8 +1,8 @@
 //! Which servers asked for a login lately.
 //!
-//! Owns the memory that all of a person's processes share: for a quarter of an hour a server that
-//! wants a login is not asked again, so that starting twenty times does not end in twenty
-//! refusals. A login ends it at once.
+//! Owns the memory that all of a user's processes share: for a quarter of an hour a server that
+//! wants a login is not asked again, so that starting twenty times does not end in twenty refusals.
+//! A login ends it at once.
 //!
 //! Invariants: the file is a hint. Missing, damaged or from the future, it says nothing. It holds
 //! names and times, no address and no secret. Writers take turns, and none loses another's line.

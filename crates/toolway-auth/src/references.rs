@@ -214,7 +214,7 @@ impl ReferenceResolver {
             inherited: Arc::clone(&self.inherited),
             env: BTreeMap::new(),
             cwd: self.cwd.clone(),
-            // The person's own words, in the person's own file.
+            // The user's own words, in the user's own file.
             shield: ShieldMode::Off,
             limits: ProgramLimits {
                 time: COMMAND_TIME,

@@ -1,4 +1,4 @@
-//! Renewing a login's tokens, once for all processes of a person (REL-14, REL-15).
+//! Renewing a login's tokens, once for all processes of a user (REL-14, REL-15).
 //!
 //! Owns the steps: lock, read again, use what another process renewed meanwhile, note what is about
 //! to be sent, send, save to disk, unlock. And what a failure means: only a refusal of the grant
@@ -38,12 +38,12 @@ pub struct RenewalContext {
     pub web: WebClient,
     /// The key of a client that signs.
     pub client_key: Option<Arc<ClientKey>>,
-    /// Gets tokens without a person where there is no refresh token: the identity provider's
+    /// Gets tokens without a user where there is no refresh token: the identity provider's
     /// assertion, a workload's token.
     pub renewer: Option<Arc<dyn TokenRenewer>>,
 }
 
-/// Getting tokens once more, without a person.
+/// Getting tokens once more, without a user.
 pub trait TokenRenewer: Send + Sync {
     /// Gets them.
     fn renew<'a>(&'a self, login: &'a Login) -> BoxFuture<'a, Result<Tokens, TokenError>>;
@@ -52,7 +52,7 @@ pub trait TokenRenewer: Send + Sync {
 /// Why there is no token that can be used. All callers of one renewal get the same.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum RefreshError {
-    /// A person must log in.
+    /// A user must log in.
     #[error("`{server}` needs a login: {why}; run `toolway login {server}`")]
     NeedsLogin {
         /// The server.

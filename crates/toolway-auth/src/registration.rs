@@ -21,8 +21,8 @@ use crate::web::{WebClient, WebError};
 /// The longest id that a server may give us.
 const MAX_ID: usize = 2048;
 
-/// A client id that expires within this many seconds is not used for a login, which takes a
-/// person's time.
+/// A client id that expires within this many seconds is not used for a login, which takes a user's
+/// time.
 const MARGIN: u64 = 600;
 
 /// How a client authenticates at the token endpoint.
@@ -95,8 +95,8 @@ impl AuthMethod {
             .then_some(other)
     }
 
-    /// What to ask for in a registration: we are a program on a person's machine, so nothing
-    /// secret if it can be had.
+    /// What to ask for in a registration: we are a program on a user's machine, so nothing secret
+    /// if it can be had.
     fn wanted(offered: Option<&[String]>) -> Self {
         let order = [
             AuthMethod::None,
@@ -114,7 +114,7 @@ impl AuthMethod {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ClientSource {
-    /// The person or the administrator registered it.
+    /// The user or the administrator registered it.
     Configured,
     /// It is the address of our metadata document.
     Document,
@@ -158,7 +158,7 @@ pub struct ClientHistory {
     /// It never got a token; a new one would get none either.
     pub is_untried: bool,
     /// A login was begun with it, and nothing came back: a server that does not know a client any
-    /// more shows the person a page, and us nothing.
+    /// more shows the user a page, and us nothing.
     pub is_unanswered: bool,
 }
 

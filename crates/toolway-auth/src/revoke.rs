@@ -1,7 +1,7 @@
 //! Giving tokens back (RFC 7009).
 //!
 //! Owns the requests to a revocation endpoint.
-//! Does not own: forgetting the login here, which a person who logs out gets whatever the server
+//! Does not own: forgetting the login here, which a user who logs out gets whatever the server
 //! answers.
 
 use toolway_types::Secret;

@@ -1,8 +1,8 @@
 //! Which scopes are asked for, and how often.
 //!
-//! Owns the choice at a first login (what the person wrote, else what the challenge wants, else
-//! what the resource offers, else nothing), `offline_access`, the union at a step-up, and the cap
-//! on attempts: a server that always wants more must not open one window after the other (REL-26).
+//! Owns the choice at a first login (what the user wrote, else what the challenge wants, else what
+//! the resource offers, else nothing), `offline_access`, the union at a step-up, and the cap on
+//! attempts: a server that always wants more must not open one window after the other (REL-26).
 //! Does not own: logging in (`login.rs`), or reading the challenge (`challenge.rs`).
 
 #[cfg(test)]
@@ -32,7 +32,7 @@ pub const WINDOW: Duration = Duration::from_mins(15);
 /// Where scopes come from at a first login, the strongest first.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ScopeSources<'a> {
-    /// What the person wrote (`oauth.scopes`).
+    /// What the user wrote (`oauth.scopes`).
     pub configured: Option<&'a [String]>,
     /// What the server's challenge wants.
     pub challenged: &'a [String],
@@ -145,7 +145,7 @@ impl LoginAttempts {
         Ok(scopes)
     }
 
-    /// A server took what a step-up got it: it starts anew.
+    /// A server took what a step-up got it: it starts again.
     pub fn helped(&self, server: &str) {
         if let Some(tries) = self.lock().get_mut(server) {
             tries.step_ups.clear();

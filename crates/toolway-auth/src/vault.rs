@@ -265,7 +265,7 @@ impl Vault {
 }
 
 impl VaultInner {
-    /// Nothing that is saved is protected, because a person said so.
+    /// Nothing that is saved is protected, because a user said so.
     fn is_plain(&self) -> bool {
         self.options.insecure && self.options.storage != StorageChoice::Keychain
     }

@@ -204,7 +204,7 @@ impl WebClient {
         Self::resolving(client, reach, Arc::new(SystemLookup))
     }
 
-    /// Requests to addresses that the person or the administrator wrote: wherever they lead but
+    /// Requests to addresses that the user or the administrator wrote: wherever they lead but
     /// link-local, and `http` still only on this machine or in this network.
     pub fn trusted(client: HttpClient) -> Self {
         Self::new(client, NetworkReach::Loopback)
@@ -267,7 +267,7 @@ impl WebClient {
         self
     }
 
-    /// The same for addresses that the person or the administrator wrote.
+    /// The same for addresses that the user or the administrator wrote.
     #[must_use]
     pub fn trusting(&self) -> Self {
         let lookup = Arc::clone(&self.lookup);

@@ -1,7 +1,7 @@
 //! Workload identity: a token that the platform gives to what runs on it, shown to a server's
 //! authorization server in place of a login (RFC 7523).
 //!
-//! Owns reading the platform's token, each time anew because platforms replace it, and that it is
+//! Owns reading the platform's token, each time again because platforms replace it, and that it is
 //! sent only to its audience.
 //! Does not own: where it comes from; the caller hands in a file, a program, the names of secrets,
 //! or where to ask.
@@ -36,7 +36,7 @@ const MAX_TOKEN: u64 = 64 * 1024;
 pub enum PlatformTokenSource {
     /// A file that the platform keeps up to date.
     File(PathBuf),
-    /// A program that prints it, made anew for each run.
+    /// A program that prints it, made again for each run.
     Program(Box<dyn Fn() -> (ProgramRun, OpenOptions) + Send + Sync>),
     /// The token itself.
     Given(Secret),
@@ -129,10 +129,10 @@ pub enum WorkloadError {
 }
 
 /// Gets a token for a server, and again whenever the last one has expired. Nothing else follows
-/// when it fails: there is no person to ask.
+/// when it fails: there is no user to ask.
 ///
-/// The platform's token must be for the authorization server (its issuer or its token endpoint),
-/// or for `audience` where the person or the administrator wrote that down.
+/// The platform's token must be for the authorization server (its issuer or its token endpoint), or
+/// for `audience` where the user or the administrator wrote that down.
 pub async fn obtain(
     web: &WebClient,
     target: &TokenTarget<'_>,

@@ -1,4 +1,4 @@
-//! Cross-app access (SEP-990, enterprise-managed authorization): from who the person is at their
+//! Cross-app access (SEP-990, enterprise-managed authorization): from who the user is at their
 //! organisation to a token for a server, without a login there.
 //!
 //! Owns the way: identity → assertion for the server's authorization server (`idp.rs`) → its token
@@ -84,7 +84,7 @@ pub enum XaaError {
         /// What is wrong with it.
         why: &'static str,
     },
-    /// It is not known who the person is.
+    /// It is not known who the user is.
     #[error(transparent)]
     Identity(#[from] IdpError),
     /// The authorization server gave no token.
@@ -137,7 +137,7 @@ pub async fn obtain(
     }))
 }
 
-/// The assertion. An identity that the provider no longer accepts is renewed or asked for anew,
+/// The assertion. An identity that the provider no longer accepts is renewed or asked for again,
 /// once.
 async fn assertion(
     provider: &IdentityProvider,

@@ -285,7 +285,7 @@ impl Authority {
         }
     }
 
-    /// Every token so far is bad from now on, as when a person takes the consent back.
+    /// Every token so far is bad from now on, as when a user takes the consent back.
     pub fn revoke_everything(&self) {
         let mut memory = self.state.memory();
         memory.access.clear();
@@ -316,7 +316,7 @@ impl Authority {
         answer::make(state, &mut memory, &grant, true)
     }
 
-    /// What a person says to the code that a device shows; whether there is such a code.
+    /// What a user says to the code that a device shows; whether there is such a code.
     pub fn decide_device(&self, user_code: &str, allow: bool) -> bool {
         device::decide(&self.state, user_code, allow)
     }

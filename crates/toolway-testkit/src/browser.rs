@@ -1,4 +1,4 @@
-//! A person at a browser, as far as a login needs one: goes where it is sent, keeps cookies, fills
+//! A user at a browser, as far as a login needs one: goes where it is sent, keeps cookies, fills
 //! forms in.
 //!
 //! Speaks plain HTTP, to loopback only. No scripts, no images.

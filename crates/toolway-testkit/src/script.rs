@@ -144,7 +144,7 @@ pub struct Script {
     pub drama: bool,
     /// Prints a line that is not JSON before every answer.
     pub noise: bool,
-    /// Says that its tools changed after every `tools/list`, for ever.
+    /// Says that its tools changed after every `tools/list`, forever.
     pub restless: bool,
     /// Stays when stdin ends, until it is killed.
     pub ignores_end_of_input: bool,

@@ -145,7 +145,7 @@ pub enum RetryDecision {
 /// Why there is nothing to present. The message says what failed and how to fix it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CredentialsError {
-    /// A person has to log in.
+    /// A user has to log in.
     #[error("{0}")]
     Login(String),
     /// They cannot be had now; later they may.

@@ -69,7 +69,7 @@ pub struct ChannelLimits {
     /// the channel, and an event stream or a WebSocket until it stands.
     pub first_byte: Duration,
     /// How long the stream on which a legacy HTTP server speaks unasked may be silent before it is
-    /// opened anew.
+    /// opened again.
     pub stream_idle: Duration,
     /// How long any stream may be silent although its server sends keepalives; three times their
     /// interval when that is longer.

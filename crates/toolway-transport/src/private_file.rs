@@ -1,4 +1,4 @@
-//! Files and directories that are one person's alone.
+//! Files and directories that are one user's alone.
 //!
 //! Owns how they are opened: through the open directory and never through a symbolic link; a file
 //! is ours, plain, 0600, in a directory that is ours and 0700. What they hold is up to the callers:
@@ -15,9 +15,9 @@ use rustix::path::Arg;
 
 use crate::links::follow;
 
-/// Makes a directory for one person, and those above it, where they are absent. A link above it
-/// may lead to where nothing is yet, as that to a state home kept on another disk: then its target
-/// is made. A link in the place of the directory itself is left alone.
+/// Makes a directory for one user, and those above it, where they are absent. A link above it may
+/// lead to where nothing is yet, as that to a state home kept on another disk: then its target is
+/// made. A link in the place of the directory itself is left alone.
 pub fn make_directory(path: &Path) -> io::Result<()> {
     let make = |path: &Path| DirBuilder::new().recursive(true).mode(0o700).create(path);
     match (make(path), path.parent(), path.file_name()) {

@@ -34,7 +34,7 @@ const SHELL: &str = "/bin/sh";
 /// What to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Invocation {
-    /// A command line that a person wrote into settings of their own, for the shell to read.
+    /// A command line that a user wrote into settings of their own, for the shell to read.
     Line(String),
     /// A program and its arguments; no shell is involved.
     Words {
@@ -189,7 +189,7 @@ async fn interact(
                     talked = true;
                 }
                 status = process.wait(), if ended.is_none() => {
-                    // What it leaves behind would hold its pipes open for ever.
+                    // What it leaves behind would hold its pipes open forever.
                     process.sweep();
                     ended = Some(status);
                     until = deadline.min(Instant::now() + DRAIN_TIMEOUT);

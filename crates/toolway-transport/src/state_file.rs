@@ -96,8 +96,8 @@ fn wait_for(lock: &File, patience: Duration) -> io::Result<()> {
     }
 }
 
-/// Opens the folder, made for one person when it is absent. An existing one stays as it is: it may
-/// be shared, such as `/tmp`.
+/// Opens the folder, made for one user when it is absent. An existing one stays as it is: it may be
+/// shared, such as `/tmp`.
 pub fn private_folder(folder: &Path) -> io::Result<OwnedFd> {
     make_directory(&follow(folder).0)?;
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;

@@ -111,7 +111,7 @@ async fn drive(
             }
             () = &mut drain, if !seen.end_of_stderr => seen.end_of_stderr = true,
             status = process.wait(), if seen.exit.is_none() => {
-                // What it leaves behind would hold its pipes open for ever.
+                // What it leaves behind would hold its pipes open forever.
                 process.sweep();
                 seen.exit = Some(status);
                 seen.give(if seen.end_of_stdout { SIGNS_TIMEOUT } else { DRAIN_TIMEOUT });

@@ -64,7 +64,7 @@ impl<W: Write> InlineBackend<W> {
         self.erase()
     }
 
-    /// Puts the cursor at the beginning of its line, where it stays when a terminal wraps anew.
+    /// Puts the cursor at the beginning of its line, where it stays when a terminal wraps again.
     pub(crate) fn rest(&mut self) -> io::Result<()> {
         self.move_to(Position {
             x: 0,

@@ -35,12 +35,12 @@ pub struct TerminalSize {
     pub width: u16,
     /// Lines.
     pub height: u16,
-    /// Whether what it shows is wrapped anew when it becomes narrower; some cut it off instead.
+    /// Whether what it shows is wrapped again when it becomes narrower; some cut it off instead.
     pub rewraps: bool,
 }
 
 impl TerminalSize {
-    /// The terminal behind a descriptor; 80 by 24 when it does not say. Most terminals wrap anew.
+    /// The terminal behind a descriptor; 80 by 24 when it does not say. Most terminals wrap again.
     pub fn of(terminal: impl AsFd) -> Self {
         match rustix::termios::tcgetwinsize(terminal) {
             Ok(size) if size.ws_col > 0 && size.ws_row > 0 => Self {

@@ -31,7 +31,7 @@ fn rows(old: &[ServerRow], snapshot: &HostSnapshot, now: Instant) -> Vec<ServerR
 fn row(name: String, before: Option<&ServerRow>, status: RowStatus, now: Instant) -> ServerRow {
     let was_pending = before.is_none_or(|row| row.took.is_none());
     let (since, took) = match (&status, before) {
-        // The clock of a further attempt runs on; one after a success starts anew.
+        // The clock of a further attempt runs on; one after a success starts again.
         (RowStatus::Pending { .. }, Some(row)) if was_pending => (row.since, None),
         (RowStatus::Pending { .. }, _) => (now, None),
         (_, Some(row)) => (row.since, Some(row.elapsed(now))),

@@ -11,7 +11,7 @@ use crate::ShieldMode;
 pub enum Author {
     /// The organisation, in the system directory.
     Organisation,
-    /// The person at the keyboard: their own settings, and what Toolway wrote for them or they
+    /// The user at the keyboard: their own settings, and what Toolway wrote for them or they
     /// approved in the project's local settings.
     Person,
     /// The flags of this run, or the program that embeds the host.
@@ -27,18 +27,18 @@ pub enum Author {
 }
 
 impl Author {
-    /// Whether what this author wrote starts only after a person agreed to it.
+    /// Whether what this author wrote starts only after a user agreed to it.
     pub fn needs_approval(self) -> bool {
         matches!(self, Author::Repository | Author::Stranger)
     }
 
-    /// Whether an entry of this author may name the person's secrets: `${keychain:…}`,
-    /// `${file:…}`, `${cmd:…}`.
+    /// Whether an entry of this author may name the user's secrets: `${keychain:…}`, `${file:…}`,
+    /// `${cmd:…}`.
     pub fn may_name_secrets(self) -> bool {
         self == Author::Person
     }
 
-    /// Whether this author came with files of its own, and so has no business with the person's.
+    /// Whether this author came with files of its own, and so has no business with the user's.
     pub fn brings_files(self) -> bool {
         matches!(
             self,
@@ -52,7 +52,7 @@ impl Author {
     }
 
     /// Whether an entry of this author may have a login made that is less safe than others. What
-    /// came with something else can only make the person's logins stricter.
+    /// came with something else can only make the user's logins stricter.
     pub fn may_weaken_logins(self) -> bool {
         matches!(
             self,
@@ -60,21 +60,21 @@ impl Author {
         )
     }
 
-    /// Whether an entry of this author reads every variable of the environment, or only those
-    /// that a person allowed.
+    /// Whether an entry of this author reads every variable of the environment, or only those that
+    /// a user allowed.
     pub fn reads_any_variable(self) -> bool {
         !self.needs_approval()
     }
 
-    /// Whether a process of this author's entry gets the person's settings of the network:
+    /// Whether a process of this author's entry gets the user's settings of the network:
     /// certificates, proxies and package registries, without credentials.
     pub fn has_the_persons_network(self) -> bool {
         self == Author::Person
     }
 
-    /// How a process of this author's entry is shielded: by the entry's own word, the person's
+    /// How a process of this author's entry is shielded: by the entry's own word, the user's
     /// (`TOOLWAY_SHIELD`), and what is usual. What came with a repository or a plugin is shielded
-    /// unless the person says otherwise, and its own entry can only make that stricter. Nothing
+    /// unless the user says otherwise, and its own entry can only make that stricter. Nothing
     /// weakens a user's `required`.
     pub fn shield(self, entry: Option<ShieldMode>, person: Option<ShieldMode>) -> ShieldMode {
         let foreign = matches!(self, Author::Plugin | Author::Repository | Author::Stranger);
@@ -105,7 +105,7 @@ mod tests {
                 (Some(Off), Some(BestEffort), BestEffort),
                 (Some(Off), Some(Required), Required),
                 (Some(Required), Some(Off), Required),
-                // The person's own word, for this machine.
+                // The user's own word, for this machine.
                 (None, Some(Off), Off),
                 (Some(Off), Some(Off), Off),
             ] {

@@ -1,6 +1,6 @@
-//! One thing that is wrong, said so that a person can mend it.
+//! One thing that is wrong, said so that a user can fix it.
 //!
-//! Owns the shape: what, where, and how to mend it. Who finds what is elsewhere.
+//! Owns the shape: what, where, and how to fix it. Who finds what is elsewhere.
 
 use crate::{Origin, ServerName};
 
@@ -73,7 +73,7 @@ impl Diagnosis {
         self
     }
 
-    /// Says how to mend it.
+    /// Says how to fix it.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());

@@ -64,7 +64,7 @@ pub enum AccountNameError {
     Long,
 }
 
-/// Whether a person could see and type this word for an account again.
+/// Whether a user could see and type this word for an account again.
 pub fn check_account(word: &str) -> Result<(), AccountNameError> {
     if word.trim().is_empty() {
         return Err(AccountNameError::Empty);
@@ -82,7 +82,7 @@ pub fn check_account(word: &str) -> Result<(), AccountNameError> {
 }
 
 impl ServerName {
-    /// Takes a name as written, refusing what a person could not see or type again.
+    /// Takes a name as written, refusing what a user could not see or type again.
     pub fn new(name: impl Into<String>) -> Result<Self, NameError> {
         let name = name.into();
         if name.trim().is_empty() {
@@ -204,7 +204,7 @@ impl ToolKey {
         }
     }
 
-    /// `mcp__<server>__<tool>` with both parts normalised: what a person would guess. Not unique.
+    /// `mcp__<server>__<tool>` with both parts normalised: what a user would guess. Not unique.
     pub fn spelled(&self) -> String {
         format!(
             "mcp__{}__{}",

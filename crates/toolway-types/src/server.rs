@@ -70,7 +70,7 @@ pub struct StdioSpec {
     pub inherited: Arc<BTreeMap<String, Secret>>,
     /// What the entry declares; it wins over what is inherited. There is nothing else.
     pub env: BTreeMap<String, Secret>,
-    /// Where it is started. Never, without the entry's word, in the directory that a person happens
+    /// Where it is started. Never, without the entry's word, in the directory that a user happens
     /// to stand in: programs run what they find there.
     pub cwd: WorkingDirectory,
     /// Whether it is kept from writing Toolway's own files.
@@ -186,7 +186,7 @@ pub struct OauthSpec {
     pub scopes: Option<Vec<String>>,
     /// Whether to log in by cross-app access.
     pub xaa: CrossApp,
-    /// The person's word for the account whose login is used.
+    /// The user's word for the account whose login is used.
     pub account: Option<String>,
     /// The platform's token that is the login.
     pub workload: Option<WorkloadSpec>,
@@ -237,8 +237,8 @@ pub enum WorkloadSource {
     },
 }
 
-/// Whether a server is logged in to by cross-app access: the person's organisation vouches, and
-/// the server has no login page of its own.
+/// Whether a server is logged in to by cross-app access: the user's organisation vouches, and the
+/// server has no login page of its own.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum CrossApp {
     /// It is not.

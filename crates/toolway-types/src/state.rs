@@ -29,7 +29,7 @@ pub enum ConnectionState {
         /// it wants: another like that one would be refused again.
         unnamed_scopes: bool,
     },
-    /// It must not connect: a person, a policy or its own entry says so.
+    /// It must not connect: a user, a policy or its own entry says so.
     Disabled {
         /// Why, in one line.
         reason: String,
@@ -86,7 +86,7 @@ pub struct ServerFacts {
 pub struct Failure {
     /// The class of the failure.
     pub kind: FailureKind,
-    /// One line for a person, without the server's name.
+    /// One line for a user, without the server's name.
     pub message: String,
     /// The last lines the server wrote to stderr, when it is a process.
     pub stderr: Vec<Untrusted>,
@@ -116,7 +116,7 @@ pub enum FailureKind {
     Protocol,
 }
 
-/// What is wrong with a certificate. Each is mended in another way, and none by waiting.
+/// What is wrong with a certificate. Each is fixed in another way, and none by waiting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CertificateFault {
     /// No authority that we trust has signed it.

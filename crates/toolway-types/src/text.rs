@@ -58,7 +58,7 @@ pub fn is_hidden(c: char) -> bool {
         )
 }
 
-/// Removes what a person cannot see, and brings the rest into NFC.
+/// Removes what a user cannot see, and brings the rest into NFC.
 ///
 /// Whole terminal sequences go, not only their first byte; `\n` and `\t` stay, and `\r\n` becomes
 /// `\n`. Text that is clean already is borrowed; plain ASCII is found clean without a table.
@@ -102,8 +102,8 @@ pub fn clean_line(text: &str) -> Cow<'_, str> {
     Cow::Owned(line)
 }
 
-/// The text with everything invisible spelled out, for places where a person decides about it:
-/// what cleaning would take away, they would approve unseen.
+/// The text with everything invisible spelled out, for places where a user decides about it: what
+/// cleaning would take away, they would approve unseen.
 pub fn spelled_out(text: &str) -> String {
     text.chars()
         .map(|c| {

@@ -76,7 +76,7 @@ pub mod method {
     pub const SUBSCRIPTIONS_LISTEN: &str = "subscriptions/listen";
     /// Legacy: the server asks which roots there are; modern: it asks in a round of input.
     pub const ROOTS_LIST: &str = "roots/list";
-    /// The server asks a person something.
+    /// The server asks a user something.
     pub const ELICITATION_CREATE: &str = "elicitation/create";
     /// The server asks a model something.
     pub const SAMPLING_CREATE: &str = "sampling/createMessage";
@@ -92,7 +92,7 @@ pub mod method {
     pub const TASK_CHANGED: &str = "notifications/tasks";
     /// The same in the legacy era.
     pub const TASK_STATUS: &str = "notifications/tasks/status";
-    /// A page that a person was sent to is dealt with (legacy).
+    /// A page that a user was sent to is dealt with (legacy).
     pub const ELICITATION_COMPLETE: &str = "notifications/elicitation/complete";
     /// Legacy: the client's roots changed.
     pub const ROOTS_CHANGED: &str = "notifications/roots/list_changed";

@@ -91,7 +91,7 @@ pub struct AccountLogout {
 pub struct AccountStatus {
     /// The authorization server.
     pub issuer: String,
-    /// When the person logged in, in seconds since 1970.
+    /// When the user logged in, in seconds since 1970.
     pub logged_in_at: u64,
     /// Until when the token is good.
     pub expires_at: Option<u64>,

@@ -1,6 +1,6 @@
 //! What comes back from an authorization server, read and not yet believed.
 //!
-//! Owns taking the parameters out of a query, and out of whatever a person pasted.
+//! Owns taking the parameters out of a query, and out of whatever a user pasted.
 
 use toolway_types::{Secret, Untrusted};
 use url::{Url, form_urlencoded};
@@ -66,7 +66,7 @@ fn once<T>(
     }
 }
 
-/// What a person pasted is no answer.
+/// What a user pasted is no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PasteError {
     /// Nothing.
@@ -84,7 +84,7 @@ pub enum PasteError {
     LoginPage,
 }
 
-/// Reads what a person pasted: the address the browser ended at, or its query. Line breaks that a
+/// Reads what a user pasted: the address the browser ended at, or its query. Line breaks that a
 /// terminal or a mail put into it are taken out.
 pub fn pasted(text: &str) -> Result<AuthorizationResponse, PasteError> {
     let text: String = text

@@ -1,8 +1,8 @@
-//! What the person reads when the browser comes back.
+//! What the user reads when the browser comes back.
 //!
-//! Owns the words and the look. A page is made of fixed text and of the name that the person gave
-//! the server; nothing of the request is ever repeated. No script, nothing fetched, and a policy
-//! that would forbid both.
+//! Owns the words and the look. A page is made of fixed text and of the name that the user gave the
+//! server; nothing of the request is ever repeated. No script, nothing fetched, and a policy that
+//! would forbid both.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -23,7 +23,7 @@ const STYLE: &str = include_str!("page.css");
 pub enum CallbackPage {
     /// Everything went well, tokens and all.
     LoggedIn,
-    /// The person said no.
+    /// The user said no.
     Declined,
     /// The authorization server would not, or the code could not be spent.
     Failed,

@@ -14,7 +14,7 @@ use crate::jwt::{self, JwtAlgorithm, VerifyError};
 use crate::token::{SKEW, unix_now};
 use crate::web::{WebClient, WebError};
 
-/// The longest name of a person.
+/// The longest name of a user.
 const MAX_SUBJECT: usize = 255;
 
 /// What is wrong with an id token. Shows nothing of it.

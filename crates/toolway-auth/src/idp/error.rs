@@ -12,7 +12,7 @@ use crate::random::NoRandom;
 use crate::token::TokenError;
 use crate::web::WebError;
 
-/// Why it is not known who the person is.
+/// Why it is not known who the user is.
 #[derive(Debug, thiserror::Error)]
 pub enum IdpError {
     /// No identity is stored, and the user may not be asked.
@@ -81,7 +81,7 @@ pub enum IdpError {
     /// The login could not begin.
     #[error(transparent)]
     Attempt(#[from] AuthorizationStartError),
-    /// The answer that the person pasted ends the login.
+    /// The answer that the user pasted ends the login.
     #[error(transparent)]
     Answer(#[from] AuthorizationResponseError),
     /// The login did not come back.

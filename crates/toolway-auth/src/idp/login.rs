@@ -103,7 +103,7 @@ impl IdentityProvider {
     }
 }
 
-/// The code in what the person pastes; they may try again until it is this login's answer.
+/// The code in what the user pastes; they may try again until it is this login's answer.
 async fn pasted_code(
     ui: &dyn IdpLoginUi,
     attempt: &PendingAuthorization,

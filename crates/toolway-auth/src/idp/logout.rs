@@ -1,6 +1,6 @@
 //! Logging out at the provider: here first, then there (RFC 7009).
 //!
-//! Owns giving back what renews the identity. That never keeps the person logged in: whatever the
+//! Owns giving back what renews the identity. That never keeps the user logged in: whatever the
 //! provider answers, and however long it takes, the identity is forgotten.
 
 use std::time::Duration;
@@ -27,7 +27,7 @@ pub enum IdpLogoutOutcome {
 }
 
 impl IdentityProvider {
-    /// Forgets who the person is, and has the provider forget it too.
+    /// Forgets who the user is, and has the provider forget it too.
     pub async fn logout(&self) -> Result<IdpLogoutOutcome, IdpError> {
         let kept = self.store.read(&self.settings).await;
         self.store.remove(&self.settings).await?;

@@ -13,7 +13,7 @@ use super::{IdpSettings, UserIdentity};
 use crate::callback::LOGIN_TIMEOUT;
 use crate::vault::{SecretKind, Vault, VaultError, VaultKey};
 
-/// How long another process may take to log a person in.
+/// How long another process may take to log a user in.
 const TURN: Duration = Duration::from_secs(LOGIN_TIMEOUT.as_secs() + 60);
 
 /// What is kept cannot be had.
@@ -45,7 +45,7 @@ pub trait IdentityStore: Send + Sync + fmt::Debug {
         &'a self,
         provider: &'a IdpSettings,
     ) -> BoxFuture<'a, Result<(), IdentityStoreError>>;
-    /// Waits until no other process is asking the person.
+    /// Waits until no other process is asking the user.
     fn turn<'a>(
         &'a self,
         provider: &'a IdpSettings,
@@ -106,8 +106,8 @@ impl IdentityStore for MemoryIdentityStore {
     }
 }
 
-/// In the vault, for every process of the person, and in memory until something there changes:
-/// a keychain is slow, and may ask.
+/// In the vault, for every process of the user, and in memory until something there changes: a
+/// keychain is slow, and may ask.
 #[derive(Debug)]
 pub struct VaultIdentityStore {
     vault: Vault,

@@ -1,8 +1,8 @@
 //! What the outcome of a login says about the client registration it used.
 //!
 //! Owns when a registration is used again and when the next login makes another one. A server that
-//! forgot a client shows the person a page and us nothing, so a login that has no answer makes the
-//! registration suspect: that is written down before the person is sent off, and taken back when an
+//! forgot a client shows the user a page and us nothing, so a login that has no answer makes the
+//! registration suspect: that is written down before the user is sent off, and taken back when an
 //! answer arrives, so that it stays after a Ctrl-C or a crash.
 //! Does not own: keeping registrations (`clients.rs`), or choosing one (`registration.rs`).
 
@@ -84,8 +84,8 @@ impl LoginRun<'_> {
             // It stays suspect, if it was before.
             ClientFailure::Unanswered => {}
             ClientFailure::Unknown if may_be_forgotten => self.forget(&registered, issuer).await?,
-            // A server that let the person in knows the client. Where that never got a token, the
-            // way in which it asks is at fault, and another one would ask in the same way.
+            // A server that let the user in knows the client. Where that never got a token, the way
+            // in which it asks is at fault, and another one would ask in the same way.
             ClientFailure::Refused if may_be_forgotten && !registered.history.is_untried => {
                 self.forget(&registered, issuer).await?;
             }
@@ -122,7 +122,7 @@ impl LoginRun<'_> {
 enum ClientFailure {
     /// The server does not know it.
     Unknown,
-    /// The server let the person in, and then did not recognise it.
+    /// The server let the user in, and then did not recognise it.
     Refused,
     /// No answer arrived.
     Unanswered,

@@ -1,4 +1,4 @@
-//! A login by code: the person's browser goes there and comes back, or they bring the answer
+//! A login by code: the user's browser goes there and comes back, or they bring the answer
 //! themselves.
 
 use std::future::pending;
@@ -85,13 +85,13 @@ impl LoginRun<'_> {
             .await
     }
 
-    /// What the server is to ask the person for.
+    /// What the server is to ask the user for.
     fn prompt(&self, prepared: &PreparedLogin) -> String {
         let mut words = Vec::new();
         if self.request.account_choice == AccountChoice::Ask {
             words.push(prepared.found.server.choosing_prompt());
         }
-        // OIDC gives what lasts only to those who ask the person for it.
+        // OIDC gives what lasts only to those who ask the user for it.
         if prepared.scopes.iter().any(|scope| scope == OFFLINE_ACCESS) {
             words.push("consent");
         }
@@ -173,7 +173,7 @@ impl LoginRun<'_> {
         }
     }
 
-    /// The code in what the person pastes; they may try again until it is this login's answer.
+    /// The code in what the user pastes; they may try again until it is this login's answer.
     async fn paste(
         &self,
         attempt: &PendingAuthorization,

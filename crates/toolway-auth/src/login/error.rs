@@ -15,7 +15,7 @@ use super::ClientStoreError;
 #[derive(Debug, thiserror::Error)]
 #[error("cannot log in to `{server}`: {fault}")]
 pub struct LoginError {
-    /// The server, as the person calls it.
+    /// The server, as the user calls it.
     pub server: String,
     /// Why.
     #[source]
@@ -59,7 +59,7 @@ pub enum LoginFault {
     /// No attempt could be begun.
     #[error(transparent)]
     Attempt(#[from] AuthorizationStartError),
-    /// The answer that the person pasted ends the login.
+    /// The answer that the user pasted ends the login.
     #[error(transparent)]
     Answer(#[from] AuthorizationResponseError),
     /// The browser did not come back, or came back with an error.

@@ -5,12 +5,12 @@ use url::Url;
 
 use crate::device::DeviceLogin;
 
-/// A page that a person is to open. Its address is for their eyes and their browser alone.
+/// A page that a user is to open. Its address is for their eyes and their browser alone.
 #[derive(Clone, Copy)]
 pub struct LoginPage<'a> {
-    /// The server, as the person calls it.
+    /// The server, as the user calls it.
     pub server: &'a str,
-    /// Whose page it is. To be shown: it is what a person can check.
+    /// Whose page it is. To be shown: it is what a user can check.
     pub host: &'a str,
     /// The address.
     pub url: &'a Url,
@@ -29,10 +29,10 @@ impl std::fmt::Debug for LoginPage<'_> {
     }
 }
 
-/// A code that a person is to type on another device.
+/// A code that a user is to type on another device.
 #[derive(Debug, Clone, Copy)]
 pub struct DeviceCodePrompt<'a> {
-    /// The server, as the person calls it.
+    /// The server, as the user calls it.
     pub server: &'a str,
     /// The code, where to type it, and how long it is good.
     pub login: &'a DeviceLogin,
@@ -49,13 +49,13 @@ pub enum LoginProgress {
     RegisteringAnew,
     /// This authorization server does not say that it knows PKCE, and the entry allows that.
     UnannouncedPkce(String),
-    /// The browser was opened; the person has to act there.
+    /// The browser was opened; the user has to act there.
     Waiting,
     /// No browser could be opened.
     NoBrowser(String),
     /// What was pasted is not what is needed; it can be pasted again.
     Pasted(String),
-    /// The person is done; tokens are being fetched.
+    /// The user is done; tokens are being fetched.
     Finishing,
     /// This address has not answered yet.
     Slow(String),
@@ -69,7 +69,7 @@ pub trait LoginUi: Send + Sync {
     /// Shows a page's address, to be opened anywhere.
     fn show(&self, page: LoginPage<'_>);
 
-    /// The next text that the person pastes; never, where nothing can be pasted.
+    /// The next text that the user pastes; never, where nothing can be pasted.
     fn pasted(&self) -> BoxFuture<'_, String>;
 
     /// Shows a code to be typed on another device.

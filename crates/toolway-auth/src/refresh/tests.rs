@@ -327,7 +327,7 @@ async fn what_cannot_be_saved_is_kept_in_memory_and_saved_later() {
     assert_eq!(other.read(&key).await.unwrap(), Some(renewed));
 }
 
-/// REL-16: whatever is said about time, a login is renewed now and then and not for ever.
+/// REL-16: whatever is said about time, a login is renewed now and then and not forever.
 #[tokio::test]
 async fn rel_16_wrong_clocks_and_odd_expiries_lead_to_no_loop_and_no_logout() {
     let switches = [

@@ -13,7 +13,7 @@ use toolway_types::{Secret, Untrusted};
 use super::{TokenKind, Tokens};
 use crate::jwt;
 
-/// The longest life that is believed. What is beyond says "for ever" in some unit or other.
+/// The longest life that is believed. What is beyond says "forever" in some unit or other.
 const MAX_LIFE: u64 = 10 * 365 * 24 * 60 * 60;
 
 /// The longest token that is taken. Headers beyond this are refused everywhere.

@@ -439,7 +439,7 @@ async fn a_nonce_is_put_into_the_proof_once() {
     assert_eq!(proofs[0]["htu"], endpoint.url.as_str());
     assert_eq!(proofs[0]["htm"], "POST");
 
-    // Again and again, with a new one each time or none: it is not asked for ever.
+    // Again and again, with a new one each time or none: it is not asked forever.
     for headers in [vec![("dpop-nonce", "x".to_owned())], vec![]] {
         let mut demand = refusing("use_dpop_nonce");
         demand.headers.extend(headers);

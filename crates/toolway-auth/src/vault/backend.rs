@@ -10,14 +10,14 @@ use toolway_types::Secret;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum VaultBackend {
-    /// The keychain of the system: what unlocks the person's session unlocks it.
+    /// The keychain of the system: what unlocks the user's session unlocks it.
     Keychain,
     /// A file sealed with a key that lies next to it. Protects against copying the one file, not
-    /// against someone who can read the person's home.
+    /// against someone who can read the user's home.
     FileWithKey,
     /// A file sealed with a passphrase that is handed in at every start. As good as the passphrase.
     FileWithPassphrase,
-    /// A file that anyone can read who can read the person's home.
+    /// A file that anyone can read who can read the user's home.
     PlainFile,
 }
 
@@ -70,8 +70,8 @@ pub struct VaultOptions {
     /// What the file is sealed with; without it, a random key in a file of its own.
     pub passphrase: Option<Secret>,
     /// Everything is written to the file, unsealed, whatever keychain there is; what was saved
-    /// before is read from where it lies. Only when a person asked for it and no policy forbids
-    /// it. [`StorageChoice::Keychain`] outdoes it.
+    /// before is read from where it lies. Only when a user asked for it and no policy forbids it.
+    /// [`StorageChoice::Keychain`] outdoes it.
     pub insecure: bool,
     /// How long the keychain has to answer for the first time.
     pub probe: Duration,

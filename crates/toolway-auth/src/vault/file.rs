@@ -1,8 +1,8 @@
 //! Secrets in files of our own: one file for each, sealed.
 //!
 //! Owns the files, the key that seals them and what to do with a damaged one. A file says what it
-//! is sealed with; inside stands the key it belongs to, so that two files cannot be swapped and
-//! the list of what there is can be made anew.
+//! is sealed with; inside stands the key it belongs to, so that two files cannot be swapped and the
+//! list of what there is can be made again.
 //!
 //! The key is random and lies in a file of its own next to the sealed ones, unless a passphrase
 //! was handed in. The first protects against copying one file, not against reading the folder.
@@ -208,7 +208,7 @@ impl SealedFiles {
         }
     }
 
-    /// Every file that can be opened, to make the list anew.
+    /// Every file that can be opened, to make the list again.
     pub(super) fn all(&self) -> Vec<(SealedRecord, VaultBackend)> {
         let Ok(folder) = std::fs::read_dir(&self.secrets) else {
             return Vec::new();

@@ -1,7 +1,7 @@
 //! What is in the vault, without any secret.
 //!
 //! Owns the one file that says which keys there are, when they were saved and where they lie. A
-//! damaged one is kept aside and made anew from the sealed files; what lies in the keychain is
+//! damaged one is kept aside and made again from the sealed files; what lies in the keychain is
 //! then looked for when it is asked for.
 
 use std::collections::BTreeMap;
@@ -131,7 +131,7 @@ impl VaultIndex {
             read => return read.map_err(io_error(&self.path)),
         }
         state_file::replace_within(&self.path, LOCK_TIMEOUT, || {
-            // Another process may have mended it.
+            // Another process may have fixed it.
             match self.parse() {
                 Err(error) if error.kind() == io::ErrorKind::InvalidData => {
                     self.rebuild(sealed)?.text().map(Some)
@@ -153,7 +153,7 @@ impl VaultIndex {
         }
     }
 
-    /// Makes the list anew. Runs under the lock.
+    /// Makes the list again. Runs under the lock.
     fn rebuild(&self, sealed: &SealedFiles) -> io::Result<IndexFile> {
         let aside = put_aside(&self.path)?;
         let found = sealed.all();

@@ -17,7 +17,7 @@ pub enum SecretKind {
     Identity,
     /// A login at a provider of connectors.
     Account,
-    /// Something a person put there under a name, for `${keychain:name}`.
+    /// Something a user put there under a name, for `${keychain:name}`.
     Named,
 }
 
@@ -48,12 +48,12 @@ pub struct VaultKey {
     pub issuer: String,
     /// The resource it is for.
     pub resource: String,
-    /// The person's word for the account, or the name of a named secret.
+    /// The user's word for the account, or the name of a named secret.
     pub account: String,
 }
 
 impl VaultKey {
-    /// The key of something a person put there under a name.
+    /// The key of something a user put there under a name.
     pub fn named(name: impl Into<String>) -> Self {
         Self {
             kind: SecretKind::Named,
@@ -65,7 +65,7 @@ impl VaultKey {
         }
     }
 
-    /// What it is called where a name must be short, plain and the same for ever.
+    /// What it is called where a name must be short, plain and the same forever.
     pub(crate) fn id(&self) -> String {
         let parts = [
             self.kind.as_str(),

@@ -5,8 +5,8 @@
 //! not); on macOS the login keychain; on Windows the Credential Manager.
 //!
 //! Invariants: no request is ever made of a locked keychain, because that would open a window in
-//! front of a person who did not ask for it, or wait for one who is not there. While the thread
-//! hangs in a request, every other one fails at once.
+//! front of a user who did not ask for it, or wait for one who is not there. While the thread hangs
+//! in a request, every other one fails at once.
 
 #[cfg(target_os = "linux")]
 mod linux;
@@ -90,7 +90,7 @@ impl KeychainConnection {
             Err(_) => self.tried_at.elapsed() > RETRY_DELAY,
         };
         if again {
-            // Unlocked by now, or started anew, or gone.
+            // Unlocked by now, or started again, or gone.
             *self = Self::new();
         }
         match &self.state {

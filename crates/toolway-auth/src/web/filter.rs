@@ -46,7 +46,7 @@ pub(super) struct FilteringResolver {
     pub(super) secure: bool,
     /// See [`super::WebClient::pinned`].
     pub(super) pinned: Option<Arc<str>>,
-    /// Names that the person wrote and that are no target.
+    /// Names that the user wrote and that are no target.
     pub(super) proxies: Arc<[String]>,
     pub(super) lookup: Arc<dyn NameLookup>,
     /// What policy denies, and the address that is asked.

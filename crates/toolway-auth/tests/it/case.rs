@@ -17,7 +17,7 @@ use url::Url;
 
 use crate::person::{Habit, Tester};
 
-/// The server, as the person calls it.
+/// The server, as the user calls it.
 pub(crate) const NAME: &str = "notes";
 
 pub(crate) struct Case {

@@ -80,7 +80,7 @@ impl Login {
         self.request().send(&self.found.web, grant).await
     }
 
-    /// The whole login, as a person sees it: the page they end at.
+    /// The whole login, as a user sees it: the page they end at.
     async fn by_browser(&self) -> (Result<Result<Tokens, TokenError>, CallbackError>, String) {
         let server = &self.found.server;
         let callback = Callback::bind("the-server", CallbackAddress::Free)
@@ -360,7 +360,7 @@ async fn client_credentials_in_every_way() {
     )));
 }
 
-/// A key as a person would have it: in PEM.
+/// A key as a user would have it: in PEM.
 fn generated() -> (SigningKey, Secret) {
     let pem = rcgen::KeyPair::generate().unwrap().serialize_pem();
     let pem = Secret::new(pem);

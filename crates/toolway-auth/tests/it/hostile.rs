@@ -25,7 +25,7 @@ use crate::case::{Case, NAME};
 enum Expected {
     /// Nothing was opened or registered; the message has this part.
     Unopened(&'static str),
-    /// The person was sent there, but no code was ever sent to a token endpoint.
+    /// The user was sent there, but no code was ever sent to a token endpoint.
     Unspent(&'static str),
     /// The code was sent to its issuer, once, and what came back was not taken.
     Untaken(&'static str),
@@ -181,7 +181,7 @@ fn case(switch: Switch, about: About) -> Case {
         Switch::DeviceNever | Switch::DeviceIntervalHuge => settings.device_seconds = 3,
         Switch::DpopNonceLoop => settings.dpop = DpopMode::RequiredWithNonce,
         Switch::ErrorEscapes => settings.switches.push(Switch::RegistrationRefused),
-        // Both servers know this client, so that the person really logs in at the honest one.
+        // Both servers know this client, so that the user really logs in at the honest one.
         Switch::MixUp => {
             let document = serde_json::json!({
                 "client_id": address, "redirect_uris": [redirect_uri],
@@ -364,7 +364,7 @@ async fn closer(switch: Switch, case: &Case, got: Option<ObtainedLogin>) {
     }
 }
 
-/// No clock and no number makes a token that is renewed for ever, or never.
+/// No clock and no number makes a token that is renewed forever, or never.
 fn expiry(switch: Switch, tokens: &Tokens) {
     let now = unix_now();
     match switch {

@@ -134,7 +134,7 @@ async fn a_good_token_says_who_asks_and_is_not_given_back() {
     for part in token.split('.') {
         assert!(!shown.contains(part), "{shown}");
     }
-    // The same token is the same session's, another one of the same person is not.
+    // The same token is the same session's, another one of the same user is not.
     let again = stage.check(&token).await.unwrap();
     assert_eq!(again.fingerprint, principal.fingerprint);
     let other = stage

@@ -261,7 +261,7 @@ async fn sec_19_a_configured_secret_stays_with_the_server_it_was_first_used_at()
     }
     assert_eq!(case.authority.stolen(), None);
     assert_eq!(case.person.opened.lock().unwrap().len(), 1);
-    // The person may say that it is right.
+    // The user may say that it is right.
     let place = format!(
         "{}/.well-known/oauth-authorization-server",
         case.authority.attacker()

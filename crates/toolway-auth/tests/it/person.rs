@@ -1,5 +1,5 @@
-//! A person for tests: their browser walks through the login by itself, and what they are shown
-//! is written down.
+//! A user for tests: their browser walks through the login by itself, and what they are shown is
+//! written down.
 
 use std::collections::VecDeque;
 use std::sync::Mutex;

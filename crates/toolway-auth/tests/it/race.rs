@@ -56,7 +56,7 @@ pub(crate) struct Said {
     pub(crate) refused: u64,
     /// Times that it did not wait for a token, whatever became of the renewal.
     pub(crate) hurried: u64,
-    /// Times that a person would have had to log in.
+    /// Times that a user would have had to log in.
     pub(crate) logged_out: u64,
     /// Anything else that went wrong.
     pub(crate) failed: u64,

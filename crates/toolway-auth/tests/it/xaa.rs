@@ -28,7 +28,7 @@ use toolway_transport::client::HttpClient as Http;
 use toolway_types::Secret;
 use url::Url;
 
-/// A person who does what the login page asks.
+/// A user who does what the login page asks.
 #[derive(Default)]
 struct Person {
     windows: AtomicUsize,

@@ -1,7 +1,7 @@
 //! A socket whose peer must read: a write that makes no progress for too long is an error.
 //!
 //! Without it a client that asks and never reads would keep its connection, and the answer in
-//! memory, for ever (REL-29, SEC-30).
+//! memory, forever (REL-29, SEC-30).
 
 use std::io;
 use std::pin::Pin;

@@ -1,7 +1,7 @@
 //! Logging in where a mock server wants it, by the host's own way: its loopback callback, its
 //! registration, its limits.
 //!
-//! Owns what a person or an administrator would bring (a client, a key, an identity, all from the
+//! Owns what a user or an administrator would bring (a client, a key, an identity, all from the
 //! suite's context), the browser that follows the mock's redirect, and which refusals a scenario is
 //! about: it ends well only when the library refused for that very reason.
 
@@ -39,7 +39,7 @@ use crate::walk::Failure;
 /// The metadata document that the suite knows.
 const DOCUMENT: &str = "https://conformance-test.local/client-metadata.json";
 
-/// The part of `MCP_CONFORMANCE_CONTEXT` that a person or an administrator would have written down.
+/// The part of `MCP_CONFORMANCE_CONTEXT` that a user or an administrator would have written down.
 #[derive(Default, Deserialize)]
 pub(crate) struct Credentials {
     client_id: Option<String>,
@@ -125,7 +125,7 @@ impl Credentials {
             .collect()
     }
 
-    /// What a person writes into their own settings about their organisation.
+    /// What a user writes into their own settings about their organisation.
     pub(crate) fn settings(&self) -> Option<Value> {
         self.idp_issuer.as_ref().map(|issuer| {
             json!({
@@ -138,7 +138,7 @@ impl Credentials {
         })
     }
 
-    /// The person is logged in at their organisation already.
+    /// The user is logged in at their organisation already.
     async fn identify(&self, vault: &Vault) -> Result<(), Failure> {
         let (Some(issuer), Some(client_id), Some(id_token)) =
             (&self.idp_issuer, &self.idp_client_id, &self.idp_id_token)
@@ -190,7 +190,7 @@ impl Credentials {
     }
 }
 
-/// How a person would log in, or a program.
+/// How a user would log in, or a program.
 fn options(scenario: &str) -> LoginOptions {
     LoginOptions {
         way: if scenario.starts_with("auth/client-credentials-") {
@@ -265,7 +265,7 @@ pub(crate) fn must_refuse(scenario: &str) -> bool {
     .contains(&scenario)
 }
 
-/// A person with a browser, who agrees to everything.
+/// A user with a browser, who agrees to everything.
 struct Somebody;
 
 impl LoginUi for Somebody {

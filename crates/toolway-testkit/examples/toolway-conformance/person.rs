@@ -1,4 +1,4 @@
-//! The person at the keyboard, played: says yes to every form and keeps its defaults.
+//! The user at the keyboard, played: says yes to every form and keeps its defaults.
 //!
 //! Owns the answers to what servers ask. No model is offered, so none is asked.
 

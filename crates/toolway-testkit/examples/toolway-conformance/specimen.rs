@@ -1,4 +1,4 @@
-//! Values that a JSON Schema accepts, made without a person.
+//! Values that a JSON Schema accepts, made without a user.
 //!
 //! Owns the little that the suite's schemas need: defaults first, then the first of a choice,
 //! then something of the right type. It is no generator for schemas in general; what it gets
@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 pub(crate) enum Fields {
     /// Those that must be there: what a careful caller sends.
     Required,
-    /// All of them: what a person who fills in every field of a form sends.
+    /// All of them: what a user who fills in every field of a form sends.
     All,
 }
 

@@ -1,4 +1,4 @@
-//! The authorization endpoint: a person says yes, and a code goes to the client.
+//! The authorization endpoint: a user says yes, and a code goes to the client.
 
 use super::answer::description;
 use super::client::{find, may_redirect};
@@ -190,7 +190,7 @@ fn back(
     AuthorityReply::redirect(302, &with_query(asked.redirect_uri, &pairs))
 }
 
-/// The page on which a person decides: every parameter comes back with the decision.
+/// The page on which a user decides: every parameter comes back with the decision.
 fn page(state: &AuthorityState, seen: &RecordedRequest) -> AuthorityReply {
     let mut hidden = String::new();
     for (name, value) in seen.query.iter().chain(&seen.form) {

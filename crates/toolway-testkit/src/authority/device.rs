@@ -75,7 +75,7 @@ pub(super) fn begin(state: &AuthorityState, seen: &RecordedRequest) -> Authority
     AuthorityReply::json(200, &answer)
 }
 
-/// Gives tokens for a device's code once a person said yes.
+/// Gives tokens for a device's code once a user said yes.
 pub(super) fn redeem(
     state: &AuthorityState,
     seen: &RecordedRequest,
@@ -125,7 +125,7 @@ pub(super) fn redeem(
     }
 }
 
-/// What the person says; whether there is such a code.
+/// What the user says; whether there is such a code.
 pub(super) fn decide(state: &AuthorityState, user_code: &str, allow: bool) -> bool {
     let mut memory = state.memory();
     let waiting = memory
@@ -143,7 +143,7 @@ pub(super) fn decide(state: &AuthorityState, user_code: &str, allow: bool) -> bo
     true
 }
 
-/// The page on which a person types the code, and decides.
+/// The page on which a user types the code, and decides.
 pub(super) fn page(state: &AuthorityState, seen: &RecordedRequest) -> AuthorityReply {
     let code = seen.param("user_code").unwrap_or_default();
     let Some(decision) = seen.param("decision") else {

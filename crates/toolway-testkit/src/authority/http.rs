@@ -28,7 +28,7 @@ pub(super) enum ReplyBody {
     Whole(Vec<u8>),
     /// This, then blanks up to 64 MiB.
     Gigantic(Vec<u8>),
-    /// A byte now and then, for ever.
+    /// A byte now and then, forever.
     Trickle,
     /// Nothing at all: the connection is cut instead of an answer.
     Lost,

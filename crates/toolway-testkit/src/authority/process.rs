@@ -104,7 +104,7 @@ impl AuthorityProcess {
         }
     }
 
-    /// What a person says to the code that a device shows; whether there is such a code.
+    /// What a user says to the code that a device shows; whether there is such a code.
     pub fn decide_device(&self, user_code: &str, allow: bool) -> bool {
         let decided = self.ask(
             "/decide",

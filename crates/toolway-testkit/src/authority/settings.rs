@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::Switch;
 
-/// What the authorization endpoint does with a person.
+/// What the authorization endpoint does with a user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ConsentMode {
@@ -111,7 +111,7 @@ pub struct AuthoritySettings {
     pub places: Vec<ServerMetadataPlace>,
     /// Where the resource's metadata stands.
     pub resource_places: Vec<ResourceMetadataPlace>,
-    /// What the authorization endpoint does with a person.
+    /// What the authorization endpoint does with a user.
     pub consent: ConsentMode,
     /// Who signs in.
     pub subject: String,

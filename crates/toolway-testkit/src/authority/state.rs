@@ -74,7 +74,7 @@ pub(super) struct RefreshToken {
     pub(super) used_at: Option<u64>,
 }
 
-/// What a person said about a device.
+/// What a user said about a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DeviceDecision {
     Open,

@@ -73,7 +73,7 @@ switches! {
     MetadataRedirectPrivate => "SSRF: every hop of a redirect is checked",
     /// Metadata redirects to the attacker's origin.
     MetadataRedirectOther => "SSRF: metadata of another origin is not this server's",
-    /// Metadata redirects to itself, for ever.
+    /// Metadata redirects to itself, forever.
     MetadataRedirectEndless => "a client bounds redirects",
     /// Metadata has 64 MiB.
     MetadataGigantic => "a client bounds bodies",
@@ -214,7 +214,7 @@ switches! {
     DeviceIntervalHuge => "RFC 8628 3.2: bounded by the code's own lifetime",
     /// The first poll is answered `slow_down`.
     DeviceSlowDownOnce => "RFC 8628 3.5: five seconds more from then on",
-    /// The person refuses.
+    /// The user refuses.
     DeviceDenied => "RFC 8628 3.5: access_denied",
     /// The code expires before the first poll.
     DeviceExpired => "RFC 8628 3.5: expired_token",

@@ -143,7 +143,7 @@ fn code(
     finish(state, &mut memory, &grant)
 }
 
-/// Tokens for a person, with what they asked for.
+/// Tokens for a user, with what they asked for.
 pub(super) fn finish(
     state: &AuthorityState,
     memory: &mut AuthorityMemory,

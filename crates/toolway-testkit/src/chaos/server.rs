@@ -23,7 +23,7 @@ const SUBSCRIPTION_KEY: &str = "io.modelcontextprotocol/subscriptionId";
 pub(super) enum MessageFlow {
     /// Nothing more is to come for it.
     Done,
-    /// It is a request, and it stays without an answer for now or for ever.
+    /// It is a request, and it stays without an answer for now or forever.
     Open,
     /// The process ends.
     Exit(u8),

@@ -1,4 +1,4 @@
-//! The real peers that want a login, walked through by a plain client and a person at a browser.
+//! The real peers that want a login, walked through by a plain client and a user at a browser.
 
 use serde_json::{Value, json};
 use toolway_testkit::TestBrowser;

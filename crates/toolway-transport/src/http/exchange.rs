@@ -270,7 +270,7 @@ impl ExchangeContext {
                 ) => return,
                 Err(failure) => asked_for(&failure),
             };
-            // A server that closes its stream at once must not be asked again at once for ever,
+            // A server that closes its stream at once must not be asked again at once forever,
             // whatever it says about waiting.
             let was_useful = decoder.last_id() != before.as_deref() || begun.elapsed() > MAX_RETRY;
             if was_useful {
@@ -325,7 +325,7 @@ impl ExchangeContext {
         reading: ReadUntil<'_>,
     ) -> StreamEnd {
         let limits = &self.endpoint.limits;
-        // Opening this stream anew costs nothing, so it is done even when it may be alive.
+        // Opening this stream again costs nothing, so it is done even when it may be alive.
         let otherwise = matches!(reading, ReadUntil::Unasked).then_some(limits.stream_idle);
         let mut watchdog = SilenceWatchdog::new(limits.keepalive, otherwise);
         loop {

@@ -40,8 +40,8 @@ pub struct ProtectedPath {
 /// How far the protection of a directory goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Protection {
-    /// One person's directory: made for them alone when it is absent, so that a server cannot
-    /// make it, and held where it is, so that a server cannot put another in its place.
+    /// One user's directory: made for them alone when it is absent, so that a server cannot make
+    /// it, and held where it is, so that a server cannot put another in its place.
     Private,
     /// As a private one, and an empty directory is seen in its place. What is
     /// [private](Self::Private) below it is seen in it.

@@ -197,7 +197,7 @@ pub(crate) fn at(url: &str, headers: &[(&str, &str)]) -> RemoteSpec {
     }
 }
 
-/// Where programs are found: the system's first, so that wrappers of a person's shell stay out.
+/// Where programs are found: the system's first, so that wrappers of a user's shell stay out.
 pub(crate) fn path() -> String {
     format!(
         "/usr/local/bin:/usr/bin:/bin:{}",

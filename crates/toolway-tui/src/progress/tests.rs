@@ -18,7 +18,7 @@ impl Tape {
         String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
     }
 
-    /// Makes the terminal this narrow, and has it wrap anew what it shows.
+    /// Makes the terminal this narrow, and has it wrap again what it shows.
     pub(crate) fn narrow(&self, width: usize) {
         let command = format!("\u{1b}[{width}{NARROW}");
         self.0.lock().unwrap().extend_from_slice(command.as_bytes());

@@ -76,7 +76,7 @@ fn lines(
     if state.rows.len() <= height {
         return state.rows.iter().map(line).collect();
     }
-    // What still moves, then what went wrong, is what a person waits for.
+    // What still moves, then what went wrong, is what a user waits for.
     let mut rows: Vec<&ServerRow> = state.rows.iter().collect();
     rows.sort_by_key(|row| urgency(&row.status));
     let (shown, hidden) = rows.split_at(height.saturating_sub(1));

@@ -1,6 +1,6 @@
 //! Which parts of a text are secrets.
 //!
-//! Owns the one rule for texts in which a person may have written one: the words of a command
+//! Owns the one rule for texts in which a user may have written one: the words of a command
 //! (`words.rs`), an address (`addresses.rs`), a line of a log. A part is known by the name it is
 //! given to (`--api-key X`, `PASSWORD=X`, `"token": "X"`; `names.rs`), by its place (who logs in to
 //! an address, the values of a query), or by a beginning that only tokens have. Does not own which

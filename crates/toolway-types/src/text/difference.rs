@@ -205,8 +205,11 @@ mod tests {
 
     #[test]
     fn texts_too_large_to_compare_are_replaced_as_a_whole() {
-        let text = |word: &str| (0..1_100).map(|line| format!("{word} {line}\n")).collect();
-        let (old, new): (String, String) = (text("old"), text("new"));
+        let text = |word: &str| {
+            let lines: Vec<String> = (0..1_100).map(|line| format!("{word} {line}\n")).collect();
+            lines.concat()
+        };
+        let (old, new) = (text("old"), text("new"));
         let (old, new) = (format!("first\n{old}same\n"), format!("first\n{new}same\n"));
         let lines = differences(&old, &new);
         assert_eq!(lines.len(), 2_202);
@@ -219,11 +222,9 @@ mod tests {
     #[test]
     fn a_unified_diff_shows_changes_in_their_surroundings() {
         let lines = |changed: &[usize]| -> String {
-            let line = |at| match changed.contains(&at) {
-                true => format!("new {at}\n"),
-                false => format!("line {at}\n"),
-            };
-            (1..=20).map(line).collect()
+            let word = |at| if changed.contains(&at) { "new" } else { "line" };
+            let lines: Vec<String> = (1..=20).map(|at| format!("{} {at}\n", word(at))).collect();
+            lines.concat()
         };
         let said = unified(("was", &lines(&[])), ("is", &lines(&[2, 18])), 2);
         assert_eq!(

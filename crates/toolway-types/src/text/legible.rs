@@ -1,4 +1,4 @@
-//! Foreign text as a person can trust it, where they decide about it (SEC-35, SEC-52).
+//! Foreign text as a user can trust it, where they decide about it (SEC-35, SEC-52).
 //!
 //! Owns what is done to single characters and words: what cannot be seen is spelled out, blanks
 //! that push text away are counted, letters that pass for others are named. Which letters those
@@ -398,7 +398,7 @@ fn is_mixed(word: &str) -> bool {
     !(beside.hanb || beside.jpan || beside.kore)
 }
 
-/// Whether a person could take it for ASCII.
+/// Whether a user could take it for ASCII.
 fn passes_for_ascii(word: &str) -> bool {
     skeleton(word).all(|c| c.is_ascii())
 }

@@ -1,4 +1,4 @@
-//! What a server asks of the client: a person's input, and the rounds of the modern era.
+//! What a server asks of the client: a user's input, and the rounds of the modern era.
 //!
 //! Owns the shapes of `elicitation/create` and of a result that requires input. What may be asked,
 //! and who answers, is the session's.

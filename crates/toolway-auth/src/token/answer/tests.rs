@@ -52,7 +52,7 @@ fn rel_16_an_expiry_that_says_nothing_is_none() {
     ] {
         assert_eq!(expiry(hour.clone()), Some(NOW + HOUR), "{hour}");
     }
-    // Neither "expired on arrival", which would renew without end, nor "for ever".
+    // Neither "expired on arrival", which would renew without end, nor "forever".
     for nothing in [
         json!(0),
         json!(-1),

@@ -1,4 +1,4 @@
-//! A process of its own that does something with a vault: this test program, started anew.
+//! A process of its own that does something with a vault: this test program, started again.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

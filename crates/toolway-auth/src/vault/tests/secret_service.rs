@@ -98,7 +98,7 @@ async fn serve(stream: tokio::net::UnixStream, shared: &Shared) -> zbus::Result<
     Ok(connection)
 }
 
-/// Waits for ever when the service is to be silent.
+/// Waits forever when the service is to be silent.
 async fn answer(shared: &Shared) {
     let silent = shared.lock().unwrap().silent;
     if silent {

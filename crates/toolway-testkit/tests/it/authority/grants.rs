@@ -361,7 +361,7 @@ async fn a_device_waits_for_a_person() {
         "five seconds more"
     );
     authority.advance(Duration::from_mins(1));
-    // The page works as a person uses it.
+    // The page works as a user uses it.
     let page = device["verification_uri_complete"].as_str().unwrap();
     assert!(
         get(page)

@@ -185,7 +185,7 @@ enum Unprotectable {
 }
 
 impl Unprotectable {
-    /// Said of the path by which a person knows it.
+    /// Said of the path by which a user knows it.
     fn of(self, path: &Path) -> ShieldError {
         match self {
             Self::SecondName => ShieldError::SecondName(path.to_owned()),
@@ -220,7 +220,7 @@ fn hide(hidden: &BTreeSet<PathBuf>, read_only: &BTreeSet<PathBuf>) -> Vec<Hidden
         .collect()
 }
 
-/// The directories that cannot be written, and those that cannot be seen either, as a person knows
+/// The directories that cannot be written, and those that cannot be seen either, as a user knows
 /// them: those that are there, or will be when a server starts.
 pub(super) fn named(protected: &[ProtectedPath]) -> (Vec<PathBuf>, Vec<PathBuf>) {
     let named = |wanted: &[Protection]| {

@@ -13,17 +13,17 @@ use crate::projection::Projection;
 /// What the caller wants of a result.
 ///
 /// ```no_run
-/// use toolway::{Block, CallOptions, Consent, Delivery, Host, ToolRequest};
+/// use toolway::{CallOptions, Consent, Host, ModelBlock, ResultDelivery, ToolRequest};
 ///
 /// # async fn example(host: &Host, request: ToolRequest) -> Result<(), toolway::CallError> {
 /// let options = CallOptions {
-///     delivery: Delivery::Bounded,
+///     delivery: ResultDelivery::Bounded,
 ///     ..CallOptions::new(Consent::Prompt)
 /// };
 /// let outcome = host.call(request, options).await?;
 /// for block in outcome.bounded.iter().flat_map(|bounded| &bounded.blocks) {
 ///     match block {
-///         Block::Image { data, mime_type, .. } => println!("{mime_type}: {} characters", data.len()),
+///         ModelBlock::Image { data, mime_type, .. } => println!("{mime_type}: {} characters", data.len()),
 ///         other => println!("{}", other.text()),
 ///     }
 /// }

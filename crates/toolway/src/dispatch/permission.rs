@@ -37,10 +37,11 @@ pub use crate::call::KeepIn;
 /// A call that may run. Only this module makes one:
 ///
 /// ```compile_fail,E0451
-/// use toolway::dispatch::{hooks::HookedCall, permission::{Grant, PermittedCall}};
+/// use toolway::call::PermittedBy;
+/// use toolway::dispatch::{hooks::HookedCall, permission::PermittedCall};
 ///
 /// fn forge(call: HookedCall<'_>) -> PermittedCall<'_> {
-///     PermittedCall { call, grant: Grant::Typed }
+///     PermittedCall { call, grant: PermittedBy::Typed }
 /// }
 /// ```
 #[derive(Debug)]

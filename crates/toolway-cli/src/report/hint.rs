@@ -99,10 +99,14 @@ pub(super) fn time_hint(limit: TimeLimit) -> &'static str {
 fn credentials_hint(server: &str, message: &str) -> String {
     // The reason is a sentence by now.
     if message.starts_with("the server refuses") {
-        return "change it there; without it, the server can be logged in to".to_owned();
+        return format!(
+            "change it in its entry (`toolway get {server}` says where); without it, the server can be logged in to"
+        );
     }
     if message.contains("; it may refuse ") {
-        return "check what is written there, and that it is good for this server".to_owned();
+        return format!(
+            "check that it is good for this server: `toolway get {server}` says where it is written"
+        );
     }
     if message.contains("headers helper") {
         return format!("run it yourself; `toolway get {server}` shows where it is named");

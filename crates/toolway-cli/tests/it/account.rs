@@ -252,6 +252,6 @@ fn a_connector_whose_login_ended_names_the_account_s_login() {
     ----- stderr
     connectors: nobody is logged in at 127.0.0.1; run `toolway account login`
     hint: log in to your account with `toolway account login`
-    hint: `my-calendar`: change it there; without it, the server can be logged in to
+    hint: `my-calendar`: change it in its entry (`toolway get my-calendar` says where); without it, the server can be logged in to
     ");
 }

@@ -62,7 +62,7 @@ fn a_header_that_the_server_refuses_is_named_and_nobody_is_sent_to_a_login() {
     ----- stdout
     ----- stderr
     error: server `chaos` failed: the server refuses the `Authorization` header of its entry ([HOME]/.config/toolway/settings.json:3)
-    hint: change it there; without it, the server can be logged in to
+    hint: change it in its entry (`toolway get chaos` says where); without it, the server can be logged in to
     ");
     let listed = toolway(&home, &["list", "--json"]).json();
     assert_eq!(listed["servers"][0]["state"], "failed", "{listed}");
@@ -80,14 +80,14 @@ fn a_bare_403_names_the_headers_of_the_entry_and_their_place() {
     ----- stdout
     ----- stderr
     error: server `chaos` failed: the server answered HTTP 403 (forbidden); it may refuse the `Authorization` header of its entry ([HOME]/.config/toolway/settings.json:3)
-    hint: check what is written there, and that it is good for this server
+    hint: check that it is good for this server: `toolway get chaos` says where it is written
     ");
     assert_snapshot!(told(json!({ "X-Api-Key": marked!("wrong-"), "X-Team": "a" })), @"
     exit: 4
     ----- stdout
     ----- stderr
     error: server `chaos` failed: the server answered HTTP 403 (forbidden); it may refuse the headers `X-Api-Key`, `X-Team` of its entry ([HOME]/.config/toolway/settings.json:3)
-    hint: check what is written there, and that it is good for this server
+    hint: check that it is good for this server: `toolway get chaos` says where it is written
     ");
     let (_server, home) = refusing(403, json!({ "x-api-key": marked!("wrong-") }));
     let listed = toolway(&home, &["list"]);
@@ -100,7 +100,7 @@ fn a_bare_403_names_the_headers_of_the_entry_and_their_place() {
     assert!(
         listed
             .stderr
-            .contains("hint: `chaos`: check what is written there"),
+            .contains("hint: `chaos`: check that it is good for this server: `toolway get chaos`"),
         "{listed}"
     );
     // Nothing is written down that it could refuse.

@@ -107,7 +107,7 @@ struct PlannerMemory {
 
 /// How often, and after which pause, a file that cannot be read is read again before it counts as
 /// broken: it may be in the middle of being written.
-const READINGS: u32 = 3;
+const READINGS: u32 = 8;
 const PAUSE: Duration = Duration::from_millis(30);
 
 impl Planner {

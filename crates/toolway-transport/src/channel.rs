@@ -6,12 +6,13 @@
 use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
+use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::mpsc;
 
 use crate::error::{CloseReason, SendFailure};
-use crate::stdio::stderr::ServerLog;
+use crate::server_log::ServerLog;
 
 /// How many messages may wait in either direction before the sender is held back.
 pub const QUEUE_LEN: usize = 64;
@@ -37,11 +38,67 @@ pub struct OutgoingMessage {
 /// Who limits the wait for an answer to begin, on transports that answer requests one by one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum AnswerTimeout {
-    /// The channel, by [`ChannelLimits::first_byte`](crate::ChannelLimits::first_byte).
+    /// The channel, by [`ChannelLimits::first_byte`].
     #[default]
     ByChannel,
     /// The sender alone, with [`ChannelCommand::Abandon`].
     BySender,
+}
+
+/// The caps on what a server may send, and on how long it may take.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChannelLimits {
+    /// The longest line on a process's stdout, in bytes.
+    pub line: usize,
+    /// The largest HTTP answer, in bytes.
+    pub response: usize,
+    /// The largest single event of an event stream, in bytes.
+    pub sse_event: usize,
+    /// The largest WebSocket message, in bytes.
+    pub websocket_message: usize,
+    /// How much of a process's stderr is kept, in bytes.
+    pub stderr_ring: usize,
+    /// How long a process may leave its stdin unread while there is something to write.
+    pub write_stall: Duration,
+    /// How long an HTTP request may take until its answer begins, where its sender leaves that to
+    /// the channel, and an event stream or a WebSocket until it stands.
+    pub first_byte: Duration,
+    /// How long the stream on which a legacy HTTP server speaks unasked may be silent before it is
+    /// opened again.
+    pub stream_idle: Duration,
+    /// How long any stream may be silent although its server sends keepalives; three times their
+    /// interval when that is longer.
+    pub keepalive: Duration,
+    /// How often a WebSocket is pinged; after two intervals without data it is closed.
+    pub ping: Duration,
+}
+
+impl Default for ChannelLimits {
+    fn default() -> Self {
+        const MIB: usize = 1024 * 1024;
+        Self {
+            line: 16 * MIB,
+            response: 64 * MIB,
+            sse_event: 16 * MIB,
+            websocket_message: 4 * MIB,
+            stderr_ring: 256 * 1024,
+            write_stall: Duration::from_secs(30),
+            first_byte: Duration::from_mins(1),
+            stream_idle: Duration::from_mins(5),
+            keepalive: Duration::from_secs(30),
+            ping: Duration::from_secs(30),
+        }
+    }
+}
+
+impl ChannelLimits {
+    /// How long an answer may take to begin, where the channel decides that.
+    pub(crate) fn within(&self, answer_timeout: AnswerTimeout) -> Option<Duration> {
+        match answer_timeout {
+            AnswerTimeout::ByChannel => Some(self.first_byte),
+            AnswerTimeout::BySender => None,
+        }
+    }
 }
 
 /// What a session asks of a transport.

@@ -1,7 +1,10 @@
 //! What can go wrong between the host and a server, classified where it happens.
 
+use std::fmt;
+use std::path::PathBuf;
 use std::time::Duration;
 
+use rustix::io::Errno;
 use toolway_types::{CertificateFault, Untrusted};
 
 use crate::credentials::CredentialsError;
@@ -23,16 +26,16 @@ pub enum OpenError {
         /// The program as configured.
         command: String,
         /// What went wrong.
-        source: crate::ShieldError,
+        source: ShieldError,
     },
     /// The working directory of the entry does not exist.
     #[error("the working directory `{0}` does not exist")]
-    Directory(std::path::PathBuf),
+    Directory(PathBuf),
     /// What lies where its private directory should be is not ours.
     #[error("its private directory `{}` cannot be used: {source}", path.display())]
     PrivateDirectory {
         /// Where it should be.
-        path: std::path::PathBuf,
+        path: PathBuf,
         /// What is wrong with it.
         source: std::io::Error,
     },
@@ -53,6 +56,67 @@ fn spawn_failure(source: &std::io::Error) -> String {
     match source.kind() {
         std::io::ErrorKind::NotFound => "no such program, or its interpreter is missing".to_owned(),
         _ => source.to_string(),
+    }
+}
+
+/// Why a server cannot be shielded.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ShieldError {
+    /// The system refused.
+    #[error("the system refuses {step}: {errno}")]
+    Refused {
+        /// To what.
+        step: ShieldStep,
+        /// In its words.
+        errno: Errno,
+    },
+    /// A directory cannot be protected.
+    #[error("cannot protect `{path}`: {errno}")]
+    Directory {
+        /// The directory.
+        path: PathBuf,
+        /// What the system said.
+        errno: Errno,
+    },
+    /// A file has a second hard link, which cannot be found and protected.
+    #[error("cannot protect `{0}`: it has a second name")]
+    SecondName(PathBuf),
+    /// A process that sets up a shield can be read for a moment, which a copy of this process must
+    /// not be.
+    #[error("this process is closed to others, and has no launcher to raise a shield in its place")]
+    Closed,
+    /// Other systems have other means, which are not built yet.
+    #[error("only Linux can do it so far")]
+    Platform,
+}
+
+/// What is asked of the system to raise a shield, in this order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ShieldStep {
+    /// A user and a mount namespace.
+    Namespace,
+    /// The same users inside as outside.
+    Users,
+    /// A mount on a directory or a link, which holds it where it is.
+    Hold,
+    /// A mount that cannot be written through.
+    ReadOnly,
+    /// An empty directory in the place of another.
+    Hide,
+    /// To enter the working directory through the new mounts.
+    Enter,
+}
+
+impl fmt::Display for ShieldStep {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Namespace => "a user namespace",
+            Self::Users => "to map users into a namespace",
+            Self::Hold => "to mount a directory or a link on itself",
+            Self::ReadOnly => "a read-only mount",
+            Self::Hide => "an empty directory in the place of another",
+            Self::Enter => "the working directory behind the shield",
+        })
     }
 }
 

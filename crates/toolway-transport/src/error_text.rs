@@ -20,6 +20,19 @@ pub(crate) fn of(cause: &(dyn Error + 'static), plain: &str) -> String {
     }
 }
 
+/// The innermost message: the outer ones repeat the URL, which may hold a secret.
+pub(crate) fn root_cause(error: &reqwest::Error) -> String {
+    let mut cause: &(dyn Error + 'static) = error;
+    while let Some(inner) = cause.source() {
+        cause = inner;
+    }
+    if std::ptr::addr_eq(cause, error) {
+        "the request failed".to_owned()
+    } else {
+        of(cause, "http")
+    }
+}
+
 /// What is wrong with TLS, other than with a certificate: those are told apart in `client/tls.rs`.
 /// Input and output wrap it, and each other: their `source` leaves out what they wrap.
 fn tls_error<'a>(cause: &'a (dyn Error + 'static)) -> Option<&'a rustls::Error> {

@@ -25,11 +25,11 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until, timeout};
 use toolway_types::RemoteSpec;
 
-use crate::OpenOptions;
 use crate::channel::{
     Channel, ChannelCommand, ChannelEvent, OutgoingMessage, QUEUE_LEN, RequestTag, report_end,
 };
 use crate::error::{CloseReason, OpenError, SendFailure};
+use crate::options::OpenOptions;
 use endpoint::Endpoint;
 use exchange::ExchangeContext;
 use session::{HttpSession, MessageRules};
@@ -41,7 +41,7 @@ const NOTIFICATION_HOLD: Duration = Duration::from_secs(2);
 pub(crate) const CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Opens a channel. Nothing is sent before the first message.
-pub fn open(spec: &RemoteSpec, options: &OpenOptions) -> Result<Channel, OpenError> {
+pub(crate) fn open(spec: &RemoteSpec, options: &OpenOptions) -> Result<Channel, OpenError> {
     let (commands, command_queue) = mpsc::channel(QUEUE_LEN);
     let (event_queue, events) = mpsc::channel(QUEUE_LEN);
     let context = ExchangeContext {

@@ -10,16 +10,20 @@ use url::Host;
 
 use crate::channel::Channel;
 use crate::error::OpenError;
-use crate::{OpenOptions, sse, websocket};
+use crate::options::OpenOptions;
+use crate::{sse, websocket};
 
 /// Opens a channel to an editor that speaks HTTP+SSE.
-pub fn open_sse(spec: &RemoteSpec, options: &OpenOptions) -> Result<Channel, OpenError> {
+pub(crate) fn open_sse(spec: &RemoteSpec, options: &OpenOptions) -> Result<Channel, OpenError> {
     on_this_machine(spec)?;
     sse::open(spec, options)
 }
 
 /// Opens a channel to an editor that speaks WebSocket.
-pub fn open_websocket(spec: &RemoteSpec, options: &OpenOptions) -> Result<Channel, OpenError> {
+pub(crate) fn open_websocket(
+    spec: &RemoteSpec,
+    options: &OpenOptions,
+) -> Result<Channel, OpenError> {
     on_this_machine(spec)?;
     websocket::open(spec, options)
 }

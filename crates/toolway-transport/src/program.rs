@@ -18,9 +18,10 @@ use tokio::net::unix::pipe;
 use tokio::time::{Instant, sleep_until, timeout_at};
 use toolway_types::{Secret, ShieldMode, StdioSpec, WorkingDirectory};
 
-use crate::OpenOptions;
 use crate::error::OpenError;
-use crate::stdio::process::{ChildProcess, Pipes};
+use crate::options::OpenOptions;
+use crate::stdio::pipes::Pipes;
+use crate::stdio::process::ChildProcess;
 
 /// How long reading the rest of its output may take after the program has ended.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
@@ -130,9 +131,8 @@ pub async fn run(
     let deadline = Instant::now() + limits.time;
     let late = || ProgramError::TimedOut { after: limits.time };
     let (spec, input) = spec(program);
-    let (mut process, pipes) = timeout_at(deadline, ChildProcess::spawn(&spec, options))
-        .await
-        .map_err(|_| late())??;
+    let starting = ChildProcess::spawn(&spec, &options.shield, &options.launcher);
+    let (mut process, pipes) = timeout_at(deadline, starting).await.map_err(|_| late())??;
     let ended = interact(&mut process, pipes, &input, limits, deadline).await;
     process.stop().await;
     ended.unwrap_or_else(|| Err(late()))

@@ -20,15 +20,15 @@ use toolway_wire::envelope;
 use url::Url;
 
 use crate::channel::{
-    Channel, ChannelCommand, ChannelEvent, CommandInbox, OutgoingMessage, QUEUE_LEN, RequestTag,
-    report_end,
+    Channel, ChannelCommand, ChannelEvent, ChannelLimits, CommandInbox, OutgoingMessage, QUEUE_LEN,
+    RequestTag, report_end,
 };
 use crate::error::{CloseReason, OpenError, SendFailure};
+use crate::error_text::root_cause;
 use crate::http::endpoint::{Endpoint, HttpAnswer};
-use crate::http::failure::root_cause;
 use crate::http::stream::watchdog::SilenceWatchdog;
 use crate::http::stream::{EventDecoder, EventTooLarge, StreamEvent};
-use crate::{ChannelLimits, OpenOptions};
+use crate::options::OpenOptions;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
@@ -37,7 +37,7 @@ const STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
 const NOTIFICATION_HOLD: Duration = Duration::from_secs(2);
 
 /// Opens a channel. The stream is asked for as soon as the driver runs.
-pub fn open(spec: &RemoteSpec, options: &OpenOptions) -> Result<Channel, OpenError> {
+pub(crate) fn open(spec: &RemoteSpec, options: &OpenOptions) -> Result<Channel, OpenError> {
     let (commands, command_queue) = mpsc::channel(QUEUE_LEN);
     let (event_queue, events) = mpsc::channel(QUEUE_LEN);
     let endpoint = Endpoint::new(spec, options)?;

@@ -21,12 +21,14 @@ use tokio::time::{Instant, interval_at, timeout};
 use toolway_types::{RemoteSpec, Untrusted};
 use url::Url;
 
-use crate::channel::{Channel, ChannelCommand, ChannelEvent, CommandInbox, QUEUE_LEN, report_end};
+use crate::channel::{
+    Channel, ChannelCommand, ChannelEvent, ChannelLimits, CommandInbox, QUEUE_LEN, report_end,
+};
 use crate::client::dial::{DialedStream, Dialer};
 use crate::credentials::ChannelCredentials;
 use crate::error::{CloseReason, OpenError};
 use crate::http::endpoint::{channel_credentials, configured};
-use crate::{ChannelLimits, OpenOptions};
+use crate::options::OpenOptions;
 use frame::{FrameDecoder, IncomingFrame};
 
 /// How long the closing handshake may take.
@@ -43,7 +45,7 @@ const GOING_AWAY: u16 = 1001;
 const PROTOCOL_ERROR: u16 = 1002;
 
 /// Opens a channel. The connection is made as soon as the driver runs.
-pub fn open(spec: &RemoteSpec, options: &OpenOptions) -> Result<Channel, OpenError> {
+pub(crate) fn open(spec: &RemoteSpec, options: &OpenOptions) -> Result<Channel, OpenError> {
     let (commands, command_queue) = mpsc::channel(QUEUE_LEN);
     let (event_queue, events) = mpsc::channel(QUEUE_LEN);
     let url = as_http(&spec.url);

@@ -16,10 +16,12 @@ use url::Url;
 
 use super::body::{bounded, within};
 use super::failure::{ERROR_BODY, ERROR_PATIENCE, refused, unsent};
+use crate::channel::ChannelLimits;
 use crate::client::{HttpClient, place};
 use crate::credentials::{self, ChannelCredentials, RetryState, is_protected};
 use crate::error::{OpenError, SendFailure};
-use crate::{ChannelLimits, OpenOptions, error_text};
+use crate::error_text;
+use crate::options::OpenOptions;
 
 /// How often a redirect within the origin is followed.
 const MAX_REDIRECTS: usize = 3;

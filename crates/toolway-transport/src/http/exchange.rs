@@ -16,13 +16,13 @@ use toolway_wire::{Id, Message, envelope};
 
 use super::body::{BodyError, bounded};
 use super::endpoint::{Endpoint, HttpAnswer};
-use super::failure::root_cause;
 use super::session::{HttpSession, MessageRules};
 use super::stream::watchdog::SilenceWatchdog;
 use super::stream::{EventDecoder, EventTooLarge, StreamEvent};
 use crate::channel::{ChannelEvent, OutgoingMessage};
 use crate::credentials::CredentialsError;
 use crate::error::SendFailure;
+use crate::error_text::root_cause;
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use http::HeaderMap;
-use http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
+use http::header::RETRY_AFTER;
 use reqwest::Response;
 use tokio::time::timeout;
 
@@ -16,8 +16,9 @@ use super::body::{BodyError, bounded};
 use crate::client::dial::is_refusal;
 use crate::client::guard::AddressesDenied;
 use crate::client::{place, tls};
+use crate::credentials::challenges;
 use crate::error::SendFailure;
-use crate::error_text;
+use crate::error_text::{self, root_cause};
 
 /// How much of an error's body is kept.
 pub(super) const ERROR_BODY: usize = 64 * 1024;
@@ -47,17 +48,6 @@ pub(super) async fn refused(response: Response) -> SendFailure {
         had_session: false,
         retry_after,
     }
-}
-
-/// All challenges of an answer. Several lines of this header are one list; a stray byte in one
-/// must not lose the rest.
-pub(crate) fn challenges(headers: &HeaderMap) -> Option<String> {
-    let lines: Vec<_> = headers
-        .get_all(WWW_AUTHENTICATE)
-        .iter()
-        .map(|value| String::from_utf8_lossy(value.as_bytes()))
-        .collect();
-    (!lines.is_empty()).then(|| lines.join(", "))
 }
 
 /// How long a server asks to be left alone: in seconds, or until a date.
@@ -109,19 +99,6 @@ fn denied_addresses(error: &reqwest::Error) -> Option<&AddressesDenied> {
         cause = error.source();
     }
     None
-}
-
-/// The innermost message: the outer ones repeat the URL, which may hold a secret.
-pub(crate) fn root_cause(error: &reqwest::Error) -> String {
-    let mut cause: &(dyn std::error::Error + 'static) = error;
-    while let Some(inner) = cause.source() {
-        cause = inner;
-    }
-    if std::ptr::addr_eq(cause, error) {
-        "the request failed".to_owned()
-    } else {
-        error_text::of(cause, "http")
-    }
 }
 
 #[cfg(test)]

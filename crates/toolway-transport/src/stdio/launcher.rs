@@ -16,8 +16,6 @@ mod handle;
 #[cfg(target_os = "linux")]
 mod message;
 #[cfg(target_os = "linux")]
-pub(super) mod pack;
-#[cfg(target_os = "linux")]
 mod raw;
 #[cfg(target_os = "linux")]
 mod reaper;
@@ -26,7 +24,7 @@ mod serve;
 #[cfg(target_os = "linux")]
 mod tree;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 #[cfg(target_os = "linux")]
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -104,9 +102,11 @@ impl Launcher {
     }
 
     /// The launcher's program, if there is a launcher.
-    #[cfg(target_os = "linux")]
-    pub(super) fn file(&self) -> Option<&std::path::Path> {
-        self.shared.as_deref().map(handle::LauncherHandle::program)
+    pub fn file(&self) -> Option<&Path> {
+        #[cfg(target_os = "linux")]
+        return self.shared.as_deref().map(handle::LauncherHandle::program);
+        #[cfg(not(target_os = "linux"))]
+        None
     }
 
     /// Waits until the launcher, and with it everything it ever started, is gone. Only the last

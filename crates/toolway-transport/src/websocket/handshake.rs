@@ -18,9 +18,9 @@ use tungstenite::handshake::derive_accept_key;
 use url::{Position, Url};
 
 use crate::client::dial::{DialedStream, Dialer, UpgradeOutcome, upgrade};
-use crate::credentials::{self, ChannelCredentials, RetryState};
+use crate::credentials::{self, ChannelCredentials, RetryState, challenges};
 use crate::error::CloseReason;
-use crate::http::failure::{challenges, retry_after};
+use crate::http::failure::retry_after;
 
 /// The subprotocol.
 const MCP: &str = "mcp";

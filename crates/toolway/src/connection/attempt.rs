@@ -14,8 +14,7 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use toolway_auth::references::no_resolver_error;
-use toolway_transport::stdio::stderr::ServerLog;
-use toolway_transport::{OpenOptions, SendFailure};
+use toolway_transport::{OpenOptions, SendFailure, ServerLog};
 use toolway_types::Untrusted;
 use tracing::{debug, error};
 

@@ -21,12 +21,10 @@ use rustix::process::{
 use super::message::{LaunchReport, LaunchRequest, PassedDescriptors, code};
 use super::raw::{self, Cleanup};
 use super::tree;
-use crate::stdio::process::STOP_SEQUENCE;
+use crate::stdio::stop_sequence::{AFTER_KILL, STOP_SEQUENCE};
 
-/// How often killing is repeated, and for how long at most: the launcher takes over what is stuck
-/// in the kernel.
+/// How often killing is repeated. The launcher takes over what is stuck in the kernel.
 const AGAIN: Duration = Duration::from_millis(5);
-const LONGEST: Duration = Duration::from_secs(2);
 
 /// Which processes a reaper signals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -148,7 +146,7 @@ impl Reaper {
             let patience = match self.phase {
                 ReaperPhase::Serving => None,
                 ReaperPhase::Stopping { since, steps } => Some(self.send_due_signals(since, steps)),
-                ReaperPhase::Killing { since } if since.elapsed() > LONGEST => {
+                ReaperPhase::Killing { since } if since.elapsed() > AFTER_KILL => {
                     return Cleanup::Incomplete;
                 }
                 ReaperPhase::Killing { .. } => {

@@ -17,10 +17,10 @@ use rustix::net::{SocketType, sockopt};
 use rustix::process::{DumpableBehavior, geteuid, set_dumpable_behavior};
 
 use super::super::layout::MountLayout;
-use super::super::{ShieldError, ShieldStep};
-use super::{ArmedShield, IdMapping, raw};
+use super::{ArmedShield, IdMapping, raw, refusal_behind};
+use crate::error::{ShieldError, ShieldStep};
 use crate::stdio::descriptors;
-use crate::stdio::launcher::pack::{Packer, Unpacker};
+use crate::stdio::pack::{Packer, Unpacker};
 
 /// The first word of a process that tries a shield.
 const MARK: &str = "tw-probe";
@@ -72,7 +72,7 @@ fn attempt(
         ProbeProcess::Itself => raise_in_child(armed),
     };
     tried.map_err(|error| {
-        ShieldError::behind(&error).unwrap_or(ShieldError::Refused {
+        refusal_behind(&error).unwrap_or(ShieldError::Refused {
             step: ShieldStep::Namespace,
             errno: Errno::from_io_error(&error).unwrap_or(Errno::IO),
         })

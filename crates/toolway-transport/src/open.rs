@@ -2,7 +2,7 @@
 //!
 //! Owns the one match over the transports. How each one works is in the module of its name.
 
-use toolway_types::{ServerSpec, TransportSpec};
+use toolway_types::{RemoteKind, ServerSpec, TransportPeer, TransportSpec};
 
 use crate::channel::Channel;
 use crate::error::OpenError;
@@ -15,14 +15,17 @@ pub async fn open(spec: &ServerSpec, options: &OpenOptions) -> Result<Channel, O
         TransportSpec::Stdio(program) => {
             stdio::open(program, &options.limits, &options.shield, &options.launcher).await
         }
-        TransportSpec::Http(remote) | TransportSpec::Connector(remote) => {
-            http::open(remote, options)
-        }
-        TransportSpec::Sse(remote) => sse::open(remote, options),
-        TransportSpec::Ws(remote) => websocket::open(remote, options),
-        TransportSpec::SseIde(remote) => ide::open_sse(remote, options),
-        TransportSpec::WsIde(remote) => ide::open_websocket(remote, options),
         // Linked by the host, which has the object: see `in_process`.
         TransportSpec::Sdk => Err(OpenError::NoObject),
+        TransportSpec::Remote(kind, remote) => {
+            if kind.facts().peer == TransportPeer::Editor {
+                ide::require_this_machine(remote)?;
+            }
+            match kind {
+                RemoteKind::Http | RemoteKind::Connector => http::open(remote, options),
+                RemoteKind::Sse | RemoteKind::SseIde => sse::open(remote, options),
+                RemoteKind::Ws | RemoteKind::WsIde => websocket::open(remote, options),
+            }
+        }
     }
 }

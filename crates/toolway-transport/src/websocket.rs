@@ -18,7 +18,7 @@ use tokio::io::{
 };
 use tokio::sync::mpsc;
 use tokio::time::{Instant, interval_at, timeout};
-use toolway_types::{RemoteSpec, Untrusted};
+use toolway_types::{RemoteSpec, Untrusted, request_url};
 use url::Url;
 
 use crate::channel::{
@@ -48,7 +48,7 @@ const PROTOCOL_ERROR: u16 = 1002;
 pub(crate) fn open(spec: &RemoteSpec, options: &OpenOptions) -> Result<Channel, OpenError> {
     let (commands, command_queue) = mpsc::channel(QUEUE_LEN);
     let (event_queue, events) = mpsc::channel(QUEUE_LEN);
-    let url = as_http(&spec.url);
+    let url = request_url(&spec.url);
     let opening = WebSocketOpening {
         dialer: options.client.dialer(spec, &url)?,
         configured: configured(spec)?,
@@ -71,17 +71,6 @@ pub(crate) fn open(spec: &RemoteSpec, options: &OpenOptions) -> Result<Channel, 
         driver,
         log: None,
     })
-}
-
-/// The URL of the request that begins it.
-fn as_http(url: &Url) -> Url {
-    let text = match url.scheme() {
-        "ws" => url.as_str().replacen("ws:", "http:", 1),
-        "wss" => url.as_str().replacen("wss:", "https:", 1),
-        _ => return url.clone(),
-    };
-    // Both pairs have the same shape and default ports, so this is never the fallback.
-    text.parse().unwrap_or_else(|_| url.clone())
 }
 
 struct WebSocketOpening {

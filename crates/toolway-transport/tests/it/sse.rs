@@ -7,13 +7,13 @@ use serde_json::json;
 use tokio::sync::Notify;
 use toolway_testkit::marked::MARK;
 use toolway_transport::{ChannelEvent, ChannelLimits, CloseReason, RequestTag, SendFailure};
-use toolway_types::TransportSpec;
+use toolway_types::{RemoteKind, TransportSpec};
 
 use crate::peer::{Peer, at};
 use crate::server::{Act, Server, accepted, chunk, chunked, reply, stream};
 
 fn spec(server: &Server) -> TransportSpec {
-    TransportSpec::Sse(at(&server.url, &[("X-Api-Key", MARK)]))
+    TransportSpec::Remote(RemoteKind::Sse, at(&server.url, &[("X-Api-Key", MARK)]))
 }
 
 async fn open(server: &Server) -> Peer {
@@ -154,7 +154,7 @@ async fn rel_27_what_is_no_event_stream_is_named() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let url = format!("http://{}/", listener.local_addr().expect("an address"));
     drop(listener);
-    let spec = TransportSpec::Sse(at(&url, &[]));
+    let spec = TransportSpec::Remote(RemoteKind::Sse, at(&url, &[]));
     let reason = Peer::open(spec, ChannelLimits::default())
         .await
         .closed()

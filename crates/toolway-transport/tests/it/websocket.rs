@@ -16,7 +16,7 @@ use toolway_testkit::marked;
 use toolway_testkit::marked::MARK;
 use toolway_transport::client::{HttpClient, HttpClientOptions};
 use toolway_transport::{ChannelEvent, ChannelLimits, CloseReason, OpenOptions};
-use toolway_types::{CertificateFault, TransportSpec};
+use toolway_types::{CertificateFault, RemoteKind, TransportSpec};
 use toolway_wire::Id;
 
 use crate::authority::Authority;
@@ -26,7 +26,10 @@ use crate::server::{Server, reply};
 use crate::socket::{Connection, Door, listen, open_door, receive, send};
 
 fn ws(url: &str) -> TransportSpec {
-    TransportSpec::Ws(at(url, &[("Authorization", marked!("Bearer "))]))
+    TransportSpec::Remote(
+        RemoteKind::Ws,
+        at(url, &[("Authorization", marked!("Bearer "))]),
+    )
 }
 
 async fn open(url: &str) -> Peer {

@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use toolway_auth::references::no_resolver_error;
 use toolway_transport::{OpenOptions, SendFailure, ServerLog};
-use toolway_types::Untrusted;
+use toolway_types::{MessageDelivery, Untrusted};
 use tracing::{debug, error};
 
 use super::era_memory::EraKey;
@@ -26,7 +26,7 @@ use crate::connection::open_session::OpenSession;
 use crate::error::{ConnectError, RequestError};
 use crate::journal::{JournalWriter, Redactor, secrets_of};
 use crate::listing::{MemoryLabel, ServerLists};
-use crate::server_source::{MessageDelivery, ServerSource};
+use crate::server_source::ServerSource;
 use crate::session::{ChannelTap, ClientSide, Correlator, Greeting, Session};
 use crate::tasks::{self, Task};
 use crate::{account, auth, session};

@@ -13,11 +13,10 @@ use tokio::sync::watch;
 use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 use toolway_transport::{CloseReason, CredentialsError, SendFailure};
-use toolway_types::{ConnectionState, Era, Untrusted};
+use toolway_types::{ConnectionState, Era, MessageDelivery, Untrusted};
 
 use crate::error::{RequestError, RequestResult, about_certificate};
 use crate::route::SendError;
-use crate::server_source::MessageDelivery;
 use crate::session::Session;
 
 /// How many broken requests in a row end a connection.

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::mpsc;
+use toolway_wire::{Id, envelope};
 
 use crate::error::{CloseReason, SendFailure};
 use crate::server_log::ServerLog;
@@ -125,7 +126,7 @@ pub enum ChannelEvent {
     /// A message was larger than the cap and was skipped; the channel lives on.
     Oversized {
         /// The request it answers, where its id could be read on the way past.
-        id_hint: Option<toolway_wire::Id>,
+        id_hint: Option<Id>,
         /// The cap in bytes.
         limit: usize,
     },
@@ -147,6 +148,23 @@ pub struct Channel {
     pub driver: ChannelDriver,
     /// What the server logs, when it is a process; readable while it runs.
     pub log: Option<ServerLog>,
+}
+
+impl Channel {
+    /// A channel whose driver is made of its ends of the two queues.
+    pub(crate) fn driven<D: Future<Output = ()> + Send + 'static>(
+        log: Option<ServerLog>,
+        driver: impl FnOnce(mpsc::Receiver<ChannelCommand>, mpsc::Sender<ChannelEvent>) -> D,
+    ) -> Self {
+        let (commands, command_queue) = mpsc::channel(QUEUE_LEN);
+        let (event_queue, events) = mpsc::channel(QUEUE_LEN);
+        Self {
+            commands,
+            events,
+            driver: Box::pin(driver(command_queue, event_queue)),
+            log,
+        }
+    }
 }
 
 /// The commands of a transport that has to connect first: they may arrive before it has.
@@ -182,6 +200,23 @@ impl CommandInbox {
                     self.waiting.push_back(command?);
                 }
             }
+        }
+    }
+}
+
+/// Delivers a message, or the messages of a batch. Fails when the channel is about to end.
+pub(crate) async fn deliver(
+    events: &mpsc::Sender<ChannelEvent>,
+    bytes: Bytes,
+) -> Result<(), mpsc::error::SendError<ChannelEvent>> {
+    match envelope::split_batch(&bytes) {
+        None => events.send(ChannelEvent::Message(bytes)).await,
+        Some(parts) => {
+            for part in parts {
+                let part = Bytes::copy_from_slice(part.get().as_bytes());
+                events.send(ChannelEvent::Message(part)).await?;
+            }
+            Ok(())
         }
     }
 }

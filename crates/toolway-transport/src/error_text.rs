@@ -5,6 +5,8 @@
 use std::error::Error;
 use std::io;
 
+use crate::error::SendFailure;
+
 /// One cause, without error numbers and without names out of a library's source. `plain` is the
 /// scheme of addresses of this kind that are reached without TLS.
 pub(crate) fn of(cause: &(dyn Error + 'static), plain: &str) -> String {
@@ -47,8 +49,10 @@ fn tls_error<'a>(cause: &'a (dyn Error + 'static)) -> Option<&'a rustls::Error> 
 
 /// Policy does not let us go where a server leads. The host alone is said: a secret may stand in
 /// the path.
-pub(crate) fn denied(place: &str, why: &str) -> String {
-    format!("policy forbids an address on `{place}` that the server leads to: {why}")
+pub(crate) fn denied(place: &str, why: &str) -> SendFailure {
+    SendFailure::Denied {
+        message: format!("policy forbids an address on `{place}` that the server leads to: {why}"),
+    }
 }
 
 /// The system's words without the number behind them.

@@ -26,7 +26,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 use toolway_types::StdioSpec;
 
-use crate::channel::{Channel, ChannelCommand, ChannelEvent, ChannelLimits, QUEUE_LEN};
+use crate::channel::{Channel, ChannelCommand, ChannelEvent, ChannelLimits};
 use crate::error::{CloseReason, OpenError};
 use crate::server_log::ServerLog;
 use frame::{LineFramer, StdoutLine};
@@ -50,23 +50,10 @@ pub(crate) async fn open(
     launcher: &Launcher,
 ) -> Result<Channel, OpenError> {
     let (process, pipes) = ChildProcess::spawn(spec, shield, launcher).await?;
-    let (commands, command_queue) = mpsc::channel(QUEUE_LEN);
-    let (event_queue, events) = mpsc::channel(QUEUE_LEN);
-    let log = ServerLog::new(limits.stderr_ring);
-    let driver = Box::pin(drive(
-        process,
-        pipes,
-        command_queue,
-        event_queue,
-        limits.clone(),
-        log.clone(),
-    ));
-    Ok(Channel {
-        commands,
-        events,
-        driver,
-        log: Some(log),
-    })
+    let (log, limits) = (ServerLog::new(limits.stderr_ring), limits.clone());
+    Ok(Channel::driven(Some(log.clone()), |commands, events| {
+        drive(process, pipes, commands, events, limits, log)
+    }))
 }
 
 async fn drive(

@@ -22,7 +22,7 @@ use toolway_types::{RemoteSpec, Untrusted, request_url};
 use url::Url;
 
 use crate::channel::{
-    Channel, ChannelCommand, ChannelEvent, ChannelLimits, CommandInbox, QUEUE_LEN, report_end,
+    Channel, ChannelCommand, ChannelEvent, ChannelLimits, CommandInbox, report_end,
 };
 use crate::client::dial::{DialedStream, Dialer};
 use crate::credentials::ChannelCredentials;
@@ -46,8 +46,6 @@ const PROTOCOL_ERROR: u16 = 1002;
 
 /// Opens a channel. The connection is made as soon as the driver runs.
 pub(crate) fn open(spec: &RemoteSpec, options: &OpenOptions) -> Result<Channel, OpenError> {
-    let (commands, command_queue) = mpsc::channel(QUEUE_LEN);
-    let (event_queue, events) = mpsc::channel(QUEUE_LEN);
     let url = request_url(&spec.url);
     let opening = WebSocketOpening {
         dialer: options.client.dialer(spec, &url)?,
@@ -56,21 +54,15 @@ pub(crate) fn open(spec: &RemoteSpec, options: &OpenOptions) -> Result<Channel, 
         limits: options.limits.clone(),
         url,
     };
-    let driver = Box::pin(async move {
-        let mut inbox = CommandInbox::new(command_queue);
+    Ok(Channel::driven(None, |commands, events| async move {
+        let mut inbox = CommandInbox::new(commands);
         let reason = match inbox.while_opening(opening.open()).await {
             None => CloseReason::Asked,
             Some(Err(reason)) => reason,
-            Some(Ok(socket)) => run(socket, inbox, &event_queue, &opening.limits).await,
+            Some(Ok(socket)) => run(socket, inbox, &events, &opening.limits).await,
         };
-        report_end(&event_queue, reason).await;
-    });
-    Ok(Channel {
-        commands,
-        events,
-        driver,
-        log: None,
-    })
+        report_end(&events, reason).await;
+    }))
 }
 
 struct WebSocketOpening {
@@ -120,7 +112,7 @@ async fn run(
         reason = downward.carry(&mut inbox, limits.ping) => reason,
     };
     let code = match &reason {
-        CloseReason::Unreachable { .. } => return reason,
+        CloseReason::Failed(_) => return reason,
         CloseReason::Broken(_) => PROTOCOL_ERROR,
         _ => NORMAL,
     };

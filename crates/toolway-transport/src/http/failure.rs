@@ -7,8 +7,8 @@ use std::io;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
-use http::HeaderMap;
 use http::header::RETRY_AFTER;
+use http::{HeaderMap, StatusCode};
 use reqwest::Response;
 use tokio::time::timeout;
 
@@ -28,9 +28,7 @@ pub(super) const ERROR_PATIENCE: Duration = Duration::from_secs(5);
 
 /// An answer that is no success.
 pub(super) async fn refused(response: Response) -> SendFailure {
-    let status = response.status().as_u16();
-    let www_authenticate = challenges(response.headers());
-    let retry_after = retry_after(response.headers(), SystemTime::now());
+    let (status, headers) = (response.status(), response.headers().clone());
     let body = match timeout(
         ERROR_PATIENCE,
         bounded(response, ERROR_BODY, Some(ERROR_PATIENCE)),
@@ -40,18 +38,22 @@ pub(super) async fn refused(response: Response) -> SendFailure {
         Ok(Ok(body) | Err(BodyError::TooLarge(body))) => body,
         Ok(Err(BodyError::Cut(_) | BodyError::Stalled { .. })) | Err(_) => Bytes::new(),
     };
-    // Whether it carried a session is known to who made it.
+    refusal(status, &headers, body)
+}
+
+/// The same of its parts. Whether the request carried a session is known to its sender.
+pub(crate) fn refusal(status: StatusCode, headers: &HeaderMap, body: Bytes) -> SendFailure {
     SendFailure::Status {
-        status,
-        www_authenticate,
+        status: status.as_u16(),
+        www_authenticate: challenges(headers),
         body,
         had_session: false,
-        retry_after,
+        retry_after: retry_after(headers, SystemTime::now()),
     }
 }
 
 /// How long a server asks to be left alone: in seconds, or until a date.
-pub(crate) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
+fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     if let Ok(seconds) = text.parse() {
         return Some(Duration::from_secs(seconds));
@@ -65,8 +67,7 @@ pub(crate) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Durati
 pub(super) fn unsent(error: &reqwest::Error, proxy: Option<&str>) -> SendFailure {
     if let Some(denied_addresses) = denied_addresses(error) {
         let place = error.url().map(place).unwrap_or_default();
-        let message = error_text::denied(&place, &denied_addresses.to_string());
-        return SendFailure::Denied { message };
+        return error_text::denied(&place, &denied_addresses.to_string());
     }
     if let Some((fault, message)) = tls::fault(error) {
         return SendFailure::Certificate { fault, message };

@@ -163,7 +163,8 @@ async fn a_server_that_goes_away_is_reported(subject: Subject) {
                 assert_eq!(status, "exit status: 3");
             }
             ChannelEvent::Closed(
-                CloseReason::EndOfStream { .. } | CloseReason::Unreachable { refused: false, .. },
+                CloseReason::EndOfStream { .. }
+                | CloseReason::Failed(SendFailure::Unreachable { refused: false, .. }),
             ) => {}
             ChannelEvent::Failed { tag, failure } => {
                 assert_eq!(tag, RequestTag(7));
@@ -318,12 +319,12 @@ async fn a_login_wall_is_told_with_its_challenge_over_every_transport_that_can_h
                         ..
                     },
             }
-            | ChannelEvent::Closed(CloseReason::Refused {
+            | ChannelEvent::Closed(CloseReason::Failed(SendFailure::Status {
                 status,
                 www_authenticate,
                 body,
                 ..
-            }) => (status, www_authenticate, body),
+            })) => (status, www_authenticate, body),
             other => panic!("{kind:?}: {other:?}"),
         };
         let realm = "Bearer realm=\"x\"".to_owned();

@@ -183,7 +183,7 @@ async fn refusal(peer: &mut Peer) -> u16 {
             tag: RequestTag(1),
             failure: SendFailure::Status { status, .. },
         }
-        | ChannelEvent::Closed(CloseReason::Refused { status, .. }) => status,
+        | ChannelEvent::Closed(CloseReason::Failed(SendFailure::Status { status, .. })) => status,
         other => panic!("{other:?}"),
     }
 }
@@ -311,7 +311,7 @@ async fn without_credentials_nothing_is_sent() {
                 failure: SendFailure::Credentials(told),
                 ..
             }
-            | ChannelEvent::Closed(CloseReason::Credentials(told)) => {
+            | ChannelEvent::Closed(CloseReason::Failed(SendFailure::Credentials(told))) => {
                 assert_eq!(told, error, "{kind}");
             }
             other => panic!("{kind}: {other:?}"),

@@ -66,7 +66,7 @@ async fn rel_12_an_event_stream_that_goes_silent_closes_its_channel() {
     silencer.go_silent();
     let reason = peer.closed().await;
     assert!(
-        matches!(&reason, CloseReason::Unreachable { refused: false, message } if message.contains("nothing arrived")),
+        matches!(&reason, CloseReason::Failed(SendFailure::Unreachable { refused: false, message }) if message.contains("nothing arrived")),
         "{reason:?}"
     );
 }

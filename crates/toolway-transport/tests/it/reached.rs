@@ -105,7 +105,7 @@ async fn sec_53_no_message_is_posted_to_a_forbidden_path() {
     peer.request(1, "initialize", json!({})).await;
     let reason = peer.closed().await;
     assert!(
-        matches!(&reason, CloseReason::Denied { message } if message.ends_with("it is denied by a rule")),
+        matches!(&reason, CloseReason::Failed(SendFailure::Denied { message }) if message.ends_with("it is denied by a rule")),
         "{reason:?}"
     );
     assert_eq!(server.seen().len(), 1, "the stream only");
@@ -127,7 +127,7 @@ async fn sec_53_a_name_that_leads_to_a_denied_address_is_not_connected_to() {
     let mut peer = open(TransportSpec::Remote(RemoteKind::Sse, denied)).await;
     let reason = peer.closed().await;
     assert!(
-        matches!(&reason, CloseReason::Denied { message } if message.ends_with("which is denied by a rule")),
+        matches!(&reason, CloseReason::Failed(SendFailure::Denied { message }) if message.ends_with("which is denied by a rule")),
         "{reason:?}"
     );
     assert!(server.seen().is_empty());
@@ -141,7 +141,7 @@ async fn sec_53_a_name_that_leads_to_a_denied_address_is_not_connected_to() {
     .await;
     let reason = peer.closed().await;
     assert!(
-        matches!(&reason, CloseReason::Denied { message } if message.ends_with("which is denied by a rule")),
+        matches!(&reason, CloseReason::Failed(SendFailure::Denied { message }) if message.ends_with("which is denied by a rule")),
         "{reason:?}"
     );
 }

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use toolway_transport::{CloseReason, OpenOptions};
+use toolway_transport::{CloseReason, OpenOptions, SendFailure};
 use toolway_types::{Era, MessageDelivery, ProtocolMode, RemoteKind, TransportSpec};
 use tracing::debug;
 
@@ -101,11 +101,12 @@ impl Connection {
             // It is there, and says who may come in.
             Err(error @ ConnectError::NeedsAuth { .. }) => Err(error),
             Err(ConnectError::Request {
-                source: RequestError::Closed(reason @ CloseReason::Denied { .. }),
+                source:
+                    RequestError::Closed(reason @ CloseReason::Failed(SendFailure::Denied { .. })),
                 method,
             }) => Err(ConnectError::request(method, RequestError::Closed(reason))),
             Err(ConnectError::Request {
-                source: RequestError::Closed(CloseReason::Refused { .. }),
+                source: RequestError::Closed(CloseReason::Failed(SendFailure::Status { .. })),
                 ..
             }) => Err(ConnectError::NotStreamable {
                 status,

@@ -15,7 +15,7 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 use toolway_transport::{CloseReason, CredentialsError, SendFailure};
 use toolway_types::{ConnectionState, Era, MessageDelivery, Untrusted};
 
-use crate::error::{RequestError, RequestResult, about_certificate};
+use crate::error::{RequestError, RequestResult};
 use crate::route::SendError;
 use crate::session::Session;
 
@@ -149,8 +149,8 @@ impl OpenSession {
                 message,
             })) => self.cast_doubt(Doubt::Unreachable(message.clone())),
             // The next connection finds out, and says what is to be done.
-            Err(RequestError::Send(SendFailure::Certificate { fault, message })) => {
-                self.cast_doubt(Doubt::Unreachable(about_certificate(*fault, message)));
+            Err(RequestError::Send(failure @ SendFailure::Certificate { .. })) => {
+                self.cast_doubt(Doubt::Unreachable(failure.to_string()));
             }
             Err(RequestError::Send(
                 SendFailure::Unreachable { message, .. } | SendFailure::Cut(message),

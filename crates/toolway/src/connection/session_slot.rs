@@ -164,8 +164,9 @@ impl ServerRoute {
     /// Where no login can be made, a server that wants one refuses what its entry has.
     fn blame(&self, error: SendError) -> SendError {
         let wants_login = match &error {
-            SendError::Send(failure) => error::wants_login(failure),
-            SendError::Closed(reason) => error::closed_for_login(reason),
+            SendError::Send(failure) | SendError::Closed(CloseReason::Failed(failure)) => {
+                error::wants_login(failure)
+            }
             SendError::Unavailable(state) => matches!(state, ConnectionState::NeedsAuth { .. }),
             _ => false,
         };

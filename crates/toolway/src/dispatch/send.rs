@@ -21,7 +21,7 @@ use super::permission::PermittedCall;
 use crate::audit::AuditEntry;
 use crate::call::{CallError, CallOptions, NotWidened, Oversize, TimeLimit};
 use crate::catalog::CatalogTool;
-use crate::error::{about_certificate, closed_for_login, is_short, scopes_in, wants_login};
+use crate::error::{is_short, scopes_in, wants_login};
 use crate::route::{GeneralLimits, Routes, SendError, SendOptions};
 
 /// A server's answer to a permitted call, unread.
@@ -168,12 +168,6 @@ pub(crate) fn explain(error: SendError, key: &ToolKey, after: Duration) -> CallE
             after,
             limit: TimeLimit::Whole,
         },
-        SendError::Send(SendFailure::TimedOut { after }) => CallError::TimedOut {
-            server,
-            tool,
-            after,
-            limit: TimeLimit::Beginning,
-        },
         SendError::Idle { after } => CallError::TimedOut {
             server,
             tool,
@@ -212,21 +206,9 @@ pub(crate) fn explain(error: SendError, key: &ToolKey, after: Duration) -> CallE
         SendError::Closed(CloseReason::EndOfStream { .. }) => {
             lost("the server closed the connection".to_owned())
         }
-        SendError::Closed(reason) if closed_for_login(&reason) => match reason {
-            CloseReason::Refused {
-                www_authenticate, ..
-            } => needs_auth(server, www_authenticate),
-            _ => needs_auth(server, None),
-        },
-        SendError::Closed(
-            CloseReason::Broken(message) | CloseReason::Unreachable { message, .. },
-        )
-        | SendError::Send(SendFailure::Cut(message) | SendFailure::Unreachable { message, .. }) => {
-            lost(message)
-        }
-        SendError::Closed(CloseReason::Certificate { fault, message })
-        | SendError::Send(SendFailure::Certificate { fault, message }) => {
-            lost(about_certificate(fault, &message))
+        SendError::Closed(CloseReason::Broken(message)) => lost(message),
+        SendError::Send(failure) | SendError::Closed(CloseReason::Failed(failure)) => {
+            failed(failure, server, tool, sent)
         }
         SendError::Rpc(RpcError {
             code,
@@ -245,37 +227,58 @@ pub(crate) fn explain(error: SendError, key: &ToolKey, after: Duration) -> CallE
             tool,
             what: Untrusted::new(what),
         },
-        SendError::Send(SendFailure::TooLarge { limit }) => CallError::TooLarge {
-            server,
-            tool,
-            what: Oversize::Answer,
-            limit,
-        },
-        SendError::Send(failure) if wants_login(&failure) => match failure {
-            SendFailure::Status {
-                www_authenticate, ..
-            } => needs_auth(server, www_authenticate),
-            _ => needs_auth(server, None),
-        },
-        SendError::Closed(CloseReason::Refused { status, .. })
-        | SendError::Send(SendFailure::Status { status, .. }) => {
-            lost(format!("HTTP status {status}"))
+    }
+}
+
+/// The same for what the transport says, of one request or of the connection that all share.
+fn failed(failure: SendFailure, server: ServerName, tool: Untrusted, sent: bool) -> CallError {
+    let message = match failure {
+        SendFailure::TimedOut { after } => {
+            return CallError::TimedOut {
+                server,
+                tool,
+                after,
+                limit: TimeLimit::Beginning,
+            };
         }
-        SendError::Send(SendFailure::NotMcp { content_type }) => {
+        SendFailure::TooLarge { limit } => {
+            return CallError::TooLarge {
+                server,
+                tool,
+                what: Oversize::Answer,
+                limit,
+            };
+        }
+        SendFailure::NotMcp { content_type } => {
             let what = Untrusted::new(format!("content of type `{content_type}`"));
-            CallError::Malformed { server, tool, what }
+            return CallError::Malformed { server, tool, what };
         }
-        SendError::Send(SendFailure::Encoded { encoding }) => {
+        SendFailure::Encoded { encoding } => {
             let what = Untrusted::new(format!("content compressed with `{encoding}`"));
-            CallError::Malformed { server, tool, what }
+            return CallError::Malformed { server, tool, what };
         }
-        SendError::Closed(CloseReason::Credentials(error))
-        | SendError::Send(SendFailure::Credentials(error)) => lost(error.to_string()),
-        SendError::Closed(CloseReason::Denied { message })
-        | SendError::Send(SendFailure::Denied { message }) => lost(message),
-        SendError::Send(SendFailure::Redirected { location }) => {
-            lost(format!("redirected to another origin (`{location}`)"))
+        failure if wants_login(&failure) => {
+            return match failure {
+                SendFailure::Status {
+                    www_authenticate, ..
+                } => needs_auth(server, www_authenticate),
+                _ => needs_auth(server, None),
+            };
         }
+        SendFailure::Cut(message)
+        | SendFailure::Unreachable { message, .. }
+        | SendFailure::Denied { message } => message,
+        SendFailure::Certificate { .. } | SendFailure::Credentials(_) => failure.to_string(),
+        SendFailure::Status { status, .. } => format!("HTTP status {status}"),
+        SendFailure::Redirected { location } => {
+            format!("redirected to another origin (`{location}`)")
+        }
+    };
+    CallError::Transport {
+        server,
+        tool,
+        message: Untrusted::new(message),
+        sent,
     }
 }
 

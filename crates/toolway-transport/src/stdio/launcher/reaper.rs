@@ -12,11 +12,8 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
 use rustix::net::{SendFlags, send};
-use rustix::process::{
-    Pid, Signal, WaitOptions, getpid, kill_process_group, set_child_subreaper, setsid, wait,
-};
+use rustix::process::{Pid, Signal, getpid, kill_process_group, set_child_subreaper, setsid};
 
 use super::message::{LaunchReport, LaunchRequest, PassedDescriptors, code};
 use super::raw::{self, Cleanup};
@@ -161,25 +158,19 @@ impl Reaper {
 
     /// Reaps ended children. Whether any child is left.
     fn reap(&mut self) -> bool {
-        loop {
-            match wait(WaitOptions::NOHANG) {
-                Ok(None) => return true,
-                Err(Errno::INTR) => {}
-                Err(_) => return false,
-                Ok(Some((pid, status))) => {
-                    if Some(pid) == self.leader {
-                        self.leader = None;
-                        report(&self.socket, LaunchReport::Exited(status.as_raw()));
-                        // Its orphans would hold its pipes open.
-                        if matches!(self.phase, ReaperPhase::Serving) {
-                            self.phase = ReaperPhase::Killing {
-                                since: Instant::now(),
-                            };
-                        }
-                    }
-                }
+        tree::reap(|pid, status| {
+            if Some(pid) != self.leader {
+                return;
             }
-        }
+            self.leader = None;
+            report(&self.socket, LaunchReport::Exited(status.as_raw()));
+            // Its orphans would hold its pipes open.
+            if matches!(self.phase, ReaperPhase::Serving) {
+                self.phase = ReaperPhase::Killing {
+                    since: Instant::now(),
+                };
+            }
+        })
     }
 
     /// Sends the signals that are due; how long until the next.

@@ -17,8 +17,7 @@ use rustix::net::{
 };
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{
-    DumpableBehavior, Pid, Signal, WaitOptions, getpid, kill_process, set_child_subreaper,
-    set_dumpable_behavior, wait,
+    DumpableBehavior, Pid, Signal, getpid, kill_process, set_child_subreaper, set_dumpable_behavior,
 };
 
 use super::message::{LaunchReport, PassedDescriptors, ReaperKind, code};
@@ -123,21 +122,14 @@ impl LauncherLoop {
 
     /// Reaps ended children. Whether any child is left.
     fn reap(&mut self) -> bool {
-        loop {
-            match wait(WaitOptions::NOHANG) {
-                Ok(None) => return true,
-                Err(Errno::INTR) => {}
-                Err(_) => return false,
-                Ok(Some((pid, status))) => {
-                    let known = self.reapers.iter().position(|reaper| *reaper == pid);
-                    if let Some(index) = known {
-                        self.reapers.swap_remove(index);
-                    }
-                    // The children of a killed reaper are now ours; orphans as well.
-                    self.orphans |= known.is_none() || status.exit_status() != Some(0);
-                }
+        tree::reap(|pid, status| {
+            let known = self.reapers.iter().position(|reaper| *reaper == pid);
+            if let Some(index) = known {
+                self.reapers.swap_remove(index);
             }
-        }
+            // The children of a killed reaper are now ours; orphans as well.
+            self.orphans |= known.is_none() || status.exit_status() != Some(0);
+        })
     }
 
     fn listen(&mut self) {

@@ -22,16 +22,18 @@ pub(crate) fn of(cause: &(dyn Error + 'static), plain: &str) -> String {
     }
 }
 
+/// An error and what it came of, outermost first.
+pub(crate) fn causes<'a>(
+    error: &'a (dyn Error + 'static),
+) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+    std::iter::successors(Some(error), |&error| error.source())
+}
+
 /// The innermost message: the outer ones repeat the URL, which may hold a secret.
 pub(crate) fn root_cause(error: &reqwest::Error) -> String {
-    let mut cause: &(dyn Error + 'static) = error;
-    while let Some(inner) = cause.source() {
-        cause = inner;
-    }
-    if std::ptr::addr_eq(cause, error) {
-        "the request failed".to_owned()
-    } else {
-        of(cause, "http")
+    match causes(error).skip(1).last() {
+        Some(cause) => of(cause, "http"),
+        None => "the request failed".to_owned(),
     }
 }
 

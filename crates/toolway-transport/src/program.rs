@@ -1,9 +1,7 @@
 //! One program, run to its end: input in, bounded output out.
 //!
-//! Owns the time and the room it is given, and that nothing of it stays. Starting and ending a
-//! process is the same for it as for a server (`stdio/process.rs`): an environment of its own, no
-//! inherited descriptors, ended with everything it started. What the output means is the caller's
-//! to say; it is never logged here, because it may hold a secret (SEC-15).
+//! Owns the time and the room it is given. It is started and ended as a server is
+//! (`stdio/process.rs`). Its output is never logged here, because it may hold a secret (SEC-15).
 
 use std::collections::BTreeMap;
 use std::io;

@@ -57,6 +57,16 @@ pub enum RequestError {
     TaskCancelled,
 }
 
+impl RequestError {
+    /// What the transport says of it, or of the connection that all requests share.
+    pub(crate) fn transport_failure(&self) -> Option<&SendFailure> {
+        match self {
+            Self::Send(failure) | Self::Closed(CloseReason::Failed(failure)) => Some(failure),
+            _ => None,
+        }
+    }
+}
+
 /// Why a server could not be connected.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
@@ -170,14 +180,10 @@ impl ConnectError {
         matches!(status, Some(SendFailure::Status { status: 403, .. }))
     }
 
-    /// What the transport says of a request, or of the connection that all share.
+    /// What the transport says of it.
     pub(crate) fn transport_failure(&self) -> Option<&SendFailure> {
         match self {
-            Self::Request { source, .. } => match source {
-                RequestError::Send(failure)
-                | RequestError::Closed(CloseReason::Failed(failure)) => Some(failure),
-                _ => None,
-            },
+            Self::Request { source, .. } => source.transport_failure(),
             _ => None,
         }
     }

@@ -2,8 +2,6 @@
 //!
 //! Owns the one classification of the client library's errors and of answers that are no success.
 
-use std::error::Error as _;
-use std::io;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
@@ -18,7 +16,7 @@ use crate::client::guard::AddressesDenied;
 use crate::client::{place, tls};
 use crate::credentials::challenges;
 use crate::error::SendFailure;
-use crate::error_text::{self, root_cause};
+use crate::error_text::{self, causes, root_cause};
 
 /// How much of an error's body is kept.
 pub(super) const ERROR_BODY: usize = 64 * 1024;
@@ -65,9 +63,10 @@ fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
 
 /// Why a request did not get out, or got no answer. `proxy` is the one it went through.
 pub(super) fn unsent(error: &reqwest::Error, proxy: Option<&str>) -> SendFailure {
-    if let Some(denied_addresses) = denied_addresses(error) {
+    let denied = causes(error).find_map(|cause| cause.downcast_ref::<AddressesDenied>());
+    if let Some(denied) = denied {
         let place = error.url().map(place).unwrap_or_default();
-        return error_text::denied(&place, &denied_addresses.to_string());
+        return error_text::denied(&place, &denied.to_string());
     }
     if let Some((fault, message)) = tls::fault(error) {
         return SendFailure::Certificate { fault, message };
@@ -76,30 +75,15 @@ pub(super) fn unsent(error: &reqwest::Error, proxy: Option<&str>) -> SendFailure
     if !error.is_connect() {
         return SendFailure::Cut(message);
     }
-    let mut cause = error.source();
-    let mut refused = false;
-    while let Some(error) = cause {
-        refused |= error.downcast_ref::<io::Error>().is_some_and(is_refusal);
-        cause = error.source();
-    }
+    let refused = causes(error)
+        .filter_map(|cause| cause.downcast_ref())
+        .any(is_refusal);
     let message = match (proxy, error.url().map(place)) {
         (Some(proxy), _) => format!("through the proxy {proxy}: {message}"),
         (None, Some(place)) => format!("{place}: {message}"),
         (None, None) => message,
     };
     SendFailure::Unreachable { refused, message }
-}
-
-/// Why the name was not followed, when that is the reason.
-fn denied_addresses(error: &reqwest::Error) -> Option<&AddressesDenied> {
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        if let Some(denied_addresses) = error.downcast_ref::<AddressesDenied>() {
-            return Some(denied_addresses);
-        }
-        cause = error.source();
-    }
-    None
 }
 
 #[cfg(test)]

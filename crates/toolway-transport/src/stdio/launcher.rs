@@ -1,15 +1,10 @@
 //! Starts servers that are processes, so that none outlives the host, however it ends.
 //!
-//! Owns the choice between the two ways, and the host's side. With a launcher, a small process of
-//! the same program starts every server, each below a reaper of its own that adopts whatever the
-//! server leaves behind; when the host is gone, `SIGKILL` included, they kill all of it. Why, and
-//! what it costs, is `docs/decisions/0007-the-launcher.md`.
-//!
-//! Without one ([`Launcher::none`], and always on systems other than Linux) servers are direct
-//! children of this process. While it runs, a server's process group is killed with it, and on
-//! Linux also processes that left the group, found by a mark in their environment. Not covered:
-//! servers of a host that is killed itself, and processes that cleared the mark from their
-//! environment.
+//! Owns the choice between the two ways, and the host's side. With a launcher, each server runs
+//! below a reaper that kills all of it when the host is gone; why, and what it costs, is
+//! `docs/decisions/0007-the-launcher.md`. Without one ([`Launcher::none`], and always on systems
+//! other than Linux) servers are direct children of this process: those of a host that is killed
+//! itself stay, and so do processes that left the group and cleared the mark in their environment.
 
 #[cfg(target_os = "linux")]
 mod handle;

@@ -21,7 +21,7 @@ use super::permission::PermittedCall;
 use crate::audit::AuditEntry;
 use crate::call::{CallError, CallOptions, NotWidened, Oversize, TimeLimit};
 use crate::catalog::CatalogTool;
-use crate::error::{is_short, scopes_in, wants_login};
+use crate::error::{RequestError, is_short, scopes_in, wants_login};
 use crate::route::{GeneralLimits, Routes, SendError, SendOptions};
 
 /// A server's answer to a permitted call, unread.
@@ -149,10 +149,31 @@ pub(super) async fn send_audited<'a>(
 pub(crate) fn explain(error: SendError, key: &ToolKey, after: Duration) -> CallError {
     let server = key.server.clone();
     let tool = Untrusted::new(&key.tool);
+    let error = match error {
+        SendError::Request(error) => error,
+        SendError::Unavailable(ConnectionState::NeedsAuth {
+            detail,
+            unnamed_scopes,
+        }) => {
+            return CallError::NeedsAuth {
+                server,
+                scopes: scopes_in(&detail),
+                not_widened: unnamed_scopes.then_some(NotWidened::Unnamed),
+            };
+        }
+        SendError::Unavailable(state) => return CallError::Unavailable { server, state },
+        SendError::NotWidened { challenge, why } => {
+            return CallError::NeedsAuth {
+                server,
+                scopes: scopes_in(&challenge),
+                not_widened: Some(why),
+            };
+        }
+    };
     // A channel that ends takes requests along that the server has, or may have.
     let sent = match &error {
-        SendError::Closed(_) | SendError::Send(SendFailure::Cut(_)) => true,
-        SendError::Send(SendFailure::Status { status, .. }) => *status >= 500,
+        RequestError::Closed(_) | RequestError::Send(SendFailure::Cut(_)) => true,
+        RequestError::Send(SendFailure::Status { status, .. }) => *status >= 500,
         _ => false,
     };
     let lost = |message: String| CallError::Transport {
@@ -162,55 +183,41 @@ pub(crate) fn explain(error: SendError, key: &ToolKey, after: Duration) -> CallE
         sent,
     };
     match error {
-        SendError::TimedOut => CallError::TimedOut {
+        RequestError::TimedOut => CallError::TimedOut {
             server,
             tool,
             after,
             limit: TimeLimit::Whole,
         },
-        SendError::Idle { after } => CallError::TimedOut {
+        RequestError::Idle { after } => CallError::TimedOut {
             server,
             tool,
             after,
             limit: TimeLimit::Idle,
         },
-        SendError::InputRefused { input } => CallError::InputRefused {
+        RequestError::InputRefused { input } => CallError::InputRefused {
             server,
             tool,
             input,
         },
-        SendError::TooManyRounds { rounds } => CallError::TooManyRounds {
+        RequestError::TooManyRounds { rounds } => CallError::TooManyRounds {
             server,
             tool,
             rounds,
         },
-        SendError::TaskCancelled => CallError::CancelledByServer { server, tool },
-        SendError::Unavailable(ConnectionState::NeedsAuth {
-            detail,
-            unnamed_scopes,
-        }) => CallError::NeedsAuth {
-            server,
-            scopes: scopes_in(&detail),
-            not_widened: unnamed_scopes.then_some(NotWidened::Unnamed),
-        },
-        SendError::NotWidened { challenge, why } => CallError::NeedsAuth {
-            server,
-            scopes: scopes_in(&challenge),
-            not_widened: Some(why),
-        },
-        SendError::Unavailable(state) => CallError::Unavailable { server, state },
-        SendError::Closed(CloseReason::Asked) => CallError::Cancelled { server, tool },
-        SendError::Closed(CloseReason::Exited { status, .. }) => {
+        RequestError::TaskCancelled => CallError::CancelledByServer { server, tool },
+        RequestError::Closed(CloseReason::Asked) => CallError::Cancelled { server, tool },
+        RequestError::Closed(CloseReason::Exited { status, .. }) => {
             lost(format!("its process ended ({status})"))
         }
-        SendError::Closed(CloseReason::EndOfStream { .. }) => {
+        RequestError::Closed(CloseReason::EndOfStream { .. }) => {
             lost("the server closed the connection".to_owned())
         }
-        SendError::Closed(CloseReason::Broken(message)) => lost(message),
-        SendError::Send(failure) | SendError::Closed(CloseReason::Failed(failure)) => {
+        RequestError::Closed(CloseReason::Broken(message)) => lost(message),
+        RequestError::Send(failure) | RequestError::Closed(CloseReason::Failed(failure)) => {
             failed(failure, server, tool, sent)
         }
-        SendError::Rpc(RpcError {
+        RequestError::Rpc(RpcError {
             code,
             message,
             data,
@@ -222,7 +229,7 @@ pub(crate) fn explain(error: SendError, key: &ToolKey, after: Duration) -> CallE
             data,
             remarks: Vec::new(),
         },
-        SendError::Malformed(what) => CallError::Malformed {
+        RequestError::Malformed(what) => CallError::Malformed {
             server,
             tool,
             what: Untrusted::new(what),

@@ -187,36 +187,29 @@ impl LauncherLoop {
                 descriptors.extend(more);
             }
         }
-        let mut descriptors = descriptors.into_iter();
-        let Some(socket) = descriptors.next() else {
+        let Some(socket) = descriptors.first() else {
             return;
         };
-        let rest = (
-            descriptors.next(),
-            descriptors.next(),
-            descriptors.next(),
-            descriptors.next(),
-        );
-        let (Some(stdin), Some(stdout), Some(stderr), Some(directory)) = rest else {
+        let socket = match socket.try_clone() {
+            Ok(socket) => UnixStream::from(socket),
+            Err(error) => {
+                let complaint = LaunchReport::Refused(code(&error));
+                reaper::report(&UnixStream::from(descriptors.swap_remove(0)), complaint);
+                return;
+            }
+        };
+        let Ok(passed) = <[OwnedFd; 5]>::try_from(descriptors) else {
             // The kernel passes as many as there is room for.
-            let complaint = LaunchReport::Refused(Errno::MFILE.raw_os_error());
-            reaper::report(&UnixStream::from(socket), complaint);
+            reaper::report(&socket, LaunchReport::Refused(Errno::MFILE.raw_os_error()));
             return;
         };
+        let [host, stdin, stdout, stderr, directory] = passed;
         let passed = PassedDescriptors {
-            socket,
+            socket: host,
             stdin,
             stdout,
             stderr,
             directory,
-        };
-        let socket = match passed.socket.try_clone() {
-            Ok(socket) => UnixStream::from(socket),
-            Err(error) => {
-                let complaint = LaunchReport::Refused(code(&error));
-                reaper::report(&UnixStream::from(passed.socket), complaint);
-                return;
-            }
         };
         let forked = match ReaperKind::decode(&bytes[..length]) {
             None => Err(io::ErrorKind::InvalidData.into()),

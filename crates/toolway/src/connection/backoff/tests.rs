@@ -127,13 +127,16 @@ fn a_server_can_ask_for_a_pause_but_not_for_ever() {
     assert_eq!(asked_for(&status(503)), LONGEST_ASKED);
     let closed = ConnectError::Request {
         method: "initialize",
-        source: RequestError::Closed(CloseReason::Failed(SendFailure::Status {
-            status: 503,
-            www_authenticate: None,
-            body: bytes::Bytes::new(),
-            had_session: false,
-            retry_after: Some(Duration::from_secs(7)),
-        })),
+        source: RequestError::Closed(
+            SendFailure::Status {
+                status: 503,
+                www_authenticate: None,
+                body: bytes::Bytes::new(),
+                had_session: false,
+                retry_after: Some(Duration::from_secs(7)),
+            }
+            .into(),
+        ),
     };
     assert_eq!(asked_for(&closed), Duration::from_secs(7));
 }

@@ -1,8 +1,7 @@
 //! Finding out what the system allows by doing it, in a child that runs no program.
 //!
-//! Owns which process does it: not this one, because the child can be read for a moment and would
-//! be a copy of all secrets, but a second process of the launcher's program, which has none
-//! (SEC-15). It gets the whole shield once and answers with one number.
+//! Owns which process does it: the child can be read for a moment, so it is not a copy of this one
+//! but one of the launcher's program, which has no secrets (SEC-15). It answers with one number.
 
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::OwnedFd;

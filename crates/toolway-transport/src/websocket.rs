@@ -12,21 +12,18 @@ mod handshake;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::HeaderMap;
 use tokio::io::{
     AsyncReadExt as _, AsyncWriteExt as _, ReadHalf, WriteHalf, split as split_socket,
 };
 use tokio::sync::mpsc;
 use tokio::time::{Instant, interval_at, timeout};
 use toolway_types::{RemoteSpec, Untrusted, request_url};
-use url::Url;
 
 use crate::channel::{
     Channel, ChannelCommand, ChannelEvent, ChannelLimits, CommandInbox, report_end,
 };
-use crate::client::dial::{DialedStream, Dialer};
-use crate::credentials::ChannelCredentials;
-use crate::error::{CloseReason, OpenError};
+use crate::client::dial::DialedStream;
+use crate::error::{CloseReason, OpenError, SendFailure};
 use crate::http::endpoint::{channel_credentials, configured};
 use crate::options::OpenOptions;
 use frame::{FrameDecoder, IncomingFrame};
@@ -47,42 +44,22 @@ const PROTOCOL_ERROR: u16 = 1002;
 /// Opens a channel. The connection is made as soon as the driver runs.
 pub(crate) fn open(spec: &RemoteSpec, options: &OpenOptions) -> Result<Channel, OpenError> {
     let url = request_url(&spec.url);
-    let opening = WebSocketOpening {
-        dialer: options.client.dialer(spec, &url)?,
-        configured: configured(spec)?,
-        credentials: channel_credentials(&url, options),
-        limits: options.limits.clone(),
-        url,
-    };
+    let dialer = options.client.dialer(spec, &url)?;
+    let configured = configured(spec)?;
+    let credentials = channel_credentials(&url, options);
+    let limits = options.limits.clone();
     Ok(Channel::driven(None, |commands, events| async move {
         let mut inbox = CommandInbox::new(commands);
-        let reason = match inbox.while_opening(opening.open()).await {
+        let after = limits.first_byte;
+        let shaking = handshake::connect(&dialer, &url, &configured, &credentials);
+        let reason = match inbox.while_opening(timeout(after, shaking)).await {
             None => CloseReason::Asked,
-            Some(Err(reason)) => reason,
-            Some(Ok(socket)) => run(socket, inbox, &events, &opening.limits).await,
+            Some(Err(_)) => CloseReason::lost(SendFailure::TimedOut { after }.to_string()),
+            Some(Ok(Err(reason))) => reason,
+            Some(Ok(Ok(socket))) => run(socket, inbox, &events, &limits).await,
         };
         report_end(&events, reason).await;
     }))
-}
-
-struct WebSocketOpening {
-    dialer: Dialer,
-    url: Url,
-    configured: HeaderMap,
-    credentials: ChannelCredentials,
-    limits: ChannelLimits,
-}
-
-impl WebSocketOpening {
-    async fn open(&self) -> Result<DialedStream, CloseReason> {
-        let patience = self.limits.first_byte;
-        let shaking =
-            handshake::connect(&self.dialer, &self.url, &self.configured, &self.credentials);
-        timeout(patience, shaking).await.unwrap_or_else(|_| {
-            let seconds = patience.as_secs_f32();
-            Err(CloseReason::lost(format!("no answer within {seconds} s")))
-        })
-    }
 }
 
 /// Carries messages both ways until one side ends.

@@ -285,4 +285,18 @@ mod tests {
             );
         }
     }
+    #[test]
+    fn words_of_other_clients_are_known_and_mean_nothing_of_ours_alone() {
+        for (word, meant) in [
+            ("Streamable_HTTP", Some("http")),
+            ("wss", Some("ws")),
+            ("process", Some("stdio")),
+            ("sse", Some("sse")),
+            ("ws-ide", None),
+            ("sdk", None),
+        ] {
+            let kind = TransportKind::of_foreign_word(word);
+            assert_eq!(kind.map(TransportKind::as_str), meant, "{word}");
+        }
+    }
 }

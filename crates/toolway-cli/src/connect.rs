@@ -213,7 +213,8 @@ fn prepared(
             .retain(|server| names.contains(&server.name) || hooks.contains(&server.name.as_str()));
     }
     // The provider is no business of a run without connectors.
-    let is_connector = |server: &PlannedServer| server.transport == Some(TransportKind::Connector);
+    let is_connector =
+        |server: &PlannedServer| server.transport.is_some_and(TransportKind::is_connector);
     let has_connectors = plan.servers.iter().any(is_connector);
     let mut options = HostOptions {
         prompter: person.prompter,

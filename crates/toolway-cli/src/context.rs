@@ -121,7 +121,10 @@ impl Context {
             return report.hint(advice);
         }
         let entry = self.plan().winner(&server);
-        if entry.and_then(|entry| entry.transport) == Some(TransportKind::Connector) {
+        if entry
+            .and_then(|entry| entry.transport)
+            .is_some_and(TransportKind::is_connector)
+        {
             return report.hint("log in to your account with `toolway account login`");
         }
         match entry.and_then(account_of) {

@@ -213,12 +213,7 @@ impl ServerSpec {
         filled.references.clear();
         match &mut filled.transport {
             TransportSpec::Stdio(stdio) => values.process(stdio),
-            TransportSpec::Http(remote)
-            | TransportSpec::Sse(remote)
-            | TransportSpec::Ws(remote)
-            | TransportSpec::SseIde(remote)
-            | TransportSpec::WsIde(remote)
-            | TransportSpec::Connector(remote) => values.remote(remote),
+            TransportSpec::Remote(_, remote) => values.remote(remote),
             TransportSpec::Sdk => {}
         }
         filled

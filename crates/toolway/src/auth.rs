@@ -37,7 +37,7 @@ use toolway_auth::vault::Vault;
 use toolway_config::IdentitySettings;
 use toolway_transport::client::HttpClient;
 use toolway_transport::{Credentials, OpenOptions};
-use toolway_types::{OauthSpec, RemoteSpec, Secret, ServerName, ServerSpec, TransportSpec};
+use toolway_types::{OauthSpec, Secret, ServerName, ServerSpec};
 use tracing::info;
 
 use self::combined::HelperAndLogin;
@@ -267,14 +267,12 @@ impl Auth {
 
     /// A server is about to be connected to.
     pub(crate) fn note_connecting(&self, server: &ServerName, source: &ServerSource) {
-        let spec = match source {
-            ServerSource::Spec(spec) => remote(spec).and_then(|remote| remote.oauth.clone()),
-            ServerSource::Object { .. } => None,
-        };
+        let remote = source.spec().and_then(|spec| spec.transport.remote());
+        let oauth = remote.and_then(|remote| remote.oauth.clone());
         let target = target(server, source);
         let known = KnownServer {
-            is_remote: matches!(source, ServerSource::Spec(spec) if remote(spec).is_some()),
-            login: target.map(|target| (target, spec.unwrap_or_default())),
+            is_remote: remote.is_some(),
+            login: target.map(|target| (target, oauth.unwrap_or_default())),
         };
         lock(&self.known).insert(server.clone(), known);
         // A server that is being connected does not wait for a login.
@@ -402,10 +400,8 @@ pub async fn forget_need(memory: &Path, spec: &ServerSpec) {
 
 /// The server that a login would be for; none where its entry leaves no room for one.
 pub(crate) fn target(server: &ServerName, source: &ServerSource) -> Option<LoginTarget> {
-    let ServerSource::Spec(spec) = source else {
-        return None;
-    };
-    let remote = written::open_to_logins(spec)?;
+    let spec = source.spec()?;
+    let remote = spec.transport.open_to_logins()?;
     if written::written(spec).is_some() {
         return None;
     }
@@ -445,10 +441,7 @@ pub(crate) fn credentials(
     journal: Option<&JournalWriter>,
     auth: Option<&Arc<Auth>>,
 ) -> Option<Arc<dyn Credentials>> {
-    let ServerSource::Spec(spec) = filled else {
-        return None;
-    };
-    let remote = remote(spec)?;
+    let remote = filled.spec()?.transport.remote()?;
     let keep_back = || -> RedactHeaders {
         let journal = journal.cloned();
         Box::new(move |headers| {
@@ -474,18 +467,5 @@ pub(crate) fn credentials(
         (Some(helper), None) => Some(Arc::new(helper)),
         (None, Some(login)) => Some(Arc::new(login)),
         (None, None) => None,
-    }
-}
-
-/// The part of a definition that concerns servers across a network.
-fn remote(spec: &ServerSpec) -> Option<&RemoteSpec> {
-    match &spec.transport {
-        TransportSpec::Http(remote)
-        | TransportSpec::Sse(remote)
-        | TransportSpec::Ws(remote)
-        | TransportSpec::SseIde(remote)
-        | TransportSpec::WsIde(remote)
-        | TransportSpec::Connector(remote) => Some(remote),
-        TransportSpec::Stdio(_) | TransportSpec::Sdk => None,
     }
 }

@@ -157,7 +157,7 @@ async fn log_out(context: &Context, provider: &AccountProvider) -> Outcome {
     // First, so that whoever hears of the logout finds no connectors; and also when nobody is
     // logged in: what is left of an earlier login goes.
     connect::memory::forget(context, context.plan(), |planned| {
-        planned.transport == Some(TransportKind::Connector)
+        planned.transport.is_some_and(TransportKind::is_connector)
     });
     account::forget(&copy_file(&context.environment))?;
     let out = kept(context, provider)

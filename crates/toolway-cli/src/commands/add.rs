@@ -7,6 +7,7 @@ mod oauth;
 mod place;
 mod target;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use serde_json::{Map, Value, json};
 use toolway_config::edit::{EditError, Edited};
@@ -44,8 +45,8 @@ pub(crate) struct AddArgs {
     writing: Writing,
 
     /// How to reach it; guessed when absent
-    #[arg(short, long, value_enum)]
-    transport: Option<Transport>,
+    #[arg(short, long, value_parser = transports())]
+    transport: Option<TransportKind>,
 
     /// A variable for the server's process. Repeatable
     #[arg(short, long, value_name = "KEY=VALUE")]
@@ -129,23 +130,10 @@ impl WritableScope {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Transport {
-    Stdio,
-    Http,
-    Sse,
-    Ws,
-}
-
-impl Transport {
-    fn kind(self) -> TransportKind {
-        match self {
-            Transport::Stdio => TransportKind::Stdio,
-            Transport::Http => TransportKind::Http,
-            Transport::Sse => TransportKind::Sse,
-            Transport::Ws => TransportKind::Ws,
-        }
-    }
+/// The transports that a user writes an entry for.
+fn transports() -> impl TypedValueParser<Value = TransportKind> {
+    PossibleValuesParser::new(TransportKind::common().map(TransportKind::as_str))
+        .try_map(|word| TransportKind::parse(&word).ok_or("there is no such transport"))
 }
 
 /// Runs the command.
@@ -184,7 +172,7 @@ fn definition(args: &AddArgs, target: &[String]) -> Result<Map<String, Value>, R
         return Err(Report::new(Exit::Usage, "a command or a URL is missing"));
     };
     let transport = match args.transport {
-        Some(named) => named.kind(),
+        Some(named) => named,
         None if is_url(first) => TransportKind::of_address(first),
         None => TransportKind::Stdio,
     };

@@ -9,7 +9,6 @@ use toolway::auth::{StoredLogin, StoredLogins, used};
 use toolway::journal::timestamp;
 use toolway_auth::logins::{DEFAULT_ACCOUNT, LoginsError};
 use toolway_config::{PlannedServer, ServerVerdict};
-use toolway_types::TransportSpec;
 use toolway_types::name::{as_word, shell_word};
 
 use crate::connect;
@@ -143,11 +142,7 @@ pub(crate) fn account_of(server: &PlannedServer) -> Option<&str> {
     let ServerVerdict::Admitted(spec) = &server.verdict else {
         return None;
     };
-    let (TransportSpec::Http(remote) | TransportSpec::Sse(remote) | TransportSpec::Ws(remote)) =
-        &spec.transport
-    else {
-        return None;
-    };
+    let remote = spec.transport.open_to_logins()?;
     remote.oauth.as_ref()?.account.as_deref()
 }
 

@@ -56,11 +56,8 @@ pub(crate) fn run(context: &Context, args: &GetArgs) -> Outcome {
 
 /// The login that the server uses. A vault that cannot be read is told and hides nothing else.
 fn login(context: &Context, server: &PlannedServer) -> Option<Shown> {
-    let is_remote = matches!(
-        server.transport,
-        Some(TransportKind::Http | TransportKind::Sse | TransportKind::Ws)
-    );
-    if !is_remote || !matches!(server.verdict, ServerVerdict::Admitted(_)) {
+    let logs_in = server.transport.is_some_and(TransportKind::logs_in);
+    if !logs_in || !matches!(server.verdict, ServerVerdict::Admitted(_)) {
         return None;
     }
     match auth::logins(context) {

@@ -16,7 +16,7 @@ use toolway_auth::logins::LoginGrant;
 use toolway_auth::references::ReferenceResolver;
 use toolway_config::{IdentitySettings, Plan};
 use toolway_transport::client::HttpClient;
-use toolway_types::{CrossApp, ServerName, TransportSpec};
+use toolway_types::{CrossApp, ServerName};
 
 use super::auth::{StatusArgs, instant, not_read};
 use super::login::{AtTerminal, WayArgs, until_given_up};
@@ -256,12 +256,7 @@ pub(super) fn served(plan: &Plan) -> Vec<Served> {
     let admitted = plan.admitted();
     admitted
         .filter_map(|(server, spec)| {
-            let (TransportSpec::Http(remote)
-            | TransportSpec::Sse(remote)
-            | TransportSpec::Ws(remote)) = &spec.transport
-            else {
-                return None;
-            };
+            let remote = spec.transport.open_to_logins()?;
             let required_by = match &remote.oauth.as_ref()?.xaa {
                 CrossApp::Off => return None,
                 CrossApp::Preferred => None,

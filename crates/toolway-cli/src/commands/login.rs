@@ -134,7 +134,10 @@ pub(crate) fn run(context: &Context, args: &LoginArgs) -> Outcome {
     };
     let entry = plan.winner(server.as_str());
     let of_entry = entry.and_then(auth::account_of).map(str::to_owned);
-    if entry.and_then(|entry| entry.transport) == Some(TransportKind::Connector) {
+    if entry
+        .and_then(|entry| entry.transport)
+        .is_some_and(TransportKind::is_connector)
+    {
         let message = format!("`{server}` is a connector: its login is that of your account");
         return Err(Report::new(Exit::Usage, message).hint("run `toolway account login`"));
     }

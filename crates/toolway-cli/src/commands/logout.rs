@@ -120,7 +120,7 @@ fn nothing(context: &Context, server: Option<&str>, account: Option<&str>) -> Ou
     let Some(entry) = plan.winner(server) else {
         return Err(unknown_server(plan, server));
     };
-    if entry.transport == Some(TransportKind::Connector) {
+    if entry.transport.is_some_and(TransportKind::is_connector) {
         let message = format!("`{server}` is a connector: its login is that of your account");
         return Err(Report::new(Exit::Usage, message).hint("run `toolway account logout`"));
     }

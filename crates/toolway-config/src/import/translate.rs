@@ -286,12 +286,10 @@ impl EntryDraft {
         let Some(word) = self.take_text(from) else {
             return;
         };
-        match word.to_ascii_lowercase().replace(['-', '_'], "").as_str() {
-            "stdio" | "local" | "command" => {}
-            "http" | "streamablehttp" | "remote" => self.put("type", "http"),
-            "sse" => self.put("type", "sse"),
-            "ws" | "websocket" => self.put("type", "ws"),
-            _ => self
+        match TransportKind::of_foreign_word(&word) {
+            Some(TransportKind::Stdio) => {}
+            Some(kind) => self.put("type", kind.as_str()),
+            None => self
                 .dropped
                 .push(format!("the transport `{word}` is not known.")),
         }

@@ -9,9 +9,9 @@ use std::path::Path;
 
 use toolway_config::{address_without_secrets, split_command, words_without_secrets};
 use toolway_types::name::shell_word;
-use toolway_types::nearest;
+use toolway_types::{TransportKind, nearest};
 
-use super::{AddArgs, Transport};
+use super::AddArgs;
 use crate::args::typed_words;
 use crate::commands::doctor::is_program;
 use crate::context::Context;
@@ -31,12 +31,8 @@ const FILES: [&str; 14] = [
 
 /// Whether a word is a URL rather than a command.
 pub(crate) fn is_url(word: &str) -> bool {
-    ["http://", "https://", "ws://", "wss://"]
-        .iter()
-        .any(|scheme| {
-            word.get(..scheme.len())
-                .is_some_and(|start| start.eq_ignore_ascii_case(scheme))
-        })
+    let scheme = word.split_once("://").map(|(scheme, _)| scheme);
+    scheme.and_then(TransportKind::of_scheme).is_some()
 }
 
 /// Refuses an address that is neither a URL we know nor a command: mostly a slip.
@@ -71,9 +67,7 @@ pub(super) fn settled(context: &Context, args: &AddArgs) -> Result<Vec<String>, 
         return Err(Report::new(Exit::Usage, "a command or a URL is missing"));
     };
     require_known_scheme(first)?;
-    let is_remote = args
-        .transport
-        .is_some_and(|named| named != Transport::Stdio);
+    let is_remote = args.transport.is_some_and(TransportKind::is_remote);
     // What a variable stands for is not known yet.
     if is_url(first) || first.contains("${") || (!is_remote && is_there(context, args, first)) {
         return Ok(words.clone());

@@ -15,7 +15,7 @@ use toolway_auth::vault::{KeychainError, VaultBackend, VaultEntry};
 use toolway_auth::web::WebClient;
 use toolway_config::Plan;
 use toolway_transport::client::HttpClient;
-use toolway_types::{RemoteSpec, TransportSpec};
+use toolway_types::{RemoteSpec, request_url};
 use url::Url;
 
 use super::LABEL;
@@ -109,16 +109,10 @@ pub(super) fn all(context: &Context, plan: &Plan, network: bool) -> Vec<Check> {
 
 fn remotes(plan: &Plan) -> impl Iterator<Item = (&str, &RemoteSpec)> {
     plan.admitted().filter_map(|(server, spec)| {
-        let remote = match &spec.transport {
-            TransportSpec::Http(remote)
-            | TransportSpec::Sse(remote)
-            | TransportSpec::Ws(remote)
-            | TransportSpec::Connector(remote) => remote,
-            TransportSpec::Stdio(_)
-            | TransportSpec::Sdk
-            | TransportSpec::SseIde(_)
-            | TransportSpec::WsIde(_) => return None,
-        };
+        let remote = spec.transport.remote()?;
+        if spec.transport.kind().is_editor() {
+            return None;
+        }
         Some((server.name.as_str(), remote))
     })
 }
@@ -260,12 +254,7 @@ fn clock(plan: &Plan, client: &HttpClient, network: bool) -> Check {
 
 /// The root of a server's origin: its endpoint may keep a request open for ever.
 fn root(url: &Url) -> Option<Url> {
-    let text = match url.scheme() {
-        "ws" => url.as_str().replacen("ws:", "http:", 1),
-        "wss" => url.as_str().replacen("wss:", "https:", 1),
-        _ => url.as_str().to_owned(),
-    };
-    let mut url = text.parse::<Url>().ok()?.join("/").ok()?;
+    let mut url = request_url(url).join("/").ok()?;
     // What is asked here needs no credentials.
     url.set_username("").ok()?;
     url.set_password(None).ok()?;

@@ -160,5 +160,6 @@ pub(super) fn login_command(
 }
 
 fn is_connector(row: &Row) -> bool {
-    row.transport == Some(TransportKind::Connector.as_str())
+    let transport = row.transport.and_then(TransportKind::parse);
+    transport.is_some_and(TransportKind::is_connector)
 }

@@ -193,7 +193,7 @@ fn own(plan: &Plan, key: &ToolKey) -> Own {
     let entry = plan.winner(key.server.as_str());
     let is_remote = entry
         .and_then(|entry| entry.transport)
-        .is_some_and(|kind| !matches!(kind, TransportKind::Stdio | TransportKind::Sdk));
+        .is_some_and(TransportKind::is_remote);
     if is_remote && key.tool == AUTHENTICATE {
         Own::WhileLocked
     } else {

@@ -15,8 +15,9 @@ use toolway_types::text::{clean_line, is_hidden};
 use toolway_types::{Secret, may_be_opened};
 use url::Url;
 
+use crate::clock::unix_now;
 use crate::token::request::members;
-use crate::token::{TokenError, TokenGrant, TokenRequest, Tokens, unix_now};
+use crate::token::{TokenError, TokenGrant, TokenRequest, Tokens};
 use crate::web::{WebClient, WebError, WebReply};
 
 /// The pace when the server does not say (RFC 8628 section 3.2).

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 
 use crate::assertion::ClientKey;
+use crate::clock::unix_now;
 use crate::discovery::{DiscoveryError, DiscoveryOptions, discover};
 use crate::idp::{self, IdentityProvider, IdpError};
 use crate::login::{ClientStore, ClientStoreError, LoginRequest, bound_as};
@@ -18,7 +19,7 @@ use crate::metadata::{ServerMetadata, shown};
 use crate::refresh::TokenRenewer;
 use crate::registration::{ClientRequest, ClientSource, RegisteredClient, known_client};
 use crate::scopes::{self, OFFLINE_ACCESS, ScopeSources};
-use crate::token::{DpopKey, TokenError, Tokens, unix_now};
+use crate::token::{DpopKey, TokenError, Tokens};
 use crate::web::WebClient;
 use crate::workload::{self, PlatformTokenSource, WorkloadError};
 use crate::xaa::{self, CrossAppOutcome, CrossAppRule, TokenTarget, XaaError};

@@ -29,11 +29,12 @@ use toolway_types::Secret;
 use url::Url;
 
 use crate::assertion::ClientKey;
+use crate::clock::unix_now;
 use crate::detached::DetachedTasks;
 use crate::device::DeviceLogin;
 use crate::jwt;
 use crate::metadata::{ServerMetadata, shown};
-use crate::token::{SKEW, TokenError, TokenExchange, TokenGrant, TokenRequest, Tokens, unix_now};
+use crate::token::{SKEW, TokenError, TokenExchange, TokenGrant, TokenRequest, Tokens};
 use crate::web::WebClient;
 
 pub use claims::IdTokenError;

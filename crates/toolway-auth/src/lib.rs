@@ -9,6 +9,7 @@ pub mod assertion;
 pub mod authorize;
 pub mod callback;
 pub mod challenge;
+pub mod clock;
 mod detached;
 pub mod device;
 pub mod discovery;

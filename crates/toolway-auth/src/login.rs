@@ -22,6 +22,7 @@ use url::Url;
 
 use crate::assertion::ClientKey;
 use crate::challenge::BearerChallenge;
+use crate::clock::unix_now;
 use crate::device::DeviceLogin;
 use crate::discovery::{DiscoveredServer, DiscoveryOptions, discover};
 use crate::metadata::shown;
@@ -29,7 +30,7 @@ use crate::registration::{
     ClientDocument, ClientRequest, ClientSource, RegisteredClient, known_client, register,
 };
 use crate::scopes::{self, LoginAttempts, OFFLINE_ACCESS, ScopeSources};
-use crate::token::{DpopKey, OauthClient, TokenError, TokenGrant, TokenRequest, Tokens, unix_now};
+use crate::token::{DpopKey, OauthClient, TokenError, TokenGrant, TokenRequest, Tokens};
 use crate::web::WebClient;
 
 use client_history::{ClientOrigin, LoginClient};

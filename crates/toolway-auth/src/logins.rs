@@ -17,9 +17,7 @@ use tracing::warn;
 use url::Url;
 
 use crate::assertion::ClientKey;
-use crate::detached::DetachedTasks;
 use crate::jwt::SigningKey;
-use crate::refresh::{HoldOffs, RunningRenewals};
 use crate::registration::RegisteredClient;
 use crate::token::{DpopKey, Tokens};
 use crate::vault::{SecretKind, Vault, VaultError, VaultKey};
@@ -151,23 +149,17 @@ pub enum LoginsError {
 /// The logins of a user. Cheap to clone.
 #[derive(Clone)]
 pub struct Logins {
-    pub(crate) vault: Vault,
-    pub(crate) state: Arc<LoginsState>,
+    vault: Vault,
+    state: Arc<LoginsState>,
 }
 
 /// What this process knows beyond the vault.
 #[derive(Default)]
-pub(crate) struct LoginsState {
+struct LoginsState {
     /// Renewed and not saved, because nothing could be: the vault has an older one.
-    pub(crate) unsaved: Mutex<HashMap<VaultKey, Login>>,
+    unsaved: Mutex<HashMap<VaultKey, Login>>,
     /// The keys in use, with the nonces they have learned.
     keys: Mutex<Vec<DpopKey>>,
-    /// The renewals under way.
-    pub(crate) under_way: RunningRenewals,
-    /// The authorization servers that are left alone for a while.
-    pub(crate) hold_offs: HoldOffs,
-    /// Finishes renewals whose callers are gone.
-    pub(crate) detached: DetachedTasks,
 }
 
 impl fmt::Debug for Logins {

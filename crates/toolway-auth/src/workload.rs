@@ -22,10 +22,11 @@ use toolway_transport::program::{self, ProgramError, ProgramRun};
 use toolway_types::{Secret, SecretReference};
 use url::Url;
 
+use crate::clock::unix_now;
 use crate::jwt;
 use crate::metadata::shown;
 use crate::references::{ReferenceError, ReferenceResolver, no_resolver_error};
-use crate::token::{TokenError, TokenGrant, TokenRequest, Tokens, unix_now};
+use crate::token::{TokenError, TokenGrant, TokenRequest, Tokens};
 use crate::web::{WebClient, WebError};
 use crate::xaa::TokenTarget;
 

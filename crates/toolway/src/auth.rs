@@ -31,6 +31,7 @@ use toolway_auth::helper::{HelperCredentials, HelperRunner, RedactHeaders};
 use toolway_auth::logins::Logins;
 use toolway_auth::needs_auth::NeedsAuthMemory;
 use toolway_auth::references::ReferenceResolver;
+use toolway_auth::refresh::RenewedLogins;
 use toolway_auth::registration::ClientDocument;
 use toolway_auth::scopes::LoginAttempts;
 use toolway_auth::vault::Vault;
@@ -137,7 +138,7 @@ impl Auth {
                 let (vault, client) = (vault.clone(), client.clone());
                 Organisation::new(settings, vault, client, references.cloned())
             })),
-            logins: Logins::new(vault),
+            logins: RenewedLogins::new(Logins::new(vault)),
             client: client.clone(),
             client_identities: Arc::new(options.client_identities),
             references: references.cloned(),

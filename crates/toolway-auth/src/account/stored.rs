@@ -15,15 +15,16 @@ use toolway_types::{OauthSpec, Secret};
 use url::Url;
 
 use super::{AccountTokens, ProviderAccountError};
+use crate::clock::unix_now;
 use crate::discovery::of_issuer;
 use crate::login::{
     AccountChoice, LoginContext, LoginError, LoginMethod, LoginRequest, LoginUi, obtain,
 };
 use crate::logins::{ACCOUNT_SERVER, Login, LoginGrant, Logins, LoginsError};
-use crate::refresh::{LoginEnd, RefreshError, RenewalContext};
+use crate::refresh::{LoginEnd, RefreshError, RenewalContext, RenewedLogins};
 use crate::revoke::{Revocation, RevokeError};
 use crate::scopes::LoginAttempts;
-use crate::token::{Tokens, unix_now};
+use crate::token::Tokens;
 use crate::vault::{SecretKind, VaultKey};
 use crate::web::{WebClient, WebError};
 
@@ -104,7 +105,7 @@ pub struct AccountStatus {
 /// The login at one provider, in the vault.
 pub struct StoredAccount {
     login: AccountLoginTarget,
-    logins: Logins,
+    logins: RenewedLogins,
     web: WebClient,
     attempts: LoginAttempts,
     cache: Mutex<TokenCache>,
@@ -133,7 +134,7 @@ impl StoredAccount {
     pub fn new(login: AccountLoginTarget, logins: Logins, web: WebClient) -> Self {
         Self {
             login,
-            logins,
+            logins: RenewedLogins::new(logins),
             web,
             attempts: LoginAttempts::default(),
             cache: Mutex::default(),
@@ -173,7 +174,7 @@ impl StoredAccount {
         };
         let context = LoginContext {
             web: &self.web,
-            clients: &self.logins,
+            clients: &*self.logins,
             attempts: &self.attempts,
             ui,
         };

@@ -27,7 +27,7 @@ const REPEATED: &str = " again";
 
 impl RefreshIntent {
     pub(super) fn of(logins: &Logins, login: &Login) -> Self {
-        let folder = logins.vault.folder().join("intents");
+        let folder = logins.vault().folder().join("intents");
         let token = login.tokens.refresh.as_ref().map_or("", Secret::expose);
         let digest = Sha256::digest(["intent ", token].concat());
         Self {

@@ -16,9 +16,10 @@ use url::Url;
 use super::answer::{self, AnswerTime, MalformedTokenAnswer, TokenRefusal};
 use super::client::{ClientAuthParts, OauthClient};
 use super::dpop::{DPOP, DpopKey, ProofError, USE_NONCE};
-use super::{TokenKind, Tokens, unix, unix_now};
+use super::{TokenKind, Tokens};
 use crate::assertion::AssertionError;
 use crate::authorize::AuthorizationCode;
+use crate::clock::{unix, unix_now};
 use crate::web::{WebClient, WebError, WebReply};
 
 /// The longest time that a server may keep us away.
@@ -212,7 +213,7 @@ impl TokenRequest<'_> {
         };
         let fresh = key.learn(self.endpoint, &reply.headers);
         let wants_nonce = matches!(reply.status, 400 | 401)
-            && refusal(&reply).is_some_and(|refusal| refusal.code == USE_NONCE);
+            && answer::refusal_in(&reply).is_some_and(|refusal| refusal.code == USE_NONCE);
         if !(fresh && wants_nonce) {
             return Ok((reply, said));
         }
@@ -288,7 +289,7 @@ pub(crate) fn members(
     secrets: &[Secret],
 ) -> Result<serde_json::Map<String, serde_json::Value>, TokenError> {
     let status = reply.status;
-    let object = object(reply);
+    let object = answer::object(reply);
     let refusal = object.as_ref().ok().and_then(answer::refusal);
     let temporary = refusal
         .as_ref()
@@ -303,33 +304,12 @@ pub(crate) fn members(
         (502 | 504, _) => Err(TokenError::Lost),
         (500.., _) => Err(TokenError::Failed { status }),
         (_, Some(refusal)) => Err(refused(refusal, secrets)),
-        (200..300, None) => Ok(object?),
+        (200..300, None) => object.map_err(TokenError::Web),
         (_, None) => Err(TokenError::Refused {
             code: format!("http_{status}"),
             description: Untrusted::default(),
         }),
     }
-}
-
-/// The refusal in an answer, if it is one.
-pub(super) fn refusal(reply: &WebReply) -> Option<TokenRefusal> {
-    object(reply)
-        .ok()
-        .and_then(|object| answer::refusal(&object))
-}
-
-fn object(reply: &WebReply) -> Result<serde_json::Map<String, serde_json::Value>, TokenError> {
-    let form = reply
-        .headers
-        .get(http::header::CONTENT_TYPE)
-        .is_some_and(|kind| {
-            kind.as_bytes()
-                .starts_with(b"application/x-www-form-urlencoded")
-        });
-    if form && !reply.body.trim_ascii_start().starts_with(b"{") {
-        return Ok(answer::form(&reply.body));
-    }
-    reply.object().map_err(TokenError::Web)
 }
 
 fn refused(refusal: TokenRefusal, secrets: &[Secret]) -> TokenError {

@@ -9,12 +9,12 @@ use toolway_auth::authorize::{
     AuthorizationOptions, AuthorizationResponseError, PendingAuthorization,
 };
 use toolway_auth::callback::{Callback, CallbackAddress, CallbackError};
+use toolway_auth::clock::unix_now;
 use toolway_auth::device::{DeviceError, DeviceLogin};
 use toolway_auth::discovery::{DiscoveredServer, DiscoveryOptions, discover};
 use toolway_auth::jwt::SigningKey;
 use toolway_auth::token::{
     ClientAuth, DpopKey, OauthClient, TokenError, TokenGrant, TokenKind, TokenRequest, Tokens,
-    unix_now,
 };
 use toolway_auth::web::{NetworkReach, WebClient};
 use toolway_testkit::authority::{

@@ -8,11 +8,12 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use toolway_auth::challenge::AuthNeed;
+use toolway_auth::clock::unix_now;
 use toolway_auth::login::{LoginError, LoginMethod, ObtainedLogin};
 use toolway_auth::registration::ClientDocument;
 use toolway_auth::revoke::{Revocation, RevokeError};
 use toolway_auth::scopes::LoginAttemptError;
-use toolway_auth::token::{TokenError, TokenGrant, TokenRequest, Tokens, unix_now};
+use toolway_auth::token::{TokenError, TokenGrant, TokenRequest, Tokens};
 use toolway_testkit::authority::{
     AuthoritySettings, DpopMode, RequestedParty, Switch, holds_secret,
 };

@@ -149,7 +149,7 @@ impl Auth {
             method: way,
             rule: target.rule(),
         };
-        let entered = federated::log_in(web, &store.logins, request, source).await;
+        let entered = federated::log_in(web, &*store.logins, request, source).await;
         entered.map_err(|error| refused(NoFederatedLoginReason::Login(error.fault)))
     }
 
@@ -172,7 +172,7 @@ impl Auth {
             return Ok(None);
         };
         let entered =
-            federated::log_in(web, &store.logins, request, platform.federated_source()).await;
+            federated::log_in(web, &*store.logins, request, platform.federated_source()).await;
         entered
             .map_err(|error| target.no_federated_login(NoFederatedLoginReason::Login(error.fault)))
     }

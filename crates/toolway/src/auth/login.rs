@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use tokio::sync::{oneshot, watch};
 use toolway_auth::assertion::ClientKey;
+use toolway_auth::clock::unix_now;
 use toolway_auth::federated::FederatedLogin;
 use toolway_auth::jwt::{KeyError, SigningKey};
 use toolway_auth::login::{
@@ -23,7 +24,6 @@ use toolway_auth::login::{
 };
 use toolway_auth::logins::{DEFAULT_ACCOUNT, Login, LoginGrant};
 use toolway_auth::scopes::LoginAttemptError;
-use toolway_auth::token::unix_now;
 use toolway_auth::web::{SlowListener, WebClient};
 use toolway_auth::xaa::CrossAppRule;
 use toolway_auth::{challenge, idp};
@@ -374,7 +374,7 @@ impl Auth {
         };
         let context = LoginContext {
             web: &web,
-            clients: &store.logins,
+            clients: &*store.logins,
             attempts: &self.attempts,
             ui: person,
         };

@@ -12,9 +12,9 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use tokio::sync::watch;
 use toolway_auth::federated::{FederatedRenewal, RenewalSource};
-use toolway_auth::logins::{Login, LoginGrant, Logins, LoginsError};
+use toolway_auth::logins::{Login, LoginGrant, LoginsError};
 use toolway_auth::references::ReferenceResolver;
-use toolway_auth::refresh::{LoginEnd, RefreshError, RenewalContext, TokenRenewer};
+use toolway_auth::refresh::{LoginEnd, RefreshError, RenewalContext, RenewedLogins, TokenRenewer};
 use toolway_auth::token::{SKEW, TokenError};
 use toolway_auth::vault::{SecretKind, VaultKey};
 use toolway_auth::web::{NetworkReach, SlowListener, WebClient};
@@ -29,7 +29,7 @@ use crate::auth::client_identity::ClientIdentities;
 /// The logins of a vault.
 #[derive(Clone)]
 pub(crate) struct LoginStore {
-    pub(crate) logins: Logins,
+    pub(crate) logins: RenewedLogins,
     pub(crate) client: HttpClient,
     /// The organisation of federated logins.
     pub(crate) organisation: CurrentOrganisation,

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 
 use futures_util::future::join_all;
 use serde_json::json;
+use toolway_auth::clock::unix_now;
 use toolway_auth::federated::{
     FederatedLoginFault, FederatedRenewal, FederatedSource, RenewalSource, log_in,
 };
@@ -15,8 +16,7 @@ use toolway_auth::idp::{
 use toolway_auth::jwt::SigningKey;
 use toolway_auth::login::{AccountChoice, LoginMethod, LoginRequest, MemoryClientStore as Clients};
 use toolway_auth::logins::{LoginGrant, Logins};
-use toolway_auth::refresh::RenewalContext;
-use toolway_auth::token::unix_now;
+use toolway_auth::refresh::{RenewalContext, RenewedLogins};
 use toolway_auth::vault::{StorageChoice, Vault, VaultOptions};
 use toolway_auth::web::WebClient;
 use toolway_auth::xaa::CrossAppRule;
@@ -229,7 +229,7 @@ async fn a_login_by_the_organisation_is_kept_and_renewed() {
         storage: StorageChoice::File,
         ..VaultOptions::new(folder.path().join("vault"))
     });
-    let logins = Logins::new(vault);
+    let logins = RenewedLogins::new(Logins::new(vault));
     logins.save(&login).await.unwrap();
     let renewal = FederatedRenewal {
         source: RenewalSource::Organisation {

@@ -177,6 +177,7 @@ impl DeviceLogin {
         web: &WebClient,
         request: &TokenRequest<'_>,
     ) -> Result<Tokens, DeviceError> {
+        let grant = TokenGrant::device(&self.device_code);
         let end = Instant::now() + self.life;
         let mut pace = self.pace;
         loop {
@@ -186,10 +187,7 @@ impl DeviceLogin {
                 return Err(DeviceError::Expired);
             }
             sleep_until(next).await;
-            let asked = timeout_at(
-                end,
-                request.send(web, TokenGrant::Device(&self.device_code)),
-            );
+            let asked = timeout_at(end, request.send(web, &grant));
             let answer = asked.await.map_err(|_| DeviceError::Expired)?;
             pace = match answer {
                 Ok(tokens) => return Ok(tokens),

@@ -251,13 +251,13 @@ impl IdentityProvider {
             resource: Some(resource),
             ..self.request(&endpoint, scopes)
         };
-        let exchange = TokenGrant::Exchange(TokenExchange {
+        let exchange = TokenGrant::exchange(TokenExchange {
             subject: &identity.id_token,
             subject_type: ID_TOKEN,
             requested_type: ID_JAG,
             audience,
         });
-        Ok(request.send(&self.web, exchange).await?.access)
+        Ok(request.send(&self.web, &exchange).await?.access)
     }
 
     /// What is kept is refused, or has expired for the provider: renewed without the user if that
@@ -333,7 +333,7 @@ impl IdentityProvider {
         };
         let endpoint = self.idp_endpoint().await?;
         let request = self.request(&endpoint, &[]);
-        let tokens = match request.send(&self.web, TokenGrant::Refresh(refresh)).await {
+        let tokens = match request.send(&self.web, &TokenGrant::refresh(refresh)).await {
             Ok(tokens) => tokens,
             Err(TokenError::Refused { .. }) => return Ok(None),
             Err(error) => return Err(error.into()),

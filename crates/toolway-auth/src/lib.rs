@@ -14,6 +14,7 @@ mod detached;
 pub mod device;
 pub mod discovery;
 pub mod federated;
+pub mod grant;
 pub mod helper;
 pub mod idp;
 pub mod inbound;

@@ -30,7 +30,7 @@ use self::shared::RunningRenewals;
 use crate::assertion::ClientKey;
 use crate::clock::unix_now;
 use crate::detached::DetachedTasks;
-use crate::logins::{Login, LoginGrant, Logins, LoginsError};
+use crate::logins::{Login, Logins, LoginsError};
 use crate::registration::ClientSource;
 use crate::token::{OauthClient, TokenError, TokenGrant, TokenRequest, Tokens};
 use crate::vault::{VaultError, VaultKey};
@@ -214,13 +214,11 @@ impl RenewedLogins {
         let still_good = still_good(&login, refused);
         let intent = RefreshIntent::of(self, &login);
         let client = client(&login, means);
-        let sent = match (&login.tokens.refresh, login.how, &means.renewer) {
+        let sent = match (&login.tokens.refresh, login.how.repeated(), &means.renewer) {
             (Some(token), _, _) => self.refresh(&login, token, &intent, &client, means).await,
-            (None, LoginGrant::ClientCredentials, _) => {
+            (None, Some(grant), _) => {
                 let request = request(&login, &client, &login.requested);
-                request
-                    .send(&means.web, TokenGrant::ClientCredentials)
-                    .await
+                request.send(&means.web, &grant).await
             }
             (None, _, Some(renewer)) => renewer.renew(&login).await,
             (None, _, None) if still_good => return Ok(login),
@@ -294,7 +292,7 @@ impl RenewedLogins {
         intent.note();
         let request = request(login, client, &login.tokens.scopes);
         loop {
-            let sent = request.send(&means.web, TokenGrant::Refresh(token)).await;
+            let sent = request.send(&means.web, &TokenGrant::refresh(token)).await;
             match sent {
                 Err(TokenError::Lost) if may_repeat => {
                     may_repeat = false;

@@ -26,7 +26,7 @@ use crate::clock::unix_now;
 use crate::jwt;
 use crate::metadata::shown;
 use crate::references::{ReferenceError, ReferenceResolver, no_resolver_error};
-use crate::token::{TokenError, TokenGrant, TokenRequest, Tokens};
+use crate::token::{TokenError, Tokens};
 use crate::web::{WebClient, WebError};
 use crate::xaa::TokenTarget;
 
@@ -169,19 +169,7 @@ pub async fn obtain(
     if ends.is_some_and(|ends| ends <= unix_now() as f64) {
         return Err(WorkloadError::Expired);
     }
-    let request = TokenRequest {
-        endpoint,
-        issuer: &target.server.issuer,
-        client: target.client,
-        resource: Some(target.resource),
-        scopes: target.scopes,
-        dpop: target.dpop,
-    };
-    let tokens = request.send(web, TokenGrant::JwtBearer(&assertion)).await?;
-    Ok(Tokens {
-        refresh: None,
-        ..tokens
-    })
+    Ok(target.by_assertion(web, endpoint, &assertion).await?)
 }
 
 async fn read(source: &PlatformTokenSource, audience: &str) -> Result<Secret, WorkloadError> {

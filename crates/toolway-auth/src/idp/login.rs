@@ -52,7 +52,7 @@ impl IdentityProvider {
         ui.open(attempt.url()).await;
         let spend = async |code: AuthorizationCode| {
             let request = self.request(&endpoint, &scopes);
-            let tokens = request.send(&self.web, TokenGrant::Code(&code)).await?;
+            let tokens = request.send(&self.web, &TokenGrant::code(&code)).await?;
             self.believed(tokens, Some(&nonce)).await
         };
         let is_spent = AtomicBool::new(false);

@@ -149,7 +149,7 @@ impl LoginRun<'_> {
     ) -> Result<Tokens, LoginFault> {
         let spend = async |code: AuthorizationCode| -> Result<Tokens, LoginFault> {
             self.context.ui.say(LoginProgress::Finishing);
-            Ok(prepared.ask(client, TokenGrant::Code(&code)).await?)
+            Ok(prepared.ask(client, &TokenGrant::code(&code)).await?)
         };
         let is_spent = AtomicBool::new(false);
         let returning = callback.finish(attempt, async |code| {

@@ -229,7 +229,7 @@ async fn rel_15_a_process_that_died_over_a_renewal_leaves_a_note() {
     let spent = super::request(&login, &client, &[]);
     let token = login.tokens.refresh.as_ref().unwrap();
     spent
-        .send(&web, super::TokenGrant::Refresh(token))
+        .send(&web, &super::TokenGrant::refresh(token))
         .await
         .unwrap();
     assert_eq!(ended(fresh(&logins, &key, None).await), LoginEnd::Lost);

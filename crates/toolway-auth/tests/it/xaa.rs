@@ -18,7 +18,7 @@ use toolway_auth::idp::{
 use toolway_auth::token::{ClientAuth, OauthClient, Tokens};
 use toolway_auth::vault::{StorageChoice, Vault, VaultOptions};
 use toolway_auth::web::{NetworkReach, WebClient};
-use toolway_auth::xaa::{CrossAppOutcome, CrossAppRule, TokenTarget, XaaError, obtain};
+use toolway_auth::xaa::{CrossAppRule, TokenTarget, XaaError, obtain};
 use toolway_testkit::ScannedFolder;
 use toolway_testkit::authority::{
     Authority, AuthoritySettings, CANARY, KnownClient, RequestedParty, Switch, holds_secret,
@@ -133,7 +133,7 @@ impl Server {
         provider: &IdentityProvider,
         way: IdpLoginMethod<'_>,
         rule: CrossAppRule,
-    ) -> Result<CrossAppOutcome, XaaError> {
+    ) -> Result<Option<Tokens>, XaaError> {
         let target = TokenTarget {
             server: &self.found.server,
             resource: &self.found.resource,
@@ -146,7 +146,7 @@ impl Server {
 
     async fn tokens(&self, provider: &IdentityProvider, way: IdpLoginMethod<'_>) -> Tokens {
         match self.ask(provider, way, CrossAppRule::Only).await {
-            Ok(CrossAppOutcome::Tokens(tokens)) => tokens,
+            Ok(Some(tokens)) => tokens,
             other => panic!("no tokens: {other:?}"),
         }
     }
@@ -286,7 +286,7 @@ async fn sec_45_where_policy_says_so_there_is_no_other_way() {
     let only = server.ask(&provider, way, CrossAppRule::Only).await;
     assert!(matches!(only, Err(XaaError::NotOffered { .. })), "{only:?}");
     let preferred = server.ask(&provider, way, CrossAppRule::Preferred).await;
-    assert!(matches!(preferred, Ok(CrossAppOutcome::Otherwise)));
+    assert!(matches!(preferred, Ok(None)));
     // Its identity was not checked.
     server.found.server.grant_types = None;
     server.found.server.is_assumed = true;
@@ -296,7 +296,7 @@ async fn sec_45_where_policy_says_so_there_is_no_other_way() {
         "{only:?}"
     );
     let preferred = server.ask(&provider, way, CrossAppRule::Preferred).await;
-    assert!(matches!(preferred, Ok(CrossAppOutcome::Otherwise)));
+    assert!(matches!(preferred, Ok(None)));
     assert_eq!(person.windows.load(Ordering::SeqCst), 0);
     assert_eq!(server.authority.report().authorizations, 0);
     // It takes them, and refuses this one: that is an answer, and no reason for another login.

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use toolway_auth::assertion::ClientKey;
-use toolway_auth::federated::RenewalSource;
+use toolway_auth::federated::Voucher;
 use toolway_auth::logins::LoginGrant;
 use toolway_auth::references::{ReferenceError, no_resolver_error};
 use toolway_auth::web::WebClient;
@@ -56,12 +56,12 @@ impl ClientIdentities {
 impl LoginStore {
     /// The platform's word, where it is the login: the program has one or the entry names one, and
     /// policy has no other way in mind.
-    pub(super) fn platform(&self, target: &LoginTarget) -> Option<RenewalSource> {
+    pub(super) fn platform(&self, target: &LoginTarget) -> Option<Voucher> {
         if !target.allows(LoginGrant::Workload) {
             return None;
         }
         if let Some(workload) = self.client_identities.workloads.get(target.server.as_str()) {
-            return Some(RenewalSource::Platform {
+            return Some(Voucher::Platform {
                 source: Arc::clone(&workload.source),
                 audience: workload.audience.clone(),
             });
@@ -84,7 +84,7 @@ impl LoginStore {
                 web: WebClient::trusted(self.client.clone()),
             },
         };
-        Some(RenewalSource::Platform {
+        Some(Voucher::Platform {
             source: Arc::new(source),
             audience: spec.audience.clone(),
         })

@@ -16,6 +16,7 @@ use toolway_auth::idp::{
     self, IdentityProvider, IdpError, IdpLoginUi, IdpLogoutOutcome, IdpSettings, VaultIdentityStore,
 };
 use toolway_auth::login::{DeviceCodePrompt, LoginMethod, LoginPage, LoginProgress, LoginUi};
+use toolway_auth::logins::LoginGrant;
 use toolway_auth::references::{ReferenceError, ReferenceResolver, no_resolver_error};
 use toolway_auth::vault::Vault;
 use toolway_auth::web::WebClient;
@@ -202,10 +203,10 @@ const NAME: &str = "identity provider";
 
 impl ProviderPage<'_> {
     pub(super) fn way(&self) -> idp::IdpLoginMethod<'_> {
-        match self.way {
-            LoginMethod::Browser | LoginMethod::Paste => idp::IdpLoginMethod::Browser(self),
-            LoginMethod::Device => idp::IdpLoginMethod::Device(self),
-            LoginMethod::ClientCredentials => idp::IdpLoginMethod::StoredOnly,
+        match self.way.grant() {
+            LoginGrant::Device => idp::IdpLoginMethod::Device(self),
+            grant if grant.needs_user() => idp::IdpLoginMethod::Browser(self),
+            _ => idp::IdpLoginMethod::StoredOnly,
         }
     }
 }

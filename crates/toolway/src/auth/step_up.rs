@@ -12,8 +12,7 @@ use std::sync::{Arc, Weak};
 use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 use toolway_auth::challenge;
-use toolway_auth::login::LoginMethod;
-use toolway_auth::logins::{Login, LoginGrant};
+use toolway_auth::logins::Login;
 use toolway_types::{ServerName, Untrusted, may_be_opened};
 use tracing::{debug, info};
 
@@ -160,13 +159,9 @@ impl Widener {
         if shown.as_ref() != Some(&login.tokens.access) && covers(&login.requested, wanted) {
             return Widened::Yes;
         }
-        let way = match login.how {
-            LoginGrant::Code => LoginMethod::Browser,
-            LoginGrant::Device => LoginMethod::Device,
-            // More scopes would not help these.
-            LoginGrant::ClientCredentials | LoginGrant::CrossApp | LoginGrant::Workload => {
-                return Widened::Unasked;
-            }
+        // More scopes would not help the others.
+        let Some(way) = login.how.method().filter(|way| way.grant().needs_user()) else {
+            return Widened::Unasked;
         };
         let options = LoginOptions {
             way,

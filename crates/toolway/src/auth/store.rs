@@ -11,7 +11,7 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use tokio::sync::watch;
-use toolway_auth::federated::{FederatedRenewal, RenewalSource};
+use toolway_auth::federated::FederatedRenewal;
 use toolway_auth::logins::{Login, LoginGrant, LoginsError};
 use toolway_auth::references::ReferenceResolver;
 use toolway_auth::refresh::{LoginEnd, RefreshError, RenewalContext, RenewedLogins, TokenRenewer};
@@ -112,24 +112,14 @@ impl LoginStore {
             return Ok(None);
         };
         let web = self.web(target).await;
-        let organisation = self.organisation.get();
-        let provider = match &organisation {
-            Some(organisation) if login.how == LoginGrant::CrossApp => {
-                organisation.provider().await.ok()
-            }
+        let voucher = match login.how {
+            LoginGrant::Workload => self.platform(target),
+            LoginGrant::CrossApp => self.organisation_voucher(target).await.ok(),
             _ => None,
         };
-        let organisation = provider.map(|provider| RenewalSource::Organisation {
-            provider: provider.clone(),
-            rule: target.rule(),
-        });
-        let source = match login.how {
-            LoginGrant::Workload => self.platform(target),
-            _ => organisation,
-        };
         let client_key = self.client_identities.key(target.server.as_str()).cloned();
-        let renewal = source.map(|source| FederatedRenewal {
-            source,
+        let renewal = voucher.map(|voucher| FederatedRenewal {
+            voucher,
             web: web.clone(),
             client_key: client_key.clone(),
         });

@@ -20,6 +20,7 @@ pub mod idp;
 pub mod inbound;
 pub mod jwt;
 pub mod login;
+pub mod login_ui;
 pub mod logins;
 pub mod metadata;
 pub mod needs_auth;

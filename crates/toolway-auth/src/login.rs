@@ -13,7 +13,6 @@ mod clients;
 mod code;
 mod error;
 mod prepared;
-mod ui;
 
 use std::sync::Arc;
 
@@ -24,6 +23,7 @@ use crate::assertion::ClientKey;
 use crate::challenge::BearerChallenge;
 use crate::device::DeviceLogin;
 pub use crate::grant::LoginMethod;
+pub use crate::login_ui::{DeviceCodePrompt, LoginPage, LoginProgress, LoginUi};
 use crate::logins::Login;
 use crate::metadata::shown;
 use crate::registration::{
@@ -39,7 +39,6 @@ use clients::bound_as;
 pub use clients::{ClientStore, ClientStoreError, ClientStoreFuture, MemoryClientStore};
 pub use error::{LoginError, LoginFault, LoginRemedy};
 pub(crate) use prepared::PreparedLogin;
-pub use ui::{DeviceCodePrompt, LoginPage, LoginProgress, LoginUi};
 
 /// Which account a user logs in with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]

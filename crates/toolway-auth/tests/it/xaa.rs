@@ -9,12 +9,12 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 use futures_util::future::{BoxFuture, join_all};
-use toolway_auth::device::DeviceLogin;
 use toolway_auth::discovery::{DiscoveredServer, DiscoveryOptions, discover};
 use toolway_auth::idp::{
-    IdentityProvider, IdentityStore, IdpError, IdpLoginMethod, IdpLoginUi, IdpSettings,
-    MemoryIdentityStore, UserIdentity, VaultIdentityStore,
+    IdentityProvider, IdentityStore, IdpError, IdpLoginMethod, IdpSettings, MemoryIdentityStore,
+    UserIdentity, VaultIdentityStore,
 };
+use toolway_auth::login::{DeviceCodePrompt, LoginPage, LoginUi};
 use toolway_auth::token::{ClientAuth, OauthClient, Tokens};
 use toolway_auth::vault::{StorageChoice, Vault, VaultOptions};
 use toolway_auth::web::{NetworkReach, WebClient};
@@ -36,18 +36,17 @@ struct Person {
     browsers: Mutex<Vec<JoinHandle<()>>>,
 }
 
-impl IdpLoginUi for Person {
-    fn open<'a>(&'a self, page: &'a Url) -> BoxFuture<'a, ()> {
+impl LoginUi for Person {
+    fn open<'a>(&'a self, page: LoginPage<'a>) -> BoxFuture<'a, Result<(), String>> {
         self.windows.fetch_add(1, Ordering::SeqCst);
-        let page = page.as_str().to_owned();
+        let page = page.url.to_string();
         let browser = std::thread::spawn(move || drop(browse(&page)));
         self.browsers.lock().unwrap().push(browser);
-        Box::pin(async {})
+        Box::pin(async { Ok(()) })
     }
 
-    fn show<'a>(&'a self, _: &'a DeviceLogin) -> BoxFuture<'a, ()> {
+    fn device(&self, _: DeviceCodePrompt<'_>) {
         self.codes.fetch_add(1, Ordering::SeqCst);
-        Box::pin(async {})
     }
 }
 

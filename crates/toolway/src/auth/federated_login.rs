@@ -19,7 +19,7 @@ use tracing::{debug, info};
 
 use crate::auth::access_token::LoginTarget;
 use crate::auth::login::{LoginOptions, LoginProblem};
-use crate::auth::organisation::{OrganisationError, ProviderPage};
+use crate::auth::organisation::OrganisationError;
 use crate::auth::store::LoginStore;
 use crate::auth::{Auth, lock};
 
@@ -160,10 +160,9 @@ impl LoginStore {
             }
             None => return Ok(None),
         };
-        let page = person.map(|person| ProviderPage { way, person });
-        let method = page
-            .as_ref()
-            .map_or(IdpLoginMethod::StoredOnly, ProviderPage::way);
+        let method = person.map_or(IdpLoginMethod::StoredOnly, |person| {
+            IdpLoginMethod::of(way, person)
+        });
         let entered = federated::log_in(web, &*self.logins, request, &voucher, method).await;
         entered.map_err(NoFederatedLoginReason::Login)
     }

@@ -13,11 +13,8 @@ pub mod http;
 pub mod ide;
 pub mod in_process;
 mod inspection;
-mod links;
-pub mod private_file;
 pub mod program;
 pub mod sse;
-pub mod state_file;
 pub mod stdio;
 pub mod websocket;
 

@@ -19,7 +19,7 @@ use tokio::fs::File;
 use tokio::io::AsyncReadExt as _;
 use toolway_transport::OpenOptions;
 use toolway_transport::program::{self, ProgramError, ProgramRun};
-use toolway_types::{Secret, SecretReference};
+use toolway_types::{Secret, SecretReference, WorkloadSource};
 use url::Url;
 
 use crate::clock::unix_now;
@@ -59,6 +59,30 @@ pub enum PlatformTokenSource {
         /// What asks: the address is the platform's.
         web: WebClient,
     },
+}
+
+impl PlatformTokenSource {
+    /// Where an entry says that it comes from. `finder` finds the secrets that it names.
+    pub fn of(
+        source: &WorkloadSource,
+        finder: Option<ReferenceResolver>,
+        options: OpenOptions,
+    ) -> Self {
+        match source.clone() {
+            WorkloadSource::File(path) => Self::File(path),
+            WorkloadSource::Token { text, references } => Self::Named {
+                token: text,
+                references,
+                finder: finder.map(|finder| Box::new((finder, options))),
+            },
+            WorkloadSource::GithubActions { url, token } => Self::GithubActions {
+                url,
+                token,
+                // The environment says where it is, and no server.
+                web: WebClient::trusted(options.client),
+            },
+        }
+    }
 }
 
 impl fmt::Debug for PlatformTokenSource {

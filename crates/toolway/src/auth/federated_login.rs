@@ -96,12 +96,12 @@ pub(super) struct LoginObstacle {
 impl LoginTarget {
     /// Whether the organisation's word counts there.
     pub(super) fn takes_federated_login(&self) -> bool {
-        self.cross_app != CrossApp::Off
+        self.oauth.xaa != CrossApp::Off
     }
 
     /// Whether a login that came about in this way may be used.
     pub(super) fn allows(&self, how: LoginGrant) -> bool {
-        match self.cross_app {
+        match self.oauth.xaa {
             CrossApp::Off => how != LoginGrant::CrossApp,
             CrossApp::Preferred => true,
             CrossApp::Only { .. } => how == LoginGrant::CrossApp,
@@ -109,7 +109,7 @@ impl LoginTarget {
     }
 
     pub(super) fn rule(&self) -> CrossAppRule {
-        match self.cross_app {
+        match self.oauth.xaa {
             CrossApp::Only { .. } => CrossAppRule::Only,
             CrossApp::Off | CrossApp::Preferred => CrossAppRule::Preferred,
         }
@@ -119,7 +119,7 @@ impl LoginTarget {
         LoginProblem::NoFederatedLogin(Box::new(NoFederatedLogin {
             server: self.server.clone(),
             fault,
-            policy: match &self.cross_app {
+            policy: match &self.oauth.xaa {
                 CrossApp::Only { policy } => Some(policy.clone()),
                 CrossApp::Off | CrossApp::Preferred => None,
             },
@@ -182,11 +182,9 @@ impl Auth {
         target: &LoginTarget,
         challenge: Option<&str>,
     ) -> Option<Login> {
-        let known = lock(&self.known).get(&target.server).cloned();
-        let (_, spec) = known.and_then(|known| known.login)?;
         let options = self.again(target).await;
         // It is large, and lies in every request.
-        let entered = Box::pin(self.obtained(target, spec, challenge, &options, None)).await;
+        let entered = Box::pin(self.obtained(target, challenge, &options, None)).await;
         match entered {
             Ok(Some(login)) => {
                 info!(server = %target.server, "logged in by somebody else's word");
@@ -220,7 +218,7 @@ impl Auth {
                 ..LoginOptions::default()
             },
             None => LoginOptions {
-                account: target.account.clone(),
+                account: target.oauth.account.clone(),
                 ..LoginOptions::default()
             },
         }

@@ -23,7 +23,7 @@ use toolway_auth::login::{
 use toolway_auth::logins::{DEFAULT_ACCOUNT, Login, LoginGrant};
 use toolway_auth::scopes::LoginAttemptError;
 use toolway_auth::web::SlowListener;
-use toolway_types::{OauthSpec, Secret, ServerName, Untrusted};
+use toolway_types::{Secret, ServerName, Untrusted};
 
 pub(crate) use self::invitation::InvitationRelay;
 use self::invitation::NoUser;
@@ -163,7 +163,7 @@ impl Auth {
         }
         let known = lock(&self.known).get(server).cloned();
         let known = known.ok_or_else(|| UnknownServer(server.as_str().to_owned()))?;
-        let Some((target, spec)) = known.login else {
+        let Some(target) = known.login else {
             return Err(if known.is_remote {
                 LoginProblem::Written(server.clone())
             } else {
@@ -171,7 +171,10 @@ impl Auth {
             });
         };
         let mut running = lock(&self.running);
-        let account = options.account.clone().or_else(|| target.account.clone());
+        let account = options
+            .account
+            .clone()
+            .or_else(|| target.oauth.account.clone());
         // One to another account takes its place: the person changed their mind.
         if let Some(running) = running.get(server)
             && running.is_under_way()
@@ -199,7 +202,7 @@ impl Auth {
                 person: options.person.clone(),
             };
             let outcome = auth
-                .log_in(target, spec, challenge.as_deref(), &options, &relay)
+                .log_in(target, challenge.as_deref(), &options, &relay)
                 .await;
             // The receiver may be gone.
             let _ = done.send(outcome);
@@ -263,13 +266,12 @@ impl Auth {
     async fn log_in(
         &self,
         target: LoginTarget,
-        spec: OauthSpec,
         challenge: Option<&str>,
         options: &LoginOptions,
         person: &dyn LoginUi,
     ) -> Result<LoggedIn, LoginProblem> {
         // It is large, and lies in a task that is small until then.
-        let obtained = Box::pin(self.obtained(&target, spec, challenge, options, Some(person)));
+        let obtained = Box::pin(self.obtained(&target, challenge, options, Some(person)));
         // A person was there, so that there is a login or a problem.
         let login = obtained.await?.ok_or(LoginProblem::Ended)?;
         Ok(LoggedIn {
@@ -287,17 +289,20 @@ impl Auth {
     pub(super) async fn obtained(
         &self,
         target: &LoginTarget,
-        mut spec: OauthSpec,
         challenge: Option<&str>,
         options: &LoginOptions,
         person: Option<&dyn LoginUi>,
     ) -> Result<Option<Login>, LoginProblem> {
         let store = self.store.as_ref().ok_or(LoginProblem::NoVault)?;
-        spec = (store.filled(spec).await).map_err(|why| LoginProblem::Secret {
+        let spec = store.filled(target.oauth.clone()).await;
+        let mut spec = spec.map_err(|why| LoginProblem::Secret {
             server: target.server.clone(),
             why: Box::new(why),
         })?;
-        let account = options.account.clone().or_else(|| target.account.clone());
+        let account = options
+            .account
+            .clone()
+            .or_else(|| target.oauth.account.clone());
         let account = account.unwrap_or_else(|| DEFAULT_ACCOUNT.to_owned());
         let server = target.server.as_str();
         let before = store

@@ -310,14 +310,13 @@ impl Auth {
     /// The login that a server is shown, where one is kept.
     async fn login_of(&self, server: &ServerName) -> Option<Login> {
         let known = lock(&self.known).get(server).cloned();
-        let (target, _) = known?.login?;
-        self.kept_login(&target).await
+        self.kept_login(&known?.login?).await
     }
 
     /// The same for a server that is known.
     pub(super) async fn kept_login(&self, target: &LoginTarget) -> Option<Login> {
         let logins = &self.store.as_ref()?.logins;
-        let account = target.account.as_deref();
+        let account = target.oauth.account.as_deref();
         let found = logins.find(target.server.as_str(), &target.definition, account);
         found.await.ok().flatten()
     }

@@ -90,7 +90,7 @@ impl fmt::Debug for LoginStore {
 impl LoginStore {
     /// What asks the authorization server of a server's login.
     pub(crate) async fn web(&self, target: &LoginTarget) -> WebClient {
-        if target.names_issuer {
+        if target.oauth.auth_server_metadata_url.is_some() {
             return WebClient::trusted(self.client.clone()).within(&target.rules);
         }
         WebClient::new(self.client.clone(), NetworkReach::of(&target.url).await)
@@ -102,7 +102,7 @@ impl LoginStore {
         target: &LoginTarget,
         refused: Option<&Secret>,
     ) -> Result<Option<Login>, RefreshError> {
-        let account = target.account.as_deref();
+        let account = target.oauth.account.as_deref();
         let found = self
             .logins
             .find(target.server.as_str(), &target.definition, account)

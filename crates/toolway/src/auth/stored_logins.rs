@@ -53,7 +53,7 @@ pub struct StoredLogin {
 /// The login that a server of this definition uses, of all that are kept.
 pub fn used<'a>(logins: &'a [StoredLogin], spec: &ServerSpec) -> Option<&'a StoredLogin> {
     let target = target(&spec.name, &ServerSource::Spec(Box::new(spec.clone())))?;
-    let account = target.account.as_deref();
+    let account = target.oauth.account.as_deref();
     let fits = |login: &&StoredLogin| {
         login.server == spec.name.as_str()
             && login.definition == target.definition

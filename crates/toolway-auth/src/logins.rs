@@ -17,9 +17,8 @@ use tracing::warn;
 use url::Url;
 
 use crate::assertion::ClientKey;
-use crate::detached::DetachedTasks;
+pub use crate::grant::LoginGrant;
 use crate::jwt::SigningKey;
-use crate::refresh::{HoldOffs, RunningRenewals};
 use crate::registration::RegisteredClient;
 use crate::token::{DpopKey, Tokens};
 use crate::vault::{SecretKind, Vault, VaultError, VaultKey};
@@ -30,35 +29,6 @@ pub const DEFAULT_ACCOUNT: &str = "default";
 /// Stands in place of a server's name in the login at a provider of connectors. A server that is
 /// called so has another definition.
 pub const ACCOUNT_SERVER: &str = "(account)";
-
-/// By which grant a login was made, which is how it can be repeated.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum LoginGrant {
-    /// In a browser, with a code.
-    Code,
-    /// On another device.
-    Device,
-    /// With client credentials.
-    ClientCredentials,
-    /// With an assertion of the identity provider.
-    CrossApp,
-    /// With a token of the workload that this process is.
-    Workload,
-}
-
-impl LoginGrant {
-    /// The word for it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Code => "code",
-            Self::Device => "device",
-            Self::ClientCredentials => "client-credentials",
-            Self::CrossApp => "cross-app",
-            Self::Workload => "workload",
-        }
-    }
-}
 
 /// A login. Serialises with its secrets: into the vault only.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -105,10 +75,7 @@ pub struct Login {
 impl Login {
     /// Whether it is renewed without the user.
     pub fn renews(&self) -> bool {
-        match self.how {
-            LoginGrant::ClientCredentials | LoginGrant::CrossApp | LoginGrant::Workload => true,
-            LoginGrant::Code | LoginGrant::Device => self.tokens.refresh.is_some(),
-        }
+        !self.how.needs_user() || self.tokens.refresh.is_some()
     }
 
     /// The key that its client signs with, where it is kept with the login.
@@ -151,23 +118,17 @@ pub enum LoginsError {
 /// The logins of a user. Cheap to clone.
 #[derive(Clone)]
 pub struct Logins {
-    pub(crate) vault: Vault,
-    pub(crate) state: Arc<LoginsState>,
+    vault: Vault,
+    state: Arc<LoginsState>,
 }
 
 /// What this process knows beyond the vault.
 #[derive(Default)]
-pub(crate) struct LoginsState {
+struct LoginsState {
     /// Renewed and not saved, because nothing could be: the vault has an older one.
-    pub(crate) unsaved: Mutex<HashMap<VaultKey, Login>>,
+    unsaved: Mutex<HashMap<VaultKey, Login>>,
     /// The keys in use, with the nonces they have learned.
     keys: Mutex<Vec<DpopKey>>,
-    /// The renewals under way.
-    pub(crate) under_way: RunningRenewals,
-    /// The authorization servers that are left alone for a while.
-    pub(crate) hold_offs: HoldOffs,
-    /// Finishes renewals whose callers are gone.
-    pub(crate) detached: DetachedTasks,
 }
 
 impl fmt::Debug for Logins {

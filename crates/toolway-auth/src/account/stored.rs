@@ -15,15 +15,16 @@ use toolway_types::{OauthSpec, Secret};
 use url::Url;
 
 use super::{AccountTokens, ProviderAccountError};
+use crate::clock::unix_now;
 use crate::discovery::of_issuer;
 use crate::login::{
     AccountChoice, LoginContext, LoginError, LoginMethod, LoginRequest, LoginUi, obtain,
 };
-use crate::logins::{ACCOUNT_SERVER, Login, LoginGrant, Logins, LoginsError};
-use crate::refresh::{LoginEnd, RefreshError, RenewalContext};
+use crate::logins::{ACCOUNT_SERVER, Login, Logins, LoginsError};
+use crate::refresh::{LoginEnd, RefreshError, RenewalContext, RenewedLogins};
 use crate::revoke::{Revocation, RevokeError};
 use crate::scopes::LoginAttempts;
-use crate::token::{Tokens, unix_now};
+use crate::token::Tokens;
 use crate::vault::{SecretKind, VaultKey};
 use crate::web::{WebClient, WebError};
 
@@ -104,7 +105,7 @@ pub struct AccountStatus {
 /// The login at one provider, in the vault.
 pub struct StoredAccount {
     login: AccountLoginTarget,
-    logins: Logins,
+    logins: RenewedLogins,
     web: WebClient,
     attempts: LoginAttempts,
     cache: Mutex<TokenCache>,
@@ -133,7 +134,7 @@ impl StoredAccount {
     pub fn new(login: AccountLoginTarget, logins: Logins, web: WebClient) -> Self {
         Self {
             login,
-            logins,
+            logins: RenewedLogins::new(logins),
             web,
             attempts: LoginAttempts::default(),
             cache: Mutex::default(),
@@ -159,6 +160,8 @@ impl StoredAccount {
         };
         let request = LoginRequest {
             server: &self.login.host,
+            definition: &self.login.definition,
+            account: &self.login.host,
             url: &self.login.directory,
             challenge: None,
             spec: &spec,
@@ -173,37 +176,20 @@ impl StoredAccount {
         };
         let context = LoginContext {
             web: &self.web,
-            clients: &self.logins,
+            clients: &*self.logins,
             attempts: &self.attempts,
             ui,
         };
-        let obtained = obtain(context, &request).await?;
-        if obtained.issuer != self.login.issuer {
+        let login = obtain(context, &request).await?;
+        if login.issuer != self.login.issuer {
             return Err(AccountLoginError::OtherIssuer {
                 issuer: self.login.issuer.clone(),
-                named: crate::metadata::shown(&obtained.issuer),
+                named: crate::metadata::shown(&login.issuer),
             });
         }
         let login = Login {
             server: ACCOUNT_SERVER.to_owned(),
-            definition: self.login.definition.clone(),
-            account: self.login.host.clone(),
-            issuer: obtained.issuer,
-            resource: obtained.resource,
-            client: obtained.client,
-            tokens: obtained.tokens,
-            requested: obtained.requested,
-            token_endpoint: obtained.token_endpoint,
-            revocation_endpoint: obtained.revocation_endpoint,
-            how: match method {
-                LoginMethod::Browser | LoginMethod::Paste => LoginGrant::Code,
-                LoginMethod::Device => LoginGrant::Device,
-                LoginMethod::ClientCredentials => LoginGrant::ClientCredentials,
-            },
-            dpop: obtained.dpop,
-            logged_in_at: unix_now(),
-            is_trusted: true,
-            client_key: None,
+            ..login
         };
         self.logins.save(&login).await?;
         for other in self.keys().await? {

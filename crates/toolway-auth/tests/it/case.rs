@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use toolway_auth::challenge::{AuthNeed, need};
 use toolway_auth::login::{
-    AccountChoice, LoginContext, LoginError, LoginMethod, LoginRequest, MemoryClientStore,
-    ObtainedLogin, obtain,
+    AccountChoice, LoginContext, LoginError, LoginMethod, LoginRequest, MemoryClientStore, obtain,
 };
+use toolway_auth::logins::Login;
 use toolway_auth::registration::ClientDocument;
 use toolway_auth::scopes::LoginAttempts;
 use toolway_auth::web::{NetworkReach, WebClient};
@@ -71,14 +71,11 @@ impl Case {
         (status, need(status, header))
     }
 
-    pub(crate) async fn log_in(&self) -> Result<ObtainedLogin, LoginError> {
+    pub(crate) async fn log_in(&self) -> Result<Login, LoginError> {
         self.log_in_for(None).await
     }
 
-    pub(crate) async fn log_in_for(
-        &self,
-        scopes: Option<&[String]>,
-    ) -> Result<ObtainedLogin, LoginError> {
+    pub(crate) async fn log_in_for(&self, scopes: Option<&[String]>) -> Result<Login, LoginError> {
         let challenge = match self.refusal(None).await.1 {
             Some(AuthNeed::Login(challenge)) => challenge,
             _ => None,
@@ -87,6 +84,8 @@ impl Case {
         let web = self.web().await;
         let request = LoginRequest {
             server: NAME,
+            definition: "digest",
+            account: "default",
             url: &url,
             challenge: challenge.as_ref(),
             spec: &self.spec,

@@ -22,10 +22,11 @@ use toolway_config::{Plan, PlannedServer};
 use toolway_tui::{NoticeFeed, TerminalSize, Theme};
 use toolway_types::{ConnectionState, ServerName, TransportKind};
 
-pub(crate) use self::options::{CALLER, State, client_options, host_options, shield};
-pub(crate) use self::typed::{Typed, TypedCommand, What};
-pub(crate) use self::vault::{require_insecure_storage, vault};
-use crate::commands::account;
+pub(crate) use self::options::{
+    CALLER, State, client_options, connectors_of, host_options, http_client, shield,
+};
+pub(crate) use self::typed::{Typed, TypedCommand};
+pub(crate) use self::vault::{StorageArgs, require_insecure_storage, vault};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::prompt::TerminalPrompt;
@@ -221,7 +222,7 @@ fn prepared(
         ..host_options(context)
     };
     if asks_provider || has_connectors {
-        options.connectors = Some(account::connectors_of(context));
+        options.connectors = Some(connectors_of(context));
     }
     (plan, options)
 }

@@ -8,20 +8,19 @@ use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use toolway::installs_first;
+use toolway::builtin::RESERVED;
+use toolway::{Offering, installs_first};
 use toolway_auth::vault::Vault;
 use toolway_config::{
-    Environment, Flags, Plan, PlannedServer, ServerVerdict, address_without_secrets,
+    Environment, Flags, Hooks, Plan, PlannedServer, ServerVerdict, address_without_secrets,
 };
 use toolway_types::{Diagnosis, Origin, Scope, Severity, TransportKind, TransportSpec};
 
-use crate::commands::add::as_address;
-use crate::commands::auth::{account_of, login_words};
-use crate::connect::What;
 use crate::desk::Desk;
 use crate::exit::Exit;
 use crate::output::{Errors, Output};
-use crate::report::{self, About, Report};
+use crate::report::{self, About, Report, login_words};
+use crate::typed::{TypedTarget, as_address};
 
 /// Findings about servers' entries that are printed in full before the others are counted.
 const ENTRIES_AT_ONCE: usize = 4;
@@ -41,7 +40,7 @@ pub(crate) struct Context {
     /// What keeps servers from being logged in to by themselves, as hosts found out.
     advice: RefCell<BTreeMap<String, String>>,
     /// The server that was typed in place of a configured one.
-    typed: RefCell<Option<(String, What)>>,
+    typed: RefCell<Option<(String, TypedTarget)>>,
 }
 
 impl Context {
@@ -63,7 +62,7 @@ impl Context {
     }
 
     /// Notes that a server was typed in place of a configured one.
-    pub(crate) fn note_typed(&self, name: &str, what: What) {
+    pub(crate) fn note_typed(&self, name: &str, what: TypedTarget) {
         *self.typed.borrow_mut() = Some((name.to_owned(), what));
     }
 
@@ -249,4 +248,25 @@ pub(crate) fn unknown_server(plan: &Plan, name: &str) -> Report {
         }
         None => report.hint("see what is configured with `toolway list --no-connect`"),
     }
+}
+
+/// The account that an entry names.
+pub(crate) fn account_of(server: &PlannedServer) -> Option<&str> {
+    let ServerVerdict::Admitted(spec) = &server.verdict else {
+        return None;
+    };
+    let (TransportSpec::Http(remote) | TransportSpec::Sse(remote) | TransportSpec::Ws(remote)) =
+        &spec.transport
+    else {
+        return None;
+    };
+    remote.oauth.as_ref()?.account.as_deref()
+}
+
+/// The rules of a plan, and the matchers of these hooks, that miss or are not what they seem.
+pub(crate) fn rule_remarks(plan: &Plan, hooks: &Hooks) -> Vec<Diagnosis> {
+    let servers: Vec<_> = plan.servers.iter().map(|server| &server.name).collect();
+    let is_own =
+        |name: &str| plan.no_prefix || RESERVED.contains(&name) || Offering::named(name).is_some();
+    plan.permissions.remarks(hooks, &servers, &is_own)
 }

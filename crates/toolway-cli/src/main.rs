@@ -11,6 +11,7 @@ mod demo;
 mod desk;
 mod elicit;
 mod exit;
+mod groups;
 mod log;
 mod output;
 mod prompt;
@@ -18,6 +19,7 @@ mod report;
 mod screen;
 mod signals;
 mod terminal;
+mod typed;
 
 use std::process::ExitCode;
 
@@ -25,11 +27,12 @@ use clap::CommandFactory as _;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use toolway_config::Environment;
 
-use crate::args::{Cli, Command, typed_words, with_dashes};
+use crate::args::{Cli, Command, with_dashes};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::output::{Errors, Output};
 use crate::report::{Outcome, Report};
+use crate::typed::typed_words;
 
 fn main() -> ExitCode {
     // First of all: the process that outlives this one must have nothing of it.
@@ -103,13 +106,13 @@ fn run(context: &Context, command: Command) -> Outcome {
         Command::Skills(args) => commands::skills::run(context, &args),
         Command::Skill(args) => commands::skills::show(context, &args),
         Command::State(args) => commands::state::run(context, &args),
-        Command::Complete(args) => commands::complete::run(context, &args),
+        Command::Complete(args) => commands::complete::run(context, &args, Cli::command()),
         Command::Refresh(args) => commands::refresh::run(context, &args),
-        Command::Completions(args) => commands::completions::run(context, &args),
-        Command::Man(args) => commands::man::run(context, &args),
+        Command::Completions(args) => commands::completions::run(context, &args, &Cli::command()),
+        Command::Man(args) => commands::man::run(context, &args, Cli::command()),
         Command::Demo(args) => commands::demo::run(context, &args),
         Command::DemoServer(args) => commands::demo::serve(&args),
-        Command::GenerateDocs(args) => commands::generate_docs::run(&args),
+        Command::GenerateDocs(args) => commands::generate_docs::run(&args, Cli::command()),
     };
     outcome
         .map_err(|report| context.advised(report))

@@ -22,7 +22,7 @@ use crate::context::Context;
 use crate::desk::{Asker, Desk};
 use crate::output::Output;
 use crate::screen::{Screen, member_name, name, turn};
-use crate::terminal::{Line, Terminal};
+use crate::terminal::{self, Line};
 
 /// The longest value of an argument that is shown whole at first, in characters.
 const MAX_VALUE: usize = 600;
@@ -36,7 +36,6 @@ const ATTEMPTS: usize = 3;
 /// Asks on stderr, reads from stdin.
 pub(crate) struct TerminalPrompt {
     output: Output,
-    terminal: Terminal,
     desk: Arc<Desk>,
 }
 
@@ -59,7 +58,6 @@ impl TerminalPrompt {
     pub(crate) fn new(context: &Context) -> Self {
         Self {
             output: context.output,
-            terminal: Terminal::new(context.output),
             desk: Arc::clone(&context.desk),
         }
     }
@@ -74,7 +72,7 @@ impl TerminalPrompt {
         while attempts < ATTEMPTS {
             attempts += 1;
             let keys = keys(&question.lasting, &shown);
-            let Line::Typed(line) = self.terminal.line(&keys).await else {
+            let Line::Typed(line) = terminal::line(&keys).await else {
                 self.output.say("");
                 return PermissionAnswer::No;
             };
@@ -113,7 +111,7 @@ impl TerminalPrompt {
     async fn place_of(&self, rule: &str) -> Option<KeepIn> {
         let question =
             format!("Keep `{rule}` in your own settings (u) or only in this project's (l)? [u] ");
-        let Line::Typed(line) = self.terminal.line(&question).await else {
+        let Line::Typed(line) = terminal::line(&question).await else {
             return None;
         };
         match line.trim() {
@@ -131,7 +129,7 @@ impl TerminalPrompt {
             if place + 1 == pages.len() {
                 break;
             }
-            let turned = self.terminal.line(&turn(place + 1, pages.len())).await;
+            let turned = terminal::line(&turn(place + 1, pages.len())).await;
             if !matches!(turned, Line::Typed(line) if line.trim().is_empty()) {
                 return false;
             }

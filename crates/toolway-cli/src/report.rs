@@ -24,11 +24,10 @@ use toolway_wire::era::method;
 
 use self::hint::time_hint;
 pub(crate) use self::hint::{failure_hint, network_hint};
-pub(crate) use self::login::UNNAMED_SCOPES;
+pub(crate) use self::login::{UNNAMED_SCOPES, login_words};
 pub(crate) use self::reach::{ad_hoc, by_flags};
 use self::refused::refused_hint;
 pub(crate) use self::unwritable::unwritable;
-use crate::commands::call::own_usage;
 use crate::exit::Exit;
 
 /// An error on its way to the terminal.
@@ -336,13 +335,10 @@ impl From<CallError> for Report {
                         path => format!("`{path}`: {}", problem.message),
                     },
                 ))
-                .hint(match own_usage(&server, tool.as_received()) {
-                    Some(usage) => format!("it is called as `{usage}`"),
-                    None => format!(
-                        "see its schema with `toolway tools {} --json`",
-                        as_word(server.as_str())
-                    ),
-                })
+                .hint(format!(
+                    "see its schema with `toolway tools {} --json`",
+                    as_word(server.as_str())
+                ))
             }
             CallError::Refused { server, tool, by } => {
                 let report = Report::new(Exit::Refused, message)

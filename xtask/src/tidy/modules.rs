@@ -12,7 +12,6 @@ use crate::shape::Shape;
 /// is not here has none.
 const STILL: &[(&str, usize)] = &[
     ("toolway-auth", 5),
-    ("toolway-cli", 9),
     ("toolway-transport", 10),
     ("toolway-types", 3),
     ("toolway-wire", 4),

@@ -8,14 +8,14 @@
 use std::ffi::OsString;
 
 use clap::{Arg, Args as _, CommandFactory as _};
-use toolway_config::words_without_secrets;
 use toolway_types::name::shell_word;
 use toolway_types::nearest;
 
 use super::Cli;
-use crate::commands::add::{AddArgs, is_url};
+use crate::commands::add::AddArgs;
 use crate::exit::Exit;
 use crate::report::Report;
+use crate::typed::{is_url, shown_line};
 
 /// The words of the program with `--` before the command of `add`, where that can be meant alone.
 pub(crate) fn with_dashes(words: Vec<OsString>) -> Result<Vec<OsString>, Report> {
@@ -100,8 +100,8 @@ fn place_of_dashes(words: &[&str]) -> Result<Option<usize>, Report> {
             );
             Err(Report::new(Exit::Usage, message).hint(format!(
                 "for Toolway: `toolway {}`; for the command: `toolway {}`",
-                line(&ours),
-                line(&theirs)
+                shown_line(&ours),
+                shown_line(&theirs)
             )))
         }
     }
@@ -148,12 +148,6 @@ fn is_slip(word: &str, known: &[&Arg]) -> bool {
     let name = long.split('=').next().unwrap_or(long);
     let longs = known.iter().filter_map(|arg| arg.get_long());
     name.len() > 3 && nearest(name, longs).is_some()
-}
-
-fn line(words: &[&str]) -> String {
-    let shown = words_without_secrets(words.iter().copied());
-    let shown: Vec<_> = shown.iter().map(|word| shell_word(word)).collect();
-    shown.join(" ")
 }
 
 #[cfg(test)]

@@ -3,26 +3,23 @@
 //! Owns what a person does about the account (log in, log out, look), and what a listing says of
 //! its connectors. The steps of a login, and where it is kept, are the library's.
 
-use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use clap::{Args, Subcommand};
 use serde::Serialize;
-use toolway::account::{self, Connectors, ConnectorsOf, DirectoryState, refresh};
+use toolway::Host;
+use toolway::account::{self, DirectoryState, refresh};
 use toolway::journal::timestamp;
-use toolway::{Host, HttpClientOptions};
 use toolway_auth::account::stored::AccountLoginError;
 use toolway_auth::account::{AccountStatus, StoredAccount};
 use toolway_auth::logins::Logins;
 use toolway_config::account::directory::copy_file;
 use toolway_config::{AccountProvider, ConnectorDirectory, Plan};
-use toolway_transport::client::HttpClient;
 use toolway_types::{Scope, TransportKind};
 
 use super::auth::{StatusArgs, not_read};
 use super::login::{AtTerminal, WayArgs, until_given_up};
-use crate::args::StorageArgs;
-use crate::connect;
+use crate::connect::{self, StorageArgs, connectors_of, http_client};
 use crate::context::{Context, require_flags_only};
 use crate::exit::Exit;
 use crate::report::{Outcome, Report};
@@ -241,20 +238,6 @@ fn told(status: &Status) -> String {
     )
 }
 
-/// How a host has the connectors of a plan's account; nothing where there are none.
-pub(crate) fn connectors_of(context: &Context) -> ConnectorsOf {
-    let strict = context.flags.strict;
-    let (vault, client) = (connect::vault(context), client(context));
-    let copy = copy_file(&context.environment);
-    Arc::new(move |plan| {
-        let is_off = plan.connectors_off.is_some() || plan.blocked.is_some() || strict;
-        let provider = plan.account.clone().filter(|_| !is_off)?;
-        let logins = Logins::new(vault.clone());
-        let (client, copy) = (client.clone(), copy.clone());
-        Some(Connectors::kept(provider, logins, client, copy))
-    })
-}
-
 /// Waits for the provider's word on the connectors, and has the host follow it; the plan it then
 /// follows, if that is another one.
 pub(crate) async fn freshened(context: &Context, host: &Host, plan: &Plan) -> Option<Plan> {
@@ -314,16 +297,11 @@ fn without_copy(state: DirectoryState) -> DirectoryState {
 
 fn kept(context: &Context, provider: &AccountProvider) -> StoredAccount {
     let logins = Logins::new(connect::vault(context));
-    account::kept(provider, logins, client(context))
+    account::kept(provider, logins, http_client(context))
 }
 
 fn kept_list(context: &Context, provider: &AccountProvider) -> ConnectorDirectory {
     ConnectorDirectory::kept(&context.environment, provider).unwrap_or_default()
-}
-
-fn client(context: &Context) -> HttpClient {
-    let options: HttpClientOptions = connect::client_options(context);
-    HttpClient::new(options)
 }
 
 fn shown_time(seconds: u64) -> String {

@@ -13,11 +13,11 @@ use toolway_config::edit::{EditError, Edited};
 use toolway_config::{ServerVerdict, cross_app_enabled};
 use toolway_types::{Diagnosis, Scope, ServerName, Severity, TransportKind};
 
-pub(crate) use self::target::{as_address, is_url, require_known_scheme};
-use crate::args::account_word;
+use super::auth::account_word;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::report::{Outcome, Report, render_diagnosis};
+use crate::typed::is_url;
 
 /// Add a server
 ///

@@ -8,14 +8,12 @@ use serde_json::json;
 use toolway::auth::{StoredLogin, StoredLogins, used};
 use toolway::journal::timestamp;
 use toolway_auth::logins::{DEFAULT_ACCOUNT, LoginsError};
-use toolway_config::{PlannedServer, ServerVerdict};
-use toolway_types::TransportSpec;
-use toolway_types::name::{as_word, shell_word};
+use toolway_types::name::{AccountNameError, check_account};
 
 use crate::connect;
 use crate::context::Context;
 use crate::exit::Exit;
-use crate::report::{Outcome, Report};
+use crate::report::{Outcome, Report, login_words};
 
 /// See who is logged in where
 ///
@@ -138,26 +136,9 @@ fn every(context: &Context) -> Result<(Vec<Shown>, Vec<LoginsError>), Report> {
     Ok((kept.collect(), unread))
 }
 
-/// The account that an entry names.
-pub(crate) fn account_of(server: &PlannedServer) -> Option<&str> {
-    let ServerVerdict::Admitted(spec) = &server.verdict else {
-        return None;
-    };
-    let (TransportSpec::Http(remote) | TransportSpec::Sse(remote) | TransportSpec::Ws(remote)) =
-        &spec.transport
-    else {
-        return None;
-    };
-    remote.oauth.as_ref()?.account.as_deref()
-}
-
-/// The words behind `toolway login` that log in to what an entry uses.
-pub(crate) fn login_words(server: &str, account: Option<&str>) -> String {
-    let word = as_word(server);
-    match account {
-        Some(account) => format!("{word} --account {}", shell_word(account)),
-        None => word.into_owned(),
-    }
+/// Checks a user's name for an account.
+pub(super) fn account_word(word: &str) -> Result<String, AccountNameError> {
+    check_account(word).map(|()| word.to_owned())
 }
 
 /// The vault cannot be read.

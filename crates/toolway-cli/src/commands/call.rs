@@ -1,10 +1,9 @@
 //! `toolway call`: one call of one tool.
 //!
-//! Owns reading what was typed: which tool (`call/target.rs`), whether its server may be used
-//! (`call/admitted.rs`), which arguments (`call/arguments.rs`), and how the answer is printed
-//! (`call/answer.rs`). Many calls at once are `call/batch.rs`.
+//! Owns reading what was typed: which tool (`call/target.rs`), which arguments
+//! (`call/arguments.rs`), and how the answer is printed (`call/answer.rs`). Many calls at once are
+//! `call/batch.rs`.
 
-mod admitted;
 mod answer;
 mod arguments;
 mod batch;
@@ -21,7 +20,6 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use serde_json::Value;
 use tokio::sync::watch;
-use toolway::builtin;
 use toolway::projection::Projection;
 use toolway::{
     BatchOrder, CallError, CallOptions, Consent, Host, Progress, ResultDelivery, TimeLimit,
@@ -31,18 +29,17 @@ use toolway_types::ServerName;
 use toolway_wire::era::method;
 use toolway_wire::error::{MISSING_CLIENT_CAPABILITY, URL_ELICITATION_REQUIRED};
 
+use super::admitted::{find_by_exposed, require_admitted};
 use crate::connect::{self, Person, Typed, TypedCommand, Wanted};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::report::{Outcome, Report, did_you_mean};
 
-pub(super) use admitted::spelled_servers;
-pub(crate) use admitted::{find_by_exposed, require_admitted};
 pub(crate) use answer::as_text;
 pub(super) use path::steps;
 pub(super) use schema::Schema;
+pub(super) use target::dotted;
 use target::{Server, Target};
-pub(super) use target::{dotted, near_built_in};
 pub(super) use usage::Place;
 
 /// Call a tool
@@ -320,12 +317,6 @@ async fn call(context: &Context, host: &Host, wish: Wish<'_>, start: Instant) ->
     } else {
         Exit::Success
     })
-}
-
-/// How one of the host's own tools is called.
-pub(crate) fn own_usage(server: &ServerName, tool: &str) -> Option<String> {
-    let own = builtin::own(tool).filter(|_| server.is_built_in())?;
-    Some(usage::line(&Place::Host, tool, own.input_schema()))
 }
 
 /// Whether the call failed because the server wanted to ask a person something.

@@ -13,7 +13,7 @@ mod spelling;
 
 use std::collections::BTreeMap;
 
-use clap::Args;
+use clap::{Args, Command};
 use serde_json::Value;
 use toolway::builtin::{self, RESERVED};
 use toolway_config::Plan;
@@ -129,8 +129,8 @@ enum Wish {
 }
 
 /// Runs the command.
-pub(crate) fn run(context: &Context, args: &CompleteArgs) -> Outcome {
-    let Some(line) = Line::read(&args.line, args.shell.dialect()) else {
+pub(crate) fn run(context: &Context, args: &CompleteArgs, cli: Command) -> Outcome {
+    let Some(line) = Line::read(&args.line, args.shell.dialect(), cli) else {
         return Ok(Exit::Success);
     };
     let mut text = String::new();

@@ -21,7 +21,8 @@ use crate::commands::call::as_text;
 use crate::commands::list;
 use crate::connect::{block_on, host_options, settle};
 use crate::context::Context;
-use crate::demo::server::{DemoServer, Flavour, Speaks};
+use crate::demo::flavour::Flavour;
+use crate::demo::server::{DemoServer, Speaks};
 use crate::exit::Exit;
 use crate::report::{Outcome, Report};
 
@@ -35,18 +36,8 @@ pub(crate) struct DemoArgs {}
 #[derive(Debug, Args)]
 pub(crate) struct DemoServerArgs {
     /// Which of the demo's servers to be
-    #[arg(value_parser = flavour)]
+    #[arg(value_enum)]
     flavour: Flavour,
-}
-
-fn flavour(word: &str) -> Result<Flavour, String> {
-    Flavour::parse(word).ok_or_else(|| {
-        let known: Vec<&str> = Flavour::ALL
-            .iter()
-            .map(|flavour| flavour.as_str())
-            .collect();
-        format!("one of {}", known.join(", "))
-    })
 }
 
 /// Is the stdio child.

@@ -16,8 +16,7 @@ use toolway_types::{Diagnosis, Severity, TransportSpec, text};
 
 use self::checks::{Check, Health};
 use self::shielding::Shielding;
-use crate::commands::permissions::rule_remarks;
-use crate::context::{Context, diagnoses, has_errors};
+use crate::context::{Context, diagnoses, has_errors, rule_remarks};
 use crate::exit::Exit;
 use crate::report::{Outcome, render_diagnosis};
 

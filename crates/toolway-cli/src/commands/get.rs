@@ -8,10 +8,10 @@ use toolway_config::{PlannedServer, ServerVerdict, without_secrets};
 use toolway_types::TransportKind;
 use toolway_types::text::spelled_out;
 
-use super::auth::{self, Shown, account_of, login_words};
-use crate::context::Context;
+use super::auth::{self, Shown};
+use crate::context::{Context, account_of};
 use crate::exit::Exit;
-use crate::report::{Outcome, render_diagnosis};
+use crate::report::{Outcome, login_words, render_diagnosis};
 
 /// Show one server's configuration
 #[derive(Debug, Args)]

@@ -25,7 +25,7 @@ use self::hints::{hint, login_command, say_hints, say_off, say_waiting};
 use super::account;
 use super::auth::{self, Shown};
 use crate::connect::{self, Wanted};
-use crate::context::Context;
+use crate::context::{Context, account_of};
 use crate::exit::Exit;
 use crate::report::{Outcome, UNNAMED_SCOPES};
 
@@ -279,7 +279,7 @@ fn planned(server: &PlannedServer) -> Row {
         tools: None,
         resources: None,
         prompts: None,
-        account: auth::account_of(server).map(str::to_owned),
+        account: account_of(server).map(str::to_owned),
         login: None,
         stderr: Vec::new(),
         seconds_ago: None,

@@ -25,11 +25,10 @@ use toolway_types::{ConnectionState, Secret, ServerName, TransportKind};
 
 pub(super) use self::report::report;
 pub(super) use self::terminal::{AtTerminal, say_slow};
-use super::auth::{self, instant};
-use crate::args::{StorageArgs, account_word};
-use crate::commands::call::require_admitted;
-use crate::connect::{self, Wanted};
-use crate::context::{Context, require_flags_only};
+use super::admitted::require_admitted;
+use super::auth::{account_word, instant};
+use crate::connect::{self, StorageArgs, Wanted};
+use crate::context::{Context, account_of, require_flags_only};
 use crate::elicit;
 use crate::exit::Exit;
 use crate::output::Output;
@@ -133,7 +132,7 @@ pub(crate) fn run(context: &Context, args: &LoginArgs) -> Outcome {
         None => only_one(context, &plan)?,
     };
     let entry = plan.winner(server.as_str());
-    let of_entry = entry.and_then(auth::account_of).map(str::to_owned);
+    let of_entry = entry.and_then(account_of).map(str::to_owned);
     if entry.and_then(|entry| entry.transport) == Some(TransportKind::Connector) {
         let message = format!("`{server}` is a connector: its login is that of your account");
         return Err(Report::new(Exit::Usage, message).hint("run `toolway account login`"));
@@ -314,7 +313,7 @@ fn secret(context: &Context, args: &LoginArgs) -> Result<Option<Secret>, Report>
                 .hint(format!("set the variable `{CLIENT_SECRET}`")),
         );
     }
-    let asking = elicit::hidden_line(context, "client secret: ");
+    let asking = elicit::hidden_line("client secret: ");
     match connect::block_on(until_given_up(context.output, "the login", asking))? {
         Some(text) => Ok(Some(Secret::new(text.trim()))),
         None => Err(Report::new(Exit::Usage, "no secret was typed")

@@ -10,7 +10,7 @@ use toolway::{Host, HostSnapshot, Offering};
 use toolway_config::Plan;
 use toolway_types::ServerName;
 
-use crate::commands::call::require_admitted;
+use crate::commands::admitted::require_admitted;
 use crate::commands::list::say_warnings;
 use crate::commands::tools::{require_connected, say_missing};
 use crate::connect::{self, Typed, TypedCommand, Wanted};

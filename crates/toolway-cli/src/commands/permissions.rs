@@ -13,19 +13,17 @@ use std::fmt::Write as _;
 
 use clap::Args;
 use serde_json::{Map, Value, json};
-use toolway::Offering;
-use toolway::builtin::RESERVED;
 use toolway_config::permission::Permissions;
 use toolway_config::{Hooks, PermissionMode, Plan, UnheededRule};
+use toolway_types::Origin;
 use toolway_types::name::as_word;
-use toolway_types::{Diagnosis, Origin};
 
 use self::change::Change;
 pub(super) use self::judged::Judged;
 use self::judged::told;
 use self::named::readings;
 use super::doctor::diagnosis_json;
-use crate::context::Context;
+use crate::context::{Context, rule_remarks};
 use crate::exit::Exit;
 use crate::report::{Outcome, Report, render_diagnosis};
 
@@ -88,14 +86,6 @@ pub(crate) fn run(context: &Context, args: &PermissionsArgs) -> Outcome {
         context.output.paragraphs(&said.collect::<String>(), None)?;
     }
     Ok(Exit::Success)
-}
-
-/// The rules of a plan, and the matchers of these hooks, that miss or are not what they seem.
-pub(crate) fn rule_remarks(plan: &Plan, hooks: &Hooks) -> Vec<Diagnosis> {
-    let servers: Vec<_> = plan.servers.iter().map(|server| &server.name).collect();
-    let is_own =
-        |name: &str| plan.no_prefix || RESERVED.contains(&name) || Offering::named(name).is_some();
-    plan.permissions.remarks(hooks, &servers, &is_own)
 }
 
 fn mode(permissions: &Permissions) -> &'static str {

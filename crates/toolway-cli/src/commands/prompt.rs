@@ -12,13 +12,13 @@ use toolway::{CallError, CallOptions, Catalog, Consent, Offering, PromptOutcome}
 use toolway_types::name::{as_word, shell_word};
 use toolway_types::{ServerName, Untrusted, nearest};
 
-use super::call::find_by_exposed;
+use super::admitted::find_by_exposed;
 use super::offers::{Servers, pairs};
-use crate::commands::add::is_url;
 use crate::connect::{self, Person, TypedCommand};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::report::{Outcome, Report};
+use crate::typed::is_url;
 
 /// Render a prompt
 ///

@@ -7,7 +7,7 @@ use toolway::watch::request_reconnect;
 use toolway_config::{Plan, ServerVerdict};
 use toolway_types::{ConnectionState, ServerName};
 
-use crate::commands::call::require_admitted;
+use crate::commands::admitted::require_admitted;
 use crate::commands::list;
 use crate::connect::{self, State};
 use crate::context::{Context, require_flags_only};

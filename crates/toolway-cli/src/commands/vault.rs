@@ -17,8 +17,7 @@ use toolway_auth::vault::{SecretKind, Vault, VaultBackend, VaultEntry, VaultKey}
 use toolway_types::Secret;
 
 use super::login::until_given_up;
-use crate::args::StorageArgs;
-use crate::connect::{block_on, vault};
+use crate::connect::{StorageArgs, block_on, vault};
 use crate::context::Context;
 use crate::elicit;
 use crate::exit::Exit;
@@ -417,7 +416,7 @@ fn unusable(file: &Path, error: ExportError) -> Report {
 /// A secret from stdin, or typed without being shown.
 fn ask(context: &Context, what: &str, question: &str) -> Result<Secret, Report> {
     let text = if context.output.stdin_is_terminal() {
-        let asking = elicit::hidden_line(context, question);
+        let asking = elicit::hidden_line(question);
         block_on(until_given_up(context.output, what, asking))?.unwrap_or_default()
     } else {
         let mut text = String::new();

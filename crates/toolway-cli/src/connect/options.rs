@@ -4,9 +4,13 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use toolway::account::{Connectors, ConnectorsOf};
 use toolway::auth::AuthOptions;
 use toolway::launcher::Launcher;
 use toolway::{Audit, HostOptions, Journal, ProtectedPath, Protection, SettingsRules, Shield};
+use toolway_auth::logins::Logins;
+use toolway_config::account::directory::copy_file;
+use toolway_transport::client::HttpClient;
 use toolway_types::Scope;
 
 use super::vault::{folder as vault_folder, vault};
@@ -177,4 +181,23 @@ pub(crate) fn client_options(context: &Context) -> toolway::HttpClientOptions {
         no_proxy: variable(["NO_PROXY", "no_proxy"]),
         ..toolway::HttpClientOptions::default()
     }
+}
+
+/// The client for requests that no server's connection makes.
+pub(crate) fn http_client(context: &Context) -> HttpClient {
+    HttpClient::new(client_options(context))
+}
+
+/// How a host has the connectors of a plan's account; nothing where there are none.
+pub(crate) fn connectors_of(context: &Context) -> ConnectorsOf {
+    let strict = context.flags.strict;
+    let (vault, client) = (vault(context), http_client(context));
+    let copy = copy_file(&context.environment);
+    Arc::new(move |plan| {
+        let is_off = plan.connectors_off.is_some() || plan.blocked.is_some() || strict;
+        let provider = plan.account.clone().filter(|_| !is_off)?;
+        let logins = Logins::new(vault.clone());
+        let (client, copy) = (client.clone(), copy.clone());
+        Some(Connectors::kept(provider, logins, client, copy))
+    })
 }

@@ -4,12 +4,21 @@
 
 use std::path::PathBuf;
 
+use clap::Args;
 use toolway_auth::vault::{StorageChoice, Vault, VaultOptions};
 use toolway_types::Secret;
 
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::report::Report;
+
+/// The flag of commands that save secrets.
+#[derive(Debug, Args)]
+pub(crate) struct StorageArgs {
+    /// Save in plain text, in a file that whoever can read your home can read too
+    #[arg(long)]
+    pub(crate) insecure_storage: bool,
+}
 
 /// Where secrets are kept. Opened on first use and once: all of a run ask the same vault.
 pub(crate) fn vault(context: &Context) -> Vault {

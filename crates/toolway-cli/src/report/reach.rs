@@ -7,7 +7,7 @@
 use toolway_config::{Flags, words_without_secrets};
 use toolway_types::name::{as_word, shell_word};
 
-use crate::connect::What;
+use crate::typed::TypedTarget;
 
 /// Commands that find a log by the name alone.
 const BY_NAME: [&str; 1] = ["logs"];
@@ -46,7 +46,7 @@ pub(crate) fn by_flags(hint: &str, servers: &[&str], flags: &Flags) -> String {
 
 /// A hint about a server that was typed in place of a configured one. `None` when none of its
 /// commands can be typed for it.
-pub(crate) fn ad_hoc(hint: &str, server: &str, what: &What) -> Option<String> {
+pub(crate) fn ad_hoc(hint: &str, server: &str, what: &TypedTarget) -> Option<String> {
     let name = as_word(server);
     let mut is_lost = false;
     let said = each_command(hint, |words| {
@@ -63,8 +63,8 @@ pub(crate) fn ad_hoc(hint: &str, server: &str, what: &What) -> Option<String> {
         }
         let shown = what.shown();
         match what {
-            What::Url(_) => others[place] = &shown,
-            What::Command(_) => {
+            TypedTarget::Url(_) => others[place] = &shown,
+            TypedTarget::Command(_) => {
                 others.remove(place);
                 others.extend(["--", &shown]);
             }
@@ -156,8 +156,8 @@ mod tests {
 
     #[test]
     fn a_command_about_a_typed_server_repeats_what_was_typed() {
-        let url = What::Url("http://h/mcp".to_owned());
-        let line = What::Command(vec!["npx".to_owned(), "a b".to_owned()]);
+        let url = TypedTarget::Url("http://h/mcp".to_owned());
+        let line = TypedTarget::Command(vec!["npx".to_owned(), "a b".to_owned()]);
         let hint = "see `toolway tools h --json`";
         assert_eq!(
             ad_hoc(hint, "h", &url).unwrap(),

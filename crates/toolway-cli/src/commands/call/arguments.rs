@@ -15,8 +15,8 @@ use crate::exit::Exit;
 use crate::output::Output;
 use crate::report::Report;
 
-use super::path::{self, Step};
-use super::schema::{Kind, Schema};
+use super::path;
+use super::schema::{Kind, Schema, Step};
 
 /// How long somebody who fills a pipe is waited for.
 const PATIENCE: Timespec = Timespec {

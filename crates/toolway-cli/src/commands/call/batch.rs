@@ -11,13 +11,15 @@ use futures_util::StreamExt as _;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
-use toolway::builtin::RESERVED;
-use toolway::{BatchOrder, CallOptions, Consent, ToolOutcome, ToolRequest, ToolTarget};
+use toolway::builtin::{self, RESERVED};
+use toolway::{BatchOrder, CallError, CallOptions, Consent, ToolOutcome, ToolRequest, ToolTarget};
 use toolway_config::Plan;
 use toolway_types::ToolKey;
 
 use super::answer::as_text;
-use super::{find_by_exposed, login, require_admitted, target};
+use super::usage::{self, Place};
+use super::{login, target};
+use crate::commands::admitted::{find_by_exposed, require_admitted};
 use crate::connect::{self, Wanted};
 use crate::context::Context;
 use crate::exit::Exit;
@@ -110,10 +112,8 @@ pub(super) fn run(
                 (Err(report), _) => print(context, line, Err(report))?,
                 (_, Some(Ok(outcome))) => print(context, line, Ok(&outcome))?,
                 (_, Some(Err(error))) => {
-                    let report = match target::missing_built_in(&error) {
-                        Some(report) => report,
-                        None => Report::from(error),
-                    };
+                    let built_in = target::missing_built_in(&error);
+                    let report = built_in.unwrap_or_else(|| failed(error));
                     print(context, line, Err(&report))?
                 }
                 // Never: there is an outcome for every request.
@@ -132,6 +132,21 @@ pub(super) fn run(
             _ => Ok(first),
         }
     })
+}
+
+fn failed(error: CallError) -> Report {
+    let usage = match &error {
+        CallError::Invalid { server, tool, .. } if server.is_built_in() => {
+            let name = tool.as_received();
+            builtin::own(name).map(|own| usage::line(&Place::Host, name, own.input_schema()))
+        }
+        _ => None,
+    };
+    let report = Report::from(error);
+    match usage {
+        Some(usage) => report.hint(format!("it is called as `{usage}`")),
+        None => report,
+    }
 }
 
 fn print(

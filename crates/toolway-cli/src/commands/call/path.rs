@@ -10,16 +10,7 @@ use toolway_types::Untrusted;
 use crate::exit::Exit;
 use crate::report::Report;
 
-use super::schema::Schema;
-
-/// One step of a path.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::commands) enum Step {
-    /// Into an object.
-    Member(String),
-    /// Into a list.
-    Item(usize),
-}
+use super::schema::{Schema, Step};
 
 /// Reads a key: one step where it is a plain name.
 pub(in crate::commands) fn steps(key: &str, schema: &Schema<'_>) -> Result<Vec<Step>, Report> {

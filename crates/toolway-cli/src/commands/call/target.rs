@@ -7,9 +7,8 @@ use toolway_config::Plan;
 use toolway_types::name::as_word;
 use toolway_types::{ConnectionState, ToolKey, Untrusted, nearest};
 
-use crate::commands::add::require_known_scheme;
+use crate::commands::admitted::{near_built_in, require_known_scheme, unknown};
 use crate::connect::Typed;
-use crate::context::unknown_server;
 use crate::exit::Exit;
 use crate::report::Report;
 
@@ -188,20 +187,6 @@ pub(super) fn the_only(picture: &HostSnapshot, word: &str) -> Result<ToolKey, Re
             )))
         }
     }
-}
-
-/// A word that names no server, nor any of the host's own tools.
-pub(super) fn unknown(plan: &Plan, word: &str) -> Report {
-    let report = unknown_server(plan, word);
-    match near_built_in(word) {
-        Some(name) => report.hint(format!("did you mean `{name}`?")),
-        None => report,
-    }
-}
-
-/// The one of the host's own tools that was probably meant.
-pub(in crate::commands) fn near_built_in(word: &str) -> Option<&'static str> {
-    nearest(word, RESERVED)
 }
 
 /// One of the host's own tools that is not there now, and when it would be.

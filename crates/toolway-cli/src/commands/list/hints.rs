@@ -8,9 +8,8 @@ use toolway_types::name::as_word;
 use toolway_types::{ConnectionState, FailureKind, TransportKind};
 
 use super::Row;
-use crate::commands::auth;
 use crate::context::Context;
-use crate::report::failure_hint;
+use crate::report::{failure_hint, login_words};
 
 /// Hints that are printed before the others are counted.
 const HINTS_AT_ONCE: usize = 3;
@@ -148,7 +147,7 @@ pub(super) fn login_command(
     Some(if is_connector(row) {
         "toolway account login".to_owned()
     } else {
-        let words = auth::login_words(&row.name, row.account.as_deref());
+        let words = login_words(&row.name, row.account.as_deref());
         // One like the last would be refused at once.
         let scopes = if *unnamed_scopes {
             " --scopes <scopes>"

@@ -16,7 +16,6 @@ use toolway_config::{Environment, Plan, Planner};
 use toolway_tui::TerminalSize;
 
 use super::event;
-use crate::commands::account;
 use crate::connect::{self, State};
 use crate::context::{Context, diagnoses, require_flags_only};
 use crate::exit::Exit;
@@ -41,7 +40,7 @@ pub(super) fn run(context: &Context, json: bool) -> Outcome {
         let (said, findings) = Findings::new(&plan);
         let options = HostOptions {
             retry_first: RetryFirst::Backoff,
-            connectors: Some(account::connectors_of(context)),
+            connectors: Some(connect::connectors_of(context)),
             replan: Some(replan(planner, said)),
             ..connect::host_options(context)
         };

@@ -16,7 +16,7 @@ use crate::context::Context;
 use crate::elicit;
 use crate::output::Output;
 use crate::screen::{disguise, name};
-use crate::terminal::{Line, Terminal};
+use crate::terminal::{Line, next_line};
 
 /// The person at this terminal.
 pub(in crate::commands) struct AtTerminal {
@@ -60,7 +60,7 @@ impl LoginUi for AtTerminal {
     fn pasted(&self) -> BoxFuture<'_, String> {
         Box::pin(async move {
             if std::io::stdin().is_terminal() {
-                return match Terminal::new(self.output).next_line().await {
+                return match next_line().await {
                     Line::Typed(line) => line,
                     Line::End => std::future::pending().await,
                 };

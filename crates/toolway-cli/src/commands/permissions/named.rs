@@ -13,7 +13,8 @@ use toolway_types::{ServerName, ToolKey, TransportKind};
 
 use super::change;
 use super::judged::{Judged, Own};
-use crate::commands::call::{dotted, near_built_in, spelled_servers};
+use crate::commands::admitted::{near_built_in, spelled_servers};
+use crate::commands::call::dotted;
 use crate::connect::memory::{recall, say_if_absent};
 use crate::context::{Context, unknown_server};
 use crate::exit::Exit;

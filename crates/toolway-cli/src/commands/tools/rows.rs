@@ -1,12 +1,12 @@
 //! The shapes that `toolway tools --json` prints, which are an interface.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 use serde_json::value::RawValue;
-use toolway::CatalogTool;
 use toolway::catalog::{LeftOutTool, Section};
+use toolway::{CatalogTool, RecalledServer};
 use toolway_types::ServerName;
-
-use super::kept::Asked;
 
 /// One tool, as `tools --json` prints it. Absent values are null, never left out.
 #[derive(Debug, Serialize)]
@@ -39,6 +39,25 @@ pub(super) struct Listing<'a> {
     /// Only with `--no-connect`: who would be asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) servers: Option<Vec<Planned<'a>>>,
+}
+
+/// When a server was asked, as `--json` prints it.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Asked<'a> {
+    server: &'a ServerName,
+    seconds_ago: u64,
+}
+
+/// The same of all that something is known of.
+pub(super) fn asked_of(
+    known: Option<&BTreeMap<ServerName, RecalledServer>>,
+) -> Option<Vec<Asked<'_>>> {
+    let asked = known?.iter().map(|(server, known)| Asked {
+        server,
+        seconds_ago: known.age.as_secs(),
+    });
+    Some(asked.collect())
 }
 
 /// A server that was not asked.

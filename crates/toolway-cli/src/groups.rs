@@ -56,8 +56,9 @@ const GROUPS: [(&str, &[&str]); 6] = [
 /// The command that clap adds when it is run.
 const HELP: &str = "help";
 
-/// Lets a command line show its commands in groups.
-pub(super) fn apply(cli: clap::Command) -> clap::Command {
+/// A command line with every command built, shown in groups.
+pub(crate) fn whole(mut cli: clap::Command) -> clap::Command {
+    cli.build();
     let template = template(&cli);
     cli.help_template(template)
 }
@@ -159,7 +160,7 @@ mod tests {
 
     #[test]
     fn every_row_fits_a_narrow_terminal() {
-        let help = Cli::whole().render_help().to_string();
+        let help = whole(Cli::command()).render_help().to_string();
         let commands = help.split("Options:").next().unwrap_or_default();
         for row in commands.lines().filter(|row| row.starts_with("  ")) {
             assert!(row.chars().count() < 80, "{row}");

@@ -1,4 +1,4 @@
-//! What a person can type: the whole command line as types.
+//! The whole command line as types.
 //!
 //! Owns global flags and the list of commands; each command's own flags stand in its file below
 //! `commands/`. The doc comments here *are* the help text.

@@ -6,8 +6,10 @@ mod offline;
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::sync::Arc;
 
+use serde::Serialize;
 use toolway::builtin::RESERVED;
 use toolway::{Offering, installs_first};
 use toolway_auth::vault::Vault;
@@ -19,7 +21,7 @@ use toolway_types::{Diagnosis, Origin, Scope, Severity, TransportKind, Transport
 use crate::desk::Desk;
 use crate::exit::Exit;
 use crate::output::{Errors, Output};
-use crate::report::{self, About, Report, login_words};
+use crate::report::{self, About, Outcome, Report, login_words, render_diagnosis};
 use crate::typed::{TypedTarget, as_address};
 
 /// Findings about servers' entries that are printed in full before the others are counted.
@@ -30,7 +32,7 @@ pub(crate) struct Context {
     pub(crate) environment: Environment,
     pub(crate) flags: Flags,
     pub(crate) output: Output,
-    /// Secrets are saved in plain text: the person said so, and nothing forbids it.
+    /// Secrets are saved in plain text: the user said so, and nothing forbids it.
     pub(crate) insecure_storage: bool,
     /// Who has the terminal while a host runs.
     pub(crate) desk: Arc<Desk>,
@@ -59,6 +61,35 @@ impl Context {
             advice: RefCell::default(),
             typed: RefCell::default(),
         }
+    }
+
+    /// Says something that is not a result.
+    pub(crate) fn say(&self, text: impl AsRef<str>) {
+        self.output.say(text.as_ref());
+    }
+
+    /// Says what is wrong without ending the command.
+    pub(crate) fn warn(&self, text: impl Display) {
+        self.say(format!("warning: {text}"));
+    }
+
+    /// Says what can be done next.
+    pub(crate) fn hint(&self, text: impl Display) {
+        self.say(format!("hint: {text}"));
+    }
+
+    /// Says an error, and what helps, without ending the command.
+    pub(crate) fn warn_of(&self, report: &Report) {
+        self.warn(&report.message);
+        if let Some(hint) = &report.hint {
+            self.hint(hint);
+        }
+    }
+
+    /// Ends a command whose whole result is a JSON document.
+    pub(crate) fn json(&self, value: &impl Serialize) -> Outcome {
+        self.output.json(value)?;
+        Ok(Exit::Success)
     }
 
     /// Notes that a server was typed in place of a configured one.
@@ -109,10 +140,7 @@ impl Context {
             Some(About::WantsLogin(server)) => server.clone(),
             Some(About::Failed(server)) => {
                 let hint = self.offline_hint(server);
-                return match hint {
-                    Some(hint) => report.hint(hint),
-                    None => report,
-                };
+                return report.better_hint(hint);
             }
             None => return report,
         };
@@ -154,8 +182,8 @@ impl Context {
         toolway_config::plan(&self.environment, flags)
     }
 
-    /// Prints what is wrong with the configuration, each finding once. What is wrong with many
-    /// servers' entries is counted: they stand between a person and the answer.
+    /// Prints what is wrong with the configuration. Many findings about entries are counted, so that
+    /// they do not hide the answer.
     pub(crate) fn say_diagnoses(&self, plan: &Plan) {
         self.say_unreadable(plan);
         let entries: Vec<&Diagnosis> = plan
@@ -177,6 +205,13 @@ impl Context {
                 "and {} more findings like these\nhint: see all of them with `toolway doctor`",
                 counted.len()
             ));
+        }
+    }
+
+    /// Prints findings as people read them, also where errors are told as JSON.
+    pub(crate) fn say_findings<'a>(&self, findings: impl IntoIterator<Item = &'a Diagnosis>) {
+        for finding in findings {
+            self.say(render_diagnosis(finding));
         }
     }
 
@@ -230,10 +265,7 @@ pub(crate) fn has_errors(plan: &Plan) -> bool {
 
 /// No such server: says so, and names the nearest.
 pub(crate) fn unknown_server(plan: &Plan, name: &str) -> Report {
-    let report = Report::new(
-        Exit::Configuration,
-        format!("no server named `{name}` is configured"),
-    );
+    let report = Report::configuration(format!("no server named `{name}` is configured"));
     match plan.suggest(name) {
         Some(near) => report.hint(format!("did you mean `{near}`?")),
         // No name has these.

@@ -1,9 +1,9 @@
-//! What servers ask of the person in front of the terminal: the last who is asked, after hooks.
+//! What servers ask of the user at the terminal, after hooks.
 //!
 //! Owns that a question names its server, and that it can always be declined or put away. Parts:
 //! `form.rs` and `field.rs` (forms), `page.rs` (pages to visit), `secret.rs` (what no form may ask
 //! for). Whose turn it is on the terminal is `desk.rs`, and reading lines `terminal.rs`. Whether a
-//! question reaches anybody is the library's to decide, and so is the last check of an answer.
+//! question is put at all, and the last check of an answer, are the library's.
 
 mod field;
 mod form;
@@ -34,19 +34,19 @@ use crate::terminal::{self, Line};
 const MESSAGE: usize = 2048;
 const MESSAGE_ROWS: usize = 40;
 
-/// The person at the terminal.
-pub(crate) struct Person {
+/// The user at the terminal.
+pub(crate) struct TerminalUser {
     desk: Arc<Desk>,
     output: Output,
     pages: Pages,
-    /// The servers whose pages the person agreed to visit, and is not known to be done with.
+    /// The servers whose pages the user agreed to visit, and is not known to be done with.
     visiting: Mutex<HashSet<ServerName>>,
 }
 
-/// Who answers servers in this run: nobody where there is no terminal to ask on.
-pub(crate) fn person(context: &Context) -> Option<Arc<dyn ClientHandler>> {
+/// What answers servers in this run; none where there is no terminal to ask on.
+pub(crate) fn client_handler(context: &Context) -> Option<Arc<dyn ClientHandler>> {
     context.output.can_ask().then(|| {
-        Arc::new(Person {
+        Arc::new(TerminalUser {
             desk: Arc::clone(&context.desk),
             output: context.output,
             pages: Pages::new(&context.environment),
@@ -55,7 +55,7 @@ pub(crate) fn person(context: &Context) -> Option<Arc<dyn ClientHandler>> {
     })
 }
 
-/// What opens pages for the person.
+/// What opens pages for the user.
 pub(crate) fn browser(environment: &Environment) -> Browser {
     Pages::new(environment).browser
 }
@@ -68,13 +68,13 @@ pub(crate) async fn hidden_line(prompt: &str) -> Option<String> {
     }
 }
 
-impl Person {
+impl TerminalUser {
     fn visiting(&self) -> MutexGuard<'_, HashSet<ServerName>> {
         self.visiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl ClientHandler for Person {
+impl ClientHandler for TerminalUser {
     fn offers(&self) -> ClientOffers {
         ClientOffers {
             form: true,
@@ -131,7 +131,7 @@ impl ClientHandler for Person {
 
     fn visited<'a>(&'a self, server: &'a ServerName) -> BoxFuture<'a, ()> {
         Box::pin(async move {
-            // A hook may have agreed in the person's place.
+            // A hook may have agreed in the user's place.
             if !self.visiting().remove(server) {
                 return std::future::pending().await;
             }
@@ -207,7 +207,7 @@ impl End {
     }
 }
 
-/// What a person typed, where it was an answer.
+/// What was typed, where it was an answer.
 type Typed = Result<String, End>;
 
 impl Talk<'_> {

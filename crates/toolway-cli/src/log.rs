@@ -60,7 +60,7 @@ impl Drop for Held {
         if left_out > 0 {
             let _ = writeln!(lines.kept, "({left_out} more log lines were left out)");
         }
-        // A closed stderr is nobody's problem.
+        // That stderr is closed is no error.
         let _ = io::stderr().write_all(&std::mem::take(&mut lines.kept));
     }
 }

@@ -25,7 +25,7 @@ use std::process::ExitCode;
 
 use clap::CommandFactory as _;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use toolway_config::Environment;
+use toolway_config::{Environment, Switch};
 
 use crate::args::{Cli, Command, with_dashes};
 use crate::context::Context;
@@ -78,8 +78,8 @@ fn run(context: &Context, command: Command) -> Outcome {
         Command::Remove(args) => commands::remove::run(context, &args),
         Command::Get(args) => commands::get::run(context, &args),
         Command::List(args) => commands::list::run(context, &args),
-        Command::Enable(args) => commands::switch::enable(context, &args),
-        Command::Disable(args) => commands::switch::disable(context, &args),
+        Command::Enable(args) => commands::switch::run(context, &args, Switch::On),
+        Command::Disable(args) => commands::switch::run(context, &args, Switch::Off),
         Command::Approve(args) => commands::approve::approve(context, &args),
         Command::Reject(args) => commands::approve::reject(context, &args),
         Command::ResetApprovals(args) => commands::approve::reset(context, &args),
@@ -148,7 +148,7 @@ fn usage(error: &clap::Error) -> ExitCode {
     if flags.any(|word| word == "--json") {
         let message = message.strip_prefix("error: ").unwrap_or(message);
         let usage = error.get(ContextKind::Usage).map(ToString::to_string);
-        let report = Report::new(Exit::Usage, message)
+        let report = Report::usage(message)
             .details(usage)
             .hint(usage_hint(error));
         output.telling(Errors::Json).report(&report);

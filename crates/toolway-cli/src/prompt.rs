@@ -1,12 +1,12 @@
 //! The permission prompt: whether a call may run, asked on a terminal.
 //!
-//! Owns what a person sees and the keys they answer with. When one is asked, and what becomes of
+//! Owns what the user sees and the keys they answer with. When one is asked, and what becomes of
 //! the answer, is the library's (`dispatch/permission.rs`); that no server's question comes between
 //! is `desk.rs`, and reading lines `terminal.rs`.
 //!
 //! Nothing that a server or a caller said can hide, or pass for a row of ours (SEC-34, SEC-35,
-//! SEC-52): `screen.rs`. Arguments are shown as they are, secrets too: whoever decides must see
-//! them. Of long ones the middle is left out, until all of it is asked for; of a definition that
+//! SEC-52): `screen.rs`. Arguments are shown as they are, secrets too: the user must see them to
+//! decide. Of long ones the middle is left out, until all of it is asked for; of a definition that
 //! changed, nothing.
 
 use std::pin::Pin;
@@ -46,7 +46,7 @@ enum Extent {
     Whole,
 }
 
-/// What a person sees before they decide.
+/// What the user sees before they decide.
 struct Shown {
     text: String,
     /// Whether something is left out of it.
@@ -121,7 +121,7 @@ impl TerminalPrompt {
         }
     }
 
-    /// Shows a text page by page. False when the person turned away before its end.
+    /// Shows a text page by page. False when the user stopped before its end.
     async fn lay_before(&self, text: &str, screen: Screen) -> bool {
         let pages = screen.pages(text);
         for (place, page) in pages.iter().enumerate() {
@@ -210,7 +210,7 @@ fn keys(lasting: &Lasting, shown: &Shown) -> String {
     text
 }
 
-/// What a person must see to decide. The tool and its server are named once more where the rows
+/// What the user must see to decide. The tool and its server are named once more where the rows
 /// that follow push their name away.
 fn render(question: &PermissionQuestion<'_>, screen: Screen, extent: Extent) -> Shown {
     let mut sheet = screen.sheet();

@@ -1,4 +1,4 @@
-//! From an error to what a person reads: one message, one `hint:`, one exit code.
+//! From an error to what the user reads: one message, one `hint:`, one exit code.
 //!
 //! Owns the only mapping table from the library's errors to the command line. Commands return a
 //! [`Report`]; nothing else prints an error.
@@ -24,6 +24,7 @@ use toolway_wire::era::method;
 
 use self::hint::time_hint;
 pub(crate) use self::hint::{failure_hint, network_hint};
+pub(crate) use self::json::{diagnosis_json, source};
 pub(crate) use self::login::{UNNAMED_SCOPES, login_words};
 pub(crate) use self::reach::{ad_hoc, by_flags};
 use self::refused::refused_hint;
@@ -69,11 +70,35 @@ impl Report {
         }
     }
 
+    /// What was typed makes no sense.
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self::new(Exit::Usage, message)
+    }
+
+    /// A file is wrong, or what it was to hold is not there.
+    pub(crate) fn configuration(message: impl Into<String>) -> Self {
+        Self::new(Exit::Configuration, message)
+    }
+
+    /// A rule, a policy or a user says no.
+    pub(crate) fn refused(message: impl Into<String>) -> Self {
+        Self::new(Exit::Refused, message)
+    }
+
     /// Adds the exact next step.
     #[must_use]
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
+    }
+
+    /// Takes a better next step, where one is known.
+    #[must_use]
+    pub(crate) fn better_hint(self, hint: Option<impl Into<String>>) -> Self {
+        match hint {
+            Some(hint) => self.hint(hint),
+            None => self,
+        }
     }
 
     /// Adds lines below the message.
@@ -136,11 +161,17 @@ impl From<&VaultError> for Report {
     }
 }
 
+impl From<LoginsError> for Report {
+    fn from(error: LoginsError) -> Self {
+        Report::from(&error)
+    }
+}
+
 impl From<&LoginsError> for Report {
     fn from(error: &LoginsError) -> Self {
         match error {
             LoginsError::Vault(error) => Report::from(error),
-            LoginsError::Unreadable { .. } => Report::new(Exit::Configuration, error.to_string())
+            LoginsError::Unreadable { .. } => Report::configuration(error.to_string())
                 .hint("see which it is with `toolway vault list`"),
         }
     }
@@ -158,11 +189,9 @@ impl From<std::io::Error> for Report {
 
 impl From<Diagnosis> for Report {
     fn from(diagnosis: Diagnosis) -> Self {
-        let report = Report::new(Exit::Configuration, diagnosis.message);
-        match diagnosis.hint {
-            Some(hint) => report.hint(hint),
-            None => report.hint("check everything with `toolway doctor`"),
-        }
+        Report::configuration(diagnosis.message)
+            .hint("check everything with `toolway doctor`")
+            .better_hint(diagnosis.hint)
     }
 }
 
@@ -234,11 +263,10 @@ impl Report {
                 ..
             } => Report::unnamed_scopes(server),
             ConnectionState::NeedsAuth { .. } => Report::needs_login(server, &[]),
-            ConnectionState::Disabled { reason } => Report::new(
-                Exit::Refused,
-                format!("server `{server}` cannot be used: {reason}"),
-            )
-            .hint(format!("see why with `toolway explain {word}`")),
+            ConnectionState::Disabled { reason } => {
+                Report::refused(format!("server `{server}` cannot be used: {reason}"))
+                    .hint(format!("see why with `toolway explain {word}`"))
+            }
             ConnectionState::Pending { .. } | ConnectionState::Connected(_) => Report::new(
                 Exit::Connection,
                 format!("server `{server}` is not connected yet"),
@@ -280,7 +308,7 @@ impl From<CallError> for Report {
                 target,
                 suggestions,
             } => {
-                let report = Report::new(Exit::Usage, format!("no tool `{target}`"));
+                let report = Report::usage(format!("no tool `{target}`"));
                 match (did_you_mean(&suggestions), target) {
                     (Some(hint), _) => report.hint(hint),
                     (None, ToolTarget::Key(key)) => report.hint(format!(
@@ -292,15 +320,13 @@ impl From<CallError> for Report {
                     }
                 }
             }
-            CallError::Ambiguous { candidates, .. } => {
-                Report::new(Exit::Usage, message).hint(format!(
-                    "say which one, e.g. `toolway call {}`",
-                    candidates.first().map_or("", String::as_str)
-                ))
-            }
+            CallError::Ambiguous { candidates, .. } => Report::usage(message).hint(format!(
+                "say which one, e.g. `toolway call {}`",
+                candidates.first().map_or("", String::as_str)
+            )),
             CallError::LeftOut { server, by, .. } => {
                 let see = format!("`toolway tools {} --all`", as_word(server.as_str()));
-                Report::new(Exit::Usage, message).hint(match by {
+                Report::usage(message).hint(match by {
                     KeptOutBy::Entry => {
                         format!("change the entry, or see what it leaves out with {see}")
                     }
@@ -325,23 +351,20 @@ impl From<CallError> for Report {
                 } else {
                     format!(" of server `{server}`")
                 };
-                Report::new(
-                    Exit::Usage,
-                    format!("the arguments do not fit `{tool}`{whose}"),
-                )
-                .details(problems.iter().map(
-                    |problem| match problem.path.trim_start_matches('/') {
-                        "" => problem.message.clone(),
-                        path => format!("`{path}`: {}", problem.message),
-                    },
-                ))
-                .hint(format!(
-                    "see its schema with `toolway tools {} --json`",
-                    as_word(server.as_str())
-                ))
+                Report::usage(format!("the arguments do not fit `{tool}`{whose}"))
+                    .details(problems.iter().map(|problem| {
+                        match problem.path.trim_start_matches('/') {
+                            "" => problem.message.clone(),
+                            path => format!("`{path}`: {}", problem.message),
+                        }
+                    }))
+                    .hint(format!(
+                        "see its schema with `toolway tools {} --json`",
+                        as_word(server.as_str())
+                    ))
             }
             CallError::Refused { server, tool, by } => {
-                let report = Report::new(Exit::Refused, message)
+                let report = Report::refused(message)
                     .hint(refused_hint(&ToolKey::new(server, tool.as_received()), &by));
                 match by {
                     RefusedBy::Changed { difference } => report.details(difference.all),

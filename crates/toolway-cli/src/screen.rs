@@ -1,4 +1,4 @@
-//! Screens on which a person decides about what somebody else wrote (SEC-52).
+//! Screens on which a user decides about foreign text (SEC-52).
 //!
 //! Owns the layout: rows that fit the terminal, a margin that foreign text cannot leave, pages
 //! where a screen does not hold it all, and letters that the terminal has. What becomes of single

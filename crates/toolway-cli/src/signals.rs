@@ -28,7 +28,7 @@ pub(crate) fn end_as_told(exit: Exit) {
     if signal == 0 || (exit == Exit::Success && !is_ctrl_c) {
         return;
     }
-    // Nobody else does it then.
+    // A process that ends by a signal flushes nothing.
     let _ = io::stdout().flush();
     let _ = signal_hook::low_level::emulate_default_handler(signal);
 }
@@ -88,15 +88,15 @@ impl Signals {
     }
 }
 
-/// Resolves when nobody reads stdout any more: a program that only speaks now and then would
-/// otherwise notice it never. What is no pipe is read for ever.
+/// Resolves when the reader of stdout is gone, which a program that writes rarely would not notice.
+/// Never for what is no pipe.
 pub(crate) async fn stdout_closed() {
     let (tell, told) = oneshot::channel();
     // A thread, since the runtime cannot wait for an error alone. It ends with the program.
     let watcher = std::thread::Builder::new().name("stdout".to_owned());
     let watching = watcher.spawn(move || {
         if is_a_pipe() && error_on_stdout().is_ok() {
-            // Nobody may wait any more.
+            // The receiver may be gone.
             let _ = tell.send(());
         }
     });

@@ -1,4 +1,4 @@
-//! Lines from a terminal, without a thread that would take a line when nobody wants to know.
+//! Lines from a terminal, without a thread that would take a line that is not asked for.
 //!
 //! Owns reading answers from stdin, that none was typed before its question, and hiding what is
 //! typed. Lines are read key by key (`terminal/keys.rs`), because a terminal that puts them
@@ -103,7 +103,7 @@ async fn readable() -> io::Result<()> {
                     Err(error) => break Err(error),
                 }
             };
-            // Nobody may wait any more.
+            // The receiver may be gone.
             let _ = tell.send(ready);
         })?;
     told.await

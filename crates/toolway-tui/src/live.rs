@@ -1,7 +1,7 @@
 //! The live view of the servers that stays until it is stopped.
 //!
 //! Owns the loop. Unlike `progress.rs` it never ends by itself, follows the size of the terminal
-//! and the number of servers, lets lines of text pass above the view, and leaves its last picture
+//! and the number of servers, lets lines of text pass above the view, and leaves its last frame
 //! on the screen.
 
 use std::io::{self, Write};

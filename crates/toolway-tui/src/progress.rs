@@ -83,10 +83,10 @@ pub async fn show<W: Write>(
     mut notices: Option<NoticeFeed<'_>>,
 ) -> io::Result<()> {
     let mut state = ViewState::default();
-    let mut picture = Arc::clone(&snapshots.borrow_and_update());
+    let mut snapshot = Arc::clone(&snapshots.borrow_and_update());
     update(
         &mut state,
-        &ViewEvent::Snapshot(Arc::clone(&picture)),
+        &ViewEvent::Snapshot(Arc::clone(&snapshot)),
         Instant::now(),
     );
 
@@ -97,8 +97,8 @@ pub async fn show<W: Write>(
         let event = tokio::select! {
             changed = snapshots.changed() => match changed {
                 Ok(()) => {
-                    picture = Arc::clone(&snapshots.borrow_and_update());
-                    ViewEvent::Snapshot(Arc::clone(&picture))
+                    snapshot = Arc::clone(&snapshots.borrow_and_update());
+                    ViewEvent::Snapshot(Arc::clone(&snapshot))
                 }
                 Err(_) => ViewEvent::Ended,
             },
@@ -109,7 +109,7 @@ pub async fn show<W: Write>(
             continue;
         }
         if let Some(notices) = &mut notices
-            && let Some(text) = (notices.of)(&picture)
+            && let Some(text) = (notices.of)(&snapshot)
         {
             erase(terminal.take())?;
             notices.to.write_all(text.as_bytes())?;

@@ -1,9 +1,8 @@
 //! The command of `toolway add` without `--` before it.
 //!
 //! Owns putting the dashes in where nothing else can be meant: `toolway add name npx -y pkg` has a
-//! flag that Toolway does not know behind a command. With one that it does know beside it, nobody
-//! can tell whose that is, and the person is told how to say it. Everything else is left to the
-//! parser, which knows near misses too.
+//! flag that Toolway does not know behind a command. With one that it does know beside it, that is
+//! ambiguous and refused with both spellings. Everything else is left to the parser.
 
 use std::ffi::OsString;
 
@@ -13,7 +12,6 @@ use toolway_types::nearest;
 
 use super::Cli;
 use crate::commands::add::AddArgs;
-use crate::exit::Exit;
 use crate::report::Report;
 use crate::typed::{is_url, shown_line};
 
@@ -98,7 +96,7 @@ fn place_of_dashes(words: &[&str]) -> Result<Option<usize>, Report> {
                 "it is not clear whether `{flag}` is meant for Toolway or for `{}`",
                 shell_word(words[place])
             );
-            Err(Report::new(Exit::Usage, message).hint(format!(
+            Err(Report::usage(message).hint(format!(
                 "for Toolway: `toolway {}`; for the command: `toolway {}`",
                 shown_line(&ours),
                 shown_line(&theirs)

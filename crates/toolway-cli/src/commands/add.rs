@@ -16,7 +16,7 @@ use toolway_types::{Diagnosis, Scope, ServerName, Severity, TransportKind};
 use super::auth::account_word;
 use crate::context::Context;
 use crate::exit::Exit;
-use crate::report::{Outcome, Report, render_diagnosis};
+use crate::report::{Outcome, Report};
 use crate::typed::is_url;
 
 /// Add a server
@@ -104,7 +104,7 @@ pub(crate) struct Writing {
     pub(crate) force: bool,
 }
 
-/// The scopes a person can write to.
+/// The scopes a user can write to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum WritableScope {
     /// You, in this project
@@ -156,7 +156,7 @@ pub(crate) fn run(context: &Context, args: &AddArgs) -> Outcome {
     place::write_out(&mut definition, cwd, scope);
     let exit = write(context, &args.name, &definition, &args.writing)?;
     if let Some(advice) = place::advice(&args.name, &definition, cwd, scope) {
-        context.output.say(&advice);
+        context.say(&advice);
     }
     if args.xaa {
         say_cross_app(context);
@@ -167,13 +167,13 @@ pub(crate) fn run(context: &Context, args: &AddArgs) -> Outcome {
 /// Says what cross-app access still lacks.
 fn say_cross_app(context: &Context) {
     if !cross_app_enabled(&context.environment) {
-        context.output.say(
-            "warning: `--xaa` does not count yet: cross-app access is switched off\n\
+        context.warn(
+            "`--xaa` does not count yet: cross-app access is switched off\n\
              hint: set `TOOLWAY_ENABLE_XAA=1`",
         );
     } else if context.plan_with(&context.flags).identity.is_none() {
-        context.output.say(
-            "warning: `--xaa` needs an identity provider, and none is configured\n\
+        context.warn(
+            "`--xaa` needs an identity provider, and none is configured\n\
              hint: set `identityProvider` in your settings",
         );
     }
@@ -181,7 +181,7 @@ fn say_cross_app(context: &Context) {
 
 fn definition(args: &AddArgs, target: &[String]) -> Result<Map<String, Value>, Report> {
     let Some((first, rest)) = target.split_first() else {
-        return Err(Report::new(Exit::Usage, "a command or a URL is missing"));
+        return Err(Report::usage("a command or a URL is missing"));
     };
     let transport = match args.transport {
         Some(named) => named.kind(),
@@ -228,10 +228,9 @@ fn definition(args: &AddArgs, target: &[String]) -> Result<Map<String, Value>, R
             }
         }
         if let Some(extra) = rest.first() {
-            return Err(Report::new(
-                Exit::Usage,
-                format!("`{extra}` follows the URL, but a URL takes no arguments"),
-            )
+            return Err(Report::usage(format!(
+                "`{extra}` follows the URL, but a URL takes no arguments"
+            ))
             .hint(format!("leave it out: `toolway add {} {first}`", args.name)));
         }
         entry.insert("url".to_owned(), json!(first));
@@ -256,7 +255,7 @@ fn definition(args: &AddArgs, target: &[String]) -> Result<Map<String, Value>, R
 }
 
 fn wrong_flag(flag: &str, fits: &str, name: &str) -> Report {
-    Report::new(Exit::Usage, format!("`{flag}` is only for {fits}")).hint(format!(
+    Report::usage(format!("`{flag}` is only for {fits}")).hint(format!(
         "leave `{flag}` out, or see `toolway add --help` for what `{name}` can take"
     ))
 }
@@ -271,7 +270,7 @@ fn pairs(words: &[String], separator: &str, shape: &str) -> Result<Value, Report
             .ok_or_else(
                 // The word itself may be a secret: it is not repeated.
                 || {
-                    Report::new(Exit::Usage, format!("a value is not of the form `{shape}`"))
+                    Report::usage(format!("a value is not of the form `{shape}`"))
                         .hint("see `toolway add --help`")
                 },
             )?;
@@ -286,8 +285,8 @@ fn pairs(words: &[String], separator: &str, shape: &str) -> Result<Value, Report
     Ok(Value::Object(object))
 }
 
-/// Checks an entry as the plan would, writes it, approves it where approval is needed — the
-/// person is typing it — and says where it went.
+/// Checks an entry as the plan would, writes it, approves it where approval is needed,
+/// since the user typed it, and says where it went.
 pub(crate) fn write(
     context: &Context,
     name: &str,
@@ -295,7 +294,7 @@ pub(crate) fn write(
     writing: &Writing,
 ) -> Outcome {
     let server = ServerName::new(name).map_err(|error| {
-        Report::new(Exit::Usage, error.to_string())
+        Report::usage(error.to_string())
             .hint("use letters, digits, `-` and `_`, e.g. `toolway add my-server <command or url>`")
     })?;
     let scope = writing.scope.scope();
@@ -305,12 +304,9 @@ pub(crate) fn write(
     let is_own = matches!(scope, Scope::User | Scope::Local);
     let planned_later = is_own && (names_secret(definition) || names_identity(definition));
     if !planned_later {
-        say_all(context, &warnings);
+        context.say_findings(&warnings);
     }
-    say_all(
-        context,
-        toolway_config::unpinned(&server, definition).as_slice(),
-    );
+    context.say_findings(&toolway_config::unpinned(&server, definition));
     let edited = toolway_config::add_server(
         &context.environment,
         scope,
@@ -332,14 +328,12 @@ pub(crate) fn write(
     let mut written = plan.servers.iter();
     let written = written.find(|entry| entry.name == server && entry.scope == scope);
     if let Some(ServerVerdict::Refused { reason }) = written.map(|entry| &entry.verdict) {
-        context
-            .output
-            .say(&format!("warning: `{name}` is refused: {reason}"));
+        context.warn(format!("`{name}` is refused: {reason}"));
     } else if let Some(winner) = plan.winner(name)
         && winner.scope != scope
     {
-        context.output.say(&format!(
-            "warning: `{name}` of the {} scope ({}) wins over it",
+        context.warn(format!(
+            "`{name}` of the {} scope ({}) wins over it",
             winner.scope, winner.origin
         ));
     } else if let Some(winner) = plan.winner(name)
@@ -350,7 +344,7 @@ pub(crate) fn write(
             severity: Severity::Warning,
             ..finding
         });
-        say_all(context, &warnings.collect::<Vec<_>>());
+        context.say_findings(&warnings.collect::<Vec<_>>());
     }
     Ok(Exit::Success)
 }
@@ -366,12 +360,6 @@ fn names_secret(definition: &Map<String, Value>) -> bool {
 fn names_identity(definition: &Map<String, Value>) -> bool {
     let oauth = definition.get("oauth");
     oauth.is_some_and(|oauth| oauth.get("workload").is_some())
-}
-
-fn say_all(context: &Context, findings: &[Diagnosis]) {
-    for finding in findings {
-        context.output.say(&render_diagnosis(finding));
-    }
 }
 
 /// Refuses an entry that could never work before anything is written. What may be wrong with it
@@ -401,10 +389,9 @@ fn check(
                 },
                 format!("server `{name}` is not added: {}", finding.message),
             );
-            Err(match finding.hint {
-                Some(hint) => report.hint(hint),
-                None => report.hint("see `toolway add --help`"),
-            })
+            Err(report
+                .hint("see `toolway add --help`")
+                .better_hint(finding.hint))
         }
     }
 }
@@ -416,9 +403,9 @@ pub(crate) fn say_written<T>(context: &Context, what: &str, edited: &Edited<T>) 
         None => edited.path.display().to_string(),
     };
     if edited.changed {
-        context.output.say(&format!("{what}: {place}"));
+        context.say(format!("{what}: {place}"));
     } else {
-        context.output.say(&format!("{what}: {place} (no change)"));
+        context.say(format!("{what}: {place} (no change)"));
     }
 }
 
@@ -426,10 +413,10 @@ impl Report {
     /// An error while writing a server's entry.
     pub(crate) fn for_edit(error: EditError, name: &str, scope: Scope) -> Self {
         match error {
-            EditError::Exists { path, .. } => Report::new(
-                Exit::Configuration,
-                format!("server `{name}` is already in {}", path.display()),
-            )
+            EditError::Exists { path, .. } => Report::configuration(format!(
+                "server `{name}` is already in {}",
+                path.display()
+            ))
             .hint(format!(
                 "replace it with `--force`, or remove it first: `toolway remove {name} -s {scope}`"
             )),

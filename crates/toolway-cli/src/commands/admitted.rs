@@ -28,10 +28,9 @@ pub(super) fn require_known_scheme(word: &str) -> Result<(), Report> {
             // What stands behind it may hold a secret.
             let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
             let host = host.rsplit('@').next().unwrap_or_default();
-            Err(Report::new(
-                Exit::Usage,
-                format!("`{scheme}:/…` is not an address that Toolway can reach"),
-            )
+            Err(Report::usage(format!(
+                "`{scheme}:/…` is not an address that Toolway can reach"
+            ))
             .hint(format!("did you mean `https://{host}…`?")))
         }
         _ => Ok(()),
@@ -169,11 +168,8 @@ pub(super) fn spelled_servers<'p>(plan: &'p Plan, exposed: &str) -> Vec<&'p Serv
 
 /// A word that names no server, nor any of the host's own tools.
 pub(super) fn unknown(plan: &Plan, word: &str) -> Report {
-    let report = unknown_server(plan, word);
-    match near_built_in(word) {
-        Some(name) => report.hint(format!("did you mean `{name}`?")),
-        None => report,
-    }
+    let near = near_built_in(word).map(|name| format!("did you mean `{name}`?"));
+    unknown_server(plan, word).better_hint(near)
 }
 
 /// The one of the host's own tools that was probably meant.

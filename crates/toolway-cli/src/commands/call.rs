@@ -30,7 +30,7 @@ use toolway_wire::era::method;
 use toolway_wire::error::{MISSING_CLIENT_CAPABILITY, URL_ELICITATION_REQUIRED};
 
 use super::admitted::{find_by_exposed, require_admitted};
-use crate::connect::{self, Person, Typed, TypedCommand, Wanted};
+use crate::connect::{self, Typed, TypedCommand, Wanted};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::report::{Outcome, Report, did_you_mean};
@@ -155,7 +155,7 @@ pub(crate) fn run(context: &Context, args: &CallArgs) -> Outcome {
     };
     // Only then does the mode matter: what is typed is a yes.
     if let (Consent::Prompt, Some(idle)) = (consent, plan.permissions.idle_auto()) {
-        context.output.say(&format!("warning: {}", idle.message));
+        context.warn(&idle.message);
     }
     let words = arguments::Words::parse(target.rest, args.args.as_deref())?;
     let timeout = args.timeout.map(Duration::from_secs);
@@ -178,8 +178,7 @@ pub(crate) fn run(context: &Context, args: &CallArgs) -> Outcome {
         typed: typed.as_ref(),
         consent,
     };
-    let person = Person::answering(context);
-    connect::with_person(context, plan, wanted, person, async |host| {
+    connect::with_user(context, plan, wanted, async |host| {
         let start = Instant::now();
         let ready = context.desk.beside(|| connect::settle(context, host));
         match timeout {
@@ -231,7 +230,7 @@ async fn call(context: &Context, host: &Host, wish: Wish<'_>, start: Instant) ->
     let name = tool.map_or("", |tool| tool.key.tool.as_str());
     let arguments = wish.words.resolve(&schema, &context.output)?;
     for warning in usage::unknown(name, &schema, &arguments) {
-        context.output.say(&format!("warning: {warning}"));
+        context.warn(&warning);
     }
     let usage = usage::line(&wish.place, name, &schema);
     let request = ToolRequest {
@@ -272,7 +271,7 @@ async fn call(context: &Context, host: &Host, wish: Wish<'_>, start: Instant) ->
                 CallError::Unavailable { state, .. } => {
                     wish.typed.and_then(|typed| typed.hint(state))
                 }
-                error if !context.output.can_ask() && wants_person(error) => Some(format!(
+                error if !context.output.can_ask() && wants_user(error) => Some(format!(
                     "run `{}` in a terminal, or answer with an `Elicitation` hook",
                     usage::line(&wish.place, name, &Value::Null)
                 )),
@@ -299,10 +298,7 @@ async fn call(context: &Context, host: &Host, wish: Wish<'_>, start: Instant) ->
                 },
                 (error, _) => error,
             });
-            match better {
-                Some(hint) => report.hint(hint),
-                None => report,
-            }
+            report.better_hint(better)
         })?;
     let takes_some = !Schema::new(&schema).arguments().known.is_empty();
     let usage = takes_some.then_some(usage.as_str());
@@ -319,8 +315,8 @@ async fn call(context: &Context, host: &Host, wish: Wish<'_>, start: Instant) ->
     })
 }
 
-/// Whether the call failed because the server wanted to ask a person something.
-fn wants_person(error: &CallError) -> bool {
+/// Whether the call failed because the server wanted to ask the user something.
+fn wants_user(error: &CallError) -> bool {
     match error {
         CallError::InputRefused { input, .. } => {
             input.as_received().starts_with(method::ELICITATION_CREATE)

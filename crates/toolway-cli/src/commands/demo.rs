@@ -71,14 +71,14 @@ pub(crate) fn run(context: &Context, _args: &DemoArgs) -> Outcome {
         let (outcome, ()) = tokio::join!(tour, driver);
         outcome
     });
-    // A person may want to look at the picture whose path was printed.
+    // The path of the picture was printed: it must stay.
     if std::fs::read_dir(results.path())?.next().is_some() {
         let _ = results.keep();
     }
     outcome
 }
 
-/// An environment that reaches nothing of the person's: its own home, project and config home.
+/// An environment that reaches nothing of the user's: its own home, project and config home.
 fn environment(context: &Context, directory: &Path) -> Result<Environment, Report> {
     let home = directory.join("home");
     let project = directory.join("project");

@@ -27,7 +27,7 @@ pub(crate) fn run(context: &Context, args: &ManArgs, cli: Command) -> Outcome {
         })
         .ok_or_else(|| {
             let command = args.command.as_deref().unwrap_or_default();
-            let report = Report::new(Exit::Usage, format!("there is no command `{command}`"));
+            let report = Report::usage(format!("there is no command `{command}`"));
             let names = cli.get_subcommands().filter(|command| is_shown(command));
             let near = nearest(command, names.map(Command::get_name));
             match near {

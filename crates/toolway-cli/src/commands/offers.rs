@@ -15,7 +15,6 @@ use crate::commands::list::say_warnings;
 use crate::commands::tools::{require_connected, say_missing};
 use crate::connect::{self, Typed, TypedCommand, Wanted};
 use crate::context::{Context, require_flags_only};
-use crate::exit::Exit;
 use crate::report::Report;
 
 /// The servers that a command asks.
@@ -111,15 +110,14 @@ pub(super) fn pairs(words: &[String]) -> Result<BTreeMap<String, Vec<String>>, R
     for word in words {
         let pair = word.split_once('=').filter(|(key, _)| !key.is_empty());
         let Some((key, value)) = pair else {
-            return Err(Report::new(
-                Exit::Usage,
-                format!("`{word}` is not an argument of the form `key=value`"),
-            )
+            return Err(Report::usage(format!(
+                "`{word}` is not an argument of the form `key=value`"
+            ))
             .hint("use `key=value`, or `key=@file` to read a file"));
         };
         let value = match value.strip_prefix('@') {
             Some(path) => std::fs::read_to_string(path).map_err(|error| {
-                Report::new(Exit::Usage, format!("cannot read `{path}`: {error}"))
+                Report::usage(format!("cannot read `{path}`: {error}"))
                     .hint(format!("give the value itself: `{key}=…`"))
             })?,
             None => value.to_owned(),
@@ -127,13 +125,4 @@ pub(super) fn pairs(words: &[String]) -> Result<BTreeMap<String, Vec<String>>, R
         pairs.entry(key.to_owned()).or_default().push(value);
     }
     Ok(pairs)
-}
-
-/// The first line of a description.
-pub(super) fn first_line(text: &str) -> String {
-    text.lines()
-        .map(str::trim)
-        .find(|line| !line.is_empty())
-        .unwrap_or_default()
-        .to_owned()
 }

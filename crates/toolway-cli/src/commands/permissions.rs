@@ -15,17 +15,15 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 use toolway_config::permission::Permissions;
 use toolway_config::{Hooks, PermissionMode, Plan, UnheededRule};
-use toolway_types::Origin;
 use toolway_types::name::as_word;
 
 use self::change::Change;
 pub(super) use self::judged::Judged;
 use self::judged::told;
 use self::named::readings;
-use super::doctor::diagnosis_json;
 use crate::context::{Context, rule_remarks};
 use crate::exit::Exit;
-use crate::report::{Outcome, Report, render_diagnosis};
+use crate::report::{Outcome, Report, diagnosis_json, source};
 
 /// Show permission rules, change them, or try them on a tool
 #[derive(Debug, Args)]
@@ -77,7 +75,7 @@ pub(crate) fn run(context: &Context, args: &PermissionsArgs) -> Outcome {
         return list(context, plan, args.json);
     };
     if let Some(note) = judged.note() {
-        context.output.say(&note);
+        context.say(&note);
     }
     if args.json {
         context.output.json(&judged.json())?;
@@ -90,10 +88,6 @@ pub(crate) fn run(context: &Context, args: &PermissionsArgs) -> Outcome {
 
 fn mode(permissions: &Permissions) -> &'static str {
     permissions.mode().as_str()
-}
-
-fn source(origin: &Origin) -> Value {
-    json!({ "path": origin.path(), "line": origin.line() })
 }
 
 fn list(context: &Context, plan: &Plan, as_json: bool) -> Outcome {
@@ -110,7 +104,7 @@ fn list(context: &Context, plan: &Plan, as_json: bool) -> Outcome {
                 json!({ "list": list, "rule": rule, "scope": scope, "source": source(origin) })
             })
             .collect();
-        context.output.json(&json!({
+        return context.json(&json!({
             "mode": mode(permissions),
             "bypassForbidden": banned.is_some(),
             "pins": permissions.pins().as_str(),
@@ -130,8 +124,7 @@ fn list(context: &Context, plan: &Plan, as_json: bool) -> Outcome {
                     "entry": source(&server.origin),
                 }))
                 .collect::<Vec<_>>(),
-        }))?;
-        return Ok(Exit::Success);
+        }));
     }
     let rows: Vec<Vec<String>> = permissions
         .rules()
@@ -145,20 +138,17 @@ fn list(context: &Context, plan: &Plan, as_json: bool) -> Outcome {
         })
         .collect();
     if !rows.is_empty() {
-        context
-            .output
-            .table(&["LIST", "RULE", "SCOPE", "PLACE"], &rows)?;
+        let head = ["LIST", "RULE", "SCOPE", "PLACE"];
+        context.output.table(&head, rows)?;
     }
-    for remark in &remarks {
-        context.output.say(&render_diagnosis(remark));
-    }
+    context.say_findings(&remarks);
     for unheeded in &unheeded {
-        context.output.say(&format!("note: {}", told(unheeded)));
+        context.say(format!("note: {}", told(unheeded)));
     }
     for server in unheeded.chunk_by(|one, other| one.server == other.server) {
         let server = &server[0].server.server;
-        context.output.say(&format!(
-            "hint: to let your rules count for `{server}` as it is now: `toolway approve {} \
+        context.hint(format!(
+            "to let your rules count for `{server}` as it is now: `toolway approve {} \
              --with-rules`",
             as_word(server.as_str())
         ));
@@ -201,10 +191,7 @@ fn list(context: &Context, plan: &Plan, as_json: bool) -> Outcome {
 
 fn arguments(text: &str) -> Result<Map<String, Value>, Report> {
     serde_json::from_str(text).map_err(|error| {
-        Report::new(
-            Exit::Usage,
-            format!("`--args` is not a JSON object: {error}"),
-        )
-        .hint("write e.g. `--args '{\"path\": \"/tmp/x\"}'`")
+        Report::usage(format!("`--args` is not a JSON object: {error}"))
+            .hint("write e.g. `--args '{\"path\": \"/tmp/x\"}'`")
     })
 }

@@ -14,7 +14,7 @@ use toolway_types::{ServerName, Untrusted, nearest};
 
 use super::admitted::find_by_exposed;
 use super::offers::{Servers, pairs};
-use crate::connect::{self, Person, TypedCommand};
+use crate::connect::{self, TypedCommand};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::report::{Outcome, Report};
@@ -78,7 +78,7 @@ fn target<'a>(context: &Context, args: &'a PromptArgs) -> Result<Target<'a>, Rep
             rest: &words[2..],
         }),
         None => Err(
-            Report::new(Exit::Usage, format!("which prompt of `{first}`?")).hint(format!(
+            Report::usage(format!("which prompt of `{first}`?")).hint(format!(
                 "see its prompts with `toolway prompts {}`",
                 as_word(first)
             )),
@@ -99,11 +99,10 @@ pub(crate) fn run(context: &Context, args: &PromptArgs) -> Outcome {
             .map(ToString::to_string)
             .unwrap_or_default(),
     };
-    connect::with_person(
+    connect::with_user(
         context,
         servers.plan.clone(),
         servers.wanted(),
-        Person::answering(context),
         async |host| {
             let wanted = Offering::GetPrompt;
             let snapshot = servers.settle(context, host, wanted).await?;
@@ -161,7 +160,7 @@ pub(super) fn find<'a>(
         Some(server) if !whole => format!("server `{server}` has no prompt `{}`", shown.line()),
         _ => format!("no prompt `{}`", shown.line()),
     };
-    let report = Report::new(Exit::Usage, message);
+    let report = Report::usage(message);
     Err(match (near, server) {
         (Some(near), _) => report.hint(format!("did you mean `{near}`?")),
         (None, Some(server)) => report.hint(format!(
@@ -189,26 +188,20 @@ fn arguments(
         .collect();
     let usage = || format!("it is called as `{}`", usage(prompt, place));
     if !missing.is_empty() {
-        return Err(Report::new(
-            Exit::Usage,
-            format!(
-                "the arguments do not fit `{}` of server `{server}`",
-                prompt.shown
-            ),
-        )
+        return Err(Report::usage(format!(
+            "the arguments do not fit `{}` of server `{server}`",
+            prompt.shown
+        ))
         .details(missing.iter().map(|name| format!("`{name}` is missing")))
         .hint(usage()));
     }
     let mut arguments = Map::new();
     for (key, mut values) in given {
         if values.len() > 1 {
-            return Err(Report::new(
-                Exit::Usage,
-                format!(
-                    "`{key}` was given {} times, and takes one value",
-                    values.len()
-                ),
-            )
+            return Err(Report::usage(format!(
+                "`{key}` was given {} times, and takes one value",
+                values.len()
+            ))
             .hint(usage()));
         }
         if !prompt.arguments.iter().any(|known| known.name == key) {
@@ -217,10 +210,7 @@ fn arguments(
                 Some(near) => format!("; did you mean `{near}`?"),
                 None => String::new(),
             };
-            context.output.say(&format!(
-                "warning: `{}` has no argument `{key}`{near}",
-                prompt.shown
-            ));
+            context.warn(format!("`{}` has no argument `{key}`{near}", prompt.shown));
         }
         arguments.insert(key, Value::String(values.pop().unwrap_or_default()));
     }
@@ -263,26 +253,20 @@ fn print(context: &Context, rendered: &PromptOutcome, json: bool) -> Result<(), 
         context.output.json(&rendered.raw)?;
         return Ok(());
     }
-    let text = as_text(&rendered.result.messages);
-    // On a terminal a control character would act; in a pipe, bytes are bytes.
-    if context.output.stdout_is_terminal() {
-        context.output.result(&text)?;
-    } else {
-        context.output.verbatim(&text)?;
-    }
+    context.output.text(&as_text(&rendered.result.messages))?;
     for warning in &rendered.warnings {
-        context.output.say(&format!("warning: {warning}"));
+        context.warn(&warning);
     }
     for fault in &rendered.result.faults {
         let reason = Untrusted::new(&fault.reason);
-        context.output.say(&format!(
-            "warning: message {} cannot be read: {}",
+        context.warn(format!(
+            "message {} cannot be read: {}",
             fault.index,
             reason.line()
         ));
     }
     if rendered.result.messages.is_empty() {
-        context.output.say("the prompt has no messages");
+        context.say("the prompt has no messages");
     }
     Ok(())
 }

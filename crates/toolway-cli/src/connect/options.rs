@@ -77,8 +77,8 @@ pub(crate) fn host_options(context: &Context) -> HostOptions {
         pinned: Some(State(context).pinned()),
         rule_keeper: Some(Arc::new(SettingsRules::new(context.environment.clone()))),
         // No roots: a server that is told of one may drop the directories its own command line
-        // names (server-filesystem does, whenever the answer happens to arrive). What a person
-        // configured counts, `roots` in an entry among it.
+        // names (server-filesystem does, whenever the answer happens to arrive). What is
+        // configured counts, `roots` in an entry too.
         roots: Vec::new(),
         http: client_options(context),
         secrets: Some(vault(context)),
@@ -107,8 +107,8 @@ fn audit(context: &Context) -> Option<Audit> {
         Some("arguments") => Some(audit.with_arguments()),
         Some("results") => Some(audit.with_arguments().with_results()),
         Some(other) => {
-            context.output.say(&format!(
-                "warning: `TOOLWAY_AUDIT` is `{other}`, which is none of off, calls, arguments \
+            context.warn(format!(
+                "`TOOLWAY_AUDIT` is `{other}`, which is none of off, calls, arguments \
                  and results; calls are written down without either"
             ));
             Some(audit)

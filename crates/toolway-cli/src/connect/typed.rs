@@ -10,7 +10,6 @@ use toolway_config::Flags;
 use toolway_types::{CertificateFault, ConnectionState, FailureKind, TransportKind};
 
 use crate::context::Context;
-use crate::exit::Exit;
 use crate::report::{Report, network_hint};
 use crate::typed::{TypedTarget, is_url};
 
@@ -38,16 +37,14 @@ impl TypedCommand {
     /// The variables, as an entry declares them.
     fn variables(&self, context: &Context) -> Result<Map<String, Value>, Report> {
         let variables = self.env.iter().map(|word| match word.split_once('=') {
-            Some(("", _)) => Err(Report::new(Exit::Usage, "a variable has no name")
+            Some(("", _)) => Err(Report::usage("a variable has no name")
                 .hint("write `-e NAME=VALUE`, or `-e NAME` for your own value")),
             Some((name, value)) => Ok((name.to_owned(), json!(value))),
             None => match context.environment.var(word) {
                 // Named, not copied: what stands in a value is no variable.
                 Some(_) => Ok((word.clone(), json!(format!("${{{word}}}")))),
-                None => Err(
-                    Report::new(Exit::Usage, format!("the variable `{word}` is not set"))
-                        .hint(format!("give it a value: `-e {word}=VALUE`")),
-                ),
+                None => Err(Report::usage(format!("the variable `{word}` is not set"))
+                    .hint(format!("give it a value: `-e {word}=VALUE`"))),
             },
         });
         variables.collect()

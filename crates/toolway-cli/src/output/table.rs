@@ -169,6 +169,15 @@ pub(super) fn fit(text: &str, width: usize) -> String {
     cut
 }
 
+/// The first line of a description, for a cell.
+pub(crate) fn first_line(text: &str) -> String {
+    text.lines()
+        .map(str::trim)
+        .find(|line| !line.is_empty())
+        .unwrap_or_default()
+        .to_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,4 +1,4 @@
-//! Commands in hints, as they work for servers that no file of the person's names.
+//! Commands in hints, as they work for servers that no file of the user's names.
 //!
 //! Owns turning `toolway get far` into a command that finds `far` again: with the flags that gave
 //! the server to this run, or with the address or the command that was typed in its place. What a

@@ -3,7 +3,6 @@
 use serde_json::{Map, Value, json};
 
 use super::{AddArgs, WritableScope};
-use crate::exit::Exit;
 use crate::report::Report;
 
 /// The `oauth` object of the entry; empty where no flag speaks of it.
@@ -28,7 +27,7 @@ pub(super) fn of(args: &AddArgs) -> Result<Map<String, Value>, Report> {
     if let Some(workload) = workload {
         if args.writing.scope == WritableScope::Project {
             let message = "a project's file cannot say where this machine's identity is";
-            return Err(Report::new(Exit::Usage, message)
+            return Err(Report::usage(message)
                 .hint("write it to your own settings: `--scope user` or `--scope local`"));
         }
         oauth.insert("workload".to_owned(), workload);

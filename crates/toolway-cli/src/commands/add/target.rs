@@ -13,7 +13,6 @@ use super::{AddArgs, Transport};
 use crate::commands::admitted::require_known_scheme;
 use crate::commands::doctor::is_program;
 use crate::context::Context;
-use crate::exit::Exit;
 use crate::report::Report;
 use crate::typed::{as_address, is_url, shown_line, typed_words};
 
@@ -27,7 +26,7 @@ const RUNNERS: [&str; 12] = [
 pub(super) fn settled(context: &Context, args: &AddArgs) -> Result<Vec<String>, Report> {
     let words = &args.target;
     let Some(first) = words.first() else {
-        return Err(Report::new(Exit::Usage, "a command or a URL is missing"));
+        return Err(Report::usage("a command or a URL is missing"));
     };
     require_known_scheme(first)?;
     let is_remote = args
@@ -54,8 +53,8 @@ pub(super) fn settled(context: &Context, args: &AddArgs) -> Result<Vec<String>, 
         let hint = format!("did you mean `{}`?", corrected(word, &meant));
         return match asked(context, &said, &question)? {
             Some(true) => Ok(meant),
-            Some(false) => Err(Report::new(Exit::Usage, "nothing was added").hint(hint)),
-            None => Err(Report::new(Exit::Usage, said).hint(hint)),
+            Some(false) => Err(Report::usage("nothing was added").hint(hint)),
+            None => Err(Report::usage(said).hint(hint)),
         };
     }
     if is_remote || args.writing.force {
@@ -73,7 +72,7 @@ pub(super) fn settled(context: &Context, args: &AddArgs) -> Result<Vec<String>, 
     };
     let there = RUNNERS.iter().filter(|name| is_there(context, args, name));
     let near = nearest(first, there.copied());
-    Err(Report::new(Exit::Usage, message).hint(match near {
+    Err(Report::usage(message).hint(match near {
         Some(near) => {
             let mut typed: Vec<String> = typed_words().collect();
             // The name may be the same word, and stands before it.
@@ -88,12 +87,12 @@ pub(super) fn settled(context: &Context, args: &AddArgs) -> Result<Vec<String>, 
     }))
 }
 
-/// What a person answers to a question about this; none where nobody is there to ask.
+/// What the user answers to a question about this; none without a terminal.
 fn asked(context: &Context, said: &str, question: &str) -> Result<Option<bool>, Report> {
     if !context.output.can_ask() {
         return Ok(None);
     }
-    context.output.say(said);
+    context.say(said);
     Ok(Some(context.output.confirm(question)?))
 }
 

@@ -87,8 +87,7 @@ pub(super) fn run(
         .collect();
     let wanted = planned.iter().flatten().map(|(wanted, _)| wanted);
     let wanted = Wanted::together(wanted);
-    let person = connect::Person::answering(context);
-    connect::with_person(context, plan, wanted, person, async |host| {
+    connect::with_user(context, plan, wanted, async |host| {
         let ready = context.desk.beside(|| connect::settle(context, host));
         ready.await;
         crate::commands::list::say_warnings(context, &host.snapshot());
@@ -142,11 +141,8 @@ fn failed(error: CallError) -> Report {
         }
         _ => None,
     };
-    let report = Report::from(error);
-    match usage {
-        Some(usage) => report.hint(format!("it is called as `{usage}`")),
-        None => report,
-    }
+    let hint = usage.map(|usage| format!("it is called as `{usage}`"));
+    Report::from(error).better_hint(hint)
 }
 
 fn print(
@@ -204,7 +200,7 @@ fn request(context: &Context, plan: &Plan, line: &Line) -> Result<(Wanted, ToolR
 
 fn read(file: &str) -> Result<Vec<Line>, Report> {
     let unreadable = |error: io::Error| {
-        Report::new(Exit::Usage, format!("cannot read `{file}`: {error}"))
+        Report::usage(format!("cannot read `{file}`: {error}"))
             .hint("name a file with a JSON object on each line, or `-` for stdin")
     };
     let mut text = String::new();
@@ -216,7 +212,7 @@ fn read(file: &str) -> Result<Vec<Line>, Report> {
     };
     read.map_err(unreadable)?;
     let too_much = |what: String| {
-        Report::new(Exit::Usage, format!("`{file}` holds more than {what}"))
+        Report::usage(format!("`{file}` holds more than {what}"))
             .hint("make several batches of it; nothing was sent")
     };
     if text.len() as u64 > MAX_BYTES {
@@ -232,16 +228,14 @@ fn read(file: &str) -> Result<Vec<Line>, Report> {
         }
         let line = serde_json::from_str(line).map_err(|error| {
             let name = if file == "-" { "stdin" } else { file };
-            Report::new(
-                Exit::Usage,
-                format!("{name}:{}: this is no call: {error}", place + 1),
+            Report::usage(format!("{name}:{}: this is no call: {error}", place + 1),
             )
             .hint(r#"each line is `{"server": "…", "tool": "…", "arguments": {…}}`; nothing was sent"#)
         })?;
         lines.push(line);
     }
     if lines.is_empty() {
-        return Err(Report::new(Exit::Usage, format!("`{file}` holds no call"))
+        return Err(Report::usage(format!("`{file}` holds no call"))
             .hint("see how one is written with `toolway call --help`"));
     }
     Ok(lines)

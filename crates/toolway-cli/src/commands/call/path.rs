@@ -7,7 +7,6 @@
 use serde_json::{Map, Value};
 use toolway_types::Untrusted;
 
-use crate::exit::Exit;
 use crate::report::Report;
 
 use super::schema::{Schema, Step};
@@ -145,7 +144,7 @@ pub(super) fn clash(outer: &str, inner: &str) -> Report {
 }
 
 fn usage(message: String) -> Report {
-    Report::new(Exit::Usage, Untrusted::new(message).to_string())
+    Report::usage(Untrusted::new(message).to_string())
 }
 
 fn shown(name: &str) -> String {

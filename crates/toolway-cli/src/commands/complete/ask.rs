@@ -63,9 +63,9 @@ fn knows(recalled: &Recalled, server: &ServerName, wanted: &Wish) -> bool {
         return false;
     };
     match wanted {
-        Wish::ToolName { .. } | Wish::ToolArgument { .. } => known.lists.tools,
-        Wish::PromptName { .. } | Wish::PromptArgument { .. } => known.lists.prompts,
-        Wish::Variable { .. } => true,
+        Wish::ToolName { .. } | Wish::ToolArgument(_) => known.lists.tools,
+        Wish::PromptName { .. } | Wish::PromptArgument(_) => known.lists.prompts,
+        Wish::Variable(_) => true,
         Wish::SkillName => false,
     }
 }
@@ -157,8 +157,13 @@ async fn ask(host: &Host, line: &Unfinished) -> Option<Vec<String>> {
 
 /// What the catalogue says about the end of a line.
 fn found(catalog: &Catalog, line: &Unfinished) -> Option<Found> {
-    let server = &line.server;
-    let (reference, known, before, word) = match &line.wanted {
+    let Unfinished {
+        server,
+        wanted,
+        before,
+        word,
+    } = line;
+    let (reference, known) = match wanted {
         Wish::ToolName { flat } => {
             let own = catalog.built_in().iter();
             let own = own.filter(|tool| tool.key.server == *server);
@@ -171,7 +176,7 @@ fn found(catalog: &Catalog, line: &Unfinished) -> Option<Found> {
             };
             return Some(Found::Words(tools.map(name).collect()));
         }
-        Wish::ToolArgument { tool, before, word } => {
+        Wish::ToolArgument(tool) => {
             let target = if tool.starts_with("mcp__") {
                 ToolTarget::Exposed(tool.clone())
             } else {
@@ -191,26 +196,18 @@ fn found(catalog: &Catalog, line: &Unfinished) -> Option<Found> {
             return Some(Found::Words(of_server.map(name).collect()));
         }
         Wish::SkillName => return Some(Found::Skills),
-        Wish::PromptArgument {
-            prompt,
-            before,
-            word,
-        } => {
+        Wish::PromptArgument(prompt) => {
             let prompt = prompt::find(catalog, Some(server), prompt).ok()?;
             let arguments = prompt.arguments.iter();
             let known: Vec<String> = arguments.map(|argument| argument.name.clone()).collect();
             let reference = CompletionReference::Prompt(prompt.key.tool.clone());
-            (reference, known, before, word)
+            (reference, known)
         }
-        Wish::Variable {
-            template,
-            before,
-            word,
-        } => {
+        Wish::Variable(template) => {
             let parsed = UriTemplate::parse(template).ok()?;
             let known = parsed.variables().into_iter().map(str::to_owned).collect();
             let reference = CompletionReference::Template(template.clone());
-            (reference, known, before, word)
+            (reference, known)
         }
     };
     let given = given(before);

@@ -17,7 +17,7 @@ const NEVER: &str = "$`\\!;&|<>()\"'#*?[]{}^";
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Charset {
     Utf8,
-    /// Or nobody knows: the second byte of a letter may be a `;` or a `\`.
+    /// Or unknown: the second byte of a letter may be a `;` or a `\`.
     Other,
 }
 

@@ -1,7 +1,7 @@
 //! What `toolway doctor` looks at beside the configuration: the machine that logins depend on.
 //!
-//! Owns the checks and what each says; one line each, with how to mend it. None waits for a
-//! person, and only the clock needs the network, when that is asked for.
+//! Owns the checks and what each says; one line each, with how to mend it. None waits for
+//! the user, and only the clock needs the network, when that is asked for.
 
 use std::fmt::Write as _;
 use std::net::{Ipv4Addr, TcpListener};
@@ -96,7 +96,7 @@ impl Check {
 
 /// All of them, in order.
 pub(super) fn all(context: &Context, plan: &Plan, network: bool) -> Vec<Check> {
-    let client = HttpClient::new(connect::client_options(context));
+    let client = connect::http_client(context);
     let mut checks = Vec::new();
     checks.push(keychain(context));
     checks.push(vault(context));

@@ -100,7 +100,7 @@ async fn show(
     }
     let say = async {
         while let Some(text) = findings.recv().await {
-            context.output.say(&text);
+            context.say(&text);
         }
     };
     tokio::select! {

@@ -40,8 +40,8 @@ pub(super) fn run(
     }
     if !unknown.is_empty() {
         let names: Vec<String> = unknown.iter().map(|name| format!("`{name}`")).collect();
-        context.output.say(&format!(
-            "warning: nothing is kept yet of {}\nhint: ask with `toolway tools`",
+        context.warn(format!(
+            "nothing is kept yet of {}\nhint: ask with `toolway tools`",
             names.join(", ")
         ));
     }
@@ -59,7 +59,7 @@ pub(super) fn run(
 /// How old the oldest of it is.
 fn say_age(context: &Context, recalled: &Recalled) {
     if let Some(oldest) = recalled.known.values().map(|known| known.age).max() {
-        context.output.say(&format!(
+        context.say(format!(
             "as of {}; without `--cached` the servers are asked",
             ago(oldest)
         ));

@@ -53,14 +53,12 @@ impl Cli {
             Err(_) => groups::whole(Self::command()).try_get_matches_from(words)?,
         };
         let cli = Self::from_arg_matches(&matches)?;
-        Ok((
-            cli,
-            if wants_json(&matches) {
-                Errors::Json
-            } else {
-                Errors::Text
-            },
-        ))
+        let errors = if wants_json(&matches) {
+            Errors::Json
+        } else {
+            Errors::Text
+        };
+        Ok((cli, errors))
     }
 }
 

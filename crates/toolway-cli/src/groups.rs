@@ -7,50 +7,22 @@ use std::fmt::Write as _;
 use clap::builder::{StyledStr, Styles};
 
 /// What people want, and the commands for it, in the order in which they are shown.
-const GROUPS: [(&str, &[&str]); 6] = [
+const GROUPS: [(&str, &str); 6] = [
     (
         "Servers",
-        &[
-            "add",
-            "add-json",
-            "import",
-            "list",
-            "get",
-            "remove",
-            "enable",
-            "disable",
-            "reconnect",
-        ],
+        "add add-json import list get remove enable disable reconnect",
     ),
     (
         "Calling",
-        &[
-            "tools",
-            "call",
-            "resources",
-            "read",
-            "prompts",
-            "prompt",
-            "skills",
-            "skill",
-        ],
+        "tools call resources read prompts prompt skills skill",
     ),
     (
         "Permissions",
-        &[
-            "permissions",
-            "approve",
-            "reject",
-            "reset-approvals",
-            "policy",
-        ],
+        "permissions approve reject reset-approvals policy",
     ),
-    (
-        "Logins",
-        &["login", "logout", "auth", "account", "idp", "vault"],
-    ),
-    ("Looking", &["explain", "doctor", "logs", "audit", "state"]),
-    ("Setting up", &["demo", "completions", "man", HELP]),
+    ("Logins", "login logout auth account idp vault"),
+    ("Looking", "explain doctor logs audit state"),
+    ("Setting up", "demo completions man help"),
 ];
 
 /// The command that clap adds when it is run.
@@ -77,9 +49,7 @@ pub(crate) fn ordered(mut cli: clap::Command) -> clap::Command {
 pub(crate) fn head(page: &str) -> String {
     let mut headed = page.to_owned();
     for (title, commands) in GROUPS {
-        let Some(first) = commands.first() else {
-            continue;
-        };
+        let first = commands.split(' ').next().unwrap_or_default();
         let item = format!(".TP\ntoolway\\-{}(1)\n", first.replace('-', "\\-"));
         headed = headed.replacen(&item, &format!(".SS \"{title}\"\n{item}"), 1);
     }
@@ -87,8 +57,8 @@ pub(crate) fn head(page: &str) -> String {
 }
 
 fn names() -> impl Iterator<Item = &'static str> {
-    let commands = GROUPS.into_iter().flat_map(|(_, commands)| commands);
-    commands.copied()
+    let groups = GROUPS.into_iter();
+    groups.flat_map(|(_, commands)| commands.split(' '))
 }
 
 /// clap's own, with groups in the place of one list of commands.
@@ -99,7 +69,7 @@ fn template(cli: &clap::Command) -> StyledStr {
     let mut text = String::from("{before-help}{about-with-newline}\n{usage-heading} {usage}\n\n");
     for (title, commands) in GROUPS {
         let _ = writeln!(text, "{header}{title}:{header:#}");
-        for name in commands {
+        for name in commands.split(' ') {
             let _ = writeln!(
                 text,
                 "  {literal}{name}{literal:#}{:gap$}  {}",
@@ -126,14 +96,11 @@ fn said(cli: &clap::Command, name: &str) -> String {
         return String::new();
     };
     let about = command.get_about().map(ToString::to_string);
+    let about = about.unwrap_or_default();
     let aliases: Vec<&str> = command.get_visible_aliases().collect();
-    match aliases.as_slice() {
-        [] => about.unwrap_or_default(),
-        several => format!(
-            "{} [alias: {}]",
-            about.unwrap_or_default(),
-            several.join(", ")
-        ),
+    match aliases.join(", ") {
+        none if none.is_empty() => about,
+        aliases => format!("{about} [alias: {aliases}]"),
     }
 }
 

@@ -303,29 +303,30 @@ pub(crate) fn did_you_mean(names: &[String]) -> Option<String> {
 impl From<CallError> for Report {
     fn from(error: CallError) -> Self {
         let message = error.to_string();
+        let word = error
+            .server()
+            .map(|server| as_word(server.as_str()).into_owned());
+        let word = word.unwrap_or_default();
         match error {
             CallError::Unknown {
                 target,
                 suggestions,
             } => {
                 let report = Report::usage(format!("no tool `{target}`"));
-                match (did_you_mean(&suggestions), target) {
-                    (Some(hint), _) => report.hint(hint),
-                    (None, ToolTarget::Key(key)) => report.hint(format!(
-                        "see its tools with `toolway tools {}`",
-                        as_word(key.server.as_str())
-                    )),
-                    (None, ToolTarget::Exposed(_)) => {
-                        report.hint("see all tools with `toolway tools`")
+                let hint = match target {
+                    ToolTarget::Key(_) => {
+                        format!("see its tools with `toolway tools {word}`")
                     }
-                }
+                    ToolTarget::Exposed(_) => "see all tools with `toolway tools`".to_owned(),
+                };
+                report.hint(hint).better_hint(did_you_mean(&suggestions))
             }
             CallError::Ambiguous { candidates, .. } => Report::usage(message).hint(format!(
                 "say which one, e.g. `toolway call {}`",
                 candidates.first().map_or("", String::as_str)
             )),
-            CallError::LeftOut { server, by, .. } => {
-                let see = format!("`toolway tools {} --all`", as_word(server.as_str()));
+            CallError::LeftOut { by, .. } => {
+                let see = format!("`toolway tools {word} --all`");
                 Report::usage(message).hint(match by {
                     KeptOutBy::Entry => {
                         format!("change the entry, or see what it leaves out with {see}")
@@ -358,10 +359,7 @@ impl From<CallError> for Report {
                             path => format!("`{path}`: {}", problem.message),
                         }
                     }))
-                    .hint(format!(
-                        "see its schema with `toolway tools {} --json`",
-                        as_word(server.as_str())
-                    ))
+                    .hint(format!("see its schema with `toolway tools {word} --json`"))
             }
             CallError::Refused { server, tool, by } => {
                 let report = Report::refused(message)
@@ -375,13 +373,11 @@ impl From<CallError> for Report {
                 Report::unavailable(server.as_str(), &state)
             }
             CallError::NeedsAuth {
-                server,
                 not_widened: Some(NotWidened::StillRefused),
                 ..
             } => Report::new(Exit::NeedsLogin, message).hint(format!(
                 "the account may not have that right: ask whoever runs the server, or log in as \
-                 somebody else with `toolway login {}`",
-                as_word(server.as_str())
+                 somebody else with `toolway login {word}`"
             )),
             CallError::NeedsAuth {
                 server,
@@ -408,37 +404,24 @@ impl From<CallError> for Report {
                 };
                 Report::new(Exit::ToolError, message).hint(hint)
             }
-            CallError::TooManyRounds { server, .. } => {
-                Report::new(Exit::ToolError, message).hint(format!(
-                    "it may be broken: see `toolway get {}`",
-                    as_word(server.as_str())
-                ))
+            CallError::TooManyRounds { .. } => {
+                let hint = format!("it may be broken: see `toolway get {word}`");
+                Report::new(Exit::ToolError, message).hint(hint)
             }
-            CallError::Protocol { server, .. } => {
-                Report::new(Exit::ToolError, message).hint(format!(
-                    "see what its tools expect with `toolway tools {} --json`",
-                    as_word(server.as_str())
-                ))
-            }
-            CallError::Transport {
-                server, sent: true, ..
-            } => Report::new(Exit::Connection, message).hint(format!(
-                "see whether it took effect before you run it again; what happened is in \
-                 `toolway logs {}`",
-                as_word(server.as_str())
+            CallError::Protocol { .. } => Report::new(Exit::ToolError, message).hint(format!(
+                "see what its tools expect with `toolway tools {word} --json`"
             )),
-            CallError::Malformed { server, .. } | CallError::Transport { server, .. } => {
-                Report::new(Exit::Connection, message).hint(format!(
-                    "see what happened with `toolway logs {}`",
-                    as_word(server.as_str())
-                ))
+            CallError::Malformed { .. } | CallError::Transport { sent: false, .. } => {
+                let hint = format!("see what happened with `toolway logs {word}`");
+                Report::new(Exit::Connection, message).hint(hint)
             }
-            CallError::TooLarge { server, .. } => {
-                Report::new(Exit::ToolError, message).hint(format!(
-                    "ask for less; see what it takes with `toolway tools {} --json`",
-                    as_word(server.as_str())
-                ))
-            }
+            CallError::Transport { .. } => Report::new(Exit::Connection, message).hint(format!(
+                "see whether it took effect before you run it again; what happened is in \
+                     `toolway logs {word}`"
+            )),
+            CallError::TooLarge { .. } => Report::new(Exit::ToolError, message).hint(format!(
+                "ask for less; see what it takes with `toolway tools {word} --json`"
+            )),
         }
     }
 }

@@ -3,7 +3,6 @@
 //! Owns the translation of flags to an entry, and the one function (`write`) through which
 //! `add`, `add-json` and `import` all write. What the words for the server mean is `add/target.rs`.
 
-mod oauth;
 mod place;
 mod target;
 
@@ -188,10 +187,10 @@ fn definition(args: &AddArgs, target: &[String]) -> Result<Map<String, Value>, R
         None if is_url(first) => TransportKind::of_address(first),
         None => TransportKind::Stdio,
     };
-    let mut entry = Map::new();
-    entry.insert("type".to_owned(), json!(transport.as_str()));
-    if transport == TransportKind::Stdio {
-        for (given, flag) in [
+    let kind = transport.as_str();
+    let is_stdio = transport == TransportKind::Stdio;
+    let (wrong, fits) = if is_stdio {
+        let wrong = vec![
             (!args.header.is_empty(), "--header"),
             (args.client_id.is_some(), "--client-id"),
             (args.callback_port.is_some(), "--callback-port"),
@@ -199,81 +198,92 @@ fn definition(args: &AddArgs, target: &[String]) -> Result<Map<String, Value>, R
             (args.xaa, "--xaa"),
             (args.workload_token_file.is_some(), "--workload-token-file"),
             (args.workload_github_actions, "--workload-github-actions"),
-        ] {
-            if given {
-                return Err(wrong_flag(flag, "a server reached by URL", &args.name));
-            }
-        }
-        entry.insert("command".to_owned(), json!(first));
-        if !rest.is_empty() {
-            entry.insert("args".to_owned(), json!(rest));
-        }
-        if let Some(cwd) = &args.cwd {
-            entry.insert("cwd".to_owned(), json!(cwd));
-        }
-        if !args.env.is_empty() {
-            entry.insert("env".to_owned(), pairs(&args.env, "=", "--env KEY=VALUE")?);
-        }
+        ];
+        (wrong, "a server reached by URL")
     } else {
-        for (given, flag) in [
+        let wrong = vec![
             (!args.env.is_empty(), "--env"),
             (args.cwd.is_some(), "--cwd"),
-        ] {
-            if given {
-                return Err(wrong_flag(
-                    flag,
-                    "a server started by a command",
-                    &args.name,
-                ));
-            }
-        }
-        if let Some(extra) = rest.first() {
-            return Err(Report::usage(format!(
-                "`{extra}` follows the URL, but a URL takes no arguments"
-            ))
-            .hint(format!("leave it out: `toolway add {} {first}`", args.name)));
-        }
-        entry.insert("url".to_owned(), json!(first));
-        if !args.header.is_empty() {
-            entry.insert(
-                "headers".to_owned(),
-                pairs(&args.header, ":", "--header 'Key: Value'")?,
-            );
-        }
-        let oauth = oauth::of(args)?;
-        if !oauth.is_empty() {
-            entry.insert("oauth".to_owned(), Value::Object(oauth));
-        }
+        ];
+        (wrong, "a server started by a command")
+    };
+    if let Some((_, flag)) = wrong.iter().find(|(is_given, _)| *is_given) {
+        return Err(
+            Report::usage(format!("`{flag}` is only for {fits}")).hint(format!(
+                "leave `{flag}` out, or see `toolway add --help` for what `{}` can take",
+                args.name
+            )),
+        );
     }
-    if let Some(timeout) = args.timeout {
-        entry.insert("timeout".to_owned(), json!(timeout));
+    if is_stdio {
+        return Ok(given(json!({
+            "type": kind,
+            "command": first,
+            "args": (!rest.is_empty()).then_some(rest),
+            "cwd": args.cwd,
+            "env": pairs(&args.env, "=", "--env KEY=VALUE")?,
+            "timeout": args.timeout,
+            "protocol": args.protocol,
+        })));
     }
-    if let Some(protocol) = &args.protocol {
-        entry.insert("protocol".to_owned(), json!(protocol));
+    if let Some(extra) = rest.first() {
+        return Err(Report::usage(format!(
+            "`{extra}` follows the URL, but a URL takes no arguments"
+        ))
+        .hint(format!("leave it out: `toolway add {} {first}`", args.name)));
     }
-    Ok(entry)
+    let oauth = oauth(args)?;
+    Ok(given(json!({
+        "type": kind,
+        "url": first,
+        "headers": pairs(&args.header, ":", "--header 'Key: Value'")?,
+        "oauth": (!oauth.is_empty()).then_some(oauth),
+        "timeout": args.timeout,
+        "protocol": args.protocol,
+    })))
 }
 
-fn wrong_flag(flag: &str, fits: &str, name: &str) -> Report {
-    Report::usage(format!("`{flag}` is only for {fits}")).hint(format!(
-        "leave `{flag}` out, or see `toolway add --help` for what `{name}` can take"
-    ))
+/// What the flags say about logging in.
+fn oauth(args: &AddArgs) -> Result<Map<String, Value>, Report> {
+    let workload = match &args.workload_token_file {
+        Some(file) => Some(json!({ "tokenFile": file })),
+        None => (args.workload_github_actions).then(|| json!({ "githubActions": true })),
+    };
+    if workload.is_some() && args.writing.scope == WritableScope::Project {
+        let message = "a project's file cannot say where this machine's identity is";
+        return Err(Report::usage(message)
+            .hint("write it to your own settings: `--scope user` or `--scope local`"));
+    }
+    Ok(given(json!({
+        "clientId": args.client_id,
+        "callbackPort": args.callback_port,
+        "account": args.account,
+        "xaa": args.xaa.then_some(true),
+        "workload": workload,
+    })))
 }
 
-/// `KEY<separator>VALUE` words as an object.
-fn pairs(words: &[String], separator: &str, shape: &str) -> Result<Value, Report> {
+/// The members of an object that are not null.
+fn given(object: Value) -> Map<String, Value> {
+    let Value::Object(mut members) = object else {
+        return Map::new();
+    };
+    members.retain(|_, value| !value.is_null());
+    members
+}
+
+/// `KEY<separator>VALUE` words as an object; none where there are none.
+fn pairs(words: &[String], separator: &str, shape: &str) -> Result<Option<Value>, Report> {
     let mut object = Map::new();
     for word in words {
-        let (key, value) = word
-            .split_once(separator)
-            .filter(|(key, _)| !key.trim().is_empty())
-            .ok_or_else(
-                // The word itself may be a secret: it is not repeated.
-                || {
-                    Report::usage(format!("a value is not of the form `{shape}`"))
-                        .hint("see `toolway add --help`")
-                },
-            )?;
+        let pair = word.split_once(separator);
+        let Some((key, value)) = pair.filter(|(key, _)| !key.trim().is_empty()) else {
+            // The word itself may be a secret: it is not repeated.
+            return Err(
+                Report::usage(format!("a value is not of the form `{shape}`"))
+                    .hint("see `toolway add --help`"),
+            );
+        };
         // A header's value has no white space at its edge; a variable's may.
         let value = if separator == ":" {
             value.trim()
@@ -282,7 +292,7 @@ fn pairs(words: &[String], separator: &str, shape: &str) -> Result<Value, Report
         };
         object.insert(key.trim().to_owned(), json!(value));
     }
-    Ok(Value::Object(object))
+    Ok((!object.is_empty()).then_some(Value::Object(object)))
 }
 
 /// Checks an entry as the plan would, writes it, approves it where approval is needed,

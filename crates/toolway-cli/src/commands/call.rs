@@ -251,7 +251,7 @@ async fn call(context: &Context, host: &Host, wish: Wish<'_>, start: Instant) ->
     };
     let outcome = watched(context, host, request, options)
         .await
-        .map_err(|error| {
+        .map_err(|mut error| {
             let better = match &error {
                 CallError::Invalid { .. } => Some(format!("it is called as `{usage}`")),
                 // Suggested the way it was typed.
@@ -280,25 +280,16 @@ async fn call(context: &Context, host: &Host, wish: Wish<'_>, start: Instant) ->
             if let Some(report) = target::missing_built_in(&error) {
                 return report;
             }
-            let report = Report::from(match (error, wish.timeout) {
+            if let CallError::TimedOut {
+                after,
+                limit: TimeLimit::Whole,
+                ..
+            } = &mut error
+            {
                 // The whole time counts, not what was left of it.
-                (
-                    CallError::TimedOut {
-                        server,
-                        tool,
-                        limit: TimeLimit::Whole,
-                        ..
-                    },
-                    Some(after),
-                ) => CallError::TimedOut {
-                    server,
-                    tool,
-                    after,
-                    limit: TimeLimit::Whole,
-                },
-                (error, _) => error,
-            });
-            report.better_hint(better)
+                *after = wish.timeout.unwrap_or(*after);
+            }
+            Report::from(error).better_hint(better)
         })?;
     let takes_some = !Schema::new(&schema).arguments().known.is_empty();
     let usage = takes_some.then_some(usage.as_str());

@@ -67,33 +67,20 @@ impl Shell {
     }
 }
 
-/// Commands whose first word is a server, whatever stands against connecting to it.
-const OF_ANY_SERVER: [&str; 12] = [
-    "approve",
-    "audit",
-    "disable",
-    "enable",
-    "explain",
-    "get",
-    "logs",
-    "reject",
-    "remove",
-    "rm",
-    "show",
-    "permissions",
-];
+/// Whether a command's first word is a server that it connects to.
+fn connects(command: &str) -> bool {
+    matches!(
+        command,
+        "call" | "prompt" | "prompts" | "reconnect" | "resources" | "skill" | "skills" | "tools"
+    )
+}
 
-/// Commands whose first word is a server that they connect to.
-const OF_A_CONNECTED_SERVER: [&str; 8] = [
-    "call",
-    "prompt",
-    "prompts",
-    "reconnect",
-    "resources",
-    "skill",
-    "skills",
-    "tools",
-];
+/// Whether a command's first word is a server, whatever stands against connecting to it.
+fn takes_any_server(command: &str) -> bool {
+    let changes = ["approve", "reject", "enable", "disable", "remove", "rm"];
+    let shows = ["get", "show", "explain", "logs", "audit", "permissions"];
+    changes.contains(&command) || shows.contains(&command)
+}
 
 /// What is to be completed.
 struct Unfinished {
@@ -162,10 +149,10 @@ fn candidates(context: &Context, line: &Line) -> Option<Vec<String>> {
             _ => &[],
         };
         let own = own.iter().map(|name| (*name).to_owned());
-        if OF_A_CONNECTED_SERVER.contains(&command.as_str()) {
+        if connects(command) {
             return Some(names(plan).into_iter().chain(own).collect());
         }
-        if OF_ANY_SERVER.contains(&command.as_str()) {
+        if takes_any_server(command) {
             let mut names: Vec<String> =
                 plan.servers.iter().map(|it| it.name.to_string()).collect();
             names.dedup();

@@ -68,7 +68,7 @@ pub(crate) struct ListArgs {
 }
 
 /// One server, as `list --json` prints it. Absent values are null, never left out.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Row {
     pub(crate) name: String,
@@ -252,19 +252,8 @@ fn planned(server: &PlannedServer) -> Row {
         state,
         reason,
         error,
-        era: None,
-        protocol_version: None,
-        server_info: None,
-        tools: None,
-        resources: None,
-        prompts: None,
         account: account_of(server).map(str::to_owned),
-        login: None,
-        stderr: Vec::new(),
-        seconds_ago: None,
-        note: None,
-        hint: None,
-        logins: Vec::new(),
+        ..Row::default()
     }
 }
 

@@ -33,29 +33,21 @@ impl Servers {
         command: &TypedCommand,
     ) -> Result<Self, Report> {
         let typed = Typed::either(context, server, command)?;
-        if let Some(typed) = typed {
-            let plan = context.plan_with(&typed.flags);
-            context.require_flags(&plan)?;
-            let only = require_admitted(context, &plan, &typed.name)?;
-            return Ok(Self {
-                plan,
-                only: Some(only),
-                typed: Some(typed),
-            });
-        }
-        let plan = context.plan().clone();
-        let only = if let Some(name) = server {
+        let plan = match &typed {
+            Some(typed) => context.plan_with(&typed.flags),
+            None => context.plan().clone(),
+        };
+        // Of one server, what is wrong with others is beside the point.
+        if typed.is_none() && server.is_some() {
             require_flags_only(&plan)?;
-            Some(require_admitted(context, &plan, name)?)
         } else {
             context.require_flags(&plan)?;
-            None
-        };
-        Ok(Self {
-            plan,
-            only,
-            typed: None,
-        })
+        }
+        let name = typed.as_ref().map(|typed| typed.name.as_str()).or(server);
+        let only = name
+            .map(|name| require_admitted(context, &plan, name))
+            .transpose()?;
+        Ok(Self { plan, only, typed })
     }
 
     /// Who is to be connected.

@@ -46,52 +46,34 @@ pub(crate) struct PromptArgs {
 }
 
 /// Which prompt was meant: the server as typed, the prompt, and the words behind.
-struct Target<'a> {
-    server: Option<String>,
-    prompt: &'a str,
-    rest: &'a [String],
-}
+type Target<'a> = (Option<String>, &'a str, &'a [String]);
 
 fn target<'a>(context: &Context, args: &'a PromptArgs) -> Result<Target<'a>, Report> {
     let words = &args.words;
     let first = words.first().map_or("", String::as_str);
     if !args.command.is_empty() {
-        return Ok(Target {
-            server: None,
-            prompt: first,
-            rest: &words[1..],
-        });
+        return Ok((None, first, &words[1..]));
     }
     let plan = context.plan();
     if first.starts_with("mcp__") && plan.winner(first).is_none() {
         let (server, _) = find_by_exposed(context, plan, first)?;
-        return Ok(Target {
-            server: Some(server.to_string()),
-            prompt: first,
-            rest: &words[1..],
-        });
+        return Ok((Some(server.to_string()), first, &words[1..]));
     }
     match words.get(1).filter(|word| !word.contains('=')) {
-        Some(prompt) => Ok(Target {
-            server: Some(first.to_owned()),
-            prompt,
-            rest: &words[2..],
-        }),
-        None => Err(
-            Report::usage(format!("which prompt of `{first}`?")).hint(format!(
-                "see its prompts with `toolway prompts {}`",
-                as_word(first)
-            )),
-        ),
+        Some(prompt) => Ok((Some(first.to_owned()), prompt, &words[2..])),
+        None => {
+            let hint = format!("see its prompts with `toolway prompts {}`", as_word(first));
+            Err(Report::usage(format!("which prompt of `{first}`?")).hint(hint))
+        }
     }
 }
 
 /// Runs the command.
 pub(crate) fn run(context: &Context, args: &PromptArgs) -> Outcome {
-    let target = target(context, args)?;
-    let servers = Servers::find(context, target.server.as_deref(), &args.command)?;
-    let given = pairs(target.rest)?;
-    let place = match &target.server {
+    let (server, name, rest) = target(context, args)?;
+    let servers = Servers::find(context, server.as_deref(), &args.command)?;
+    let given = pairs(rest)?;
+    let place = match &server {
         Some(url) if is_url(url) => url.clone(),
         _ => servers
             .only
@@ -106,7 +88,7 @@ pub(crate) fn run(context: &Context, args: &PromptArgs) -> Outcome {
         async |host| {
             let wanted = Offering::GetPrompt;
             let snapshot = servers.settle(context, host, wanted).await?;
-            let prompt = find(&snapshot.catalog, servers.only.as_ref(), target.prompt)?;
+            let prompt = find(&snapshot.catalog, servers.only.as_ref(), name)?;
             let arguments = arguments(context, prompt, &place, given)?;
             let options = CallOptions::new(if args.accept_change {
                 Consent::Reviewed

@@ -9,19 +9,16 @@ use toolway_types::name::{as_word, shell_word};
 
 use crate::typed::TypedTarget;
 
-/// Commands that find a log by the name alone.
-const BY_NAME: [&str; 1] = ["logs"];
+/// The command that finds a log by the name alone.
+const BY_NAME: &str = "logs";
 
-/// Commands that take an address, or a command behind `--`, in place of a name.
-const AD_HOC: [&str; 7] = [
-    "tools",
-    "call",
-    "resources",
-    "read",
-    "prompts",
-    "prompt",
-    "skills",
-];
+/// Whether a command takes an address, or a command behind `--`, in place of a name.
+fn is_ad_hoc(command: &str) -> bool {
+    matches!(
+        command,
+        "tools" | "call" | "resources" | "read" | "prompts" | "prompt" | "skills"
+    )
+}
 
 /// A hint about servers that flags gave to this run.
 pub(crate) fn by_flags(hint: &str, servers: &[&str], flags: &Flags) -> String {
@@ -38,7 +35,7 @@ pub(crate) fn by_flags(hint: &str, servers: &[&str], flags: &Flags) -> String {
             .any(|word| names.iter().any(|name| name == word));
         // It looks at all servers, so at these too.
         let is_about_all = verb == "doctor" && rest == verb;
-        let is_lost = (is_meant || is_about_all) && !BY_NAME.contains(&verb);
+        let is_lost = (is_meant || is_about_all) && verb != BY_NAME;
         let is_lost = is_lost && !verb.starts_with('-');
         is_lost.then(|| format!("toolway {given} {rest}"))
     })
@@ -54,10 +51,10 @@ pub(crate) fn ad_hoc(hint: &str, server: &str, what: &TypedTarget) -> Option<Str
         let (verb, others) = rest.split_once(' ')?;
         let mut others: Vec<&str> = others.split(' ').collect();
         let place = others.iter().position(|word| *word == name)?;
-        if BY_NAME.contains(&verb) {
+        if verb == BY_NAME {
             return None;
         }
-        if !AD_HOC.contains(&verb) {
+        if !is_ad_hoc(verb) {
             is_lost = true;
             return None;
         }

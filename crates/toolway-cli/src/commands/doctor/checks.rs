@@ -277,23 +277,18 @@ fn compared(server: &str, theirs: SystemTime, ours: SystemTime) -> Check {
         Ok(off) => (off, "ahead of"),
         Err(error) => (error.duration(), "behind"),
     };
-    let health = match off {
-        off if off < OFF => Health::Ok,
-        off if off < FAR_OFF => Health::Warn,
-        _ => Health::Fail,
-    };
-    let check = if health == Health::Ok {
-        Check::new("clock", health, format!("as the one of server `{server}`"))
-    } else {
-        let message = format!("{} s {word} the one of server `{server}`", off.as_secs());
-        Check::new("clock", health, message)
-    };
-    match health {
-        Health::Ok => check,
-        Health::Warn | Health::Fail => {
-            check.hint("set this machine's clock, best from the network: logins depend on it")
-        }
+    if off < OFF {
+        let message = format!("as the one of server `{server}`");
+        return Check::new("clock", Health::Ok, message);
     }
+    let health = if off < FAR_OFF {
+        Health::Warn
+    } else {
+        Health::Fail
+    };
+    let message = format!("{} s {word} the one of server `{server}`", off.as_secs());
+    Check::new("clock", health, message)
+        .hint("set this machine's clock, best from the network: logins depend on it")
 }
 
 /// Whether a browser can come back: on any port, and on those that entries name.

@@ -1,9 +1,8 @@
 //! Running the host for the length of one command.
 //!
-//! Owns the runtime, the live view while servers connect, and the orderly end: whatever happens —
-//! success, error, Ctrl-C — the host is shut down before the program exits. Parts: `options.rs`
-//! (what every host starts with), `vault.rs` (where secrets are kept), `typed.rs` (servers that
-//! no file configures), `memory.rs` (what servers offered before).
+//! Owns the runtime, the live view while servers connect, and that the host is shut down before the
+//! program exits. Parts: `options.rs` (what every host starts with), `vault.rs` (where secrets are
+//! kept), `typed.rs` (servers that no file configures), `memory.rs` (what servers offered before).
 
 pub(crate) mod memory;
 mod options;

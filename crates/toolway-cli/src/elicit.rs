@@ -1,9 +1,8 @@
 //! What servers ask of the user at the terminal, after hooks.
 //!
-//! Owns that a question names its server, and that it can always be declined or put away. Parts:
-//! `form.rs` and `field.rs` (forms), `page.rs` (pages to visit), `secret.rs` (what no form may ask
-//! for). Whose turn it is on the terminal is `desk.rs`, and reading lines `terminal.rs`. Whether a
-//! question is put at all, and the last check of an answer, are the library's.
+//! Owns that a question names its server, and can always be declined or put away. Parts: `form.rs`
+//! and `field.rs` (forms), `page.rs` (pages to visit), `secret.rs` (what no form may ask for).
+//! Whether a question is put at all, and the last check of an answer, are the library's.
 
 mod field;
 mod form;

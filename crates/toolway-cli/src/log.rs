@@ -1,8 +1,7 @@
 //! Log lines, written to stderr when they are asked for.
 //!
-//! Owns that none is written into a question: what happens while one stands on the terminal is told
-//! once it is answered, so that nothing a server causes pushes it away (SEC-52). Who asks is not
-//! known here.
+//! Owns that none is written into an open question: they are kept until it is answered, so that no
+//! server can push it off the screen (SEC-52).
 
 use std::io::{self, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};

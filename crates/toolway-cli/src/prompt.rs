@@ -1,13 +1,11 @@
 //! The permission prompt: whether a call may run, asked on a terminal.
 //!
 //! Owns what the user sees and the keys they answer with. When one is asked, and what becomes of
-//! the answer, is the library's (`dispatch/permission.rs`); that no server's question comes between
-//! is `desk.rs`, and reading lines `terminal.rs`.
+//! the answer, is the library's (`dispatch/permission.rs`).
 //!
-//! Nothing that a server or a caller said can hide, or pass for a row of ours (SEC-34, SEC-35,
-//! SEC-52): `screen.rs`. Arguments are shown as they are, secrets too: the user must see them to
-//! decide. Of long ones the middle is left out, until all of it is asked for; of a definition that
-//! changed, nothing.
+//! Nothing foreign can hide, or pass for a row of ours (SEC-34, SEC-35, SEC-52): `screen.rs`.
+//! Arguments are shown with their secrets, which the user must see to decide. Of long ones the middle
+//! is left out until all of it is asked for; of a definition that changed, nothing.
 
 use std::pin::Pin;
 use std::sync::Arc;

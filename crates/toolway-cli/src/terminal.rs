@@ -1,9 +1,8 @@
 //! Lines from a terminal, without a thread that would take a line that is not asked for.
 //!
 //! Owns reading answers from stdin, that none was typed before its question, and hiding what is
-//! typed. Lines are read key by key (`terminal/keys.rs`), because a terminal that puts them
-//! together itself drops what is beyond 4095 bytes. Only terminals are read here; whose turn it is,
-//! is `desk.rs`.
+//! typed. Lines are read key by key (`terminal/keys.rs`): the terminal itself would cut them at 4095
+//! bytes.
 
 mod keys;
 

@@ -145,9 +145,8 @@ pub(super) fn find_by_exposed(
     }
 }
 
-/// The servers whose normalised name an exposed one carries: of all that fit, the longest, which may
-/// be several servers' that are spelled alike. `mcp__a__b__c` is `a__b`'s before it is `a`'s. The one
-/// that is spelled so itself stands first.
+/// The servers with the longest normalised name that an exposed one begins with: `mcp__a__b__c` is
+/// `a__b`'s before `a`'s. Several may be spelled alike; the one that needs no normalising is first.
 pub(super) fn spelled_servers<'p>(plan: &'p Plan, exposed: &str) -> Vec<&'p ServerName> {
     let rest = exposed.strip_prefix("mcp__").unwrap_or(exposed);
     let mut names: Vec<(String, &ServerName)> = plan

@@ -1,10 +1,9 @@
 //! `toolway __complete`: what could come next on a command line that names a server, and there a
 //! tool, a prompt or a template.
 //!
-//! Owns asking: what is kept of the server that the line names, or of all of them for a URI, and
-//! the servers themselves only where nothing is kept or only they can know (`complete/ask.rs`). The
-//! line is read in `complete/line.rs`, and what a shell is given is `complete/spelling.rs`. A shell
-//! waits while this runs: servers have two seconds, and nothing is said when it fails.
+//! Owns what is asked for (the answers are `complete/ask.rs`); the line is read in
+//! `complete/line.rs`, and candidates are spelled in `complete/spelling.rs`. A shell waits meanwhile:
+//! servers have two seconds, and nothing is said when it fails.
 
 mod ask;
 mod line;

@@ -1,9 +1,8 @@
 //! `toolway import`: takes over servers from other clients' files.
 //!
-//! Owns the choice and the questions; the preview is `import/preview.rs`; reading each client's
-//! format, and telling who wrote a file, is `toolway-config`'s work. What the user did not write
-//! is taken from a project's file or from one that they name, and waits for approval unless they
-//! choose a scope of their own.
+//! Owns the choice and the questions; the preview is `import/preview.rs`; formats, and who wrote a
+//! file, are `toolway-config`'s. What the user did not write waits for approval, unless they name
+//! the file and choose a scope of their own.
 
 mod preview;
 

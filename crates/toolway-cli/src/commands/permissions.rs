@@ -1,9 +1,8 @@
 //! `toolway permissions`: the rules that count, and which of them would decide a call.
 //!
 //! Owns the list; changing rules is [`change`], which tool is meant [`named`], the words for it
-//! [`judged`]. Nothing is connected: what only a connected server could tell, its tools' annotations,
-//! counts as not known, and a rule about them then asks. What it calls its tools is known as far as
-//! it was asked before.
+//! [`judged`]. Nothing is connected: annotations count as not known, and a rule about them asks.
+//! Tools are known from earlier runs.
 
 mod change;
 mod judged;

@@ -76,9 +76,8 @@ pub(crate) fn host_options(context: &Context) -> HostOptions {
         pins: Some(State(context).pins()),
         pinned: Some(State(context).pinned()),
         rule_keeper: Some(Arc::new(SettingsRules::new(context.environment.clone()))),
-        // No roots: a server that is told of one may drop the directories its own command line
-        // names (server-filesystem does, whenever the answer happens to arrive). What is
-        // configured counts, `roots` in an entry too.
+        // A server that is told of a root may drop the directories of its own command line, as
+        // server-filesystem does. `roots` in an entry are sent.
         roots: Vec::new(),
         http: client_options(context),
         secrets: Some(vault(context)),
@@ -116,9 +115,8 @@ fn audit(context: &Context) -> Option<Audit> {
     }
 }
 
-/// What no server may write: whatever the next start would believe. And what none may see: secrets,
-/// and what is remembered of others. Files of results are seen, because a path that a model was
-/// told may be an argument of the next call, and so are the directories that servers start in.
+/// What no server may write: all that the next start trusts. And what none may see: secrets, and the
+/// state of others. Files of results are seen: their paths may be arguments of the next call.
 pub(crate) fn shield(context: &Context) -> Shield {
     let environment = &context.environment;
     let entry = |path: &Path, protection| ProtectedPath {

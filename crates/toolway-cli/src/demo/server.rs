@@ -1,8 +1,7 @@
 //! One demo server: both eras in one handler.
 //!
-//! Owns the protocol side — handshake, discovery, versions, method dispatch. What it offers is in
-//! `tools.rs` and `library.rs`. It keeps no state between messages, so one object serves any
-//! number of clients and needs no session over HTTP.
+//! Owns the protocol: handshake, discovery, versions, methods. What it offers is in `tools.rs` and
+//! `library.rs`. It has no state, so one object serves any number of clients without sessions.
 
 use bytes::Bytes;
 use serde_json::value::{RawValue, to_raw_value};

@@ -1,8 +1,7 @@
 //! Commands in hints, as they work for servers that no file of the user's names.
 //!
 //! Owns turning `toolway get far` into a command that finds `far` again: with the flags that gave
-//! the server to this run, or with the address or the command that was typed in its place. What a
-//! hint says otherwise is its author's. Flags may hold secrets; those are not repeated.
+//! the server to this run, or with what was typed in its place. Secrets in flags are not repeated.
 
 use toolway_config::{Flags, words_without_secrets};
 use toolway_types::name::{as_word, shell_word};

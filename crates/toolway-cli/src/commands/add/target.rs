@@ -1,8 +1,7 @@
-//! What is typed for a server: a command, an address, or a slip.
+//! What is typed for a server: a command, an address, or a typing error.
 //!
-//! Owns telling them apart before anything is written: a command in one word, a host without a
-//! scheme and a program that is not there are asked about on a terminal, and elsewhere refused with
-//! the command that was probably meant. The entry itself is made in `add.rs`.
+//! Owns telling them apart: a command in one word, a host without a scheme and a missing program are
+//! asked about on a terminal, and elsewhere refused with the command that was probably meant.
 
 use std::path::Path;
 

@@ -1,8 +1,7 @@
 //! An entry as it is shown to the user who approves it (SEC-05, SEC-52).
 //!
-//! Owns the order: what changed, what is ignored, the keys in an order of ours, what is read, and
-//! last, above the question, what is reached and what is run, in full. Nothing of an entry that
-//! counts is left out: the values of `env` are as much code as the command is.
+//! Owns the order: what changed, what is ignored, the keys, what is read, and last, above the
+//! question, what is reached and run. Nothing that counts is left out: `env` may be code too.
 
 use std::path::Path;
 

@@ -1,8 +1,7 @@
 //! The arguments of a call, from words, a flag or stdin to one JSON object.
 //!
 //! Owns the grammar `key=value`, `key:=json`, `key=@file`, `key:=@file` and the typing of plain
-//! values by the tool's schema; keys that lead into others are `path.rs`. Validation belongs to
-//! the host.
+//! values by the tool's schema; nested keys are `path.rs`. The host validates.
 
 use std::io::{self, Read as _};
 
@@ -204,9 +203,8 @@ fn read_stdin() -> Result<String, Report> {
     Ok(text)
 }
 
-/// No arguments were typed. Stdin is read only where the tool cannot be called without any: it may
-/// be that of a loop, whose lines must stay. A pipe that was merely left open must not make the call
-/// hang.
+/// No arguments were typed. Stdin is read only where the tool needs some: it may belong to a loop of
+/// the shell. A pipe that was left open must not make the call hang.
 fn implicit_stdin(schema: &Value, output: &Output) -> Result<Map<String, Value>, Report> {
     let all = Schema::new(schema).arguments();
     let is_enough = all.needed.is_empty() && all.choices.is_empty();

@@ -1,8 +1,7 @@
 //! Arguments within arguments: `ship_to.street=…`, `items[0].id=…`.
 //!
-//! Owns reading such a key and putting its value in its place. A key is a path only where the
-//! schema knows an object or a list by its first name; a property whose own name has a dot in it
-//! comes first, so nothing that could be typed before means something else now.
+//! Owns reading such a key and putting its value in its place. A key is a path only where the schema
+//! has an object or a list of its first name; a property whose own name has a dot comes first.
 
 use serde_json::{Map, Value};
 use toolway_types::Untrusted;

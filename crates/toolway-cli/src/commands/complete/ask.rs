@@ -1,8 +1,8 @@
-//! Who knows what could come next: the catalogue that is kept, or the servers.
+//! Where candidates come from: the catalogue that is kept, or the servers.
 //!
-//! Owns the order: what is kept answers at once, and is refreshed behind when it is old; a server
-//! that nothing is kept of is asked, and when it is too slow for a shell, asked on behind it, so that
-//! the next tab knows. Values of arguments and the names of skills are kept nowhere.
+//! Owns the order: what is kept answers at once, and is refreshed in the background when it is old;
+//! other servers are asked, in the background where they are too slow for a shell. Values of
+//! arguments and names of skills are not kept.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -70,9 +70,8 @@ fn knows(recalled: &Recalled, server: &ServerName, wanted: &Wish) -> bool {
     }
 }
 
-/// What can be read. Every server may have it, as for `toolway read` itself; so that a tab alone
-/// does not start them all, something of it has to be there before those are asked of whom nothing
-/// is kept. Who is late is not waited for.
+/// What can be read, of all servers. Those that nothing is kept of are asked only once something was
+/// typed, so that a tab alone does not start them all.
 pub(super) fn uris(context: &Context, plan: &Plan, word: &str) -> Vec<String> {
     let recalled = recall(context, plan);
     refresh_old(context, &recalled);

@@ -18,9 +18,8 @@ pub(super) struct Line {
 }
 
 impl Line {
-    /// Reads it. Nothing where the cursor is at an option or its value, at the command itself, or
-    /// behind `--`: what stands there is no server's business. Nor where only the shell knows what
-    /// stands at the cursor.
+    /// Reads it. None where the cursor is at an option or its value, at the command itself, behind
+    /// `--`, or at what only the shell can expand.
     pub(super) fn read(line: &str, dialect: Dialect, mut cli: Command) -> Option<Self> {
         let words = Words::read(line, dialect);
         let word = words.last?;

@@ -1,10 +1,8 @@
-//! `toolway list --watch`: a host that stays, and what is seen of it.
+//! `toolway list --watch`: a host that runs until a signal, which is success.
 //!
-//! Owns the run: the host follows its files and the requests of other processes, first
-//! connections are tried again like lost ones, and a signal ends it. On a terminal the view is
-//! `toolway-tui`'s; elsewhere each change is a line (`event.rs`).
-//!
-//! To be told to end is how this command succeeds.
+//! Owns the run: the host follows its files and the requests of other processes, and tries first
+//! connections again like lost ones. On a terminal the view is `toolway-tui`'s; elsewhere each change
+//! is a line (`event.rs`).
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -109,7 +109,7 @@ fn run(context: &Context, command: Command) -> Outcome {
         Command::Complete(args) => commands::complete::run(context, &args, Cli::command()),
         Command::Refresh(args) => commands::refresh::run(context, &args),
         Command::Completions(args) => commands::completions::run(context, &args, &Cli::command()),
-        Command::Man(args) => commands::man::run(context, &args, Cli::command()),
+        Command::Man(args) => commands::man::run(context, &args, &Cli::command()),
         Command::Demo(args) => commands::demo::run(context, &args),
         Command::DemoServer(args) => commands::demo::serve(&args),
         Command::GenerateDocs(args) => commands::generate_docs::run(&args, Cli::command()),

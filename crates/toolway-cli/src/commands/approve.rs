@@ -142,7 +142,7 @@ pub(crate) fn approve(context: &Context, args: &ApproveArgs) -> Outcome {
             Ok(()) => {}
             // A no to one is no answer about the others.
             Err(no) if several && (args.yes || context.output.can_ask()) => {
-                context.say(&no.render());
+                context.say(no.render());
                 exit = no.exit;
                 continue;
             }

@@ -45,7 +45,7 @@ pub(crate) fn run(context: &Context, args: &GetArgs) -> Outcome {
         if let (None, Some(account)) = (&login, account_of(server)) {
             let words = login_words(server.name.as_str(), Some(account));
             let hint = format!("hint: log in with `toolway login {words}`");
-            context.say(&context.reached(hint));
+            context.say(context.reached(hint));
         }
         context.say_findings(&server.diagnoses);
     }

@@ -126,7 +126,7 @@ async fn log_out(context: &Context, organisation: &Organisation) -> Outcome {
         let (server, account) = (login.server.as_str(), login.account.as_str());
         for out in book.log_out(Some(server), Some(account)).await? {
             if let Some(error) = &out.not_revoked {
-                context.warn(&error);
+                context.warn(error);
             }
         }
         context.say(format!("logged out of `{server}`"));

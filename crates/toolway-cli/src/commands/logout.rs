@@ -75,7 +75,7 @@ fn told(context: &Context, login: &RemovedLogin) -> Result<(), Report> {
     let text = format!("logged out of `{server}` as `{account}`\n");
     context.output.result(&text)?;
     if let Some(error) = &login.not_revoked {
-        context.warn(&error);
+        context.warn(error);
     } else if !login.can_revoke {
         context.warn(format!(
             "the authorization server {} cannot be told: the token stays good there until it expires",

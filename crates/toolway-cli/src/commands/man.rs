@@ -18,7 +18,7 @@ pub(crate) struct ManArgs {
 }
 
 /// Runs the command.
-pub(crate) fn run(context: &Context, args: &ManArgs, cli: Command) -> Outcome {
+pub(crate) fn run(context: &Context, args: &ManArgs, cli: &Command) -> Outcome {
     let (_, page) = pages(cli.clone())?
         .into_iter()
         .find(|(name, _)| match &args.command {

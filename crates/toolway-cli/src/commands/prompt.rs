@@ -59,13 +59,11 @@ fn target<'a>(context: &Context, args: &'a PromptArgs) -> Result<Target<'a>, Rep
         let (server, _) = find_by_exposed(context, plan, first)?;
         return Ok((Some(server.to_string()), first, &words[1..]));
     }
-    match words.get(1).filter(|word| !word.contains('=')) {
-        Some(prompt) => Ok((Some(first.to_owned()), prompt, &words[2..])),
-        None => {
-            let hint = format!("see its prompts with `toolway prompts {}`", as_word(first));
-            Err(Report::usage(format!("which prompt of `{first}`?")).hint(hint))
-        }
+    if let Some(prompt) = words.get(1).filter(|word| !word.contains('=')) {
+        return Ok((Some(first.to_owned()), prompt, &words[2..]));
     }
+    let hint = format!("see its prompts with `toolway prompts {}`", as_word(first));
+    Err(Report::usage(format!("which prompt of `{first}`?")).hint(hint))
 }
 
 /// Runs the command.
@@ -237,7 +235,7 @@ fn print(context: &Context, rendered: &PromptOutcome, json: bool) -> Result<(), 
     }
     context.output.text(&as_text(&rendered.result.messages))?;
     for warning in &rendered.warnings {
-        context.warn(&warning);
+        context.warn(warning);
     }
     for fault in &rendered.result.faults {
         let reason = Untrusted::new(&fault.reason);

@@ -176,7 +176,7 @@ async fn show(
     args: &ReadArgs,
 ) -> Result<(), Report> {
     for warning in &read.warnings {
-        context.warn(&warning);
+        context.warn(warning);
     }
     if args.json {
         context.output.json(&read.raw)?;

@@ -134,7 +134,7 @@ pub(crate) fn run(context: &Context, args: &SkillsArgs) -> Outcome {
     context.output.table(&head, cells)?;
     for row in &rows {
         if let Some(problem) = &row.problem {
-            context.warn(&problem);
+            context.warn(problem);
         }
     }
     Ok(Exit::Success)

@@ -171,7 +171,7 @@ fn choose(
         }
         match understand(context.plan(), all, &answer) {
             Ok(names) => return Ok(Some(names)),
-            Err(report) => context.say(&report.render()),
+            Err(report) => context.say(report.render()),
         }
     }
     Ok(None)

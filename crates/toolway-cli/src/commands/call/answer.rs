@@ -80,7 +80,7 @@ pub(super) fn print(
                 toolway_types::name::as_word(outcome.server.as_str())
             ),
         };
-        context.hint(&context.reached(hint));
+        context.hint(context.reached(hint));
     }
     Ok(())
 }

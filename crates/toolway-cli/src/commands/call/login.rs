@@ -80,7 +80,7 @@ async fn one(
     say_waiting(context, &format!("`{server}`"));
     match limit.within(login.outcome()).await {
         Some(Some(Ok(done))) => {
-            context.say(&login::told(&done));
+            context.say(login::told(&done));
             Ok(())
         }
         Some(Some(Err(problem))) => Err(login::report(server, &problem, LoginMethod::Browser)),

@@ -62,7 +62,7 @@ pub(super) fn say_hints(context: &Context, rows: &[Row]) {
     hints.extend(hints_of("failed"));
     hints.dedup();
     for hint in hints.iter().take(at_once) {
-        context.hint(&hint);
+        context.hint(hint);
     }
     let more = hints.len().saturating_sub(at_once);
     if more > 0 {

@@ -3,7 +3,7 @@
 //! A call with unfit arguments is a tool's error result, not a protocol error, so that a model
 //! sees the message and can try again.
 
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -143,7 +143,7 @@ fn now(time: SystemTime) -> Value {
         .duration_since(SystemTime::UNIX_EPOCH)
         .unwrap_or_default()
         .as_secs();
-    let utc = timestamp(SystemTime::UNIX_EPOCH + Duration::from_secs(unix)).replace(".000Z", "Z");
+    let utc = timestamp(time);
     structured(&utc, json!({ "utc": utc, "unix": unix }))
 }
 
@@ -318,17 +318,19 @@ fn plural(count: usize, word: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
     fn known_seconds_have_their_dates() {
         for (unix, shown) in [
-            (0, "1970-01-01T00:00:00Z"),
-            (951_782_399, "2000-02-28T23:59:59Z"),
-            (951_782_400, "2000-02-29T00:00:00Z"),
-            (1_709_164_800, "2024-02-29T00:00:00Z"),
-            (1_785_196_800, "2026-07-28T00:00:00Z"),
-            (4_107_542_400, "2100-03-01T00:00:00Z"),
+            (0, "1970-01-01T00:00:00.000Z"),
+            (951_782_399, "2000-02-28T23:59:59.000Z"),
+            (951_782_400, "2000-02-29T00:00:00.000Z"),
+            (1_709_164_800, "2024-02-29T00:00:00.000Z"),
+            (1_785_196_800, "2026-07-28T00:00:00.000Z"),
+            (4_107_542_400, "2100-03-01T00:00:00.000Z"),
         ] {
             let result = now(SystemTime::UNIX_EPOCH + Duration::from_secs(unix));
             assert_eq!(result["structuredContent"]["utc"], shown);

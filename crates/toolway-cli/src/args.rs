@@ -223,6 +223,22 @@ impl Command {
             _ => false,
         }
     }
+
+    /// Whether most runs of it start servers.
+    pub(crate) fn starts_servers(&self) -> bool {
+        match self {
+            Self::List(args) => args.connects(),
+            Self::Tools(args) => args.connects(),
+            Self::Call(_)
+            | Self::Resources(_)
+            | Self::Read(_)
+            | Self::Prompts(_)
+            | Self::Prompt(_)
+            | Self::Skills(_)
+            | Self::Skill(_) => true,
+            _ => false,
+        }
+    }
 }
 
 /// A person's word for an account.

@@ -3,7 +3,6 @@
 //!
 //! Owns what the demo servers offer. Starting, configuring and calling them is the command's work.
 
-mod clock;
 mod library;
 mod picture;
 pub(crate) mod server;

@@ -47,6 +47,10 @@ fn main() -> ExitCode {
         Ok(read) => read,
         Err(error) => return usage(&error),
     };
+    if cli.command.starts_servers() {
+        // Before the environment and the files are read, and before there are threads.
+        toolway::launcher::fork_early();
+    }
     start_logging(cli.global.verbose);
     if let Err(error) = closed {
         tracing::warn!(%error, "other processes of this user may look into this one");
@@ -59,6 +63,7 @@ fn main() -> ExitCode {
             report.exit
         }
     };
+    toolway::launcher::end_unused();
     signals::end_as_told(exit);
     // Not by returning: the plan need not be taken apart piece by piece just to end.
     std::process::exit(i32::from(exit.code()))

@@ -67,6 +67,13 @@ pub(crate) struct ListArgs {
     json: bool,
 }
 
+impl ListArgs {
+    /// Whether it asks servers, rather than files alone.
+    pub(crate) fn connects(&self) -> bool {
+        !self.no_connect && !self.cached
+    }
+}
+
 /// One server, as `list --json` prints it. Absent values are null, never left out.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]

@@ -113,6 +113,13 @@ pub(crate) struct ToolsArgs {
     command: TypedCommand,
 }
 
+impl ToolsArgs {
+    /// Whether it asks servers, rather than files alone.
+    pub(crate) fn connects(&self) -> bool {
+        !self.no_connect && !self.cached
+    }
+}
+
 /// Runs the command.
 pub(crate) fn run(context: &Context, args: &ToolsArgs) -> Outcome {
     let typed = Typed::either(context, args.server.as_deref(), &args.command)?;

@@ -10,8 +10,8 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 use toolway_wire::RpcError;
 
+use super::picture;
 use super::server::{Flavour, invalid};
-use super::{clock, picture};
 
 /// What a call gives: content, or a message about what was wrong with it.
 type Outcome = Result<Value, String>;
@@ -137,7 +137,7 @@ fn now(time: SystemTime) -> Value {
         .duration_since(SystemTime::UNIX_EPOCH)
         .unwrap_or_default()
         .as_secs();
-    let utc = clock::rfc3339(unix);
+    let utc = toolway::journal::timestamp(time);
     structured(&utc, json!({ "utc": utc, "unix": unix }))
 }
 

@@ -12,8 +12,8 @@ use futures_util::future::BoxFuture;
 use crate::assertion::ClientKey;
 use crate::grant::LoginGrant;
 use crate::idp::{IdentityProvider, IdpError, IdpLoginMethod};
-use crate::login::{ClientStore, LoginFault, LoginRequest, PreparedLogin};
-use crate::logins::Login;
+use crate::login::{LoginFault, LoginRequest, PreparedLogin};
+use crate::logins::{Login, Logins};
 use crate::metadata::{ServerMetadata, shown};
 use crate::refresh::TokenRenewer;
 use crate::registration::known_client;
@@ -71,7 +71,7 @@ impl Voucher {
 /// rule allows another way. `method` is how the user is reached, if they must be.
 pub async fn log_in(
     web: &WebClient,
-    clients: &dyn ClientStore,
+    logins: &Logins,
     request: &LoginRequest<'_>,
     voucher: &Voucher,
     method: IdpLoginMethod<'_>,
@@ -82,7 +82,7 @@ pub async fn log_in(
         known_client(server, &request.client()).ok_or_else(|| LoginFault::NoClient {
             issuer: shown(&server.issuer),
         })?;
-    let binding = request.check_binding(clients, &client, &server.issuer);
+    let binding = request.check_binding(logins, &client, &server.issuer);
     binding.await?;
     let asks = client.client(request.client_key);
     let target = TokenTarget {

@@ -35,13 +35,14 @@ use crate::jwt;
 use crate::login_ui::LoginUi;
 use crate::metadata::{ServerMetadata, shown};
 use crate::token::{SKEW, TokenError, TokenExchange, TokenGrant, TokenRequest, Tokens};
+use crate::vault::VaultLockGuard;
 use crate::web::WebClient;
 
 pub use claims::IdTokenError;
 use claims::{ExpectedIdToken, IdTokenVerifier};
 pub use error::IdpError;
 pub use logout::IdpLogoutOutcome;
-pub use store::{IdentityStore, IdentityStoreError, MemoryIdentityStore, VaultIdentityStore};
+pub use store::IdentityStore;
 
 /// An assertion about a user for another server (identity assertion authorization grant).
 pub const ID_JAG: &str = "urn:ietf:params:oauth:token-type:id-jag";
@@ -135,7 +136,7 @@ impl<'a> IdpLoginMethod<'a> {
 pub struct IdentityProvider {
     settings: Arc<IdpSettings>,
     web: WebClient,
-    store: Arc<dyn IdentityStore>,
+    store: Arc<IdentityStore>,
     checker: Arc<IdTokenVerifier>,
     /// How many logins have ended.
     ended: Arc<AtomicU64>,
@@ -149,7 +150,7 @@ pub struct IdentityProvider {
 type LastFailure = Option<(u64, Arc<IdpError>)>;
 
 /// Held while the user may be asked: in this process, and in all others.
-type LoginLocks = (OwnedMutexGuard<LastFailure>, store::LoginLock);
+type LoginLocks = (OwnedMutexGuard<LastFailure>, Option<VaultLockGuard>);
 
 impl fmt::Debug for IdentityProvider {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -162,7 +163,7 @@ impl fmt::Debug for IdentityProvider {
 
 impl IdentityProvider {
     /// A provider. `web` must be one for addresses that the user or the administrator wrote.
-    pub fn new(settings: IdpSettings, web: WebClient, store: Arc<dyn IdentityStore>) -> Self {
+    pub fn new(settings: IdpSettings, web: WebClient, store: Arc<IdentityStore>) -> Self {
         Self {
             settings: Arc::new(settings),
             web,

@@ -9,7 +9,6 @@
 //! handed to [`LoginUi`] and to nothing else.
 
 mod client_history;
-mod clients;
 mod code;
 mod error;
 mod prepared;
@@ -24,7 +23,7 @@ use crate::challenge::BearerChallenge;
 use crate::device::DeviceLogin;
 pub use crate::grant::LoginMethod;
 pub use crate::login_ui::{DeviceCodePrompt, LoginPage, LoginProgress, LoginUi};
-use crate::logins::Login;
+use crate::logins::{Login, Logins};
 use crate::metadata::shown;
 use crate::registration::{
     ClientDocument, ClientRequest, ClientSource, RegisteredClient, known_client, register,
@@ -35,8 +34,6 @@ use crate::token::{TokenGrant, Tokens};
 use crate::web::WebClient;
 
 use client_history::{ClientOrigin, LoginClient};
-use clients::bound_as;
-pub use clients::{ClientStore, ClientStoreError, ClientStoreFuture, MemoryClientStore};
 pub use error::{LoginError, LoginFault, LoginRemedy};
 pub(crate) use prepared::PreparedLogin;
 
@@ -88,8 +85,8 @@ pub struct LoginRequest<'a> {
 pub struct LoginContext<'a> {
     /// What asks.
     pub web: &'a WebClient,
-    /// The clients that were registered before.
-    pub clients: &'a dyn ClientStore,
+    /// Where the clients are that were registered before.
+    pub logins: &'a Logins,
     /// How many logins are under way.
     pub attempts: &'a LoginAttempts,
     /// Who logs in.
@@ -140,7 +137,7 @@ impl LoginRun<'_> {
         redirect_uri: Option<&str>,
     ) -> Result<LoginClient, LoginFault> {
         let server = &prepared.found.server;
-        let kept = self.context.clients.find(&server.issuer).await?;
+        let kept = self.context.logins.client(&server.issuer).await?;
         let mut grants = Vec::new();
         if redirect_uri.is_some() {
             grants.push("authorization_code");
@@ -173,7 +170,9 @@ impl LoginRun<'_> {
             },
         );
         let client = register(&prepared.found.web, server, &wanted).await?;
-        self.context.clients.keep(&server.issuer, &client).await?;
+        (self.context.logins)
+            .save_client(&server.issuer, &client)
+            .await?;
         Ok(LoginClient::of(client, ClientOrigin::Registered))
     }
 
@@ -182,8 +181,8 @@ impl LoginRun<'_> {
         client: &RegisteredClient,
         issuer: &str,
     ) -> Result<(), LoginFault> {
-        let clients = self.context.clients;
-        self.request.check_binding(clients, client, issuer).await
+        let logins = self.context.logins;
+        self.request.check_binding(logins, client, issuer).await
     }
 
     /// A code typed on another device.

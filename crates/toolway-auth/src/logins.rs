@@ -57,7 +57,7 @@ pub struct Login {
     /// How it came about.
     pub how: LoginGrant,
     /// The key that the tokens are bound to.
-    #[serde(default, with = "kept_key")]
+    #[serde(default)]
     pub dpop: Option<DpopKey>,
     /// When the user logged in, in seconds since 1970.
     #[serde(default)]
@@ -275,6 +275,19 @@ impl Logins {
         Ok(())
     }
 
+    /// The issuer at which a configured client was first used. `what` names the client and the
+    /// server it is for.
+    pub(crate) async fn bound(&self, what: &str) -> Result<Option<String>, LoginsError> {
+        let issuer = self.vault.read(&bound_key(what)).await?;
+        Ok(issuer.map(|issuer| issuer.expose().to_owned()))
+    }
+
+    /// Remembers it.
+    pub(crate) async fn bind(&self, what: &str, issuer: &str) -> Result<(), LoginsError> {
+        let issuer = Secret::new(issuer);
+        Ok(self.vault.write(&bound_key(what), &issuer).await?)
+    }
+
     pub(crate) async fn write(&self, login: &Login) -> Result<(), LoginsError> {
         let key = login.key();
         let text = written(&key, login)?;
@@ -309,12 +322,15 @@ impl Logins {
 
 fn client_key(issuer: &str) -> VaultKey {
     VaultKey {
-        kind: SecretKind::Client,
-        server: String::new(),
-        definition: String::new(),
         issuer: issuer.to_owned(),
-        resource: String::new(),
-        account: String::new(),
+        ..VaultKey::of(SecretKind::Client)
+    }
+}
+
+fn bound_key(what: &str) -> VaultKey {
+    VaultKey {
+        account: what.to_owned(),
+        ..VaultKey::of(SecretKind::Client)
     }
 }
 
@@ -326,30 +342,5 @@ fn written(key: &VaultKey, value: &impl Serialize) -> Result<Secret, LoginsError
 fn unreadable(key: &VaultKey) -> LoginsError {
     LoginsError::Unreadable {
         what: key.to_string(),
-    }
-}
-
-/// The key of a login on its way into the vault and out of it.
-mod kept_key {
-    use serde::de::Error as _;
-    use serde::{Deserializer, Serializer};
-
-    use crate::token::DpopKey;
-
-    #[expect(clippy::ref_option, reason = "serde hands the field over like this")]
-    pub(super) fn serialize<S: Serializer>(
-        key: &Option<DpopKey>,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        let kept = key.as_ref().map(|key| key.kept().clone());
-        crate::secret::option::serialize(&kept, serializer)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Option<DpopKey>, D::Error> {
-        let kept = crate::secret::option::deserialize(deserializer)?;
-        let key = kept.as_ref().map(DpopKey::restore).transpose();
-        key.map_err(D::Error::custom)
     }
 }

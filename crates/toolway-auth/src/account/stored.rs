@@ -9,12 +9,11 @@ use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use futures_util::future::BoxFuture;
 use tokio::sync::watch;
 use toolway_types::{OauthSpec, Secret};
 use url::Url;
 
-use super::{AccountTokens, ProviderAccountError};
+use super::ProviderAccountError;
 use crate::clock::unix_now;
 use crate::discovery::of_issuer;
 use crate::login::{
@@ -176,7 +175,7 @@ impl StoredAccount {
         };
         let context = LoginContext {
             web: &self.web,
-            clients: &*self.logins,
+            logins: &self.logins,
             attempts: &self.attempts,
             ui,
         };
@@ -287,7 +286,22 @@ impl StoredAccount {
         Ok(listed.map(|listed| listed.key).filter(is_ours).collect())
     }
 
-    async fn fresh(&self, refused: Option<&Secret>) -> Result<Secret, ProviderAccountError> {
+    /// Changes whenever the user logs in or out, in any process.
+    pub(super) fn changes(&self) -> watch::Receiver<u64> {
+        self.logins.vault().changes()
+    }
+
+    /// Waits until what is being renewed is saved, and no longer than this.
+    pub(super) async fn settle(&self, within: Duration) {
+        self.logins.settle(within).await;
+    }
+
+    /// The token that is good now, renewed when it is due. `refused` is one that the provider did
+    /// not take: when another is there by now it is that one, and else it is renewed.
+    pub(super) async fn token(
+        &self,
+        refused: Option<&Secret>,
+    ) -> Result<Secret, ProviderAccountError> {
         // From before the reading, so that what changes meanwhile is noticed.
         let seen = *self.logins.vault().changes().borrow();
         if let Some((then, tokens)) = &self.cache().tokens
@@ -353,22 +367,5 @@ impl StoredAccount {
 
     fn cache(&self) -> MutexGuard<'_, TokenCache> {
         self.cache.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl AccountTokens for StoredAccount {
-    fn token<'a>(
-        &'a self,
-        refused: Option<&'a Secret>,
-    ) -> BoxFuture<'a, Result<Secret, ProviderAccountError>> {
-        Box::pin(self.fresh(refused))
-    }
-
-    fn changes(&self) -> watch::Receiver<u64> {
-        self.logins.vault().changes()
-    }
-
-    fn settle(&self, within: Duration) -> BoxFuture<'_, ()> {
-        Box::pin(self.logins.settle(within))
     }
 }

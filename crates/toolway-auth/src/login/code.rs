@@ -105,7 +105,7 @@ impl LoginRun<'_> {
     async fn listen(&self, prepared: &PreparedLogin) -> Result<Callback, LoginFault> {
         let (request, server) = (self.request, &prepared.found.server);
         let document = request.document.filter(|_| server.takes_documents);
-        let kept = self.context.clients.find(&server.issuer).await?;
+        let kept = self.context.logins.client(&server.issuer).await?;
         let kept = kept
             .filter(|kept| kept.source == ClientSource::Dynamic)
             .and_then(|kept| kept.redirect_uri);

@@ -4,14 +4,13 @@ use crate::authorize::{AuthorizationResponseError, AuthorizationStartError};
 use crate::callback::CallbackError;
 use crate::device::DeviceError;
 use crate::discovery::DiscoveryError;
+use crate::logins::LoginsError;
 use crate::registration::RegistrationError;
 use crate::scopes::LoginAttemptError;
 use crate::token::TokenError;
 use crate::web::WebError;
 use crate::workload::WorkloadError;
 use crate::xaa::XaaError;
-
-use super::ClientStoreError;
 
 /// A login failed. No message holds a secret.
 #[derive(Debug, thiserror::Error)]
@@ -93,7 +92,7 @@ pub enum LoginFault {
     Spent(#[from] LoginAttemptError),
     /// A registration could not be kept, or not be found.
     #[error(transparent)]
-    Keep(#[from] ClientStoreError),
+    Keep(#[from] LoginsError),
 }
 
 /// What may mend a login that failed.

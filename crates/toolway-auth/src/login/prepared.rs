@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use url::Url;
 
-use super::{ClientStore, LoginFault, LoginRequest, bound_as};
+use super::{LoginFault, LoginRequest};
 use crate::clock::unix_now;
-use crate::discovery::{DiscoveredServer, DiscoveryOptions, discover};
+use crate::discovery::{DiscoveredServer, DiscoveryOptions, canonical, discover};
 use crate::grant::LoginGrant;
-use crate::logins::Login;
+use crate::logins::{Login, Logins};
 use crate::metadata::shown;
 use crate::registration::{ClientRequest, ClientSource, RegisteredClient};
 use crate::scopes::{self, OFFLINE_ACCESS, ScopeSources};
@@ -47,23 +47,24 @@ impl LoginRequest<'_> {
     /// names another one later does not get it sent there (SEC-19).
     pub(crate) async fn check_binding(
         &self,
-        clients: &dyn ClientStore,
+        logins: &Logins,
         client: &RegisteredClient,
         issuer: &str,
     ) -> Result<(), LoginFault> {
         if client.source != ClientSource::Configured || client.client_secret.is_none() {
             return Ok(());
         }
-        let what = bound_as(&client.client_id, self.url);
+        // Two servers may have clients of one name at two authorization servers.
+        let what = format!("{} for {}", client.client_id, canonical(self.url));
         // An authorization server that the user configured is the one for this secret.
         let is_named = self.spec.auth_server_metadata_url.is_some();
-        match clients.bound(&what).await? {
+        match logins.bound(&what).await? {
             Some(bound) if bound == issuer => Ok(()),
             Some(bound) if !is_named => Err(LoginFault::Moved {
                 from: shown(&bound),
                 to: shown(issuer),
             }),
-            _ => Ok(clients.bind(&what, issuer).await?),
+            _ => Ok(logins.bind(&what, issuer).await?),
         }
     }
 }

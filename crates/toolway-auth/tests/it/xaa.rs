@@ -11,8 +11,7 @@ use std::thread::JoinHandle;
 use futures_util::future::{BoxFuture, join_all};
 use toolway_auth::discovery::{DiscoveredServer, DiscoveryOptions, discover};
 use toolway_auth::idp::{
-    IdentityProvider, IdentityStore, IdpError, IdpLoginMethod, IdpSettings, MemoryIdentityStore,
-    UserIdentity, VaultIdentityStore,
+    IdentityProvider, IdentityStore, IdpError, IdpLoginMethod, IdpSettings, UserIdentity,
 };
 use toolway_auth::login::{DeviceCodePrompt, LoginPage, LoginUi};
 use toolway_auth::token::{ClientAuth, OauthClient, Tokens};
@@ -89,11 +88,13 @@ fn settings(idp: &Authority) -> IdpSettings {
     }
 }
 
-fn provider(idp: &Authority) -> (IdentityProvider, Arc<MemoryIdentityStore>) {
-    let store = Arc::new(MemoryIdentityStore::default());
-    let shared: Arc<dyn IdentityStore> = Arc::<MemoryIdentityStore>::clone(&store);
+fn provider(idp: &Authority) -> (IdentityProvider, Arc<IdentityStore>) {
+    let store = Arc::new(IdentityStore::default());
     let web = WebClient::trusted(Http::default());
-    (IdentityProvider::new(settings(idp), web, shared), store)
+    (
+        IdentityProvider::new(settings(idp), web, Arc::clone(&store)),
+        store,
+    )
 }
 
 /// A server with its authorization server, found the way every server's is.
@@ -416,7 +417,7 @@ async fn the_vault_carries_an_identity_to_other_processes() {
             storage: StorageChoice::File,
             ..VaultOptions::new(folder.path().join("vault"))
         });
-        let store: Arc<dyn IdentityStore> = Arc::new(VaultIdentityStore::new(vault));
+        let store = Arc::new(IdentityStore::new(vault));
         IdentityProvider::new(settings(&idp), WebClient::trusted(Http::default()), store)
     };
     let (one, other) = (process(), process());

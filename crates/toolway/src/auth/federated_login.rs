@@ -163,7 +163,7 @@ impl LoginStore {
         let method = person.map_or(IdpLoginMethod::StoredOnly, |person| {
             IdpLoginMethod::of(way, person)
         });
-        let entered = federated::log_in(web, &*self.logins, request, &voucher, method).await;
+        let entered = federated::log_in(web, &self.logins, request, &voucher, method).await;
         entered.map_err(NoFederatedLoginReason::Login)
     }
 }

@@ -357,7 +357,7 @@ impl Auth {
             (None, person) => {
                 let context = LoginContext {
                     web: &web,
-                    clients: &*store.logins,
+                    logins: &store.logins,
                     attempts: &self.attempts,
                     ui: person.unwrap_or(&NoUser),
                 };

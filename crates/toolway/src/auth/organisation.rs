@@ -11,8 +11,7 @@ use std::time::Duration;
 
 use tokio::sync::OnceCell;
 use toolway_auth::idp::{
-    self, IdentityProvider, IdpError, IdpLoginMethod, IdpLogoutOutcome, IdpSettings,
-    VaultIdentityStore,
+    self, IdentityProvider, IdentityStore, IdpError, IdpLoginMethod, IdpLogoutOutcome, IdpSettings,
 };
 use toolway_auth::login::{LoginMethod, LoginUi};
 use toolway_auth::references::{ReferenceError, ReferenceResolver, no_resolver_error};
@@ -171,7 +170,7 @@ impl Organisation {
             };
             // The person or the administrator wrote its address.
             let web = WebClient::trusted(inner.open.client.clone());
-            let store = Arc::new(VaultIdentityStore::new(inner.vault.clone()));
+            let store = Arc::new(IdentityStore::new(inner.vault.clone()));
             Ok(IdentityProvider::new(settings, web, store))
         };
         inner.provider.get_or_try_init(make).await

@@ -252,11 +252,9 @@ impl From<Login> for AccessToken {
 /// Where the secret of a configured client is kept.
 fn secret_of(target: &LoginTarget, client_id: &str) -> VaultKey {
     VaultKey {
-        kind: SecretKind::Client,
         server: target.server.as_str().to_owned(),
         definition: target.definition.clone(),
-        issuer: String::new(),
-        resource: String::new(),
         account: client_id.to_owned(),
+        ..VaultKey::of(SecretKind::Client)
     }
 }

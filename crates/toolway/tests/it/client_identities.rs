@@ -11,7 +11,7 @@ use toolway::auth::{
 };
 use toolway::{CallError, CallOptions, Consent, Host, HostOptions, ToolRequest, ToolTarget};
 use toolway_auth::assertion::ClientKey;
-use toolway_auth::idp::{self, IdentityProvider, IdpSettings, MemoryIdentityStore};
+use toolway_auth::idp::{self, IdentityProvider, IdentityStore, IdpSettings};
 use toolway_auth::jwt::SigningKey;
 use toolway_auth::login::{LoginMethod, LoginPage, LoginUi};
 use toolway_auth::scopes::LoginAttemptError;
@@ -232,7 +232,7 @@ async fn a_platform_vouches_and_nobody_is_asked() {
         ..IdpSettings::default()
     };
     let web = WebClient::trusted(toolway_transport::client::HttpClient::default());
-    let provider = IdentityProvider::new(settings, web, Arc::new(MemoryIdentityStore::default()));
+    let provider = IdentityProvider::new(settings, web, Arc::new(IdentityStore::default()));
     let identity = provider
         .identity(idp::IdpLoginMethod::Browser(&Visitor))
         .await;

@@ -8,13 +8,10 @@ use serde_json::json;
 use toolway_auth::clock::unix_now;
 use toolway_auth::federated::{FederatedRenewal, Voucher, log_in};
 use toolway_auth::idp::{
-    IdentityProvider, IdentityStore, IdpLoginMethod, IdpLogoutOutcome, IdpSettings,
-    MemoryIdentityStore, UserIdentity,
+    IdentityProvider, IdentityStore, IdpLoginMethod, IdpLogoutOutcome, IdpSettings, UserIdentity,
 };
 use toolway_auth::jwt::SigningKey;
-use toolway_auth::login::{
-    AccountChoice, LoginFault, LoginMethod, LoginRequest, MemoryClientStore as Clients,
-};
+use toolway_auth::login::{AccountChoice, LoginFault, LoginMethod, LoginRequest};
 use toolway_auth::logins::{LoginGrant, Logins};
 use toolway_auth::refresh::{RenewalContext, RenewedLogins};
 use toolway_auth::vault::{StorageChoice, Vault, VaultOptions};
@@ -75,8 +72,8 @@ impl Renewing {
     }
 
     /// A provider with an identity that has expired.
-    async fn provider(&self) -> (IdentityProvider, Arc<MemoryIdentityStore>) {
-        let store = Arc::new(MemoryIdentityStore::default());
+    async fn provider(&self) -> (IdentityProvider, Arc<IdentityStore>) {
+        let store = Arc::new(IdentityStore::default());
         let expired = UserIdentity {
             id_token: Secret::new(marked!("old-")),
             expires_at: 1,
@@ -84,9 +81,11 @@ impl Renewing {
             refresh: Some(Secret::new(marked!("first-"))),
         };
         store.write(&self.settings(), &expired).await.unwrap();
-        let shared: Arc<dyn IdentityStore> = Arc::<MemoryIdentityStore>::clone(&store);
         let web = WebClient::trusted(Http::default());
-        (IdentityProvider::new(self.settings(), web, shared), store)
+        (
+            IdentityProvider::new(self.settings(), web, Arc::clone(&store)),
+            store,
+        )
     }
 }
 
@@ -166,7 +165,7 @@ async fn an_identity_that_was_handed_in_needs_no_metadata() {
         token_endpoint: Some(Url::parse(&format!("{}/token", idp.issuer())).unwrap()),
         ..first.settings().clone()
     };
-    let store = Arc::new(MemoryIdentityStore::default());
+    let store = Arc::new(IdentityStore::default());
     store.write(&settings, &given).await.unwrap();
     let before = idp.report().metadata;
     let second = IdentityProvider::new(settings, WebClient::trusted(Http::default()), store);
@@ -177,6 +176,14 @@ async fn an_identity_that_was_handed_in_needs_no_metadata() {
 }
 
 /// Everything together: found, logged in, kept, and renewed by the way it came about.
+/// Where clients and their bindings are kept.
+fn clients(folder: &ScannedFolder) -> Logins {
+    Logins::new(Vault::open(VaultOptions {
+        storage: StorageChoice::File,
+        ..VaultOptions::new(folder.path().join("clients"))
+    }))
+}
+
 #[tokio::test]
 async fn a_login_by_the_organisation_is_kept_and_renewed() {
     let idp = idp_with(&[]);
@@ -210,7 +217,8 @@ async fn a_login_by_the_organisation_is_kept_and_renewed() {
         provider: provider.clone(),
         rule: CrossAppRule::Only,
     };
-    let clients = Clients::default();
+    let kept = ScannedFolder::new();
+    let clients = clients(&kept);
     let web = web();
     let outcome = log_in(
         &web,
@@ -286,7 +294,8 @@ async fn sec_19_a_secret_belongs_to_one_server_and_its_issuer() {
     let (provider, _) = provider(&idp);
     let person = Person::default();
     let secret = Secret::new(format!("{CANARY}-server"));
-    let clients = Clients::default();
+    let kept = ScannedFolder::new();
+    let clients = clients(&kept);
     let web = web();
     let log_in = async |server: &Server, metadata: Option<&str>| {
         let spec = OauthSpec {

@@ -1,7 +1,10 @@
 //! `cargo xtask docs`: the documents that the program writes about itself.
 //!
-//! Owns which files below `docs/` are generated and how drift is shown. What stands in them
-//! belongs to the CLI: its hidden command `generate-docs <dir>` writes them.
+//! Owns which files below `docs/` are generated and how drift is shown. What stands in most of them
+//! belongs to the CLI: its hidden command `generate-docs <dir>` writes them. The page of limits is
+//! `docs/limits.rs`.
+
+mod limits;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,6 +15,9 @@ use anyhow::{Context, Result, bail};
 
 use crate::command;
 use crate::workspace::{Profile, Workspace};
+
+/// The page of limits.
+const LIMITS: &str = "limits.md";
 
 /// Lines shown of each file that drifted.
 const SHOWN: usize = 12;
@@ -47,7 +53,10 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
             String::from_utf8_lossy(&output.stderr).trim()
         );
     }
-    let generated = read(folder.path())?;
+    let mut generated = read(folder.path())?;
+    let source = fs::read_to_string(workspace.path(limits::SOURCE))
+        .with_context(|| format!("cannot read `{}`", limits::SOURCE))?;
+    generated.insert(LIMITS.to_owned(), limits::page(&source)?);
     for expected in ["cli.md", "config.schema.json"] {
         if !generated.contains_key(expected) {
             bail!("`toolway generate-docs` wrote no `{expected}`");
@@ -65,7 +74,7 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
 /// The generated documents in a folder; everything else there is written by hand.
 fn read(folder: &Path) -> Result<Documents> {
     let mut documents = Documents::new();
-    for name in ["cli.md", "config.schema.json"] {
+    for name in ["cli.md", "config.schema.json", LIMITS] {
         if let Ok(text) = fs::read_to_string(folder.join(name)) {
             documents.insert(name.to_owned(), text);
         }

@@ -34,6 +34,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
+use toolway_types::limits;
 use url::{Host, Url};
 
 use self::page::CallbackPage;
@@ -43,7 +44,7 @@ use crate::authorize::{
 use crate::random::{self, NoRandom};
 
 /// How long a user may take to log in.
-pub const LOGIN_TIMEOUT: Duration = Duration::from_mins(5);
+pub const LOGIN_TIMEOUT: Duration = limits::login::TIME;
 /// How long a request may take to arrive.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 /// The largest request.

@@ -12,7 +12,7 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 use tokio::time::{Instant, sleep_until, timeout_at};
 use toolway_types::text::{clean_line, is_hidden};
-use toolway_types::{Secret, may_be_opened};
+use toolway_types::{Secret, limits, may_be_opened};
 use url::Url;
 
 use crate::clock::unix_now;
@@ -28,7 +28,7 @@ const SLOWER: Duration = Duration::from_secs(5);
 const PACE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_mins(1));
 /// How long a code is good when the server does not say, and the longest that is waited.
 const DEFAULT_LIFE: Duration = Duration::from_mins(10);
-const MAX_LIFE: Duration = Duration::from_mins(30);
+const MAX_LIFE: Duration = limits::login::DEVICE_TIME;
 /// The longest code a user is asked to type.
 const MAX_USER_CODE: usize = 64;
 

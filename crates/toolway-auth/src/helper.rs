@@ -24,7 +24,7 @@ use toolway_transport::credentials::{
 };
 use toolway_transport::program::{self, Invocation, ProgramError, ProgramLimits, ProgramRun};
 use toolway_transport::{OpenError, OpenOptions};
-use toolway_types::{HeadersHelper, Secret, ServerName};
+use toolway_types::{HeadersHelper, Secret, ServerName, limits};
 use toolway_wire::scan;
 use url::Url;
 
@@ -32,10 +32,10 @@ use url::Url;
 mod tests;
 
 /// The longest it may take.
-pub const TIME: Duration = Duration::from_secs(10);
+pub const TIME: Duration = limits::login::HELPER_TIME;
 
 /// The most it may print, in bytes.
-pub const MAX_OUTPUT: usize = 64 * 1024;
+pub const MAX_OUTPUT: usize = limits::login::HELPER_OUTPUT;
 
 /// The variables that say for which server it runs; the later names are what helpers written for
 /// another host read.

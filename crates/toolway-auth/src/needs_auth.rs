@@ -18,10 +18,11 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use toolway_files::state_file::{self, now};
+use toolway_types::limits;
 use tracing::debug;
 
 /// How long a server is not asked again.
-pub const REMEMBERED: Duration = Duration::from_mins(15);
+pub const REMEMBERED: Duration = limits::login::NEEDS_LOGIN_KEPT;
 
 /// How many servers are remembered.
 const MOST: usize = 1024;

@@ -13,6 +13,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::time::Instant;
+use toolway_types::limits;
 
 use crate::metadata::{ResourceMetadata, ServerMetadata};
 
@@ -24,7 +25,7 @@ const MAX_SCOPES: usize = 100;
 const MAX_BYTES: usize = 4096;
 
 /// The most step-ups of a server within [`WINDOW`], unless one of them helped.
-pub const MAX_STEP_UPS: usize = 2;
+pub const MAX_STEP_UPS: usize = limits::login::STEP_UPS;
 
 /// How long attempts are remembered.
 pub const WINDOW: Duration = Duration::from_mins(15);

@@ -28,7 +28,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
-use toolway_types::Secret;
+use toolway_types::{Secret, limits};
 use tracing::warn;
 
 use changes::VaultChanges;
@@ -45,7 +45,7 @@ pub use keychain::KeychainError;
 pub use lock::VaultLockGuard;
 
 /// The longest secret that is kept, in bytes. Tokens are a few kilobytes.
-const LONGEST: usize = 1024 * 1024;
+const LONGEST: usize = limits::login::SECRET;
 
 /// Something that is in the vault.
 #[derive(Debug, Clone, PartialEq, Eq)]

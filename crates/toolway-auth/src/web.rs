@@ -22,7 +22,7 @@ use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, HeaderValue, Method, header};
 use toolway_transport::client::HttpClient;
 use toolway_types::text::cut;
-use toolway_types::{UrlRules, could_be_this_machine};
+use toolway_types::{UrlRules, could_be_this_machine, limits};
 use url::{Host, Url, form_urlencoded};
 
 use address::{AddressClass, classify};
@@ -32,13 +32,13 @@ pub use filter::{NameLookup, SystemLookup};
 pub use reply::WebReply;
 
 /// The largest answer.
-pub const MAX_BODY: usize = 1024 * 1024;
+pub const MAX_BODY: usize = limits::login::BODY;
 
 /// The most redirects that are followed for a document.
-pub const MAX_REDIRECTS: usize = 3;
+pub const MAX_REDIRECTS: usize = limits::login::REDIRECTS;
 
 /// The longest address that is asked or opened.
-pub const MAX_URL: usize = 8 * 1024;
+pub const MAX_URL: usize = limits::login::URL;
 
 /// Which addresses may be reached. Link-local ones, where clouds keep their metadata, never.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,6 +7,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use toolway_files::plain_file::{self, read_at_most};
+use toolway_types::limits;
 
 use crate::error::FileReadError;
 
@@ -15,7 +16,7 @@ mod beneath;
 pub(crate) use beneath::open_beneath;
 
 /// The most that is read of one file.
-pub(crate) const MAX_BYTES: u64 = 16 * 1024 * 1024;
+pub(crate) const MAX_BYTES: u64 = limits::configuration::FILE;
 
 /// Reads a file; `None` when there is none.
 pub(crate) fn read_text(path: &Path) -> Result<Option<String>, FileReadError> {

@@ -34,6 +34,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::{CancellationToken, DropGuard};
+use toolway_types::limits;
 use toolway_wire::Id;
 use toolway_wire::envelope::{self, Message};
 
@@ -46,22 +47,22 @@ use crate::serve::Service;
 /// The path of the endpoint.
 pub const ENDPOINT: &str = "/mcp";
 /// The largest request body.
-pub const MAX_BODY: usize = 4 * 1024 * 1024;
+pub const MAX_BODY: usize = limits::gateway::BODY;
 /// A body up to this size is always taken.
 pub const SMALL_BODY: usize = 64 * 1024;
 /// How much all larger bodies may hold together, until they are answered.
-pub const MAX_BODIES: usize = 64 * 1024 * 1024;
+pub const MAX_BODIES: usize = limits::gateway::BODIES;
 /// The largest request head.
-pub const MAX_HEAD: usize = 16 * 1024;
+pub const MAX_HEAD: usize = limits::gateway::HEAD;
 /// How long a request's head may take to arrive; also how long an idle connection is kept.
-pub const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
+pub const HEAD_TIMEOUT: Duration = limits::gateway::HEAD_TIME;
 /// How long a request's body may take to arrive.
-pub const BODY_TIMEOUT: Duration = Duration::from_secs(30);
+pub const BODY_TIMEOUT: Duration = limits::gateway::BODY_TIME;
 /// How long a client may leave its answer unread.
 pub const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 /// How many connections are served at once. One more ends the longest idle one, or waits in the
 /// system's queue while none is idle.
-pub const MAX_CONNECTIONS: usize = 256;
+pub const MAX_CONNECTIONS: usize = limits::gateway::CONNECTIONS;
 /// How long requests under way may take to finish at shutdown.
 const DRAIN: Duration = Duration::from_secs(5);
 

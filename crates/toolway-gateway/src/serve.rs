@@ -15,6 +15,7 @@ use futures_util::future::{AbortHandle, Abortable, Aborted};
 use futures_util::stream::FuturesUnordered;
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use toolway_types::limits;
 use toolway_wire::Id;
 use toolway_wire::envelope::{self, Message};
 
@@ -22,7 +23,7 @@ use crate::client::ClientHandle;
 use crate::error::RequestRefusal;
 
 /// How many requests of one client may run or wait unread; more wait in the client's pipe.
-pub const MAX_IN_FLIGHT: usize = 256;
+pub const MAX_IN_FLIGHT: usize = limits::gateway::IN_FLIGHT;
 
 /// The answer on its way; `None` for what needs no answer.
 pub type ReplyFuture<'a> = Pin<Box<dyn Future<Output = Option<Bytes>> + Send + 'a>>;

@@ -8,12 +8,13 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use toolway_types::limits;
 
 use crate::error::RequestRefusal;
 use crate::serve::{ClientSession, Service};
 
 /// The longest line taken; a longer one is answered with an error and skipped.
-pub const MAX_LINE: usize = 16 * 1024 * 1024;
+pub const MAX_LINE: usize = limits::gateway::STDIO_LINE;
 
 /// How long requests under way may take to finish once the client closed its end.
 const DRAIN: Duration = Duration::from_secs(5);

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::mpsc;
+use toolway_types::limits;
 use toolway_wire::{Id, envelope};
 
 use crate::error::{CloseReason, SendFailure};
@@ -76,18 +77,17 @@ pub struct ChannelLimits {
 
 impl Default for ChannelLimits {
     fn default() -> Self {
-        const MIB: usize = 1024 * 1024;
         Self {
-            line: 16 * MIB,
-            response: 64 * MIB,
-            sse_event: 16 * MIB,
-            websocket_message: 4 * MIB,
-            stderr_ring: 256 * 1024,
-            write_stall: Duration::from_secs(30),
-            first_byte: Duration::from_mins(1),
-            stream_idle: Duration::from_mins(5),
-            keepalive: Duration::from_secs(30),
-            ping: Duration::from_secs(30),
+            line: limits::message::STDIO_LINE,
+            response: limits::message::HTTP_RESPONSE,
+            sse_event: limits::message::SSE_EVENT,
+            websocket_message: limits::message::WEBSOCKET,
+            stderr_ring: limits::process::STDERR,
+            write_stall: limits::connection::WRITE_STALL,
+            first_byte: limits::connection::FIRST_BYTE,
+            stream_idle: limits::connection::STREAM_IDLE,
+            keepalive: limits::connection::KEEPALIVE,
+            ping: limits::connection::PING,
         }
     }
 }

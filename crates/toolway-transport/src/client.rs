@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use hyper_util::client::proxy::matcher::Matcher;
 use reqwest::dns::Resolve;
-use toolway_types::{RemoteSpec, UrlRules, could_be_this_machine};
+use toolway_types::{RemoteSpec, UrlRules, could_be_this_machine, limits};
 use url::{Host, Url};
 
 use crate::error::OpenError;
@@ -33,8 +33,8 @@ const IDLE: Duration = Duration::from_secs(30);
 const PROBE: Duration = Duration::from_secs(10);
 
 /// The most headers of an answer, and their size where the protocol counts it (SEC-30).
-const MAX_HEADERS: usize = 100;
-const MAX_HEADER_LIST: u32 = 64 * 1024;
+const MAX_HEADERS: usize = limits::message::HEADER_COUNT;
+const MAX_HEADER_LIST: u32 = limits::message::HEADERS;
 
 /// How to reach remote servers. Every value is explicit.
 #[derive(Clone)]

@@ -8,10 +8,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::{broadcast, watch};
 use tokio::time::{Duration, Instant};
-use toolway_types::Untrusted;
+use toolway_types::{Untrusted, limits};
 
 /// A longer line is kept in pieces.
-const LONGEST_LINE: usize = 8 * 1024;
+const LONGEST_LINE: usize = limits::process::STDERR_LINE;
 
 /// How many lines a close reason carries.
 const TAIL: usize = 20;

@@ -9,6 +9,7 @@ pub mod author;
 pub mod budget;
 pub mod diagnosis;
 pub mod era;
+pub mod limits;
 pub mod name;
 pub mod nearest;
 pub mod origin;

@@ -13,6 +13,7 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
+use toolway_types::limits;
 
 use crate::elements::each;
 use crate::error::RpcError;
@@ -127,7 +128,7 @@ pub fn split_batch(bytes: &[u8]) -> Option<Vec<&RawValue>> {
 }
 
 /// The most messages of one batch; a larger one is none.
-const MAX_BATCH: usize = 10_000;
+const MAX_BATCH: usize = limits::message::BATCH;
 
 const DOUBLED: &str = "doubled member \u{0}";
 

@@ -9,9 +9,10 @@ use std::fmt;
 
 use serde::Deserialize;
 use serde::de::{Deserializer as _, Visitor};
+use toolway_types::limits;
 
 /// The deepest nesting of objects and arrays that is accepted (SEC-30).
-pub const MAX_DEPTH: usize = 64;
+pub const MAX_DEPTH: usize = limits::message::JSON_DEPTH;
 
 /// Whether no value in `json` nests deeper than [`MAX_DEPTH`]. Text inside strings is skipped
 /// whole, so a large text result costs little.

@@ -14,7 +14,7 @@ pub mod task;
 pub mod tool;
 
 use serde_json::value::RawValue;
-use toolway_types::{Budget, BudgetExceeded};
+use toolway_types::{Budget, BudgetExceeded, limits};
 
 use crate::elements::each;
 use crate::lenient;
@@ -34,10 +34,10 @@ pub use tool::{TOOLS, Tool, ToolAnnotations, tools};
 
 /// What one list may hold, over all of its pages. No honest server comes near it: it is room for
 /// five hundred tools with schemas of 32 KiB each.
-pub const LIST: Budget = Budget::new(16 << 20, 10_000);
+pub const LIST: Budget = Budget::new(limits::offers::LIST_BYTES, limits::offers::LIST_ITEMS);
 
 /// The largest single item of a list; a larger one costs only itself.
-pub const MAX_ITEM: usize = 4 << 20;
+pub const MAX_ITEM: usize = limits::offers::ITEM;
 
 /// The most parts of a result that is no list: blocks of content, messages of a prompt. What has
 /// more is made to be large when it is read, not to be read.

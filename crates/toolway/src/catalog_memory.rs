@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use toolway_files::private_file::open_own;
 use toolway_files::state_file;
-use toolway_types::{RemoteSpec, ServerSpec, StdioSpec, TransportSpec};
+use toolway_types::{RemoteSpec, ServerSpec, StdioSpec, TransportSpec, limits};
 use toolway_wire::view;
 use tracing::debug;
 
@@ -31,7 +31,7 @@ use crate::server_source::ServerSource;
 use crate::snapshot::HostSnapshot;
 
 /// What is kept of one server. A list that does not fit any more is not kept at all.
-const MAX_SERVER: usize = 1 << 20;
+const MAX_SERVER: usize = limits::offers::KEPT_CATALOG;
 
 /// What is kept of all servers together.
 const MAX_ALL: u64 = 16 << 20;

@@ -16,13 +16,13 @@ use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
-use toolway_types::text;
+use toolway_types::{limits, text};
 
 /// The largest arguments, in bytes of JSON: the request body that peers take.
-pub(crate) const MAX_ARGUMENT_BYTES: usize = 4 * 1024 * 1024;
+pub(crate) const MAX_ARGUMENT_BYTES: usize = limits::call::ARGUMENTS;
 
 /// The deepest arguments; a peer of ours parses no deeper.
-pub(crate) const MAX_ARGUMENT_DEPTH: usize = 60;
+pub(crate) const MAX_ARGUMENT_DEPTH: usize = limits::call::ARGUMENT_DEPTH;
 
 /// The most problems told at once.
 pub(crate) const MAX_PROBLEMS: usize = 16;
@@ -209,4 +209,4 @@ pub struct Problem {
 }
 
 /// The most values in a schema, counting every object, array and scalar.
-pub(crate) const MAX_SCHEMA_NODES: usize = 2_000;
+pub(crate) const MAX_SCHEMA_NODES: usize = limits::offers::SCHEMA_NODES;

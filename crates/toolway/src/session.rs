@@ -18,7 +18,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 use tokio::sync::{broadcast, watch};
 use toolway_transport::{AnswerTimeout, Channel, CloseReason, SendFailure};
-use toolway_types::{Era, MessageDelivery, ProtocolMode, ServerFacts, Untrusted};
+use toolway_types::{Era, MessageDelivery, ProtocolMode, ServerFacts, Untrusted, limits};
 use toolway_wire::view::{Tool, task as task_view};
 use toolway_wire::{Message, envelope, headers};
 
@@ -51,7 +51,7 @@ mod task;
 mod url_elicitation;
 
 /// The largest answer to a greeting: it is kept, as values, for as long as the session stands.
-const MAX_GREETING: usize = 1 << 20;
+const MAX_GREETING: usize = limits::message::GREETING;
 
 /// Where a legacy server declares that calls can be tasks, within its capability `tasks`.
 const TASK_CALLS: &str = "/requests/tools/call";

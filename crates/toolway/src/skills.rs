@@ -23,7 +23,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 use toolway_config::RunLimits;
-use toolway_types::{ConnectionState, ServerName, ToolKey, Untrusted};
+use toolway_types::{ConnectionState, ServerName, ToolKey, Untrusted, limits};
 use toolway_wire::era::method;
 use toolway_wire::view::{self, ResourceBody, SkillFile, SkillFiles, skill};
 
@@ -39,10 +39,10 @@ use crate::session::list::{self, MAX_PAGES};
 pub const MAX_SKILLS: usize = view::LIST.items;
 
 /// The most files that a skill may have; what every host must take, and we take no more.
-pub const MAX_FILES: usize = 512;
+pub const MAX_FILES: usize = limits::offers::SKILL_FILES;
 
 /// The most bytes that the files of a skill may have together.
-pub const MAX_SKILL_BYTES: u64 = 16 * 1024 * 1024;
+pub const MAX_SKILL_BYTES: u64 = limits::offers::SKILL_BYTES as u64;
 
 /// What a server says about its skills.
 #[derive(Debug, Clone)]

@@ -8,7 +8,7 @@
 mod tests;
 
 use serde_json::{Map, Value};
-use toolway_types::{Secret, Untrusted};
+use toolway_types::{Secret, Untrusted, limits};
 
 use super::{TokenKind, Tokens};
 use crate::jwt;
@@ -18,7 +18,7 @@ use crate::web::{WebError, WebReply};
 const MAX_LIFE: u64 = 10 * 365 * 24 * 60 * 60;
 
 /// The longest token that is taken. Headers beyond this are refused everywhere.
-const MAX_TOKEN: usize = 64 * 1024;
+const MAX_TOKEN: usize = limits::login::TOKEN;
 
 /// The most scopes that are kept, and the longest one.
 const MAX_SCOPES: usize = 256;

@@ -7,12 +7,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{sleep, timeout};
+use toolway_types::limits;
 use url::Url;
 
 use super::{WebClient, WebError, WebReply, shown};
 
 /// How long a request may take, redirects and body included.
-pub const DEADLINE: Duration = Duration::from_secs(10);
+pub const DEADLINE: Duration = limits::login::REQUEST_TIME;
 
 /// How long nothing is said about it.
 const SILENT_FOR: Duration = Duration::from_secs(2);

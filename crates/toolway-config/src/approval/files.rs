@@ -14,7 +14,7 @@ use std::path::{Component, Path, PathBuf};
 
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
-use toolway_types::Scope;
+use toolway_types::{Scope, limits};
 
 use crate::Environment;
 use crate::environment::path_key;
@@ -35,7 +35,7 @@ use variables::{VariableValues, expanded};
 use words::{MANIFEST, is_code_name};
 
 /// How much of a file is digested. Of a longer file, its inode and change time are digested too.
-const DIGESTED: u64 = 32 * 1024 * 1024;
+const DIGESTED: u64 = limits::configuration::APPROVED_FILES;
 
 /// How many manifests are followed from one to the next.
 const DEEPEST: usize = 3;

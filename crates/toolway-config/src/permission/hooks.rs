@@ -18,7 +18,9 @@ use std::time::Duration;
 use regex_lite::Regex;
 use serde_json::{Map, Value};
 use toolway_types::text::{self, fold};
-use toolway_types::{Diagnosis, Origin, Scope, Secret, ServerName, ToolKey, WorkingDirectory};
+use toolway_types::{
+    Diagnosis, Origin, Scope, Secret, ServerName, ToolKey, WorkingDirectory, limits,
+};
 
 pub(super) use self::read::{TIMEOUT_HINT, action, timeout};
 use super::glob::Glob;
@@ -26,7 +28,7 @@ use super::spelling::PREFIX;
 use super::{not_here, speaks_for_the_user, spelling};
 
 /// How long a hook may take when it does not say.
-pub const DEFAULT_HOOK_TIMEOUT: Duration = Duration::from_secs(10);
+pub const DEFAULT_HOOK_TIMEOUT: Duration = limits::call::HOOK_TIME;
 
 /// When a hook runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

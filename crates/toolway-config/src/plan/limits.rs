@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use toolway_types::{Diagnosis, text};
+use toolway_types::{Diagnosis, limits, text};
 
 use crate::Environment;
 use crate::managed::{ManagedState, ManagedVariable};
@@ -48,9 +48,9 @@ impl Default for RunLimits {
             tool_timeout: None,
             request_timeout: None,
             tool_idle_timeout: None,
-            local_batch: 3,
-            remote_batch: 20,
-            max_output_tokens: 25_000,
+            local_batch: limits::connection::LOCAL_AT_ONCE,
+            remote_batch: limits::connection::REMOTE_AT_ONCE,
+            max_output_tokens: limits::result::TOKENS,
             result_text: ResultText::default(),
             tool_search: ToolSearch::default(),
             context_tokens: 200_000,
@@ -63,10 +63,10 @@ const IDLE: &str = "MCP_TOOL_IDLE_TIMEOUT";
 
 impl RunLimits {
     /// The default limit of a handshake.
-    pub const USUAL_CONNECT: Duration = Duration::from_secs(30);
+    pub const USUAL_CONNECT: Duration = limits::connection::TIME;
 
     /// The default limit of a call.
-    pub const USUAL_TOOL: Duration = Duration::from_secs(100_000);
+    pub const USUAL_TOOL: Duration = limits::call::TIME;
 
     /// Reads them from the environment and from managed settings, which win.
     pub(crate) fn read(

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderName, HeaderValue, LOCATION};
 use http::{HeaderMap, Method, StatusCode};
 use reqwest::Response;
-use toolway_types::{RemoteSpec, UrlRules};
+use toolway_types::{RemoteSpec, UrlRules, limits};
 use url::Url;
 
 use super::body::{bounded, within};
@@ -24,7 +24,7 @@ use crate::error_text;
 use crate::options::OpenOptions;
 
 /// How often a redirect within the origin is followed.
-const MAX_REDIRECTS: usize = 3;
+const MAX_REDIRECTS: usize = limits::message::REDIRECTS;
 
 /// A server's endpoint.
 #[derive(Debug, Clone)]

@@ -11,6 +11,7 @@ use http::{HeaderMap, Method};
 use reqwest::Response;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, timeout};
+use toolway_types::limits;
 use toolway_wire::{Id, Message, envelope};
 
 use super::body::{BodyError, bounded};
@@ -39,7 +40,7 @@ const MAX_RETRY_AFTER: Duration = Duration::from_mins(5);
 
 /// How often in a row one request's stream is resumed without anything new arriving. Servers may
 /// end it after every event and say when to come back, so there is no limit to all of them.
-const MAX_RESUMES: u32 = 5;
+const MAX_RESUMES: u32 = limits::connection::RESUMES;
 
 /// The shortest wait once a stream was resumed that often, whatever the server says.
 const MIN_RETRY: Duration = Duration::from_millis(100);

@@ -9,6 +9,7 @@ use http::header::RETRY_AFTER;
 use http::{HeaderMap, StatusCode};
 use reqwest::Response;
 use tokio::time::timeout;
+use toolway_types::limits;
 
 use super::body::{BodyError, bounded};
 use crate::client::dial::is_refusal;
@@ -19,7 +20,7 @@ use crate::error::SendFailure;
 use crate::error_text::{self, causes, root_cause};
 
 /// How much of an error's body is kept.
-pub(super) const ERROR_BODY: usize = 64 * 1024;
+pub(super) const ERROR_BODY: usize = limits::message::ERROR_BODY;
 
 /// How long an error's body may take.
 pub(super) const ERROR_PATIENCE: Duration = Duration::from_secs(5);

@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use rustix::process::Signal;
+use toolway_types::limits::process;
 
 /// How long is waited before each signal; the first wait follows the closing of stdin.
 pub(super) const STOP_SEQUENCE: [(Duration, Signal); 3] = [
-    (Duration::from_millis(100), Signal::INT),
-    (Duration::from_millis(100), Signal::TERM),
-    (Duration::from_millis(400), Signal::KILL),
+    (process::BEFORE_INTERRUPT, Signal::INT),
+    (process::BEFORE_TERMINATE, Signal::TERM),
+    (process::BEFORE_KILL, Signal::KILL),
 ];
 
 /// The longest a killed process is waited for: one stuck in the kernel must not hold the host.

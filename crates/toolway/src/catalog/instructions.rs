@@ -10,12 +10,12 @@
 use std::fmt;
 use std::sync::Arc;
 
-use toolway_types::{ServerName, text};
+use toolway_types::{ServerName, limits, text};
 
 use super::ServerOffer;
 
 /// The longest instructions of one server, in characters.
-pub const MAX_INSTRUCTIONS: usize = 2_048;
+pub const MAX_INSTRUCTIONS: usize = limits::offers::INSTRUCTIONS;
 
 /// How many servers that are gone are remembered. A caller that asks about a time before the oldest
 /// of them is told everything.

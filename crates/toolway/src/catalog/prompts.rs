@@ -6,16 +6,16 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use toolway_types::text::is_hidden;
-use toolway_types::{ServerName, ToolKey};
+use toolway_types::{ServerName, ToolKey, limits};
 use toolway_wire::view;
 
 use super::names::HasExposedName;
 use super::{CatalogWarning, sanitize};
 
 /// The most prompts of one server.
-pub const MAX_PROMPTS: usize = 512;
+pub const MAX_PROMPTS: usize = limits::offers::PROMPTS;
 /// The most arguments of one prompt.
-pub const MAX_ARGUMENTS: usize = 64;
+pub const MAX_ARGUMENTS: usize = limits::offers::PROMPT_ARGUMENTS;
 
 /// A prompt as people see it.
 #[derive(Debug, Clone)]

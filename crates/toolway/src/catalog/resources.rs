@@ -5,14 +5,14 @@
 
 use std::sync::Arc;
 
-use toolway_types::ServerName;
 use toolway_types::text::is_hidden;
+use toolway_types::{ServerName, limits};
 use toolway_wire::view;
 
 use super::{CatalogWarning, sanitize};
 
 /// The most resources, and the most templates, of one server.
-pub const MAX_RESOURCES: usize = 10_000;
+pub const MAX_RESOURCES: usize = limits::offers::RESOURCES;
 
 /// A resource as people and models see it.
 #[derive(Debug, Clone)]

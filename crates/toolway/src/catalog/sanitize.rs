@@ -6,6 +6,7 @@
 
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
+use toolway_types::limits;
 use toolway_types::text::{self, is_hidden};
 
 use crate::json_schema::MAX_SCHEMA_NODES;
@@ -15,13 +16,13 @@ mod schema;
 pub use schema::{SchemaSide, ShownSchema, schema};
 
 /// The longest description, in characters.
-pub const MAX_DESCRIPTION: usize = 2_048;
+pub const MAX_DESCRIPTION: usize = limits::offers::DESCRIPTION;
 /// The longest title, in characters.
-pub const MAX_TITLE: usize = 256;
+pub const MAX_TITLE: usize = limits::offers::TITLE;
 /// The longest name or URI, in bytes.
 pub const MAX_NAME: usize = 2_048;
 /// The largest schema, in bytes.
-pub const MAX_SCHEMA_BYTES: usize = 64 * 1024;
+pub const MAX_SCHEMA_BYTES: usize = limits::offers::SCHEMA;
 /// Why a piece of JSON cannot be shown.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UnfitJson {

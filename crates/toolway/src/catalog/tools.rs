@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use toolway_config::Curation;
 pub use toolway_config::permission::ToolHints;
 use toolway_config::permission::{CallSubject, ToolSpellings};
-use toolway_types::{ServerName, ToolKey, Untrusted};
+use toolway_types::{ServerName, ToolKey, Untrusted, limits};
 use toolway_wire::{headers, view};
 
 use super::names::HasExposedName;
@@ -27,7 +27,7 @@ use crate::pins::{Definition, PinPlace};
 mod offered;
 
 /// The most tools of one server.
-pub const MAX_TOOLS: usize = 512;
+pub const MAX_TOOLS: usize = limits::offers::TOOLS;
 /// The most places of one schema that a warning names.
 const MAX_PLACES: usize = 4;
 

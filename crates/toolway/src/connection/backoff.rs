@@ -9,17 +9,18 @@ use std::time::Duration;
 
 use toolway_auth::references::ReferenceFault;
 use toolway_transport::{CredentialsError, OpenError, SendFailure};
+use toolway_types::limits;
 
 use crate::error::{ConnectError, RequestError};
 
 /// How many attempts one series has.
-pub(crate) const ATTEMPTS: u32 = 5;
+pub(crate) const ATTEMPTS: u32 = limits::connection::ATTEMPTS;
 /// The wait before the first attempt of a series that was not ordered.
-const FIRST: Duration = Duration::from_secs(1);
+const FIRST: Duration = limits::connection::FIRST_PAUSE;
 /// The longest wait between two attempts, unless the server itself names one.
-const LONGEST: Duration = Duration::from_secs(30);
+const LONGEST: Duration = limits::connection::LONGEST_PAUSE;
 /// The longest wait that a server can ask for.
-const LONGEST_ASKED: Duration = Duration::from_mins(5);
+const LONGEST_ASKED: Duration = limits::connection::LONGEST_ASKED_PAUSE;
 /// A connection that stood this long was a good one: the next loss starts a new series.
 const STEADY: Duration = Duration::from_mins(1);
 

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::time::Instant;
-use toolway_types::Budget;
+use toolway_types::{Budget, limits};
 
 use super::Host;
 use crate::call::{
@@ -23,11 +23,11 @@ use crate::call::{
 use crate::tasks::{self, Task};
 
 /// How many calls may run in the background at once.
-const MAX_RUNNING: usize = 100;
+const MAX_RUNNING: usize = limits::call::BACKGROUND;
 /// How much of what ended is kept until it is collected; the newest, however large it is.
 const FINISHED: Budget = Budget::new(256 << 20, 100);
 /// How long they are kept.
-const KEPT_FOR: Duration = Duration::from_mins(10);
+const KEPT_FOR: Duration = limits::call::BACKGROUND_KEPT;
 
 /// The number of a call in the background. No other call of the same host ever has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -12,13 +12,14 @@
 
 use futures_util::stream::{self, Stream, StreamExt as _};
 use tokio::sync::{RwLock, Semaphore, oneshot};
+use toolway_types::limits;
 
 use super::{Host, HostCore};
 use crate::audit::AuditEntry;
 use crate::call::{BatchOrder, CallOptions, CallResult, ToolRequest};
 
 /// How many calls of one batch are under way at most.
-const MAX_PARALLEL: usize = 10;
+const MAX_PARALLEL: usize = limits::call::PARALLEL;
 
 /// How far a batch goes on while its first call is not done: what came of the others waits, and
 /// servers decide how large that is.

@@ -9,7 +9,7 @@ use jsonschema::error::{ValidationError, ValidationErrorKind};
 use jsonschema::{Draft, PatternOptions, Validator};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use toolway_types::text;
+use toolway_types::{limits, text};
 
 use crate::json_schema::repair::SchemaPath;
 use crate::json_schema::weight::{Unbounded, Weight, pattern};
@@ -18,7 +18,7 @@ use crate::json_schema::{MAX_MESSAGE, ValueSize, plain, repair, weight};
 /// The most memory one pattern of a schema may take: `[\p{L}\p{N}_-]{1,256}` needs this much.
 const PATTERN_BYTES: usize = 16 * 1024 * 1024;
 /// The most memory all patterns of a schema may take together.
-const PATTERNS_BYTES: usize = 32 * 1024 * 1024;
+const PATTERNS_BYTES: usize = limits::offers::SCHEMA_PATTERNS;
 /// The most memory of a pattern of which only the syntax is asked.
 const PLAIN_PATTERN_BYTES: usize = 1024 * 1024;
 /// The most parts that are taken out of one schema; older spellings of the same kind are one.

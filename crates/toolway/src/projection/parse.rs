@@ -3,12 +3,14 @@
 //! Owns the grammar and the faults of it. Nesting and length are bounded, so that no filter
 //! exhausts the stack.
 
+use toolway_types::limits;
+
 use super::{FilterNode, FilterOp, ProjectionError};
 
 /// How deep a filter may nest.
-pub const MAX_DEPTH: usize = 32;
+pub const MAX_DEPTH: usize = limits::result::FILTER_DEPTH;
 /// How many bytes a filter may have.
-pub const MAX_LENGTH: usize = 4096;
+pub const MAX_LENGTH: usize = limits::result::FILTER;
 
 /// Reads a whole filter.
 pub(super) fn parse(text: &str) -> Result<FilterNode, ProjectionError> {

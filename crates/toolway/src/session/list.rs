@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use serde_json::value::to_raw_value;
-use toolway_types::{Budget, BudgetExceeded, BytePool, PoolShare, Untrusted};
+use toolway_types::{Budget, BudgetExceeded, BytePool, PoolShare, Untrusted, limits};
 use toolway_wire::view::{self, ItemFault, ListView};
 
 use super::{RequestOptions, Session, freshness, raw};
@@ -18,7 +18,7 @@ use crate::error::RequestError;
 use crate::listing::FetchedList;
 
 /// A server with more pages than this is broken, or wants to keep us busy.
-pub(crate) const MAX_PAGES: usize = 100;
+pub(crate) const MAX_PAGES: usize = limits::offers::PAGES;
 
 /// What the lists of all servers of a host may hold together, beyond what each list has for sure.
 pub(crate) const ALL_LISTS: usize = 128 << 20;

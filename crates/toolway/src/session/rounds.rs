@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde_json::value::{RawValue, to_raw_value};
-use toolway_types::{BytePool, Untrusted};
+use toolway_types::{BytePool, Untrusted, limits};
 use toolway_wire::era::{may_require_input, method};
 use toolway_wire::error::HEADER_MISMATCH;
 use toolway_wire::view::elicit::{self, InputRequest, input_required};
@@ -28,7 +28,7 @@ use crate::error::{RequestError, RequestResult};
 use crate::listing::ListKind;
 
 /// How often a server may ask for input before one request is given up.
-pub(super) const MAX_ROUNDS: usize = 10;
+pub(super) const MAX_ROUNDS: usize = limits::call::ROUNDS;
 /// The first pause before a server that asks for nothing is asked again.
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 /// The longest such pause.

@@ -20,7 +20,7 @@ use toolway_config::permission::HookLocation;
 use toolway_config::{Hook, HookAction, HookEvent, Hooks};
 use toolway_transport::OpenOptions;
 use toolway_transport::program::{self, Invocation, ProgramLimits, ProgramOutput, ProgramRun};
-use toolway_types::{BytePool, Origin, ServerName, ShieldMode};
+use toolway_types::{BytePool, Origin, ServerName, ShieldMode, limits};
 
 use super::{HookInput, HookReply, LibraryHook, reply, tool};
 use crate::audit::{ActingHook, Audit};
@@ -31,7 +31,7 @@ use crate::pins::Pins;
 use crate::snapshot::{CallSettings, HostSnapshot, ServerSnapshot};
 
 /// The most a hook may print. Output in the place of a large result needs room.
-const MAX_STDOUT: usize = 1024 * 1024;
+const MAX_STDOUT: usize = limits::call::HOOK_OUTPUT;
 /// How much of its complaints is kept.
 const MAX_STDERR: usize = 16 * 1024;
 /// The longest title of a hook, in characters.

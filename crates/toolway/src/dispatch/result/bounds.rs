@@ -5,11 +5,12 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use toolway_config::ResultText;
+use toolway_types::limits;
 
 /// The most characters that pass as they are.
-pub const MAX_CHARS: usize = 100_000;
+pub const MAX_CHARS: usize = limits::result::CHARACTERS;
 /// The most that a tool may raise that to.
-pub const MAX_RAISED_CHARS: usize = 500_000;
+pub const MAX_RAISED_CHARS: usize = limits::result::RAISED_CHARACTERS;
 
 /// The limits of one result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -15,8 +15,8 @@ use image::imageops::FilterType;
 use image::{
     DynamicImage, ImageDecoder, ImageError, ImageFormat, ImageReader, Limits, Rgb, RgbImage,
 };
-use toolway_types::BytePool;
 use toolway_types::text::{clean_line, cut};
+use toolway_types::{BytePool, limits};
 
 use self::memory::{PictureHead, half_way};
 use crate::tokens::PIXELS_PER_TOKEN;
@@ -24,13 +24,13 @@ use crate::tokens::PIXELS_PER_TOKEN;
 mod memory;
 
 /// The longest edge, in pixels: models scale what is larger down to this themselves.
-pub(crate) const MAX_EDGE: u32 = 1568;
+pub(crate) const MAX_EDGE: u32 = limits::result::PICTURE_EDGE;
 /// The most bytes of a picture: five mebibytes in base64, which is what the Messages API takes.
 pub(crate) const MAX_BYTES: usize = 5 * 1024 * 1024 / 4 * 3;
 /// The longest edge that is decoded at all.
 const MAX_DECODED_EDGE: u32 = 16_384;
 /// The most memory that decoding and scaling may take, of all pictures at once.
-pub(crate) const MAX_MEMORY: usize = 256 * 1024 * 1024;
+pub(crate) const MAX_MEMORY: usize = limits::result::PICTURE_MEMORY;
 /// The most memory that the head of a file may take beyond what the file itself is: enough for a
 /// compressed colour profile, which is left out where it is larger.
 const MAX_HEAD: usize = 4 * 1024 * 1024;

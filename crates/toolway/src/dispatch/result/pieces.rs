@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::value::RawValue;
-use toolway_types::BytePool;
+use toolway_types::{BytePool, limits};
 use toolway_wire::view::{ContentBlock, ResourceBody};
 
 use super::bounds::{ResultBounds, TextSize};
@@ -23,7 +23,7 @@ use crate::tokens;
 use crate::tokens::Meter;
 
 /// The most pictures that are shown.
-pub(super) const MAX_PICTURES: usize = 20;
+pub(super) const MAX_PICTURES: usize = limits::result::PICTURES;
 
 /// A result, its media and where they were saved.
 pub(super) struct ResultSource<'a> {

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use futures_util::FutureExt;
 use serde_json::value::RawValue;
 use tokio::sync::{mpsc, watch};
-use toolway_types::{Budget, BudgetExceeded};
+use toolway_types::{Budget, BudgetExceeded, limits};
 use toolway_wire::era::meta_key;
 use toolway_wire::meta::RequestMeta;
 use toolway_wire::{Id, RpcError, envelope, error};
@@ -23,7 +23,7 @@ use crate::session::question::ServerQuestion;
 use crate::tasks::{self, Task};
 
 /// How many questions of one server may be open at once.
-pub(in crate::session) const MAX_QUESTIONS: usize = 16;
+pub(in crate::session) const MAX_QUESTIONS: usize = limits::call::QUESTIONS;
 
 /// What they may hold together.
 const ROOM: Budget = Budget::new(16 << 20, MAX_QUESTIONS);

@@ -10,6 +10,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::time::{Duration, SystemTime};
 
 use rustix::fs::{AtFlags, Dir, FileType};
+use toolway_types::limits::result;
 
 use super::{ResultDirectory, SavedFile, SpillError};
 use crate::dispatch::result::media::MediaKind;
@@ -28,9 +29,9 @@ pub(crate) struct Quota {
 impl Default for Quota {
     fn default() -> Self {
         Self {
-            bytes: 1024 * 1024 * 1024,
-            files: 10_000,
-            age: Duration::from_hours(7 * 24),
+            bytes: result::SAVED_BYTES,
+            files: result::SAVED_FILES,
+            age: result::SAVED_FOR,
         }
     }
 }

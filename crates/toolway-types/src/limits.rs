@@ -22,8 +22,8 @@ pub mod message {
     pub const WEBSOCKET: usize = 4 * MIB;
     /// The body of an HTTP error
     pub const ERROR_BODY: usize = 64 * KIB;
-    /// Header fields of an HTTP answer, together
-    pub const HEADERS: u32 = 64 * KIB as u32;
+    /// Header fields of an HTTP answer, together, in bytes
+    pub const HEADERS: u32 = 65_536;
     /// Header fields of an HTTP answer, how many
     pub const HEADER_COUNT: usize = 100;
     /// Redirects that are followed, on the same origin only

@@ -40,6 +40,10 @@ pub struct ServerSpec {
 }
 
 /// The ways to reach a server.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there is one for each server, and it is seldom moved"
+)]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TransportSpec {
     /// A child process.

@@ -25,19 +25,15 @@ pub(super) fn fork() -> io::Result<()> {
         ));
     }
     let (socket, theirs) = handle::socket_pair()?;
-    match raw::fork()? {
-        Some(pid) => {
-            *lock() = Some((socket, pid));
-            Ok(())
-        }
-        None => {
-            drop(socket);
-            // On failure it exits at once, which the host notices: it executes another.
-            match give_up_the_host(&theirs) {
-                Ok(()) => serve::run(theirs),
-                Err(_) => raw::exit(Cleanup::Complete),
-            }
-        }
+    if let Some(pid) = raw::fork()? {
+        *lock() = Some((socket, pid));
+        return Ok(());
+    }
+    drop(socket);
+    // On failure it exits at once, which the host notices: it executes another.
+    match give_up_the_host(&theirs) {
+        Ok(()) => serve::run(theirs),
+        Err(_) => raw::exit(Cleanup::Complete),
     }
 }
 
@@ -93,9 +89,9 @@ impl CommandLineMemory {
         let (_, rest) = stat.rsplit_once(')')?;
         let mut fields = rest.split_ascii_whitespace().skip(45);
         let mut range = || {
-            let start: usize = fields.next()?.parse().ok()?;
+            let first: usize = fields.next()?.parse().ok()?;
             let end: usize = fields.next()?.parse().ok()?;
-            (start > 0 && start <= end).then_some(start..end)
+            (first > 0 && first <= end).then_some(first..end)
         };
         Some(Self {
             words: range()?,

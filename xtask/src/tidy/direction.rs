@@ -1,5 +1,5 @@
 //! Dependencies between our crates point one way, and every manifest is read to prove it:
-//! `types ← wire ← transport ← auth`, `types ← config`,
+//! `{types, schema} ← wire ← transport ← auth`, `types ← config`,
 //! `{config, transport, auth} ← toolway ← {gateway, tui} ← cli`; `testkit` only for tests.
 //!
 //! Owns the table of what may depend on what. Cargo already refuses cycles; this refuses a
@@ -16,7 +16,8 @@ const TESTKIT: &str = "toolway-testkit";
 /// Each crate with all the crates below it. A crate that is not here has no place yet.
 const BELOW: &[(&str, &[&str])] = &[
     ("toolway-types", &[]),
-    ("toolway-wire", &["toolway-types"]),
+    ("toolway-schema", &[]),
+    ("toolway-wire", &["toolway-types", "toolway-schema"]),
     ("toolway-config", &["toolway-types"]),
     ("toolway-transport", &["toolway-types", "toolway-wire"]),
     (
@@ -30,6 +31,7 @@ const BELOW: &[(&str, &[&str])] = &[
         "toolway-cli",
         &[
             "toolway-types",
+            "toolway-schema",
             "toolway-wire",
             "toolway-config",
             "toolway-transport",
@@ -54,6 +56,7 @@ const BELOW: &[(&str, &[&str])] = &[
 ];
 const HOST: &[&str] = &[
     "toolway-types",
+    "toolway-schema",
     "toolway-wire",
     "toolway-config",
     "toolway-transport",

@@ -189,29 +189,13 @@ impl OpenSession {
                 None if self.gave_way.load(Ordering::Relaxed) => {
                     broken("somebody asked for the server to be connected anew")
                 }
-                None => SendError::Closed(CloseReason::Asked),
+                None => error.into(),
             },
             error => SendError::from(error),
         }
     }
 }
 
-impl From<RequestError> for SendError {
-    fn from(error: RequestError) -> Self {
-        match error {
-            RequestError::TimedOut => SendError::TimedOut,
-            RequestError::Closed(reason) => SendError::Closed(reason),
-            RequestError::Rpc(error) => SendError::Rpc(error),
-            RequestError::Send(failure) => SendError::Send(failure),
-            RequestError::Malformed(what) => SendError::Malformed(what),
-            RequestError::Idle { after } => SendError::Idle { after },
-            RequestError::InputRefused { input } => SendError::InputRefused { input },
-            RequestError::TooManyRounds { rounds } => SendError::TooManyRounds { rounds },
-            RequestError::TaskCancelled => SendError::TaskCancelled,
-        }
-    }
-}
-
 pub(super) fn broken(message: &str) -> SendError {
-    SendError::Closed(CloseReason::Broken(message.to_owned()))
+    RequestError::Closed(CloseReason::Broken(message.to_owned())).into()
 }

@@ -22,7 +22,7 @@ use crate::auth::step_up::{Widened, Widener};
 use crate::call::NotWidened;
 use crate::connection::open_session::{FORGOTTEN, OpenSession, broken};
 use crate::error;
-use crate::error::{RequestResult, is_short};
+use crate::error::{RequestError, RequestResult, is_short};
 use crate::route::{Route, SendError, SendOptions};
 use crate::server_source::{ConnectGroup, ServerSource};
 use crate::session::RequestOptions;
@@ -130,8 +130,17 @@ impl ServerRoute {
                 counted: open_session.token(),
             }),
             Ok(SlotState::Shut(state)) => Err(SendError::Unavailable(state.clone())),
-            Ok(SlotState::Waiting) | Err(_) => Err(SendError::Closed(CloseReason::Asked)),
+            Ok(SlotState::Waiting) | Err(_) => Err(RequestError::Closed(CloseReason::Asked).into()),
         }
+    }
+
+    async fn enter_in_time(
+        &self,
+        request: &RoutedRequest<'_>,
+        spent: Option<&Arc<OpenSession>>,
+    ) -> Result<EnteredSession, SendError> {
+        let entering = tokio::time::timeout_at(request.deadline, self.enter(spent));
+        entering.await.map_err(|_| RequestError::TimedOut)?
     }
 
     async fn send(
@@ -164,8 +173,8 @@ impl ServerRoute {
     /// Where no login can be made, a server that wants one refuses what its entry has.
     fn blame(&self, error: SendError) -> SendError {
         let wants_login = match &error {
-            SendError::Send(failure) => error::wants_login(failure),
-            SendError::Closed(reason) => error::closed_for_login(reason),
+            SendError::Request(RequestError::Send(failure)) => error::wants_login(failure),
+            SendError::Request(RequestError::Closed(reason)) => error::closed_for_login(reason),
             SendError::Unavailable(state) => matches!(state, ConnectionState::NeedsAuth { .. }),
             _ => false,
         };
@@ -182,14 +191,10 @@ impl ServerRoute {
         &self,
         request: &RoutedRequest<'_>,
     ) -> Result<Box<RawValue>, SendError> {
-        let entering = tokio::time::timeout_at(request.deadline, self.enter(None));
-        let Ok(entered) = entering.await else {
-            return Err(SendError::TimedOut);
-        };
         let EnteredSession {
             open_session,
             counted,
-        } = entered?;
+        } = self.enter_in_time(request, None).await?;
         let outcome = request.attempt(&open_session).await;
         let expired = open_session.judge(&outcome);
         if !(expired && open_session.expires()) {
@@ -210,17 +215,10 @@ impl ServerRoute {
         request: &RoutedRequest<'_>,
         spent: &Arc<OpenSession>,
     ) -> Result<Box<RawValue>, SendError> {
-        let entering = tokio::time::timeout_at(request.deadline, self.enter(Some(spent)));
-        let Ok(entered) = entering.await else {
-            return Err(SendError::TimedOut);
-        };
-        let EnteredSession {
-            open_session,
-            counted,
-        } = entered?;
-        let outcome = request.attempt(&open_session).await;
+        let entered = self.enter_in_time(request, Some(spent)).await?;
+        let open_session = &entered.open_session;
+        let outcome = request.attempt(open_session).await;
         open_session.judge(&outcome);
-        drop(counted);
         outcome.map_err(|error| open_session.explain(error))
     }
 
@@ -252,7 +250,10 @@ impl ServerRoute {
                         return Err(not_widened(&again, NotWidened::StillRefused));
                     }
                     outcome => {
-                        if matches!(outcome, Ok(_) | Err(SendError::Rpc(_))) {
+                        if matches!(
+                            outcome,
+                            Ok(_) | Err(SendError::Request(RequestError::Rpc(_)))
+                        ) {
                             widener.helped();
                         }
                         return outcome;
@@ -299,11 +300,11 @@ impl RoutedRequest<'_> {
 
 /// What a server wants of the login that a request fell short of.
 fn challenge_of(error: &SendError) -> Option<&str> {
-    let SendError::Send(SendFailure::Status {
+    let SendError::Request(RequestError::Send(SendFailure::Status {
         status: 403,
         www_authenticate,
         ..
-    }) = error
+    })) = error
     else {
         return None;
     };

@@ -34,7 +34,7 @@ pub struct SchemaPlace<'a> {
 impl SchemaPlace<'_> {
     /// The steps to one of its members.
     pub fn steps_to(&self, member: &str) -> Vec<String> {
-        let steps = self.steps.iter().map(|step| step.to_string());
+        let steps = self.steps.iter().map(ToString::to_string);
         steps.chain([member.to_owned()]).collect()
     }
 

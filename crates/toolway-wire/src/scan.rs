@@ -194,3 +194,53 @@ fn spelled_out(string: &str) -> Cow<'_, [u8]> {
 #[derive(Deserialize, PartialEq, Eq, Hash)]
 #[serde(transparent)]
 pub(crate) struct JsonKey<'a>(#[serde(borrow)] pub(crate) Cow<'a, str>);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pairs(json: &str) -> Vec<(&str, &str)> {
+        members(json).collect()
+    }
+
+    #[test]
+    fn members_are_given_as_they_stand_there() {
+        let json = r#" { "a" : [1, {"b": "}"}] , "c\"": "x\\" ,"d":-1.5 , "e" :{ } ,"f": null } "#;
+        assert_eq!(
+            pairs(json),
+            [
+                (r#""a""#, r#"[1, {"b": "}"}]"#),
+                (r#""c\"""#, r#""x\\""#),
+                (r#""d""#, "-1.5"),
+                (r#""e""#, "{ }"),
+                (r#""f""#, "null"),
+            ]
+        );
+        for none in ["", "{}", "[1]", "7", r#""{""#, " "] {
+            assert_eq!(pairs(none), [], "{none}");
+        }
+    }
+
+    #[test]
+    fn text_that_breaks_off_anywhere_is_survived() {
+        let json = r#"{"a": {"b": ["é\\", "\"]"]}, "c": tru"#;
+        for end in (0..json.len()).filter(|end| json.is_char_boundary(*end)) {
+            let _ = pairs(&json[..end]);
+        }
+        assert_eq!(pairs(json)[1], (r#""c""#, "tru"));
+        assert_eq!(pairs(r#"{"a": "x\"#), [(r#""a""#, r#""x\"#)]);
+    }
+
+    #[test]
+    fn texts_are_read_with_their_escapes() {
+        for (json, read) in [
+            (r#""plain""#, Some("plain")),
+            (r#""\u00e9\n""#, Some("é\n")),
+            (r#""\ud800""#, None),
+            ("7", None),
+            ("\"", None),
+        ] {
+            assert_eq!(text(json).as_deref(), read, "{json}");
+        }
+    }
+}

@@ -31,12 +31,13 @@ use toolway_types::{OauthSpec, Secret, ServerName, Untrusted};
 
 pub(crate) use self::invitation::InvitationRelay;
 use self::invitation::NoUser;
+use super::Auth;
 use super::organisation::ProviderPage;
 use super::store::LoginStore;
-use super::{Auth, lock};
 use crate::auth::access_token::LoginTarget;
 use crate::auth::federated_login::NoFederatedLoginReason;
 use crate::event::UnknownServer;
+use crate::lock::lock;
 use crate::tasks::{self, Task};
 
 pub use self::invitation::Invitation;

@@ -13,7 +13,8 @@ use toolway_types::{
     TransportSpec,
 };
 
-use super::{Auth, lock, target};
+use super::{Auth, target};
+use crate::lock::lock;
 use crate::server_source::ServerSource;
 
 /// How long a server may take to say where its logins are made.

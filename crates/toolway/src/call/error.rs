@@ -263,7 +263,8 @@ fn after_step_up(why: Option<&NotWidened>) -> String {
 }
 
 fn remarked(remarks: &[String]) -> String {
-    remarks.iter().map(|remark| format!("; {remark}")).collect()
+    let remarks = remarks.iter().flat_map(|remark| ["; ", remark]);
+    remarks.collect()
 }
 
 fn suggest(names: &[String]) -> String {

@@ -6,8 +6,8 @@
 //! Does not own what outcomes say about the session (`open_session.rs`), its end or its successor
 //! (`connection.rs`).
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -23,6 +23,7 @@ use crate::call::NotWidened;
 use crate::connection::open_session::{FORGOTTEN, OpenSession, broken};
 use crate::error;
 use crate::error::{RequestError, RequestResult, is_short};
+use crate::lock::lock;
 use crate::route::{Route, SendError, SendOptions};
 use crate::server_source::{ConnectGroup, ServerSource};
 use crate::session::RequestOptions;
@@ -291,7 +292,7 @@ impl RoutedRequest<'_> {
         if session.remarks().count() != before
             && let Some(remarks) = self.options.remarks
         {
-            let mut remarks = remarks.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut remarks = lock(remarks);
             remarks.extend(session.remarks().since(before));
         }
         outcome

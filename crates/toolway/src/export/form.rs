@@ -71,7 +71,6 @@ fn fit(shape: KeywordShape, value: Value) -> Option<Value> {
             KeywordShape::Schema | KeywordShape::Items,
             value @ (Value::Bool(_) | Value::Object(_)),
         ) => Some(repair(&value)),
-        (KeywordShape::Value, value) => Some(value),
         (KeywordShape::SchemaMap, Value::Object(members)) => {
             let members = members.into_iter().map(|(name, one)| (name, repair(&one)));
             Some(Value::Object(members.collect()))
@@ -79,7 +78,8 @@ fn fit(shape: KeywordShape, value: Value) -> Option<Value> {
         (KeywordShape::SchemaList, Value::Array(items)) if !items.is_empty() => {
             Some(Value::Array(items.iter().map(repair).collect()))
         }
-        (KeywordShape::Text, value @ Value::String(_))
+        (KeywordShape::Value, value)
+        | (KeywordShape::Text, value @ Value::String(_))
         | (KeywordShape::Number, value @ Value::Number(_))
         | (KeywordShape::Flag, value @ Value::Bool(_))
         | (KeywordShape::List, value @ Value::Array(_)) => Some(value),

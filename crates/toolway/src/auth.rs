@@ -31,13 +31,14 @@ use toolway_auth::helper::{HelperCredentials, HelperRunner, RedactHeaders};
 use toolway_auth::logins::Logins;
 use toolway_auth::needs_auth::NeedsAuthMemory;
 use toolway_auth::references::ReferenceResolver;
+use toolway_auth::refresh::RenewedLogins;
 use toolway_auth::registration::ClientDocument;
 use toolway_auth::scopes::LoginAttempts;
 use toolway_auth::vault::Vault;
 use toolway_config::IdentitySettings;
 use toolway_transport::client::HttpClient;
 use toolway_transport::{Credentials, OpenOptions};
-use toolway_types::{OauthSpec, RemoteSpec, Secret, ServerName, ServerSpec, TransportSpec};
+use toolway_types::{Secret, ServerName, ServerSpec};
 use tracing::info;
 
 use self::combined::HelperAndLogin;
@@ -112,7 +113,7 @@ pub(crate) struct Auth {
 struct KnownServer {
     is_remote: bool,
     /// Absent where its entry leaves no room for one.
-    login: Option<(LoginTarget, OauthSpec)>,
+    login: Option<LoginTarget>,
 }
 
 #[derive(Debug, Clone)]
@@ -138,7 +139,7 @@ impl Auth {
                 let (vault, client) = (vault.clone(), client.clone());
                 Organisation::new(settings, vault, client, references.cloned())
             })),
-            logins: Logins::new(vault),
+            logins: RenewedLogins::new(Logins::new(vault)),
             client: client.clone(),
             client_identities: Arc::new(options.client_identities),
             references: references.cloned(),
@@ -254,7 +255,7 @@ impl Auth {
             let known = known.iter().find(|(name, _)| name.as_str() == server);
             known.and_then(|(_, known)| known.login.clone())
         };
-        if let Some((target, _)) = target {
+        if let Some(target) = target {
             self.forget(&target).await;
         }
     }
@@ -262,20 +263,15 @@ impl Auth {
     /// The account that a server's entry names.
     pub(crate) fn account_of(&self, server: &ServerName) -> Option<String> {
         let known = lock(&self.known);
-        let (target, _) = known.get(server)?.login.as_ref()?;
-        target.account.clone()
+        known.get(server)?.login.as_ref()?.oauth.account.clone()
     }
 
     /// A server is about to be connected to.
     pub(crate) fn note_connecting(&self, server: &ServerName, source: &ServerSource) {
-        let spec = match source {
-            ServerSource::Spec(spec) => remote(spec).and_then(|remote| remote.oauth.clone()),
-            ServerSource::Object { .. } => None,
-        };
-        let target = target(server, source);
+        let is_remote = |spec: &ServerSpec| spec.transport.remote().is_some();
         let known = KnownServer {
-            is_remote: matches!(source, ServerSource::Spec(spec) if remote(spec).is_some()),
-            login: target.map(|target| (target, spec.unwrap_or_default())),
+            is_remote: source.spec().is_some_and(is_remote),
+            login: target(server, source),
         };
         lock(&self.known).insert(server.clone(), known);
         // A server that is being connected does not wait for a login.
@@ -398,10 +394,8 @@ pub async fn forget_need(memory: &Path, spec: &ServerSpec) {
 
 /// The server that a login would be for; none where its entry leaves no room for one.
 pub(crate) fn target(server: &ServerName, source: &ServerSource) -> Option<LoginTarget> {
-    let ServerSource::Spec(spec) = source else {
-        return None;
-    };
-    let remote = written::open_to_logins(spec)?;
+    let spec = source.spec()?;
+    let remote = spec.transport.open_to_logins()?;
     if written::written(spec).is_some() {
         return None;
     }
@@ -409,23 +403,7 @@ pub(crate) fn target(server: &ServerName, source: &ServerSource) -> Option<Login
         server: server.clone(),
         definition: definition(server, source),
         url: remote.url.clone(),
-        account: remote
-            .oauth
-            .as_ref()
-            .and_then(|oauth| oauth.account.clone()),
-        cross_app: remote
-            .oauth
-            .as_ref()
-            .map(|oauth| oauth.xaa.clone())
-            .unwrap_or_default(),
-        names_issuer: remote
-            .oauth
-            .as_ref()
-            .is_some_and(|oauth| oauth.auth_server_metadata_url.is_some()),
-        workload: remote
-            .oauth
-            .as_ref()
-            .and_then(|oauth| oauth.workload.clone()),
+        oauth: remote.oauth.clone().unwrap_or_default(),
         rules: Arc::clone(&remote.rules),
     })
 }
@@ -441,10 +419,7 @@ pub(crate) fn credentials(
     journal: Option<&JournalWriter>,
     auth: Option<&Arc<Auth>>,
 ) -> Option<Arc<dyn Credentials>> {
-    let ServerSource::Spec(spec) = filled else {
-        return None;
-    };
-    let remote = remote(spec)?;
+    let remote = filled.spec()?.transport.remote()?;
     let keep_back = || -> RedactHeaders {
         let journal = journal.cloned();
         Box::new(move |headers| {
@@ -470,18 +445,5 @@ pub(crate) fn credentials(
         (Some(helper), None) => Some(Arc::new(helper)),
         (None, Some(login)) => Some(Arc::new(login)),
         (None, None) => None,
-    }
-}
-
-/// The part of a definition that concerns servers across a network.
-fn remote(spec: &ServerSpec) -> Option<&RemoteSpec> {
-    match &spec.transport {
-        TransportSpec::Http(remote)
-        | TransportSpec::Sse(remote)
-        | TransportSpec::Ws(remote)
-        | TransportSpec::SseIde(remote)
-        | TransportSpec::WsIde(remote)
-        | TransportSpec::Connector(remote) => Some(remote),
-        TransportSpec::Stdio(_) | TransportSpec::Sdk => None,
     }
 }

@@ -19,8 +19,8 @@ use rustix::fs::CWD;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
-use toolway_transport::private_file::open_own;
-use toolway_transport::state_file;
+use toolway_files::private_file::open_own;
+use toolway_files::state_file;
 use toolway_types::{RemoteSpec, ServerSpec, StdioSpec, TransportSpec};
 use toolway_wire::view;
 use tracing::debug;
@@ -70,11 +70,8 @@ impl CatalogKey {
     fn of_spec(spec: &ServerSpec) -> Option<Self> {
         let place = match &spec.transport {
             TransportSpec::Stdio(process) => of_process(process),
-            TransportSpec::Http(remote)
-            | TransportSpec::Sse(remote)
-            | TransportSpec::Ws(remote)
-            | TransportSpec::Connector(remote) => of_remote(remote),
-            TransportSpec::SseIde(_) | TransportSpec::WsIde(_) | TransportSpec::Sdk => return None,
+            TransportSpec::Remote(_, remote) => of_remote(remote),
+            TransportSpec::Sdk => return None,
         };
         let kind = spec.transport.kind().as_str();
         let protocol = format!("{:?}", spec.protocol);
@@ -362,7 +359,7 @@ pub fn refresh_turn(folder: &Path, spec: &ServerSpec) -> io::Result<Option<std::
     let folder = state_file::private_folder(folder)?;
     let flags = rustix::fs::OFlags::WRONLY | rustix::fs::OFlags::CREATE;
     let name = format!("{}.turn", key.file());
-    toolway_transport::private_file::open_file(&folder, &name, flags).map(Some)
+    toolway_files::private_file::open_file(&folder, &name, flags).map(Some)
 }
 
 #[cfg(test)]

@@ -86,9 +86,11 @@ pub struct SendOptions<'a> {
     pub remarks: Option<&'a Mutex<Vec<String>>>,
 }
 
-/// Why a request over a route has no result.
+/// Why a request has no result.
 #[derive(Debug)]
 pub enum SendError {
+    /// It was sent, or tried to be, and failed.
+    Request(RequestError),
     /// Nothing was sent: the server is not connected, and will not be by waiting.
     Unavailable(ConnectionState),
     /// The login does not reach far enough, and was not made to.
@@ -98,8 +100,6 @@ pub enum SendError {
         /// Why not.
         why: NotWidened,
     },
-    /// The session has no result.
-    Request(RequestError),
 }
 
 impl From<RequestError> for SendError {

@@ -1,5 +1,5 @@
 //! Dependencies between our crates point one way, and every manifest is read to prove it:
-//! `{types, schema} ← wire ← transport ← auth`, `types ← config`,
+//! `{types, files} ← transport ← auth`, `{types, schema} ← wire ← transport`, `{types, files} ← config`,
 //! `{config, transport, auth} ← toolway ← {gateway, tui} ← cli`; `testkit` only for tests.
 //!
 //! Owns the table of what may depend on what. Cargo already refuses cycles; this refuses a
@@ -16,13 +16,22 @@ const TESTKIT: &str = "toolway-testkit";
 /// Each crate with all the crates below it. A crate that is not here has no place yet.
 const BELOW: &[(&str, &[&str])] = &[
     ("toolway-types", &[]),
+    ("toolway-files", &[]),
     ("toolway-schema", &[]),
     ("toolway-wire", &["toolway-types", "toolway-schema"]),
-    ("toolway-config", &["toolway-types"]),
-    ("toolway-transport", &["toolway-types", "toolway-wire"]),
+    ("toolway-config", &["toolway-types", "toolway-files"]),
+    (
+        "toolway-transport",
+        &["toolway-types", "toolway-files", "toolway-wire"],
+    ),
     (
         "toolway-auth",
-        &["toolway-types", "toolway-wire", "toolway-transport"],
+        &[
+            "toolway-types",
+            "toolway-files",
+            "toolway-wire",
+            "toolway-transport",
+        ],
     ),
     ("toolway", HOST),
     ("toolway-gateway", FRONT_END),
@@ -31,6 +40,7 @@ const BELOW: &[(&str, &[&str])] = &[
         "toolway-cli",
         &[
             "toolway-types",
+            "toolway-files",
             "toolway-schema",
             "toolway-wire",
             "toolway-config",
@@ -56,6 +66,7 @@ const BELOW: &[(&str, &[&str])] = &[
 ];
 const HOST: &[&str] = &[
     "toolway-types",
+    "toolway-files",
     "toolway-schema",
     "toolway-wire",
     "toolway-config",
@@ -64,6 +75,7 @@ const HOST: &[&str] = &[
 ];
 const FRONT_END: &[&str] = &[
     "toolway-types",
+    "toolway-files",
     "toolway-wire",
     "toolway-config",
     "toolway-transport",

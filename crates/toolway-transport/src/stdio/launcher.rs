@@ -1,22 +1,17 @@
 //! Starts servers that are processes, so that none outlives the host, however it ends.
 //!
-//! Owns the choice between the two ways, and the host's side. With a launcher, a small process of
-//! the same program starts every server, each below a reaper of its own that adopts whatever the
-//! server leaves behind; when the host is gone, `SIGKILL` included, they kill all of it. Why, and
-//! what it costs, is `docs/decisions/0007-the-launcher.md`.
-//!
-//! Without one ([`Launcher::none`], and always on systems other than Linux) servers are direct
-//! children of this process. While it runs, a server's process group is killed with it, and on
-//! Linux also processes that left the group, found by a mark in their environment. Not covered:
-//! servers of a host that is killed itself, and processes that cleared the mark from their
-//! environment.
+//! Owns the choice between the two ways, and the host's side. With a launcher, each server runs
+//! below a reaper that kills all of it when the host is gone; why, and what it costs, is
+//! `docs/decisions/0007-the-launcher.md`. Without one ([`Launcher::none`], and always on systems
+//! other than Linux) servers are direct children of this process: those of a host that is killed
+//! itself stay, and so do processes that left the group and cleared the mark in their environment.
 
+#[cfg(target_os = "linux")]
+mod early;
 #[cfg(target_os = "linux")]
 mod handle;
 #[cfg(target_os = "linux")]
 mod message;
-#[cfg(target_os = "linux")]
-pub(super) mod pack;
 #[cfg(target_os = "linux")]
 mod raw;
 #[cfg(target_os = "linux")]
@@ -26,7 +21,7 @@ mod serve;
 #[cfg(target_os = "linux")]
 mod tree;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 #[cfg(target_os = "linux")]
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -62,6 +57,25 @@ pub fn run_if_requested() {
     CAN_SERVE.store(true, Ordering::Relaxed);
 }
 
+/// Forks the launcher of [`Launcher::same_program`] from this process, so that the first server
+/// need not wait until the program was executed a second time. Without effect where that cannot be
+/// done: the launcher is then executed with the first server.
+///
+/// To be called after [`run_if_requested`], before a secret is read and while there is one thread;
+/// a process that has more is not forked.
+pub fn fork_early() {
+    #[cfg(target_os = "linux")]
+    if let Err(error) = early::fork() {
+        tracing::debug!(%error, "the launcher is not forked early");
+    }
+}
+
+/// Ends the launcher of [`fork_early`] if no [`Launcher`] has taken it, and waits for its end.
+pub fn end_unused() {
+    #[cfg(target_os = "linux")]
+    early::end();
+}
+
 /// Starts servers that are processes. Clones share one launcher process, which is started with the
 /// first server and ends with the last clone.
 #[derive(Debug, Clone, Default)]
@@ -85,15 +99,23 @@ impl Launcher {
             );
             return Self::none();
         }
-        // The link leads to this very file, even when it was replaced on disk.
-        Self::program(PathBuf::from("/proc/self/exe"))
+        #[cfg(target_os = "linux")]
+        return Self {
+            // The link leads to this very file, even when it was replaced on disk.
+            shared: Some(Arc::new(handle::LauncherHandle::new(
+                PathBuf::from("/proc/self/exe"),
+                early::take(),
+            ))),
+        };
+        #[cfg(not(target_os = "linux"))]
+        Self::none()
     }
 
     /// A process of another program, which must call [`run_if_requested`] first of all.
     #[cfg(target_os = "linux")]
     pub fn program(path: PathBuf) -> Self {
         Self {
-            shared: Some(Arc::new(handle::LauncherHandle::new(path))),
+            shared: Some(Arc::new(handle::LauncherHandle::new(path, None))),
         }
     }
 
@@ -104,9 +126,11 @@ impl Launcher {
     }
 
     /// The launcher's program, if there is a launcher.
-    #[cfg(target_os = "linux")]
-    pub(super) fn file(&self) -> Option<&std::path::Path> {
-        self.shared.as_deref().map(handle::LauncherHandle::program)
+    pub fn file(&self) -> Option<&Path> {
+        #[cfg(target_os = "linux")]
+        return self.shared.as_deref().map(handle::LauncherHandle::program);
+        #[cfg(not(target_os = "linux"))]
+        None
     }
 
     /// Waits until the launcher, and with it everything it ever started, is gone. Only the last

@@ -1,7 +1,7 @@
 //! Which era each definition spoke, kept across runs, so that the next start need not probe; and
 //! which definitions of HTTP lead to a server of the transport before it.
 //!
-//! Owns the file's content and its key; how it is shared is `toolway_transport::state_file`. The
+//! Owns the file's content and its key; how it is shared is `toolway_files::state_file`. The
 //! file is a hint and nothing else: it may be missing, broken, or written by several hosts at once,
 //! and none of that keeps a server from connecting. What proves a remembered era wrong is
 //! `probe.rs`'s to say.
@@ -15,8 +15,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
-use toolway_transport::state_file::{self, now};
-use toolway_types::{Era, ProtocolMode, ServerSpec, TransportSpec};
+use toolway_files::state_file::{self, now};
+use toolway_types::{Era, ProtocolMode, RemoteKind, ServerSpec, TransportSpec};
 use tracing::debug;
 
 use crate::error::ConnectError;
@@ -79,15 +79,13 @@ impl EraKey {
     /// The place of a definition of Streamable HTTP for that its server is one of the transport
     /// before it; `None` where it cannot be, or its entry says that it is not.
     pub(crate) fn of_older(source: &ServerSource) -> Option<Self> {
-        let ServerSource::Spec(spec) = source else {
-            return None;
-        };
+        let spec = source.spec()?;
         let may_be = spec.protocol != ProtocolMode::Modern;
         may_be.then(|| Self::older(spec)).flatten()
     }
 
     fn older(spec: &ServerSpec) -> Option<Self> {
-        let TransportSpec::Http(remote) = &spec.transport else {
+        let TransportSpec::Remote(RemoteKind::Http, remote) = &spec.transport else {
             return None;
         };
         let text = json!(["http as sse", { "url": remote.url.as_str() }]).to_string();

@@ -21,8 +21,7 @@ use toolway_types::{ConnectionState, Failure, Untrusted};
 use crate::auth::step_up::{Widened, Widener};
 use crate::call::NotWidened;
 use crate::connection::open_session::{FORGOTTEN, OpenSession, broken};
-use crate::error;
-use crate::error::{RequestError, RequestResult, is_short};
+use crate::error::{RequestError, RequestResult, is_short, wants_login};
 use crate::lock::lock;
 use crate::route::{Route, SendError, SendOptions};
 use crate::server_source::{ConnectGroup, ServerSource};
@@ -173,14 +172,13 @@ impl ServerRoute {
 
     /// Where no login can be made, a server that wants one refuses what its entry has.
     fn blame(&self, error: SendError) -> SendError {
-        let wants_login = match &error {
-            SendError::Request(RequestError::Send(failure)) => error::wants_login(failure),
-            SendError::Request(RequestError::Closed(reason)) => error::closed_for_login(reason),
+        let is_login = match &error {
+            SendError::Request(error) => error.transport_failure().is_some_and(wants_login),
             SendError::Unavailable(state) => matches!(state, ConnectionState::NeedsAuth { .. }),
             _ => false,
         };
         match &self.written {
-            Some(failure) if wants_login => {
+            Some(failure) if is_login => {
                 SendError::Unavailable(ConnectionState::Failed(failure.clone()))
             }
             _ => error,

@@ -21,9 +21,7 @@ use super::permission::PermittedCall;
 use crate::audit::AuditEntry;
 use crate::call::{CallError, CallOptions, NotWidened, Oversize, TimeLimit};
 use crate::catalog::CatalogTool;
-use crate::error::{
-    RequestError, about_certificate, closed_for_login, is_short, scopes_in, wants_login,
-};
+use crate::error::{RequestError, is_short, scopes_in, wants_login};
 use crate::route::{GeneralLimits, Routes, SendError, SendOptions};
 
 /// A server's answer to a permitted call, unread.
@@ -152,6 +150,7 @@ pub(crate) fn explain(error: SendError, key: &ToolKey, after: Duration) -> CallE
     let server = key.server.clone();
     let tool = Untrusted::new(&key.tool);
     let error = match error {
+        SendError::Request(error) => error,
         SendError::Unavailable(ConnectionState::NeedsAuth {
             detail,
             unnamed_scopes,
@@ -162,6 +161,7 @@ pub(crate) fn explain(error: SendError, key: &ToolKey, after: Duration) -> CallE
                 not_widened: unnamed_scopes.then_some(NotWidened::Unnamed),
             };
         }
+        SendError::Unavailable(state) => return CallError::Unavailable { server, state },
         SendError::NotWidened { challenge, why } => {
             return CallError::NeedsAuth {
                 server,
@@ -169,20 +169,12 @@ pub(crate) fn explain(error: SendError, key: &ToolKey, after: Duration) -> CallE
                 not_widened: Some(why),
             };
         }
-        SendError::Unavailable(state) => return CallError::Unavailable { server, state },
-        SendError::Request(error) => error,
     };
     // A channel that ends takes requests along that the server has, or may have.
     let sent = match &error {
         RequestError::Closed(_) | RequestError::Send(SendFailure::Cut(_)) => true,
         RequestError::Send(SendFailure::Status { status, .. }) => *status >= 500,
         _ => false,
-    };
-    let late = |after, limit| CallError::TimedOut {
-        server: server.clone(),
-        tool: tool.clone(),
-        after,
-        limit,
     };
     let lost = |message: String| CallError::Transport {
         server: server.clone(),
@@ -191,9 +183,18 @@ pub(crate) fn explain(error: SendError, key: &ToolKey, after: Duration) -> CallE
         sent,
     };
     match error {
-        RequestError::TimedOut => late(after, TimeLimit::Whole),
-        RequestError::Send(SendFailure::TimedOut { after }) => late(after, TimeLimit::Beginning),
-        RequestError::Idle { after } => late(after, TimeLimit::Idle),
+        RequestError::TimedOut => CallError::TimedOut {
+            server,
+            tool,
+            after,
+            limit: TimeLimit::Whole,
+        },
+        RequestError::Idle { after } => CallError::TimedOut {
+            server,
+            tool,
+            after,
+            limit: TimeLimit::Idle,
+        },
         RequestError::InputRefused { input } => CallError::InputRefused {
             server,
             tool,
@@ -212,21 +213,9 @@ pub(crate) fn explain(error: SendError, key: &ToolKey, after: Duration) -> CallE
         RequestError::Closed(CloseReason::EndOfStream { .. }) => {
             lost("the server closed the connection".to_owned())
         }
-        RequestError::Closed(reason) if closed_for_login(&reason) => match reason {
-            CloseReason::Refused {
-                www_authenticate, ..
-            } => needs_auth(server, www_authenticate),
-            _ => needs_auth(server, None),
-        },
-        RequestError::Closed(
-            CloseReason::Broken(message) | CloseReason::Unreachable { message, .. },
-        )
-        | RequestError::Send(
-            SendFailure::Cut(message) | SendFailure::Unreachable { message, .. },
-        ) => lost(message),
-        RequestError::Closed(CloseReason::Certificate { fault, message })
-        | RequestError::Send(SendFailure::Certificate { fault, message }) => {
-            lost(about_certificate(fault, &message))
+        RequestError::Closed(CloseReason::Broken(message)) => lost(message),
+        RequestError::Send(failure) | RequestError::Closed(CloseReason::Failed(failure)) => {
+            failed(failure, server, tool, sent)
         }
         RequestError::Rpc(RpcError {
             code,
@@ -245,37 +234,58 @@ pub(crate) fn explain(error: SendError, key: &ToolKey, after: Duration) -> CallE
             tool,
             what: Untrusted::new(what),
         },
-        RequestError::Send(SendFailure::TooLarge { limit }) => CallError::TooLarge {
-            server,
-            tool,
-            what: Oversize::Answer,
-            limit,
-        },
-        RequestError::Send(failure) if wants_login(&failure) => match failure {
-            SendFailure::Status {
-                www_authenticate, ..
-            } => needs_auth(server, www_authenticate),
-            _ => needs_auth(server, None),
-        },
-        RequestError::Closed(CloseReason::Refused { status, .. })
-        | RequestError::Send(SendFailure::Status { status, .. }) => {
-            lost(format!("HTTP status {status}"))
+    }
+}
+
+/// The same for what the transport says, of one request or of the connection that all share.
+fn failed(failure: SendFailure, server: ServerName, tool: Untrusted, sent: bool) -> CallError {
+    let message = match failure {
+        SendFailure::TimedOut { after } => {
+            return CallError::TimedOut {
+                server,
+                tool,
+                after,
+                limit: TimeLimit::Beginning,
+            };
         }
-        RequestError::Send(SendFailure::NotMcp { content_type }) => {
+        SendFailure::TooLarge { limit } => {
+            return CallError::TooLarge {
+                server,
+                tool,
+                what: Oversize::Answer,
+                limit,
+            };
+        }
+        SendFailure::NotMcp { content_type } => {
             let what = Untrusted::new(format!("content of type `{content_type}`"));
-            CallError::Malformed { server, tool, what }
+            return CallError::Malformed { server, tool, what };
         }
-        RequestError::Send(SendFailure::Encoded { encoding }) => {
+        SendFailure::Encoded { encoding } => {
             let what = Untrusted::new(format!("content compressed with `{encoding}`"));
-            CallError::Malformed { server, tool, what }
+            return CallError::Malformed { server, tool, what };
         }
-        RequestError::Closed(CloseReason::Credentials(error))
-        | RequestError::Send(SendFailure::Credentials(error)) => lost(error.to_string()),
-        RequestError::Closed(CloseReason::Denied { message })
-        | RequestError::Send(SendFailure::Denied { message }) => lost(message),
-        RequestError::Send(SendFailure::Redirected { location }) => {
-            lost(format!("redirected to another origin (`{location}`)"))
+        failure if wants_login(&failure) => {
+            return match failure {
+                SendFailure::Status {
+                    www_authenticate, ..
+                } => needs_auth(server, www_authenticate),
+                _ => needs_auth(server, None),
+            };
         }
+        SendFailure::Cut(message)
+        | SendFailure::Unreachable { message, .. }
+        | SendFailure::Denied { message } => message,
+        SendFailure::Certificate { .. } | SendFailure::Credentials(_) => failure.to_string(),
+        SendFailure::Status { status, .. } => format!("HTTP status {status}"),
+        SendFailure::Redirected { location } => {
+            format!("redirected to another origin (`{location}`)")
+        }
+    };
+    CallError::Transport {
+        server,
+        tool,
+        message: Untrusted::new(message),
+        sent,
     }
 }
 

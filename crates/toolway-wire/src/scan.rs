@@ -1,7 +1,9 @@
-//! Checks on raw JSON text that a parser alone does not make: depth and doubled keys.
+//! JSON text read without a parser: its tokens, the members of an object, and two checks that a
+//! parser alone does not make.
 //!
-//! Owns two linear scans. `serde_json` skips raw values without counting their depth, and takes
-//! the last of two equal keys, where another reader may take the first (SEC-22).
+//! Owns where strings and values end, also in text that breaks off. `serde_json` skips raw values
+//! without counting their depth, and takes the last of two equal keys, where another reader may
+//! take the first (SEC-22).
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -14,14 +16,104 @@ use toolway_types::limits;
 /// The deepest nesting of objects and arrays that is accepted (SEC-30).
 pub const MAX_DEPTH: usize = limits::message::JSON_DEPTH;
 
-/// Whether no value in `json` nests deeper than [`MAX_DEPTH`]. Text inside strings is skipped
-/// whole, so a large text result costs little.
+/// A string, or one byte between strings.
+#[derive(Debug, Clone, Copy)]
+pub struct JsonToken {
+    /// Where it begins.
+    pub at: usize,
+    /// Behind it.
+    pub end: usize,
+    /// Its first byte.
+    pub byte: u8,
+}
+
+/// The tokens from a place between strings on. Text inside strings is skipped whole, so a large
+/// one costs little.
+pub fn tokens(json: &[u8], from: usize) -> impl Iterator<Item = JsonToken> {
+    let mut next = from;
+    std::iter::from_fn(move || {
+        let at = next;
+        let byte = *json.get(at)?;
+        next = if byte == b'"' {
+            string_end(json, at)
+        } else {
+            at + 1
+        };
+        let end = next;
+        Some(JsonToken { at, end, byte })
+    })
+}
+
+/// Behind the string that begins here; the end of the text when it does not end.
+#[inline]
+pub fn string_end(json: &[u8], start: usize) -> usize {
+    let mut at = start + 1;
+    while let Some(step) = json
+        .get(at..)
+        .and_then(|rest| memchr::memchr2(b'"', b'\\', rest))
+    {
+        at += step;
+        if json[at] == b'"' {
+            return at + 1;
+        }
+        at += 2;
+    }
+    json.len()
+}
+
+/// Behind the value that begins here; the end of the text when it does not end.
+pub fn value_end(json: &[u8], start: usize) -> usize {
+    let mut depth = 0_usize;
+    for token in tokens(json, start) {
+        match token.byte {
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' | b',' if depth == 0 => return token.at,
+            b'}' | b']' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 && matches!(token.byte, b'"' | b'}' | b']') {
+            return token.end;
+        }
+    }
+    json.len()
+}
+
+/// The members of an object, key and value as they stand there; none of anything else.
+pub fn members(json: &str) -> impl Iterator<Item = (&str, &str)> {
+    let bytes = json.as_bytes();
+    let mut at = match json.trim_start().strip_prefix('{') {
+        Some(inside) => json.len() - inside.len(),
+        None => json.len(),
+    };
+    std::iter::from_fn(move || {
+        let key = at + memchr::memchr2(b'"', b'}', bytes.get(at..)?)?;
+        if bytes[key] == b'}' {
+            at = bytes.len();
+            return None;
+        }
+        let key_end = string_end(bytes, key);
+        let mut value = tokens(bytes, key_end);
+        let value = value.find(|token| token.byte != b':' && !token.byte.is_ascii_whitespace());
+        let value = value.map_or(bytes.len(), |token| token.at);
+        at = value_end(bytes, value);
+        Some((json.get(key..key_end)?, json.get(value..at)?.trim_end()))
+    })
+}
+
+/// What a string says, borrowed where it has no escapes; nothing of what is no string.
+pub fn text(json: &str) -> Option<Cow<'_, str>> {
+    let bare = json.strip_prefix('"')?.strip_suffix('"')?;
+    if memchr::memchr(b'\\', bare.as_bytes()).is_none() {
+        return Some(Cow::Borrowed(bare));
+    }
+    serde_json::from_str(json).ok().map(Cow::Owned)
+}
+
+/// Whether no value in `json` nests deeper than [`MAX_DEPTH`].
 pub fn is_shallow(json: &[u8]) -> bool {
     let mut depth = 0usize;
-    let mut at = 0;
-    while let Some(byte) = json.get(at) {
-        match byte {
-            b'"' => at = string_end(json, at + 1),
+    for token in tokens(json, 0) {
+        match token.byte {
             b'{' | b'[' => {
                 depth += 1;
                 if depth > MAX_DEPTH {
@@ -31,24 +123,8 @@ pub fn is_shallow(json: &[u8]) -> bool {
             b'}' | b']' => depth = depth.saturating_sub(1),
             _ => {}
         }
-        at += 1;
     }
     true
-}
-
-/// The index of the quote that closes the string whose content starts at `at`.
-fn string_end(json: &[u8], mut at: usize) -> usize {
-    while let Some(step) = json
-        .get(at..)
-        .and_then(|rest| memchr::memchr2(b'"', b'\\', rest))
-    {
-        at += step;
-        if json[at] == b'"' {
-            return at;
-        }
-        at += 2;
-    }
-    json.len()
 }
 
 /// The first key that stands twice in one object, at any depth. The text is known to be JSON.
@@ -56,24 +132,20 @@ fn string_end(json: &[u8], mut at: usize) -> usize {
 /// A walk over the text and not a parser: what a parser refuses (a number out of range, half a
 /// surrogate pair) would end its search, and what doubles behind it would go unseen.
 pub fn doubled_key(json: &str) -> Option<String> {
-    let bytes = json.as_bytes();
     // The keys of every object that is open; an array has none.
     let mut open: Vec<Option<HashSet<Cow<'_, [u8]>>>> = Vec::new();
     let mut is_key = false;
-    let mut at = 0;
-    while let Some(byte) = bytes.get(at) {
-        match byte {
+    for token in tokens(json.as_bytes(), 0) {
+        match token.byte {
             b'"' => {
-                let end = string_end(bytes, at + 1);
                 if std::mem::take(&mut is_key)
                     && let Some(Some(keys)) = open.last_mut()
                 {
-                    let key = spelled_out(json.get(at..=end).unwrap_or_default());
+                    let key = spelled_out(json.get(token.at..token.end).unwrap_or_default());
                     if !keys.insert(key.clone()) {
                         return Some(String::from_utf8_lossy(&key).into_owned());
                     }
                 }
-                at = end;
             }
             b'{' => {
                 open.push(Some(HashSet::new()));
@@ -90,7 +162,6 @@ pub fn doubled_key(json: &str) -> Option<String> {
             b',' => is_key = matches!(open.last(), Some(Some(_))),
             _ => {}
         }
-        at += 1;
     }
     None
 }
@@ -124,3 +195,53 @@ fn spelled_out(string: &str) -> Cow<'_, [u8]> {
 #[derive(Deserialize, PartialEq, Eq, Hash)]
 #[serde(transparent)]
 pub(crate) struct JsonKey<'a>(#[serde(borrow)] pub(crate) Cow<'a, str>);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pairs(json: &str) -> Vec<(&str, &str)> {
+        members(json).collect()
+    }
+
+    #[test]
+    fn members_are_given_as_they_stand_there() {
+        let json = r#" { "a" : [1, {"b": "}"}] , "c\"": "x\\" ,"d":-1.5 , "e" :{ } ,"f": null } "#;
+        assert_eq!(
+            pairs(json),
+            [
+                (r#""a""#, r#"[1, {"b": "}"}]"#),
+                (r#""c\"""#, r#""x\\""#),
+                (r#""d""#, "-1.5"),
+                (r#""e""#, "{ }"),
+                (r#""f""#, "null"),
+            ]
+        );
+        for none in ["", "{}", "[1]", "7", r#""{""#, " "] {
+            assert_eq!(pairs(none), [], "{none}");
+        }
+    }
+
+    #[test]
+    fn text_that_breaks_off_anywhere_is_survived() {
+        let json = r#"{"a": {"b": ["é\\", "\"]"]}, "c": tru"#;
+        for end in (0..json.len()).filter(|end| json.is_char_boundary(*end)) {
+            let _ = pairs(&json[..end]);
+        }
+        assert_eq!(pairs(json)[1], (r#""c""#, "tru"));
+        assert_eq!(pairs(r#"{"a": "x\"#), [(r#""a""#, r#""x\"#)]);
+    }
+
+    #[test]
+    fn texts_are_read_with_their_escapes() {
+        for (json, read) in [
+            (r#""plain""#, Some("plain")),
+            (r#""\u00e9\n""#, Some("é\n")),
+            (r#""\ud800""#, None),
+            ("7", None),
+            ("\"", None),
+        ] {
+            assert_eq!(text(json).as_deref(), read, "{json}");
+        }
+    }
+}

@@ -24,7 +24,7 @@ pub(crate) mod written;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 use tokio::sync::Notify;
 use toolway_auth::helper::{HelperCredentials, HelperRunner, RedactHeaders};
@@ -58,6 +58,7 @@ pub use crate::auth::federated_login::{NoFederatedLogin, NoFederatedLoginReason}
 pub use crate::auth::stored_logins::{RemovedLogin, StoredLogin, StoredLogins, used};
 pub use crate::call::NotWidened;
 use crate::journal::JournalWriter;
+use crate::lock::lock;
 use crate::reconnect::{ServerOrders, Unless};
 use crate::server_source::ServerSource;
 use crate::server_source::definition::definition;
@@ -380,11 +381,6 @@ impl Auth {
         }
         same
     }
-}
-
-/// A panic elsewhere cannot have left it half done.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Forgets that a server wants a login, so that the next start asks it.

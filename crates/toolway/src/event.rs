@@ -14,10 +14,10 @@ pub(crate) const EVENTS_LEN: usize = 1024;
 
 /// Something happened to a host.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(missing_docs, reason = "a field that says what it is has no comment")]
 pub enum HostEvent {
     /// A server's connection moved from one state to another.
     StateChanged {
-        /// The server.
         server: ServerName,
         /// Where it stood.
         from: ConnectionState,
@@ -25,15 +25,9 @@ pub enum HostEvent {
         to: ConnectionState,
     },
     /// What a server offers changed, and there is a new catalogue.
-    CatalogChanged {
-        /// Its revision.
-        revision: u64,
-        /// The server.
-        server: ServerName,
-    },
+    CatalogChanged { revision: u64, server: ServerName },
     /// A server says that the content of one of its resources changed.
     ResourceUpdated {
-        /// The server.
         server: ServerName,
         /// The resource, as the server names it.
         uri: Untrusted,
@@ -42,7 +36,6 @@ pub enum HostEvent {
     Reloaded(Changes),
     /// Something worth a line that changes nothing.
     Notice {
-        /// The server.
         server: ServerName,
         /// The line.
         message: String,

@@ -34,6 +34,8 @@ use toolway_types::{Secret, ServerName, Untrusted};
 use tracing::warn;
 
 use message::MessagePiece;
+
+use crate::lock::lock;
 pub(crate) use redact::Redactor;
 
 pub(crate) use file::{LogFile, file_stem};
@@ -291,7 +293,7 @@ impl ServerSink {
     }
 
     fn learn(&self, found: Vec<Secret>) {
-        let mut secrets = self.secrets.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut secrets = lock(&self.secrets);
         let known = secrets.len();
         for secret in found {
             if !secrets.contains(&secret) {
@@ -367,11 +369,7 @@ impl JournalThread {
 
     fn write(&self, entry: &JournalEntry) {
         // A panic elsewhere leaves at worst half a line.
-        let mut page = entry
-            .sink
-            .page
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut page = lock(&entry.sink.page);
         let (kind, text) = compose(&entry.body, &entry.sink.redactor(), &mut page.continued);
         let dropped = entry.sink.dropped.swap(0, Ordering::Relaxed);
         let lost = dropped + page.file.take_lost();

@@ -47,6 +47,7 @@ pub mod host;
 pub mod journal;
 mod json_schema;
 mod listing;
+mod lock;
 pub mod offering;
 mod pins;
 pub mod pool;

@@ -14,7 +14,7 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -23,6 +23,7 @@ use toolway_files::state_file::{self, now};
 use toolway_types::{ServerName, ToolKey, Untrusted, text};
 use tracing::warn;
 
+use crate::lock::lock;
 use crate::tasks;
 
 mod definition;
@@ -209,7 +210,7 @@ impl Pins {
         tool: &Definition,
         shown: Option<ShownTool<'_>>,
     ) -> PinState {
-        let mut known = self.0.known();
+        let mut known = lock(&self.0.known);
         // What is wrong with the file is found again below: no tool is the same by an empty map.
         let known = known.get_or_insert_with(|| self.0.read().unwrap_or_default());
         let state = self.compare(known, place, tool);
@@ -284,7 +285,7 @@ impl Pins {
             name: shown.map_or_else(String::new, |shown| shown.name.to_owned()),
         };
         {
-            let mut known = self.0.known();
+            let mut known = lock(&self.0.known);
             let known = known.get_or_insert_with(|| self.0.read().unwrap_or_default());
             add(known, place.key.clone(), record.clone());
         }
@@ -321,11 +322,6 @@ impl Pins {
 }
 
 impl PinFile {
-    fn known(&self) -> std::sync::MutexGuard<'_, Option<PinRecords>> {
-        // Every change is one call, so a panic elsewhere leaves the map whole.
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn read(&self) -> Result<PinRecords, PinReadError> {
         self.path
             .as_deref()

@@ -6,9 +6,11 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use toolway_types::ToolKey;
+
+use crate::lock::lock;
 
 /// What a server's entry says about when its tools are listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -51,7 +53,7 @@ impl ToolPool {
 
     /// Loads tools; gives those that were not loaded before.
     pub fn load(&self, keys: impl IntoIterator<Item = ToolKey>) -> Vec<ToolKey> {
-        let mut loaded = self.lock();
+        let mut loaded = lock(&self.loaded);
         keys.into_iter()
             .filter(|key| loaded.insert(key.clone()))
             .collect()
@@ -59,7 +61,7 @@ impl ToolPool {
 
     /// Takes tools out again; they stay callable.
     pub fn unload(&self, keys: &[ToolKey]) {
-        let mut loaded = self.lock();
+        let mut loaded = lock(&self.loaded);
         for key in keys {
             loaded.remove(key);
         }
@@ -67,22 +69,24 @@ impl ToolPool {
 
     /// Whether this tool was loaded.
     pub fn has(&self, key: &ToolKey) -> bool {
-        self.lock().contains(key)
+        lock(&self.loaded).contains(key)
     }
 
     /// What was loaded, in order, whether it is on offer now or not.
     pub fn loaded(&self) -> Vec<ToolKey> {
-        self.lock().iter().cloned().collect()
+        lock(&self.loaded).iter().cloned().collect()
     }
 
-    /// A set is whole whatever panicked beside it.
-    pub(crate) fn lock(&self) -> std::sync::MutexGuard<'_, BTreeSet<ToolKey>> {
-        self.loaded.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn lock(&self) -> MutexGuard<'_, BTreeSet<ToolKey>> {
+        lock(&self.loaded)
     }
 }
 
 impl fmt::Debug for ToolPool {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_set().entries(self.lock().iter()).finish()
+        formatter
+            .debug_set()
+            .entries(lock(&self.loaded).iter())
+            .finish()
     }
 }

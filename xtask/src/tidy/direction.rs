@@ -1,5 +1,5 @@
 //! Dependencies between our crates point one way, and every manifest is read to prove it:
-//! `{types, files} ← transport ← auth`, `types ← wire ← transport`, `{types, files} ← config`,
+//! `{types, files} ← transport ← auth`, `{types, schema} ← wire ← transport`, `{types, files} ← config`,
 //! `{config, transport, auth} ← toolway ← {gateway, tui} ← cli`; `testkit` only for tests.
 //!
 //! Owns the table of what may depend on what. Cargo already refuses cycles; this refuses a
@@ -17,7 +17,8 @@ const TESTKIT: &str = "toolway-testkit";
 const BELOW: &[(&str, &[&str])] = &[
     ("toolway-types", &[]),
     ("toolway-files", &[]),
-    ("toolway-wire", &["toolway-types"]),
+    ("toolway-schema", &[]),
+    ("toolway-wire", &["toolway-types", "toolway-schema"]),
     ("toolway-config", &["toolway-types", "toolway-files"]),
     (
         "toolway-transport",
@@ -40,6 +41,7 @@ const BELOW: &[(&str, &[&str])] = &[
         &[
             "toolway-types",
             "toolway-files",
+            "toolway-schema",
             "toolway-wire",
             "toolway-config",
             "toolway-transport",
@@ -65,6 +67,7 @@ const BELOW: &[(&str, &[&str])] = &[
 const HOST: &[&str] = &[
     "toolway-types",
     "toolway-files",
+    "toolway-schema",
     "toolway-wire",
     "toolway-config",
     "toolway-transport",

@@ -6,7 +6,7 @@
 
 use std::fmt::Write as _;
 
-use serde_json::{Map, Number, Value};
+use serde_json::{Number, Value};
 use toolway::client_handler::problems_of_field;
 use toolway_types::text::{TextKind, clean_line, counted, cut, legible};
 use url::Url;
@@ -64,17 +64,8 @@ struct Choice {
 
 /// The fields of a form, in the server's order.
 pub(super) fn fields(schema: &Value) -> Vec<Field> {
-    let required: Vec<&str> = schema["required"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str)
-        .collect();
-    let none = Map::new();
-    schema["properties"]
-        .as_object()
-        .unwrap_or(&none)
-        .iter()
+    let required: Vec<&str> = toolway_schema::required(schema).collect();
+    toolway_schema::properties(schema)
         .map(|(name, property)| Field::read(name, property, required.contains(&name.as_str())))
         .collect()
 }

@@ -7,8 +7,9 @@
 use std::collections::HashSet;
 
 use http::{HeaderName, HeaderValue};
+use serde_json::Value;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value};
+use toolway_schema::{Reach, places, text};
 
 use super::{HeaderFault, encode};
 
@@ -40,121 +41,80 @@ pub enum ParamKind {
 pub fn header_params(schema: &RawValue) -> Result<Vec<HeaderParam>, HeaderFault> {
     // Nearly every schema has none, and then need not be parsed. An escaped spelling of the key
     // holds a backslash.
-    let text = schema.get().as_bytes();
-    if memchr::memmem::find(text, ANNOTATION.as_bytes()).is_none()
-        && memchr::memchr(b'\\', text).is_none()
+    let json = schema.get().as_bytes();
+    if memchr::memmem::find(json, ANNOTATION.as_bytes()).is_none()
+        && memchr::memchr(b'\\', json).is_none()
     {
         return Ok(Vec::new());
     }
-    let Ok(Value::Object(schema)) = serde_json::from_str(schema.get()) else {
+    let Some(schema) = serde_json::from_str(schema.get())
+        .ok()
+        .filter(Value::is_object)
+    else {
         return Err(HeaderFault::Unreadable("input schema"));
     };
-    let mut walk = SchemaHeaderWalk::default();
-    if schema.contains_key(ANNOTATION) {
-        return Err(HeaderFault::Misplaced(
-            "it stands on the schema itself".to_owned(),
-        ));
-    }
-    walk.schema(&schema)?;
-    Ok(walk.found)
-}
-
-#[derive(Default)]
-struct SchemaHeaderWalk {
-    path: Vec<String>,
-    found: Vec<HeaderParam>,
-    taken: HashSet<String>,
-}
-
-impl SchemaHeaderWalk {
-    /// A schema on the `properties` chain.
-    fn schema(&mut self, schema: &Map<String, Value>) -> Result<(), HeaderFault> {
-        for (keyword, value) in schema {
-            match (keyword.as_str(), value) {
-                ("properties", Value::Object(properties)) => {
-                    for (name, property) in properties {
-                        self.path.push(name.clone());
-                        if let Value::Object(property) = property {
-                            self.property(property)?;
-                            self.schema(property)?;
-                        }
-                        self.path.pop();
-                    }
-                }
-                (ANNOTATION, _) => {}
-                (keyword, value) => self.refuse_below(keyword, value)?,
-            }
+    let mut found = Vec::new();
+    let mut taken = HashSet::new();
+    for place in places(&schema, Reach::Unknown) {
+        let Some(annotation) = place.schema.get(ANNOTATION) else {
+            continue;
+        };
+        // The property names as far as nothing but `properties` leads.
+        let pairs = place.steps.chunks(2);
+        let path: Vec<String> = pairs
+            .map_while(|pair| match pair {
+                [keyword, name] if keyword == "properties" => Some(name.to_string()),
+                _ => None,
+            })
+            .collect();
+        if path.len() * 2 < place.steps.len() {
+            let around = if path.is_empty() {
+                "the root".to_owned()
+            } else {
+                path.join(".")
+            };
+            return Err(HeaderFault::Misplaced(format!("found below `{around}`")));
         }
-        Ok(())
-    }
-
-    fn property(&mut self, property: &Map<String, Value>) -> Result<(), HeaderFault> {
-        let Some(annotation) = property.get(ANNOTATION) else {
-            return Ok(());
-        };
-        let dotted = self.path.join(".");
-        let fault = || HeaderFault::Name {
-            property: dotted.clone(),
-        };
-        let name = annotation
-            .as_str()
-            .filter(|name| !name.is_empty())
-            .ok_or_else(fault)?;
-        // `HeaderName` takes exactly the token characters.
-        let header = HeaderName::try_from(format!("mcp-param-{name}")).map_err(|_| fault())?;
-        let kind = match property.get("type").and_then(Value::as_str) {
-            Some("string") => ParamKind::Text,
-            Some("integer") => ParamKind::Integer,
-            Some("boolean") => ParamKind::Boolean,
-            _ => return Err(HeaderFault::Type { property: dotted }),
-        };
-        if !self.taken.insert(name.to_ascii_lowercase()) {
+        if path.is_empty() {
+            return Err(HeaderFault::Misplaced(
+                "it stands on the schema itself".to_owned(),
+            ));
+        }
+        let param = annotated(path, place.schema, annotation)?;
+        if !taken.insert(param.header.clone()) {
             return Err(HeaderFault::Taken {
-                property: dotted,
-                name: name.to_owned(),
+                property: param.path.join("."),
+                name: annotation.as_str().unwrap_or_default().to_owned(),
             });
         }
-        self.found.push(HeaderParam {
-            header,
-            path: self.path.clone(),
-            kind,
-        });
-        Ok(())
+        found.push(param);
     }
+    Ok(found)
+}
 
-    /// Anything below another keyword may hold no annotation.
-    fn refuse_below(&self, keyword: &str, value: &Value) -> Result<(), HeaderFault> {
-        match (keyword, value) {
-            // Data, not schemas: an equal key there means nothing.
-            ("default" | "const" | "enum" | "examples", _) => Ok(()),
-            // Maps from names to schemas: their keys are not keywords.
-            (
-                "properties" | "$defs" | "definitions" | "dependentSchemas" | "patternProperties",
-                Value::Object(schemas),
-            ) => schemas
-                .values()
-                .try_for_each(|schema| self.refuse_in(schema)),
-            (_, value) => self.refuse_in(value),
+fn annotated(
+    path: Vec<String>,
+    property: &Value,
+    annotation: &Value,
+) -> Result<HeaderParam, HeaderFault> {
+    let name = annotation.as_str().filter(|name| !name.is_empty());
+    // `HeaderName` takes exactly the token characters.
+    let header = name.and_then(|name| HeaderName::try_from(format!("mcp-param-{name}")).ok());
+    let property_name = || path.join(".");
+    let header = header.ok_or_else(|| HeaderFault::Name {
+        property: property_name(),
+    })?;
+    let kind = match text(property, "type") {
+        Some("string") => ParamKind::Text,
+        Some("integer") => ParamKind::Integer,
+        Some("boolean") => ParamKind::Boolean,
+        _ => {
+            return Err(HeaderFault::Type {
+                property: property_name(),
+            });
         }
-    }
-
-    fn refuse_in(&self, value: &Value) -> Result<(), HeaderFault> {
-        match value {
-            Value::Array(items) => items.iter().try_for_each(|item| self.refuse_in(item)),
-            Value::Object(schema) if schema.contains_key(ANNOTATION) => {
-                let place = if self.path.is_empty() {
-                    "the root".into()
-                } else {
-                    self.path.join(".")
-                };
-                Err(HeaderFault::Misplaced(format!("found below `{place}`")))
-            }
-            Value::Object(schema) => schema
-                .iter()
-                .try_for_each(|(keyword, value)| self.refuse_below(keyword, value)),
-            _ => Ok(()),
-        }
-    }
+    };
+    Ok(HeaderParam { header, path, kind })
 }
 
 /// The headers for these arguments; an absent or null argument has none.

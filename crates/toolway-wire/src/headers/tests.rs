@@ -129,7 +129,10 @@ fn a_property_or_datum_that_only_shares_the_word_is_no_annotation() {
     let schema = json!({"properties": {
         "x-mcp-header": {"type": "number"},
         "p": {"type": "object", "default": {"x-mcp-header": "x"}, "enum": [{"x-mcp-header": 1}]},
-    }});
+        },
+        "dependentRequired": {"x-mcp-header": ["p"]},
+        "dependencies": {"x-mcp-header": ["p"]},
+    });
     assert_eq!(params_of(&schema), Ok(Vec::new()));
 }
 

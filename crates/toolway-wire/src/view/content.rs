@@ -10,8 +10,11 @@ use crate::elements::each;
 use crate::lenient;
 use crate::members::RawMembers;
 
-mod plain;
 mod skim;
+
+/// The longest result that is read while it is skimmed: most of the time for longer ones goes to
+/// their text.
+const MAX_SKIMMED: usize = 4096;
 
 /// One block of content.
 #[derive(Debug, Clone)]
@@ -122,22 +125,40 @@ pub struct ToolResult {
 /// Views a `tools/call` result. Missing `content` is an empty list: servers with structured
 /// content alone leave it out.
 pub fn tool_result(result: &RawValue) -> Result<ToolResult, ViewError> {
-    match plain::read(result.get()) {
-        Some(plain) => Ok(ToolResult {
-            content: plain.content,
-            structured: None,
-            is_error: plain.is_error,
-            meta: None,
-            result_type: ResultType::Complete,
-        }),
-        None => in_full(result),
-    }
+    texts(result.get()).map_or_else(|| in_full(result), Ok)
+}
+
+/// Reads a short result that consists of texts. What is read is what [`in_full`] would have read,
+/// which looks through a result once for each level that it goes down.
+fn texts(result: &str) -> Option<ToolResult> {
+    let mut content = Vec::new();
+    let mut is_readable = result.len() <= MAX_SKIMMED;
+    let is_error = is_readable.then(|| {
+        skim::skim(result, |text| {
+            // Most results have one, and a vector begins with room for four.
+            if content.is_empty() {
+                content.reserve_exact(1);
+            }
+            match serde_json::from_str(text) {
+                Ok(text) => content.push(ContentBlock::Text { text }),
+                Err(_) => is_readable = false,
+            }
+        })
+    });
+    let is_error = is_error.flatten().filter(|_| is_readable)?;
+    Some(ToolResult {
+        content,
+        structured: None,
+        is_error,
+        meta: None,
+        result_type: ResultType::Complete,
+    })
 }
 
 /// Looks through the commonest of results, texts and nothing else, and tells whether it is an
 /// error; nothing of any other one. What it tells of is complete and can be viewed.
 pub fn skim_result(result: &RawValue) -> Option<bool> {
-    skim::skim(result.get())
+    skim::skim(result.get(), |_| ())
 }
 
 /// Views any result, whatever is in it.

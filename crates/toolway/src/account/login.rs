@@ -5,13 +5,14 @@
 //! Does not own: the steps (`toolway-auth`, `account/kept.rs`).
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use tokio::sync::watch;
 use toolway_auth::account::StoredAccount;
 use toolway_auth::login::LoginMethod;
 
 use crate::auth::{Invitation, InvitationRelay};
+use crate::lock::lock;
 use crate::tasks::{self, Task};
 
 /// Where the account is logged in to.
@@ -43,7 +44,7 @@ impl AccountLoginRunner {
 
     /// Begins a login in a browser, or joins the one under way.
     pub(crate) fn begin(&self) -> AccountLoginHandle {
-        let mut running = self.running();
+        let mut running = lock(&self.running);
         if let Some(running) = &*running
             && !running.task.is_finished()
         {
@@ -70,19 +71,14 @@ impl AccountLoginRunner {
 
     /// The login under way.
     pub(crate) fn under_way(&self) -> Option<AccountLoginHandle> {
-        let running = self.running();
+        let running = lock(&self.running);
         let running = running.as_ref()?;
         (!running.task.is_finished()).then(|| running.login.clone())
     }
 
     /// Gives up the login under way.
     pub(crate) fn end(&self) {
-        self.running().take();
-    }
-
-    /// A panic elsewhere cannot have left it half done.
-    fn running(&self) -> MutexGuard<'_, Option<RunningAccountLogin>> {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.running).take();
     }
 }
 

@@ -17,11 +17,12 @@ use toolway_auth::xaa::{CrossAppRule, XaaError};
 use toolway_types::{CrossApp, ServerName};
 use tracing::{debug, info};
 
+use crate::auth::Auth;
 use crate::auth::access_token::LoginTarget;
 use crate::auth::login::{LoginOptions, LoginProblem};
 use crate::auth::organisation::OrganisationError;
 use crate::auth::store::LoginStore;
-use crate::auth::{Auth, lock};
+use crate::lock::lock;
 
 /// Why there was no federated login.
 #[derive(Debug, thiserror::Error)]

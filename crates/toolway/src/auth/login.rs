@@ -27,9 +27,10 @@ use toolway_types::{Secret, ServerName, Untrusted};
 
 pub(crate) use self::invitation::InvitationRelay;
 use self::invitation::NoUser;
-use super::{Auth, lock};
+use super::Auth;
 use crate::auth::access_token::LoginTarget;
 use crate::event::UnknownServer;
+use crate::lock::lock;
 use crate::tasks::{self, Task};
 
 pub use self::invitation::Invitation;

@@ -16,13 +16,14 @@ use toolway_auth::logins::Login;
 use toolway_types::{ServerName, Untrusted, may_be_opened};
 use tracing::{debug, info};
 
+use super::Auth;
 use super::login::{Invitation, LoginHandle, LoginOptions, LoginProblem, LoginResult};
-use super::{Auth, lock};
 use crate::attention::Attention;
 use crate::auth::access_token::LoginTarget;
 use crate::call::NotWidened;
 use crate::client_handler::{Elicitation, ElicitationAnswer, MoreRights};
 use crate::error::{is_short, scopes_in};
+use crate::lock::lock;
 use crate::session::{ClientSide, question};
 use crate::tasks::{self, Task};
 

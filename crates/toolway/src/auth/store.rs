@@ -21,10 +21,11 @@ use toolway_auth::web::{NetworkReach, SlowListener, WebClient};
 use toolway_transport::client::HttpClient;
 use toolway_types::{Secret, ServerName};
 
+use super::Auth;
 use super::organisation::CurrentOrganisation;
-use super::{Auth, lock};
 use crate::auth::access_token::{AccessToken, AccessTokenError, AccessTokenSource, LoginTarget};
 use crate::auth::client_identity::ClientIdentities;
+use crate::lock::lock;
 
 /// The logins of a vault.
 #[derive(Clone)]

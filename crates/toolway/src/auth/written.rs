@@ -12,7 +12,8 @@ use toolway_types::{
     Failure, FailureKind, Origin, Secret, SecretReference, ServerName, ServerSpec,
 };
 
-use super::{Auth, lock, target};
+use super::{Auth, target};
+use crate::lock::lock;
 use crate::server_source::ServerSource;
 
 /// How long a server may take to say where its logins are made.

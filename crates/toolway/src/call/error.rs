@@ -14,9 +14,10 @@ use crate::json_schema::Problem;
 
 /// Why *we* have no answer to a call. Tool names are [`Untrusted`]: a server chose them.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "a field that says what it is has no comment")]
 pub enum CallError {
     /// No server offers such a tool.
-    #[error("no tool `{target}`{}", Suggest(.suggestions))]
+    #[error("no tool `{target}`{}", suggest(.suggestions))]
     Unknown {
         /// What was asked for.
         target: ToolTarget,
@@ -24,7 +25,7 @@ pub enum CallError {
         suggestions: Vec<String>,
     },
     /// More than one tool answers to the name.
-    #[error("`{target}` could be any of {}", QuotedNames(.candidates))]
+    #[error("`{target}` could be any of {}", quoted(.candidates))]
     Ambiguous {
         /// What was asked for.
         target: ToolTarget,
@@ -34,9 +35,7 @@ pub enum CallError {
     /// The server offers it, and it is kept out.
     #[error("`{}` of server `{server}` is not offered: {reason}", brief(.tool))]
     LeftOut {
-        /// The server.
         server: ServerName,
-        /// The tool.
         tool: Untrusted,
         /// Who keeps it out.
         by: KeptOutBy,
@@ -44,11 +43,9 @@ pub enum CallError {
         reason: String,
     },
     /// The arguments do not fit the tool's schema.
-    #[error("the arguments do not fit `{}` of server `{server}`: {}", brief(.tool), Problems(.problems))]
+    #[error("the arguments do not fit `{}` of server `{server}`: {}", brief(.tool), told(.problems))]
     Invalid {
-        /// The server.
         server: ServerName,
-        /// The tool.
         tool: Untrusted,
         /// What is wrong, and where.
         problems: Vec<Problem>,
@@ -56,25 +53,21 @@ pub enum CallError {
     /// It was refused.
     #[error("`{}` of server `{server}` was refused {by}", brief(.tool))]
     Refused {
-        /// The server.
         server: ServerName,
-        /// The tool.
         tool: Untrusted,
         /// Who.
         by: RefusedBy,
     },
     /// The server has no open connection.
-    #[error("server `{server}` is {}", StateText(.state))]
+    #[error("server `{server}` is {}", state_text(.state))]
     Unavailable {
-        /// The server.
         server: ServerName,
         /// What it has instead.
         state: ConnectionState,
     },
     /// The server wants a login first.
-    #[error("server `{server}` needs a login{}{}", WithScopes(.scopes), StepUpText(.not_widened.as_ref()))]
+    #[error("server `{server}` needs a login{}{}", with_scopes(.scopes), after_step_up(.not_widened.as_ref()))]
     NeedsAuth {
-        /// The server.
         server: ServerName,
         /// What the login has to reach, where the server says so: a wider one than there is.
         scopes: Vec<String>,
@@ -82,11 +75,9 @@ pub enum CallError {
         not_widened: Option<NotWidened>,
     },
     /// No answer in time; the server was told to stop.
-    #[error("`{}` of server `{server}` {}", brief(.tool), Waited(.limit, .after))]
+    #[error("`{}` of server `{server}` {}", brief(.tool), waited(*.limit, *.after))]
     TimedOut {
-        /// The server.
         server: ServerName,
-        /// The tool.
         tool: Untrusted,
         /// The time it had.
         after: Duration,
@@ -95,26 +86,14 @@ pub enum CallError {
     },
     /// The host ended the connection while the call ran.
     #[error("the call of `{}` of server `{server}` was cancelled", brief(.tool))]
-    Cancelled {
-        /// The server.
-        server: ServerName,
-        /// The tool.
-        tool: Untrusted,
-    },
+    Cancelled { server: ServerName, tool: Untrusted },
     /// The call became a task at the server, and the task was cancelled there.
     #[error("server `{server}` cancelled the call of `{}`", brief(.tool))]
-    CancelledByServer {
-        /// The server.
-        server: ServerName,
-        /// The tool.
-        tool: Untrusted,
-    },
+    CancelledByServer { server: ServerName, tool: Untrusted },
     /// The server wants input before it answers, and this program cannot give it.
     #[error("server `{server}` needs input for `{}` that nobody here can give: {}", brief(.tool), brief(.input))]
     InputRefused {
-        /// The server.
         server: ServerName,
-        /// The tool.
         tool: Untrusted,
         /// What it wants, such as `elicitation/create (form)`.
         input: Untrusted,
@@ -122,21 +101,16 @@ pub enum CallError {
     /// The server wanted input again and again.
     #[error("server `{server}` asked for input for `{}` {rounds} times without an end", brief(.tool))]
     TooManyRounds {
-        /// The server.
         server: ServerName,
-        /// The tool.
         tool: Untrusted,
         /// How often it asked.
         rounds: usize,
     },
     /// The server answered with a JSON-RPC error.
-    #[error("server `{server}` answered `{}` with error {code}: {}{}", brief(.tool), brief(.message), Remarked(.remarks))]
+    #[error("server `{server}` answered `{}` with error {code}: {}{}", brief(.tool), brief(.message), remarked(.remarks))]
     Protocol {
-        /// The server.
         server: ServerName,
-        /// The tool.
         tool: Untrusted,
-        /// The code.
         code: i64,
         /// The server's words.
         message: Untrusted,
@@ -149,19 +123,15 @@ pub enum CallError {
     /// The server answered something that is not a tool's result.
     #[error("server `{server}` answered `{}` with {}", brief(.tool), brief(.what))]
     Malformed {
-        /// The server.
         server: ServerName,
-        /// The tool.
         tool: Untrusted,
         /// What it was.
         what: Untrusted,
     },
     /// The call or its answer did not get through.
-    #[error("the call of `{}` of server `{server}` {}", brief(.tool), LostText(*.sent, .message))]
+    #[error("the call of `{}` of server `{server}` {}", brief(.tool), lost_text(*.sent, .message))]
     Transport {
-        /// The server.
         server: ServerName,
-        /// The tool.
         tool: Untrusted,
         /// Why.
         message: Untrusted,
@@ -171,9 +141,7 @@ pub enum CallError {
     /// Arguments or answer are larger than we carry.
     #[error("the {what} of `{}` of server `{server}` is over {limit} bytes", brief(.tool))]
     TooLarge {
-        /// The server.
         server: ServerName,
-        /// The tool.
         tool: Untrusted,
         /// Which of the two.
         what: Oversize,
@@ -228,33 +196,20 @@ pub enum TimeLimit {
     Beginning,
 }
 
-struct Waited<'a>(&'a TimeLimit, &'a Duration);
-
-impl fmt::Display for Waited<'_> {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            TimeLimit::Whole => write!(formatter, "did not answer within {:?}", self.1),
-            TimeLimit::Beginning => {
-                write!(formatter, "did not begin to answer within {:?}", self.1)
-            }
-            TimeLimit::Idle => write!(formatter, "gave no sign of life for {:?}", self.1),
-        }
+fn waited(limit: TimeLimit, after: Duration) -> String {
+    match limit {
+        TimeLimit::Whole => format!("did not answer within {after:?}"),
+        TimeLimit::Beginning => format!("did not begin to answer within {after:?}"),
+        TimeLimit::Idle => format!("gave no sign of life for {after:?}"),
     }
 }
 
-struct LostText<'a>(bool, &'a Untrusted);
-
-impl fmt::Display for LostText<'_> {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let why = brief(self.1);
-        if self.0 {
-            write!(
-                formatter,
-                "was sent, but its answer was lost: {why}; nobody knows whether it ran"
-            )
-        } else {
-            write!(formatter, "did not get through: {why}")
-        }
+fn lost_text(sent: bool, message: &Untrusted) -> String {
+    let why = brief(message);
+    if sent {
+        format!("was sent, but its answer was lost: {why}; nobody knows whether it ran")
+    } else {
+        format!("did not get through: {why}")
     }
 }
 
@@ -284,103 +239,54 @@ pub(crate) fn brief(text: &Untrusted) -> String {
     text::cut(&text.line(), MAX_BRIEF).into_owned()
 }
 
-struct StateText<'a>(&'a ConnectionState);
-
-impl fmt::Display for StateText<'_> {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let word = self.0.as_str();
-        match self.0 {
-            ConnectionState::Failed(failure) => write!(formatter, "{word}: {}", failure.message),
-            ConnectionState::Disabled { reason } => write!(formatter, "{word}: {reason}"),
-            ConnectionState::Pending { .. }
-            | ConnectionState::Connected(_)
-            | ConnectionState::NeedsAuth { .. } => formatter.write_str(word),
-        }
+fn state_text(state: &ConnectionState) -> String {
+    let word = state.as_str();
+    match state {
+        ConnectionState::Failed(failure) => format!("{word}: {}", failure.message),
+        ConnectionState::Disabled { reason } => format!("{word}: {reason}"),
+        ConnectionState::Pending { .. }
+        | ConnectionState::Connected(_)
+        | ConnectionState::NeedsAuth { .. } => word.to_owned(),
     }
 }
 
-struct WithScopes<'a>(&'a [String]);
+fn with_scopes(scopes: &[String]) -> String {
+    if scopes.is_empty() {
+        return String::new();
+    }
+    let scopes = scopes.join(" ");
+    format!(" that reaches `{}`", text::cut(&scopes, MAX_BRIEF))
+}
 
-impl fmt::Display for WithScopes<'_> {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0.is_empty() {
-            return Ok(());
-        }
-        let scopes = self.0.join(" ");
-        write!(
-            formatter,
-            " that reaches `{}`",
-            text::cut(&scopes, MAX_BRIEF)
-        )
+fn after_step_up(why: Option<&NotWidened>) -> String {
+    why.map_or_else(String::new, |why| format!(": {why}"))
+}
+
+fn remarked(remarks: &[String]) -> String {
+    let remarks = remarks.iter().flat_map(|remark| ["; ", remark]);
+    remarks.collect()
+}
+
+fn suggest(names: &[String]) -> String {
+    match names {
+        [] => String::new(),
+        [name] => format!("; did you mean `{name}`?"),
+        [names @ .., last] => format!("; did you mean {} or `{last}`?", quoted(names)),
     }
 }
 
-struct StepUpText<'a>(Option<&'a NotWidened>);
-
-impl fmt::Display for StepUpText<'_> {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            Some(why) => write!(formatter, ": {why}"),
-            None => Ok(()),
-        }
-    }
+fn quoted(names: &[String]) -> String {
+    format!("`{}`", names.join("`, `"))
 }
 
-struct Remarked<'a>(&'a [String]);
-
-impl fmt::Display for Remarked<'_> {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for remark in self.0 {
-            write!(formatter, "; {remark}")?;
-        }
-        Ok(())
-    }
-}
-
-struct Suggest<'a>(&'a [String]);
-
-impl fmt::Display for Suggest<'_> {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            [] => Ok(()),
-            [name] => write!(formatter, "; did you mean `{name}`?"),
-            [names @ .., last] => {
-                write!(
-                    formatter,
-                    "; did you mean {} or `{last}`?",
-                    QuotedNames(names)
-                )
-            }
-        }
-    }
-}
-
-struct QuotedNames<'a>(&'a [String]);
-
-impl fmt::Display for QuotedNames<'_> {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, name) in self.0.iter().enumerate() {
-            write!(formatter, "{}`{name}`", if index == 0 { "" } else { ", " })?;
-        }
-        Ok(())
-    }
-}
-
-struct Problems<'a>(&'a [Problem]);
-
-impl fmt::Display for Problems<'_> {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, problem) in self.0.iter().enumerate() {
-            let path = if problem.path.is_empty() {
-                "/"
-            } else {
-                &problem.path
-            };
-            let lead = if index == 0 { "" } else { "; " };
-            write!(formatter, "{lead}`{path}`: {}", problem.message)?;
-        }
-        Ok(())
-    }
+fn told(problems: &[Problem]) -> String {
+    let told = problems
+        .iter()
+        .map(|Problem { path, message }| match path.as_str() {
+            "" => format!("`/`: {message}"),
+            path => format!("`{path}`: {message}"),
+        });
+    told.collect::<Vec<_>>().join("; ")
 }
 
 /// Why a login has not enough scopes although getting more was tried.

@@ -110,25 +110,19 @@ impl fmt::Display for RefusedBy {
                 reason,
             } => {
                 let hook = format_args!("the hook `{title}` in {origin}");
+                let why = why(reason.as_deref());
                 write!(
                     formatter,
-                    "because {hook} wants a person asked and there is none"
-                )?;
-                match reason {
-                    Some(reason) => write!(formatter, ": {reason}"),
-                    None => Ok(()),
-                }
+                    "because {hook} wants a person asked and there is none{why}"
+                )
             }
             RefusedBy::Classifier {
                 origin,
                 title,
                 reason,
             } => {
-                write!(formatter, "by the classifier `{title}` in {origin}")?;
-                match reason {
-                    Some(reason) => write!(formatter, ": {reason}"),
-                    None => Ok(()),
-                }
+                let why = why(reason.as_deref());
+                write!(formatter, "by the classifier `{title}` in {origin}{why}")
             }
             RefusedBy::NobodyForClassifier {
                 origin,
@@ -141,19 +135,16 @@ impl fmt::Display for RefusedBy {
                 } else {
                     "wants a person asked"
                 };
+                let who = format_args!("the classifier `{title}` in {origin}");
+                let why = why(reason.as_deref());
                 write!(
                     formatter,
-                    "because the classifier `{title}` in {origin} {did} and there is nobody to ask"
-                )?;
-                match reason {
-                    Some(reason) => write!(formatter, ": {reason}"),
-                    None => Ok(()),
-                }
+                    "because {who} {did} and there is nobody to ask{why}"
+                )
             }
-            RefusedBy::Person { reason: None } => formatter.write_str("by the person asked"),
-            RefusedBy::Person {
-                reason: Some(reason),
-            } => write!(formatter, "by the person asked: {reason}"),
+            RefusedBy::Person { reason } => {
+                write!(formatter, "by the person asked{}", why(reason.as_deref()))
+            }
             RefusedBy::Changed { difference } => formatter.write_str(match difference.against {
                 Against::Permitted => "because its definition changed since it was permitted",
                 Against::Nothing => {
@@ -182,4 +173,8 @@ impl fmt::Display for RefusedBy {
             ),
         }
     }
+}
+
+fn why(reason: Option<&str>) -> String {
+    reason.map_or_else(String::new, |reason| format!(": {reason}"))
 }

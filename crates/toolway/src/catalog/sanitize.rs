@@ -8,6 +8,7 @@ use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 use toolway_types::limits;
 use toolway_types::text::{self, is_hidden};
+use toolway_wire::scan;
 
 use crate::json_schema::MAX_SCHEMA_NODES;
 
@@ -123,17 +124,8 @@ fn count(value: &Value, nodes: &mut usize, members: &mut usize) {
 
 /// How many members all objects of a JSON text have together, those with the same key included.
 fn members_in(json: &str) -> usize {
-    let (mut members, mut quoted, mut escaped) = (0, false, false);
-    for byte in json.bytes() {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' => escaped = true,
-            b'"' => quoted = !quoted,
-            b':' if !quoted => members += 1,
-            _ => {}
-        }
-    }
-    members
+    let tokens = scan::tokens(json.as_bytes(), 0);
+    tokens.filter(|token| token.byte == b':').count()
 }
 
 /// Cleans every string of a value; whether that changed anything.

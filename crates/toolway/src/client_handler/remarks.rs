@@ -7,12 +7,13 @@
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use tracing::warn;
 
 use crate::journal::JournalWriter;
+use crate::lock::lock;
 
 /// How many are kept for requests under way.
 const KEPT: usize = 16;
@@ -41,7 +42,7 @@ impl Remarks {
         if let Some(journal) = &self.journal {
             journal.remark(&remark);
         }
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = lock(&self.last);
         if last.len() == KEPT {
             last.pop_front();
         }
@@ -59,7 +60,7 @@ impl Remarks {
         if self.count() == count {
             return Vec::new();
         }
-        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = lock(&self.last);
         let made = usize::try_from(self.count().saturating_sub(count)).unwrap_or(usize::MAX);
         last.range(last.len().saturating_sub(made)..)
             .cloned()

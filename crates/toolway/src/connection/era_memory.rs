@@ -11,7 +11,7 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -20,6 +20,7 @@ use toolway_types::{Era, ProtocolMode, RemoteKind, ServerSpec, TransportSpec};
 use tracing::debug;
 
 use crate::error::ConnectError;
+use crate::lock::lock;
 use crate::server_source::ServerSource;
 use crate::server_source::definition::digest;
 use crate::session;
@@ -190,7 +191,7 @@ impl std::ops::DerefMut for LoadedRecords<'_> {
 impl EraFile {
     fn known(&self) -> LoadedRecords<'_> {
         // Every change is one call, so a panic elsewhere leaves the map whole.
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = lock(&self.known);
         known.get_or_insert_with(|| read(&self.path));
         LoadedRecords(known)
     }

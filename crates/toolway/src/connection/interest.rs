@@ -6,7 +6,7 @@
 //! session or a new stream, counts as an update: what happened in between was not announced.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::json;
@@ -18,6 +18,7 @@ use toolway_wire::era::method;
 use super::{Connection, ConnectionNews};
 use crate::connection::open_session::OpenSession;
 use crate::error::RequestError;
+use crate::lock::lock;
 use crate::session::subscription::SubscriptionEnd;
 use crate::session::{RequestOptions, Session};
 
@@ -57,13 +58,9 @@ type WantedResources = BTreeMap<String, WantedResource>;
 pub(crate) struct ResourceInterests(Mutex<BTreeMap<ServerName, watch::Sender<WantedResources>>>);
 
 impl ResourceInterests {
-    fn servers(&self) -> MutexGuard<'_, BTreeMap<ServerName, watch::Sender<WantedResources>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Wants to hear of this resource, for as long as what is returned is held.
     pub(crate) fn register(self: &Arc<Self>, server: &ServerName, uri: &str) -> ResourceInterest {
-        let mut servers = self.servers();
+        let mut servers = lock(&self.0);
         let wishes = servers.entry(server.clone()).or_default();
         let mut answer = None;
         wishes.send_modify(|wishes| {
@@ -85,7 +82,7 @@ impl ResourceInterests {
     }
 
     fn release(&self, server: &ServerName, uri: &str) {
-        let servers = self.servers();
+        let servers = lock(&self.0);
         let Some(wishes) = servers.get(server) else {
             return;
         };
@@ -103,10 +100,7 @@ impl ResourceInterests {
     }
 
     fn of(&self, server: &ServerName) -> watch::Receiver<WantedResources> {
-        self.servers()
-            .entry(server.clone())
-            .or_default()
-            .subscribe()
+        lock(&self.0).entry(server.clone()).or_default().subscribe()
     }
 }
 

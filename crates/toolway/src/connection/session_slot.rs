@@ -6,8 +6,8 @@
 //! Does not own what outcomes say about the session (`open_session.rs`), its end or its successor
 //! (`connection.rs`).
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -22,6 +22,7 @@ use crate::auth::step_up::{Widened, Widener};
 use crate::call::NotWidened;
 use crate::connection::open_session::{FORGOTTEN, OpenSession, broken};
 use crate::error::{RequestError, RequestResult, is_short, wants_login};
+use crate::lock::lock;
 use crate::route::{Route, SendError, SendOptions};
 use crate::server_source::{ConnectGroup, ServerSource};
 use crate::session::RequestOptions;
@@ -133,6 +134,15 @@ impl ServerRoute {
         }
     }
 
+    async fn enter_in_time(
+        &self,
+        request: &RoutedRequest<'_>,
+        spent: Option<&Arc<OpenSession>>,
+    ) -> Result<EnteredSession, SendError> {
+        let entering = tokio::time::timeout_at(request.deadline, self.enter(spent));
+        entering.await.map_err(|_| RequestError::TimedOut)?
+    }
+
     async fn send(
         &self,
         method: &str,
@@ -180,14 +190,10 @@ impl ServerRoute {
         &self,
         request: &RoutedRequest<'_>,
     ) -> Result<Box<RawValue>, SendError> {
-        let entering = tokio::time::timeout_at(request.deadline, self.enter(None));
-        let Ok(entered) = entering.await else {
-            return Err(RequestError::TimedOut.into());
-        };
         let EnteredSession {
             open_session,
             counted,
-        } = entered?;
+        } = self.enter_in_time(request, None).await?;
         let outcome = request.attempt(&open_session).await;
         let expired = open_session.judge(&outcome);
         if !(expired && open_session.expires()) {
@@ -208,17 +214,10 @@ impl ServerRoute {
         request: &RoutedRequest<'_>,
         spent: &Arc<OpenSession>,
     ) -> Result<Box<RawValue>, SendError> {
-        let entering = tokio::time::timeout_at(request.deadline, self.enter(Some(spent)));
-        let Ok(entered) = entering.await else {
-            return Err(RequestError::TimedOut.into());
-        };
-        let EnteredSession {
-            open_session,
-            counted,
-        } = entered?;
-        let outcome = request.attempt(&open_session).await;
+        let entered = self.enter_in_time(request, Some(spent)).await?;
+        let open_session = &entered.open_session;
+        let outcome = request.attempt(open_session).await;
         open_session.judge(&outcome);
-        drop(counted);
         outcome.map_err(|error| open_session.explain(error))
     }
 
@@ -291,7 +290,7 @@ impl RoutedRequest<'_> {
         if session.remarks().count() != before
             && let Some(remarks) = self.options.remarks
         {
-            let mut remarks = remarks.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut remarks = lock(remarks);
             remarks.extend(session.remarks().since(before));
         }
         outcome

@@ -7,17 +7,18 @@
 //! `tool.rs` (a hook that is a tool), `library.rs` (one that is a function), `after.rs` (the
 //! stage after a call), `elicitation.rs` (around a server's question).
 
+use std::ops::Deref;
+
 use serde_json::{Map, Value};
 use toolway_config::permission::names_of_tool;
 use toolway_config::{HookEvent, Hooks};
-use toolway_types::{Origin, Untrusted};
+use toolway_types::Origin;
 
 use self::runner::{HookName, HookResult};
 use super::Dispatch;
 use super::validate::ValidCall;
 use crate::audit::AuditEntry;
 use crate::call::{CallError, RefusedBy};
-use crate::catalog::CatalogTool;
 
 mod after;
 mod elicitation;
@@ -110,21 +111,15 @@ impl HookVerdict {
     }
 }
 
-impl<'a> HookedCall<'a> {
-    /// The tool.
-    pub fn tool(&self) -> &'a CatalogTool {
-        self.call.tool()
-    }
+impl<'a> Deref for HookedCall<'a> {
+    type Target = ValidCall<'a>;
 
-    /// The arguments.
-    pub fn arguments(&self) -> &Map<String, Value> {
-        self.call.arguments()
+    fn deref(&self) -> &ValidCall<'a> {
+        &self.call
     }
+}
 
-    pub(super) fn tool_name(&self) -> Untrusted {
-        self.call.tool_name()
-    }
-
+impl HookedCall<'_> {
     /// What the caller should be told with the outcome.
     pub fn warnings(&self) -> &[String] {
         self.said.as_ref().map_or(&[], |said| &said.warnings)

@@ -6,13 +6,13 @@
 //! `permission/answers.rs`, of rules that are to stay `permission/keeper.rs`. A tool's annotations
 //! count only where a person wrote a rule about them (SEC-34).
 
+use std::ops::Deref;
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
 use toolway_config::permission::{
     CallSubject, CitedRule, PermissionDecision, PermissionMode, PinPolicy,
 };
-use toolway_types::{Origin, Untrusted};
+use toolway_types::Origin;
 
 use self::answers::AskReasons;
 use super::hooks::{HookDecision, HookVerdict, HookedCall};
@@ -22,7 +22,6 @@ use crate::call::{
     CallError, Consent, PermissionQuestion, PermittedBy, PermittingClassifier, PermittingHook,
     RefusedBy,
 };
-use crate::catalog::CatalogTool;
 use crate::pins::{Against, PinState};
 
 mod answers;
@@ -50,37 +49,23 @@ pub struct PermittedCall<'a> {
     grant: PermittedBy,
 }
 
-impl<'a> PermittedCall<'a> {
-    /// The tool.
-    pub fn tool(&self) -> &'a CatalogTool {
-        self.call.tool()
-    }
+impl<'a> Deref for PermittedCall<'a> {
+    type Target = HookedCall<'a>;
 
-    /// The arguments.
-    pub fn arguments(&self) -> &Map<String, Value> {
-        self.call.arguments()
+    fn deref(&self) -> &HookedCall<'a> {
+        &self.call
     }
+}
 
+impl PermittedCall<'_> {
     /// Who said yes.
     pub fn grant(&self) -> &PermittedBy {
         &self.grant
     }
 
-    pub(super) fn tool_name(&self) -> Untrusted {
-        self.call.tool_name()
-    }
-
-    pub(super) fn warnings(&self) -> &[String] {
-        self.call.warnings()
-    }
-
     /// Tells the caller something with the outcome.
     pub(super) fn warn(&mut self, warning: String) {
         self.call.warn(warning);
-    }
-
-    pub(super) fn context(&self) -> &[String] {
-        self.call.context()
     }
 }
 

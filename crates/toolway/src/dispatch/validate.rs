@@ -10,12 +10,12 @@
 //! outcome carries a warning. A call is refused only for a violation that was found, or for
 //! arguments over the bounds.
 
+use std::ops::Deref;
+
 use serde_json::{Map, Value};
-use toolway_types::Untrusted;
 
 use super::resolve::ResolvedCall;
 use crate::call::{CallError, Oversize};
-use crate::catalog::CatalogTool;
 use crate::json_schema::{
     MAX_ARGUMENT_BYTES, MAX_ARGUMENT_DEPTH, Problem, SchemaVerdict, ValueSize,
 };
@@ -32,21 +32,15 @@ pub struct ValidCall<'a> {
     warning: Option<Box<str>>,
 }
 
-impl<'a> ValidCall<'a> {
-    /// The tool.
-    pub fn tool(&self) -> &'a CatalogTool {
-        self.call.tool()
-    }
+impl<'a> Deref for ValidCall<'a> {
+    type Target = ResolvedCall<'a>;
 
-    /// The arguments.
-    pub fn arguments(&self) -> &Map<String, Value> {
-        self.call.arguments()
+    fn deref(&self) -> &ResolvedCall<'a> {
+        &self.call
     }
+}
 
-    pub(super) fn tool_name(&self) -> Untrusted {
-        self.call.tool_name()
-    }
-
+impl ValidCall<'_> {
     /// Takes other arguments, if they fit too; otherwise the old ones stay.
     pub(super) fn rewrite(&mut self, arguments: Map<String, Value>) -> Result<(), CallError> {
         let old = self.call.rewrite(arguments.into());

@@ -1,6 +1,6 @@
 //! Whether a schema is JSON Schema 2020-12 at all, and what to do when it is not.
 //!
-//! Owns the table of keywords and the shapes of their values. Servers write older drafts and
+//! Owns which values fit the shape of their keyword. Servers write older drafts and
 //! plain mistakes; a provider refuses a whole request for one. What can be said in 2020-12 is
 //! translated, what means nothing there is taken out. A valid schema is left as it is.
 
@@ -8,70 +8,7 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value, json};
 
-use super::refs::escaped;
-
-/// The shape of a keyword's value.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum KeywordShape {
-    Schema,
-    SchemaMap,
-    SchemaList,
-    Text,
-    Number,
-    Factor,
-    Count,
-    Flag,
-    List,
-    Names,
-    NamesMap,
-    Dependencies,
-    Type,
-    Anchor,
-    Identifier,
-    Nothing,
-}
-
-fn shape(keyword: &str) -> Option<KeywordShape> {
-    Some(match keyword {
-        "additionalProperties"
-        | "items"
-        | "contains"
-        | "not"
-        | "if"
-        | "then"
-        | "else"
-        | "propertyNames"
-        | "unevaluatedItems"
-        | "unevaluatedProperties"
-        | "contentSchema" => KeywordShape::Schema,
-        "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas" => {
-            KeywordShape::SchemaMap
-        }
-        "allOf" | "anyOf" | "oneOf" | "prefixItems" => KeywordShape::SchemaList,
-        "title" | "description" | "$comment" | "format" | "pattern" | "contentEncoding"
-        | "contentMediaType" | "$schema" | "$ref" | "$dynamicRef" | "$recursiveRef" => {
-            KeywordShape::Text
-        }
-        "maximum" | "minimum" | "exclusiveMaximum" | "exclusiveMinimum" => KeywordShape::Number,
-        "multipleOf" => KeywordShape::Factor,
-        "maxLength" | "minLength" | "maxItems" | "minItems" | "maxContains" | "minContains"
-        | "maxProperties" | "minProperties" => KeywordShape::Count,
-        "uniqueItems" | "deprecated" | "readOnly" | "writeOnly" => KeywordShape::Flag,
-        "enum" | "examples" => KeywordShape::List,
-        "required" => KeywordShape::Names,
-        "dependentRequired" => KeywordShape::NamesMap,
-        "dependencies" => KeywordShape::Dependencies,
-        "type" => KeywordShape::Type,
-        "$anchor" | "$dynamicAnchor" => KeywordShape::Anchor,
-        "$id" => KeywordShape::Identifier,
-        "$vocabulary" | "$recursiveAnchor" | "additionalItems" => KeywordShape::Nothing,
-        _ => return None,
-    })
-}
-
-const TYPES: [&str; 7] = [
-    "array", "boolean", "integer", "null", "number", "object", "string",
-];
+use toolway_schema::{KeywordShape, TYPES, rewrite, shape};
 
 /// The schema itself where it is valid, else what of it is.
 pub(super) fn repaired(schema: &Value) -> Cow<'_, Value> {
@@ -109,6 +46,7 @@ fn translated(members: &Map<String, Value>) -> Map<String, Value> {
             members.insert("items".to_owned(), rest);
         }
     }
+    members.remove("additionalItems");
     for (exclusive, plain) in [
         ("exclusiveMinimum", "minimum"),
         ("exclusiveMaximum", "maximum"),
@@ -129,7 +67,10 @@ fn translated(members: &Map<String, Value>) -> Map<String, Value> {
 
 fn fit(shape: KeywordShape, value: Value) -> Option<Value> {
     match (shape, value) {
-        (KeywordShape::Schema, value @ (Value::Bool(_) | Value::Object(_))) => Some(repair(&value)),
+        (
+            KeywordShape::Schema | KeywordShape::Items,
+            value @ (Value::Bool(_) | Value::Object(_)),
+        ) => Some(repair(&value)),
         (KeywordShape::SchemaMap, Value::Object(members)) => {
             let members = members.into_iter().map(|(name, one)| (name, repair(&one)));
             Some(Value::Object(members.collect()))
@@ -137,7 +78,8 @@ fn fit(shape: KeywordShape, value: Value) -> Option<Value> {
         (KeywordShape::SchemaList, Value::Array(items)) if !items.is_empty() => {
             Some(Value::Array(items.iter().map(repair).collect()))
         }
-        (KeywordShape::Text, value @ Value::String(_))
+        (KeywordShape::Value, value)
+        | (KeywordShape::Text, value @ Value::String(_))
         | (KeywordShape::Number, value @ Value::Number(_))
         | (KeywordShape::Flag, value @ Value::Bool(_))
         | (KeywordShape::List, value @ Value::Array(_)) => Some(value),
@@ -205,62 +147,22 @@ fn names(value: &Value) -> Option<Value> {
     Some(json!(names))
 }
 
-/// The schemas right inside one, by the steps to them.
-pub(super) fn inner(members: &Map<String, Value>) -> Vec<(String, &Value)> {
-    let mut found = Vec::new();
-    for (keyword, value) in members {
-        match (shape(keyword), value) {
-            (Some(KeywordShape::Schema), Value::Object(_) | Value::Bool(_)) => {
-                found.push((format!("/{keyword}"), value));
-            }
-            (Some(KeywordShape::SchemaMap | KeywordShape::Dependencies), Value::Object(inner)) => {
-                let inner = inner.iter().filter(|(_, one)| !one.is_array());
-                found.extend(
-                    inner.map(|(name, one)| (format!("/{keyword}/{}", escaped(name)), one)),
-                );
-            }
-            (Some(KeywordShape::SchemaList), Value::Array(inner)) => {
-                let inner = inner.iter().enumerate();
-                found.extend(inner.map(|(place, one)| (format!("/{keyword}/{place}"), one)));
-            }
-            _ => {}
-        }
-    }
-    found
-}
-
 /// Whether JSON Schema 2020-12 says nothing about what stands under such a keyword.
 pub(super) fn is_unknown(keyword: &str) -> bool {
-    match shape(keyword) {
-        None => !["const", "default"].contains(&keyword),
-        Some(shape) => shape == KeywordShape::Nothing,
-    }
+    shape(keyword).is_none_or(|shape| shape == KeywordShape::Older)
 }
 
 /// Gives every array without `items` ones that take anything.
 pub(super) fn give_items(schema: &mut Value) {
-    let Value::Object(members) = schema else {
-        return;
-    };
-    let is_array = |word: &Value| word == "array";
-    let takes_arrays = match members.get("type") {
-        Some(Value::Array(words)) => words.iter().any(is_array),
-        Some(word) => is_array(word),
-        None => false,
-    };
-    if takes_arrays && !members.contains_key("items") {
-        members.insert("items".to_owned(), json!({}));
-    }
-    for (keyword, value) in members {
-        match (shape(keyword), value) {
-            (Some(KeywordShape::Schema), value) => give_items(value),
-            (Some(KeywordShape::SchemaMap | KeywordShape::Dependencies), Value::Object(inner)) => {
-                inner.values_mut().for_each(give_items);
-            }
-            (Some(KeywordShape::SchemaList), Value::Array(inner)) => {
-                inner.iter_mut().for_each(give_items);
-            }
-            _ => {}
+    rewrite(schema, &[], &mut |members, _| {
+        let is_array = |word: &Value| word == "array";
+        let takes_arrays = match members.get("type") {
+            Some(Value::Array(words)) => words.iter().any(is_array),
+            Some(word) => is_array(word),
+            None => false,
+        };
+        if takes_arrays && !members.contains_key("items") {
+            members.insert("items".to_owned(), json!({}));
         }
-    }
+    });
 }

@@ -28,10 +28,10 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
+use toolway_schema::{list, target};
 use toolway_types::text;
 
 use self::made::{anything, counts, default_of, describe, number, spread, string, union, word};
-use super::refs::local;
 use crate::export::gemini::merged_schema::{MergedSchema, SchemaPart};
 
 mod made;
@@ -115,11 +115,10 @@ impl<'a> Convert<'a> {
             seen.push(place);
             self.charge(0);
             said.take(members, part.decided);
-            let all = members.get("allOf").and_then(Value::as_array);
-            for schema in all.into_iter().flatten().rev() {
+            for schema in list(part.schema, "allOf").iter().rev() {
                 waiting.push(SchemaPart { schema, ..part });
             }
-            if let Some(schema) = local(self.whole, members) {
+            if let Some(schema) = target(self.whole, part.schema) {
                 said.followed.push(schema);
                 waiting.push(SchemaPart { schema, ..part });
             }

@@ -12,24 +12,16 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
 
+use toolway_schema::{
+    NAMES, REFERENCES, Reach, decoded, escaped, identifier, places, pointer_of, target, unescaped,
+};
+
 use super::form;
 
 /// How many bytes are copied below `$defs`; what is beyond is any value.
 const MAX_COPIED: usize = 256 * 1024;
 /// The longest name of a copy.
 const MAX_NAME: usize = 64;
-/// Keywords that refer; the last two are older or rarer words for nearly the same.
-const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
-/// Keywords that say what a schema is called, or in which dialect it is. Pointers need no names,
-/// and the dialect was 2020-12 from the start or became it.
-const NAMES: [&str; 5] = [
-    "$schema",
-    "$id",
-    "$anchor",
-    "$dynamicAnchor",
-    "$recursiveAnchor",
-];
-
 /// A schema of 2020-12 whose references all are pointers to schemas inside it.
 pub(super) fn settled(schema: &Value) -> Value {
     let repaired = form::repaired(schema);
@@ -84,12 +76,6 @@ pub(super) fn mended(before: &Value, made: &Map<String, Value>) -> Value {
     whole
 }
 
-/// What a reference inside the same schema stands for.
-pub(super) fn local<'a>(whole: &'a Value, members: &Map<String, Value>) -> Option<&'a Value> {
-    let reference = members.get("$ref")?.as_str()?;
-    whole.pointer(&pointer_of(reference)?)
-}
-
 /// Whether a schema is still where it was, and still itself. The root always is.
 fn stays(before: &Value, made: &Map<String, Value>, pointer: &str) -> bool {
     let mut tokens = pointer.split('/').skip(1).map(unescaped);
@@ -115,38 +101,6 @@ fn define(whole: &mut Value, name: String, schema: Value) {
     }
 }
 
-/// A schema inside another.
-struct SchemaLocation<'a> {
-    pointer: String,
-    schema: &'a Value,
-    /// The identifier of the nearest schema around it that has one: references count from there.
-    base: Option<&'a str>,
-}
-
-/// A schema and all inside it, in the order they are written.
-fn places(whole: &Value) -> Vec<SchemaLocation<'_>> {
-    let mut found = Vec::new();
-    let mut waiting = vec![(String::new(), whole, None)];
-    while let Some((pointer, schema, base)) = waiting.pop() {
-        let base = identifier(schema).or(base);
-        if let Value::Object(members) = schema {
-            let inner = form::inner(members).into_iter().rev();
-            waiting.extend(inner.map(|(step, one)| (format!("{pointer}{step}"), one, base)));
-        }
-        found.push(SchemaLocation {
-            pointer,
-            schema,
-            base,
-        });
-    }
-    found
-}
-
-fn identifier(schema: &Value) -> Option<&str> {
-    let id = schema.get("$id")?.as_str()?;
-    Some(id.trim_end_matches('#')).filter(|id| !id.is_empty())
-}
-
 /// Where schemas are, by all their names.
 struct SchemaIndex {
     places: BTreeSet<String>,
@@ -162,8 +116,8 @@ impl SchemaIndex {
             by_id: BTreeMap::new(),
             by_anchor: BTreeMap::new(),
         };
-        for place in places(whole) {
-            let at = || place.pointer.clone();
+        for place in places(whole, Reach::Schemas) {
+            let at = || place.pointer();
             if let Some(id) = identifier(place.schema) {
                 index.by_id.entry(id.to_owned()).or_insert_with(at);
             }
@@ -173,7 +127,7 @@ impl SchemaIndex {
                     index.by_anchor.entry(name).or_insert_with(at);
                 }
             }
-            index.places.insert(place.pointer);
+            index.places.insert(place.pointer());
         }
         index
     }
@@ -271,11 +225,11 @@ impl Copies {
 /// away the names.
 fn redirect(whole: &mut Value, mut lead: impl FnMut(&str, Option<&str>) -> Option<String>) {
     let mut leads = Vec::new();
-    for place in places(whole) {
+    for place in places(whole, Reach::Schemas) {
         let said = |keyword: &&str| place.schema.get(keyword)?.as_str();
         let reference = REFERENCES.iter().find_map(said);
         let reference = reference.and_then(|reference| lead(reference, place.base));
-        leads.push((place.pointer, reference));
+        leads.push((place.pointer(), reference));
     }
     for (pointer, reference) in leads {
         if let Some(Value::Object(members)) = whole.pointer_mut(&pointer) {
@@ -295,11 +249,11 @@ fn redirect(whole: &mut Value, mut lead: impl FnMut(&str, Option<&str>) -> Optio
 fn cut_circles(whole: &mut Value) {
     let mut next: BTreeMap<String, String> = BTreeMap::new();
     let mut order = Vec::new();
-    for place in places(whole) {
+    for place in places(whole, Reach::Schemas) {
         let reference = place.schema.get("$ref").and_then(Value::as_str);
         if let Some(pointer) = reference.and_then(pointer_of) {
-            next.insert(place.pointer.clone(), pointer);
-            order.push(place.pointer);
+            next.insert(place.pointer(), pointer);
+            order.push(place.pointer());
         }
     }
     let mut done: BTreeSet<String> = BTreeSet::new();
@@ -326,11 +280,11 @@ fn cut_circles(whole: &mut Value) {
 /// them. The values of an argument are left alone.
 fn cut_unknown(whole: &mut Value) {
     let mut lost = Vec::new();
-    for place in places(whole) {
+    for place in places(whole, Reach::Schemas) {
         let members = place.schema.as_object();
         for (keyword, value) in members.into_iter().flatten() {
             if form::is_unknown(keyword) {
-                let at = format!("{}/{}", place.pointer, escaped(keyword));
+                let at = format!("{}/{}", place.pointer(), escaped(keyword));
                 find_lost(whole, value, at, &mut lost);
             }
         }
@@ -348,7 +302,7 @@ fn find_lost(whole: &Value, value: &Value, at: String, lost: &mut Vec<String>) {
             for (name, inner) in members {
                 find_lost(whole, inner, format!("{at}/{}", escaped(name)), lost);
             }
-            if members.contains_key("$ref") && local(whole, members).is_none() {
+            if members.contains_key("$ref") && target(whole, value).is_none() {
                 lost.push(at);
             }
         }
@@ -359,24 +313,6 @@ fn find_lost(whole: &Value, value: &Value, at: String, lost: &mut Vec<String>) {
         }
         _ => {}
     }
-}
-
-/// The pointer that a reference inside the same schema is.
-fn pointer_of(reference: &str) -> Option<String> {
-    decoded(reference.strip_prefix('#')?)
-}
-
-fn decoded(fragment: &str) -> Option<String> {
-    let mut text = Vec::with_capacity(fragment.len());
-    let mut bytes = fragment.bytes();
-    while let Some(byte) = bytes.next() {
-        let mut digit = || char::from(bytes.next()?).to_digit(16);
-        text.push(match byte {
-            b'%' => u8::try_from(digit()? * 16 + digit()?).ok()?,
-            plain => plain,
-        });
-    }
-    String::from_utf8(text).ok()
 }
 
 /// A pointer as a fragment of a URI has it.
@@ -390,13 +326,4 @@ fn encoded(pointer: &str) -> String {
         }
     }
     text
-}
-
-/// A member's name as a step of a pointer.
-pub(super) fn escaped(name: &str) -> String {
-    name.replace('~', "~0").replace('/', "~1")
-}
-
-fn unescaped(step: &str) -> String {
-    step.replace("~1", "/").replace("~0", "~")
 }

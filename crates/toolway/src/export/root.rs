@@ -7,9 +7,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
+use toolway_schema::{list, properties, required, target};
 use toolway_types::text;
 
-use super::refs::local;
 use crate::catalog::sanitize::MAX_DESCRIPTION;
 
 /// How deep branches are followed; deeper ones say nothing.
@@ -156,33 +156,31 @@ struct Gather<'a> {
 impl<'a> Gather<'a> {
     fn all(&mut self, schema: &'a Value, depth: usize) -> Gathered {
         let mut gathered = Gathered::default();
-        let Value::Object(members) = schema else {
+        if !schema.is_object() {
             return gathered;
-        };
+        }
         self.branches += 1;
         if depth > MAX_DEPTH || self.branches > MAX_BRANCHES {
             return gathered;
         }
-        if let Some(Value::Object(properties)) = members.get("properties") {
-            for (name, value) in properties {
-                let value = self.taken(value, depth);
-                gathered.put(name, value, "allOf");
-            }
+        for (name, value) in properties(schema) {
+            let value = self.taken(value, depth);
+            gathered.put(name, value, "allOf");
         }
-        let required = members.get("required").and_then(Value::as_array);
-        let names = required.into_iter().flatten().filter_map(Value::as_str);
-        gathered.required.extend(names.map(str::to_owned));
-        if let Some(text) = members.get("description").and_then(Value::as_str) {
+        gathered
+            .required
+            .extend(required(schema).map(str::to_owned));
+        if let Some(text) = toolway_schema::text(schema, "description") {
             gathered.describe(vec![text.to_owned()]);
         }
-        if let Some(target) = local(self.whole, members) {
+        if let Some(target) = target(self.whole, schema) {
             gathered.and(self.all(target, depth + 1));
         }
-        for branch in list(members, "allOf") {
+        for branch in list(schema, "allOf") {
             gathered.and(self.all(branch, depth + 1));
         }
         for keyword in ["anyOf", "oneOf"] {
-            let mut branches = list(members, keyword).iter();
+            let mut branches = list(schema, keyword).iter();
             if let Some(first) = branches.next() {
                 let mut either = self.all(first, depth + 1);
                 for branch in branches {
@@ -208,9 +206,4 @@ impl<'a> Gather<'a> {
             json!({})
         }
     }
-}
-
-fn list<'a>(members: &'a Map<String, Value>, keyword: &str) -> &'a [Value] {
-    let found = members.get(keyword).and_then(Value::as_array);
-    found.map_or(&[], Vec::as_slice)
 }

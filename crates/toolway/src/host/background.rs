@@ -9,7 +9,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -20,6 +20,7 @@ use super::Host;
 use crate::call::{
     CallError, CallOptions, CallResult, Progress, ToolOutcome, ToolRequest, ToolTarget,
 };
+use crate::lock::lock;
 use crate::tasks::{self, Task};
 
 /// How many calls may run in the background at once.
@@ -178,14 +179,9 @@ impl CallTable {
 }
 
 impl Background {
-    /// Nothing panics while it is held; were it so, the list would still be whole.
-    fn list(&self) -> MutexGuard<'_, CallTable> {
-        self.list.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Cancels all.
     pub(super) fn end(&self) {
-        let calls = std::mem::take(&mut self.list().calls);
+        let calls = std::mem::take(&mut lock(&self.list).calls);
         drop(calls);
     }
 }
@@ -197,7 +193,7 @@ impl Host {
         request: ToolRequest,
         mut options: CallOptions,
     ) -> Result<CallHandle, TooManyCalls> {
-        let mut list = self.background.list();
+        let mut list = lock(&self.background.list);
         list.prune();
         let running = list.calls.values().filter(|call| call.ended().is_none());
         if running.count() >= MAX_RUNNING {
@@ -228,7 +224,7 @@ impl Host {
             });
             // What it leaves may be too much beside what others left.
             if let Some(list) = others.upgrade() {
-                list.lock().unwrap_or_else(PoisonError::into_inner).prune();
+                lock(&list).prune();
             }
         });
         let kept = TrackedCall {
@@ -246,7 +242,7 @@ impl Host {
     /// they were started. Of those that ended the newest hundred are kept, for ten minutes, or as
     /// many of those as have 256 MiB together.
     pub fn calls(&self) -> Vec<BackgroundCall> {
-        let mut list = self.background.list();
+        let mut list = lock(&self.background.list);
         list.prune();
         let calls = list.calls.iter().map(|(id, call)| {
             let ended = call.ended();
@@ -267,7 +263,7 @@ impl Host {
     /// Cancels a call in the background and tells its server; what ended is forgotten. False when
     /// it is unknown.
     pub fn cancel(&self, id: CallId) -> bool {
-        let call = self.background.list().calls.remove(&id);
+        let call = lock(&self.background.list).calls.remove(&id);
         call.is_some()
     }
 
@@ -275,7 +271,7 @@ impl Host {
     /// Dropping the future leaves the call as it is.
     pub async fn collect(&self, id: CallId) -> Result<CallResult, CollectError> {
         let state = {
-            let mut list = self.background.list();
+            let mut list = lock(&self.background.list);
             list.prune();
             list.calls.get(&id).map(|call| call.state.clone())
         };
@@ -290,13 +286,10 @@ impl Host {
                 CallState::Finished { outcome, .. } => Some(Arc::clone(outcome)),
             },
         };
-        self.background.list().calls.remove(&id);
+        lock(&self.background.list).calls.remove(&id);
         // Its task was dropped before the end.
         let outcome = outcome.ok_or(CollectError::Cancelled(id))?;
-        let taken = outcome
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
+        let taken = lock(&outcome).take();
         taken.ok_or(CollectError::Unknown(id))
     }
 

@@ -15,7 +15,7 @@ use crate::dispatch::send;
 use crate::error::RequestError;
 use crate::event::HostEvent;
 use crate::offering::Offering;
-use crate::route::{Routes as _, SendError};
+use crate::route::Routes as _;
 
 /// Why a resource cannot be followed.
 #[derive(Debug, thiserror::Error)]
@@ -126,7 +126,7 @@ impl ResourceSubscription {
             SubscribeResult::Awaited | SubscribeResult::Granted => RequestError::TimedOut,
         };
         let key = ToolKey::new(server, self.uri());
-        SubscribeError::Call(send::explain(SendError::from(error), &key, self.timeout))
+        SubscribeError::Call(send::explain(error.into(), &key, self.timeout))
     }
 }
 

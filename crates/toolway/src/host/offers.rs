@@ -15,6 +15,7 @@ use toolway_wire::era::method;
 use toolway_wire::view;
 
 use super::Host;
+use crate::audit::AuditEntry;
 use crate::call::{CallError, CallOptions, Consent, SavedFile, ToolTarget};
 use crate::dispatch::offered::PermittedOffering;
 use crate::dispatch::result::contents;
@@ -221,13 +222,7 @@ impl Host {
         params: Map<String, Value>,
         options: &CallOptions,
     ) -> Result<(Box<RawValue>, Vec<String>), CallError> {
-        self.await_server(&ToolTarget::Key(offering.of(server)), options)
-            .await?;
-        let snapshot = self.snapshot();
-        let dispatch = self.core.dispatch(&snapshot);
-        let asked =
-            dispatch.permit_offering(offering, server, params, PriorConsent::Wanted, options);
-        let (entry, permitted) = asked.await;
+        let (entry, permitted) = self.judge(offering, server, params, options).await?;
         let (answer, warnings) = match permitted {
             Ok(mut permitted) => {
                 let warnings = mem::take(&mut permitted.warnings);
@@ -241,6 +236,23 @@ impl Host {
         Ok((answer?, warnings))
     }
 
+    /// Waits for a server, and has it judged whether this may be asked of it.
+    async fn judge(
+        &self,
+        offering: Offering,
+        server: &ServerName,
+        params: Map<String, Value>,
+        options: &CallOptions,
+    ) -> Result<(AuditEntry, Result<PermittedOffering, CallError>), CallError> {
+        self.await_server(&ToolTarget::Key(offering.of(server)), options)
+            .await?;
+        let snapshot = self.snapshot();
+        let dispatch = self.core.dispatch(&snapshot);
+        let asked =
+            dispatch.permit_offering(offering, server, params, PriorConsent::Wanted, options);
+        Ok(asked.await)
+    }
+
     /// Has it judged whether this may be asked of a server, without asking yet.
     pub(crate) async fn permit_offering(
         &self,
@@ -249,13 +261,7 @@ impl Host {
         params: Map<String, Value>,
         options: &CallOptions,
     ) -> Result<PermittedOffering, CallError> {
-        self.await_server(&ToolTarget::Key(offering.of(server)), options)
-            .await?;
-        let snapshot = self.snapshot();
-        let dispatch = self.core.dispatch(&snapshot);
-        let asked =
-            dispatch.permit_offering(offering, server, params, PriorConsent::Wanted, options);
-        let (entry, permitted) = asked.await;
+        let (entry, permitted) = self.judge(offering, server, params, options).await?;
         entry.finish_judged(&permitted).await;
         permitted
     }

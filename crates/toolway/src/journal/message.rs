@@ -6,6 +6,7 @@
 use std::fmt::Write as _;
 
 use serde_json::value::RawValue;
+use toolway_wire::scan;
 
 use super::redact::Redactor;
 
@@ -98,29 +99,11 @@ struct MessageMembers {
 }
 
 impl MessageMembers {
-    /// A few lines instead of a parser, which would refuse a beginning without its end.
+    /// Not with a parser, which would refuse a beginning without its end.
     fn read(text: &str) -> Self {
         let mut members = Self::default();
-        let mut depth = 0_u32;
-        let mut at = 0;
-        let bytes = text.as_bytes();
-        while let Some(&byte) = bytes.get(at) {
-            match byte {
-                b'{' | b'[' => depth += 1,
-                b'}' | b']' => depth = depth.saturating_sub(1),
-                b'"' => {
-                    let after = super::redact::string_end(bytes, at);
-                    let value = skip_space(bytes, after);
-                    if depth == 1 && bytes.get(value) == Some(&b':') {
-                        let value = skip_space(bytes, value + 1);
-                        members.take(&text[at..after], &text[value.min(text.len())..]);
-                    }
-                    at = after;
-                    continue;
-                }
-                _ => {}
-            }
-            at += 1;
+        for (key, value) in scan::members(text) {
+            members.take(key, value);
         }
         members
     }
@@ -138,7 +121,7 @@ impl MessageMembers {
 /// The string, number or word at the beginning of this text.
 fn word(text: &str) -> Option<String> {
     let end = match text.as_bytes().first()? {
-        b'"' => super::redact::string_end(text.as_bytes(), 0),
+        b'"' => scan::string_end(text.as_bytes(), 0),
         _ => text
             .find(|c: char| !(c.is_ascii_alphanumeric() || "+-.".contains(c)))
             .unwrap_or(text.len()),
@@ -159,13 +142,6 @@ fn id_at_the_end(end: &[u8]) -> Option<String> {
     let members: std::collections::BTreeMap<String, &RawValue> =
         serde_json::from_str(&json).ok()?;
     word(members.get("id")?.get())
-}
-
-fn skip_space(bytes: &[u8], mut at: usize) -> usize {
-    while bytes.get(at).is_some_and(u8::is_ascii_whitespace) {
-        at += 1;
-    }
-    at
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ use toolway_types::Secret;
 pub(super) use toolway_types::secret::parts::{MARK, speaks_of_a_secret};
 use toolway_types::secret::parts::{of_assignments, of_bearers, without};
 use toolway_types::text::clean;
+use toolway_wire::scan::{string_end, value_end};
 
 /// A shorter value is no secret that redaction could keep: marking it would show it.
 pub(super) const SHORTEST: usize = 4;
@@ -155,19 +156,6 @@ fn spellings(value: &str) -> Vec<String> {
     spellings
 }
 
-/// Behind the string that begins at `start`; the end of the text when it does not end.
-pub(super) fn string_end(bytes: &[u8], start: usize) -> usize {
-    let mut at = start + 1;
-    while let Some(byte) = bytes.get(at) {
-        match byte {
-            b'\\' => at += 2,
-            b'"' => return at + 1,
-            _ => at += 1,
-        }
-    }
-    bytes.len()
-}
-
 /// Whether the last quote of an opened string belongs to it.
 fn ends_escaped(string: &[u8]) -> bool {
     let before = &string[..string.len() - 1];
@@ -214,22 +202,7 @@ fn value_span(bytes: &[u8], from: usize) -> (usize, usize) {
             .iter()
             .take_while(|byte| byte.is_ascii_whitespace())
             .count();
-    let mut depth = 0_u32;
-    let mut at = start;
-    while let Some(byte) = bytes.get(at) {
-        match byte {
-            b'"' => at = string_end(bytes, at) - 1,
-            b'{' | b'[' => depth += 1,
-            b'}' | b']' | b',' if depth == 0 => return (start, at),
-            b'}' | b']' => depth -= 1,
-            _ => {}
-        }
-        at += 1;
-        if depth == 0 && matches!(byte, b'"' | b'}' | b']') {
-            return (start, at);
-        }
-    }
-    (start, bytes.len())
+    (start, value_end(bytes, start))
 }
 
 #[cfg(test)]

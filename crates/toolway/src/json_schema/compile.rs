@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use jsonschema::error::{ValidationError, ValidationErrorKind};
 use jsonschema::{Draft, PatternOptions, Validator};
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use toolway_types::{limits, text};
 
 use crate::json_schema::repair::SchemaPath;
@@ -72,7 +72,7 @@ pub(super) fn compile(schema: &RawValue) -> Result<Compiled, String> {
         Some(first) => format!("cannot be used: {first}"),
         None => "cannot be used".to_owned(),
     };
-    if !repair::can_be_repaired(&schema) {
+    if !repair::leads_to_schemas(&schema) {
         return Err(unusable());
     }
     repair::translate(&mut schema);
@@ -201,11 +201,11 @@ fn fault(schema: &Value, error: &ValidationError<'_>, limit: usize) -> CompileFa
     }
     let mut parts = Vec::new();
     if let ValidationErrorKind::Format { .. } = error.kind() {
-        find_patterns(schema, &mut Vec::new(), &mut |steps, pattern| {
+        for (steps, pattern) in patterns(schema) {
             if let Some(why) = unusable_pattern(pattern, limit) {
-                parts.push((SchemaPath::new(steps.to_vec()), why.to_owned()));
+                parts.push((SchemaPath::new(steps), why.to_owned()));
             }
-        });
+        }
     } else {
         let meta = match Draft::default().detect(schema) {
             Draft::Draft4 => jsonschema::draft4::meta::validator(),
@@ -257,48 +257,30 @@ fn deepest<'a, 'b>(error: &'a ValidationError<'b>) -> &'a ValidationError<'b> {
 
 /// The memory for each pattern, so that all together stay within theirs.
 fn pattern_limit(schema: &Value) -> usize {
-    let mut patterns = HashSet::new();
-    find_patterns(schema, &mut Vec::new(), &mut |_, pattern| {
-        patterns.insert(pattern.to_owned());
-    });
+    let patterns = patterns(schema).into_iter().map(|(_, pattern)| pattern);
+    let patterns: HashSet<&str> = patterns.collect();
     (PATTERNS_BYTES / patterns.len().max(1)).min(PATTERN_BYTES)
 }
 
-/// Calls for every pattern; values that are no schemas are not looked into.
-fn find_patterns(value: &Value, steps: &mut Vec<String>, found: &mut impl FnMut(&[String], &str)) {
-    let mut deeper = |step: String, member: &Value| {
-        steps.push(step);
-        find_patterns(member, steps, found);
-        steps.pop();
-    };
-    match value {
-        Value::Array(items) => {
-            for (index, item) in items.iter().enumerate() {
-                deeper(index.to_string(), item);
-            }
+/// Every pattern, with the steps to it.
+fn patterns(schema: &Value) -> Vec<(Vec<String>, &str)> {
+    let mut found = Vec::new();
+    for part in weight::parts(schema) {
+        if let Some(pattern) = toolway_schema::text(part.schema, "pattern") {
+            found.push((part.steps_to("pattern"), pattern));
         }
-        Value::Object(members) => {
-            for (key, member) in members {
-                match (key.as_str(), member) {
-                    ("const" | "default", _) | ("enum" | "examples", Value::Array(_)) => {}
-                    _ => deeper(key.clone(), member),
-                }
-            }
-            if let Some(Value::String(pattern)) = members.get("pattern") {
-                steps.push("pattern".to_owned());
-                found(steps, pattern);
-                steps.pop();
-            }
-            if let Some(Value::Object(parts)) = members.get("patternProperties") {
-                for pattern in parts.keys() {
-                    steps.extend(["patternProperties".to_owned(), pattern.clone()]);
-                    found(steps, pattern);
-                    steps.truncate(steps.len() - 2);
-                }
-            }
+        let named = part.schema.get("patternProperties");
+        for pattern in named
+            .and_then(Value::as_object)
+            .into_iter()
+            .flat_map(Map::keys)
+        {
+            let mut steps = part.steps_to("patternProperties");
+            steps.push(pattern.clone());
+            found.push((steps, pattern));
         }
-        _ => {}
     }
+    found
 }
 
 /// Why a pattern cannot be run, if it cannot.

@@ -10,34 +10,10 @@ use std::fmt;
 
 use serde_json::{Map, Value, json};
 
-use crate::json_schema::weight::REFERENCES;
+use toolway_schema::{
+    KeywordShape, REFERENCES, escaped, is_schema_place, rewrite, shape, unescaped,
+};
 
-/// Keywords under which the steps to a schema are a name.
-const MAPS: [&str; 6] = [
-    "properties",
-    "patternProperties",
-    "$defs",
-    "definitions",
-    "dependentSchemas",
-    "dependencies",
-];
-/// Keywords under which the step to a schema is an index.
-const LISTS: [&str; 4] = ["allOf", "anyOf", "oneOf", "prefixItems"];
-/// Keywords that are a schema.
-const SCHEMAS: [&str; 12] = [
-    "additionalProperties",
-    "unevaluatedProperties",
-    "propertyNames",
-    "items",
-    "additionalItems",
-    "unevaluatedItems",
-    "contains",
-    "not",
-    "if",
-    "then",
-    "else",
-    "contentSchema",
-];
 /// Keywords below which less asked is more refused, each with those that mean nothing without it.
 const TURNING: [&[&str]; 3] = [
     &["not"],
@@ -63,8 +39,7 @@ impl SchemaPath {
     /// Of a JSON pointer.
     pub(super) fn parse(pointer: &str) -> Self {
         let steps = pointer.split('/').skip(1);
-        let plain = |step: &str| step.replace("~1", "/").replace("~0", "~");
-        Self(steps.map(plain).collect())
+        Self(steps.map(unescaped).collect())
     }
 
     pub(super) fn last(&self) -> &str {
@@ -80,13 +55,13 @@ impl fmt::Display for SchemaPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0
             .iter()
-            .try_for_each(|step| write!(f, "/{}", step.replace('~', "~0").replace('/', "~1")))
+            .try_for_each(|step| write!(f, "/{}", escaped(step)))
     }
 }
 
 /// Whether every reference leads to where schemas are. What is elsewhere would not be found by
-/// the walks here.
-pub(super) fn can_be_repaired(schema: &Value) -> bool {
+/// walks through schemas alone.
+pub(super) fn leads_to_schemas(schema: &Value) -> bool {
     let mut fits = true;
     references(schema, &mut |reference| {
         if let Some(pointer) = reference.strip_prefix('#')
@@ -110,38 +85,13 @@ fn references(value: &Value, found: &mut impl FnMut(&str)) {
     }
 }
 
-fn is_schema_place(schema: &Value, steps: &[String]) -> bool {
-    let [keyword, rest @ ..] = steps else {
-        return true;
-    };
-    let Some(member) = schema.get(keyword) else {
-        return false;
-    };
-    let keyword = keyword.as_str();
-    match (member, rest) {
-        (Value::Object(parts), [name, rest @ ..]) if MAPS.contains(&keyword) => parts
-            .get(name)
-            .is_some_and(|part| is_schema_place(part, rest)),
-        (Value::Array(parts), [index, rest @ ..])
-            if LISTS.contains(&keyword) || keyword == "items" =>
-        {
-            let part = index.parse().ok().and_then(|index: usize| parts.get(index));
-            part.is_some_and(|part| is_schema_place(part, rest))
-        }
-        (Value::Object(_) | Value::Bool(_), rest) if SCHEMAS.contains(&keyword) => {
-            is_schema_place(member, rest)
-        }
-        _ => false,
-    }
-}
-
 /// Says what draft-04 said of limits as later dialects do. Means the same everywhere.
 pub(super) fn translate(schema: &mut Value) {
     let dialect = schema.get("$schema").and_then(Value::as_str);
     if dialect.is_some_and(|dialect| dialect.contains("draft-04")) {
         return;
     }
-    each(schema, "", &[], &mut |members, _| {
+    rewrite(schema, &[], &mut |members, _| {
         for (exclusive, plain) in [
             ("exclusiveMinimum", "minimum"),
             ("exclusiveMaximum", "maximum"),
@@ -178,7 +128,7 @@ pub(super) fn adopt(schema: &mut Value) -> Vec<String> {
     if let Value::Object(members) = schema {
         members.shift_remove("$schema");
     }
-    each(schema, "", &[], &mut |members, _| {
+    rewrite(schema, &[], &mut |members, _| {
         if members.get("$ref").is_some_and(Value::is_string) {
             members.retain(|key, _| key == "$ref" || HOLDERS.contains(&key.as_str()));
         }
@@ -225,7 +175,7 @@ fn refers(value: &Value) -> bool {
 /// Takes out what depends on a part elsewhere and could refuse more without it.
 fn calm(schema: &mut Value, gone: &mut Vec<String>) {
     let rename = !mentions(schema, "anyOf");
-    each(schema, "", &COUNTING, &mut |members, here| {
+    rewrite(schema, &COUNTING, &mut |members, here| {
         // First, for what is taken out below may have been the one that looked.
         if members.values().any(refers) || REFERENCES.iter().any(|it| members.contains_key(*it)) {
             remove(members, &UNEVALUATED, here, gone);
@@ -268,44 +218,6 @@ fn ease(
     eased
 }
 
-/// Calls for every object that is a schema, the outer ones first, but not inside these keywords.
-fn each(
-    schema: &mut Value,
-    here: &str,
-    but: &[&str],
-    visit: &mut impl FnMut(&mut Map<String, Value>, &str),
-) {
-    let Value::Object(members) = schema else {
-        return;
-    };
-    visit(members, here);
-    for (keyword, member) in members {
-        let keyword = keyword.as_str();
-        if but.contains(&keyword) {
-            continue;
-        }
-        let there = format!("{here}/{keyword}");
-        match member {
-            Value::Object(parts) if MAPS.contains(&keyword) => {
-                for (name, part) in parts {
-                    each(part, &step(&there, name), but, visit);
-                }
-            }
-            Value::Array(parts) if LISTS.contains(&keyword) || keyword == "items" => {
-                for (index, part) in parts.iter_mut().enumerate() {
-                    each(part, &format!("{there}/{index}"), but, visit);
-                }
-            }
-            Value::Object(_) if SCHEMAS.contains(&keyword) => each(member, &there, but, visit),
-            _ => {}
-        }
-    }
-}
-
-fn step(here: &str, name: &str) -> String {
-    format!("{here}/{}", name.replace('~', "~0").replace('/', "~1"))
-}
-
 struct Cut {
     /// Whether the dialect ignores what stands beside a `$ref`.
     ref_is_alone: bool,
@@ -344,9 +256,13 @@ impl Cut {
             keyword = "anyOf";
         }
         let there = format!("{here}/{keyword}");
-        match (members.get_mut(keyword), rest) {
-            (Some(Value::Object(parts)), [name, rest @ ..]) if MAPS.contains(&keyword) => {
-                let there = step(&there, name);
+        match (shape(keyword), members.get_mut(keyword), rest) {
+            (
+                Some(KeywordShape::SchemaMap | KeywordShape::Dependencies),
+                Some(Value::Object(parts)),
+                [name, rest @ ..],
+            ) => {
+                let there = format!("{there}/{}", escaped(name));
                 let goes = match (keyword, parts.get(name)) {
                     ("patternProperties", _) => rest.is_empty(),
                     ("dependencies", Some(Value::Object(_))) => false,
@@ -363,9 +279,11 @@ impl Cut {
                     self.at(part, rest, there);
                 }
             }
-            (Some(Value::Array(parts)), [index, rest @ ..])
-                if LISTS.contains(&keyword) || keyword == "items" =>
-            {
+            (
+                Some(KeywordShape::SchemaList | KeywordShape::Items),
+                Some(Value::Array(parts)),
+                [index, rest @ ..],
+            ) => {
                 let part = index
                     .parse()
                     .ok()
@@ -375,7 +293,11 @@ impl Cut {
                     self.at(part, rest, format!("{there}/{index}"));
                 }
             }
-            (Some(part @ Value::Object(_)), [_, ..]) if SCHEMAS.contains(&keyword) => {
+            (
+                Some(KeywordShape::Schema | KeywordShape::Items),
+                Some(part @ Value::Object(_)),
+                [_, ..],
+            ) => {
                 self.at(part, rest, there);
             }
             _ => {

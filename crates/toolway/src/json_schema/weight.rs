@@ -11,8 +11,10 @@
 use std::collections::HashMap;
 
 use serde_json::Value;
+use toolway_schema::{REFERENCES, Reach, SchemaPlace, places, under};
 
 use crate::json_schema::ValueSize;
+use crate::json_schema::repair::leads_to_schemas;
 
 pub(super) mod pattern;
 
@@ -22,14 +24,18 @@ pub(super) const MAX_WORK: u64 = 10_000_000;
 /// it keeps the recursion off the end of the stack.
 const MAX_CHAIN: usize = 32;
 
-/// Keywords whose schema judges the same value.
-const SAME_VALUE: [&str; 4] = ["not", "if", "then", "else"];
-/// Keywords whose list of schemas judges the same value.
-const SAME_VALUE_LISTS: [&str; 3] = ["allOf", "anyOf", "oneOf"];
-/// Keywords whose map of schemas judges the same value.
-const SAME_VALUE_MAPS: [&str; 2] = ["dependentSchemas", "dependencies"];
-/// Keywords that name a schema which judges the same value.
-pub(super) const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
+/// Keywords whose schemas judge the same value.
+const SAME_VALUE: [&str; 9] = [
+    "not",
+    "if",
+    "then",
+    "else",
+    "allOf",
+    "anyOf",
+    "oneOf",
+    "dependentSchemas",
+    "dependencies",
+];
 /// Keywords that look into the members of a value.
 const MEMBERS: [&str; 12] = [
     "properties",
@@ -101,37 +107,42 @@ impl Weight {
     }
 }
 
+/// Every part that may be run as a schema. What is no schema by its place can be made one by a
+/// reference.
+pub(super) fn parts(schema: &Value) -> Vec<SchemaPlace<'_>> {
+    let reach = if leads_to_schemas(schema) {
+        Reach::Unknown
+    } else {
+        Reach::Everything
+    };
+    places(schema, reach)
+}
+
 /// Weighs a whole schema: the heaviest of its parts.
 pub(super) fn weigh(schema: &Value) -> Result<Weight, Unbounded> {
-    let mut scale = Scale {
-        root: schema,
-        anchors: HashMap::new(),
-        known: HashMap::new(),
-    };
-    scale.find_anchors(schema, has_plain_ids(schema))?;
-    scale.heaviest(schema)
+    let parts = parts(schema);
+    let mut scale = Scale::new(schema, &parts)?;
+    parts.iter().try_fold(Weight::default(), |most, part| {
+        Ok(most.largest(scale.weight(part.schema)?))
+    })
 }
 
 /// Where the references are that are not followed, each as the steps to it.
 pub(super) fn unfollowed(schema: &Value) -> Vec<Vec<String>> {
-    let mut scale = Scale {
-        root: schema,
-        anchors: HashMap::new(),
-        known: HashMap::new(),
+    let parts = parts(schema);
+    let Ok(scale) = Scale::new(schema, &parts) else {
+        return Vec::new();
     };
     let mut found = Vec::new();
-    if scale.find_anchors(schema, has_plain_ids(schema)).is_ok() {
-        scale.find_unfollowed(schema, &mut Vec::new(), &mut found);
+    for part in &parts {
+        for key in REFERENCES {
+            let reference = toolway_schema::text(part.schema, key);
+            if reference.is_some_and(|reference| scale.target(reference).is_none()) {
+                found.push(part.steps_to(key));
+            }
+        }
     }
     found
-}
-
-/// Whether parts of the schema have their address under `id`.
-fn has_plain_ids(schema: &Value) -> bool {
-    schema
-        .get("$schema")
-        .and_then(Value::as_str)
-        .is_some_and(|dialect| dialect.contains("draft-04") || dialect.contains("draft-03"))
 }
 
 struct Scale<'a> {
@@ -142,82 +153,29 @@ struct Scale<'a> {
 }
 
 impl<'a> Scale<'a> {
-    fn find_anchors(&mut self, value: &'a Value, with_plain_id: bool) -> Result<(), Unbounded> {
-        match value {
-            Value::Array(items) => items
-                .iter()
-                .try_for_each(|item| self.find_anchors(item, with_plain_id)),
-            Value::Object(members) => {
-                for (key, member) in members {
-                    match (key.as_str(), member.as_str()) {
-                        ("$anchor" | "$dynamicAnchor", Some(name)) => {
-                            self.anchors.insert(name, value);
-                        }
-                        // A part with an address of its own changes what references in it mean.
-                        ("$id", Some(_)) if !std::ptr::eq(value, self.root) => {
-                            return Err(Unbounded::Reference);
-                        }
-                        ("id", Some(_)) if with_plain_id && !std::ptr::eq(value, self.root) => {
-                            return Err(Unbounded::Reference);
-                        }
-                        _ => self.find_anchors(member, with_plain_id)?,
-                    }
-                }
-                Ok(())
-            }
-            _ => Ok(()),
-        }
-    }
-
-    fn find_unfollowed(
-        &self,
-        value: &Value,
-        steps: &mut Vec<String>,
-        found: &mut Vec<Vec<String>>,
-    ) {
-        let mut deeper = |step: String, member: &Value| {
-            steps.push(step);
-            if let Some(reference) = member.as_str()
-                && steps
-                    .last()
-                    .is_some_and(|it| REFERENCES.contains(&it.as_str()))
-                && self.target(reference).is_none()
+    fn new(root: &'a Value, parts: &[SchemaPlace<'a>]) -> Result<Self, Unbounded> {
+        let dialect = toolway_schema::text(root, "$schema").unwrap_or_default();
+        let has_plain_ids = dialect.contains("draft-04") || dialect.contains("draft-03");
+        let mut anchors = HashMap::new();
+        for part in parts {
+            let text = |key| toolway_schema::text(part.schema, key);
+            for name in [text("$anchor"), text("$dynamicAnchor")]
+                .into_iter()
+                .flatten()
             {
-                found.push(steps.clone());
-            } else {
-                self.find_unfollowed(member, steps, found);
+                anchors.insert(name, part.schema);
             }
-            steps.pop();
-        };
-        match value {
-            Value::Array(items) => {
-                for (index, item) in items.iter().enumerate() {
-                    deeper(index.to_string(), item);
-                }
+            // A part with an address of its own changes what references in it mean.
+            let has_address = text("$id").is_some() || has_plain_ids && text("id").is_some();
+            if has_address && !std::ptr::eq(part.schema, root) {
+                return Err(Unbounded::Reference);
             }
-            Value::Object(members) => {
-                for (key, member) in members {
-                    deeper(key.clone(), member);
-                }
-            }
-            _ => {}
         }
-    }
-
-    /// The heaviest of this part and everything inside it. Also takes in what is no schema
-    /// (`default`, `enum`); that only errs towards more.
-    fn heaviest(&mut self, value: &'a Value) -> Result<Weight, Unbounded> {
-        match value {
-            Value::Array(items) => items.iter().try_fold(Weight::default(), |most, item| {
-                Ok(most.largest(self.heaviest(item)?))
-            }),
-            Value::Object(members) => {
-                members.values().try_fold(self.weight(value)?, |most, one| {
-                    Ok(most.largest(self.heaviest(one)?))
-                })
-            }
-            _ => Ok(Weight::default()),
-        }
+        Ok(Self {
+            root,
+            anchors,
+            known: HashMap::new(),
+        })
     }
 
     fn weight(&mut self, schema: &'a Value) -> Result<Weight, Unbounded> {
@@ -237,19 +195,9 @@ impl<'a> Scale<'a> {
             None => {}
         }
         let mut parts: Vec<&'a Value> = Vec::new();
-        parts.extend(SAME_VALUE.iter().filter_map(|key| members.get(*key)));
-        for key in SAME_VALUE_LISTS {
-            parts.extend(
-                members
-                    .get(key)
-                    .and_then(Value::as_array)
-                    .into_iter()
-                    .flatten(),
-            );
-        }
-        for key in SAME_VALUE_MAPS {
-            let map = members.get(key).and_then(Value::as_object);
-            parts.extend(map.into_iter().flat_map(serde_json::Map::values));
+        for key in SAME_VALUE {
+            let inner = members.get(key).map(|value| under(key, value));
+            parts.extend(inner.into_iter().flatten().map(|(_, part)| part));
         }
         for key in REFERENCES {
             if let Some(reference) = members.get(key).and_then(Value::as_str) {

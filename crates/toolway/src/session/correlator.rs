@@ -9,7 +9,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
@@ -30,6 +30,7 @@ use super::inbound::{ListChanges, Reception};
 use crate::call::ProgressSink;
 use crate::error::{RequestError, RequestResult};
 use crate::listing::ListKind;
+use crate::lock::lock;
 pub(super) use crate::session::correlator::pending::LateAnswerHandler;
 use crate::session::correlator::pending::PendingRequests;
 pub(super) use crate::session::correlator::questions::MAX_QUESTIONS;
@@ -225,13 +226,13 @@ impl Correlator {
     /// Has `news` notified whenever the server speaks of this task, or of this page in the era
     /// without tasks.
     pub(super) fn follow(&self, task: &str) -> Arc<Notify> {
-        let mut followed = self.shared.followed();
+        let mut followed = lock(&self.shared.followed);
         Arc::clone(followed.entry(task.to_owned()).or_default())
     }
 
     /// This task is not followed any more.
     pub(super) fn unfollow(&self, task: &str) {
-        self.shared.followed().remove(task);
+        lock(&self.shared.followed).remove(task);
     }
 
     /// Says that a list must have changed, although the server did not.
@@ -279,10 +280,6 @@ impl Correlator {
 }
 
 impl CorrelatorShared {
-    fn followed(&self) -> MutexGuard<'_, HashMap<String, Arc<Notify>>> {
-        self.followed.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn tap_sent(&self, message: &[u8]) {
         if let Some(tap) = &self.tap {
             tap.sent(message);

@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 use std::hash::{BuildHasher as _, RandomState};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -15,6 +15,8 @@ use serde_json::value::RawValue;
 use tokio::time::Instant;
 use toolway_types::Budget;
 use toolway_wire::era::method;
+
+use crate::lock::lock;
 
 /// How much is kept: the least recently used goes first.
 const KEPT: Budget = Budget::new(8 << 20, 20);
@@ -44,17 +46,13 @@ impl CachedAnswer {
 }
 
 impl Freshness {
-    fn entries(&self) -> MutexGuard<'_, VecDeque<CachedAnswer>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// A fresh answer to exactly this request.
     pub(super) fn get(&self, method: &str, params: &RawValue) -> Option<Box<RawValue>> {
         if !is_kept(method) {
             return None;
         }
         let now = Instant::now();
-        let mut entries = self.entries();
+        let mut entries = lock(&self.0);
         entries.retain(|entry| entry.fresh_until > now);
         let place = entries
             .iter()
@@ -74,7 +72,7 @@ impl Freshness {
         let Some(ttl) = time_to_live(result) else {
             return;
         };
-        let mut entries = self.entries();
+        let mut entries = lock(&self.0);
         entries.retain(|entry| *entry.method != *method || *entry.params != *params.get());
         let mut room = KEPT;
         let entry = CachedAnswer {
@@ -96,7 +94,7 @@ impl Freshness {
 
     /// The server said that this resource changed.
     pub(super) fn forget_resource(&self, uri: &str) {
-        self.entries().retain(|entry| {
+        lock(&self.0).retain(|entry| {
             let params: Value = serde_json::from_str(&entry.params).unwrap_or_default();
             params["uri"] != uri
         });

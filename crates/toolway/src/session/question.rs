@@ -285,8 +285,7 @@ fn fill(
     schema: &RawValue,
 ) -> Result<Map<String, Value>, Vec<Problem>> {
     let form: Value = serde_json::from_str(schema.get()).unwrap_or_default();
-    let properties = form.get("properties").and_then(Value::as_object);
-    for (name, property) in properties.into_iter().flatten() {
+    for (name, property) in toolway_schema::properties(&form) {
         if let Some(default) = property.get("default")
             && !content.contains_key(name)
         {

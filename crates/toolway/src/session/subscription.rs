@@ -8,7 +8,7 @@
 //! The request is none of a caller's: it has no time limit, and the end of the channel is its end.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -28,6 +28,7 @@ use super::inbound::InboundMessage;
 use super::{Session, modern, raw, refine};
 use crate::error::RequestError;
 use crate::listing::ListKind;
+use crate::lock::lock;
 
 /// How long the acknowledgement, the first thing a server sends, may take.
 const ACKNOWLEDGED_WITHIN: Duration = Duration::from_secs(30);
@@ -125,15 +126,11 @@ struct Entries {
 const REMEMBERED_IDS: usize = 16;
 
 impl Subscriptions {
-    fn entries(&self) -> MutexGuard<'_, Entries> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Expects messages of this subscription until the first of what is returned is dropped; the
     /// second hears of the acknowledgement.
     fn open(&self, id: u64) -> (OpenSubscription<'_>, oneshot::Receiver<Value>) {
         let (sender, receiver) = oneshot::channel();
-        self.entries().open.push((id, Some(sender)));
+        lock(&self.0).open.push((id, Some(sender)));
         (
             OpenSubscription {
                 subscriptions: self,
@@ -144,7 +141,7 @@ impl Subscriptions {
     }
 
     fn acknowledge(&self, id: u64, notifications: Value) {
-        let mut entries = self.entries();
+        let mut entries = lock(&self.0);
         let opened = entries.open.iter_mut().find(|(open, _)| *open == id);
         if let Some(waiting) = opened.and_then(|(_, waiting)| waiting.take()) {
             let _ = waiting.send(notifications);
@@ -152,7 +149,7 @@ impl Subscriptions {
     }
 
     fn knows(&self, id: u64) -> bool {
-        let entries = self.entries();
+        let entries = lock(&self.0);
         entries.open.iter().any(|(open, _)| *open == id) || entries.past.contains(&id)
     }
 }
@@ -165,7 +162,7 @@ struct OpenSubscription<'a> {
 
 impl Drop for OpenSubscription<'_> {
     fn drop(&mut self) {
-        let mut entries = self.subscriptions.entries();
+        let mut entries = lock(&self.subscriptions.0);
         entries.open.retain(|(open, _)| *open != self.id);
         if entries.past.len() == REMEMBERED_IDS {
             entries.past.pop_front();

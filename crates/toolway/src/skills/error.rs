@@ -12,30 +12,25 @@ use crate::call::{CallError, brief};
 
 /// Why a skill was not listed, loaded or read.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "a field that says what it is has no comment")]
 pub enum SkillError {
     /// A request came to nothing. Where it names a tool, that is a URI or a method.
     #[error(transparent)]
     Call(#[from] CallError),
     /// The server does not say that it has skills.
     #[error("server `{server}` offers no skills")]
-    NotOffered {
-        /// The server.
-        server: ServerName,
-    },
+    NotOffered { server: ServerName },
     /// The server has no such skill.
     #[error("server `{server}` has no skill `{}`", brief(.which))]
     Unknown {
-        /// The server.
         server: ServerName,
         /// What was asked for.
         which: Untrusted,
     },
     /// Several skills of the server share the name.
-    #[error("server `{server}` has several skills `{}`: ask for one by its URI: {}", brief(.name), Uris(.candidates))]
+    #[error("server `{server}` has several skills `{}`: ask for one by its URI: {}", brief(.name), uris(.candidates))]
     Ambiguous {
-        /// The server.
         server: ServerName,
-        /// The name.
         name: Untrusted,
         /// Their URIs.
         candidates: Vec<Untrusted>,
@@ -44,7 +39,6 @@ pub enum SkillError {
     /// asked for.
     #[error("the skill `{}` of server `{server}` has no file `{}`", brief(.skill), brief(.file))]
     NoSuchFile {
-        /// The server.
         server: ServerName,
         /// The URI of the skill.
         skill: Untrusted,
@@ -54,7 +48,6 @@ pub enum SkillError {
     /// The server lists no digests for the skill, so nothing of it could be verified.
     #[error("the skill `{}` of server `{server}` cannot be verified, because its server lists its files as `dynamic`: ask for a skill with digests", brief(.skill))]
     Unverifiable {
-        /// The server.
         server: ServerName,
         /// The URI of the skill.
         skill: Untrusted,
@@ -62,7 +55,6 @@ pub enum SkillError {
     /// The skill has more files than we take; none was read.
     #[error("the skill `{}` of server `{server}` has {found} files, and {MAX_FILES} are allowed: its author has to make it smaller", brief(.skill))]
     TooManyFiles {
-        /// The server.
         server: ServerName,
         /// The URI of the skill.
         skill: Untrusted,
@@ -72,7 +64,6 @@ pub enum SkillError {
     /// The files of the skill have more bytes than we take; none was read.
     #[error("the skill `{}` of server `{server}` has {found} bytes, and {MAX_SKILL_BYTES} are allowed: its author has to make it smaller", brief(.skill))]
     TooLarge {
-        /// The server.
         server: ServerName,
         /// The URI of the skill.
         skill: Untrusted,
@@ -82,7 +73,6 @@ pub enum SkillError {
     /// The answer to the read holds no such file.
     #[error("`{}` of server `{server}` cannot be read: {reason}", brief(.file))]
     Unreadable {
-        /// The server.
         server: ServerName,
         /// The URI of the file.
         file: Untrusted,
@@ -92,7 +82,6 @@ pub enum SkillError {
     /// A file is not what was listed. Nothing of it is handed out.
     #[error("`{}` of server `{server}` is not what was listed: {check}. List its skills again, in case it has changed; if that does not help, its server is broken or has been tampered with", brief(.file))]
     Unverified {
-        /// The server.
         server: ServerName,
         /// The URI of the file.
         file: Untrusted,
@@ -102,9 +91,10 @@ pub enum SkillError {
 }
 
 /// What is not as it was listed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FailedCheck {
     /// The number of bytes.
+    #[error("its size is {found} bytes, and {expected} were listed")]
     Size {
         /// As listed.
         expected: u64,
@@ -112,6 +102,7 @@ pub enum FailedCheck {
         found: u64,
     },
     /// The digest.
+    #[error("its digest is `{found}`, and `{expected}` was listed")]
     Digest {
         /// As listed.
         expected: String,
@@ -119,6 +110,7 @@ pub enum FailedCheck {
         found: String,
     },
     /// A field of the head.
+    #[error("its frontmatter has {} as `{}`, and {} was listed", listed(.found.as_ref()), brief(.field), listed(.expected.as_ref()))]
     Frontmatter {
         /// Which.
         field: Untrusted,
@@ -128,47 +120,18 @@ pub enum FailedCheck {
         found: Option<Untrusted>,
     },
     /// The file has no head that could be compared.
+    #[error("it has no usable frontmatter: {}", brief(.reason))]
     NoFrontmatter {
         /// What is wrong with it.
         reason: Untrusted,
     },
 }
 
-impl fmt::Display for FailedCheck {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Size { expected, found } => write!(
-                formatter,
-                "its size is {found} bytes, and {expected} were listed"
-            ),
-            Self::Digest { expected, found } => write!(
-                formatter,
-                "its digest is `{found}`, and `{expected}` was listed"
-            ),
-            Self::Frontmatter {
-                field,
-                expected,
-                found,
-            } => {
-                let shown = |value: &Option<Untrusted>| {
-                    value.as_ref().map_or_else(
-                        || "nothing".to_owned(),
-                        |value| format!("`{}`", brief(value)),
-                    )
-                };
-                write!(
-                    formatter,
-                    "its frontmatter has {} as `{}`, and {} was listed",
-                    shown(found),
-                    brief(field),
-                    shown(expected)
-                )
-            }
-            Self::NoFrontmatter { reason } => {
-                write!(formatter, "it has no usable frontmatter: {}", brief(reason))
-            }
-        }
-    }
+fn listed(value: Option<&Untrusted>) -> String {
+    value.map_or_else(
+        || "nothing".to_owned(),
+        |value| format!("`{}`", brief(value)),
+    )
 }
 
 impl SkillError {
@@ -217,17 +180,11 @@ pub(super) fn malformed(server: &ServerName, what: &str, error: &dyn fmt::Displa
 /// How many of the candidates are named.
 const MAX_NAMED: usize = 5;
 
-struct Uris<'a>(&'a [Untrusted]);
-
-impl fmt::Display for Uris<'_> {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, uri) in self.0.iter().take(MAX_NAMED).enumerate() {
-            let lead = if index == 0 { "" } else { ", " };
-            write!(formatter, "{lead}`{}`", brief(uri))?;
-        }
-        match self.0.len().saturating_sub(MAX_NAMED) {
-            0 => Ok(()),
-            more => write!(formatter, " and {more} more"),
-        }
+fn uris(all: &[Untrusted]) -> String {
+    let named = all.iter().take(MAX_NAMED);
+    let named: Vec<_> = named.map(|uri| format!("`{}`", brief(uri))).collect();
+    match all.len().saturating_sub(MAX_NAMED) {
+        0 => named.join(", "),
+        more => format!("{} and {more} more", named.join(", ")),
     }
 }

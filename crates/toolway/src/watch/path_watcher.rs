@@ -11,13 +11,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use notify::event::{AccessKind, AccessMode};
 use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
 use tokio::sync::Notify;
 
+use crate::lock::lock;
 use crate::watch::stamp::Stamps;
 use crate::watch::{ConfigChange, Watched};
 
@@ -159,7 +160,7 @@ impl Notices {
         let interest: Arc<Mutex<NoticeFilter>> = Arc::default();
         let (dirty, wanted) = (Arc::clone(dirty), Arc::clone(&interest));
         let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
-            let wanted = wanted.lock().unwrap_or_else(PoisonError::into_inner);
+            let wanted = lock(&wanted);
             let concerns = match &event {
                 Ok(event) => matters(event) && (event.need_rescan() || wanted.holds(event)),
                 // Better one look too many.
@@ -201,7 +202,7 @@ impl Notices {
                 .extend(directory.ancestors().map(Path::to_owned));
         }
         interest.paths.extend(paths.iter().cloned());
-        *self.interest.lock().unwrap_or_else(PoisonError::into_inner) = interest;
+        *lock(&self.interest) = interest;
         for (directory, identity) in &self.directories {
             if wanted.get(directory) != Some(identity) {
                 // It may be gone, and its watch with it.

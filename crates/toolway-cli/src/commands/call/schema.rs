@@ -11,6 +11,8 @@ use std::cell::Cell;
 
 use serde_json::Value;
 
+use toolway_schema::{list, properties, property, required, target, types, values};
+
 /// The deepest nesting that is followed; a circle of references ends here.
 const MAX_DEPTH: usize = 16;
 /// The most schemas that are looked at for one answer: alternatives of alternatives multiply.
@@ -261,16 +263,15 @@ impl<'a> Schema<'a> {
             return;
         }
         let own = match step {
-            Step::Member(name) => schema
-                .get("properties")
-                .and_then(|all| all.get(name))
-                .or_else(|| schema.get("additionalProperties")),
+            Step::Member(name) => {
+                property(schema, name).or_else(|| schema.get("additionalProperties"))
+            }
             Step::Item(_) => schema.get("items"),
         };
         into.extend(own.filter(|own| own.is_object()));
         let parts = self.target(schema).into_iter();
         for choice in ["allOf", "anyOf", "oneOf"] {
-            for part in each(schema, choice) {
+            for part in list(schema, choice) {
                 self.enter(part, step, depth + 1, into);
             }
         }
@@ -294,8 +295,7 @@ impl<'a> Schema<'a> {
 
     /// The schema that a reference within this one leads to.
     fn target(&self, schema: &Value) -> Option<&'a Value> {
-        let pointer = schema.get("$ref")?.as_str()?.strip_prefix('#')?;
-        self.root.pointer(pointer)
+        target(self.root, schema)
     }
 
     /// What a schema says about the value it is for; none when it was not followed to its end.
@@ -303,23 +303,14 @@ impl<'a> Schema<'a> {
         if !self.step(depth) {
             return None;
         }
-        let named = |name: &Value| {
-            let known = NAMES.iter().find(|(known, _)| name == known);
+        let named = |name| {
+            let known = NAMES.iter().find(|(known, _)| name == *known);
             known.map_or(0, |(_, bits)| *bits)
         };
-        let kinds = match schema.get("type") {
-            Some(one @ Value::String(_)) => Some(named(one)),
-            Some(Value::Array(several)) => Some(several.iter().map(named).fold(0, |a, b| a | b)),
-            _ => None,
-        };
-        let counted = schema.get("enum").and_then(Value::as_array);
+        let kinds = types(schema).map(named).fold(0, |a, b| a | b);
         let said = Kind {
-            kinds: kinds.filter(|kinds| *kinds != 0),
-            values: counted
-                .into_iter()
-                .flatten()
-                .chain(schema.get("const"))
-                .collect(),
+            kinds: Some(kinds).filter(|kinds| *kinds != 0),
+            values: values(schema).collect(),
             items: schema.get("items").into_iter().collect(),
         };
         let is_cut = Cell::new(false);
@@ -328,10 +319,14 @@ impl<'a> Schema<'a> {
             is_cut.set(is_cut.get() || found.is_none());
             found
         };
-        let parts = self.target(schema).into_iter().chain(each(schema, "allOf"));
+        let parts = self.target(schema).into_iter().chain(list(schema, "allOf"));
         let mut said = parts.filter_map(look).fold(said, Kind::and);
         for choice in ["anyOf", "oneOf"] {
-            if let Some(any) = each(schema, choice).filter_map(look).reduce(Kind::or) {
+            if let Some(any) = list(schema, choice)
+                .iter()
+                .filter_map(look)
+                .reduce(Kind::or)
+            {
                 said = said.and(any);
             }
         }
@@ -345,18 +340,20 @@ impl<'a> Schema<'a> {
         if !self.step(depth) {
             return None;
         }
-        let own = schema.get("properties").and_then(|all| all.get(name));
-        let own = own.or_else(|| schema.get("additionalProperties"));
+        let own = property(schema, name).or_else(|| schema.get("additionalProperties"));
         let own = own.filter(|own| own.is_object());
         let own = own.and_then(|own| self.kind(own, depth + 1));
         let look = |schema| self.property(schema, name, depth + 1);
-        let parts = self.target(schema).into_iter().chain(each(schema, "allOf"));
+        let parts = self.target(schema).into_iter().chain(list(schema, "allOf"));
         let mut said = own
             .into_iter()
             .chain(parts.filter_map(look))
             .reduce(Kind::and);
         for choice in ["anyOf", "oneOf"] {
-            let any = each(schema, choice).filter_map(look).reduce(Kind::or);
+            let any = list(schema, choice)
+                .iter()
+                .filter_map(look)
+                .reduce(Kind::or);
             said = said.into_iter().chain(any).reduce(Kind::and);
         }
         said
@@ -367,33 +364,26 @@ impl<'a> Schema<'a> {
         if !self.step(depth) {
             return None;
         }
-        let properties = schema.get("properties").and_then(Value::as_object);
-        let required = schema.get("required").and_then(Value::as_array);
-        let texts = required.into_iter().flatten().filter_map(Value::as_str);
         // What has a default need not be typed: the host sends it.
         let has_default = |name: &&str| {
-            let property = properties.and_then(|all| all.get(*name));
-            property.is_some_and(|property| {
+            property(schema, name).is_some_and(|property| {
                 let referred = self.target(property);
                 property.get("default").is_some()
                     || referred.is_some_and(|referred| referred.get("default").is_some())
             })
         };
-        let texts = texts.filter(|name| !has_default(name));
+        let needed = required(schema).filter(|name| !has_default(name));
         let mut all = Arguments {
-            known: properties
-                .into_iter()
-                .flat_map(|all| all.keys().cloned())
-                .collect(),
-            needed: texts.map(str::to_owned).collect(),
+            known: properties(schema).map(|(name, _)| name.clone()).collect(),
+            needed: needed.map(str::to_owned).collect(),
             choices: Vec::new(),
         };
         let look = |schema| self.gather(schema, depth + 1);
-        for part in self.target(schema).into_iter().chain(each(schema, "allOf")) {
+        for part in self.target(schema).into_iter().chain(list(schema, "allOf")) {
             all.add(look(part).unwrap_or_default());
         }
         for choice in ["anyOf", "oneOf"] {
-            let groups: Vec<Arguments> = each(schema, choice).filter_map(look).collect();
+            let groups: Vec<Arguments> = list(schema, choice).iter().filter_map(look).collect();
             let Some(first) = groups.first() else {
                 continue;
             };
@@ -408,10 +398,4 @@ impl<'a> Schema<'a> {
         }
         Some(all)
     }
-}
-
-/// The schemas of a list of them.
-fn each<'a>(schema: &'a Value, key: &str) -> impl Iterator<Item = &'a Value> {
-    let list = schema.get(key).and_then(Value::as_array);
-    list.into_iter().flatten()
 }

@@ -12,6 +12,7 @@ mod spelling;
 mod tests;
 
 use serde_json::{Map, Value};
+use toolway_schema::{list, properties, required, target, text, types};
 
 pub(super) use self::spelling::{signature, value};
 
@@ -268,17 +269,18 @@ impl<'a> Reader<'a> {
         if depth > MAX_DEPTH || self.steps > MAX_STEPS {
             return Shape::of(Form::Again("…".to_owned()));
         }
-        let Value::Object(said) = schema else {
+        if !schema.is_object() {
             return Shape::default();
-        };
-        let mut shape = self.own(said, depth);
-        if let Some(reference) = said.get("$ref").and_then(Value::as_str) {
-            let referred = self.referred(reference, depth);
+        }
+        let mut shape = self.own(schema, depth);
+        if let Some(target) = target(self.root, schema) {
+            let reference = text(schema, "$ref").unwrap_or_default();
+            let referred = self.referred(reference, target, depth);
             if self.can_join(&shape, &referred) {
                 shape = shape.and(referred);
             }
         }
-        for part in each(said, "allOf") {
+        for part in list(schema, "allOf") {
             let part = self.read(part, depth + 1);
             if self.can_join(&shape, &part) {
                 shape = shape.and(part);
@@ -286,7 +288,7 @@ impl<'a> Reader<'a> {
         }
         for choice in ["anyOf", "oneOf"] {
             let mut several = Vec::new();
-            for one in each(said, choice) {
+            for one in list(schema, choice) {
                 let one = self.read(one, depth + 1);
                 if self.can_join(&shape, &one) {
                     several.push(one);
@@ -306,11 +308,7 @@ impl<'a> Reader<'a> {
         self.steps <= MAX_STEPS
     }
 
-    fn referred(&mut self, reference: &'a str, depth: usize) -> Shape {
-        let pointer = reference.strip_prefix('#');
-        let Some(target) = pointer.and_then(|pointer| self.root.pointer(pointer)) else {
-            return Shape::default();
-        };
+    fn referred(&mut self, reference: &'a str, target: &'a Value, depth: usize) -> Shape {
         if self.open.contains(&reference) {
             let name = reference.rsplit('/').next().unwrap_or(reference);
             let name = if name.is_empty() || name == "#" {
@@ -327,31 +325,36 @@ impl<'a> Reader<'a> {
     }
 
     /// What a schema says itself.
-    fn own(&mut self, said: &'a Map<String, Value>, depth: usize) -> Shape {
-        let text = |key: &str| Some(said.get(key)?.as_str()?.trim().to_owned());
+    fn own(&mut self, schema: &'a Value, depth: usize) -> Shape {
+        let description = text(schema, "description").map(str::trim);
         let limits = LIMITS
             .iter()
-            .filter_map(|name| Some(((*name).to_owned(), said.get(*name)?.clone())));
+            .filter_map(|name| Some(((*name).to_owned(), schema.get(*name)?.clone())));
         Shape {
-            forms: self.forms(said, depth),
-            description: text("description").filter(|words| !words.is_empty()),
-            default: said.get("default").cloned(),
-            example: each(said, "examples").next().cloned(),
+            forms: self.forms(schema, depth),
+            description: description
+                .filter(|words| !words.is_empty())
+                .map(str::to_owned),
+            default: schema.get("default").cloned(),
+            example: list(schema, "examples").first().cloned(),
             limits: limits.collect(),
         }
     }
 
-    fn forms(&mut self, said: &'a Map<String, Value>, depth: usize) -> Vec<Form> {
-        if let Some(value) = said.get("const") {
+    fn forms(&mut self, schema: &'a Value, depth: usize) -> Vec<Form> {
+        if let Some(value) = schema.get("const") {
             return vec![Form::Value(value.clone())];
         }
-        if said.get("enum").is_some_and(Value::is_array) {
-            return distinct(each(said, "enum").map(|value| Form::Value(value.clone())));
+        if schema.get("enum").is_some_and(Value::is_array) {
+            return distinct(
+                list(schema, "enum")
+                    .iter()
+                    .map(|value| Form::Value(value.clone())),
+            );
         }
-        let has = |keys: &[&str]| keys.iter().any(|key| said.contains_key(*key));
-        let kinds: Vec<&str> = match said.get("type") {
-            Some(Value::String(kind)) => vec![kind],
-            Some(Value::Array(kinds)) => kinds.iter().filter_map(Value::as_str).collect(),
+        let has = |keys: &[&str]| keys.iter().any(|key| schema.get(key).is_some());
+        let kinds: Vec<&str> = match schema.get("type") {
+            Some(Value::String(_) | Value::Array(_)) => types(schema).collect(),
             _ if has(&["properties", "required", "patternProperties"]) => vec!["object"],
             _ if has(&["items", "prefixItems"]) => vec!["array"],
             _ => Vec::new(),
@@ -359,8 +362,8 @@ impl<'a> Reader<'a> {
         let mut forms = Vec::new();
         for kind in kinds {
             forms.push(match kind {
-                "object" => Form::Object(self.object(said, depth)),
-                "array" => self.list(said, depth),
+                "object" => Form::Object(self.object(schema, depth)),
+                "array" => self.items(schema, depth),
                 "string" => Form::Plain("string"),
                 "number" => Form::Plain("number"),
                 "integer" => Form::Plain("integer"),
@@ -372,23 +375,22 @@ impl<'a> Reader<'a> {
         distinct(forms.into_iter())
     }
 
-    fn list(&mut self, said: &'a Map<String, Value>, depth: usize) -> Form {
+    fn items(&mut self, schema: &'a Value, depth: usize) -> Form {
         let places = ["prefixItems", "items"]
             .into_iter()
-            .find_map(|key| said.get(key)?.as_array());
+            .find_map(|key| schema.get(key)?.as_array());
         if let Some(places) = places {
             let shapes = places.iter().map(|place| self.read(place, depth + 1));
             return Form::Places(shapes.collect());
         }
-        let items = said.get("items").map(|items| self.read(items, depth + 1));
+        let items = schema.get("items").map(|items| self.read(items, depth + 1));
         Form::List(Box::new(items.unwrap_or_default()))
     }
 
-    fn object(&mut self, said: &'a Map<String, Value>, depth: usize) -> Members {
-        let required: Vec<&str> = each(said, "required").filter_map(Value::as_str).collect();
-        let properties = said.get("properties").and_then(Value::as_object);
+    fn object(&mut self, schema: &'a Value, depth: usize) -> Members {
+        let required: Vec<&str> = required(schema).collect();
         let mut named = Vec::new();
-        for (name, property) in properties.into_iter().flatten() {
+        for (name, property) in properties(schema) {
             let shape = self.read(property, depth + 1);
             named.push(Member {
                 name: name.clone(),
@@ -405,18 +407,14 @@ impl<'a> Reader<'a> {
                 });
             }
         }
-        let patterns = said.get("patternProperties").and_then(Value::as_object);
-        let others = said.get("additionalProperties").filter(|it| it.is_object());
+        let patterns = schema.get("patternProperties").and_then(Value::as_object);
+        let others = schema
+            .get("additionalProperties")
+            .filter(|it| it.is_object());
         let others = others.or_else(|| patterns?.values().next());
         Members {
             named,
             others: others.map(|others| Box::new(self.read(others, depth + 1))),
         }
     }
-}
-
-/// The members of a list.
-fn each<'a>(said: &'a Map<String, Value>, key: &str) -> impl Iterator<Item = &'a Value> + use<'a> {
-    let list = said.get(key).and_then(Value::as_array);
-    list.into_iter().flatten()
 }

@@ -8,9 +8,11 @@
 
 use memchr::memchr2;
 
-/// Whether an answer that consists of texts is an error; nothing of any other answer.
-pub(super) fn skim(json: &str) -> Option<bool> {
+/// Whether an answer that consists of texts is an error; nothing of any other answer. Each text is
+/// shown as it stands there, quotes included.
+pub(super) fn skim<'a>(json: &'a str, mut text: impl FnMut(&'a str)) -> Option<bool> {
     let mut scan = ContentScan {
+        json,
         rest: json.as_bytes(),
     };
     let (mut has_content, mut is_error) = (false, None);
@@ -18,7 +20,7 @@ pub(super) fn skim(json: &str) -> Option<bool> {
         if !has_content && scan.take(br#""content""#) {
             has_content = true;
             scan.take(b":").then_some(())?;
-            scan.list(b'[', b']', ContentScan::block)
+            scan.list(b'[', b']', |scan| scan.block().map(&mut text))
         } else if is_error.is_none() && scan.take(br#""isError""#) {
             scan.take(b":").then_some(())?;
             is_error = Some(scan.take(b"true"));
@@ -32,26 +34,27 @@ pub(super) fn skim(json: &str) -> Option<bool> {
 
 /// What is still to be looked at. Whatever gives nothing found something that it does not know.
 struct ContentScan<'a> {
+    json: &'a str,
     rest: &'a [u8],
 }
 
-impl ContentScan<'_> {
-    /// A block of text.
-    fn block(&mut self) -> Option<()> {
-        let (mut has_type, mut has_text) = (false, false);
+impl<'a> ContentScan<'a> {
+    /// The text of a block of text.
+    fn block(&mut self) -> Option<&'a str> {
+        let (mut has_type, mut text) = (false, None);
         self.list(b'{', b'}', |scan| {
             if !has_type && scan.take(br#""type""#) {
                 has_type = true;
                 (scan.take(b":") && scan.take(br#""text""#)).then_some(())
-            } else if !has_text && scan.take(br#""text""#) {
-                has_text = true;
+            } else if text.is_none() && scan.take(br#""text""#) {
                 scan.take(b":").then_some(())?;
-                scan.string()
+                text = Some(scan.string()?);
+                Some(())
             } else {
                 None
             }
         })?;
-        (has_type && has_text).then_some(())
+        text.filter(|_| has_type)
     }
 
     /// An object or an array, of which each part has to find its own end.
@@ -75,14 +78,15 @@ impl ContentScan<'_> {
     }
 
     /// A text, every escape of which stands for something.
-    fn string(&mut self) -> Option<()> {
+    fn string(&mut self) -> Option<&'a str> {
         self.take(b"\"").then_some(())?;
+        let start = self.json.len() - self.rest.len() - 1;
         loop {
             let end = memchr2(b'"', b'\\', self.rest)?;
             let (found, rest) = self.rest.get(end..)?.split_first()?;
             if *found == b'"' {
                 self.rest = rest;
-                return Some(());
+                return self.json.get(start..self.json.len() - rest.len());
             }
             // Half of a character, unless the other half follows: for the reader to find out.
             if let [
@@ -117,16 +121,22 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::value::RawValue;
 
-    use super::super::{ResultType, in_full};
+    use super::super::{ResultType, in_full, tool_result};
     use super::*;
     use crate::view::ContentBlock;
 
     /// Skims, and holds what it says against what is read.
     fn skimmed(json: &str) -> Option<bool> {
-        let skimmed = skim(json);
+        let skimmed = skim(json, |_| ());
+        let raw = RawValue::from_string(json.to_owned()).unwrap();
+        let read = in_full(&raw);
+        assert_eq!(
+            format!("{:?}", tool_result(&raw)),
+            format!("{read:?}"),
+            "{json}"
+        );
         if let Some(is_error) = skimmed {
-            let raw = RawValue::from_string(json.to_owned()).unwrap();
-            let read = in_full(&raw).unwrap();
+            let read = read.unwrap();
             assert_eq!(is_error, read.is_error, "{json}");
             assert_eq!(read.result_type, ResultType::Complete, "{json}");
             assert!(read.structured.is_none() && read.meta.is_none(), "{json}");
@@ -208,7 +218,7 @@ mod tests {
         let whole = r#"{"content":[{"type":"text","text":"a\u00e9\\"}],"isError":true}"#;
         for end in 0..whole.len() {
             if let Some(part) = whole.get(..end) {
-                let _ = skim(part);
+                let _ = skim(part, |_| ());
             }
         }
         for broken in [
@@ -220,7 +230,7 @@ mod tests {
             "{\"isError\":t",
             "{,",
         ] {
-            assert_eq!(skim(broken), None, "{broken}");
+            assert_eq!(skim(broken, |_| ()), None, "{broken}");
         }
     }
 

@@ -7,6 +7,7 @@
 
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
+use toolway_schema::{KeywordShape, NAMES, REFERENCES, escaped, shape};
 use toolway_types::text;
 
 use super::{UnfitJson, plain, read, seen, write};
@@ -106,15 +107,22 @@ impl SchemaWalk {
                 }
             }
             ("anyOf" | "oneOf", Value::Array(parts)) => self.alternatives(parts)?,
-            ("allOf" | "prefixItems" | "items", Value::Array(parts)) => {
+            ("patternProperties", Value::Object(parts)) => self.patterns(parts)?,
+            ("required", Value::Array(names)) => self.names(names)?,
+            (_, value) => self.by_shape(keyword, value)?,
+        }
+        Ok(true)
+    }
+
+    fn by_shape(&mut self, keyword: &str, value: &mut Value) -> Result<(), UnfitJson> {
+        match (shape(keyword), value) {
+            (Some(KeywordShape::SchemaList | KeywordShape::Items), Value::Array(parts)) => {
                 for (index, part) in parts.iter_mut().enumerate() {
                     self.at(&index.to_string(), |walk| walk.schema(part))?;
                 }
             }
-            ("patternProperties", Value::Object(parts)) => self.patterns(parts)?,
             (
-                "properties" | "$defs" | "definitions" | "dependentSchemas" | "dependencies"
-                | "dependentRequired",
+                Some(KeywordShape::SchemaMap | KeywordShape::Dependencies | KeywordShape::NamesMap),
                 Value::Object(parts),
             ) => {
                 for (name, part) in parts {
@@ -125,28 +133,14 @@ impl SchemaWalk {
                     })?;
                 }
             }
-            (
-                "additionalProperties"
-                | "unevaluatedProperties"
-                | "propertyNames"
-                | "items"
-                | "additionalItems"
-                | "unevaluatedItems"
-                | "contains"
-                | "then"
-                | "else"
-                | "contentSchema",
-                part,
-            ) => self.schema(part)?,
-            ("required", Value::Array(names)) => self.names(names)?,
+            (Some(KeywordShape::Schema | KeywordShape::Items), part) => self.schema(part)?,
             // A spelling of a place, not a text; only what is not seen goes.
-            (
-                "$ref" | "$dynamicRef" | "$anchor" | "$dynamicAnchor" | "$id",
-                Value::String(text),
-            ) if seen(text).is_ok() => {}
+            (_, Value::String(text))
+                if (REFERENCES.contains(&keyword) || NAMES.contains(&keyword))
+                    && seen(text).is_ok() => {}
             (_, value) => self.plain(value)?,
         }
-        Ok(true)
+        Ok(())
     }
 
     fn plain(&mut self, value: &mut Value) -> Result<(), UnfitJson> {
@@ -221,8 +215,7 @@ impl SchemaWalk {
     fn at<T>(&mut self, step: &str, walk: impl FnOnce(&mut Self) -> T) -> T {
         let before = self.place.len();
         self.place.push('/');
-        self.place
-            .push_str(&step.replace('~', "~0").replace('/', "~1"));
+        self.place.push_str(&escaped(step));
         let result = walk(self);
         self.place.truncate(before);
         result

@@ -8,7 +8,7 @@
 
 use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::{Duration, UNIX_EPOCH};
 
 use futures_util::FutureExt as _;
@@ -27,6 +27,7 @@ use crate::audit::{ActingHook, Audit};
 use crate::dispatch::Dispatch;
 use crate::dispatch::classifier::LibraryClassifier;
 use crate::dispatch::permission::Approvals;
+use crate::lock::lock;
 use crate::pins::Pins;
 use crate::snapshot::{CallSettings, HostSnapshot, ServerSnapshot};
 
@@ -392,11 +393,6 @@ impl HookRunner {
     fn with_open<T>(&self, work: impl FnOnce(&mut Option<OpenOptions>) -> T) -> T {
         work(&mut lock(&self.open))
     }
-}
-
-/// A panic elsewhere cannot have left it half done.
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 pub(in crate::dispatch) fn late(after: Duration) -> String {

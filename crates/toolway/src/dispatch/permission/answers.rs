@@ -12,7 +12,7 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 use sha2::{Digest as _, Sha256};
 use toolway_config::RepositoryServer;
@@ -25,6 +25,7 @@ use crate::call::{
     RuleReach,
 };
 use crate::catalog::CatalogTool;
+use crate::lock::lock;
 use crate::pins::{Difference, Pins};
 
 /// How many answers a host remembers; the oldest is forgotten.
@@ -138,7 +139,7 @@ impl Approvals {
     /// Whether a person has said yes to this for the session. What was said of a tool or server
     /// that is another by now is forgotten.
     pub(super) fn covers(&self, tool: &CatalogTool, asking: &AskReasons<'_>) -> bool {
-        let mut said = self.said();
+        let mut said = lock(&self.said);
         let abouts = [
             ApprovalSubject::Tool(tool.key.clone()),
             ApprovalSubject::Server(tool.key.server.clone()),
@@ -216,7 +217,7 @@ impl Approvals {
         };
         drop(turn);
         // Later callers ask anew.
-        self.open().remove(&asked);
+        lock(&self.open).remove(&asked);
         *said = Some(answer.clone());
         answer
     }
@@ -259,7 +260,7 @@ impl Approvals {
         if question.lasting == Lasting::Once {
             return;
         }
-        let mut said = self.said();
+        let mut said = lock(&self.said);
         said.count += 1;
         let number = said.count;
         let (about, definition) = match reach {
@@ -323,7 +324,7 @@ impl Approvals {
 
     /// The slot of a question, shared with callers that ask the same at this moment.
     fn slot(&self, asked: QuestionDigest) -> Arc<QuestionSlot> {
-        let mut open = self.open();
+        let mut open = lock(&self.open);
         open.retain(|_, slot| slot.strong_count() > 0);
         if let Some(slot) = open.get(&asked).and_then(Weak::upgrade) {
             return slot;
@@ -332,23 +333,13 @@ impl Approvals {
         open.insert(asked, Arc::downgrade(&slot));
         slot
     }
-
-    // Every change is one call, so a panic elsewhere leaves both maps whole.
-
-    fn said(&self) -> MutexGuard<'_, Remembered> {
-        self.said.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn open(&self) -> MutexGuard<'_, HashMap<QuestionDigest, Weak<QuestionSlot>>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl fmt::Debug for Approvals {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
             .debug_struct("Approvals")
-            .field("answers", &self.said().answers.len())
+            .field("answers", &lock(&self.said).answers.len())
             .field("pins", &self.pins)
             .field("keeper", &self.keeper.is_some())
             .finish_non_exhaustive()

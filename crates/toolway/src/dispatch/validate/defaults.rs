@@ -6,6 +6,7 @@
 //! hooks and people see it among the arguments.
 
 use serde_json::{Map, Value};
+use toolway_schema::{list, properties, property, required, target};
 
 /// The deepest nesting that is followed; a circle of references ends here.
 const MAX_DEPTH: usize = 16;
@@ -40,19 +41,15 @@ impl<'a> Filler<'a> {
         for part in self.parts(schema) {
             self.fill(part, members, depth + 1);
         }
-        let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
-            return;
-        };
-        let required = schema.get("required").and_then(Value::as_array);
-        for name in required.into_iter().flatten().filter_map(Value::as_str) {
-            if let (false, Some(property)) = (members.contains_key(name), properties.get(name))
+        for name in required(schema) {
+            if let (false, Some(property)) = (members.contains_key(name), property(schema, name))
                 && let Some(default) = self.default(property, depth)
             {
                 members.insert(name.to_owned(), default.clone());
                 self.any = true;
             }
         }
-        for (name, property) in properties {
+        for (name, property) in properties(schema) {
             match members.get_mut(name) {
                 Some(Value::Object(inner)) => self.fill(property, inner, depth + 1),
                 Some(Value::Array(items)) => {
@@ -83,15 +80,8 @@ impl<'a> Filler<'a> {
 
     /// What holds beside a schema: what it refers to in the same document, and `allOf`.
     fn parts(&self, schema: &'a Value) -> Vec<&'a Value> {
-        let reference = schema.get("$ref").and_then(Value::as_str);
-        let target = reference
-            .and_then(|reference| reference.strip_prefix('#'))
-            .and_then(|pointer| self.root.pointer(pointer));
-        let all = schema.get("allOf").and_then(Value::as_array);
-        target
-            .into_iter()
-            .chain(all.into_iter().flatten())
-            .collect()
+        let target = target(self.root, schema).into_iter();
+        target.chain(list(schema, "allOf")).collect()
     }
 }
 
@@ -110,11 +100,11 @@ mod tests {
                 "city": {"type": "string"},
                 "place": {"$ref": "#/$defs/place"},
                 "stops": {"type": "array", "items": {"$ref": "#/$defs/place"}},
-                "mode": {"$ref": "#/$defs/mode"},
+                "mode": {"$ref": "#/%24defs/the%20mode"},
             },
             "required": ["unit", "city", "mode"],
             "$defs": {
-                "mode": {"type": "string", "default": "fast"},
+                "the mode": {"type": "string", "default": "fast"},
                 "place": {
                     "properties": {"zone": {"default": null}, "inner": {"$ref": "#/$defs/place"}},
                     "required": ["zone"],

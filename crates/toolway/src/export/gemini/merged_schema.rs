@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
+use toolway_schema::type_of;
 
 /// A schema that holds together with others.
 #[derive(Clone, Copy)]
@@ -85,7 +86,7 @@ impl<'a> MergedSchema<'a> {
         }
         if let Some(values) = self.values() {
             nullable |= values.contains(&&Value::Null);
-            let has = |word: &str| values.iter().any(|value| type_of(value) == Some(word));
+            let has = |word: &str| values.iter().any(|value| type_of(value) == word);
             let known: Vec<&str> = ORDER.into_iter().filter(|word| has(word)).collect();
             if !known.is_empty() || nullable {
                 return (known, nullable);
@@ -151,16 +152,4 @@ impl<'a> MergedSchema<'a> {
             }
         }
     }
-}
-
-fn type_of(value: &Value) -> Option<&'static str> {
-    Some(match value {
-        Value::Null => return None,
-        Value::Bool(_) => "boolean",
-        Value::Number(number) if number.is_f64() => "number",
-        Value::Number(_) => "integer",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    })
 }

@@ -99,3 +99,12 @@ fn sec_35_what_is_told_of_a_schema_is_clean() {
         assert!(!told.contains("202e") && !told.contains("200b"), "{told}");
     }
 }
+
+#[test]
+fn a_pattern_of_a_property_with_the_name_of_a_keyword_is_told_with_the_reason() {
+    for name in ["default", "const", "examples"] {
+        let schema = json!({"properties": {name: {"pattern": r"^(?=.*\d)\w+$"}}});
+        let told = warning(&schema, &json!({})).unwrap();
+        assert!(told.contains("looks around or refers back"), "{told}");
+    }
+}

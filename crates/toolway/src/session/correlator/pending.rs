@@ -4,7 +4,7 @@
 //! What an id means on the wire, and what the server is told, is not decided here.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use serde_json::value::RawValue;
 use tokio::sync::oneshot;
@@ -13,6 +13,7 @@ use toolway_transport::CloseReason;
 
 use crate::call::ProgressSink;
 use crate::error::{RequestError, RequestResult};
+use crate::lock::lock;
 
 /// What is done with an answer to a request that was cancelled.
 pub(in crate::session) type LateAnswerHandler = Box<dyn FnOnce(&RawValue) + Send>;
@@ -40,11 +41,6 @@ struct PendingRequest {
 }
 
 impl PendingRequests {
-    fn state(&self) -> MutexGuard<'_, PendingState> {
-        // Every change to the map is one call, so a panic elsewhere leaves it whole.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Takes a request in, unless the channel has ended.
     pub(super) fn register(
         &self,
@@ -52,7 +48,7 @@ impl PendingRequests {
         progress: Option<ProgressSink>,
     ) -> Result<oneshot::Receiver<RequestResult>, RequestError> {
         let (answer, receiver) = oneshot::channel();
-        let mut state = self.state();
+        let mut state = lock(&self.0);
         if let Some(reason) = &state.closed {
             return Err(RequestError::Closed(reason.clone()));
         }
@@ -67,7 +63,7 @@ impl PendingRequests {
 
     /// Ends one request; false when none is pending under this id.
     pub(super) fn settle(&self, id: u64, answer: RequestResult) -> bool {
-        let waiter = self.state().requests.remove(&id);
+        let waiter = lock(&self.0).requests.remove(&id);
         let waited_for = waiter.is_some();
         if let Some(waiter) = waiter {
             let _ = waiter.answer.send(answer);
@@ -77,13 +73,13 @@ impl PendingRequests {
 
     /// Gives one request up; false when it had ended already.
     pub(super) fn forget(&self, id: u64) -> bool {
-        self.state().requests.remove(&id).is_some()
+        lock(&self.0).requests.remove(&id).is_some()
     }
 
     /// Gives one request up, and has `late` see its answer if one still comes. False when it had
     /// ended already; `late` stays where it is then.
     pub(super) fn leave(&self, id: u64, late: &mut Option<LateAnswerHandler>) -> bool {
-        let mut state = self.state();
+        let mut state = lock(&self.0);
         if state.requests.remove(&id).is_none() {
             return false;
         }
@@ -98,14 +94,14 @@ impl PendingRequests {
 
     /// Who wants to see the answer to a request that was given up.
     pub(super) fn late(&self, id: u64) -> Option<LateAnswerHandler> {
-        let mut state = self.state();
+        let mut state = lock(&self.0);
         let place = state.left.iter().position(|(left, _)| *left == id)?;
         state.left.remove(place).map(|(_, late)| late)
     }
 
     /// The one request in flight, when there is exactly one.
     pub(super) fn only(&self) -> Option<u64> {
-        let state = self.state();
+        let state = lock(&self.0);
         let mut ids = state.requests.keys().copied();
         match (ids.next(), ids.next()) {
             (Some(only), None) => Some(only),
@@ -115,7 +111,7 @@ impl PendingRequests {
 
     /// Notes a sign of life of one request, and says who listens for it.
     pub(super) fn stir(&self, id: u64) -> Option<ProgressSink> {
-        let mut state = self.state();
+        let mut state = lock(&self.0);
         let waiter = state.requests.get_mut(&id)?;
         waiter.last_sign = Instant::now();
         waiter.progress.clone()
@@ -123,7 +119,7 @@ impl PendingRequests {
 
     /// When a request last showed that it is alive. One that has just been answered is.
     pub(super) fn last_sign(&self, id: u64) -> Instant {
-        let state = self.state();
+        let state = lock(&self.0);
         let waiter = state.requests.get(&id);
         waiter.map_or_else(Instant::now, |waiter| waiter.last_sign)
     }
@@ -131,7 +127,7 @@ impl PendingRequests {
     /// Ends every request, and every later one at once; false when that had happened already.
     pub(super) fn close(&self, reason: &CloseReason) -> bool {
         let requests = {
-            let mut state = self.state();
+            let mut state = lock(&self.0);
             if state.closed.is_some() {
                 return false;
             }
@@ -149,7 +145,7 @@ impl PendingRequests {
 
     /// Why the channel ended.
     pub(super) fn close_reason(&self) -> CloseReason {
-        self.state().closed.clone().unwrap_or(CloseReason::Asked)
+        lock(&self.0).closed.clone().unwrap_or(CloseReason::Asked)
     }
 }
 

@@ -24,6 +24,7 @@ use tracing::{debug, trace};
 use super::outbox::Outbox;
 use super::{CorrelatorShared, Farewell, Notice};
 use crate::error::RequestError;
+use crate::lock::lock;
 use crate::session::correlator::questions::{QuestionSource, Questions};
 use crate::session::inbound::{self, InboundMessage};
 
@@ -195,7 +196,7 @@ impl ChannelReader {
             // There may be no listener.
             InboundMessage::Updated(uri) => drop(self.shared.updates.send(Untrusted::new(uri))),
             InboundMessage::TaskChanged(id) | InboundMessage::PageDone(id) => {
-                if let Some(follower) = self.shared.followed().get(&id) {
+                if let Some(follower) = lock(&self.shared.followed).get(&id) {
                     follower.notify_one();
                 }
             }

@@ -57,10 +57,10 @@ async fn the_least_recently_used_of_twenty_answers_goes_first() {
     cache.put(READ, &uri(KEPT.items), &result(&json!(60_000)));
     assert!(cache.get(READ, &uri(0)).is_some());
     assert!(cache.get(READ, &uri(1)).is_none());
-    assert_eq!(cache.entries().len(), KEPT.items);
+    assert_eq!(lock(&cache.0).len(), KEPT.items);
     cache.put(READ, &uri(0), &result(&json!(60_000)));
     assert_eq!(
-        cache.entries().len(),
+        lock(&cache.0).len(),
         KEPT.items,
         "a newer answer replaces the old"
     );

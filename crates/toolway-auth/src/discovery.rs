@@ -10,6 +10,7 @@
 
 mod places;
 
+use toolway_types::request_url;
 use url::Url;
 
 use crate::challenge::BearerChallenge;
@@ -125,7 +126,7 @@ pub async fn discover(
     challenge: Option<&BearerChallenge>,
     options: &DiscoveryOptions,
 ) -> Result<DiscoveredServer, DiscoveryError> {
-    let server = &places::asked(server);
+    let server = &request_url(server);
     // Where the user named the authorization server, the reach is theirs and not the server's.
     let web = &match options.metadata_url {
         Some(_) => web.clone(),
@@ -201,7 +202,7 @@ pub async fn discover(
 
 /// Whether a server says of itself where logins to it are made. Asks no other server.
 pub async fn describes_itself(web: &WebClient, server: &Url) -> bool {
-    let server = places::asked(server);
+    let server = request_url(server);
     let found = resource(&web.pinned(&server), &server, None).await;
     matches!(found, Ok(Some(_)))
 }

@@ -3,6 +3,7 @@
 //!
 //! Owns what the demo servers offer. Starting, configuring and calling them is the command's work.
 
+pub(crate) mod flavour;
 mod library;
 mod picture;
 pub(crate) mod server;

@@ -1,15 +1,7 @@
 //! What a URL and a header of an entry may be, as written and once their variables are expanded.
 
-use toolway_types::{TransportKind, is_this_machine};
+use toolway_types::is_this_machine;
 use url::Url;
-
-/// The URL schemes a transport speaks.
-pub(crate) fn schemes(kind: TransportKind) -> &'static [&'static str] {
-    match kind {
-        TransportKind::Ws | TransportKind::WsIde => &["wss", "ws"],
-        _ => &["https", "http"],
-    }
-}
 
 /// Reads a URL. The reason never repeats the text, which may hold a secret.
 pub(crate) fn parse_url(text: &str, schemes: &[&str]) -> Result<Url, String> {

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use rustix::io::Errno;
 use rustix::process::{Pid, geteuid, test_kill_process};
 use serde::Deserialize;
-use toolway_types::{Diagnosis, Origin, Secret, TransportKind, Untrusted};
+use toolway_types::{Diagnosis, Origin, RemoteKind, Secret, Untrusted};
 
 use crate::Environment;
 use crate::error::{Distrust, FileReadError};
@@ -31,8 +31,8 @@ const ENOUGH: usize = 256;
 /// One editor that runs.
 #[derive(Debug, Clone)]
 pub(crate) struct Editor {
-    /// [`TransportKind::WsIde`] or [`TransportKind::SseIde`].
-    pub(crate) kind: TransportKind,
+    /// [`RemoteKind::WsIde`] or [`RemoteKind::SseIde`].
+    pub(crate) kind: RemoteKind,
     pub(crate) port: u16,
     pub(crate) token: Option<Secret>,
     pub(crate) lock_file: PathBuf,
@@ -75,7 +75,7 @@ impl Editor {
     /// Where it listens: always on this machine, by address.
     pub(crate) fn url(&self) -> String {
         match self.kind {
-            TransportKind::WsIde => format!("ws://127.0.0.1:{}", self.port),
+            RemoteKind::WsIde => format!("ws://127.0.0.1:{}", self.port),
             _ => format!("http://127.0.0.1:{}/sse", self.port),
         }
     }
@@ -109,7 +109,7 @@ impl RunningEditors {
     }
 
     /// The one editor with the working directory that speaks this way, or why there is none.
-    pub(crate) fn only(&self, kind: TransportKind) -> Result<&Editor, String> {
+    pub(crate) fn only(&self, kind: RemoteKind) -> Result<&Editor, String> {
         let here: Vec<_> = self.here();
         let fitting: Vec<_> = here.iter().filter(|editor| editor.kind == kind).collect();
         match (&fitting[..], &here[..]) {
@@ -118,7 +118,7 @@ impl RunningEditors {
             ([], [other, ..]) => Err(format!(
                 "the editor with this workspace ({}) speaks `{}`",
                 other.describe(),
-                other.kind.as_str()
+                other.kind.facts().word
             )),
             (several, _) => Err(ambiguous(several.iter().copied().copied())),
         }
@@ -178,8 +178,8 @@ impl RunningEditors {
         });
         self.found.push(Editor {
             kind: match lock.transport {
-                EditorTransport::Ws => TransportKind::WsIde,
-                EditorTransport::Sse => TransportKind::SseIde,
+                EditorTransport::Ws => RemoteKind::WsIde,
+                EditorTransport::Sse => RemoteKind::SseIde,
             },
             port,
             token: lock.auth_token.map(Secret::new),

@@ -190,7 +190,11 @@ fn shaped(shape: ValueShape, key: &str) -> Value {
                 .iter()
                 .map(|kind| kind.as_str())
                 .collect();
-            words.extend(["streamable-http", "claudeai-proxy"]);
+            words.extend(
+                TransportKind::ALL
+                    .iter()
+                    .flat_map(|kind| kind.facts().aliases),
+            );
             json!({"enum": words})
         }
         (ValueShape::Word, "shield") => json!({"enum": ShieldMode::ALL.map(ShieldMode::as_str)}),

@@ -179,16 +179,13 @@ impl SpecBuild<'_> {
     }
 
     fn transport(&mut self) -> Option<TransportSpec> {
-        let kind = self.builder.kind;
-        match kind {
+        match self.builder.kind {
             TransportKind::Stdio => self.stdio().map(TransportSpec::Stdio),
             TransportKind::Sdk => Some(TransportSpec::Sdk),
-            TransportKind::Http => self.remote().map(TransportSpec::Http),
-            TransportKind::Sse => self.remote().map(TransportSpec::Sse),
-            TransportKind::Ws => self.remote().map(TransportSpec::Ws),
-            TransportKind::SseIde => self.remote().map(TransportSpec::SseIde),
-            TransportKind::WsIde => self.remote().map(TransportSpec::WsIde),
-            TransportKind::Connector => self.remote().map(TransportSpec::Connector),
+            TransportKind::Remote(kind) => {
+                let remote = self.remote(kind)?;
+                Some(TransportSpec::Remote(kind, remote))
+            }
         }
     }
 

@@ -1,9 +1,7 @@
 //! Showing a user a page: a URL handed to the program they browse with.
 //!
-//! Owns how that program is found and started: without a shell, in a process group of its own, with
-//! an explicit environment, and never ended by us, because it is the user's and outlives this
-//! program. Whether a page may be shown at all, and the user's yes, is up to the caller; nothing is
-//! ever fetched here (SEC-36).
+//! Owns how that program is found and started: without a shell, with an explicit environment, and
+//! never ended by us. The user's yes is up to the caller; nothing is fetched here (SEC-36).
 
 use std::collections::BTreeMap;
 use std::io;

@@ -6,12 +6,14 @@
 use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
+use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::mpsc;
+use toolway_wire::{Id, envelope};
 
 use crate::error::{CloseReason, SendFailure};
-use crate::stdio::stderr::ServerLog;
+use crate::server_log::ServerLog;
 
 /// How many messages may wait in either direction before the sender is held back.
 pub const QUEUE_LEN: usize = 64;
@@ -37,11 +39,67 @@ pub struct OutgoingMessage {
 /// Who limits the wait for an answer to begin, on transports that answer requests one by one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum AnswerTimeout {
-    /// The channel, by [`ChannelLimits::first_byte`](crate::ChannelLimits::first_byte).
+    /// The channel, by [`ChannelLimits::first_byte`].
     #[default]
     ByChannel,
     /// The sender alone, with [`ChannelCommand::Abandon`].
     BySender,
+}
+
+/// The caps on what a server may send, and on how long it may take.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChannelLimits {
+    /// The longest line on a process's stdout, in bytes.
+    pub line: usize,
+    /// The largest HTTP answer, in bytes.
+    pub response: usize,
+    /// The largest single event of an event stream, in bytes.
+    pub sse_event: usize,
+    /// The largest WebSocket message, in bytes.
+    pub websocket_message: usize,
+    /// How much of a process's stderr is kept, in bytes.
+    pub stderr_ring: usize,
+    /// How long a process may leave its stdin unread while there is something to write.
+    pub write_stall: Duration,
+    /// How long an HTTP request may take until its answer begins, where its sender leaves that to
+    /// the channel, and an event stream or a WebSocket until it stands.
+    pub first_byte: Duration,
+    /// How long the stream on which a legacy HTTP server speaks unasked may be silent before it is
+    /// opened again.
+    pub stream_idle: Duration,
+    /// How long any stream may be silent although its server sends keepalives; three times their
+    /// interval when that is longer.
+    pub keepalive: Duration,
+    /// How often a WebSocket is pinged; after two intervals without data it is closed.
+    pub ping: Duration,
+}
+
+impl Default for ChannelLimits {
+    fn default() -> Self {
+        const MIB: usize = 1024 * 1024;
+        Self {
+            line: 16 * MIB,
+            response: 64 * MIB,
+            sse_event: 16 * MIB,
+            websocket_message: 4 * MIB,
+            stderr_ring: 256 * 1024,
+            write_stall: Duration::from_secs(30),
+            first_byte: Duration::from_mins(1),
+            stream_idle: Duration::from_mins(5),
+            keepalive: Duration::from_secs(30),
+            ping: Duration::from_secs(30),
+        }
+    }
+}
+
+impl ChannelLimits {
+    /// How long an answer may take to begin, where the channel decides that.
+    pub(crate) fn within(&self, answer_timeout: AnswerTimeout) -> Option<Duration> {
+        match answer_timeout {
+            AnswerTimeout::ByChannel => Some(self.first_byte),
+            AnswerTimeout::BySender => None,
+        }
+    }
 }
 
 /// What a session asks of a transport.
@@ -68,7 +126,7 @@ pub enum ChannelEvent {
     /// A message was larger than the cap and was skipped; the channel lives on.
     Oversized {
         /// The request it answers, where its id could be read on the way past.
-        id_hint: Option<toolway_wire::Id>,
+        id_hint: Option<Id>,
         /// The cap in bytes.
         limit: usize,
     },
@@ -90,6 +148,23 @@ pub struct Channel {
     pub driver: ChannelDriver,
     /// What the server logs, when it is a process; readable while it runs.
     pub log: Option<ServerLog>,
+}
+
+impl Channel {
+    /// A channel whose driver is made of its ends of the two queues.
+    pub(crate) fn driven<D: Future<Output = ()> + Send + 'static>(
+        log: Option<ServerLog>,
+        driver: impl FnOnce(mpsc::Receiver<ChannelCommand>, mpsc::Sender<ChannelEvent>) -> D,
+    ) -> Self {
+        let (commands, command_queue) = mpsc::channel(QUEUE_LEN);
+        let (event_queue, events) = mpsc::channel(QUEUE_LEN);
+        Self {
+            commands,
+            events,
+            driver: Box::pin(driver(command_queue, event_queue)),
+            log,
+        }
+    }
 }
 
 /// The commands of a transport that has to connect first: they may arrive before it has.
@@ -125,6 +200,23 @@ impl CommandInbox {
                     self.waiting.push_back(command?);
                 }
             }
+        }
+    }
+}
+
+/// Delivers a message, or the messages of a batch. Fails when the channel is about to end.
+pub(crate) async fn deliver(
+    events: &mpsc::Sender<ChannelEvent>,
+    bytes: Bytes,
+) -> Result<(), mpsc::error::SendError<ChannelEvent>> {
+    match envelope::split_batch(&bytes) {
+        None => events.send(ChannelEvent::Message(bytes)).await,
+        Some(parts) => {
+            for part in parts {
+                let part = Bytes::copy_from_slice(part.get().as_bytes());
+                events.send(ChannelEvent::Message(part)).await?;
+            }
+            Ok(())
         }
     }
 }

@@ -224,7 +224,42 @@ impl HttpClientInner {
         tls: rustls::ClientConfig,
         reuse: ConnectionReuse,
     ) -> Result<reqwest::Client, String> {
-        build(&self.options, tls, reuse, self.resolver.clone())
+        let options = &self.options;
+        let mut builder = reqwest::Client::builder()
+            .tls_backend_preconfigured(tls)
+            .redirect(reqwest::redirect::Policy::none())
+            .referer(false)
+            .no_proxy()
+            // A lost answer must not make a call run twice.
+            .retry(reqwest::retry::never())
+            .connect_timeout(options.connect_timeout)
+            // Small messages of ours would wait for each other.
+            .tcp_nodelay(true)
+            .tcp_keepalive(IDLE)
+            .tcp_keepalive_interval(PROBE)
+            .tcp_keepalive_retries(3)
+            .http1_max_headers(MAX_HEADERS)
+            .http2_max_header_list_size(MAX_HEADER_LIST)
+            .http2_keep_alive_interval(IDLE)
+            .http2_keep_alive_timeout(PROBE)
+            .user_agent(&options.user_agent);
+        if reuse == ConnectionReuse::Never {
+            builder = builder.pool_max_idle_per_host(0);
+        }
+        if let Some(resolver) = &self.resolver {
+            builder = builder.dns_resolver(Arc::clone(resolver));
+        }
+        let bypass = bypass(options);
+        let proxies = [
+            options.http_proxy.as_deref().map(reqwest::Proxy::http),
+            options.https_proxy.as_deref().map(reqwest::Proxy::https),
+        ];
+        for proxy in proxies.into_iter().flatten() {
+            // The library's message would repeat the URL, password and all.
+            let proxy = proxy.map_err(|_| "a proxy's URL is not valid".to_owned())?;
+            builder = builder.proxy(proxy.no_proxy(reqwest::NoProxy::from_string(&bypass)));
+        }
+        builder.build().map_err(|error| error.to_string())
     }
 
     /// The TLS configuration, loaded once.
@@ -273,47 +308,4 @@ enum ConnectionReuse {
     /// head and body apart: from the second request on, the system holds the body back until we
     /// acknowledge the head, which takes it 40 ms.
     Never,
-}
-
-fn build(
-    options: &HttpClientOptions,
-    tls: rustls::ClientConfig,
-    reuse: ConnectionReuse,
-    resolver: Option<Arc<dyn Resolve>>,
-) -> Result<reqwest::Client, String> {
-    let mut builder = reqwest::Client::builder()
-        .tls_backend_preconfigured(tls)
-        .redirect(reqwest::redirect::Policy::none())
-        .referer(false)
-        .no_proxy()
-        // A lost answer must not make a call run twice.
-        .retry(reqwest::retry::never())
-        .connect_timeout(options.connect_timeout)
-        // Small messages of ours would wait for each other.
-        .tcp_nodelay(true)
-        .tcp_keepalive(IDLE)
-        .tcp_keepalive_interval(PROBE)
-        .tcp_keepalive_retries(3)
-        .http1_max_headers(MAX_HEADERS)
-        .http2_max_header_list_size(MAX_HEADER_LIST)
-        .http2_keep_alive_interval(IDLE)
-        .http2_keep_alive_timeout(PROBE)
-        .user_agent(&options.user_agent);
-    if reuse == ConnectionReuse::Never {
-        builder = builder.pool_max_idle_per_host(0);
-    }
-    if let Some(resolver) = resolver {
-        builder = builder.dns_resolver(resolver);
-    }
-    let bypass = bypass(options);
-    let proxies = [
-        options.http_proxy.as_deref().map(reqwest::Proxy::http),
-        options.https_proxy.as_deref().map(reqwest::Proxy::https),
-    ];
-    for proxy in proxies.into_iter().flatten() {
-        // The library's message would repeat the URL, password and all.
-        let proxy = proxy.map_err(|_| "a proxy's URL is not valid".to_owned())?;
-        builder = builder.proxy(proxy.no_proxy(reqwest::NoProxy::from_string(&bypass)));
-    }
-    builder.build().map_err(|error| error.to_string())
 }

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use http::header::WWW_AUTHENTICATE;
 use http::{HeaderMap, Method, StatusCode};
 use tokio::time::timeout;
 use url::{Origin, Url};
@@ -127,8 +128,19 @@ pub struct CredentialRefusal<'a> {
 impl CredentialRefusal<'_> {
     /// The challenges of the answer, as one list.
     pub fn challenges(&self) -> Option<String> {
-        crate::http::failure::challenges(self.headers)
+        challenges(self.headers)
     }
+}
+
+/// All challenges of an answer. Several lines of this header are one list; a stray byte in one
+/// must not lose the rest.
+pub(crate) fn challenges(headers: &HeaderMap) -> Option<String> {
+    let lines: Vec<_> = headers
+        .get_all(WWW_AUTHENTICATE)
+        .iter()
+        .map(|value| String::from_utf8_lossy(value.as_bytes()))
+        .collect();
+    (!lines.is_empty()).then(|| lines.join(", "))
 }
 
 /// Whether a refused request is sent again.

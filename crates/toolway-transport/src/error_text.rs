@@ -5,6 +5,8 @@
 use std::error::Error;
 use std::io;
 
+use crate::error::SendFailure;
+
 /// One cause, without error numbers and without names out of a library's source. `plain` is the
 /// scheme of addresses of this kind that are reached without TLS.
 pub(crate) fn of(cause: &(dyn Error + 'static), plain: &str) -> String {
@@ -17,6 +19,21 @@ pub(crate) fn of(cause: &(dyn Error + 'static), plain: &str) -> String {
             format!("it ended the TLS handshake; if it speaks no TLS, try `{plain}://` in its URL")
         }
         None => without_error_number(&cause.to_string()),
+    }
+}
+
+/// An error and what it came of, outermost first.
+pub(crate) fn causes<'a>(
+    error: &'a (dyn Error + 'static),
+) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+    std::iter::successors(Some(error), |&error| error.source())
+}
+
+/// The innermost message: the outer ones repeat the URL, which may hold a secret.
+pub(crate) fn root_cause(error: &reqwest::Error) -> String {
+    match causes(error).skip(1).last() {
+        Some(cause) => of(cause, "http"),
+        None => "the request failed".to_owned(),
     }
 }
 
@@ -34,8 +51,10 @@ fn tls_error<'a>(cause: &'a (dyn Error + 'static)) -> Option<&'a rustls::Error> 
 
 /// Policy does not let us go where a server leads. The host alone is said: a secret may stand in
 /// the path.
-pub(crate) fn denied(place: &str, why: &str) -> String {
-    format!("policy forbids an address on `{place}` that the server leads to: {why}")
+pub(crate) fn denied(place: &str, why: &str) -> SendFailure {
+    SendFailure::Denied {
+        message: format!("policy forbids an address on `{place}` that the server leads to: {why}"),
+    }
 }
 
 /// The system's words without the number behind them.

@@ -8,24 +8,10 @@ use std::net::Ipv4Addr;
 use toolway_types::RemoteSpec;
 use url::Host;
 
-use crate::channel::Channel;
 use crate::error::OpenError;
-use crate::{OpenOptions, sse, websocket};
-
-/// Opens a channel to an editor that speaks HTTP+SSE.
-pub fn open_sse(spec: &RemoteSpec, options: &OpenOptions) -> Result<Channel, OpenError> {
-    on_this_machine(spec)?;
-    sse::open(spec, options)
-}
-
-/// Opens a channel to an editor that speaks WebSocket.
-pub fn open_websocket(spec: &RemoteSpec, options: &OpenOptions) -> Result<Channel, OpenError> {
-    on_this_machine(spec)?;
-    websocket::open(spec, options)
-}
 
 /// By address: a name could come to mean another machine.
-fn on_this_machine(spec: &RemoteSpec) -> Result<(), OpenError> {
+pub(crate) fn require_this_machine(spec: &RemoteSpec) -> Result<(), OpenError> {
     match spec.url.host() {
         Some(Host::Ipv4(Ipv4Addr::LOCALHOST)) => Ok(()),
         host => Err(OpenError::NotThisMachine(

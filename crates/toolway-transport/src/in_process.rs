@@ -20,20 +20,12 @@ pub struct ServerEnd {
 
 /// A linked pair.
 pub fn pair() -> (Channel, ServerEnd) {
-    let (commands, command_queue) = mpsc::channel(QUEUE_LEN);
-    let (event_queue, events) = mpsc::channel(QUEUE_LEN);
     let (to_server, incoming) = mpsc::channel(QUEUE_LEN);
     let (outgoing, from_server) = mpsc::channel(QUEUE_LEN);
-    let driver = Box::pin(drive(command_queue, to_server, from_server, event_queue));
-    (
-        Channel {
-            commands,
-            events,
-            driver,
-            log: None,
-        },
-        ServerEnd { incoming, outgoing },
-    )
+    let channel = Channel::driven(None, |commands, events| {
+        drive(commands, to_server, from_server, events)
+    });
+    (channel, ServerEnd { incoming, outgoing })
 }
 
 async fn drive(

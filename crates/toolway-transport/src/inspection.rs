@@ -8,14 +8,10 @@ use std::io;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Closes this process: no other process of the same user can trace it or read its memory or its
-/// first environment from now on (Linux), and neither it nor what it starts leaves its memory in
-/// a core file, unless that raises its own limit again.
+/// first environment from now on (Linux), and it leaves no core file.
 ///
-/// To be called first in `main`, before any secret is read: what was read before may have been
-/// seen. A process that was started under a tracer stays open, since the tracer sees everything
-/// anyway: `strace` and debuggers work when they start the program, and for root.
-///
-/// Starting a host does not call it: an embedding program decides for itself.
+/// To be called first in `main`, before any secret is read. A process that was started under a
+/// tracer stays open. Starting a host does not call it: an embedding program decides for itself.
 pub fn forbid_inspection() -> io::Result<()> {
     let core = getrlimit(Resource::Core);
     setrlimit(

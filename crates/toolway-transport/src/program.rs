@@ -1,9 +1,7 @@
 //! One program, run to its end: input in, bounded output out.
 //!
-//! Owns the time and the room it is given, and that nothing of it stays. Starting and ending a
-//! process is the same for it as for a server (`stdio/process.rs`): an environment of its own, no
-//! inherited descriptors, ended with everything it started. What the output means is the caller's
-//! to say; it is never logged here, because it may hold a secret (SEC-15).
+//! Owns the time and the room it is given. It is started and ended as a server is
+//! (`stdio/process.rs`). Its output is never logged here, because it may hold a secret (SEC-15).
 
 use std::collections::BTreeMap;
 use std::io;
@@ -18,9 +16,10 @@ use tokio::net::unix::pipe;
 use tokio::time::{Instant, sleep_until, timeout_at};
 use toolway_types::{Secret, ShieldMode, StdioSpec, WorkingDirectory};
 
-use crate::OpenOptions;
 use crate::error::OpenError;
-use crate::stdio::process::{ChildProcess, Pipes};
+use crate::options::OpenOptions;
+use crate::stdio::pipes::Pipes;
+use crate::stdio::process::ChildProcess;
 
 /// How long reading the rest of its output may take after the program has ended.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
@@ -130,9 +129,8 @@ pub async fn run(
     let deadline = Instant::now() + limits.time;
     let late = || ProgramError::TimedOut { after: limits.time };
     let (spec, input) = spec(program);
-    let (mut process, pipes) = timeout_at(deadline, ChildProcess::spawn(&spec, options))
-        .await
-        .map_err(|_| late())??;
+    let starting = ChildProcess::spawn(&spec, &options.shield, &options.launcher);
+    let (mut process, pipes) = timeout_at(deadline, starting).await.map_err(|_| late())??;
     let ended = interact(&mut process, pipes, &input, limits, deadline).await;
     process.stop().await;
     ended.unwrap_or_else(|| Err(late()))

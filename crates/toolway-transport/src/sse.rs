@@ -4,77 +4,50 @@
 //! The stream *is* the connection: when it ends, so does the channel, and its opener opens another.
 //! Requests, redirects and the decoder are those of [`crate::http`].
 
-use std::collections::HashMap;
-use std::time::Duration;
-
-use futures_util::StreamExt as _;
-use futures_util::future::{AbortHandle, Abortable, BoxFuture};
-use futures_util::stream::FuturesUnordered;
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderValue};
 use http::{HeaderMap, Method};
 use reqwest::Response;
 use tokio::sync::mpsc;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::timeout;
 use toolway_types::{RemoteSpec, Untrusted};
-use toolway_wire::envelope;
 use url::Url;
 
 use crate::channel::{
-    Channel, ChannelCommand, ChannelEvent, CommandInbox, OutgoingMessage, QUEUE_LEN, RequestTag,
-    report_end,
+    Channel, ChannelEvent, ChannelLimits, CommandInbox, OutgoingMessage, deliver, report_end,
 };
 use crate::error::{CloseReason, OpenError, SendFailure};
+use crate::error_text::root_cause;
+use crate::http::CLOSE_TIMEOUT;
 use crate::http::endpoint::{Endpoint, HttpAnswer};
-use crate::http::failure::root_cause;
+use crate::http::posts::PendingPosts;
 use crate::http::stream::watchdog::SilenceWatchdog;
 use crate::http::stream::{EventDecoder, EventTooLarge, StreamEvent};
-use crate::{ChannelLimits, OpenOptions};
+use crate::options::OpenOptions;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
 
-/// How long later messages wait for a notification to arrive before them.
-const NOTIFICATION_HOLD: Duration = Duration::from_secs(2);
-
 /// Opens a channel. The stream is asked for as soon as the driver runs.
-pub fn open(spec: &RemoteSpec, options: &OpenOptions) -> Result<Channel, OpenError> {
-    let (commands, command_queue) = mpsc::channel(QUEUE_LEN);
-    let (event_queue, events) = mpsc::channel(QUEUE_LEN);
+pub(crate) fn open(spec: &RemoteSpec, options: &OpenOptions) -> Result<Channel, OpenError> {
     let endpoint = Endpoint::new(spec, options)?;
     let url = spec.url.clone();
-    let driver = Box::pin(async move {
-        let mut inbox = CommandInbox::new(command_queue);
+    Ok(Channel::driven(None, |commands, events| async move {
+        let mut inbox = CommandInbox::new(commands);
         let reason = match inbox.while_opening(SseStream::open(&endpoint, &url)).await {
             None => CloseReason::Asked,
             Some(Err(reason)) => reason,
             Some(Ok((stream, target))) => match endpoint.at(target) {
-                Ok(endpoint) => run(inbox, stream, PendingPosts::new(endpoint), &event_queue).await,
+                // Two loops side by side: a full queue in one direction must not hold up the other.
+                Ok(endpoint) => tokio::select! {
+                    biased;
+                    reason = stream.carry_up(&events) => reason,
+                    () = carry_down(&endpoint, inbox, &events) => CloseReason::Asked,
+                },
                 Err(error) => CloseReason::Broken(error.to_string()),
             },
         };
-        report_end(&event_queue, reason).await;
-    });
-    Ok(Channel {
-        commands,
-        events,
-        driver,
-        log: None,
-    })
-}
-
-/// Carries messages both ways until one side ends.
-async fn run(
-    inbox: CommandInbox,
-    stream: SseStream,
-    posts: PendingPosts,
-    events: &mpsc::Sender<ChannelEvent>,
-) -> CloseReason {
-    // Two loops side by side: a full queue in one direction must not hold up the other.
-    tokio::select! {
-        biased;
-        reason = stream.carry_up(events) => reason,
-        () = posts.carry_down(inbox, events) => CloseReason::Asked,
-    }
+        report_end(&events, reason).await;
+    }))
 }
 
 /// The stream on which everything comes.
@@ -108,9 +81,7 @@ impl SseStream {
                 limits,
             };
             let target = stream.endpoint(url).await?;
-            endpoint
-                .admits(&target)
-                .map_err(|message| CloseReason::Denied { message })?;
+            endpoint.admits(&target)?;
             Ok((stream, target))
         };
         let patience = endpoint.limits.first_byte;
@@ -159,18 +130,8 @@ impl SseStream {
                 Ok(StreamEvent::Endpoint(_)) => continue,
                 Err(reason) => return reason,
             };
-            let parts = match envelope::split_batch(&event) {
-                None => vec![event],
-                Some(parts) => parts
-                    .iter()
-                    .map(|part| bytes::Bytes::copy_from_slice(part.get().as_bytes()))
-                    .collect(),
-            };
-            for part in parts {
-                // A closed receiver means that the channel is about to end.
-                if events.send(ChannelEvent::Message(part)).await.is_err() {
-                    return CloseReason::Asked;
-                }
+            if deliver(events, event).await.is_err() {
+                return CloseReason::Asked;
             }
         }
     }
@@ -197,141 +158,41 @@ impl SseStream {
     }
 }
 
-/// What became of a message.
-struct PostOutcome {
-    tag: Option<RequestTag>,
-    result: Result<(), SendFailure>,
-}
-
-/// The messages on their way to the server.
-struct PendingPosts {
-    endpoint: Endpoint,
-    under_way: FuturesUnordered<BoxFuture<'static, PostOutcome>>,
-    abort: HashMap<RequestTag, AbortHandle>,
-    /// Until when later messages wait for a notification.
-    held_until: Option<Instant>,
-}
-
-impl PendingPosts {
-    fn new(endpoint: Endpoint) -> Self {
-        Self {
-            endpoint,
-            under_way: FuturesUnordered::new(),
-            abort: HashMap::new(),
-            held_until: None,
-        }
-    }
-
-    /// Posts until the end is asked for.
-    async fn carry_down(mut self, mut inbox: CommandInbox, events: &mpsc::Sender<ChannelEvent>) {
-        loop {
-            let hold = self.held_until;
-            tokio::select! {
-                command = inbox.next(), if hold.is_none() => match command {
-                    Some(ChannelCommand::Send(outgoing)) => self.start(outgoing),
-                    // Its answer would come on the stream that all share; but a server that has
-                    // not even taken it need not be waited for.
-                    Some(ChannelCommand::Abandon(tag)) => {
-                        if let Some(handle) = self.abort.remove(&tag) {
-                            handle.abort();
-                        }
-                    }
-                    None => break,
-                },
-                Some(posted) = self.under_way.next() => match (posted.tag, posted.result) {
-                    (Some(tag), result) => {
-                        self.abort.remove(&tag);
-                        if let Err(failure) = result {
-                            let _ = events.send(ChannelEvent::Failed { tag, failure }).await;
-                        }
-                    }
-                    (None, Err(failure)) => {
-                        tracing::debug!(?failure, "a notification was not delivered");
-                        self.held_until = None;
-                    }
-                    (None, Ok(())) => self.held_until = None,
-                },
-                () = sleep_until(hold.unwrap_or_else(Instant::now)), if hold.is_some() => {
-                    self.held_until = None;
-                }
-            }
-        }
-        // The last messages, such as cancellations, are still delivered.
-        let rest = async { while self.under_way.next().await.is_some() {} };
-        let _ = timeout(crate::http::CLOSE_TIMEOUT, rest).await;
-    }
-
-    fn start(&mut self, outgoing: OutgoingMessage) {
-        let OutgoingMessage {
-            bytes,
-            tag,
-            headers: own,
-            answer_timeout,
-        } = outgoing;
-        if tag.is_none() {
-            // `initialized` must not be overtaken by the first real request.
-            self.held_until = Some(Instant::now() + NOTIFICATION_HOLD);
-        }
-        let endpoint = self.endpoint.clone();
-        let (handle, registration) = AbortHandle::new_pair();
-        if let Some(tag) = tag {
-            self.abort.insert(tag, handle);
-        }
-        self.under_way.push(Box::pin(async move {
+/// Posts until the end is asked for. An abandoned request's answer would come on the stream that
+/// all share; but a server that has not even taken it need not be waited for.
+async fn carry_down(
+    endpoint: &Endpoint,
+    mut inbox: CommandInbox,
+    events: &mpsc::Sender<ChannelEvent>,
+) {
+    let mut posts = PendingPosts::default();
+    let post = |outgoing: OutgoingMessage| {
+        let endpoint = endpoint.clone();
+        async move {
             let mut headers = HeaderMap::new();
             headers.insert(CONTENT_TYPE, JSON);
-            headers.extend(own);
-            let limit = endpoint.limits.within(answer_timeout);
-            let posting = endpoint.deliver(&headers, &bytes, limit);
-            // Aborted: no report is expected.
-            let result = Abortable::new(posting, registration)
-                .await
-                .unwrap_or(Ok(()));
-            PostOutcome { tag, result }
-        }));
-    }
+            headers.extend(outgoing.headers);
+            let limit = endpoint.limits.within(outgoing.answer_timeout);
+            endpoint.deliver(&headers, &outgoing.bytes, limit).await
+        }
+    };
+    posts.carry_down(&mut inbox, events, post).await;
+    // The last messages, such as cancellations, are still delivered.
+    posts.finish(CLOSE_TIMEOUT).await;
 }
 
 /// Why the stream was not opened.
 fn close_reason(failure: SendFailure) -> CloseReason {
-    let shown = |text: &str| Untrusted::new(text).line().to_string();
     match failure {
-        SendFailure::Unreachable { refused, message } => {
-            CloseReason::Unreachable { refused, message }
-        }
-        SendFailure::Certificate { fault, message } => CloseReason::Certificate { fault, message },
         SendFailure::Cut(message) => CloseReason::lost(message),
-        SendFailure::Credentials(error) => CloseReason::Credentials(error),
-        SendFailure::TimedOut { after } => {
-            CloseReason::lost(format!("no answer within {} s", after.as_secs_f32()))
-        }
-        SendFailure::Status {
-            status,
-            www_authenticate,
-            body,
-            retry_after,
-            ..
-        } => CloseReason::Refused {
-            status,
-            www_authenticate,
-            body,
-            retry_after,
-        },
+        SendFailure::TimedOut { .. } => CloseReason::lost(failure.to_string()),
         SendFailure::NotMcp { content_type } => CloseReason::Broken(format!(
             "the server answered `{}`, which is not an event stream",
-            shown(&content_type)
+            Untrusted::new(content_type).line()
         )),
-        SendFailure::Encoded { encoding } => CloseReason::Broken(format!(
-            "the server compressed its answer (`{}`), which was not asked for",
-            shown(&encoding)
-        )),
-        SendFailure::Redirected { location } => CloseReason::Broken(format!(
-            "the server redirects to another origin: `{}`",
-            shown(&location)
-        )),
-        SendFailure::Denied { message } => CloseReason::Denied { message },
-        SendFailure::TooLarge { limit } => {
-            CloseReason::Broken(format!("the answer is larger than {limit} bytes"))
-        }
+        SendFailure::Encoded { .. }
+        | SendFailure::Redirected { .. }
+        | SendFailure::TooLarge { .. } => CloseReason::Broken(failure.to_string()),
+        failure => CloseReason::Failed(failure),
     }
 }

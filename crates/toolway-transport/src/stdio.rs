@@ -1,16 +1,19 @@
 //! A server that is a child process: one message per line on its stdin and stdout.
 //!
 //! Owns the channel over the pipes: reading, writing, and why it ended. The process itself is in
-//! [`process`], lines in [`frame`], what it logs in [`stderr`].
+//! [`process`], lines in [`frame`].
 
 pub(crate) mod descriptors;
 mod frame;
 pub mod launcher;
 #[cfg(target_os = "linux")]
+mod pack;
+pub(crate) mod pipes;
+#[cfg(target_os = "linux")]
 mod proc;
 pub(crate) mod process;
 pub mod shield;
-pub mod stderr;
+mod stop_sequence;
 mod write;
 
 use std::pin::pin;
@@ -23,12 +26,14 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 use toolway_types::StdioSpec;
 
-use crate::channel::{Channel, ChannelCommand, ChannelEvent, QUEUE_LEN};
+use crate::channel::{Channel, ChannelCommand, ChannelEvent, ChannelLimits};
 use crate::error::{CloseReason, OpenError};
-use crate::{ChannelLimits, OpenOptions};
+use crate::server_log::ServerLog;
 use frame::{LineFramer, StdoutLine};
-use process::{ChildProcess, Pipes};
-use stderr::ServerLog;
+use launcher::Launcher;
+use pipes::Pipes;
+use process::ChildProcess;
+use shield::Shield;
 use write::WriteEnd;
 
 /// How long to wait for the other signs of an ending after the first one.
@@ -38,26 +43,17 @@ const SIGNS_TIMEOUT: Duration = Duration::from_millis(200);
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Starts a server.
-pub async fn open(spec: &StdioSpec, options: &OpenOptions) -> Result<Channel, OpenError> {
-    let limits = &options.limits;
-    let (process, pipes) = ChildProcess::spawn(spec, options).await?;
-    let (commands, command_queue) = mpsc::channel(QUEUE_LEN);
-    let (event_queue, events) = mpsc::channel(QUEUE_LEN);
-    let log = ServerLog::new(limits.stderr_ring);
-    let driver = Box::pin(drive(
-        process,
-        pipes,
-        command_queue,
-        event_queue,
-        limits.clone(),
-        log.clone(),
-    ));
-    Ok(Channel {
-        commands,
-        events,
-        driver,
-        log: Some(log),
-    })
+pub(crate) async fn open(
+    spec: &StdioSpec,
+    limits: &ChannelLimits,
+    shield: &Shield,
+    launcher: &Launcher,
+) -> Result<Channel, OpenError> {
+    let (process, pipes) = ChildProcess::spawn(spec, shield, launcher).await?;
+    let (log, limits) = (ServerLog::new(limits.stderr_ring), limits.clone());
+    Ok(Channel::driven(Some(log.clone()), |commands, events| {
+        drive(process, pipes, commands, events, limits, log)
+    }))
 }
 
 async fn drive(
@@ -70,7 +66,7 @@ async fn drive(
 ) {
     let _followed = CloseLogOnDrop(log.clone());
     let mut read = Box::pin(read(pipes.stdout, events.clone(), limits.line, log.clone()));
-    let mut drain = pin!(stderr::drain(pipes.stderr, log.clone()));
+    let mut drain = pin!(drain(pipes.stderr, log.clone()));
     let mut write = Some(Box::pin(write::pump(
         commands,
         pipes.stdin,
@@ -245,5 +241,15 @@ async fn read(
         if count == 0 {
             return ReadEnd::EndOfStream;
         }
+    }
+}
+
+/// Reads a process's stderr to its end.
+async fn drain(mut stderr: pipe::Receiver, log: ServerLog) {
+    let mut buffer = Vec::with_capacity(16 * 1024);
+    // An error is an end too: only log lines are lost.
+    while let Ok(1..) = stderr.read_buf(&mut buffer).await {
+        log.push_stderr(&buffer);
+        buffer.clear();
     }
 }

@@ -12,21 +12,20 @@ mod handshake;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::HeaderMap;
 use tokio::io::{
     AsyncReadExt as _, AsyncWriteExt as _, ReadHalf, WriteHalf, split as split_socket,
 };
 use tokio::sync::mpsc;
 use tokio::time::{Instant, interval_at, timeout};
-use toolway_types::{RemoteSpec, Untrusted};
-use url::Url;
+use toolway_types::{RemoteSpec, Untrusted, request_url};
 
-use crate::channel::{Channel, ChannelCommand, ChannelEvent, CommandInbox, QUEUE_LEN, report_end};
-use crate::client::dial::{DialedStream, Dialer};
-use crate::credentials::ChannelCredentials;
-use crate::error::{CloseReason, OpenError};
+use crate::channel::{
+    Channel, ChannelCommand, ChannelEvent, ChannelLimits, CommandInbox, report_end,
+};
+use crate::client::dial::DialedStream;
+use crate::error::{CloseReason, OpenError, SendFailure};
 use crate::http::endpoint::{channel_credentials, configured};
-use crate::{ChannelLimits, OpenOptions};
+use crate::options::OpenOptions;
 use frame::{FrameDecoder, IncomingFrame};
 
 /// How long the closing handshake may take.
@@ -43,63 +42,24 @@ const GOING_AWAY: u16 = 1001;
 const PROTOCOL_ERROR: u16 = 1002;
 
 /// Opens a channel. The connection is made as soon as the driver runs.
-pub fn open(spec: &RemoteSpec, options: &OpenOptions) -> Result<Channel, OpenError> {
-    let (commands, command_queue) = mpsc::channel(QUEUE_LEN);
-    let (event_queue, events) = mpsc::channel(QUEUE_LEN);
-    let url = as_http(&spec.url);
-    let opening = WebSocketOpening {
-        dialer: options.client.dialer(spec, &url)?,
-        configured: configured(spec)?,
-        credentials: channel_credentials(&url, options),
-        limits: options.limits.clone(),
-        url,
-    };
-    let driver = Box::pin(async move {
-        let mut inbox = CommandInbox::new(command_queue);
-        let reason = match inbox.while_opening(opening.open()).await {
+pub(crate) fn open(spec: &RemoteSpec, options: &OpenOptions) -> Result<Channel, OpenError> {
+    let url = request_url(&spec.url);
+    let dialer = options.client.dialer(spec, &url)?;
+    let configured = configured(spec)?;
+    let credentials = channel_credentials(&url, options);
+    let limits = options.limits.clone();
+    Ok(Channel::driven(None, |commands, events| async move {
+        let mut inbox = CommandInbox::new(commands);
+        let after = limits.first_byte;
+        let shaking = handshake::connect(&dialer, &url, &configured, &credentials);
+        let reason = match inbox.while_opening(timeout(after, shaking)).await {
             None => CloseReason::Asked,
-            Some(Err(reason)) => reason,
-            Some(Ok(socket)) => run(socket, inbox, &event_queue, &opening.limits).await,
+            Some(Err(_)) => CloseReason::lost(SendFailure::TimedOut { after }.to_string()),
+            Some(Ok(Err(reason))) => reason,
+            Some(Ok(Ok(socket))) => run(socket, inbox, &events, &limits).await,
         };
-        report_end(&event_queue, reason).await;
-    });
-    Ok(Channel {
-        commands,
-        events,
-        driver,
-        log: None,
-    })
-}
-
-/// The URL of the request that begins it.
-fn as_http(url: &Url) -> Url {
-    let text = match url.scheme() {
-        "ws" => url.as_str().replacen("ws:", "http:", 1),
-        "wss" => url.as_str().replacen("wss:", "https:", 1),
-        _ => return url.clone(),
-    };
-    // Both pairs have the same shape and default ports, so this is never the fallback.
-    text.parse().unwrap_or_else(|_| url.clone())
-}
-
-struct WebSocketOpening {
-    dialer: Dialer,
-    url: Url,
-    configured: HeaderMap,
-    credentials: ChannelCredentials,
-    limits: ChannelLimits,
-}
-
-impl WebSocketOpening {
-    async fn open(&self) -> Result<DialedStream, CloseReason> {
-        let patience = self.limits.first_byte;
-        let shaking =
-            handshake::connect(&self.dialer, &self.url, &self.configured, &self.credentials);
-        timeout(patience, shaking).await.unwrap_or_else(|_| {
-            let seconds = patience.as_secs_f32();
-            Err(CloseReason::lost(format!("no answer within {seconds} s")))
-        })
-    }
+        report_end(&events, reason).await;
+    }))
 }
 
 /// Carries messages both ways until one side ends.
@@ -129,7 +89,7 @@ async fn run(
         reason = downward.carry(&mut inbox, limits.ping) => reason,
     };
     let code = match &reason {
-        CloseReason::Unreachable { .. } => return reason,
+        CloseReason::Failed(_) => return reason,
         CloseReason::Broken(_) => PROTOCOL_ERROR,
         _ => NORMAL,
     };

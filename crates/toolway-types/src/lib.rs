@@ -19,6 +19,7 @@ pub mod server;
 pub mod shield;
 pub mod state;
 pub mod text;
+pub mod transport;
 pub mod url_check;
 pub mod url_rules;
 pub mod wildcard;
@@ -34,11 +35,12 @@ pub use reference::{ReferenceKind, SecretReference, replace_placeholders};
 pub use scope::Scope;
 pub use secret::Secret;
 pub use server::{
-    CrossApp, HeadersHelper, OauthSpec, RemoteSpec, ServerSpec, StdioSpec, TransportKind,
-    TransportSpec, UnannouncedPkce, WorkingDirectory, WorkloadSource, WorkloadSpec,
+    CrossApp, HeadersHelper, OauthSpec, RemoteSpec, ServerSpec, StdioSpec, TransportSpec,
+    UnannouncedPkce, WorkingDirectory, WorkloadSource, WorkloadSpec,
 };
 pub use shield::ShieldMode;
 pub use state::{CertificateFault, ConnectionState, Failure, FailureKind, ServerFacts};
 pub use text::Untrusted;
-pub use url_check::{could_be_this_machine, is_this_machine, may_be_opened};
+pub use transport::{MessageDelivery, RemoteKind, TransportFacts, TransportKind, TransportPeer};
+pub use url_check::{could_be_this_machine, is_this_machine, may_be_opened, request_url};
 pub use url_rules::{UrlList, UrlPattern, UrlRules};

@@ -14,7 +14,10 @@ use std::time::Duration;
 
 use url::Url;
 
-use crate::{ProtocolMode, Secret, SecretReference, ServerName, ShieldMode, UrlRules};
+use crate::{
+    ProtocolMode, RemoteKind, Secret, SecretReference, ServerName, ShieldMode, TransportKind,
+    UrlRules,
+};
 
 /// Everything needed to connect to one server.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,20 +44,10 @@ pub struct ServerSpec {
 pub enum TransportSpec {
     /// A child process.
     Stdio(StdioSpec),
-    /// Streamable HTTP.
-    Http(RemoteSpec),
-    /// Legacy HTTP+SSE.
-    Sse(RemoteSpec),
-    /// WebSocket.
-    Ws(RemoteSpec),
     /// A server object inside the embedding program.
     Sdk,
-    /// An editor's server over SSE.
-    SseIde(RemoteSpec),
-    /// An editor's server over WebSocket.
-    WsIde(RemoteSpec),
-    /// A hosted connector behind its provider's proxy.
-    Connector(RemoteSpec),
+    /// A server across a network.
+    Remote(RemoteKind, RemoteSpec),
 }
 
 /// A child process to start. No shell is ever involved.
@@ -255,82 +248,6 @@ pub enum CrossApp {
     },
 }
 
-/// The word in an entry's `type`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum TransportKind {
-    /// `stdio`
-    Stdio,
-    /// `http` (alias `streamable-http`)
-    Http,
-    /// `sse`
-    Sse,
-    /// `ws`
-    Ws,
-    /// `sdk`
-    Sdk,
-    /// `sse-ide`
-    SseIde,
-    /// `ws-ide`
-    WsIde,
-    /// `connector` (alias `claudeai-proxy`)
-    Connector,
-}
-
-impl TransportKind {
-    /// Every kind, in the order documentation lists them.
-    pub const ALL: [TransportKind; 8] = [
-        TransportKind::Stdio,
-        TransportKind::Http,
-        TransportKind::Sse,
-        TransportKind::Ws,
-        TransportKind::Sdk,
-        TransportKind::SseIde,
-        TransportKind::WsIde,
-        TransportKind::Connector,
-    ];
-
-    /// The word shown to people and written to files.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            TransportKind::Stdio => "stdio",
-            TransportKind::Http => "http",
-            TransportKind::Sse => "sse",
-            TransportKind::Ws => "ws",
-            TransportKind::Sdk => "sdk",
-            TransportKind::SseIde => "sse-ide",
-            TransportKind::WsIde => "ws-ide",
-            TransportKind::Connector => "connector",
-        }
-    }
-
-    /// What an address without a `type` is taken for, wherever one is given: a WebSocket by its
-    /// scheme, the old HTTP+SSE transport by a path that ends in `/sse`, else Streamable HTTP,
-    /// which finds out by itself when the server is an old one.
-    pub fn of_address(address: &str) -> Self {
-        let is_scheme = |scheme: &str| {
-            let start = address.get(..scheme.len());
-            start.is_some_and(|start| start.eq_ignore_ascii_case(scheme))
-        };
-        let path = address.split(['?', '#']).next().unwrap_or_default();
-        if is_scheme("ws://") || is_scheme("wss://") {
-            Self::Ws
-        } else if path.trim_end_matches('/').ends_with("/sse") {
-            Self::Sse
-        } else {
-            Self::Http
-        }
-    }
-
-    /// Reads a `type`, aliases included.
-    pub fn parse(text: &str) -> Option<Self> {
-        match text {
-            "streamable-http" => Some(TransportKind::Http),
-            "claudeai-proxy" => Some(TransportKind::Connector),
-            _ => Self::ALL.into_iter().find(|kind| kind.as_str() == text),
-        }
-    }
-}
-
 impl TransportSpec {
     /// The settings of logins, where the entry has some.
     pub fn oauth_mut(&mut self) -> Option<&mut OauthSpec> {
@@ -340,40 +257,30 @@ impl TransportSpec {
     /// What a server across a network is reached by.
     pub fn remote(&self) -> Option<&RemoteSpec> {
         match self {
-            TransportSpec::Http(remote)
-            | TransportSpec::Sse(remote)
-            | TransportSpec::Ws(remote)
-            | TransportSpec::SseIde(remote)
-            | TransportSpec::WsIde(remote)
-            | TransportSpec::Connector(remote) => Some(remote),
-            TransportSpec::Stdio(_) | TransportSpec::Sdk => None,
+            Self::Remote(_, remote) => Some(remote),
+            Self::Stdio(_) | Self::Sdk => None,
         }
     }
 
     /// The same, to change it.
     pub fn remote_mut(&mut self) -> Option<&mut RemoteSpec> {
         match self {
-            TransportSpec::Http(remote)
-            | TransportSpec::Sse(remote)
-            | TransportSpec::Ws(remote)
-            | TransportSpec::SseIde(remote)
-            | TransportSpec::WsIde(remote)
-            | TransportSpec::Connector(remote) => Some(remote),
-            TransportSpec::Stdio(_) | TransportSpec::Sdk => None,
+            Self::Remote(_, remote) => Some(remote),
+            Self::Stdio(_) | Self::Sdk => None,
         }
+    }
+
+    /// The same, where an authorization server could speak for it.
+    pub fn open_to_logins(&self) -> Option<&RemoteSpec> {
+        self.remote().filter(|_| self.kind().logs_in())
     }
 
     /// Which kind this is.
     pub fn kind(&self) -> TransportKind {
         match self {
-            TransportSpec::Stdio(_) => TransportKind::Stdio,
-            TransportSpec::Http(_) => TransportKind::Http,
-            TransportSpec::Sse(_) => TransportKind::Sse,
-            TransportSpec::Ws(_) => TransportKind::Ws,
-            TransportSpec::Sdk => TransportKind::Sdk,
-            TransportSpec::SseIde(_) => TransportKind::SseIde,
-            TransportSpec::WsIde(_) => TransportKind::WsIde,
-            TransportSpec::Connector(_) => TransportKind::Connector,
+            Self::Stdio(_) => TransportKind::Stdio,
+            Self::Sdk => TransportKind::Sdk,
+            Self::Remote(kind, _) => TransportKind::Remote(*kind),
         }
     }
 }

@@ -60,6 +60,23 @@ pub fn may_be_opened(page: &Url) -> bool {
     is_safe && !has_login
 }
 
+/// The address of the request that a connection begins with: a WebSocket begins as HTTP.
+pub fn request_url(url: &Url) -> Url {
+    let mut request = url.clone();
+    // These may stand for each other in any address.
+    let _ = request.set_scheme(request_scheme(url.scheme()));
+    request
+}
+
+/// The scheme of such a request.
+pub(crate) fn request_scheme(scheme: &str) -> &str {
+    match scheme {
+        "ws" => "http",
+        "wss" => "https",
+        other => other,
+    }
+}
+
 /// The IPv4 address in an IPv6 one: mapped, compatible, or for a translator (NAT64).
 pub(crate) fn carried_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
     match address.segments() {

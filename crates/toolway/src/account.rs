@@ -27,7 +27,7 @@ use toolway_transport::credentials::{
     CredentialHeaders, CredentialRefusal, CredentialRequest, Credentials, CredentialsError,
     RetryDecision,
 };
-use toolway_types::{Secret, TransportSpec};
+use toolway_types::Secret;
 
 pub(crate) use self::current::{AccountChange, CurrentAccount};
 pub use self::follow::{DirectoryState, PATIENCE, Refreshed, forget, refresh};
@@ -108,13 +108,8 @@ pub(crate) fn credentials(
     journal: Option<&JournalWriter>,
 ) -> Option<Arc<dyn Credentials>> {
     let connectors = connectors?;
-    let ServerSource::Spec(spec) = source else {
-        return None;
-    };
-    let TransportSpec::Connector(remote) = &spec.transport else {
-        return None;
-    };
-    if !connectors.provider.proxy.leads_to(&remote.url) {
+    let remote = source.spec()?.transport.remote()?;
+    if !source.is_connector() || !connectors.provider.proxy.leads_to(&remote.url) {
         return None;
     }
     Some(Arc::new(Bearer {

@@ -269,7 +269,7 @@ impl Auth {
     pub(crate) fn note_connecting(&self, server: &ServerName, source: &ServerSource) {
         let is_remote = |spec: &ServerSpec| spec.transport.remote().is_some();
         let known = KnownServer {
-            is_remote: matches!(source, ServerSource::Spec(spec) if is_remote(spec)),
+            is_remote: source.spec().is_some_and(is_remote),
             login: target(server, source),
         };
         lock(&self.known).insert(server.clone(), known);
@@ -398,10 +398,8 @@ pub async fn forget_need(memory: &Path, spec: &ServerSpec) {
 
 /// The server that a login would be for; none where its entry leaves no room for one.
 pub(crate) fn target(server: &ServerName, source: &ServerSource) -> Option<LoginTarget> {
-    let ServerSource::Spec(spec) = source else {
-        return None;
-    };
-    let remote = written::open_to_logins(spec)?;
+    let spec = source.spec()?;
+    let remote = spec.transport.open_to_logins()?;
     if written::written(spec).is_some() {
         return None;
     }
@@ -425,10 +423,7 @@ pub(crate) fn credentials(
     journal: Option<&JournalWriter>,
     auth: Option<&Arc<Auth>>,
 ) -> Option<Arc<dyn Credentials>> {
-    let ServerSource::Spec(spec) = filled else {
-        return None;
-    };
-    let remote = spec.transport.remote()?;
+    let remote = filled.spec()?.transport.remote()?;
     let keep_back = || -> RedactHeaders {
         let journal = journal.cloned();
         Box::new(move |headers| {

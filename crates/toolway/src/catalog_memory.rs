@@ -70,11 +70,8 @@ impl CatalogKey {
     fn of_spec(spec: &ServerSpec) -> Option<Self> {
         let place = match &spec.transport {
             TransportSpec::Stdio(process) => of_process(process),
-            TransportSpec::Http(remote)
-            | TransportSpec::Sse(remote)
-            | TransportSpec::Ws(remote)
-            | TransportSpec::Connector(remote) => of_remote(remote),
-            TransportSpec::SseIde(_) | TransportSpec::WsIde(_) | TransportSpec::Sdk => return None,
+            TransportSpec::Remote(_, remote) => of_remote(remote),
+            TransportSpec::Sdk => return None,
         };
         let kind = spec.transport.kind().as_str();
         let protocol = format!("{:?}", spec.protocol);

@@ -8,7 +8,7 @@ use std::time::Duration;
 use toolway_auth::challenge;
 use toolway_auth::references::ReferenceError;
 use toolway_transport::{CloseReason, CredentialsError, OpenError, SendFailure};
-use toolway_types::{CertificateFault, Failure, FailureKind, ServerName, Untrusted};
+use toolway_types::{Failure, FailureKind, ServerName, Untrusted};
 use toolway_wire::RpcError;
 
 use serde_json::value::RawValue;
@@ -29,13 +29,13 @@ pub enum RequestError {
         after: Duration,
     },
     /// The channel ended before the answer came.
-    #[error("{}", describe_close(.0))]
+    #[error("{0}")]
     Closed(CloseReason),
     /// The server answered with an error.
     #[error("the server answered error {}: {}", .0.code, Untrusted::new(&*.0.message))]
     Rpc(RpcError),
     /// The transport could not deliver the request or its answer.
-    #[error("{}", describe_failure(.0))]
+    #[error("{0}")]
     Send(SendFailure),
     /// The answer, or what should have been sent, is not the protocol.
     #[error("{0}")]
@@ -55,6 +55,16 @@ pub enum RequestError {
     /// The call became a task, and the task was cancelled.
     #[error("the server cancelled the task that the call had become")]
     TaskCancelled,
+}
+
+impl RequestError {
+    /// What the transport says of it, or of the connection that all requests share.
+    pub(crate) fn transport_failure(&self) -> Option<&SendFailure> {
+        match self {
+            Self::Send(failure) | Self::Closed(CloseReason::Failed(failure)) => Some(failure),
+            _ => None,
+        }
+    }
 }
 
 /// Why a server could not be connected.
@@ -138,19 +148,6 @@ pub(crate) fn wants_login(failure: &SendFailure) -> bool {
     }
 }
 
-/// The same for the opening of a connection that all requests share.
-pub(crate) fn closed_for_login(reason: &CloseReason) -> bool {
-    match reason {
-        CloseReason::Refused {
-            status,
-            www_authenticate,
-            ..
-        } => challenge::need(*status, www_authenticate.as_deref()).is_some(),
-        CloseReason::Credentials(error) => matches!(error, CredentialsError::Login(_)),
-        _ => false,
-    }
-}
-
 /// The scopes that a challenge asks for.
 pub(crate) fn scopes_in(challenge: &Untrusted) -> Vec<String> {
     let bearer = challenge::bearer(challenge.as_received());
@@ -161,36 +158,34 @@ impl ConnectError {
     /// A step of the handshake that failed.
     pub(crate) fn request(method: &'static str, source: RequestError) -> Self {
         match source {
-            RequestError::Send(failure) if wants_login(&failure) => Self::NeedsAuth {
-                challenge: match failure {
-                    SendFailure::Status {
-                        www_authenticate, ..
-                    } => www_authenticate.map(Untrusted::new),
-                    _ => None,
-                },
-            },
-            RequestError::Closed(reason) if closed_for_login(&reason) => Self::NeedsAuth {
-                challenge: match reason {
-                    CloseReason::Refused {
-                        www_authenticate, ..
-                    } => www_authenticate.map(Untrusted::new),
-                    _ => None,
-                },
-            },
+            RequestError::Send(failure) | RequestError::Closed(CloseReason::Failed(failure))
+                if wants_login(&failure) =>
+            {
+                Self::NeedsAuth {
+                    challenge: match failure {
+                        SendFailure::Status {
+                            www_authenticate, ..
+                        } => www_authenticate.map(Untrusted::new),
+                        _ => None,
+                    },
+                }
+            }
             source => Self::Request { method, source },
         }
     }
 
     /// Whether the server said that something is forbidden, and nothing else.
     pub(crate) fn is_forbidden(&self) -> bool {
-        matches!(
-            self,
-            Self::Request {
-                source: RequestError::Send(SendFailure::Status { status: 403, .. })
-                    | RequestError::Closed(CloseReason::Refused { status: 403, .. }),
-                ..
-            }
-        )
+        let status = self.transport_failure();
+        matches!(status, Some(SendFailure::Status { status: 403, .. }))
+    }
+
+    /// What the transport says of it.
+    pub(crate) fn transport_failure(&self) -> Option<&SendFailure> {
+        match self {
+            Self::Request { source, .. } => source.transport_failure(),
+            _ => None,
+        }
     }
 
     /// The same for people; `stderr` is what is known from elsewhere.
@@ -208,25 +203,10 @@ impl ConnectError {
             }
             Self::Stopped => FailureKind::Closed,
             Self::Request { source, .. } => match source {
-                RequestError::TimedOut
-                | RequestError::Idle { .. }
-                | RequestError::Send(SendFailure::TimedOut { .. }) => FailureKind::TimedOut,
+                RequestError::TimedOut | RequestError::Idle { .. } => FailureKind::TimedOut,
                 RequestError::Closed(reason) => kind_of(reason),
-                RequestError::Send(SendFailure::Certificate { fault, .. }) => {
-                    FailureKind::Certificate(*fault)
-                }
-                RequestError::Send(
-                    SendFailure::Unreachable { .. }
-                    | SendFailure::Cut(_)
-                    | SendFailure::Status {
-                        status: 429 | 500..,
-                        ..
-                    },
-                ) => FailureKind::Unreachable,
-                RequestError::Send(SendFailure::Credentials(_)) => FailureKind::Credentials,
-                RequestError::Send(SendFailure::Denied { .. }) => FailureKind::Forbidden,
-                RequestError::Send(_)
-                | RequestError::Rpc(_)
+                RequestError::Send(failure) => kind_of_failure(failure),
+                RequestError::Rpc(_)
                 | RequestError::Malformed(_)
                 | RequestError::InputRefused { .. }
                 | RequestError::TooManyRounds { .. }
@@ -254,22 +234,14 @@ impl ConnectError {
 pub(crate) fn lost(reason: &CloseReason) -> Failure {
     Failure {
         kind: kind_of(reason),
-        message: describe_close(reason),
+        message: reason.to_string(),
         stderr: stderr_of(reason),
     }
 }
 
 fn kind_of(reason: &CloseReason) -> FailureKind {
     match reason {
-        CloseReason::Unreachable { .. }
-        | CloseReason::Refused {
-            status: 429 | 500..,
-            ..
-        } => FailureKind::Unreachable,
-        CloseReason::Certificate { fault, .. } => FailureKind::Certificate(*fault),
-        CloseReason::Credentials(_) => FailureKind::Credentials,
-        CloseReason::Denied { .. } => FailureKind::Forbidden,
-        CloseReason::Refused { .. } => FailureKind::Protocol,
+        CloseReason::Failed(failure) => kind_of_failure(failure),
         CloseReason::Asked
         | CloseReason::Exited { .. }
         | CloseReason::EndOfStream { .. }
@@ -277,53 +249,27 @@ fn kind_of(reason: &CloseReason) -> FailureKind {
     }
 }
 
+fn kind_of_failure(failure: &SendFailure) -> FailureKind {
+    match failure {
+        SendFailure::TimedOut { .. } => FailureKind::TimedOut,
+        SendFailure::Certificate { fault, .. } => FailureKind::Certificate(*fault),
+        SendFailure::Credentials(_) => FailureKind::Credentials,
+        SendFailure::Denied { .. } => FailureKind::Forbidden,
+        SendFailure::Unreachable { .. }
+        | SendFailure::Cut(_)
+        | SendFailure::Status {
+            status: 429 | 500..,
+            ..
+        } => FailureKind::Unreachable,
+        _ => FailureKind::Protocol,
+    }
+}
+
 fn stderr_of(reason: &CloseReason) -> Vec<Untrusted> {
     match reason {
         CloseReason::Exited { stderr, .. } | CloseReason::EndOfStream { stderr } => stderr.clone(),
-        CloseReason::Asked
-        | CloseReason::Broken(_)
-        | CloseReason::Unreachable { .. }
-        | CloseReason::Certificate { .. }
-        | CloseReason::Credentials(_)
-        | CloseReason::Denied { .. }
-        | CloseReason::Refused { .. } => Vec::new(),
+        CloseReason::Asked | CloseReason::Broken(_) | CloseReason::Failed(_) => Vec::new(),
     }
-}
-
-fn describe_close(reason: &CloseReason) -> String {
-    match reason {
-        CloseReason::Asked => "the connection was closed by this host".to_owned(),
-        CloseReason::Exited { status, .. } => format!("the server process ended ({status})"),
-        CloseReason::EndOfStream { .. } => "the server closed the connection".to_owned(),
-        CloseReason::Broken(message) => format!("the connection broke: {message}"),
-        CloseReason::Unreachable { message, .. } => format!("cannot reach the server: {message}"),
-        CloseReason::Certificate { fault, message } => about_certificate(*fault, message),
-        CloseReason::Refused { status, .. } => describe_refusal(*status),
-        CloseReason::Credentials(error) => error.to_string(),
-        CloseReason::Denied { message } => message.clone(),
-    }
-}
-
-/// The opening of an event stream or a WebSocket that was answered with an error.
-fn describe_refusal(status: u16) -> String {
-    match status {
-        400 | 404..=406 | 426 => format!(
-            "the server answers HTTP {status} and opens no stream: its URL is wrong, or its entry needs `\"type\": \"http\"`"
-        ),
-        status => describe_status(status),
-    }
-}
-
-fn describe_status(status: u16) -> String {
-    let meaning = match status {
-        403 => " (forbidden)",
-        404 => " (nothing is there)",
-        429 => " (too many requests)",
-        502 | 504 => " (what it stands for cannot be reached)",
-        503 => " (busy or down)",
-        _ => "",
-    };
-    format!("the server answered HTTP {status}{meaning}")
 }
 
 fn not_older(why: Option<&str>) -> String {
@@ -338,38 +284,6 @@ fn describe_step(method: &str, source: &RequestError) -> String {
     match source {
         RequestError::Closed(_) | RequestError::Send(_) => source.to_string(),
         _ => format!("`{method}`: {source}"),
-    }
-}
-
-/// What is wrong with a certificate; the details may quote it, and it is untrusted.
-pub(crate) fn about_certificate(fault: CertificateFault, details: &str) -> String {
-    format!("{fault} ({})", Untrusted::new(details).line())
-}
-
-fn describe_failure(failure: &SendFailure) -> String {
-    match failure {
-        SendFailure::Unreachable { message, .. } => format!("cannot reach the server: {message}"),
-        SendFailure::Certificate { fault, message } => about_certificate(*fault, message),
-        SendFailure::TimedOut { after } => format!("no answer within {} s", after.as_secs_f32()),
-        SendFailure::Status { status, .. } => describe_status(*status),
-        SendFailure::TooLarge { limit } => {
-            format!("the answer is larger than {limit} bytes")
-        }
-        SendFailure::NotMcp { content_type } => {
-            let content_type = Untrusted::new(content_type.as_str());
-            format!("the server answered `{content_type}`, which is not MCP")
-        }
-        SendFailure::Encoded { encoding } => {
-            let encoding = Untrusted::new(encoding.as_str());
-            format!("the server compressed its answer (`{encoding}`), which was not asked for")
-        }
-        SendFailure::Redirected { location } => {
-            let location = Untrusted::new(location.as_str());
-            format!("the server redirects to another origin: `{location}`")
-        }
-        SendFailure::Denied { message } => message.clone(),
-        SendFailure::Cut(message) => format!("the answer was cut off: {message}"),
-        SendFailure::Credentials(error) => error.to_string(),
     }
 }
 

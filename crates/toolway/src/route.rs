@@ -10,11 +10,11 @@ use futures_util::future::BoxFuture;
 use serde_json::value::RawValue;
 use toolway_config::RunLimits;
 pub use toolway_transport::AnswerTimeout;
-use toolway_transport::{CloseReason, SendFailure};
 use toolway_types::{ConnectionState, ServerName, Untrusted};
-use toolway_wire::{RpcError, view};
+use toolway_wire::view;
 
 use crate::call::{CallError, NotWidened, ProgressSink};
+use crate::error::RequestError;
 use crate::pool::ToolPool;
 
 /// An open way to one server: a session, as far as a call is concerned.
@@ -89,35 +89,10 @@ pub struct SendOptions<'a> {
 /// Why a request has no result.
 #[derive(Debug)]
 pub enum SendError {
-    /// No answer in time.
-    TimedOut,
-    /// No sign of life in time.
-    Idle {
-        /// How long there was none.
-        after: Duration,
-    },
+    /// It was sent, or tried to be, and failed.
+    Request(RequestError),
     /// Nothing was sent: the server is not connected, and will not be by waiting.
     Unavailable(ConnectionState),
-    /// The channel ended first.
-    Closed(CloseReason),
-    /// The server answered with an error.
-    Rpc(RpcError),
-    /// The transport could not deliver it, or got no proper answer to it.
-    Send(SendFailure),
-    /// The answer is not the protocol.
-    Malformed(String),
-    /// The server wants input first that this program does not offer.
-    InputRefused {
-        /// What it wants.
-        input: Untrusted,
-    },
-    /// The server wants more and more input.
-    TooManyRounds {
-        /// How often it asked.
-        rounds: usize,
-    },
-    /// The call became a task that was cancelled at the server.
-    TaskCancelled,
     /// The login does not reach far enough, and was not made to.
     NotWidened {
         /// What the server wants.
@@ -125,6 +100,12 @@ pub enum SendError {
         /// Why not.
         why: NotWidened,
     },
+}
+
+impl From<RequestError> for SendError {
+    fn from(error: RequestError) -> Self {
+        Self::Request(error)
+    }
 }
 
 /// The limits of the whole host, where neither a call nor a server's entry says otherwise.

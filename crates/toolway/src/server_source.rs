@@ -14,7 +14,9 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use toolway_transport::in_process::{self, ServerEnd};
 use toolway_transport::{Channel, OpenOptions};
-use toolway_types::{CrossApp, ProtocolMode, Secret, ServerSpec, TransportSpec};
+use toolway_types::{
+    CrossApp, Era, MessageDelivery, ProtocolMode, Secret, ServerSpec, TransportKind, TransportSpec,
+};
 
 use crate::error::ConnectError;
 use crate::journal::secrets_of;
@@ -118,50 +120,52 @@ impl ServerSource {
         }
     }
 
-    /// The directories that it is told of, where its entry says so.
-    pub(crate) fn roots(&self) -> &[PathBuf] {
+    /// Its definition; an object of this program has none.
+    pub(crate) fn spec(&self) -> Option<&ServerSpec> {
         match self {
-            ServerSource::Spec(spec) => &spec.roots,
-            ServerSource::Object { .. } => &[],
+            ServerSource::Spec(spec) => Some(spec),
+            ServerSource::Object { .. } => None,
         }
     }
 
-    /// Which era its entry asks for. The old HTTP+SSE transport exists in the legacy era only.
+    fn transport(&self) -> TransportKind {
+        self.spec()
+            .map_or(TransportKind::Sdk, |spec| spec.transport.kind())
+    }
+
+    /// The directories that it is told of, where its entry says so.
+    pub(crate) fn roots(&self) -> &[PathBuf] {
+        self.spec().map_or(&[], |spec| &spec.roots)
+    }
+
+    /// Which era its entry asks for, where its transport leaves the choice.
     pub(crate) fn protocol(&self) -> ProtocolMode {
-        match self {
-            ServerSource::Spec(spec) => match (spec.protocol, &spec.transport) {
-                (ProtocolMode::Auto, TransportSpec::Sse(_) | TransportSpec::SseIde(_)) => {
-                    ProtocolMode::Legacy
-                }
-                (asked_for, _) => asked_for,
-            },
+        let asked_for = match self {
+            ServerSource::Spec(spec) => spec.protocol,
             ServerSource::Object { protocol, .. } => *protocol,
+        };
+        match (asked_for, self.transport().facts().only_era) {
+            (ProtocolMode::Auto, Some(Era::Legacy)) => ProtocolMode::Legacy,
+            (ProtocolMode::Auto, Some(Era::Modern)) => ProtocolMode::Modern,
+            _ => asked_for,
         }
     }
 
     /// The longest that this attempt to connect may take, counted from 1, where most servers
     /// have `limit`.
     pub(crate) fn patience(&self, limit: Duration, attempt: u32) -> Duration {
-        match self {
-            ServerSource::Spec(spec) => patience_for(&spec.transport, limit, attempt),
-            ServerSource::Object { .. } => limit,
-        }
+        self.spec()
+            .map_or(limit, |spec| patience_for(&spec.transport, limit, attempt))
     }
 
     /// How long the answer to an HTTP request may take to begin, by its entry.
     pub(crate) fn request_timeout(&self) -> Option<Duration> {
-        match self {
-            ServerSource::Spec(spec) => spec.request_timeout,
-            ServerSource::Object { .. } => None,
-        }
+        self.spec()?.request_timeout
     }
 
     /// What must not be written down.
     pub(crate) fn secrets(&self) -> Vec<Secret> {
-        match self {
-            ServerSource::Spec(spec) => secrets_of(spec),
-            ServerSource::Object { .. } => Vec::new(),
-        }
+        self.spec().map(secrets_of).unwrap_or_default()
     }
 
     /// The longest a call may take by its entry.
@@ -174,82 +178,32 @@ impl ServerSource {
 
     /// How its messages travel.
     pub(crate) fn delivery(&self) -> MessageDelivery {
-        match self {
-            ServerSource::Spec(spec) => MessageDelivery::of(&spec.transport),
-            ServerSource::Object { .. } => MessageDelivery::Stream,
-        }
+        self.transport().facts().delivery
     }
 
     /// Whether the organisation's word may count there.
     pub(crate) fn takes_federated_login(&self) -> bool {
-        let ServerSource::Spec(spec) = self else {
-            return false;
-        };
-        let (TransportSpec::Http(remote) | TransportSpec::Sse(remote) | TransportSpec::Ws(remote)) =
-            &spec.transport
-        else {
-            return false;
-        };
-        let oauth = remote.oauth.as_ref();
+        let remote = self.spec().and_then(|spec| spec.transport.open_to_logins());
+        let oauth = remote.and_then(|remote| remote.oauth.as_ref());
         oauth.is_some_and(|oauth| oauth.xaa != CrossApp::Off)
     }
 
     /// Whether it is reached by the account's token.
     pub(crate) fn is_connector(&self) -> bool {
-        match self {
-            ServerSource::Spec(spec) => matches!(spec.transport, TransportSpec::Connector(_)),
-            ServerSource::Object { .. } => false,
-        }
+        self.transport().is_connector()
     }
 
     /// Whether an editor is at the other end.
     pub(crate) fn is_editor(&self) -> bool {
-        match self {
-            ServerSource::Object { .. } => false,
-            ServerSource::Spec(spec) => matches!(
-                spec.transport,
-                TransportSpec::SseIde(_) | TransportSpec::WsIde(_)
-            ),
-        }
+        self.transport().is_editor()
     }
 
     /// Whose slots it takes while it connects.
     pub(crate) fn group(&self) -> ConnectGroup {
-        match self {
-            ServerSource::Object { .. } => ConnectGroup::Local,
-            ServerSource::Spec(spec) => match spec.transport {
-                TransportSpec::Stdio(_) | TransportSpec::Sdk => ConnectGroup::Local,
-                TransportSpec::Http(_)
-                | TransportSpec::Sse(_)
-                | TransportSpec::Ws(_)
-                | TransportSpec::SseIde(_)
-                | TransportSpec::WsIde(_)
-                | TransportSpec::Connector(_) => ConnectGroup::Remote,
-            },
-        }
-    }
-}
-
-/// How messages travel, as far as the protocol cares.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum MessageDelivery {
-    /// One stream each way: a process, an object in this program.
-    Stream,
-    /// Each request has an answer of its own, with headers and a status: HTTP.
-    PerRequest,
-}
-
-impl MessageDelivery {
-    /// How a transport delivers.
-    pub(crate) fn of(transport: &TransportSpec) -> Self {
-        match transport {
-            TransportSpec::Http(_) | TransportSpec::Connector(_) => Self::PerRequest,
-            TransportSpec::Stdio(_)
-            | TransportSpec::Sse(_)
-            | TransportSpec::Ws(_)
-            | TransportSpec::Sdk
-            | TransportSpec::SseIde(_)
-            | TransportSpec::WsIde(_) => Self::Stream,
+        if self.transport().is_remote() {
+            ConnectGroup::Remote
+        } else {
+            ConnectGroup::Local
         }
     }
 }

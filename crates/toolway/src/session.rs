@@ -18,7 +18,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 use tokio::sync::{broadcast, watch};
 use toolway_transport::{AnswerTimeout, Channel, CloseReason, SendFailure};
-use toolway_types::{Era, ProtocolMode, ServerFacts, Untrusted};
+use toolway_types::{Era, MessageDelivery, ProtocolMode, ServerFacts, Untrusted};
 use toolway_wire::view::{Tool, task as task_view};
 use toolway_wire::{Message, envelope, headers};
 
@@ -31,7 +31,6 @@ use crate::catalog::instructions::MAX_INSTRUCTIONS;
 use crate::client_handler::Remarks;
 use crate::error::{ConnectError, RequestError, RequestResult};
 use crate::listing::ListKind;
-use crate::server_source::MessageDelivery;
 pub(crate) use crate::session::client_side::ClientSide;
 
 mod client_side;

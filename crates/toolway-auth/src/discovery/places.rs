@@ -1,5 +1,6 @@
 //! Addresses: where documents are looked for, and which resource a server belongs to.
 
+use toolway_types::request_url;
 use url::Url;
 
 use crate::metadata;
@@ -70,23 +71,10 @@ pub(super) fn at(origin: &Url, path: &str) -> Url {
     url
 }
 
-/// The address at which a server's documents are asked for: a WebSocket begins as HTTP.
-pub(super) fn asked(server: &Url) -> Url {
-    let scheme = match server.scheme() {
-        "ws" => "http",
-        "wss" => "https",
-        other => other,
-    };
-    let mut url = server.clone();
-    // These may stand for each other in any address.
-    let _ = url.set_scheme(scheme);
-    url
-}
-
 /// The canonical form of a server's address (RFC 8707): no query, which may hold a key, no
 /// fragment, no login, and no slash alone.
 pub fn canonical(server: &Url) -> String {
-    let url = at(&asked(server), server.path());
+    let url = at(&request_url(server), server.path());
     let text = url.to_string();
     match (url.path(), text.strip_suffix('/')) {
         ("/", Some(bare)) => bare.to_owned(),
@@ -100,7 +88,7 @@ pub fn covers(resource: &str, server: &Url) -> bool {
     let Ok(resource) = Url::parse(resource) else {
         return false;
     };
-    let (resource, server) = (asked(&resource), asked(server));
+    let (resource, server) = (request_url(&resource), request_url(server));
     let path = resource.path().trim_end_matches('/');
     resource.origin().is_tuple()
         && resource.origin() == server.origin()

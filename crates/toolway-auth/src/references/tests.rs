@@ -8,8 +8,8 @@ use toolway_testkit::marked;
 use toolway_testkit::marked::MARK;
 use toolway_transport::OpenOptions;
 use toolway_types::{
-    OauthSpec, ProtocolMode, ReferenceKind, RemoteSpec, Secret, SecretReference, ServerName,
-    ServerSpec, StdioSpec, TransportSpec, UrlList, UrlPattern, UrlRules,
+    OauthSpec, ProtocolMode, ReferenceKind, RemoteKind, RemoteSpec, Secret, SecretReference,
+    ServerName, ServerSpec, StdioSpec, TransportSpec, UrlList, UrlPattern, UrlRules,
 };
 
 use super::ReferenceResolver;
@@ -124,7 +124,7 @@ async fn a_secret_in_an_address_cannot_lead_elsewhere() {
         oauth: None,
     };
     let spec = ServerSpec {
-        transport: TransportSpec::Http(remote),
+        transport: TransportSpec::Remote(RemoteKind::Http, remote),
         ..process(vec![wanted])
     };
     let resolved = references.resolve(&spec, &OpenOptions::default()).await;
@@ -136,7 +136,7 @@ async fn a_secret_in_an_address_cannot_lead_elsewhere() {
         format!("{CANARY}{query}"),
     ];
     assert_eq!(found, spellings.map(Secret::new));
-    let TransportSpec::Http(remote) = &resolved.transport else {
+    let TransportSpec::Remote(RemoteKind::Http, remote) = &resolved.transport else {
         unreachable!();
     };
     assert_eq!(remote.url.path(), format!("/{CANARY}{path}/mcp"));
@@ -180,7 +180,7 @@ async fn sec_53_a_secret_in_an_address_leads_to_no_denied_path() {
         oauth: None,
     };
     let spec = ServerSpec {
-        transport: TransportSpec::Http(remote),
+        transport: TransportSpec::Remote(RemoteKind::Http, remote),
         ..process(vec![wanted])
     };
     let resolve = async |value: &str| {

@@ -9,9 +9,9 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
-use toolway_types::Scope;
 use toolway_types::name::{normalize_connector, shell_word};
 use toolway_types::text::{cut, spelled_out};
+use toolway_types::{Scope, TransportKind};
 use url::Url;
 
 use super::AccountProvider;
@@ -259,7 +259,7 @@ fn comparable(text: &str) -> Option<Url> {
         return None;
     }
     let url = Url::parse(text).ok()?;
-    let is_web = matches!(url.scheme(), "https" | "http" | "wss" | "ws");
+    let is_web = TransportKind::of_scheme(url.scheme()).is_some();
     let is_bare = url.username().is_empty() && url.password().is_none();
     (is_web && is_bare && !url.as_str().contains("${")).then_some(url)
 }

@@ -24,12 +24,7 @@ impl Loader<'_> {
             .layers
             .iter()
             .flat_map(|layer| &layer.servers)
-            .any(|server| {
-                matches!(
-                    server.kind,
-                    Some(TransportKind::SseIde | TransportKind::WsIde)
-                )
-            });
+            .any(|server| server.kind.is_some_and(TransportKind::is_editor));
         if !flags.ide && !by_setting && !by_entry {
             return RunningEditors::default();
         }
@@ -58,7 +53,8 @@ impl Loader<'_> {
     }
 
     fn add_editor(&mut self, editor: &Editor) {
-        let Value::Object(definition) = json!({"type": editor.kind.as_str(), "url": editor.url()})
+        let Value::Object(definition) =
+            json!({"type": editor.kind.facts().word, "url": editor.url()})
         else {
             return;
         };

@@ -101,8 +101,7 @@ impl Loader<'_> {
 fn definition(target: &str) -> Result<Map<String, Value>, SplitError> {
     let target = target.trim();
     let scheme = target.split_once("://").map(|(scheme, _)| scheme);
-    let scheme = scheme.unwrap_or_default().to_ascii_lowercase();
-    let value = if ["http", "https", "ws", "wss"].contains(&scheme.as_str()) {
+    let value = if scheme.and_then(TransportKind::of_scheme).is_some() {
         let kind = TransportKind::of_address(target).as_str();
         json!({"type": kind, "url": target})
     } else {

@@ -4,7 +4,7 @@
 //! needs no switch and no entry: a variable must not be a way around it.
 //! Does not own: the logins (`toolway-auth`), or where the identity provider is (`identity`).
 
-use toolway_types::{CrossApp, Diagnosis, OauthSpec, ServerSpec, TransportSpec};
+use toolway_types::{CrossApp, Diagnosis, OauthSpec, ServerSpec};
 
 use super::Policy;
 use crate::Environment;
@@ -30,10 +30,10 @@ pub fn cross_app_enabled(environment: &Environment) -> bool {
 impl Policy {
     /// Has a server logged in to by cross-app access alone, where the organisation says so.
     pub(crate) fn require_cross_app(&self, spec: &mut ServerSpec) {
-        // Processes, editors and connectors have no login of their own.
-        let (TransportSpec::Http(remote) | TransportSpec::Sse(remote) | TransportSpec::Ws(remote)) =
-            &mut spec.transport
-        else {
+        if !spec.transport.kind().logs_in() {
+            return;
+        }
+        let Some(remote) = spec.transport.remote_mut() else {
             return;
         };
         let subject = PolicySubject {
@@ -55,12 +55,8 @@ pub(crate) fn ignored(raw: &RawServer, spec: &ServerSpec) -> Option<Diagnosis> {
     if oauth.get("xaa")?.as_bool() != Some(true) {
         return None;
     }
-    let (TransportSpec::Http(remote) | TransportSpec::Sse(remote) | TransportSpec::Ws(remote)) =
-        &spec.transport
-    else {
-        return None;
-    };
-    if !matches!(remote.oauth.as_ref()?.xaa, CrossApp::Off) {
+    let remote = spec.transport.open_to_logins()?;
+    if remote.oauth.as_ref()?.xaa != CrossApp::Off {
         return None;
     }
     let line = raw.lines.line_of(&raw.definition, "oauth");

@@ -9,7 +9,7 @@ use toolway_types::{Diagnosis, ProtocolMode, Severity, ShieldMode, TransportKind
 
 use super::ENOUGH;
 use crate::expansion;
-use crate::http_syntax::{header_value, is_header_name, parse_url, schemes};
+use crate::http_syntax::{header_value, is_header_name, parse_url};
 use crate::json::{ValueLines, kind_of};
 use crate::keys::{self, ValueShape};
 use crate::source::TextSource;
@@ -324,17 +324,17 @@ impl EntryChecker<'_> {
             }
             TransportKind::Sdk => {}
             // Its lock file says where it is.
-            TransportKind::SseIde | TransportKind::WsIde if !url && !command => {}
-            _ if !url => {
+            TransportKind::Remote(_) if kind.is_editor() && !url && !command => {}
+            TransportKind::Remote(_) if !url => {
                 let hint = if command {
                     "set `type` to `stdio`, or leave it out".to_owned()
                 } else {
-                    format!("add `\"url\": \"{}://…\"`", schemes(kind)[0])
+                    format!("add `\"url\": \"{}://…\"`", kind.facts().schemes[0])
                 };
                 let message = format!("`type` is `{word}`, but `url` is missing");
                 self.error("type", message, Some(hint));
             }
-            _ => self.url(kind),
+            TransportKind::Remote(_) => self.url(kind),
         }
     }
 
@@ -370,7 +370,7 @@ impl EntryChecker<'_> {
     fn url(&mut self, kind: TransportKind) {
         if let Some(Value::String(text)) = self.definition.get("url")
             && !expansion::mentions_variable(text)
-            && let Err(why) = parse_url(text, schemes(kind))
+            && let Err(why) = parse_url(text, kind.facts().schemes)
         {
             self.error("url", format!("`url` {why}"), None);
         }
@@ -382,12 +382,7 @@ impl EntryChecker<'_> {
             .map(|kind| kind.as_str())
             .collect();
         let list = keys::listed(&known);
-        let familiar = match word.to_lowercase().as_str() {
-            "streamable_http" | "streamablehttp" | "https" | "remote" => Some("http"),
-            "websocket" | "wss" => Some("ws"),
-            "local" | "command" | "process" => Some("stdio"),
-            _ => None,
-        };
+        let familiar = TransportKind::of_foreign_word(word).map(TransportKind::as_str);
         let hint = match familiar.or_else(|| nearest(word, known)) {
             Some(meant) => format!("did you mean `{meant}`? The types are {list}"),
             None => format!("the types are {list}"),

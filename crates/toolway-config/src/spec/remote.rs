@@ -9,7 +9,8 @@ use std::sync::Arc;
 use serde_json::Value;
 use toolway_types::name::check_account;
 use toolway_types::{
-    CrossApp, HeadersHelper, OauthSpec, RemoteSpec, Scope, Secret, StdioSpec, TransportKind,
+    CrossApp, HeadersHelper, OauthSpec, RemoteKind, RemoteSpec, Scope, Secret, StdioSpec,
+    TransportPeer,
 };
 use url::Url;
 
@@ -19,7 +20,7 @@ use crate::command_line::split_command;
 use crate::error::FileReadError;
 use crate::file::open_beneath;
 use crate::file::{open, read_opened};
-use crate::http_syntax::{header_value, parse_url, schemes};
+use crate::http_syntax::{header_value, parse_url};
 use crate::ide::TOKEN_HEADER;
 use crate::policy::cross_app::cross_app_enabled;
 
@@ -27,12 +28,12 @@ use crate::policy::cross_app::cross_app_enabled;
 const LONGEST_TOKEN: u64 = 64 * 1024;
 
 impl SpecBuild<'_> {
-    pub(super) fn remote(&mut self) -> Option<RemoteSpec> {
-        let kind = self.builder.kind;
+    pub(super) fn remote(&mut self, kind: RemoteKind) -> Option<RemoteSpec> {
         let mut headers = self.headers();
-        let url = match kind {
-            TransportKind::SseIde | TransportKind::WsIde => self.editor(&mut headers),
-            _ => self.url("url", schemes(kind)),
+        let facts = kind.facts();
+        let url = match facts.peer {
+            TransportPeer::Editor => self.editor(kind, &mut headers),
+            _ => self.url("url", facts.schemes),
         };
         self.session_token(&mut headers);
         let headers_helper = self.headers_helper();
@@ -99,11 +100,10 @@ impl SpecBuild<'_> {
 
     /// Where an editor's server is, and the token of its lock file. The token is for this machine
     /// only, and a name could come to mean another.
-    fn editor(&mut self, headers: &mut Vec<(String, Secret)>) -> Option<Url> {
-        let kind = self.builder.kind;
+    fn editor(&mut self, kind: RemoteKind, headers: &mut Vec<(String, Secret)>) -> Option<Url> {
         let editors = self.builder.editors;
         let (url, editor) = if self.builder.definition.contains_key("url") {
-            let mut url = self.url("url", schemes(kind))?;
+            let mut url = self.url("url", kind.facts().schemes)?;
             let is_here = matches!(url.host_str(), Some("localhost" | "127.0.0.1"));
             if !is_here || url.set_host(Some("127.0.0.1")).is_err() {
                 let message = "`url` must be on 127.0.0.1: an editor runs on this machine";

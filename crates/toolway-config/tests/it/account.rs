@@ -5,7 +5,7 @@ use std::fs;
 use insta::assert_snapshot;
 use serde_json::{Map, Value, json};
 use toolway_config::{ConnectorDirectory, Flags, Planner};
-use toolway_types::{Origin, TransportSpec};
+use toolway_types::{Origin, RemoteKind, TransportSpec};
 
 use crate::{Stage, findings, object, server, spec, table, word};
 
@@ -55,7 +55,8 @@ fn connectors_are_the_lowest_scope_and_duplicates_are_shown() {
         notes.origin,
         Origin::Directory("connect.example.com".into())
     );
-    let TransportSpec::Connector(remote) = &spec(&plan, "My_Notes").transport else {
+    let TransportSpec::Remote(RemoteKind::Connector, remote) = &spec(&plan, "My_Notes").transport
+    else {
         panic!("not a connector");
     };
     assert_eq!(

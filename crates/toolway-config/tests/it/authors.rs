@@ -10,7 +10,7 @@ use insta::assert_snapshot;
 use serde_json::json;
 use toolway_config::{Existing, Flags, Switch, add_server, switch_servers};
 use toolway_types::{
-    Author, Scope, ServerName, ShieldMode, StdioSpec, TransportSpec, WorkingDirectory,
+    Author, RemoteKind, Scope, ServerName, ShieldMode, StdioSpec, TransportSpec, WorkingDirectory,
 };
 
 use crate::{Stage, findings, object, server, spec, table, word};
@@ -125,7 +125,7 @@ fn sec_48_a_headers_helper_of_a_flag_is_no_file_of_the_working_directory() {
     assert_snapshot!(findings(&stage, &stage.plan_with(&flags)), @"--mcp-config:1 `headersHelper` is a relative path, and a flag has no directory | write the whole path of the program");
     stage.user(&one("two", remote));
     let plan = stage.plan();
-    let TransportSpec::Http(remote) = &spec(&plan, "two").transport else {
+    let TransportSpec::Remote(RemoteKind::Http, remote) = &spec(&plan, "two").transport else {
         panic!();
     };
     let helper = &remote.headers_helper.as_ref().unwrap().process;

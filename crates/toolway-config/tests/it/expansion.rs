@@ -3,7 +3,7 @@
 use insta::assert_snapshot;
 use toolway_testkit::marked;
 use toolway_testkit::marked::MARK;
-use toolway_types::TransportSpec;
+use toolway_types::{RemoteKind, TransportSpec};
 
 use crate::{Stage, findings, spec, table, word};
 
@@ -40,7 +40,7 @@ fn variables_expand_in_every_string_and_a_missing_one_concerns_one_server() {
     home/.config/toolway/settings.json:10 `url` must begin with `http://` or `https://`
     home/.config/toolway/settings.json:9 `headers.X` has a line break, which would start another header
     ");
-    let TransportSpec::Http(web) = &spec(&plan, "web").transport else {
+    let TransportSpec::Remote(RemoteKind::Http, web) = &spec(&plan, "web").transport else {
         panic!("not http")
     };
     assert_eq!(web.url.as_str(), "https://a.example/mcp");
@@ -81,7 +81,7 @@ fn an_account_may_come_from_a_variable_and_is_checked_once_it_is_known() {
     let plan = stage.plan();
     assert_snapshot!(findings(&stage, &plan), @"home/.config/toolway/settings.json:4 `oauth.account` has an invisible character (U+000A)");
     let account = |name: &str| {
-        let TransportSpec::Http(remote) = &spec(&plan, name).transport else {
+        let TransportSpec::Remote(RemoteKind::Http, remote) = &spec(&plan, name).transport else {
             panic!("not http")
         };
         remote.oauth.clone().unwrap().account

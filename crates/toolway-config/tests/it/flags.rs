@@ -2,7 +2,7 @@
 
 use insta::assert_snapshot;
 use toolway_config::Flags;
-use toolway_types::TransportSpec;
+use toolway_types::{RemoteKind, TransportSpec};
 
 use crate::{Stage, findings, spec, table, word};
 
@@ -52,10 +52,10 @@ fn files_texts_and_single_servers_can_be_given() {
     assert!(matches!(&spec(&plan, "twice").transport,
         TransportSpec::Stdio(stdio) if stdio.command == "second"));
     assert!(matches!(&spec(&plan, "web").transport,
-        TransportSpec::Http(remote) if remote.url.as_str() == "https://a.example/mcp?x=1"));
+        TransportSpec::Remote(RemoteKind::Http, remote) if remote.url.as_str() == "https://a.example/mcp?x=1"));
     assert!(matches!(
         &spec(&plan, "sock").transport,
-        TransportSpec::Ws(_)
+        TransportSpec::Remote(RemoteKind::Ws, _)
     ));
 }
 

@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use insta::assert_snapshot;
 use toolway_testkit::marked::MARK;
-use toolway_types::TransportSpec;
+use toolway_types::{RemoteKind, TransportSpec};
 
 use crate::{Stage, exists, findings, server, spec, table, waiting};
 
@@ -52,7 +52,7 @@ fn sec_02_a_repository_redirects_nothing() {
     );
     let plan = stage.plan();
     assert!(waiting(&plan, "api").is_some());
-    let TransportSpec::Http(remote) = &spec(&plan, "api").transport else {
+    let TransportSpec::Remote(RemoteKind::Http, remote) = &spec(&plan, "api").transport else {
         panic!("a remote server");
     };
     assert_eq!(remote.url.as_str(), "https://api.example/mcp");

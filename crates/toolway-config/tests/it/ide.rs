@@ -7,7 +7,7 @@ use serde_json::json;
 use toolway_config::Flags;
 use toolway_testkit::marked;
 use toolway_testkit::marked::MARK;
-use toolway_types::{RemoteSpec, TransportSpec};
+use toolway_types::{RemoteKind, RemoteSpec, TransportSpec};
 
 use crate::{Stage, findings, server, spec, table, word};
 
@@ -35,7 +35,8 @@ impl Stage {
 
 fn remote(transport: &TransportSpec) -> &RemoteSpec {
     match transport {
-        TransportSpec::WsIde(remote) | TransportSpec::SseIde(remote) => remote,
+        TransportSpec::Remote(RemoteKind::WsIde, remote)
+        | TransportSpec::Remote(RemoteKind::SseIde, remote) => remote,
         other => panic!("{other:?}"),
     }
 }

@@ -3,7 +3,7 @@
 
 use insta::assert_snapshot;
 use toolway_config::Plan;
-use toolway_types::{CrossApp, TransportSpec};
+use toolway_types::{CrossApp, RemoteKind, TransportSpec};
 
 use crate::{Stage, findings, spec, word};
 
@@ -18,7 +18,8 @@ const SERVERS: &str = r#""mcpServers": {
 
 fn cross_app(plan: &Plan, name: &str) -> CrossApp {
     match &spec(plan, name).transport {
-        TransportSpec::Http(remote) | TransportSpec::Sse(remote) => {
+        TransportSpec::Remote(RemoteKind::Http, remote)
+        | TransportSpec::Remote(RemoteKind::Sse, remote) => {
             let oauth = remote.oauth.as_ref();
             oauth.map(|oauth| oauth.xaa.clone()).unwrap_or_default()
         }

@@ -2,12 +2,13 @@
 
 use insta::assert_snapshot;
 use toolway_testkit::marked::MARK;
-use toolway_types::{OauthSpec, RemoteSpec, TransportSpec, WorkloadSource};
+use toolway_types::{OauthSpec, RemoteKind, RemoteSpec, TransportSpec, WorkloadSource};
 
 use crate::{Stage, findings, spec, table};
 
 fn remote<'a>(plan: &'a toolway_config::Plan, name: &str) -> &'a RemoteSpec {
-    let (TransportSpec::Http(remote) | TransportSpec::Ws(remote)) = &spec(plan, name).transport
+    let (TransportSpec::Remote(RemoteKind::Http, remote)
+    | TransportSpec::Remote(RemoteKind::Ws, remote)) = &spec(plan, name).transport
     else {
         panic!("`{name}` is not remote")
     };

@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 
 use toolway_testkit::marked;
 use toolway_testkit::marked::MARK;
-use toolway_types::TransportSpec;
+use toolway_types::{RemoteKind, TransportSpec};
 
 use crate::{Stage, findings, server, spec, word};
 
@@ -20,7 +20,7 @@ fn the_text_of_the_file_is_sent_as_a_bearer() {
         }}}"#,
     );
     let plan = stage.plan();
-    let TransportSpec::Ws(remote) = &spec(&plan, "far").transport else {
+    let TransportSpec::Remote(RemoteKind::Ws, remote) = &spec(&plan, "far").transport else {
         panic!("not a WebSocket");
     };
     let (name, value) = &remote.headers[0];
@@ -97,7 +97,7 @@ fn of_repository(stage: &Stage, file: &str, token: &str) -> Result<String, Strin
     if let Some(reason) = server(&plan, "far").verdict.reason() {
         return Err(reason.to_owned());
     }
-    let TransportSpec::Http(remote) = &spec(&plan, "far").transport else {
+    let TransportSpec::Remote(RemoteKind::Http, remote) = &spec(&plan, "far").transport else {
         panic!("not HTTP");
     };
     Ok(remote.headers[0].1.expose().to_owned())

@@ -28,7 +28,7 @@ use url::Url;
 
 use super::guard::AddressGuard;
 use super::{MAX_HEADER_LIST, MAX_HEADERS, place, tls};
-use crate::error::CloseReason;
+use crate::error::SendFailure;
 use crate::error_text;
 
 /// How long one address of a host may keep the next from being tried.
@@ -76,18 +76,18 @@ pub(crate) enum UpgradeOutcome {
 
 impl Dialer {
     /// A connection to the host of an `http:` or `https:` URL, encrypted where it says so.
-    pub(crate) async fn dial(&self, url: &Url) -> Result<DialedStream, CloseReason> {
+    pub(crate) async fn dial(&self, url: &Url) -> Result<DialedStream, SendFailure> {
         timeout(self.connect_timeout, self.reach(url))
             .await
             .unwrap_or_else(|_| {
                 let seconds = self.connect_timeout.as_secs();
-                Err(CloseReason::lost(format!(
+                Err(SendFailure::lost(format!(
                     "no connection after {seconds} s"
                 )))
             })
     }
 
-    async fn reach(&self, url: &Url) -> Result<DialedStream, CloseReason> {
+    async fn reach(&self, url: &Url) -> Result<DialedStream, SendFailure> {
         let host = url.host_str().unwrap_or_default();
         let port = url.port_or_known_default().unwrap_or_default();
         let proxy = url
@@ -100,9 +100,8 @@ impl Dialer {
                 let found = addresses(host, port).await;
                 let found = found.map_err(|error| lost(url, &error))?;
                 let admitted = self.guard.admitted(found.into_iter());
-                let admitted = admitted.map_err(|withheld| CloseReason::Denied {
-                    message: error_text::denied(&place(url), &withheld.to_string()),
-                })?;
+                let admitted = admitted
+                    .map_err(|withheld| error_text::denied(&place(url), &withheld.to_string()))?;
                 let stream = connect(admitted).await;
                 Box::new(stream.map_err(|error| lost(url, &error))?)
             }
@@ -121,8 +120,8 @@ impl Dialer {
         proxy: &Intercept,
         host: &str,
         port: u16,
-    ) -> Result<DialedStream, CloseReason> {
-        let failed = |why: String| CloseReason::lost(format!("the proxy {why}"));
+    ) -> Result<DialedStream, SendFailure> {
+        let failed = |why: String| SendFailure::lost(format!("the proxy {why}"));
         let uri = proxy.uri();
         let own_host = uri.host().unwrap_or_default();
         let (default, encrypted) = match uri.scheme_str() {
@@ -142,7 +141,7 @@ impl Dialer {
                 self.encrypt(socket, own_host, "http")
                     .await
                     .map_err(|reason| match reason {
-                        CloseReason::Certificate { message, .. } => {
+                        SendFailure::Certificate { message, .. } => {
                             failed(format!("has a certificate that cannot be used: {message}"))
                         }
                         other => other,
@@ -174,10 +173,10 @@ impl Dialer {
         socket: DialedStream,
         host: &str,
         plain: &str,
-    ) -> Result<DialedStream, CloseReason> {
+    ) -> Result<DialedStream, SendFailure> {
         let bare = host.trim_start_matches('[').trim_end_matches(']');
         let name = ServerName::try_from(bare.to_owned()).map_err(|_| {
-            CloseReason::lost(format!("`{host}` is no name a certificate can have"))
+            SendFailure::lost(format!("`{host}` is no name a certificate can have"))
         })?;
         let stream = TlsConnector::from(Arc::clone(&self.tls))
             .connect(name, socket)
@@ -191,7 +190,7 @@ impl Dialer {
 pub(crate) async fn upgrade(
     socket: DialedStream,
     request: Request<Empty<Bytes>>,
-) -> Result<UpgradeOutcome, CloseReason> {
+) -> Result<UpgradeOutcome, SendFailure> {
     let is_tunnel = request.method() == Method::CONNECT;
     let broken = |error: hyper::Error| broken(&error, PLAIN);
     let (mut sender, connection) = http1::Builder::new()
@@ -274,15 +273,15 @@ async fn connect(addresses: Vec<SocketAddr>) -> io::Result<TcpStream> {
 }
 
 /// A connection that was made and then broke, or whose encryption failed.
-fn broken(error: &(dyn Error + 'static), plain: &str) -> CloseReason {
+fn broken(error: &(dyn Error + 'static), plain: &str) -> SendFailure {
     match tls::fault(error) {
-        Some((fault, message)) => CloseReason::Certificate { fault, message },
-        None => CloseReason::lost(error_text::of(error, plain)),
+        Some((fault, message)) => SendFailure::Certificate { fault, message },
+        None => SendFailure::lost(error_text::of(error, plain)),
     }
 }
 
-fn lost(url: &Url, error: &io::Error) -> CloseReason {
-    CloseReason::Unreachable {
+fn lost(url: &Url, error: &io::Error) -> SendFailure {
+    SendFailure::Unreachable {
         refused: is_refusal(error),
         message: format!("{}: {}", place(url), error_text::of(error, PLAIN)),
     }

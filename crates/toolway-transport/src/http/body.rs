@@ -7,10 +7,10 @@ use bytes::{Bytes, BytesMut};
 use reqwest::Response;
 use tokio::time::timeout;
 
-use super::failure::root_cause;
+use crate::error_text::root_cause;
 
 /// Waits for something, for this long where there is a limit; gives the limit when it is over.
-pub(super) async fn within<T>(
+pub(crate) async fn within<T>(
     limit: Option<Duration>,
     work: impl Future<Output = T>,
 ) -> Result<T, Duration> {

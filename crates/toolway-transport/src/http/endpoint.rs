@@ -16,10 +16,12 @@ use url::Url;
 
 use super::body::{bounded, within};
 use super::failure::{ERROR_BODY, ERROR_PATIENCE, refused, unsent};
+use crate::channel::ChannelLimits;
 use crate::client::{HttpClient, place};
 use crate::credentials::{self, ChannelCredentials, RetryState, is_protected};
 use crate::error::{OpenError, SendFailure};
-use crate::{ChannelLimits, OpenOptions, error_text};
+use crate::error_text;
+use crate::options::OpenOptions;
 
 /// How often a redirect within the origin is followed.
 const MAX_REDIRECTS: usize = 3;
@@ -95,10 +97,10 @@ impl Endpoint {
         Ok(client)
     }
 
-    /// Whether policy lets us go where the server leads; the words when not.
-    pub(crate) fn admits(&self, target: &Url) -> Result<(), String> {
-        let denied = |why| error_text::denied(&place(target), &format!("it is {why}"));
-        self.rules.admits(target).map_err(denied)
+    /// Whether policy lets us go where the server leads.
+    pub(crate) fn admits(&self, target: &Url) -> Result<(), SendFailure> {
+        let admitted = self.rules.admits(target);
+        admitted.map_err(|why| error_text::denied(&place(target), &format!("it is {why}")))
     }
 
     /// Sends one request and looks at how the answer begins, `limit` after it was sent at the
@@ -171,10 +173,7 @@ impl Endpoint {
             presented.put(&mut headers);
             let client = self
                 .client_for(&url)
-                .map_err(|error| SendFailure::Unreachable {
-                    refused: false,
-                    message: error.to_string(),
-                })?;
+                .map_err(|error| SendFailure::lost(error.to_string()))?;
             let request = client.request(method.clone(), url.clone());
             let mut request = request.headers(headers).headers(own.clone());
             if let Some(body) = body {
@@ -204,8 +203,7 @@ impl Endpoint {
             let Some(target) = target else {
                 return Err(SendFailure::Redirected { location });
             };
-            self.admits(&target)
-                .map_err(|message| SendFailure::Denied { message })?;
+            self.admits(&target)?;
             (url, last) = (target, location);
         }
         Err(SendFailure::Redirected { location: last })

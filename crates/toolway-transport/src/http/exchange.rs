@@ -5,7 +5,6 @@
 
 use std::time::Duration;
 
-use bytes::Bytes;
 use futures_util::FutureExt as _;
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue};
 use http::{HeaderMap, Method};
@@ -16,13 +15,13 @@ use toolway_wire::{Id, Message, envelope};
 
 use super::body::{BodyError, bounded};
 use super::endpoint::{Endpoint, HttpAnswer};
-use super::failure::root_cause;
 use super::session::{HttpSession, MessageRules};
 use super::stream::watchdog::SilenceWatchdog;
 use super::stream::{EventDecoder, EventTooLarge, StreamEvent};
-use crate::channel::{ChannelEvent, OutgoingMessage};
+use crate::channel::{ChannelEvent, OutgoingMessage, deliver};
 use crate::credentials::CredentialsError;
 use crate::error::SendFailure;
+use crate::error_text::root_cause;
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
@@ -114,29 +113,20 @@ impl ExchangeContext {
         }
     }
 
-    fn with_session(&self, failure: SendFailure, had_session: bool) -> SendFailure {
-        match failure {
-            SendFailure::Status {
-                status,
-                www_authenticate,
-                body,
-                retry_after,
-                ..
-            } => {
-                // 2025-11-25, session management: the session has expired.
-                if status == 404 && had_session {
-                    self.session.forget();
-                }
-                SendFailure::Status {
-                    status,
-                    www_authenticate,
-                    body,
-                    had_session,
-                    retry_after,
-                }
+    fn with_session(&self, mut failure: SendFailure, carried: bool) -> SendFailure {
+        if let SendFailure::Status {
+            status,
+            had_session,
+            ..
+        } = &mut failure
+        {
+            *had_session = carried;
+            // 2025-11-25, session management: the session has expired.
+            if *status == 404 && carried {
+                self.session.forget();
             }
-            other => other,
         }
+        failure
     }
 
     async fn json(
@@ -162,7 +152,7 @@ impl ExchangeContext {
         match text.first() {
             Some(b'{' | b'[') => {
                 let answered = awaited.is_answered_by(&body);
-                self.deliver(body).await;
+                let _ = deliver(&self.events, body).await;
                 if !answered {
                     // Nothing more can come for it.
                     let message = "the answer is not to this request";
@@ -176,20 +166,6 @@ impl ExchangeContext {
             }
         }
         Ok(())
-    }
-
-    /// Delivers a message, or the messages of a batch.
-    async fn deliver(&self, bytes: Bytes) {
-        // A closed receiver means that the channel is about to end.
-        match envelope::split_batch(&bytes) {
-            None => drop(self.events.send(ChannelEvent::Message(bytes)).await),
-            Some(parts) => {
-                for part in parts {
-                    let part = Bytes::copy_from_slice(part.get().as_bytes());
-                    let _ = self.events.send(ChannelEvent::Message(part)).await;
-                }
-            }
-        }
     }
 
     /// Reads the stream that answers a request, resuming it where the era allows.
@@ -339,7 +315,7 @@ impl ExchangeContext {
             loop {
                 match decoder.next_event() {
                     Ok(Some(StreamEvent::Message(data))) => {
-                        self.deliver(data.clone()).await;
+                        let _ = deliver(&self.events, data.clone()).await;
                         if let ReadUntil::UntilAnswer(awaited) = reading
                             && awaited.is_answered_by(&data)
                         {

@@ -2,13 +2,11 @@
 //!
 //! Owns the one classification of the client library's errors and of answers that are no success.
 
-use std::error::Error as _;
-use std::io;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
-use http::HeaderMap;
-use http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
+use http::header::RETRY_AFTER;
+use http::{HeaderMap, StatusCode};
 use reqwest::Response;
 use tokio::time::timeout;
 
@@ -16,8 +14,9 @@ use super::body::{BodyError, bounded};
 use crate::client::dial::is_refusal;
 use crate::client::guard::AddressesDenied;
 use crate::client::{place, tls};
+use crate::credentials::challenges;
 use crate::error::SendFailure;
-use crate::error_text;
+use crate::error_text::{self, causes, root_cause};
 
 /// How much of an error's body is kept.
 pub(super) const ERROR_BODY: usize = 64 * 1024;
@@ -27,9 +26,7 @@ pub(super) const ERROR_PATIENCE: Duration = Duration::from_secs(5);
 
 /// An answer that is no success.
 pub(super) async fn refused(response: Response) -> SendFailure {
-    let status = response.status().as_u16();
-    let www_authenticate = challenges(response.headers());
-    let retry_after = retry_after(response.headers(), SystemTime::now());
+    let (status, headers) = (response.status(), response.headers().clone());
     let body = match timeout(
         ERROR_PATIENCE,
         bounded(response, ERROR_BODY, Some(ERROR_PATIENCE)),
@@ -39,29 +36,22 @@ pub(super) async fn refused(response: Response) -> SendFailure {
         Ok(Ok(body) | Err(BodyError::TooLarge(body))) => body,
         Ok(Err(BodyError::Cut(_) | BodyError::Stalled { .. })) | Err(_) => Bytes::new(),
     };
-    // Whether it carried a session is known to who made it.
+    refusal(status, &headers, body)
+}
+
+/// The same of its parts. Whether the request carried a session is known to its sender.
+pub(crate) fn refusal(status: StatusCode, headers: &HeaderMap, body: Bytes) -> SendFailure {
     SendFailure::Status {
-        status,
-        www_authenticate,
+        status: status.as_u16(),
+        www_authenticate: challenges(headers),
         body,
         had_session: false,
-        retry_after,
+        retry_after: retry_after(headers, SystemTime::now()),
     }
 }
 
-/// All challenges of an answer. Several lines of this header are one list; a stray byte in one
-/// must not lose the rest.
-pub(crate) fn challenges(headers: &HeaderMap) -> Option<String> {
-    let lines: Vec<_> = headers
-        .get_all(WWW_AUTHENTICATE)
-        .iter()
-        .map(|value| String::from_utf8_lossy(value.as_bytes()))
-        .collect();
-    (!lines.is_empty()).then(|| lines.join(", "))
-}
-
 /// How long a server asks to be left alone: in seconds, or until a date.
-pub(crate) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
+fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     if let Ok(seconds) = text.parse() {
         return Some(Duration::from_secs(seconds));
@@ -73,10 +63,10 @@ pub(crate) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Durati
 
 /// Why a request did not get out, or got no answer. `proxy` is the one it went through.
 pub(super) fn unsent(error: &reqwest::Error, proxy: Option<&str>) -> SendFailure {
-    if let Some(denied_addresses) = denied_addresses(error) {
+    let denied = causes(error).find_map(|cause| cause.downcast_ref::<AddressesDenied>());
+    if let Some(denied) = denied {
         let place = error.url().map(place).unwrap_or_default();
-        let message = error_text::denied(&place, &denied_addresses.to_string());
-        return SendFailure::Denied { message };
+        return error_text::denied(&place, &denied.to_string());
     }
     if let Some((fault, message)) = tls::fault(error) {
         return SendFailure::Certificate { fault, message };
@@ -85,43 +75,15 @@ pub(super) fn unsent(error: &reqwest::Error, proxy: Option<&str>) -> SendFailure
     if !error.is_connect() {
         return SendFailure::Cut(message);
     }
-    let mut cause = error.source();
-    let mut refused = false;
-    while let Some(error) = cause {
-        refused |= error.downcast_ref::<io::Error>().is_some_and(is_refusal);
-        cause = error.source();
-    }
+    let refused = causes(error)
+        .filter_map(|cause| cause.downcast_ref())
+        .any(is_refusal);
     let message = match (proxy, error.url().map(place)) {
         (Some(proxy), _) => format!("through the proxy {proxy}: {message}"),
         (None, Some(place)) => format!("{place}: {message}"),
         (None, None) => message,
     };
     SendFailure::Unreachable { refused, message }
-}
-
-/// Why the name was not followed, when that is the reason.
-fn denied_addresses(error: &reqwest::Error) -> Option<&AddressesDenied> {
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        if let Some(denied_addresses) = error.downcast_ref::<AddressesDenied>() {
-            return Some(denied_addresses);
-        }
-        cause = error.source();
-    }
-    None
-}
-
-/// The innermost message: the outer ones repeat the URL, which may hold a secret.
-pub(crate) fn root_cause(error: &reqwest::Error) -> String {
-    let mut cause: &(dyn std::error::Error + 'static) = error;
-    while let Some(inner) = cause.source() {
-        cause = inner;
-    }
-    if std::ptr::addr_eq(cause, error) {
-        "the request failed".to_owned()
-    } else {
-        error_text::of(cause, "http")
-    }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! Owns `Mcp-Session-Id` from the answer that sets it to the DELETE that ends it. The modern era
 //! has none of this.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use http::{HeaderMap, HeaderValue};
 use toolway_wire::headers::{METHOD, PROTOCOL_VERSION, SESSION_ID};
@@ -43,9 +43,13 @@ impl MessageRules {
 }
 
 impl HttpSession {
+    fn state(&self) -> MutexGuard<'_, HttpSessionState> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Adds what the session has to say to a legacy request.
     pub(super) fn stamp(&self, headers: &mut HeaderMap) {
-        let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = self.state();
         if let Some(id) = &state.id {
             headers.insert(SESSION_ID, id.clone());
         }
@@ -59,14 +63,13 @@ impl HttpSession {
     /// Remembers the version the session layer has settled on, for requests it does not write.
     pub(super) fn note_sent(&self, headers: &HeaderMap) {
         if let Some(version) = headers.get(PROTOCOL_VERSION) {
-            let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            state.version = Some(version.clone());
+            self.state().version = Some(version.clone());
         }
     }
 
     /// Remembers the id a server has given.
     pub(super) fn note_answer(&self, headers: &HeaderMap) {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state();
         state.is_up = true;
         if let Some(id) = headers.get(SESSION_ID) {
             let mut id = id.clone();
@@ -77,20 +80,16 @@ impl HttpSession {
 
     /// The server does not know the session any more.
     pub(super) fn forget(&self) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).id = None;
+        self.state().id = None;
     }
 
     /// Whether the server has given an id.
     pub(super) fn has_id(&self) -> bool {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .id
-            .is_some()
+        self.state().id.is_some()
     }
 
     /// Whether a legacy request has been answered.
     pub(super) fn is_up(&self) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_up
+        self.state().is_up
     }
 }

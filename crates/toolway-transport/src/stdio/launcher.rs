@@ -1,15 +1,10 @@
 //! Starts servers that are processes, so that none outlives the host, however it ends.
 //!
-//! Owns the choice between the two ways, and the host's side. With a launcher, a small process of
-//! the same program starts every server, each below a reaper of its own that adopts whatever the
-//! server leaves behind; when the host is gone, `SIGKILL` included, they kill all of it. Why, and
-//! what it costs, is `docs/decisions/0007-the-launcher.md`.
-//!
-//! Without one ([`Launcher::none`], and always on systems other than Linux) servers are direct
-//! children of this process. While it runs, a server's process group is killed with it, and on
-//! Linux also processes that left the group, found by a mark in their environment. Not covered:
-//! servers of a host that is killed itself, and processes that cleared the mark from their
-//! environment.
+//! Owns the choice between the two ways, and the host's side. With a launcher, each server runs
+//! below a reaper that kills all of it when the host is gone; why, and what it costs, is
+//! `docs/decisions/0007-the-launcher.md`. Without one ([`Launcher::none`], and always on systems
+//! other than Linux) servers are direct children of this process: those of a host that is killed
+//! itself stay, and so do processes that left the group and cleared the mark in their environment.
 
 #[cfg(target_os = "linux")]
 mod early;
@@ -17,8 +12,6 @@ mod early;
 mod handle;
 #[cfg(target_os = "linux")]
 mod message;
-#[cfg(target_os = "linux")]
-pub(super) mod pack;
 #[cfg(target_os = "linux")]
 mod raw;
 #[cfg(target_os = "linux")]
@@ -28,7 +21,7 @@ mod serve;
 #[cfg(target_os = "linux")]
 mod tree;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 #[cfg(target_os = "linux")]
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -133,9 +126,11 @@ impl Launcher {
     }
 
     /// The launcher's program, if there is a launcher.
-    #[cfg(target_os = "linux")]
-    pub(super) fn file(&self) -> Option<&std::path::Path> {
-        self.shared.as_deref().map(handle::LauncherHandle::program)
+    pub fn file(&self) -> Option<&Path> {
+        #[cfg(target_os = "linux")]
+        return self.shared.as_deref().map(handle::LauncherHandle::program);
+        #[cfg(not(target_os = "linux"))]
+        None
     }
 
     /// Waits until the launcher, and with it everything it ever started, is gone. Only the last

@@ -6,27 +6,27 @@
 //! does not stop is `docs/decisions/0006-servers-behind-a-shield.md`.
 
 #[cfg(target_os = "linux")]
+mod hidden;
+#[cfg(target_os = "linux")]
 mod layout;
 #[cfg(target_os = "linux")]
 mod namespace;
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 #[cfg(target_os = "linux")]
 use std::sync::OnceLock;
 
-use rustix::io::Errno;
 use toolway_types::ShieldMode;
 
-use super::launcher::Launcher;
+use crate::error::ShieldError;
 
 #[cfg(target_os = "linux")]
 use layout::{AbsentDirectory, MountLayout};
 #[cfg(target_os = "linux")]
 use namespace::ProbeProcess;
 #[cfg(target_os = "linux")]
-pub(super) use namespace::{ArmedShield, IdMapping, run_if_requested};
+pub(super) use namespace::{ArmedShield, IdMapping, refusal_behind, run_if_requested};
 
 /// A directory, or a file, that no server may write.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,67 +76,6 @@ pub enum ShieldState {
     Unavailable(ShieldError),
 }
 
-/// Why a server cannot be shielded.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ShieldError {
-    /// The system refused.
-    #[error("the system refuses {step}: {errno}")]
-    Refused {
-        /// To what.
-        step: ShieldStep,
-        /// In its words.
-        errno: Errno,
-    },
-    /// A directory cannot be protected.
-    #[error("cannot protect `{path}`: {errno}")]
-    Directory {
-        /// The directory.
-        path: PathBuf,
-        /// What the system said.
-        errno: Errno,
-    },
-    /// A file has a second hard link, which cannot be found and protected.
-    #[error("cannot protect `{0}`: it has a second name")]
-    SecondName(PathBuf),
-    /// A process that sets up a shield can be read for a moment, which a copy of this process must
-    /// not be.
-    #[error("this process is closed to others, and has no launcher to raise a shield in its place")]
-    Closed,
-    /// Other systems have other means, which are not built yet.
-    #[error("only Linux can do it so far")]
-    Platform,
-}
-
-/// What is asked of the system to raise a shield, in this order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ShieldStep {
-    /// A user and a mount namespace.
-    Namespace,
-    /// The same users inside as outside.
-    Users,
-    /// A mount on a directory or a link, which holds it where it is.
-    Hold,
-    /// A mount that cannot be written through.
-    ReadOnly,
-    /// An empty directory in the place of another.
-    Hide,
-    /// To enter the working directory through the new mounts.
-    Enter,
-}
-
-impl fmt::Display for ShieldStep {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self {
-            Self::Namespace => "a user namespace",
-            Self::Users => "to map users into a namespace",
-            Self::Hold => "to mount a directory or a link on itself",
-            Self::ReadOnly => "a read-only mount",
-            Self::Hide => "an empty directory in the place of another",
-            Self::Enter => "the working directory behind the shield",
-        })
-    }
-}
-
 /// What servers are kept from writing; how strictly, each server's definition says. Cloning it is
 /// cheap.
 #[derive(Debug, Clone, Default)]
@@ -147,7 +86,7 @@ struct ShieldInner {
     protected: Vec<ProtectedPath>,
     /// Settled by trying it, once.
     #[cfg(target_os = "linux")]
-    ability: OnceLock<Result<namespace::IdMapping, ShieldError>>,
+    ability: OnceLock<Result<IdMapping, ShieldError>>,
 }
 
 impl Shield {
@@ -168,8 +107,9 @@ impl Shield {
 #[cfg(target_os = "linux")]
 impl Shield {
     /// Whether servers that want it, and are kept so, would be shielded now. Tries it with a child
-    /// that runs no program; makes no directory.
-    pub fn state(&self, launcher: &Launcher) -> ShieldState {
+    /// that runs no program, of this process or of the launcher's [program](super::launcher); makes
+    /// no directory.
+    pub fn state(&self, launcher: Option<&Path>) -> ShieldState {
         if !self.protects_anything() {
             return ShieldState::Unwanted;
         }
@@ -192,7 +132,7 @@ impl Shield {
         &self,
         mode: ShieldMode,
         directory: Option<&Path>,
-        launcher: &Launcher,
+        launcher: Option<&Path>,
     ) -> Result<Option<ArmedShield>, ShieldError> {
         if mode == ShieldMode::Off || !self.protects_anything() {
             return Ok(None);
@@ -218,11 +158,9 @@ impl Shield {
     fn ability(
         &self,
         layout: &MountLayout,
-        launcher: &Launcher,
-    ) -> Result<&namespace::IdMapping, &ShieldError> {
-        let prober = launcher
-            .file()
-            .map_or(ProbeProcess::Itself, ProbeProcess::Program);
+        launcher: Option<&Path>,
+    ) -> Result<&IdMapping, &ShieldError> {
+        let prober = launcher.map_or(ProbeProcess::Itself, ProbeProcess::Program);
         self.0
             .ability
             .get_or_init(|| namespace::probe(layout, prober))
@@ -242,9 +180,14 @@ impl ArmedShield {
 }
 
 #[cfg(not(target_os = "linux"))]
+pub(super) fn refusal_behind(_: &std::io::Error) -> Option<ShieldError> {
+    None
+}
+
+#[cfg(not(target_os = "linux"))]
 impl Shield {
     /// Whether servers started now would be shielded.
-    pub fn state(&self, _: &Launcher) -> ShieldState {
+    pub fn state(&self, _: Option<&Path>) -> ShieldState {
         if self.protects_anything() {
             ShieldState::Unavailable(ShieldError::Platform)
         } else {
@@ -256,24 +199,11 @@ impl Shield {
         &self,
         mode: ShieldMode,
         _: Option<&Path>,
-        _: &Launcher,
+        _: Option<&Path>,
     ) -> Result<Option<ArmedShield>, ShieldError> {
         match mode {
             ShieldMode::Required if self.protects_anything() => Err(ShieldError::Platform),
             _ => Ok(None),
-        }
-    }
-}
-
-impl ShieldError {
-    /// The failure behind the error of a spawn, when it was the shield that failed.
-    pub(super) fn behind(error: &std::io::Error) -> Option<Self> {
-        #[cfg(target_os = "linux")]
-        return namespace::StepFault::decode(error).map(Self::from);
-        #[cfg(not(target_os = "linux"))]
-        {
-            let _ = error;
-            None
         }
     }
 }

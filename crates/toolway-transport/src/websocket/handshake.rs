@@ -3,8 +3,6 @@
 //! Owns the request, and what of the answer must hold. No extension is offered and none accepted,
 //! so nothing is ever compressed.
 
-use std::time::SystemTime;
-
 use bytes::Bytes;
 use http::header::{
     CONNECTION, HOST, HeaderName, LOCATION, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_EXTENSIONS,
@@ -19,8 +17,8 @@ use url::{Position, Url};
 
 use crate::client::dial::{DialedStream, Dialer, UpgradeOutcome, upgrade};
 use crate::credentials::{self, ChannelCredentials, RetryState};
-use crate::error::CloseReason;
-use crate::http::failure::{challenges, retry_after};
+use crate::error::{CloseReason, SendFailure};
+use crate::http::failure::refusal;
 
 /// The subprotocol.
 const MCP: &str = "mcp";
@@ -39,7 +37,7 @@ pub(super) async fn connect(
             url,
         };
         let presented = credentials.present(asked).await;
-        let presented = presented.map_err(CloseReason::Credentials)?;
+        let presented = presented.map_err(SendFailure::Credentials)?;
         let mut headers = configured.clone();
         presented.put(&mut headers);
         let socket = dialer.dial(url).await?;
@@ -67,12 +65,9 @@ pub(super) async fn connect(
             status,
             headers,
             body,
-        } if status.is_client_error() || status.is_server_error() => Err(CloseReason::Refused {
-            status: status.as_u16(),
-            www_authenticate: challenges(&headers),
-            body,
-            retry_after: retry_after(&headers, SystemTime::now()),
-        }),
+        } if status.is_client_error() || status.is_server_error() => {
+            Err(refusal(status, &headers, body).into())
+        }
         UpgradeOutcome::Refused {
             status, headers, ..
         } => {

@@ -9,7 +9,7 @@ use serde_json::json;
 use toolway_transport::{
     ChannelCommand, ChannelEvent, ChannelLimits, CloseReason, RequestTag, SendFailure, in_process,
 };
-use toolway_types::TransportSpec;
+use toolway_types::{RemoteKind, TransportSpec};
 use toolway_wire::Id;
 
 use crate::peer::{Peer, at, bytes, within_patience};
@@ -163,7 +163,8 @@ async fn a_server_that_goes_away_is_reported(subject: Subject) {
                 assert_eq!(status, "exit status: 3");
             }
             ChannelEvent::Closed(
-                CloseReason::EndOfStream { .. } | CloseReason::Unreachable { refused: false, .. },
+                CloseReason::EndOfStream { .. }
+                | CloseReason::Failed(SendFailure::Unreachable { refused: false, .. }),
             ) => {}
             ChannelEvent::Failed { tag, failure } => {
                 assert_eq!(tag, RequestTag(7));
@@ -297,12 +298,12 @@ async fn a_login_wall_is_told_with_its_challenge_over_every_transport_that_can_h
     let server = Server::start(move |_| reply("401 Unauthorized", &challenge, b"log in")).await;
     let socket = server.url.replace("http:", "ws:");
     for transport in [
-        TransportSpec::Http(at(&server.url, &[])),
-        TransportSpec::Connector(at(&server.url, &[])),
-        TransportSpec::Sse(at(&server.url, &[])),
-        TransportSpec::SseIde(at(&server.url, &[])),
-        TransportSpec::Ws(at(&socket, &[])),
-        TransportSpec::WsIde(at(&socket, &[])),
+        TransportSpec::Remote(RemoteKind::Http, at(&server.url, &[])),
+        TransportSpec::Remote(RemoteKind::Connector, at(&server.url, &[])),
+        TransportSpec::Remote(RemoteKind::Sse, at(&server.url, &[])),
+        TransportSpec::Remote(RemoteKind::SseIde, at(&server.url, &[])),
+        TransportSpec::Remote(RemoteKind::Ws, at(&socket, &[])),
+        TransportSpec::Remote(RemoteKind::WsIde, at(&socket, &[])),
     ] {
         let kind = transport.kind();
         let mut peer = Peer::open(transport, ChannelLimits::default()).await;
@@ -318,12 +319,12 @@ async fn a_login_wall_is_told_with_its_challenge_over_every_transport_that_can_h
                         ..
                     },
             }
-            | ChannelEvent::Closed(CloseReason::Refused {
+            | ChannelEvent::Closed(CloseReason::Failed(SendFailure::Status {
                 status,
                 www_authenticate,
                 body,
                 ..
-            }) => (status, www_authenticate, body),
+            })) => (status, www_authenticate, body),
             other => panic!("{kind:?}: {other:?}"),
         };
         let realm = "Bearer realm=\"x\"".to_owned();
@@ -339,8 +340,8 @@ async fn an_editors_token_never_leaves_this_machine() {
         "ws://127.0.0.2:1/",
     ] {
         for spec in [
-            TransportSpec::WsIde(at(url, &[])),
-            TransportSpec::SseIde(at(&url.replace("ws:", "http:"), &[])),
+            TransportSpec::Remote(RemoteKind::WsIde, at(url, &[])),
+            TransportSpec::Remote(RemoteKind::SseIde, at(&url.replace("ws:", "http:"), &[])),
         ] {
             let spec = crate::peer::spec(spec);
             let options = toolway_transport::OpenOptions::default();

@@ -15,7 +15,7 @@ use toolway_transport::credentials::{
 use toolway_transport::{
     ChannelEvent, CloseReason, Credentials, CredentialsError, OpenOptions, RequestTag, SendFailure,
 };
-use toolway_types::{RemoteSpec, TransportSpec};
+use toolway_types::{RemoteKind, RemoteSpec, TransportSpec};
 
 use crate::peer::{Peer, at};
 use crate::server::{Act, Seen, Server, accepted, chunked, json as json_reply, reply};
@@ -100,10 +100,10 @@ const KINDS: [&str; 4] = ["http", "connector", "sse", "ws"];
 fn transport(kind: &str, url: &str, headers: &[(&str, &str)]) -> TransportSpec {
     let spec: RemoteSpec = at(url, headers);
     match kind {
-        "http" => TransportSpec::Http(spec),
-        "connector" => TransportSpec::Connector(spec),
-        "sse" => TransportSpec::Sse(spec),
-        _ => TransportSpec::Ws(at(&url.replace("http:", "ws:"), headers)),
+        "http" => TransportSpec::Remote(RemoteKind::Http, spec),
+        "connector" => TransportSpec::Remote(RemoteKind::Connector, spec),
+        "sse" => TransportSpec::Remote(RemoteKind::Sse, spec),
+        _ => TransportSpec::Remote(RemoteKind::Ws, at(&url.replace("http:", "ws:"), headers)),
     }
 }
 
@@ -183,7 +183,7 @@ async fn refusal(peer: &mut Peer) -> u16 {
             tag: RequestTag(1),
             failure: SendFailure::Status { status, .. },
         }
-        | ChannelEvent::Closed(CloseReason::Refused { status, .. }) => status,
+        | ChannelEvent::Closed(CloseReason::Failed(SendFailure::Status { status, .. })) => status,
         other => panic!("{other:?}"),
     }
 }
@@ -311,7 +311,7 @@ async fn without_credentials_nothing_is_sent() {
                 failure: SendFailure::Credentials(told),
                 ..
             }
-            | ChannelEvent::Closed(CloseReason::Credentials(told)) => {
+            | ChannelEvent::Closed(CloseReason::Failed(SendFailure::Credentials(told))) => {
                 assert_eq!(told, error, "{kind}");
             }
             other => panic!("{kind}: {other:?}"),

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tokio::sync::{Notify, mpsc};
 use toolway_transport::{ChannelCommand, ChannelLimits, CloseReason, RequestTag, SendFailure};
-use toolway_types::{CertificateFault, TransportSpec};
+use toolway_types::{CertificateFault, RemoteKind, TransportSpec};
 
 use crate::authority::Authority;
 use crate::peer::{Peer, at, program, remote, within_patience};
@@ -56,13 +56,17 @@ async fn rel_12_an_event_stream_that_goes_silent_closes_its_channel() {
     })
     .await;
     let (silencer, url) = Silencer::before(&server.url).await;
-    let mut peer = Peer::open(TransportSpec::Sse(at(&url, &[])), quick()).await;
+    let mut peer = Peer::open(
+        TransportSpec::Remote(RemoteKind::Sse, at(&url, &[])),
+        quick(),
+    )
+    .await;
     assert_eq!(peer.message().await["first"], 1);
     assert_eq!(peer.message().await["method"], "still here");
     silencer.go_silent();
     let reason = peer.closed().await;
     assert!(
-        matches!(&reason, CloseReason::Unreachable { refused: false, message } if message.contains("nothing arrived")),
+        matches!(&reason, CloseReason::Failed(SendFailure::Unreachable { refused: false, message }) if message.contains("nothing arrived")),
         "{reason:?}"
     );
 }

@@ -312,7 +312,7 @@ fn shielded(mut spec: StdioSpec) -> Option<(tempfile::TempDir, OpenOptions, Stdi
         path: directory.path().to_owned(),
         protection: Protection::Private,
     }]);
-    if let ShieldState::Unavailable(why) = shield.state(&Way::Kept.options().launcher) {
+    if let ShieldState::Unavailable(why) = shield.state(Way::Kept.options().launcher.file()) {
         eprintln!("skipped: {why}");
         return None;
     }

@@ -13,7 +13,7 @@ use tokio::sync::Mutex;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use toolway_testkit::SeededRandom;
 use toolway_transport::{ChannelEvent, ChannelLimits};
-use toolway_types::TransportSpec;
+use toolway_types::{RemoteKind, TransportSpec};
 use toolway_wire::{Message, envelope};
 
 use crate::peer::{Era, Peer, at, remote, within_patience};
@@ -268,7 +268,7 @@ async fn mutated_event_streams_end_their_channels() {
     })
     .await;
     let url = format!("http://{url}/sse");
-    let messages = until_each_ends(|| TransportSpec::Sse(at(&url, &[]))).await;
+    let messages = until_each_ends(|| TransportSpec::Remote(RemoteKind::Sse, at(&url, &[]))).await;
     assert!(
         messages > ROUNDS / 4,
         "{messages} messages were good enough"
@@ -304,7 +304,7 @@ async fn mutated_websockets_end_their_channels() {
     })
     .await;
     let url = format!("ws://{url}/");
-    let messages = until_each_ends(|| TransportSpec::Ws(at(&url, &[]))).await;
+    let messages = until_each_ends(|| TransportSpec::Remote(RemoteKind::Ws, at(&url, &[]))).await;
     assert!(
         messages > ROUNDS / 4,
         "{messages} messages were good enough"

@@ -14,8 +14,8 @@ use toolway_transport::{
     OutgoingMessage, RequestTag, SendFailure,
 };
 use toolway_types::{
-    ProtocolMode, RemoteSpec, Secret, ServerName, ServerSpec, ShieldMode, StdioSpec, TransportSpec,
-    WorkingDirectory,
+    ProtocolMode, RemoteKind, RemoteSpec, Secret, ServerName, ServerSpec, ShieldMode, StdioSpec,
+    TransportSpec, WorkingDirectory,
 };
 
 /// No test waits longer for anything.
@@ -181,7 +181,7 @@ pub(crate) fn spec(transport: TransportSpec) -> ServerSpec {
 }
 
 pub(crate) fn remote(url: &str, headers: &[(&str, &str)]) -> TransportSpec {
-    TransportSpec::Http(at(url, headers))
+    TransportSpec::Remote(RemoteKind::Http, at(url, headers))
 }
 
 pub(crate) fn at(url: &str, headers: &[(&str, &str)]) -> RemoteSpec {

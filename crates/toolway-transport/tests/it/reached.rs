@@ -8,7 +8,7 @@ use serde_json::json;
 use toolway_testkit::marked::MARK;
 use toolway_transport::client::HttpClient;
 use toolway_transport::{ChannelLimits, CloseReason, OpenOptions, RequestTag, SendFailure};
-use toolway_types::{RemoteSpec, TransportSpec, UrlList, UrlPattern, UrlRules};
+use toolway_types::{RemoteKind, RemoteSpec, TransportSpec, UrlList, UrlPattern, UrlRules};
 
 use crate::peer::{Peer, at};
 use crate::server::{Act, Server, accepted, json as json_reply, reply, stream};
@@ -46,7 +46,7 @@ async fn sec_53_a_redirect_to_a_forbidden_path_is_not_followed() {
         })
         .await;
         let denied = denying(&server.url, "http://127.0.0.1:*/admin/*");
-        let mut peer = open(TransportSpec::Http(denied)).await;
+        let mut peer = open(TransportSpec::Remote(RemoteKind::Http, denied)).await;
         peer.request(1, "initialize", json!({})).await;
         let (tag, failure) = peer.failure().await;
         assert_eq!(tag, RequestTag(1));
@@ -78,7 +78,7 @@ async fn sec_53_a_redirect_stays_within_what_is_allowed() {
         rules: Arc::new(rules),
         ..at(&server.url, &[("X-Api-Key", MARK)])
     };
-    let mut peer = open(TransportSpec::Http(spec)).await;
+    let mut peer = open(TransportSpec::Remote(RemoteKind::Http, spec)).await;
     peer.request(1, "initialize", json!({})).await;
     assert_eq!(peer.message().await["id"], 1);
     peer.request(2, "x", json!({})).await;
@@ -101,11 +101,11 @@ async fn sec_53_no_message_is_posted_to_a_forbidden_path() {
     })
     .await;
     let denied = denying(&server.url, "http://localhost/admin/*");
-    let mut peer = open(TransportSpec::Sse(denied)).await;
+    let mut peer = open(TransportSpec::Remote(RemoteKind::Sse, denied)).await;
     peer.request(1, "initialize", json!({})).await;
     let reason = peer.closed().await;
     assert!(
-        matches!(&reason, CloseReason::Denied { message } if message.ends_with("it is denied by a rule")),
+        matches!(&reason, CloseReason::Failed(SendFailure::Denied { message }) if message.ends_with("it is denied by a rule")),
         "{reason:?}"
     );
     assert_eq!(server.seen().len(), 1, "the stream only");
@@ -117,27 +117,31 @@ async fn sec_53_a_name_that_leads_to_a_denied_address_is_not_connected_to() {
     let url = server.url.replace("127.0.0.1", "localhost");
     // The name itself is what the plan was asked about; here it shows where it leads.
     let denied = denying(&url, "http://127.0.0.1:*/*");
-    let mut peer = open(TransportSpec::Http(denied.clone())).await;
+    let mut peer = open(TransportSpec::Remote(RemoteKind::Http, denied.clone())).await;
     peer.request(1, "initialize", json!({})).await;
     let (_, failure) = peer.failure().await;
     assert!(
         matches!(&failure, SendFailure::Denied { message } if message.ends_with("which is denied by a rule")),
         "{failure:?}"
     );
-    let mut peer = open(TransportSpec::Sse(denied)).await;
+    let mut peer = open(TransportSpec::Remote(RemoteKind::Sse, denied)).await;
     let reason = peer.closed().await;
     assert!(
-        matches!(&reason, CloseReason::Denied { message } if message.ends_with("which is denied by a rule")),
+        matches!(&reason, CloseReason::Failed(SendFailure::Denied { message }) if message.ends_with("which is denied by a rule")),
         "{reason:?}"
     );
     assert!(server.seen().is_empty());
 
     let socket = listen(None, open_door, |_| async {}).await;
     let url = socket.url.replace("127.0.0.1", "localhost");
-    let mut peer = open(TransportSpec::Ws(denying(&url, "ws://127.0.0.1:*/*"))).await;
+    let mut peer = open(TransportSpec::Remote(
+        RemoteKind::Ws,
+        denying(&url, "ws://127.0.0.1:*/*"),
+    ))
+    .await;
     let reason = peer.closed().await;
     assert!(
-        matches!(&reason, CloseReason::Denied { message } if message.ends_with("which is denied by a rule")),
+        matches!(&reason, CloseReason::Failed(SendFailure::Denied { message }) if message.ends_with("which is denied by a rule")),
         "{reason:?}"
     );
 }
@@ -166,7 +170,7 @@ async fn sec_53_a_name_gives_no_way_to_a_denied_path_of_its_address() {
     .await;
     let url = server.url.replace("127.0.0.1", "inside.test");
     let denied = denying(&url, "*://localhost:*/admin/*");
-    let mut peer = Peer::open_with(TransportSpec::Http(denied), &inwards).await;
+    let mut peer = Peer::open_with(TransportSpec::Remote(RemoteKind::Http, denied), &inwards).await;
     // What is not denied is followed, also a second time.
     for _ in 0..2 {
         peer.request(1, "initialize", json!({})).await;
@@ -192,7 +196,7 @@ async fn sec_53_a_name_gives_no_way_to_a_denied_path_of_its_address() {
     .await;
     let url = server.url.replace("127.0.0.1", "inside.test");
     let denied = denying(&url, "*://localhost:*/admin/*");
-    let mut peer = Peer::open_with(TransportSpec::Sse(denied), &inwards).await;
+    let mut peer = Peer::open_with(TransportSpec::Remote(RemoteKind::Sse, denied), &inwards).await;
     peer.request(1, "initialize", json!({})).await;
     let (_, failure) = peer.failure().await;
     assert!(
@@ -210,7 +214,11 @@ async fn a_denial_of_other_addresses_is_in_nobodys_way() {
     })
     .await;
     let url = server.url.replace("127.0.0.1", "localhost");
-    let mut peer = open(TransportSpec::Http(denying(&url, "*://10.*.*.*:*/*"))).await;
+    let mut peer = open(TransportSpec::Remote(
+        RemoteKind::Http,
+        denying(&url, "*://10.*.*.*:*/*"),
+    ))
+    .await;
     peer.request(1, "initialize", json!({})).await;
     assert_eq!(peer.message().await["id"], 1);
 }

@@ -4,7 +4,6 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use toolway_transport::stdio::launcher::Launcher;
 use toolway_transport::{OpenOptions, ProtectedPath, Protection, Shield, ShieldError, ShieldState};
 use toolway_types::{ShieldMode, TransportSpec};
 
@@ -38,7 +37,7 @@ fn before(protected: &Path, protection: Protection) -> Option<Shield> {
         path: protected.to_owned(),
         protection,
     }]);
-    if let ShieldState::Unavailable(why) = shield.state(&Launcher::none()) {
+    if let ShieldState::Unavailable(why) = shield.state(None) {
         skipped(&why.to_string());
         return None;
     }
@@ -122,7 +121,7 @@ async fn sec_15_a_closed_host_without_a_launcher_lays_no_copy_of_itself_open() {
         path: config.path().to_owned(),
         protection: Protection::Private,
     }]);
-    let state = fresh.state(&Launcher::none());
+    let state = fresh.state(None);
     assert_eq!(state, ShieldState::Unavailable(ShieldError::Closed));
     // Nor when it was found out before that shields work, and the launcher went away since.
     let options = OpenOptions {

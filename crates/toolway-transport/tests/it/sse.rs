@@ -7,13 +7,13 @@ use serde_json::json;
 use tokio::sync::Notify;
 use toolway_testkit::marked::MARK;
 use toolway_transport::{ChannelEvent, ChannelLimits, CloseReason, RequestTag, SendFailure};
-use toolway_types::TransportSpec;
+use toolway_types::{RemoteKind, TransportSpec};
 
 use crate::peer::{Peer, at};
 use crate::server::{Act, Server, accepted, chunk, chunked, reply, stream};
 
 fn spec(server: &Server) -> TransportSpec {
-    TransportSpec::Sse(at(&server.url, &[("X-Api-Key", MARK)]))
+    TransportSpec::Remote(RemoteKind::Sse, at(&server.url, &[("X-Api-Key", MARK)]))
 }
 
 async fn open(server: &Server) -> Peer {
@@ -101,12 +101,13 @@ async fn a_refusal_of_the_stream_closes_and_one_of_a_message_fails_it() {
     let challenge = [("www-authenticate", "Bearer realm=\"x\"")];
     let server = Server::start(move |_| reply("401 Unauthorized", &challenge, b"log in")).await;
     let mut peer = open(&server).await;
-    let refused = CloseReason::Refused {
+    let refused = CloseReason::Failed(SendFailure::Status {
         status: 401,
         www_authenticate: Some("Bearer realm=\"x\"".to_owned()),
         body: "log in".into(),
         retry_after: None,
-    };
+        had_session: false,
+    });
     assert_eq!(peer.closed().await, refused);
 
     let server = Server::start(move |seen| match seen.method.as_str() {
@@ -154,13 +155,16 @@ async fn rel_27_what_is_no_event_stream_is_named() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let url = format!("http://{}/", listener.local_addr().expect("an address"));
     drop(listener);
-    let spec = TransportSpec::Sse(at(&url, &[]));
+    let spec = TransportSpec::Remote(RemoteKind::Sse, at(&url, &[]));
     let reason = Peer::open(spec, ChannelLimits::default())
         .await
         .closed()
         .await;
     assert!(
-        matches!(reason, CloseReason::Unreachable { refused: true, .. }),
+        matches!(
+            reason,
+            CloseReason::Failed(SendFailure::Unreachable { refused: true, .. })
+        ),
         "{reason:?}"
     );
 }
@@ -168,12 +172,13 @@ async fn rel_27_what_is_no_event_stream_is_named() {
 #[tokio::test]
 async fn rel_27_a_stream_that_is_refused_for_now_says_for_how_long() {
     let server = Server::start(|_| reply("503 Busy", &[("retry-after", "120")], b"")).await;
-    let refused = CloseReason::Refused {
+    let refused = CloseReason::Failed(SendFailure::Status {
         status: 503,
         www_authenticate: None,
         body: Vec::new().into(),
         retry_after: Some(Duration::from_mins(2)),
-    };
+        had_session: false,
+    });
     assert_eq!(open(&server).await.closed().await, refused);
 }
 
@@ -210,7 +215,10 @@ async fn rel_25_half_an_event_is_never_delivered() {
     assert_eq!(peer.message().await["one"], 1);
     let reason = peer.closed().await;
     assert!(
-        matches!(reason, CloseReason::Unreachable { refused: false, .. }),
+        matches!(
+            reason,
+            CloseReason::Failed(SendFailure::Unreachable { refused: false, .. })
+        ),
         "{reason:?}"
     );
 }
@@ -230,7 +238,7 @@ async fn rel_23_a_proxy_that_holds_the_stream_back_is_noticed() {
             .closed()
             .await;
         assert!(
-            matches!(&reason, CloseReason::Unreachable { refused: false, message } if message.contains("proxy")),
+            matches!(&reason, CloseReason::Failed(SendFailure::Unreachable { refused: false, message }) if message.contains("proxy")),
             "{reason:?}"
         );
     }

@@ -15,8 +15,8 @@ use tokio_tungstenite::tungstenite::{Bytes, Message};
 use toolway_testkit::marked;
 use toolway_testkit::marked::MARK;
 use toolway_transport::client::{HttpClient, HttpClientOptions};
-use toolway_transport::{ChannelEvent, ChannelLimits, CloseReason, OpenOptions};
-use toolway_types::{CertificateFault, TransportSpec};
+use toolway_transport::{ChannelEvent, ChannelLimits, CloseReason, OpenOptions, SendFailure};
+use toolway_types::{CertificateFault, RemoteKind, TransportSpec};
 use toolway_wire::Id;
 
 use crate::authority::Authority;
@@ -26,7 +26,10 @@ use crate::server::{Server, reply};
 use crate::socket::{Connection, Door, listen, open_door, receive, send};
 
 fn ws(url: &str) -> TransportSpec {
-    TransportSpec::Ws(at(url, &[("Authorization", marked!("Bearer "))]))
+    TransportSpec::Remote(
+        RemoteKind::Ws,
+        at(url, &[("Authorization", marked!("Bearer "))]),
+    )
 }
 
 async fn open(url: &str) -> Peer {
@@ -53,8 +56,9 @@ async fn idle(mut connection: Connection) {
 fn words(reason: &CloseReason) -> &str {
     match reason {
         CloseReason::Broken(message)
-        | CloseReason::Unreachable { message, .. }
-        | CloseReason::Certificate { message, .. } => message,
+        | CloseReason::Failed(
+            SendFailure::Unreachable { message, .. } | SendFailure::Certificate { message, .. },
+        ) => message,
         other => panic!("{other:?}"),
     }
 }
@@ -102,22 +106,24 @@ async fn refusals_are_told_apart() {
     let challenge = [("www-authenticate", "Bearer realm=\"x\"")];
     for (status, code) in [("401 Unauthorized", 401), ("403 Forbidden", 403)] {
         let server = Server::start(move |_| reply(status, &challenge, b"log in")).await;
-        let refused = CloseReason::Refused {
+        let refused = CloseReason::Failed(SendFailure::Status {
             status: code,
             www_authenticate: Some("Bearer realm=\"x\"".to_owned()),
             body: "log in".into(),
             retry_after: None,
-        };
+            had_session: false,
+        });
         let url = server.url.replace("http:", "ws:");
         assert_eq!(open(&url).await.closed().await, refused);
     }
     let server = Server::start(|_| reply("503 Busy", &[("retry-after", "120")], b"")).await;
-    let refused = CloseReason::Refused {
+    let refused = CloseReason::Failed(SendFailure::Status {
         status: 503,
         www_authenticate: None,
         body: Bytes::new(),
         retry_after: Some(Duration::from_mins(2)),
-    };
+        had_session: false,
+    });
     let url = server.url.replace("http:", "ws:");
     assert_eq!(open(&url).await.closed().await, refused);
     // A captive portal, and one that sends elsewhere with the credentials.
@@ -141,7 +147,10 @@ async fn refusals_are_told_apart() {
     drop(listener);
     let reason = open(&url).await.closed().await;
     assert!(
-        matches!(reason, CloseReason::Unreachable { refused: true, .. }),
+        matches!(
+            reason,
+            CloseReason::Failed(SendFailure::Unreachable { refused: true, .. })
+        ),
         "{reason:?}"
     );
 }
@@ -423,7 +432,7 @@ async fn rel_27_a_certificate_that_does_not_fit_is_named() {
         let mut peer = Peer::open_with(ws(&server.url), &authority.trusted()).await;
         let reason = peer.closed().await;
         assert!(
-            matches!(reason, CloseReason::Certificate { fault, .. } if fault == expected),
+            matches!(reason, CloseReason::Failed(SendFailure::Certificate { fault, .. }) if fault == expected),
             "{expected:?}: {reason:?}"
         );
     }
@@ -444,7 +453,7 @@ async fn sec_30_a_flood_of_headers_ends_the_handshake() {
     });
     let reason = open(&url).await.closed().await;
     assert!(
-        matches!(reason, CloseReason::Unreachable { .. }),
+        matches!(reason, CloseReason::Failed(SendFailure::Unreachable { .. })),
         "{reason:?}"
     );
 }

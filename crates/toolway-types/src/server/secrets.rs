@@ -16,12 +16,7 @@ impl ServerSpec {
         filled.references.clear();
         match &mut filled.transport {
             TransportSpec::Stdio(stdio) => stdio.fill(&values),
-            TransportSpec::Http(remote)
-            | TransportSpec::Sse(remote)
-            | TransportSpec::Ws(remote)
-            | TransportSpec::SseIde(remote)
-            | TransportSpec::WsIde(remote)
-            | TransportSpec::Connector(remote) => remote.fill(&values),
+            TransportSpec::Remote(_, remote) => remote.fill(&values),
             TransportSpec::Sdk => {}
         }
         filled

@@ -10,6 +10,8 @@ use url::Url;
 use super::host::HostPattern;
 use super::path;
 use super::reading::PatternReading;
+use crate::transport::TransportKind;
+use crate::url_check::request_scheme;
 use crate::wildcard;
 
 /// A pattern over URLs.
@@ -41,8 +43,9 @@ impl UrlPattern {
             None => (None, text),
         };
         if let Some(scheme) = &scheme
-            && !["http", "https", "ws", "wss"]
+            && !TransportKind::ALL
                 .iter()
+                .flat_map(|kind| kind.facts().schemes)
                 .any(|word| wildcard::matches(scheme, word))
         {
             return Err(format!("`{text}` has a scheme that no server can have"));
@@ -97,11 +100,7 @@ impl UrlPattern {
             return true;
         };
         // A socket begins as a request to the same server.
-        let request = match url.scheme() {
-            "ws" => "http",
-            "wss" => "https",
-            other => other,
-        };
+        let request = request_scheme(url.scheme());
         wildcard::matches(pattern, url.scheme())
             || (reading == PatternReading::Wide && wildcard::matches(pattern, request))
     }

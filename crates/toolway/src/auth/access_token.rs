@@ -11,7 +11,7 @@ use futures_util::future::BoxFuture;
 use tokio::sync::watch;
 use toolway_auth::token::TokenKind;
 use toolway_auth::token::dpop::DpopKey;
-use toolway_types::{OauthSpec, Secret, ServerName, UrlRules};
+use toolway_types::{OauthSpec, Secret, ServerName, UrlRules, request_url};
 use url::Url;
 
 /// The server that a login is for.
@@ -57,18 +57,9 @@ impl AccessToken {
             path.strip_prefix(above)
                 .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         };
-        as_http(&resource).origin() == as_http(url).origin() && beneath(url.path(), resource.path())
+        request_url(&resource).origin() == request_url(url).origin()
+            && beneath(url.path(), resource.path())
     }
-}
-
-/// The URL of the request that begins a WebSocket.
-pub(super) fn as_http(url: &Url) -> Url {
-    let text = match url.scheme() {
-        "ws" => url.as_str().replacen("ws:", "http:", 1),
-        "wss" => url.as_str().replacen("wss:", "https:", 1),
-        _ => return url.clone(),
-    };
-    text.parse().unwrap_or_else(|_| url.clone())
 }
 
 /// Why there is no pass although there is a login. The message says what to do.

@@ -23,11 +23,11 @@ use toolway_transport::credentials::{
     CredentialHeaders, CredentialRefusal, CredentialRequest, Credentials, CredentialsError,
     RetryDecision,
 };
-use toolway_types::Secret;
+use toolway_types::{Secret, request_url};
 use tracing::{debug, warn};
 
 use super::Auth;
-use crate::auth::access_token::{AccessToken, AccessTokenError, LoginTarget, as_http};
+use crate::auth::access_token::{AccessToken, AccessTokenError, LoginTarget};
 
 use crate::error::is_short;
 
@@ -231,7 +231,7 @@ impl Credentials for LoginCredentials {
             };
             // A server may take requests at another path of its origin, as one of SSE does. It is
             // the server that was configured which names it, and which has the token anyhow.
-            let is_there = request.url.origin() == as_http(&self.target.url).origin();
+            let is_there = request.url.origin() == request_url(&self.target.url).origin();
             if !is_there || !access_token.is_for(&self.target.url) {
                 warn!(server = %self.target.server, "a login for another resource is not shown");
                 return Ok(CredentialHeaders::default());

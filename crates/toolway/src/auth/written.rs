@@ -9,8 +9,7 @@ use std::time::Duration;
 use tokio::time::timeout;
 use toolway_auth::discovery::describes_itself;
 use toolway_types::{
-    Failure, FailureKind, Origin, RemoteSpec, Secret, SecretReference, ServerName, ServerSpec,
-    TransportSpec,
+    Failure, FailureKind, Origin, Secret, SecretReference, ServerName, ServerSpec,
 };
 
 use super::{Auth, lock, target};
@@ -19,25 +18,10 @@ use crate::server_source::ServerSource;
 /// How long a server may take to say where its logins are made.
 const DESCRIBED_WITHIN: Duration = Duration::from_secs(5);
 
-/// A server across a network that an authorization server could speak for. Processes have their
-/// environment, editors their lock file, connectors their account.
-pub(super) fn open_to_logins(spec: &ServerSpec) -> Option<&RemoteSpec> {
-    match &spec.transport {
-        TransportSpec::Http(remote) | TransportSpec::Sse(remote) | TransportSpec::Ws(remote) => {
-            Some(remote)
-        }
-        TransportSpec::Stdio(_)
-        | TransportSpec::Sdk
-        | TransportSpec::SseIde(_)
-        | TransportSpec::WsIde(_)
-        | TransportSpec::Connector(_) => None,
-    }
-}
-
 /// What an entry has in place of a login. A token that a person wrote down is one; so is a secret
 /// in the path: what a login is for is told to authorization servers, and listed.
 pub(super) fn written(spec: &ServerSpec) -> Option<&'static str> {
-    let remote = open_to_logins(spec)?;
+    let remote = spec.transport.open_to_logins()?;
     let is_header = |(name, _): &(String, Secret)| name.eq_ignore_ascii_case("authorization");
     if remote.headers.iter().any(is_header) {
         return Some("the `Authorization` header of its entry");
@@ -50,9 +34,7 @@ pub(super) fn written(spec: &ServerSpec) -> Option<&'static str> {
 
 /// What it means that such a server wants a login: what its entry has is not good.
 pub(crate) fn refused(source: &ServerSource, origin: &Origin) -> Option<Failure> {
-    let ServerSource::Spec(spec) = source else {
-        return None;
-    };
+    let spec = source.spec()?;
     Some(Failure {
         kind: FailureKind::Credentials,
         message: format!("the server refuses {} ({origin})", written(spec)?),
@@ -64,10 +46,7 @@ pub(crate) fn refused(source: &ServerSource, origin: &Origin) -> Option<Failure>
 /// every request show is not good. A gentler word than [`refused`]: addresses and origins are
 /// forbidden too.
 pub(crate) fn forbidden(source: &ServerSource, origin: &Origin, failure: Failure) -> Failure {
-    let ServerSource::Spec(spec) = source else {
-        return failure;
-    };
-    let Some(shown) = shown(spec) else {
+    let Some(shown) = source.spec().and_then(shown) else {
         return failure;
     };
     Failure {
@@ -82,7 +61,7 @@ fn shown(spec: &ServerSpec) -> Option<String> {
     if let Some(login) = written(spec) {
         return Some(login.to_owned());
     }
-    let headers = open_to_logins(spec)?.headers.iter();
+    let headers = spec.transport.open_to_logins()?.headers.iter();
     let names: Vec<String> = headers.map(|(name, _)| format!("`{name}`")).collect();
     match names.as_slice() {
         [] => None,
@@ -99,7 +78,7 @@ impl Auth {
             return false;
         };
         let has_helper = matches!(source, ServerSource::Spec(spec)
-            if open_to_logins(spec).is_some_and(|remote| remote.headers_helper.is_some()));
+            if spec.transport.open_to_logins().is_some_and(|remote| remote.headers_helper.is_some()));
         if has_helper || lock(&self.shown).contains_key(server) {
             return false;
         }

@@ -49,7 +49,7 @@ pub(crate) fn address(url: &str) -> String {
 pub(super) fn tool(shown: &str, server: &ServerSnapshot, url: Option<String>) -> Builtin {
     let name = server.name.clone();
     let entry = server.origin.to_string();
-    let is_connector = server.transport == Some(TransportKind::Connector);
+    let is_connector = server.transport.is_some_and(TransportKind::is_connector);
     let description = format!(
         "The server `{name}` is configured and wants a login before its tools can be used. This \
          begins the login and gives the page that a person has to open."

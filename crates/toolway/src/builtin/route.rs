@@ -20,6 +20,7 @@ use crate::catalog::deferral::{Deferral, HostPart};
 use crate::catalog::{
     AimedOffering, AimedServer, BuiltinBackend, CatalogBuiltin, Presence, ServerOffer,
 };
+use crate::error::RequestError;
 use crate::route::{Route, SendError, SendOptions};
 use crate::snapshot::ServerSnapshot;
 
@@ -148,7 +149,7 @@ impl Route for BuiltinRoute {
         }
         async move {
             let params: Params = serde_json::from_str(params.get())
-                .map_err(|error| SendError::Malformed(error.to_string()))?;
+                .map_err(|error| RequestError::Malformed(error.to_string()))?;
             let call = BuiltinCall {
                 arguments: params.arguments,
                 host: self.host.clone(),
@@ -158,10 +159,12 @@ impl Route for BuiltinRoute {
             };
             let answer = AssertUnwindSafe(async { (self.tool.handler)(call).await });
             match tokio::time::timeout(options.timeout, answer.catch_unwind()).await {
-                Err(_) => Err(SendError::TimedOut),
-                Ok(Err(_)) => Err(SendError::Malformed("nothing: a bug ended it".to_owned())),
+                Err(_) => Err(RequestError::TimedOut.into()),
+                Ok(Err(_)) => {
+                    Err(RequestError::Malformed("nothing: a bug ended it".to_owned()).into())
+                }
                 Ok(Ok(answer)) => to_raw_value(&answer.into_result())
-                    .map_err(|error| SendError::Malformed(error.to_string())),
+                    .map_err(|error| RequestError::Malformed(error.to_string()).into()),
             }
         }
         .boxed()

@@ -8,7 +8,7 @@ use std::io::ErrorKind;
 use std::time::Duration;
 
 use toolway_auth::references::ReferenceFault;
-use toolway_transport::{CloseReason, CredentialsError, OpenError, SendFailure};
+use toolway_transport::{CredentialsError, OpenError, SendFailure};
 
 use crate::error::{ConnectError, RequestError};
 
@@ -135,13 +135,16 @@ pub(crate) fn is_final(error: &ConnectError) -> bool {
         // A keychain may be unlocked, or a file mended, while we wait.
         ConnectError::Secret(error) => !matches!(error.why, ReferenceFault::Vault(_)),
         ConnectError::TimedOut { .. } | ConnectError::NotRenewed { .. } => false,
-        ConnectError::Request { source, .. } => match source {
-            RequestError::Send(SendFailure::Status { status, .. })
-            | RequestError::Closed(CloseReason::Refused { status, .. }) => {
-                // Too slow, too early, too many: all of them pass.
+        ConnectError::Request {
+            source: RequestError::Malformed(_),
+            ..
+        } => true,
+        ConnectError::Request { .. } => match error.transport_failure() {
+            // Too slow, too early, too many: all of them pass.
+            Some(SendFailure::Status { status, .. }) => {
                 (400..500).contains(status) && !matches!(status, 408 | 425 | 429)
             }
-            RequestError::Send(
+            Some(
                 SendFailure::NotMcp { .. }
                 | SendFailure::Encoded { .. }
                 | SendFailure::Redirected { .. }
@@ -149,13 +152,7 @@ pub(crate) fn is_final(error: &ConnectError) -> bool {
                 | SendFailure::TooLarge { .. }
                 | SendFailure::Certificate { .. }
                 | SendFailure::Credentials(CredentialsError::Broken(_)),
-            )
-            | RequestError::Closed(
-                CloseReason::Certificate { .. }
-                | CloseReason::Denied { .. }
-                | CloseReason::Credentials(CredentialsError::Broken(_)),
-            )
-            | RequestError::Malformed(_) => true,
+            ) => true,
             _ => false,
         },
     }
@@ -172,13 +169,7 @@ fn is_exhausted(error: &std::io::Error) -> bool {
 
 /// The wait that the server asked for.
 pub(crate) fn asked_for(error: &ConnectError) -> Duration {
-    let ConnectError::Request {
-        source:
-            RequestError::Send(SendFailure::Status { retry_after, .. })
-            | RequestError::Closed(CloseReason::Refused { retry_after, .. }),
-        ..
-    } = error
-    else {
+    let Some(SendFailure::Status { retry_after, .. }) = error.transport_failure() else {
         return Duration::ZERO;
     };
     retry_after.unwrap_or_default().min(LONGEST_ASKED)

@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use toolway_files::state_file::{self, now};
-use toolway_types::{Era, ProtocolMode, ServerSpec, TransportSpec};
+use toolway_types::{Era, ProtocolMode, RemoteKind, ServerSpec, TransportSpec};
 use tracing::debug;
 
 use crate::error::ConnectError;
@@ -78,15 +78,13 @@ impl EraKey {
     /// The place of a definition of Streamable HTTP for that its server is one of the transport
     /// before it; `None` where it cannot be, or its entry says that it is not.
     pub(crate) fn of_older(source: &ServerSource) -> Option<Self> {
-        let ServerSource::Spec(spec) = source else {
-            return None;
-        };
+        let spec = source.spec()?;
         let may_be = spec.protocol != ProtocolMode::Modern;
         may_be.then(|| Self::older(spec)).flatten()
     }
 
     fn older(spec: &ServerSpec) -> Option<Self> {
-        let TransportSpec::Http(remote) = &spec.transport else {
+        let TransportSpec::Remote(RemoteKind::Http, remote) = &spec.transport else {
             return None;
         };
         let text = json!(["http as sse", { "url": remote.url.as_str() }]).to_string();

@@ -16,7 +16,7 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
-use toolway_transport::stdio::stderr::ServerLog;
+use toolway_transport::ServerLog;
 use toolway_types::{BytePool, Era};
 
 use self::pace::{FetchOutcome, Pace};

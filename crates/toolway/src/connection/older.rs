@@ -8,15 +8,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use toolway_transport::{CloseReason, OpenOptions};
-use toolway_types::{Era, ProtocolMode, TransportSpec};
+use toolway_transport::{CloseReason, OpenOptions, SendFailure};
+use toolway_types::{Era, MessageDelivery, ProtocolMode, RemoteKind, TransportSpec};
 use tracing::debug;
 
 use super::attempt::{ConnectStep, LiveChannel};
 use super::era_memory::EraKey;
 use super::{Connection, EraMemory};
 use crate::error::{ConnectError, RequestError};
-use crate::server_source::{MessageDelivery, ServerSource};
+use crate::server_source::ServerSource;
 use crate::session::{Greeting, Session, is_era_evidence};
 
 /// How long a server that was not known to be old may take to say where to post. It has just
@@ -34,17 +34,14 @@ impl Older {
     /// Of an entry that could mean either; `filled` is the same with its secrets.
     pub(super) fn of(source: &ServerSource, filled: &ServerSource) -> Option<Self> {
         let key = EraKey::of_older(source)?;
-        let ServerSource::Spec(spec) = filled else {
+        let mut spec = filled.spec()?.clone();
+        let TransportSpec::Remote(kind @ RemoteKind::Http, _) = &mut spec.transport else {
             return None;
         };
-        let mut spec = spec.clone();
-        let TransportSpec::Http(remote) = spec.transport else {
-            return None;
-        };
-        spec.transport = TransportSpec::Sse(remote);
+        *kind = RemoteKind::Sse;
         spec.protocol = ProtocolMode::Legacy;
         Some(Self {
-            source: ServerSource::Spec(spec),
+            source: ServerSource::Spec(Box::new(spec)),
             key,
         })
     }
@@ -104,11 +101,12 @@ impl Connection {
             // It is there, and says who may come in.
             Err(error @ ConnectError::NeedsAuth { .. }) => Err(error),
             Err(ConnectError::Request {
-                source: RequestError::Closed(reason @ CloseReason::Denied { .. }),
+                source:
+                    RequestError::Closed(reason @ CloseReason::Failed(SendFailure::Denied { .. })),
                 method,
             }) => Err(ConnectError::request(method, RequestError::Closed(reason))),
             Err(ConnectError::Request {
-                source: RequestError::Closed(CloseReason::Refused { .. }),
+                source: RequestError::Closed(CloseReason::Failed(SendFailure::Status { .. })),
                 ..
             }) => Err(ConnectError::NotStreamable {
                 status,

@@ -13,11 +13,10 @@ use tokio::sync::watch;
 use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 use toolway_transport::{CloseReason, CredentialsError, SendFailure};
-use toolway_types::{ConnectionState, Era, Untrusted};
+use toolway_types::{ConnectionState, Era, MessageDelivery, Untrusted};
 
-use crate::error::{RequestError, RequestResult, about_certificate};
+use crate::error::{RequestError, RequestResult};
 use crate::route::SendError;
-use crate::server_source::MessageDelivery;
 use crate::session::Session;
 
 /// How many broken requests in a row end a connection.
@@ -150,8 +149,8 @@ impl OpenSession {
                 message,
             })) => self.cast_doubt(Doubt::Unreachable(message.clone())),
             // The next connection finds out, and says what is to be done.
-            Err(RequestError::Send(SendFailure::Certificate { fault, message })) => {
-                self.cast_doubt(Doubt::Unreachable(about_certificate(*fault, message)));
+            Err(RequestError::Send(failure @ SendFailure::Certificate { .. })) => {
+                self.cast_doubt(Doubt::Unreachable(failure.to_string()));
             }
             Err(RequestError::Send(
                 SendFailure::Unreachable { message, .. } | SendFailure::Cut(message),
@@ -189,29 +188,13 @@ impl OpenSession {
                 None if self.gave_way.load(Ordering::Relaxed) => {
                     broken("somebody asked for the server to be connected anew")
                 }
-                None => SendError::Closed(CloseReason::Asked),
+                None => RequestError::Closed(CloseReason::Asked).into(),
             },
             error => SendError::from(error),
         }
     }
 }
 
-impl From<RequestError> for SendError {
-    fn from(error: RequestError) -> Self {
-        match error {
-            RequestError::TimedOut => SendError::TimedOut,
-            RequestError::Closed(reason) => SendError::Closed(reason),
-            RequestError::Rpc(error) => SendError::Rpc(error),
-            RequestError::Send(failure) => SendError::Send(failure),
-            RequestError::Malformed(what) => SendError::Malformed(what),
-            RequestError::Idle { after } => SendError::Idle { after },
-            RequestError::InputRefused { input } => SendError::InputRefused { input },
-            RequestError::TooManyRounds { rounds } => SendError::TooManyRounds { rounds },
-            RequestError::TaskCancelled => SendError::TaskCancelled,
-        }
-    }
-}
-
 pub(super) fn broken(message: &str) -> SendError {
-    SendError::Closed(CloseReason::Broken(message.to_owned()))
+    RequestError::Closed(CloseReason::Broken(message.to_owned())).into()
 }

@@ -21,8 +21,7 @@ use toolway_types::{ConnectionState, Failure, Untrusted};
 use crate::auth::step_up::{Widened, Widener};
 use crate::call::NotWidened;
 use crate::connection::open_session::{FORGOTTEN, OpenSession, broken};
-use crate::error;
-use crate::error::{RequestResult, is_short};
+use crate::error::{RequestError, RequestResult, is_short, wants_login};
 use crate::route::{Route, SendError, SendOptions};
 use crate::server_source::{ConnectGroup, ServerSource};
 use crate::session::RequestOptions;
@@ -130,7 +129,7 @@ impl ServerRoute {
                 counted: open_session.token(),
             }),
             Ok(SlotState::Shut(state)) => Err(SendError::Unavailable(state.clone())),
-            Ok(SlotState::Waiting) | Err(_) => Err(SendError::Closed(CloseReason::Asked)),
+            Ok(SlotState::Waiting) | Err(_) => Err(RequestError::Closed(CloseReason::Asked).into()),
         }
     }
 
@@ -163,14 +162,13 @@ impl ServerRoute {
 
     /// Where no login can be made, a server that wants one refuses what its entry has.
     fn blame(&self, error: SendError) -> SendError {
-        let wants_login = match &error {
-            SendError::Send(failure) => error::wants_login(failure),
-            SendError::Closed(reason) => error::closed_for_login(reason),
+        let is_login = match &error {
+            SendError::Request(error) => error.transport_failure().is_some_and(wants_login),
             SendError::Unavailable(state) => matches!(state, ConnectionState::NeedsAuth { .. }),
             _ => false,
         };
         match &self.written {
-            Some(failure) if wants_login => {
+            Some(failure) if is_login => {
                 SendError::Unavailable(ConnectionState::Failed(failure.clone()))
             }
             _ => error,
@@ -184,7 +182,7 @@ impl ServerRoute {
     ) -> Result<Box<RawValue>, SendError> {
         let entering = tokio::time::timeout_at(request.deadline, self.enter(None));
         let Ok(entered) = entering.await else {
-            return Err(SendError::TimedOut);
+            return Err(RequestError::TimedOut.into());
         };
         let EnteredSession {
             open_session,
@@ -212,7 +210,7 @@ impl ServerRoute {
     ) -> Result<Box<RawValue>, SendError> {
         let entering = tokio::time::timeout_at(request.deadline, self.enter(Some(spent)));
         let Ok(entered) = entering.await else {
-            return Err(SendError::TimedOut);
+            return Err(RequestError::TimedOut.into());
         };
         let EnteredSession {
             open_session,
@@ -252,7 +250,10 @@ impl ServerRoute {
                         return Err(not_widened(&again, NotWidened::StillRefused));
                     }
                     outcome => {
-                        if matches!(outcome, Ok(_) | Err(SendError::Rpc(_))) {
+                        if matches!(
+                            outcome,
+                            Ok(_) | Err(SendError::Request(RequestError::Rpc(_)))
+                        ) {
                             widener.helped();
                         }
                         return outcome;
@@ -299,11 +300,11 @@ impl RoutedRequest<'_> {
 
 /// What a server wants of the login that a request fell short of.
 fn challenge_of(error: &SendError) -> Option<&str> {
-    let SendError::Send(SendFailure::Status {
+    let SendError::Request(RequestError::Send(SendFailure::Status {
         status: 403,
         www_authenticate,
         ..
-    }) = error
+    })) = error
     else {
         return None;
     };

@@ -21,7 +21,7 @@ use super::permission::PermittedCall;
 use crate::audit::AuditEntry;
 use crate::call::{CallError, CallOptions, NotWidened, Oversize, TimeLimit};
 use crate::catalog::CatalogTool;
-use crate::error::{about_certificate, closed_for_login, is_short, scopes_in, wants_login};
+use crate::error::{RequestError, is_short, scopes_in, wants_login};
 use crate::route::{GeneralLimits, Routes, SendError, SendOptions};
 
 /// A server's answer to a permitted call, unread.
@@ -149,10 +149,31 @@ pub(super) async fn send_audited<'a>(
 pub(crate) fn explain(error: SendError, key: &ToolKey, after: Duration) -> CallError {
     let server = key.server.clone();
     let tool = Untrusted::new(&key.tool);
+    let error = match error {
+        SendError::Request(error) => error,
+        SendError::Unavailable(ConnectionState::NeedsAuth {
+            detail,
+            unnamed_scopes,
+        }) => {
+            return CallError::NeedsAuth {
+                server,
+                scopes: scopes_in(&detail),
+                not_widened: unnamed_scopes.then_some(NotWidened::Unnamed),
+            };
+        }
+        SendError::Unavailable(state) => return CallError::Unavailable { server, state },
+        SendError::NotWidened { challenge, why } => {
+            return CallError::NeedsAuth {
+                server,
+                scopes: scopes_in(&challenge),
+                not_widened: Some(why),
+            };
+        }
+    };
     // A channel that ends takes requests along that the server has, or may have.
     let sent = match &error {
-        SendError::Closed(_) | SendError::Send(SendFailure::Cut(_)) => true,
-        SendError::Send(SendFailure::Status { status, .. }) => *status >= 500,
+        RequestError::Closed(_) | RequestError::Send(SendFailure::Cut(_)) => true,
+        RequestError::Send(SendFailure::Status { status, .. }) => *status >= 500,
         _ => false,
     };
     let lost = |message: String| CallError::Transport {
@@ -162,73 +183,41 @@ pub(crate) fn explain(error: SendError, key: &ToolKey, after: Duration) -> CallE
         sent,
     };
     match error {
-        SendError::TimedOut => CallError::TimedOut {
+        RequestError::TimedOut => CallError::TimedOut {
             server,
             tool,
             after,
             limit: TimeLimit::Whole,
         },
-        SendError::Send(SendFailure::TimedOut { after }) => CallError::TimedOut {
-            server,
-            tool,
-            after,
-            limit: TimeLimit::Beginning,
-        },
-        SendError::Idle { after } => CallError::TimedOut {
+        RequestError::Idle { after } => CallError::TimedOut {
             server,
             tool,
             after,
             limit: TimeLimit::Idle,
         },
-        SendError::InputRefused { input } => CallError::InputRefused {
+        RequestError::InputRefused { input } => CallError::InputRefused {
             server,
             tool,
             input,
         },
-        SendError::TooManyRounds { rounds } => CallError::TooManyRounds {
+        RequestError::TooManyRounds { rounds } => CallError::TooManyRounds {
             server,
             tool,
             rounds,
         },
-        SendError::TaskCancelled => CallError::CancelledByServer { server, tool },
-        SendError::Unavailable(ConnectionState::NeedsAuth {
-            detail,
-            unnamed_scopes,
-        }) => CallError::NeedsAuth {
-            server,
-            scopes: scopes_in(&detail),
-            not_widened: unnamed_scopes.then_some(NotWidened::Unnamed),
-        },
-        SendError::NotWidened { challenge, why } => CallError::NeedsAuth {
-            server,
-            scopes: scopes_in(&challenge),
-            not_widened: Some(why),
-        },
-        SendError::Unavailable(state) => CallError::Unavailable { server, state },
-        SendError::Closed(CloseReason::Asked) => CallError::Cancelled { server, tool },
-        SendError::Closed(CloseReason::Exited { status, .. }) => {
+        RequestError::TaskCancelled => CallError::CancelledByServer { server, tool },
+        RequestError::Closed(CloseReason::Asked) => CallError::Cancelled { server, tool },
+        RequestError::Closed(CloseReason::Exited { status, .. }) => {
             lost(format!("its process ended ({status})"))
         }
-        SendError::Closed(CloseReason::EndOfStream { .. }) => {
+        RequestError::Closed(CloseReason::EndOfStream { .. }) => {
             lost("the server closed the connection".to_owned())
         }
-        SendError::Closed(reason) if closed_for_login(&reason) => match reason {
-            CloseReason::Refused {
-                www_authenticate, ..
-            } => needs_auth(server, www_authenticate),
-            _ => needs_auth(server, None),
-        },
-        SendError::Closed(
-            CloseReason::Broken(message) | CloseReason::Unreachable { message, .. },
-        )
-        | SendError::Send(SendFailure::Cut(message) | SendFailure::Unreachable { message, .. }) => {
-            lost(message)
+        RequestError::Closed(CloseReason::Broken(message)) => lost(message),
+        RequestError::Send(failure) | RequestError::Closed(CloseReason::Failed(failure)) => {
+            failed(failure, server, tool, sent)
         }
-        SendError::Closed(CloseReason::Certificate { fault, message })
-        | SendError::Send(SendFailure::Certificate { fault, message }) => {
-            lost(about_certificate(fault, &message))
-        }
-        SendError::Rpc(RpcError {
+        RequestError::Rpc(RpcError {
             code,
             message,
             data,
@@ -240,42 +229,63 @@ pub(crate) fn explain(error: SendError, key: &ToolKey, after: Duration) -> CallE
             data,
             remarks: Vec::new(),
         },
-        SendError::Malformed(what) => CallError::Malformed {
+        RequestError::Malformed(what) => CallError::Malformed {
             server,
             tool,
             what: Untrusted::new(what),
         },
-        SendError::Send(SendFailure::TooLarge { limit }) => CallError::TooLarge {
-            server,
-            tool,
-            what: Oversize::Answer,
-            limit,
-        },
-        SendError::Send(failure) if wants_login(&failure) => match failure {
-            SendFailure::Status {
-                www_authenticate, ..
-            } => needs_auth(server, www_authenticate),
-            _ => needs_auth(server, None),
-        },
-        SendError::Closed(CloseReason::Refused { status, .. })
-        | SendError::Send(SendFailure::Status { status, .. }) => {
-            lost(format!("HTTP status {status}"))
+    }
+}
+
+/// The same for what the transport says, of one request or of the connection that all share.
+fn failed(failure: SendFailure, server: ServerName, tool: Untrusted, sent: bool) -> CallError {
+    let message = match failure {
+        SendFailure::TimedOut { after } => {
+            return CallError::TimedOut {
+                server,
+                tool,
+                after,
+                limit: TimeLimit::Beginning,
+            };
         }
-        SendError::Send(SendFailure::NotMcp { content_type }) => {
+        SendFailure::TooLarge { limit } => {
+            return CallError::TooLarge {
+                server,
+                tool,
+                what: Oversize::Answer,
+                limit,
+            };
+        }
+        SendFailure::NotMcp { content_type } => {
             let what = Untrusted::new(format!("content of type `{content_type}`"));
-            CallError::Malformed { server, tool, what }
+            return CallError::Malformed { server, tool, what };
         }
-        SendError::Send(SendFailure::Encoded { encoding }) => {
+        SendFailure::Encoded { encoding } => {
             let what = Untrusted::new(format!("content compressed with `{encoding}`"));
-            CallError::Malformed { server, tool, what }
+            return CallError::Malformed { server, tool, what };
         }
-        SendError::Closed(CloseReason::Credentials(error))
-        | SendError::Send(SendFailure::Credentials(error)) => lost(error.to_string()),
-        SendError::Closed(CloseReason::Denied { message })
-        | SendError::Send(SendFailure::Denied { message }) => lost(message),
-        SendError::Send(SendFailure::Redirected { location }) => {
-            lost(format!("redirected to another origin (`{location}`)"))
+        failure if wants_login(&failure) => {
+            return match failure {
+                SendFailure::Status {
+                    www_authenticate, ..
+                } => needs_auth(server, www_authenticate),
+                _ => needs_auth(server, None),
+            };
         }
+        SendFailure::Cut(message)
+        | SendFailure::Unreachable { message, .. }
+        | SendFailure::Denied { message } => message,
+        SendFailure::Certificate { .. } | SendFailure::Credentials(_) => failure.to_string(),
+        SendFailure::Status { status, .. } => format!("HTTP status {status}"),
+        SendFailure::Redirected { location } => {
+            format!("redirected to another origin (`{location}`)")
+        }
+    };
+    CallError::Transport {
+        server,
+        tool,
+        message: Untrusted::new(message),
+        sent,
     }
 }
 

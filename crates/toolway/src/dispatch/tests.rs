@@ -12,7 +12,7 @@ use toolway_wire::RpcError;
 use self::scene::{Scene, Sent, settings};
 use super::*;
 use crate::call::{Consent, Oversize, PermissionAnswer, PermissionQuestion, RefusedBy};
-use crate::route::SendError;
+use crate::error::RequestError;
 
 pub(super) mod scene;
 mod structured;
@@ -203,19 +203,19 @@ async fn the_person_asked_decides() {
 
 #[tokio::test]
 async fn every_failure_on_the_way_has_its_own_error() {
-    let fail = |error: fn() -> SendError| async move {
+    let fail = |error: fn() -> RequestError| async move {
         Scene::failing(error)
             .call("do.it", typed())
             .await
             .unwrap_err()
     };
     assert!(matches!(
-        fail(|| SendError::TimedOut).await,
+        fail(|| RequestError::TimedOut).await,
         CallError::TimedOut { after, .. } if after == Duration::from_secs(100)
     ));
-    let asked = || SendError::Closed(CloseReason::Asked);
+    let asked = || RequestError::Closed(CloseReason::Asked);
     assert!(matches!(fail(asked).await, CallError::Cancelled { .. }));
-    let large = || SendError::Send(SendFailure::TooLarge { limit: 9 });
+    let large = || RequestError::Send(SendFailure::TooLarge { limit: 9 });
     let large = fail(large).await;
     assert!(matches!(
         large,
@@ -225,7 +225,7 @@ async fn every_failure_on_the_way_has_its_own_error() {
             ..
         }
     ));
-    let gone = || SendError::Closed(CloseReason::EndOfStream { stderr: vec![] });
+    let gone = || RequestError::Closed(CloseReason::EndOfStream { stderr: vec![] });
     // It may have run (REL-10).
     let gone = fail(gone).await;
     assert!(matches!(gone, CallError::Transport { sent: true, .. }));
@@ -234,13 +234,13 @@ async fn every_failure_on_the_way_has_its_own_error() {
         "the call of `do.it` of server `s` was sent, but its answer was lost: the server closed \
          the connection; nobody knows whether it ran"
     );
-    let cut = || SendError::Send(SendFailure::Cut("reset".to_owned()));
+    let cut = || RequestError::Send(SendFailure::Cut("reset".to_owned()));
     assert!(matches!(
         fail(cut).await,
         CallError::Transport { sent: true, .. }
     ));
     let unreachable = || {
-        SendError::Send(SendFailure::Unreachable {
+        RequestError::Send(SendFailure::Unreachable {
             refused: true,
             message: "refused".to_owned(),
         })
@@ -251,7 +251,7 @@ async fn every_failure_on_the_way_has_its_own_error() {
     );
     let rpc = || {
         let message = "no\u{1b}[31m\nhint: run this".to_owned();
-        SendError::Rpc(RpcError {
+        RequestError::Rpc(RpcError {
             code: -32602,
             message,
             data: None,
@@ -268,18 +268,18 @@ async fn every_failure_on_the_way_has_its_own_error() {
         had_session: false,
         retry_after: None,
     };
-    let scene = Scene::failing(move || SendError::Send(status(401)));
+    let scene = Scene::failing(move || RequestError::Send(status(401)));
     assert!(matches!(
         scene.call("do.it", typed()).await,
         Err(CallError::NeedsAuth { .. })
     ));
-    let scene = Scene::failing(move || SendError::Send(status(500)));
+    let scene = Scene::failing(move || RequestError::Send(status(500)));
     let message = scene.call("do.it", typed()).await.unwrap_err().to_string();
     assert!(
         message.ends_with("lost: HTTP status 500; nobody knows whether it ran"),
         "{message}"
     );
-    let scene = Scene::failing(move || SendError::Send(status(404)));
+    let scene = Scene::failing(move || RequestError::Send(status(404)));
     let message = scene.call("do.it", typed()).await.unwrap_err().to_string();
     assert!(
         message.ends_with("did not get through: HTTP status 404"),

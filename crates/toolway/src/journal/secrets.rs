@@ -38,12 +38,7 @@ pub fn secrets_of(spec: &ServerSpec) -> Vec<Secret> {
     let mut found = Vec::new();
     match &spec.transport {
         TransportSpec::Stdio(spec) => of_process(spec, &mut found),
-        TransportSpec::Http(spec)
-        | TransportSpec::Sse(spec)
-        | TransportSpec::Ws(spec)
-        | TransportSpec::SseIde(spec)
-        | TransportSpec::WsIde(spec)
-        | TransportSpec::Connector(spec) => of_remote(spec, &mut found),
+        TransportSpec::Remote(_, spec) => of_remote(spec, &mut found),
         TransportSpec::Sdk => {}
     }
     found.into_iter().map(Secret::new).collect()

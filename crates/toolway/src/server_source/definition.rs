@@ -26,12 +26,7 @@ pub(crate) fn digest(spec: &ServerSpec) -> String {
             "env": process.env.keys().collect::<Vec<_>>(),
             "cwd": process.cwd.path(),
         }),
-        TransportSpec::Http(remote)
-        | TransportSpec::Sse(remote)
-        | TransportSpec::Ws(remote)
-        | TransportSpec::SseIde(remote)
-        | TransportSpec::WsIde(remote)
-        | TransportSpec::Connector(remote) => json!({ "url": remote.url.as_str() }),
+        TransportSpec::Remote(_, remote) => json!({ "url": remote.url.as_str() }),
         TransportSpec::Sdk => json!({ "name": spec.name.as_str() }),
     };
     let text = json!([spec.transport.kind().as_str(), place]).to_string();

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use toolway_transport::AnswerTimeout;
-use toolway_types::{Era, ServerFacts};
+use toolway_types::{Era, MessageDelivery, ServerFacts};
 use toolway_wire::era::{MODERN, meta_key, method};
 use toolway_wire::meta::RequestMeta;
 use toolway_wire::view::Tool;
@@ -21,7 +21,6 @@ use super::correlator::{Correlator, Deadline, Farewell, RequestExchange};
 use super::{ClientInfo, MAX_GREETING, Session, facts, raw, task};
 use crate::call::ProgressSink;
 use crate::error::{RequestError, RequestResult};
-use crate::server_source::MessageDelivery;
 
 /// A modern request before it has an id.
 pub(super) struct ModernRequest<'a> {

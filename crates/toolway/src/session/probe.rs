@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use serde_json::value::RawValue;
 use toolway_transport::{CloseReason, SendFailure};
-use toolway_types::{Era, ProtocolMode, ServerFacts, Untrusted};
+use toolway_types::{Era, MessageDelivery, ProtocolMode, ServerFacts, Untrusted};
 use toolway_wire::era::{LEGACY_VERSIONS, method, mutual_modern};
 use toolway_wire::error::UNSUPPORTED_PROTOCOL_VERSION;
 use toolway_wire::{Message, RpcError, envelope};
@@ -19,7 +19,7 @@ use super::correlator::Correlator;
 use super::modern::Discovery;
 use super::{Greeting, legacy, modern};
 use crate::error::{ConnectError, RequestError, RequestResult};
-use crate::server_source::{MessageDelivery, patience};
+use crate::server_source::patience;
 
 /// What an answer to the probe says about the era.
 #[derive(Debug)]

@@ -236,10 +236,7 @@ impl ManagedServer {
     /// What it offers, without what a rule denies as a whole, so that lists need not ask.
     pub(super) fn offer(&self, name: &ServerName, permissions: &Permissions) -> ServerOffer {
         let mut offer = self.lists.offer(name);
-        if matches!(
-            self.shown.transport,
-            Some(TransportKind::SseIde | TransportKind::WsIde)
-        ) {
+        if self.shown.transport.is_some_and(TransportKind::is_editor) {
             offer.listed = Some(&EDITOR_TOOLS);
         }
         offer.loading = self.loading;

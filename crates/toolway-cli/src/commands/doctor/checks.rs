@@ -1,7 +1,7 @@
 //! What `toolway doctor` looks at beside the configuration: the machine that logins depend on.
 //!
-//! Owns the checks and what each says; one line each, with how to mend it. None waits for a
-//! person, and only the clock needs the network, when that is asked for.
+//! Owns the checks and what each says; one line each, with how to mend it. None waits for
+//! the user, and only the clock needs the network, when that is asked for.
 
 use std::fmt::Write as _;
 use std::net::{Ipv4Addr, TcpListener};
@@ -15,7 +15,7 @@ use toolway_auth::vault::{KeychainError, VaultBackend, VaultEntry};
 use toolway_auth::web::WebClient;
 use toolway_config::Plan;
 use toolway_transport::client::HttpClient;
-use toolway_types::{RemoteSpec, TransportSpec};
+use toolway_types::{RemoteSpec, request_url};
 use url::Url;
 
 use super::LABEL;
@@ -96,7 +96,7 @@ impl Check {
 
 /// All of them, in order.
 pub(super) fn all(context: &Context, plan: &Plan, network: bool) -> Vec<Check> {
-    let client = HttpClient::new(connect::client_options(context));
+    let client = connect::http_client(context);
     let mut checks = Vec::new();
     checks.push(keychain(context));
     checks.push(vault(context));
@@ -109,16 +109,10 @@ pub(super) fn all(context: &Context, plan: &Plan, network: bool) -> Vec<Check> {
 
 fn remotes(plan: &Plan) -> impl Iterator<Item = (&str, &RemoteSpec)> {
     plan.admitted().filter_map(|(server, spec)| {
-        let remote = match &spec.transport {
-            TransportSpec::Http(remote)
-            | TransportSpec::Sse(remote)
-            | TransportSpec::Ws(remote)
-            | TransportSpec::Connector(remote) => remote,
-            TransportSpec::Stdio(_)
-            | TransportSpec::Sdk
-            | TransportSpec::SseIde(_)
-            | TransportSpec::WsIde(_) => return None,
-        };
+        let remote = spec.transport.remote()?;
+        if spec.transport.kind().is_editor() {
+            return None;
+        }
         Some((server.name.as_str(), remote))
     })
 }
@@ -260,12 +254,7 @@ fn clock(plan: &Plan, client: &HttpClient, network: bool) -> Check {
 
 /// The root of a server's origin: its endpoint may keep a request open for ever.
 fn root(url: &Url) -> Option<Url> {
-    let text = match url.scheme() {
-        "ws" => url.as_str().replacen("ws:", "http:", 1),
-        "wss" => url.as_str().replacen("wss:", "https:", 1),
-        _ => url.as_str().to_owned(),
-    };
-    let mut url = text.parse::<Url>().ok()?.join("/").ok()?;
+    let mut url = request_url(url).join("/").ok()?;
     // What is asked here needs no credentials.
     url.set_username("").ok()?;
     url.set_password(None).ok()?;
@@ -277,23 +266,18 @@ fn compared(server: &str, theirs: SystemTime, ours: SystemTime) -> Check {
         Ok(off) => (off, "ahead of"),
         Err(error) => (error.duration(), "behind"),
     };
-    let health = match off {
-        off if off < OFF => Health::Ok,
-        off if off < FAR_OFF => Health::Warn,
-        _ => Health::Fail,
-    };
-    let check = if health == Health::Ok {
-        Check::new("clock", health, format!("as the one of server `{server}`"))
-    } else {
-        let message = format!("{} s {word} the one of server `{server}`", off.as_secs());
-        Check::new("clock", health, message)
-    };
-    match health {
-        Health::Ok => check,
-        Health::Warn | Health::Fail => {
-            check.hint("set this machine's clock, best from the network: logins depend on it")
-        }
+    if off < OFF {
+        let message = format!("as the one of server `{server}`");
+        return Check::new("clock", Health::Ok, message);
     }
+    let health = if off < FAR_OFF {
+        Health::Warn
+    } else {
+        Health::Fail
+    };
+    let message = format!("{} s {word} the one of server `{server}`", off.as_secs());
+    Check::new("clock", health, message)
+        .hint("set this machine's clock, best from the network: logins depend on it")
 }
 
 /// Whether a browser can come back: on any port, and on those that entries name.

@@ -61,7 +61,7 @@ impl Shielding {
             let paths = paths.iter().map(|path| path.display().to_string());
             paths.collect::<Vec<_>>()
         };
-        let reach = match connect::shield(context).state(&Launcher::same_program()) {
+        let reach = match connect::shield(context).state(Launcher::same_program().file()) {
             // An entry's own word counts for more.
             _ if switched_off && !wanted => Err("`TOOLWAY_SHIELD` is `off`".to_owned()),
             ShieldState::On {
@@ -88,7 +88,7 @@ impl Shielding {
         }
     }
 
-    /// For a person.
+    /// For people.
     pub(super) fn lines(&self) -> String {
         let mut text = match &self.reach {
             Ok(reach) => format!(

@@ -22,16 +22,16 @@ pub(in crate::commands) fn report(
     let word = as_word(server.as_str());
     let message = problem.to_string();
     match problem {
-        LoginProblem::Unknown(_) => Report::new(Exit::Configuration, message)
+        LoginProblem::Unknown(_) => Report::configuration(message)
             .hint("see what is configured with `toolway list --no-connect`"),
-        LoginProblem::NotRemote(_) | LoginProblem::NoVault => Report::new(Exit::Usage, message)
-            .hint(format!("see its entry with `toolway get {word}`")),
+        LoginProblem::NotRemote(_) | LoginProblem::NoVault => {
+            Report::usage(message).hint(format!("see its entry with `toolway get {word}`"))
+        }
         LoginProblem::Written(_) | LoginProblem::Secret { .. } => {
-            Report::new(Exit::Configuration, message)
-                .hint(format!("see its entry with `toolway get {word}`"))
+            Report::configuration(message).hint(format!("see its entry with `toolway get {word}`"))
         }
         LoginProblem::Key(_) => {
-            Report::new(Exit::Configuration, message).hint("name another file with `--key`")
+            Report::configuration(message).hint("name another file with `--key`")
         }
         LoginProblem::Spent {
             why: LoginAttemptError::Unnamed,

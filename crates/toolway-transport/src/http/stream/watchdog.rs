@@ -6,9 +6,10 @@
 
 use std::time::Duration;
 
-use tokio::time::{Instant, timeout};
+use tokio::time::Instant;
 
 use super::EventDecoder;
+use crate::http::body::within;
 
 /// After this many keepalives, further ones are expected.
 const HABIT: u32 = 2;
@@ -49,12 +50,7 @@ impl SilenceWatchdog {
         // Counted from when we began to listen: a reader that was held up is not the server's
         // silence.
         let begun = Instant::now();
-        let piece = match patience {
-            Some(patience) => timeout(patience, next)
-                .await
-                .map_err(|_| StreamSilent(patience))?,
-            None => next.await,
-        };
+        let piece = within(patience, next).await.map_err(StreamSilent)?;
         self.longest = self.longest.max(begun.elapsed());
         Ok(piece)
     }

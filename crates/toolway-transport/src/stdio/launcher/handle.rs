@@ -29,17 +29,15 @@ use super::message::{LaunchReport, LaunchRequest, ReaperKind, STOP};
 use super::serve::REAPER_GRACE;
 use super::{Launcher, MARK, raw};
 use crate::stdio::descriptors;
-use crate::stdio::process::{ChildEnds, STOP_SEQUENCE};
+use crate::stdio::pipes::ChildEnds;
 use crate::stdio::shield::ArmedShield;
+use crate::stdio::stop_sequence::{AFTER_KILL, STOP_SEQUENCE};
 
 /// How long a launcher may take to say how a start went.
 const ANSWER: Duration = Duration::from_secs(10);
 
 /// The pause while the launcher's queue is full.
 const BUSY: Duration = Duration::from_millis(2);
-
-/// The longest wait for a killed tree: one stuck in the kernel must not block the host.
-const AFTER_KILL: Duration = Duration::from_secs(2);
 
 /// Why a server was not started.
 #[derive(Debug)]

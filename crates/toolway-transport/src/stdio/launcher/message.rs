@@ -12,7 +12,7 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 
 use toolway_types::StdioSpec;
 
-use super::pack::{Packer, Unpacker};
+use crate::stdio::pack::{Packer, Unpacker};
 use crate::stdio::shield::{ArmedShield, IdMapping};
 
 /// Asks a reaper to stop its server by the stop sequence.

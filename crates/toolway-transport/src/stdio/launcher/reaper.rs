@@ -12,21 +12,16 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
 use rustix::net::{SendFlags, send};
-use rustix::process::{
-    Pid, Signal, WaitOptions, getpid, kill_process_group, set_child_subreaper, setsid, wait,
-};
+use rustix::process::{Pid, Signal, getpid, kill_process_group, set_child_subreaper, setsid};
 
 use super::message::{LaunchReport, LaunchRequest, PassedDescriptors, code};
 use super::raw::{self, Cleanup};
 use super::tree;
-use crate::stdio::process::STOP_SEQUENCE;
+use crate::stdio::stop_sequence::{AFTER_KILL, STOP_SEQUENCE};
 
-/// How often killing is repeated, and for how long at most: the launcher takes over what is stuck
-/// in the kernel.
+/// How often killing is repeated. The launcher takes over what is stuck in the kernel.
 const AGAIN: Duration = Duration::from_millis(5);
-const LONGEST: Duration = Duration::from_secs(2);
 
 /// Which processes a reaper signals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -148,7 +143,7 @@ impl Reaper {
             let patience = match self.phase {
                 ReaperPhase::Serving => None,
                 ReaperPhase::Stopping { since, steps } => Some(self.send_due_signals(since, steps)),
-                ReaperPhase::Killing { since } if since.elapsed() > LONGEST => {
+                ReaperPhase::Killing { since } if since.elapsed() > AFTER_KILL => {
                     return Cleanup::Incomplete;
                 }
                 ReaperPhase::Killing { .. } => {
@@ -163,25 +158,19 @@ impl Reaper {
 
     /// Reaps ended children. Whether any child is left.
     fn reap(&mut self) -> bool {
-        loop {
-            match wait(WaitOptions::NOHANG) {
-                Ok(None) => return true,
-                Err(Errno::INTR) => {}
-                Err(_) => return false,
-                Ok(Some((pid, status))) => {
-                    if Some(pid) == self.leader {
-                        self.leader = None;
-                        report(&self.socket, LaunchReport::Exited(status.as_raw()));
-                        // Its orphans would hold its pipes open.
-                        if matches!(self.phase, ReaperPhase::Serving) {
-                            self.phase = ReaperPhase::Killing {
-                                since: Instant::now(),
-                            };
-                        }
-                    }
-                }
+        tree::reap(|pid, status| {
+            if Some(pid) != self.leader {
+                return;
             }
-        }
+            self.leader = None;
+            report(&self.socket, LaunchReport::Exited(status.as_raw()));
+            // Its orphans would hold its pipes open.
+            if matches!(self.phase, ReaperPhase::Serving) {
+                self.phase = ReaperPhase::Killing {
+                    since: Instant::now(),
+                };
+            }
+        })
     }
 
     /// Sends the signals that are due; how long until the next.

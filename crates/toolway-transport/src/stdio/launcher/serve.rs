@@ -17,8 +17,7 @@ use rustix::net::{
 };
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{
-    DumpableBehavior, Pid, Signal, WaitOptions, getpid, kill_process, set_child_subreaper,
-    set_dumpable_behavior, wait,
+    DumpableBehavior, Pid, Signal, getpid, kill_process, set_child_subreaper, set_dumpable_behavior,
 };
 
 use super::message::{LaunchReport, PassedDescriptors, ReaperKind, code};
@@ -123,21 +122,14 @@ impl LauncherLoop {
 
     /// Reaps ended children. Whether any child is left.
     fn reap(&mut self) -> bool {
-        loop {
-            match wait(WaitOptions::NOHANG) {
-                Ok(None) => return true,
-                Err(Errno::INTR) => {}
-                Err(_) => return false,
-                Ok(Some((pid, status))) => {
-                    let known = self.reapers.iter().position(|reaper| *reaper == pid);
-                    if let Some(index) = known {
-                        self.reapers.swap_remove(index);
-                    }
-                    // The children of a killed reaper are now ours; orphans as well.
-                    self.orphans |= known.is_none() || status.exit_status() != Some(0);
-                }
+        tree::reap(|pid, status| {
+            let known = self.reapers.iter().position(|reaper| *reaper == pid);
+            if let Some(index) = known {
+                self.reapers.swap_remove(index);
             }
-        }
+            // The children of a killed reaper are now ours; orphans as well.
+            self.orphans |= known.is_none() || status.exit_status() != Some(0);
+        })
     }
 
     fn listen(&mut self) {
@@ -195,36 +187,29 @@ impl LauncherLoop {
                 descriptors.extend(more);
             }
         }
-        let mut descriptors = descriptors.into_iter();
-        let Some(socket) = descriptors.next() else {
+        let Some(socket) = descriptors.first() else {
             return;
         };
-        let rest = (
-            descriptors.next(),
-            descriptors.next(),
-            descriptors.next(),
-            descriptors.next(),
-        );
-        let (Some(stdin), Some(stdout), Some(stderr), Some(directory)) = rest else {
+        let socket = match socket.try_clone() {
+            Ok(socket) => UnixStream::from(socket),
+            Err(error) => {
+                let complaint = LaunchReport::Refused(code(&error));
+                reaper::report(&UnixStream::from(descriptors.swap_remove(0)), complaint);
+                return;
+            }
+        };
+        let Ok(passed) = <[OwnedFd; 5]>::try_from(descriptors) else {
             // The kernel passes as many as there is room for.
-            let complaint = LaunchReport::Refused(Errno::MFILE.raw_os_error());
-            reaper::report(&UnixStream::from(socket), complaint);
+            reaper::report(&socket, LaunchReport::Refused(Errno::MFILE.raw_os_error()));
             return;
         };
+        let [host, stdin, stdout, stderr, directory] = passed;
         let passed = PassedDescriptors {
-            socket,
+            socket: host,
             stdin,
             stdout,
             stderr,
             directory,
-        };
-        let socket = match passed.socket.try_clone() {
-            Ok(socket) => UnixStream::from(socket),
-            Err(error) => {
-                let complaint = LaunchReport::Refused(code(&error));
-                reaper::report(&UnixStream::from(passed.socket), complaint);
-                return;
-            }
         };
         let forked = match ReaperKind::decode(&bytes[..length]) {
             None => Err(io::ErrorKind::InvalidData.into()),

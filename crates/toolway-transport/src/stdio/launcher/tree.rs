@@ -5,8 +5,10 @@
 
 use std::fs;
 
+use rustix::io::Errno;
 use rustix::process::{
-    Pid, PidfdFlags, Signal, getpid, kill_process, pidfd_open, pidfd_send_signal,
+    Pid, PidfdFlags, Signal, WaitOptions, WaitStatus, getpid, kill_process, pidfd_open,
+    pidfd_send_signal, wait,
 };
 
 use crate::stdio::proc::{all_processes, process_id, process_info};
@@ -20,6 +22,18 @@ pub(super) fn children() -> Vec<Pid> {
     all_processes()
         .filter(|pid| process_info(*pid).is_some_and(|found| found.parent == own))
         .collect()
+}
+
+/// Reaps ended children, and says which and how. Whether any child is left.
+pub(super) fn reap(mut ended: impl FnMut(Pid, WaitStatus)) -> bool {
+    loop {
+        match wait(WaitOptions::NOHANG) {
+            Ok(None) => return true,
+            Err(Errno::INTR) => {}
+            Err(_) => return false,
+            Ok(Some((pid, status))) => ended(pid, status),
+        }
+    }
 }
 
 /// Kills the children for which `whom` is true; how many there were.

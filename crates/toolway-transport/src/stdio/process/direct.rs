@@ -15,17 +15,15 @@ use toolway_types::StdioSpec;
 
 #[cfg(target_os = "linux")]
 use super::environment_mark::EnvironmentMark;
-use super::{ChildEnds, STOP_SEQUENCE};
 use crate::stdio::descriptors;
+use crate::stdio::pipes::ChildEnds;
 #[cfg(target_os = "linux")]
 use crate::stdio::proc;
 use crate::stdio::shield::ArmedShield;
+use crate::stdio::stop_sequence::{AFTER_KILL, STOP_SEQUENCE};
 
 /// How often is looked whether the rest of the group is gone: it has no parent that tells us.
 const LOOK: Duration = Duration::from_millis(5);
-
-/// The longest a killed process is waited for: one stuck in the kernel must not hold the host.
-const AFTER_KILL: Duration = Duration::from_secs(2);
 
 pub(crate) struct DirectChild {
     child: Child,

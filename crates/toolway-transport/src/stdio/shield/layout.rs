@@ -9,7 +9,6 @@ use std::collections::BTreeSet;
 use std::ffi::CString;
 use std::fs::{DirBuilder, Permissions};
 use std::io;
-use std::os::unix::ffi::OsStringExt as _;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
@@ -17,8 +16,9 @@ use rustix::fs::{Access, AtFlags, CWD, accessat};
 use rustix::io::Errno;
 use rustix::process::geteuid;
 
-use super::namespace::HiddenDirectory;
-use super::{ProtectedPath, Protection, ShieldError};
+use super::hidden::{HiddenDirectory, c_path};
+use super::{ProtectedPath, Protection};
+use crate::error::ShieldError;
 use table::{aliases, mounts_of};
 use toolway_files::links::follow;
 
@@ -238,11 +238,6 @@ pub(super) fn named(protected: &[ProtectedPath]) -> (Vec<PathBuf>, Vec<PathBuf>)
     };
     let read_only = named(&[Protection::Private, Protection::Existing]);
     (read_only, named(&[Protection::Hidden]))
-}
-
-pub(super) fn c_path(path: PathBuf) -> Option<CString> {
-    // A path that came from the system holds no NUL.
-    CString::new(path.into_os_string().into_vec()).ok()
 }
 
 /// The real path of a directory that is there, or is now.

@@ -11,23 +11,22 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 
-use rustix::fs::{CWD, Mode, OFlags, openat};
+use rustix::fs::{CWD, Mode, OFlags, mkdir, openat};
 use rustix::io::Errno;
-use rustix::mount::{MoveMountFlags, OpenTreeFlags, move_mount, open_tree};
+use rustix::mount::{MountFlags, MoveMountFlags, OpenTreeFlags, mount, move_mount, open_tree};
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{
     DumpableBehavior, WaitOptions, chdir, dumpable_behavior, getegid, geteuid,
     set_dumpable_behavior, waitpid,
 };
 
-use super::layout::{MountLayout, c_path};
-use super::{ShieldError, ShieldStep};
+use super::hidden::{HiddenDirectory, c_path};
+use super::layout::MountLayout;
+use crate::error::{ShieldError, ShieldStep};
 
-mod hidden;
 mod packing;
 mod probe;
 
-pub(super) use hidden::HiddenDirectory;
 pub(in super::super) use probe::run_if_requested;
 pub(super) use probe::{ProbeProcess, probe};
 
@@ -166,7 +165,7 @@ impl ArmedShield {
             raw::make_read_only(path).map_err(at(ShieldStep::ReadOnly))?;
         }
         for hidden in &self.hidden {
-            hidden.hide().map_err(at(ShieldStep::Hide))?;
+            hide(hidden).map_err(at(ShieldStep::Hide))?;
         }
         Ok(())
     }
@@ -237,6 +236,30 @@ fn hold(path: &CStr) -> rustix::io::Result<()> {
     put(&open_tree(CWD, path, flags)?, path)
 }
 
+/// Hides a directory from this process and its children.
+fn hide(hidden: &HiddenDirectory) -> rustix::io::Result<()> {
+    let path = hidden.path.as_c_str();
+    // The way to what the empty directory is about to cover.
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let covered = openat(CWD, path, flags, Mode::empty())?;
+    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+    mount(c"tmpfs", path, c"tmpfs", flags, c"mode=0700")?;
+    for seen in &hidden.seen {
+        for folder in &seen.folders {
+            match mkdir(folder.as_c_str(), Mode::RWXU) {
+                Ok(()) | Err(Errno::EXIST) => {}
+                Err(errno) => return Err(errno),
+            }
+        }
+        let flags = OpenTreeFlags::OPEN_TREE_CLONE
+            | OpenTreeFlags::OPEN_TREE_CLOEXEC
+            | OpenTreeFlags::AT_RECURSIVE;
+        let tree = open_tree(&covered, seen.relative.as_c_str(), flags)?;
+        put(&tree, &seen.place)?;
+    }
+    raw::make_read_only(path)
+}
+
 /// Mounts what was cloned.
 fn put(tree: &OwnedFd, place: &CStr) -> rustix::io::Result<()> {
     let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
@@ -294,7 +317,7 @@ fn write(process: BorrowedFd<'_>, name: &CStr, text: &[u8]) -> rustix::io::Resul
 
 /// A step the system refused. All that reaches the parent is one number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct StepFault(ShieldStep, Errno);
+struct StepFault(ShieldStep, Errno);
 
 fn at(step: ShieldStep) -> impl Fn(Errno) -> StepFault {
     move |errno| StepFault(step, errno)
@@ -316,21 +339,16 @@ impl StepFault {
         let step = self.0 as i32;
         io::Error::from_raw_os_error(MARK | step << 16 | self.1.raw_os_error())
     }
-
-    pub(super) fn decode(error: &io::Error) -> Option<Self> {
-        let code = error.raw_os_error().filter(|code| code & MARK != 0)?;
-        let step = usize::try_from((code ^ MARK) >> 16).ok()?;
-        Some(Self(
-            *STEPS.get(step)?,
-            Errno::from_raw_os_error(code & 0xFFFF),
-        ))
-    }
 }
 
-impl From<StepFault> for ShieldError {
-    fn from(StepFault(step, errno): StepFault) -> Self {
-        Self::Refused { step, errno }
-    }
+/// The failure behind the error of a spawn, when it was the shield that failed.
+pub(in super::super) fn refusal_behind(error: &io::Error) -> Option<ShieldError> {
+    let code = error.raw_os_error().filter(|code| code & MARK != 0)?;
+    let step = usize::try_from((code ^ MARK) >> 16).ok()?;
+    Some(ShieldError::Refused {
+        step: *STEPS.get(step)?,
+        errno: Errno::from_raw_os_error(code & 0xFFFF),
+    })
 }
 
 /// The calls that have no safe form.

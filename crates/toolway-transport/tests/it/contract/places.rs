@@ -8,7 +8,7 @@ use tokio::sync::{Notify, mpsc};
 use tokio_tungstenite::tungstenite::handshake::server::Request;
 use toolway_testkit::marked;
 use toolway_transport::{ChannelLimits, OpenOptions, in_process};
-use toolway_types::TransportSpec;
+use toolway_types::{RemoteKind, TransportSpec};
 
 use super::behaviour::{Deed, Memory, SCRIPT};
 use crate::authority::Authority;
@@ -191,14 +191,14 @@ pub(super) async fn sse() -> Subject {
     let server = sse_server().await;
     Subject::at(
         server.census.clone(),
-        TransportSpec::Sse(at(&server.url, &[])),
+        TransportSpec::Remote(RemoteKind::Sse, at(&server.url, &[])),
     )
     .await
 }
 
 pub(super) async fn sse_ide() -> Subject {
     let server = sse_server().await;
-    let spec = TransportSpec::SseIde(at(&server.url, &[]));
+    let spec = TransportSpec::Remote(RemoteKind::SseIde, at(&server.url, &[]));
     Subject::at(server.census.clone(), spec).await
 }
 
@@ -250,7 +250,11 @@ async fn serve(mut connection: Connection) {
 
 pub(super) async fn ws() -> Subject {
     let server = socket::listen(None, open_door, serve).await;
-    Subject::at(server.census, TransportSpec::Ws(at(&server.url, &[]))).await
+    Subject::at(
+        server.census,
+        TransportSpec::Remote(RemoteKind::Ws, at(&server.url, &[])),
+    )
+    .await
 }
 
 pub(super) async fn wss() -> Subject {
@@ -260,7 +264,7 @@ pub(super) async fn wss() -> Subject {
         limits: limits(),
         ..authority.trusted()
     };
-    let spec = TransportSpec::Ws(at(&server.url, &[]));
+    let spec = TransportSpec::Remote(RemoteKind::Ws, at(&server.url, &[]));
     Subject::of(server.census, Peer::open_with(spec, &options).await)
 }
 
@@ -276,7 +280,7 @@ pub(super) async fn ws_ide() -> Subject {
     let headers = [(TOKEN, marked!("lock-file token "))];
     Subject::at(
         server.census,
-        TransportSpec::WsIde(at(&server.url, &headers)),
+        TransportSpec::Remote(RemoteKind::WsIde, at(&server.url, &headers)),
     )
     .await
 }

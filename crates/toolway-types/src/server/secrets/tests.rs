@@ -3,7 +3,7 @@
 use url::Url;
 
 use super::*;
-use crate::{ProtocolMode, ReferenceKind, SecretReference, ServerName};
+use crate::{ProtocolMode, ReferenceKind, RemoteKind, SecretReference, ServerName};
 
 fn reference(target: &str, place: &str) -> SecretReference {
     SecretReference {
@@ -18,17 +18,20 @@ fn filled(url: &str, value: &str) -> Url {
     let reference = reference("a", "url");
     let spec = ServerSpec {
         name: ServerName::new("a").unwrap(),
-        transport: TransportSpec::Http(RemoteSpec {
-            rules: std::sync::Arc::default(),
-            url: url
-                .replace('@', &reference.placeholder())
-                .replace('§', "@")
-                .parse()
-                .unwrap(),
-            headers: Vec::new(),
-            headers_helper: None,
-            oauth: None,
-        }),
+        transport: TransportSpec::Remote(
+            RemoteKind::Http,
+            RemoteSpec {
+                rules: std::sync::Arc::default(),
+                url: url
+                    .replace('@', &reference.placeholder())
+                    .replace('§', "@")
+                    .parse()
+                    .unwrap(),
+                headers: Vec::new(),
+                headers_helper: None,
+                oauth: None,
+            },
+        ),
         timeout: None,
         request_timeout: None,
         protocol: ProtocolMode::Auto,
@@ -36,7 +39,7 @@ fn filled(url: &str, value: &str) -> Url {
         references: vec![reference],
     };
     match spec.with_secrets(&[Secret::new(value)]).transport {
-        TransportSpec::Http(remote) => remote.url,
+        TransportSpec::Remote(RemoteKind::Http, remote) => remote.url,
         other => panic!("{other:?}"),
     }
 }

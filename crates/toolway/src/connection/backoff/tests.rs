@@ -107,7 +107,7 @@ fn what_cannot_get_better_is_final() {
             fault,
             message: message.clone(),
         }),
-        RequestError::Closed(CloseReason::Certificate { fault, message }),
+        RequestError::Closed(SendFailure::Certificate { fault, message }.into()),
     ] {
         let method = "initialize";
         assert!(is_final(&ConnectError::Request { method, source }));
@@ -127,12 +127,16 @@ fn a_server_can_ask_for_a_pause_but_not_for_ever() {
     assert_eq!(asked_for(&status(503)), LONGEST_ASKED);
     let closed = ConnectError::Request {
         method: "initialize",
-        source: RequestError::Closed(CloseReason::Refused {
-            status: 503,
-            www_authenticate: None,
-            body: bytes::Bytes::new(),
-            retry_after: Some(Duration::from_secs(7)),
-        }),
+        source: RequestError::Closed(
+            SendFailure::Status {
+                status: 503,
+                www_authenticate: None,
+                body: bytes::Bytes::new(),
+                had_session: false,
+                retry_after: Some(Duration::from_secs(7)),
+            }
+            .into(),
+        ),
     };
     assert_eq!(asked_for(&closed), Duration::from_secs(7));
 }

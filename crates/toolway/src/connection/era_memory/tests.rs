@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use toolway_testkit::marked::MARK;
 use toolway_testkit::{ScannedFolder, marked};
-use toolway_types::{RemoteSpec, Secret, ServerName, StdioSpec};
+use toolway_types::{RemoteKind, RemoteSpec, Secret, ServerName, StdioSpec};
 use toolway_wire::RpcError;
 
 use super::*;
@@ -241,9 +241,24 @@ fn a_definition_is_known_by_what_makes_it_another_server() {
             ..base.clone()
         })
     };
-    let http = at(TransportSpec::Http(remote("https://a.test/mcp")));
-    assert_ne!(http, at(TransportSpec::Http(remote("https://b.test/mcp"))));
-    assert_ne!(http, at(TransportSpec::Ws(remote("https://a.test/mcp"))));
+    let http = at(TransportSpec::Remote(
+        RemoteKind::Http,
+        remote("https://a.test/mcp"),
+    ));
+    assert_ne!(
+        http,
+        at(TransportSpec::Remote(
+            RemoteKind::Http,
+            remote("https://b.test/mcp")
+        ))
+    );
+    assert_ne!(
+        http,
+        at(TransportSpec::Remote(
+            RemoteKind::Ws,
+            remote("https://a.test/mcp")
+        ))
+    );
 }
 
 #[test]

@@ -16,7 +16,7 @@ use crate::call::{
     ToolOutcome,
 };
 use crate::dispatch::tests::scene::{Scene, settings};
-use crate::route::SendError;
+use crate::error::RequestError;
 
 mod programs;
 mod replies;
@@ -449,7 +449,7 @@ async fn each_event_is_told_what_it_is_about() {
     );
     for (scene, message) in [
         (
-            Scene::failing(|| SendError::TimedOut),
+            Scene::failing(|| RequestError::TimedOut),
             "`do.it` of server `s` did not answer within 100s",
         ),
         (

@@ -18,6 +18,7 @@ use super::super::result::MAX_PICTURE_MEMORY;
 use super::super::*;
 use crate::call::Progress;
 use crate::catalog::ServerOffer;
+use crate::error::RequestError;
 use crate::route::{GeneralLimits, Route, Routes, SendError, SendOptions};
 
 /// What a route saw of one request.
@@ -133,8 +134,10 @@ impl Scene {
         Self::with(move |_| Ok(to_raw_value(&answer).unwrap()))
     }
 
-    pub(in super::super) fn failing(error: impl Fn() -> SendError + Send + Sync + 'static) -> Self {
-        Self::with(move |_| Err(error()))
+    pub(in super::super) fn failing(
+        error: impl Fn() -> RequestError + Send + Sync + 'static,
+    ) -> Self {
+        Self::with(move |_| Err(error().into()))
     }
 
     /// Answers by the tool's own name.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use toolway_testkit::marked;
 use toolway_testkit::marked::MARK;
-use toolway_types::{ProtocolMode, ServerName, ShieldMode};
+use toolway_types::{ProtocolMode, RemoteKind, ServerName, ShieldMode};
 
 use super::*;
 
@@ -114,23 +114,26 @@ fn arguments_count_behind_a_flag_that_says_so() {
 
 #[test]
 fn headers_and_addresses_count() {
-    let all = found(TransportSpec::Http(RemoteSpec {
-        rules: std::sync::Arc::default(),
-        url: Url::parse(
-            "https://someuser1:p%40ss@host/s/abcdefghij0123456789/mcp?key=q%2Bq&v=12345678#f",
-        )
-        .unwrap(),
-        headers: vec![
-            (
-                "Authorization".to_owned(),
-                Secret::new("Basic bWU6c2VzYW1l"),
-            ),
-            ("Accept".to_owned(), Secret::new("application/json")),
-            ("X-Key".to_owned(), Secret::new("value")),
-        ],
-        headers_helper: None,
-        oauth: None,
-    }));
+    let all = found(TransportSpec::Remote(
+        RemoteKind::Http,
+        RemoteSpec {
+            rules: std::sync::Arc::default(),
+            url: Url::parse(
+                "https://someuser1:p%40ss@host/s/abcdefghij0123456789/mcp?key=q%2Bq&v=12345678#f",
+            )
+            .unwrap(),
+            headers: vec![
+                (
+                    "Authorization".to_owned(),
+                    Secret::new("Basic bWU6c2VzYW1l"),
+                ),
+                ("Accept".to_owned(), Secret::new("application/json")),
+                ("X-Key".to_owned(), Secret::new("value")),
+            ],
+            headers_helper: None,
+            oauth: None,
+        },
+    ));
     let expected = [
         "12345678",
         "Basic bWU6c2VzYW1l",
@@ -152,27 +155,33 @@ fn sec_47_what_an_address_becomes_on_its_way_counts_too() {
     let address = "https://me:s%40cret@example.com/mcp";
     // `me:s@cret`, as the header has it.
     let sent = "bWU6c0BjcmV0";
-    let transport = TransportSpec::Http(RemoteSpec {
-        rules: std::sync::Arc::default(),
-        url: address.parse().unwrap(),
-        headers: Vec::new(),
-        headers_helper: None,
-        oauth: None,
-    });
+    let transport = TransportSpec::Remote(
+        RemoteKind::Http,
+        RemoteSpec {
+            rules: std::sync::Arc::default(),
+            url: address.parse().unwrap(),
+            headers: Vec::new(),
+            headers_helper: None,
+            oauth: None,
+        },
+    );
     assert!(found(transport).contains(&sent.to_owned()));
     let all = found(process(&[("UPSTREAM", address)], &[]));
     assert!(all.contains(&sent.to_owned()), "{all:?}");
     // A short token behind its scheme is still a token.
     let short = "ab12";
-    let transport = TransportSpec::Http(RemoteSpec {
-        rules: std::sync::Arc::default(),
-        url: "https://example.com/".parse().unwrap(),
-        headers: vec![(
-            "Authorization".to_owned(),
-            Secret::new(format!("Bearer {short}")),
-        )],
-        headers_helper: None,
-        oauth: None,
-    });
+    let transport = TransportSpec::Remote(
+        RemoteKind::Http,
+        RemoteSpec {
+            rules: std::sync::Arc::default(),
+            url: "https://example.com/".parse().unwrap(),
+            headers: vec![(
+                "Authorization".to_owned(),
+                Secret::new(format!("Bearer {short}")),
+            )],
+            headers_helper: None,
+            oauth: None,
+        },
+    );
     assert!(found(transport).contains(&short.to_owned()));
 }

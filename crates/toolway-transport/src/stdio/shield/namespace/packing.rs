@@ -13,7 +13,7 @@ use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::process::Pid;
 
 use super::{ArmedShield, HiddenDirectory, IdMapping, IdMaps, MappedIds, while_dumpable};
-use crate::stdio::launcher::pack::{Packer, Unpacker};
+use crate::stdio::pack::{Packer, Unpacker};
 
 impl IdMapping {
     pub(in crate::stdio) fn pack(&self, into: &mut Packer) {

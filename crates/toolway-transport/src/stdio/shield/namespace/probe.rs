@@ -1,8 +1,7 @@
 //! Finding out what the system allows by doing it, in a child that runs no program.
 //!
-//! Owns which process does it: not this one, because the child can be read for a moment and would
-//! be a copy of all secrets, but a second process of the launcher's program, which has none
-//! (SEC-15). It gets the whole shield once and answers with one number.
+//! Owns which process does it: the child can be read for a moment, so it is not a copy of this one
+//! but one of the launcher's program, which has no secrets (SEC-15). It answers with one number.
 
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::OwnedFd;
@@ -17,10 +16,10 @@ use rustix::net::{SocketType, sockopt};
 use rustix::process::{DumpableBehavior, geteuid, set_dumpable_behavior};
 
 use super::super::layout::MountLayout;
-use super::super::{ShieldError, ShieldStep};
-use super::{ArmedShield, IdMapping, raw};
+use super::{ArmedShield, IdMapping, raw, refusal_behind};
+use crate::error::{ShieldError, ShieldStep};
 use crate::stdio::descriptors;
-use crate::stdio::launcher::pack::{Packer, Unpacker};
+use crate::stdio::pack::{Packer, Unpacker};
 
 /// The first word of a process that tries a shield.
 const MARK: &str = "tw-probe";
@@ -72,7 +71,7 @@ fn attempt(
         ProbeProcess::Itself => raise_in_child(armed),
     };
     tried.map_err(|error| {
-        ShieldError::behind(&error).unwrap_or(ShieldError::Refused {
+        refusal_behind(&error).unwrap_or(ShieldError::Refused {
             step: ShieldStep::Namespace,
             errno: Errno::from_io_error(&error).unwrap_or(Errno::IO),
         })

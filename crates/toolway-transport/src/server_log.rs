@@ -6,8 +6,6 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tokio::io::AsyncReadExt as _;
-use tokio::net::unix::pipe;
 use tokio::sync::{broadcast, watch};
 use tokio::time::{Duration, Instant};
 use toolway_types::Untrusted;
@@ -128,7 +126,7 @@ impl ServerLog {
     }
 
     /// Nothing follows; what stands at the end without a line break is a line too.
-    pub(super) fn close(&self) {
+    pub(crate) fn close(&self) {
         self.with(|ring| {
             if !ring.partial.is_empty() {
                 ring.end_line();
@@ -137,11 +135,11 @@ impl ServerLog {
         });
     }
 
-    pub(super) fn push_stderr(&self, bytes: &[u8]) {
+    pub(crate) fn push_stderr(&self, bytes: &[u8]) {
         self.with(|ring| ring.feed(bytes));
     }
 
-    pub(super) fn push_stdout(&self, line: &[u8]) {
+    pub(crate) fn push_stdout(&self, line: &[u8]) {
         let shown = &line[..line.len().min(LONGEST_LINE)];
         let text = format!("{STDOUT_MARK}{}", String::from_utf8_lossy(shown));
         let too_much = self.with(|ring| {
@@ -213,16 +211,6 @@ impl LogRing {
             .chain(partial)
             .map(Untrusted::new)
             .collect()
-    }
-}
-
-/// Reads a process's stderr to its end.
-pub(super) async fn drain(mut stderr: pipe::Receiver, log: ServerLog) {
-    let mut buffer = Vec::with_capacity(16 * 1024);
-    // An error is an end too: only log lines are lost.
-    while let Ok(1..) = stderr.read_buf(&mut buffer).await {
-        log.push_stderr(&buffer);
-        buffer.clear();
     }
 }
 

@@ -5,17 +5,17 @@
 
 /// Writes.
 #[derive(Default)]
-pub(in crate::stdio) struct Packer(Vec<u8>);
+pub(super) struct Packer(Vec<u8>);
 
 impl Packer {
     /// Adds a byte string.
-    pub(in crate::stdio) fn bytes(&mut self, bytes: &[u8]) {
+    pub(super) fn bytes(&mut self, bytes: &[u8]) {
         self.length(bytes.len());
         self.0.extend_from_slice(bytes);
     }
 
     /// Adds a list of them.
-    pub(in crate::stdio) fn list<'a>(&mut self, items: impl IntoIterator<Item = &'a [u8]>) {
+    pub(super) fn list<'a>(&mut self, items: impl IntoIterator<Item = &'a [u8]>) {
         let at = self.0.len();
         self.length(0);
         let mut count = 0_usize;
@@ -31,21 +31,21 @@ impl Packer {
     }
 
     /// All of it.
-    pub(in crate::stdio) fn finish(self) -> Vec<u8> {
+    pub(super) fn finish(self) -> Vec<u8> {
         self.0
     }
 }
 
 /// Reads what a [`Packer`] wrote, in the same order. Nothing where it does not fit.
-pub(in crate::stdio) struct Unpacker<'a>(&'a [u8]);
+pub(super) struct Unpacker<'a>(&'a [u8]);
 
 impl<'a> Unpacker<'a> {
-    pub(in crate::stdio) fn new(bytes: &'a [u8]) -> Self {
+    pub(super) fn new(bytes: &'a [u8]) -> Self {
         Self(bytes)
     }
 
     /// The next byte string.
-    pub(in crate::stdio) fn bytes(&mut self) -> Option<&'a [u8]> {
+    pub(super) fn bytes(&mut self) -> Option<&'a [u8]> {
         let length = self.length()?;
         let (found, rest) = self.0.split_at_checked(length)?;
         self.0 = rest;
@@ -53,7 +53,7 @@ impl<'a> Unpacker<'a> {
     }
 
     /// The next list.
-    pub(in crate::stdio) fn list(&mut self) -> Option<Vec<&'a [u8]>> {
+    pub(super) fn list(&mut self) -> Option<Vec<&'a [u8]>> {
         let count = self.length()?;
         // Every item takes the room of its length, so a wrong count cannot ask for more memory.
         (count <= self.0.len() / size_of::<u64>()).then_some(())?;
@@ -61,7 +61,7 @@ impl<'a> Unpacker<'a> {
     }
 
     /// Whether nothing is left.
-    pub(in crate::stdio) fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 

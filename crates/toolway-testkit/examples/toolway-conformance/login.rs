@@ -22,7 +22,7 @@ use toolway::toolway_auth::discovery::DiscoveryError;
 use toolway::toolway_auth::idp::{IdentityStore, IdpSettings, UserIdentity};
 use toolway::toolway_auth::jwt::{JwtAlgorithm, SigningKey};
 use toolway::toolway_auth::login::{
-    DeviceCodePrompt, LoginError, LoginFault, LoginMethod, LoginPage, LoginProgress, LoginUi,
+    DeviceCodePrompt, LoginFault, LoginMethod, LoginPage, LoginProgress, LoginUi,
 };
 use toolway::toolway_auth::registration::ClientDocument;
 use toolway::toolway_auth::scopes::LoginAttemptError;
@@ -223,7 +223,7 @@ pub(crate) fn is_meant(scenario: &str, failure: &Failure) -> bool {
                 LoginAttemptError::NothingNew | LoginAttemptError::TooOften
             )
         }
-        (scenario, LoginProblem::Failed(LoginError { fault, .. })) => is_about(scenario, fault),
+        (scenario, LoginProblem::Failed(error)) => is_about(scenario, &error.fault),
         _ => false,
     }
 }

@@ -52,11 +52,17 @@ pub enum LoginProblem {
     Key(#[from] KeyError),
     /// It failed.
     #[error(transparent)]
-    Failed(#[from] LoginError),
+    Failed(Box<LoginError>),
     /// It cannot be kept.
     #[error("the login cannot be kept: {0}")]
     NotKept(#[from] LoginsError),
     /// The host ended first.
     #[error("the login was given up")]
     Ended,
+}
+
+impl From<LoginError> for LoginProblem {
+    fn from(error: LoginError) -> Self {
+        Self::Failed(Box::new(error))
+    }
 }

@@ -193,10 +193,10 @@ impl ResultDirectory {
         let Ok(mut file) = open_own(&self.directory, name) else {
             return false;
         };
-        let is_private = file.metadata().is_ok_and(|facts| {
-            facts.len() == bytes.len() as u64 && facts.mode() & 0o077 == 0 && facts.nlink() == 1
+        let is_other = file.metadata().map_or(true, |facts| {
+            facts.len() != bytes.len() as u64 || facts.mode() & 0o077 != 0 || facts.nlink() != 1
         });
-        if !is_private {
+        if is_other {
             return false;
         }
         let mut content = Vec::with_capacity(bytes.len());

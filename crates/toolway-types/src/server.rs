@@ -38,6 +38,10 @@ pub struct ServerSpec {
 }
 
 /// The ways to reach a server.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "one for each server, and most of those that are kept are remote"
+)]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TransportSpec {
     /// A child process.

@@ -1,5 +1,6 @@
 //! Installs what the tests talk to: the real peers below `target/peers`, the conformance suites
-//! below `target/conformance`, and the shells that completions are tried in.
+//! below `target/conformance`, programs of the package registry below `target/tools`, and the shells
+//! that completions are tried in.
 //!
 //! Owns what lies there: folders of packages, virtual environments, and a stamp for each. Which
 //! versions is said in `tests/peers` and `tests/conformance`; how they are started is the
@@ -84,6 +85,37 @@ pub(crate) fn conformance(workspace: &Workspace, name: &str, file: &str) -> Resu
     }
     .install()?;
     Ok(wanted)
+}
+
+/// Makes `target/tools` hold one version of a program from the package registry, and returns it.
+pub(crate) fn cargo_tool(workspace: &Workspace, name: &str, version: &str) -> Result<PathBuf> {
+    let home = workspace.path("target/tools");
+    let _lock = lock(&home)?;
+    let program = home.join("bin").join(name);
+    let stamp = home.join(format!("{name}.stamp"));
+    let installation = Installation::new(stamp, &[version.to_owned()], vec![program.clone()]);
+    if !installation.is_current() {
+        installation.begin()?;
+        twice(name, || {
+            let mut cargo = workspace.cargo();
+            // It runs for a second: what compiles fastest is fastest.
+            cargo
+                .args([
+                    "install",
+                    "--quiet",
+                    "--locked",
+                    "--force",
+                    "--profile",
+                    "dev",
+                ])
+                .args(["--version", version, "--root"])
+                .arg(&home)
+                .arg(name);
+            cargo
+        })?;
+        installation.finish()?;
+    }
+    Ok(program)
 }
 
 /// Two runs at once would pull packages away from under each other.

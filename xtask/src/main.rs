@@ -1,5 +1,5 @@
-//! The project's own chores: `cargo xtask test | conformance | tidy | figures | docs |
-//! bench | fuzz`.
+//! The project's own chores: `cargo xtask test | conformance | tidy | deny | release | figures |
+//! docs | bench | fuzz`.
 //!
 //! Owns the command line of these chores and nothing of the product. It depends on none of the
 //! product's crates on purpose, so that it builds in seconds on a fresh machine and still runs
@@ -13,10 +13,12 @@
 mod bench;
 mod command;
 mod conformance;
+mod deny;
 mod docs;
 mod figures;
 mod fuzz;
 mod install;
+mod release;
 mod shape;
 mod test;
 mod tidy;
@@ -45,6 +47,10 @@ enum Chore {
     Conformance(conformance::Options),
     /// Check the rules of the house that no compiler knows
     Tidy,
+    /// Check the licences, origins and bans of dependencies by `deny.toml`
+    Deny,
+    /// Build the program as people install it, check its size and run its demo
+    Release,
     /// Count the shape of the product: lines, names, cycles of modules
     Figures(figures::Options),
     /// Generate the CLI reference, the man pages and the config schema
@@ -61,6 +67,8 @@ fn main() -> ExitCode {
         Chore::Test(options) => test::run(&workspace, &options),
         Chore::Conformance(options) => conformance::run(&workspace, &options),
         Chore::Tidy => tidy::run(&workspace),
+        Chore::Deny => deny::run(&workspace),
+        Chore::Release => release::run(&workspace),
         Chore::Figures(options) => figures::run(&workspace, &options),
         Chore::Docs(options) => docs::run(&workspace, &options),
         Chore::Bench(options) => bench::run(&workspace, &options),

@@ -1,9 +1,9 @@
-//! `cargo xtask test`: peers, formatting, lints, tidy, generated documents, conformance, then
-//! every test.
+//! `cargo xtask test`: peers, formatting, lints, tidy, dependencies, generated documents,
+//! conformance, the released program, then every test.
 //!
-//! Owns the order and the verdict; a secret in what the tests printed is a failure too. A failed check does not hide the ones after it: everything
-//! runs, the failures are listed, and the exit code is theirs. The test runner comes last so
-//! that its closing lines are what a person, or a CI, reads first.
+//! Owns the order and the verdict; a secret in what the tests printed is a failure too. A failed
+//! check does not hide the ones after it: everything runs, the failures are listed, and the exit
+//! code is theirs. The test runner comes last so that its closing lines are read first.
 
 mod count;
 mod secrets;
@@ -16,7 +16,7 @@ use anyhow::{Result, bail};
 use self::count::Count;
 use crate::command::{self, Transcript};
 use crate::workspace::Workspace;
-use crate::{conformance, docs, install, tidy};
+use crate::{conformance, deny, docs, install, release, tidy};
 
 /// Nextest's filter for tests that need real peers; `cargo test` skips by the bare prefix.
 const NOT_PEERS: &str = "not test(/(^|::)peers::/)";
@@ -62,11 +62,13 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
                 ],
             ),
         );
+        note("deny", deny::run(workspace));
         note("docs", docs::run(workspace, &docs::Options { check: true }));
         if !options.no_peers {
             let everything = conformance::ClientOptions::default();
             note("conformance", conformance::client(workspace, &everything));
         }
+        note("release", release::run(workspace));
     }
     let mut total = Some(Count::default());
     let report = workspace.root().join(secrets::REPORT);

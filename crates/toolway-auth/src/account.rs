@@ -13,7 +13,6 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::future::BoxFuture;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Map, Value};
 use tokio::sync::watch;
@@ -45,24 +44,6 @@ impl fmt::Debug for AccountSpec {
             .debug_struct("AccountSpec")
             .field("host", &self.host)
             .finish_non_exhaustive()
-    }
-}
-
-/// Stores the account's token and renews it.
-pub trait AccountTokens: Send + Sync + fmt::Debug {
-    /// The token that is good now, renewed when it is due. `refused` is one that the provider did
-    /// not take: when another is there by now it is that one, and else it is renewed.
-    fn token<'a>(
-        &'a self,
-        refused: Option<&'a Secret>,
-    ) -> BoxFuture<'a, Result<Secret, ProviderAccountError>>;
-
-    /// Changes whenever the user logs in or out, in any process.
-    fn changes(&self) -> watch::Receiver<u64>;
-
-    /// Waits until what is being renewed is saved, and no longer than this.
-    fn settle(&self, _within: Duration) -> BoxFuture<'_, ()> {
-        Box::pin(async {})
     }
 }
 
@@ -120,7 +101,7 @@ impl ProviderAccountError {
 pub struct ProviderAccount {
     spec: Arc<AccountSpec>,
     web: WebClient,
-    tokens: Arc<dyn AccountTokens>,
+    tokens: Arc<StoredAccount>,
 }
 
 impl fmt::Debug for ProviderAccount {
@@ -134,7 +115,7 @@ impl fmt::Debug for ProviderAccount {
 
 impl ProviderAccount {
     /// The account that these tokens are for.
-    pub fn new(spec: AccountSpec, web: WebClient, tokens: Arc<dyn AccountTokens>) -> Self {
+    pub fn new(spec: AccountSpec, web: WebClient, tokens: Arc<StoredAccount>) -> Self {
         Self {
             spec: Arc::new(spec),
             web,

@@ -15,8 +15,9 @@ use toolway_types::text::{clean_line, is_hidden};
 use toolway_types::{Secret, may_be_opened};
 use url::Url;
 
+use crate::clock::unix_now;
 use crate::token::request::members;
-use crate::token::{TokenError, TokenGrant, TokenRequest, Tokens, unix_now};
+use crate::token::{TokenError, TokenGrant, TokenRequest, Tokens};
 use crate::web::{WebClient, WebError, WebReply};
 
 /// The pace when the server does not say (RFC 8628 section 3.2).
@@ -176,6 +177,7 @@ impl DeviceLogin {
         web: &WebClient,
         request: &TokenRequest<'_>,
     ) -> Result<Tokens, DeviceError> {
+        let grant = TokenGrant::device(&self.device_code);
         let end = Instant::now() + self.life;
         let mut pace = self.pace;
         loop {
@@ -185,10 +187,7 @@ impl DeviceLogin {
                 return Err(DeviceError::Expired);
             }
             sleep_until(next).await;
-            let asked = timeout_at(
-                end,
-                request.send(web, TokenGrant::Device(&self.device_code)),
-            );
+            let asked = timeout_at(end, request.send(web, &grant));
             let answer = asked.await.map_err(|_| DeviceError::Expired)?;
             pace = match answer {
                 Ok(tokens) => return Ok(tokens),

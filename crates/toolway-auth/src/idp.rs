@@ -22,25 +22,27 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 use toolway_types::Secret;
 use url::Url;
 
 use crate::assertion::ClientKey;
+use crate::clock::unix_now;
 use crate::detached::DetachedTasks;
-use crate::device::DeviceLogin;
+use crate::grant::{LoginGrant, LoginMethod};
 use crate::jwt;
+use crate::login_ui::LoginUi;
 use crate::metadata::{ServerMetadata, shown};
-use crate::token::{SKEW, TokenError, TokenExchange, TokenGrant, TokenRequest, Tokens, unix_now};
+use crate::token::{SKEW, TokenError, TokenExchange, TokenGrant, TokenRequest, Tokens};
+use crate::vault::VaultLockGuard;
 use crate::web::WebClient;
 
 pub use claims::IdTokenError;
 use claims::{ExpectedIdToken, IdTokenVerifier};
 pub use error::IdpError;
 pub use logout::IdpLogoutOutcome;
-pub use store::{IdentityStore, IdentityStoreError, MemoryIdentityStore, VaultIdentityStore};
+pub use store::IdentityStore;
 
 /// An assertion about a user for another server (identity assertion authorization grant).
 pub const ID_JAG: &str = "urn:ietf:params:oauth:token-type:id-jag";
@@ -108,26 +110,25 @@ impl UserIdentity {
 #[derive(Clone, Copy)]
 pub enum IdpLoginMethod<'a> {
     /// In a browser of this machine.
-    Browser(&'a dyn IdpLoginUi),
+    Browser(&'a dyn LoginUi),
+    /// In a browser anywhere, whose answer is pasted.
+    Paste(&'a dyn LoginUi),
     /// On another device.
-    Device(&'a dyn IdpLoginUi),
+    Device(&'a dyn LoginUi),
     /// Not at all: only a stored identity is used.
     StoredOnly,
 }
 
-/// Shows the user where to log in.
-pub trait IdpLoginUi: Send + Sync {
-    /// Opens or shows the login page. Returns when it did, not when the user is done.
-    fn open<'a>(&'a self, page: &'a Url) -> BoxFuture<'a, ()>;
-    /// Shows the code and where to enter it.
-    fn show<'a>(&'a self, login: &'a DeviceLogin) -> BoxFuture<'a, ()>;
-    /// The next text that the user pastes, where the browser cannot come back to this machine;
-    /// never, where nothing can be pasted.
-    fn pasted(&self) -> BoxFuture<'_, String> {
-        Box::pin(std::future::pending())
+impl<'a> IdpLoginMethod<'a> {
+    /// The way that comes nearest to that of a login at a server.
+    pub fn of(method: LoginMethod, ui: &'a dyn LoginUi) -> Self {
+        match method.grant() {
+            _ if method == LoginMethod::Paste => Self::Paste(ui),
+            LoginGrant::Device => Self::Device(ui),
+            grant if grant.needs_user() => Self::Browser(ui),
+            _ => Self::StoredOnly,
+        }
     }
-    /// What was pasted is not what is needed; it can be pasted again.
-    fn not_taken(&self, _why: &str) {}
 }
 
 /// The provider, for every server that needs it. Cheap to clone; all clones are the same.
@@ -135,7 +136,7 @@ pub trait IdpLoginUi: Send + Sync {
 pub struct IdentityProvider {
     settings: Arc<IdpSettings>,
     web: WebClient,
-    store: Arc<dyn IdentityStore>,
+    store: Arc<IdentityStore>,
     checker: Arc<IdTokenVerifier>,
     /// How many logins have ended.
     ended: Arc<AtomicU64>,
@@ -149,7 +150,7 @@ pub struct IdentityProvider {
 type LastFailure = Option<(u64, Arc<IdpError>)>;
 
 /// Held while the user may be asked: in this process, and in all others.
-type LoginLocks = (OwnedMutexGuard<LastFailure>, store::LoginLock);
+type LoginLocks = (OwnedMutexGuard<LastFailure>, Option<VaultLockGuard>);
 
 impl fmt::Debug for IdentityProvider {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -162,7 +163,7 @@ impl fmt::Debug for IdentityProvider {
 
 impl IdentityProvider {
     /// A provider. `web` must be one for addresses that the user or the administrator wrote.
-    pub fn new(settings: IdpSettings, web: WebClient, store: Arc<dyn IdentityStore>) -> Self {
+    pub fn new(settings: IdpSettings, web: WebClient, store: Arc<IdentityStore>) -> Self {
         Self {
             settings: Arc::new(settings),
             web,
@@ -250,13 +251,13 @@ impl IdentityProvider {
             resource: Some(resource),
             ..self.request(&endpoint, scopes)
         };
-        let exchange = TokenGrant::Exchange(TokenExchange {
+        let exchange = TokenGrant::exchange(TokenExchange {
             subject: &identity.id_token,
             subject_type: ID_TOKEN,
             requested_type: ID_JAG,
             audience,
         });
-        Ok(request.send(&self.web, exchange).await?.access)
+        Ok(request.send(&self.web, &exchange).await?.access)
     }
 
     /// What is kept is refused, or has expired for the provider: renewed without the user if that
@@ -313,7 +314,8 @@ impl IdentityProvider {
     /// Asks the user, and keeps what comes of it.
     async fn asked(&self, method: IdpLoginMethod<'_>) -> Result<UserIdentity, IdpError> {
         let identity = match method {
-            IdpLoginMethod::Browser(ui) => self.by_browser(ui).await?,
+            IdpLoginMethod::Browser(ui) => self.by_browser(ui, LoginMethod::Browser).await?,
+            IdpLoginMethod::Paste(ui) => self.by_browser(ui, LoginMethod::Paste).await?,
             IdpLoginMethod::Device(ui) => self.by_device(ui).await?,
             IdpLoginMethod::StoredOnly => {
                 return Err(IdpError::NeedsLogin {
@@ -332,7 +334,7 @@ impl IdentityProvider {
         };
         let endpoint = self.idp_endpoint().await?;
         let request = self.request(&endpoint, &[]);
-        let tokens = match request.send(&self.web, TokenGrant::Refresh(refresh)).await {
+        let tokens = match request.send(&self.web, &TokenGrant::refresh(refresh)).await {
             Ok(tokens) => tokens,
             Err(TokenError::Refused { .. }) => return Ok(None),
             Err(error) => return Err(error.into()),

@@ -20,11 +20,11 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use url::{Url, form_urlencoded};
 
+use crate::clock::unix_now;
 use crate::discovery::{canonical, of_issuer, well_known};
 use crate::jwt::{self, JwtAlgorithm, VerifyError};
 use crate::metadata::shown;
 use crate::scopes::is_scope;
-use crate::token::unix_now;
 use crate::web::WebClient;
 
 pub use claims::AccessClaimError;

@@ -9,13 +9,11 @@
 //! handed to [`LoginUi`] and to nothing else.
 
 mod client_history;
-mod clients;
 mod code;
 mod error;
-mod ui;
+mod prepared;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use toolway_types::{OauthSpec, Secret};
 use url::Url;
@@ -23,39 +21,21 @@ use url::Url;
 use crate::assertion::ClientKey;
 use crate::challenge::BearerChallenge;
 use crate::device::DeviceLogin;
-use crate::discovery::{DiscoveredServer, DiscoveryOptions, discover};
+pub use crate::grant::LoginMethod;
+pub use crate::login_ui::{DeviceCodePrompt, LoginPage, LoginProgress, LoginUi};
+use crate::logins::{Login, Logins};
 use crate::metadata::shown;
 use crate::registration::{
     ClientDocument, ClientRequest, ClientSource, RegisteredClient, known_client, register,
 };
-use crate::scopes::{self, LoginAttempts, OFFLINE_ACCESS, ScopeSources};
-use crate::token::{DpopKey, OauthClient, TokenError, TokenGrant, TokenRequest, Tokens, unix_now};
+use crate::scopes::LoginAttempts;
+use crate::token::request::DEVICE_CODE;
+use crate::token::{TokenGrant, Tokens};
 use crate::web::WebClient;
 
 use client_history::{ClientOrigin, LoginClient};
-pub(crate) use clients::bound_as;
-pub use clients::{ClientStore, ClientStoreError, ClientStoreFuture, MemoryClientStore};
-pub use error::{LoginError, LoginFault};
-pub use ui::{DeviceCodePrompt, LoginPage, LoginProgress, LoginUi};
-
-/// The most requests of one grant to a server that is busy, and the longest wait between them.
-const MAX_TRIES: u32 = 3;
-const MAX_WAIT: Duration = Duration::from_secs(20);
-
-const DEVICE_CODE: &str = "urn:ietf:params:oauth:grant-type:device_code";
-
-/// How to log in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum LoginMethod {
-    /// A browser on this machine is opened, and comes back to it.
-    Browser,
-    /// The user opens the page wherever they like, and pastes the address it ended at.
-    Paste,
-    /// The user types a code on another device (RFC 8628).
-    Device,
-    /// No user: the client logs in for itself.
-    ClientCredentials,
-}
+pub use error::{LoginError, LoginFault, LoginRemedy};
+pub(crate) use prepared::PreparedLogin;
 
 /// Which account a user logs in with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -72,6 +52,10 @@ pub enum AccountChoice {
 pub struct LoginRequest<'a> {
     /// The server, as the user calls it.
     pub server: &'a str,
+    /// The digest of its definition.
+    pub definition: &'a str,
+    /// The user's word for the account.
+    pub account: &'a str,
     /// Its address.
     pub url: &'a Url,
     /// What it said when it refused us.
@@ -101,44 +85,19 @@ pub struct LoginRequest<'a> {
 pub struct LoginContext<'a> {
     /// What asks.
     pub web: &'a WebClient,
-    /// The clients that were registered before.
-    pub clients: &'a dyn ClientStore,
+    /// Where the clients are that were registered before.
+    pub logins: &'a Logins,
     /// How many logins are under way.
     pub attempts: &'a LoginAttempts,
     /// Who logs in.
     pub ui: &'a dyn LoginUi,
 }
 
-/// The result of a login.
-#[derive(Debug, Clone)]
-pub struct ObtainedLogin {
-    /// The authorization server, as its metadata writes it.
-    pub issuer: String,
-    /// The resource that the tokens are for.
-    pub resource: String,
-    /// Who we are there.
-    pub client: RegisteredClient,
-    /// What it gave.
-    pub tokens: Tokens,
-    /// The scopes that were asked for.
-    pub requested: Vec<String>,
-    /// Where tokens are refreshed.
-    pub token_endpoint: Url,
-    /// Where they are given back.
-    pub revocation_endpoint: Option<Url>,
-    /// How.
-    pub method: LoginMethod,
-    /// The key that the tokens are bound to.
-    pub dpop: Option<DpopKey>,
-    /// The user named the authorization server: its endpoints may be anywhere.
-    pub is_trusted: bool,
-}
-
 /// Logs in.
 pub async fn obtain(
     context: LoginContext<'_>,
     request: &LoginRequest<'_>,
-) -> Result<ObtainedLogin, LoginError> {
+) -> Result<Login, LoginError> {
     let named = |fault| LoginError {
         server: request.server.to_owned(),
         fault,
@@ -157,86 +116,17 @@ struct LoginRun<'a> {
     request: &'a LoginRequest<'a>,
 }
 
-/// What is known before any request for a token.
-struct PreparedLogin {
-    found: DiscoveredServer,
-    token_endpoint: Url,
-    scopes: Vec<String>,
-    dpop: Option<DpopKey>,
-}
-
 impl LoginRun<'_> {
-    async fn run(&self) -> Result<ObtainedLogin, LoginFault> {
+    async fn run(&self) -> Result<Login, LoginFault> {
         self.context.ui.say(LoginProgress::Discovering);
-        let prepared = self.prepare().await?;
-        let (client, tokens) = match self.request.method {
+        let (web, request) = (self.context.web, self.request);
+        let prepared = PreparedLogin::new(web, request, request.method.grant()).await?;
+        let (client, tokens) = match request.method {
             LoginMethod::Browser | LoginMethod::Paste => self.by_code(&prepared).await?,
             LoginMethod::Device => self.by_device(&prepared).await?,
             LoginMethod::ClientCredentials => self.by_itself(&prepared).await?,
         };
-        let PreparedLogin {
-            found,
-            token_endpoint,
-            scopes,
-            dpop,
-        } = prepared;
-        Ok(ObtainedLogin {
-            issuer: found.server.issuer,
-            resource: found.resource,
-            client,
-            tokens,
-            requested: scopes,
-            token_endpoint,
-            revocation_endpoint: found.server.revocation_endpoint,
-            method: self.request.method,
-            dpop,
-            is_trusted: self.request.spec.auth_server_metadata_url.is_some(),
-        })
-    }
-
-    async fn prepare(&self) -> Result<PreparedLogin, LoginFault> {
-        let request = self.request;
-        let options = DiscoveryOptions {
-            metadata_url: request.spec.auth_server_metadata_url.clone(),
-            known_issuer: request.known_issuer.map(str::to_owned),
-        };
-        let found = discover(self.context.web, request.url, request.challenge, &options).await?;
-        let token_endpoint = found.server.token_endpoint.clone();
-        let token_endpoint = token_endpoint.ok_or_else(|| LoginFault::NoEndpoint {
-            issuer: shown(&found.server.issuer),
-            field: "token_endpoint",
-        })?;
-        // What cannot be reached is known before a user is sent anywhere.
-        found.web.check(&token_endpoint)?;
-        let mut scopes = match request.scopes {
-            Some(scopes) => scopes.to_vec(),
-            None => scopes::initial(&ScopeSources {
-                configured: request.spec.scopes.as_deref(),
-                challenged: request
-                    .challenge
-                    .map(|challenge| challenge.scopes.as_slice())
-                    .unwrap_or_default(),
-                resource: found.resource_metadata.as_ref(),
-                server: Some(&found.server),
-            }),
-        };
-        if request.method == LoginMethod::ClientCredentials {
-            // There is no user who could be absent.
-            scopes.retain(|scope| scope != OFFLINE_ACCESS);
-        }
-        // Only where the resource knows of it: an authorization server alone would hand out
-        // tokens that a resource, which looks for a bearer, does not take.
-        let wants_dpop = request.wants_dpop
-            || found.resource_metadata.as_ref().is_some_and(|resource| {
-                resource.requires_dpop || !resource.dpop_algorithms.is_empty()
-            });
-        let dpop = wants_dpop.then(DpopKey::generate).transpose();
-        Ok(PreparedLogin {
-            found,
-            token_endpoint,
-            scopes,
-            dpop: dpop.map_err(TokenError::from)?,
-        })
+        Ok(prepared.login(request, client, tokens))
     }
 
     /// The client for this login, registered if need be and kept at once: a login that is broken
@@ -247,7 +137,7 @@ impl LoginRun<'_> {
         redirect_uri: Option<&str>,
     ) -> Result<LoginClient, LoginFault> {
         let server = &prepared.found.server;
-        let kept = self.context.clients.find(&server.issuer).await?;
+        let kept = self.context.logins.client(&server.issuer).await?;
         let mut grants = Vec::new();
         if redirect_uri.is_some() {
             grants.push("authorization_code");
@@ -266,10 +156,10 @@ impl LoginRun<'_> {
             grants: &grants,
             scopes: &prepared.scopes,
             kept: kept.as_ref(),
-            ..self.wanted()
+            ..self.request.client()
         };
         if let Some(client) = known_client(server, &wanted) {
-            self.belongs(&client, &server.issuer).await?;
+            self.check_binding(&client, &server.issuer).await?;
             return Ok(LoginClient::of(client, ClientOrigin::AtHand));
         }
         self.context.ui.say(
@@ -280,39 +170,19 @@ impl LoginRun<'_> {
             },
         );
         let client = register(&prepared.found.web, server, &wanted).await?;
-        self.context.clients.keep(&server.issuer, &client).await?;
+        (self.context.logins)
+            .save_client(&server.issuer, &client)
+            .await?;
         Ok(LoginClient::of(client, ClientOrigin::Registered))
     }
 
-    fn wanted(&self) -> ClientRequest<'_> {
-        ClientRequest {
-            client_id: self.request.spec.client_id.as_deref(),
-            client_secret: self.request.client_secret,
-            has_key: self.request.client_key.is_some(),
-            document: self.request.document,
-            now: unix_now(),
-            ..ClientRequest::default()
-        }
-    }
-
-    /// A configured secret belongs to the authorization server it was first used at: a server that
-    /// names another one later does not get it sent there (SEC-19).
-    async fn belongs(&self, client: &RegisteredClient, issuer: &str) -> Result<(), LoginFault> {
-        if client.source != ClientSource::Configured || client.client_secret.is_none() {
-            return Ok(());
-        }
-        let clients = self.context.clients;
-        let what = bound_as(&client.client_id, self.request.url);
-        // An authorization server that the user configured is the one for this secret.
-        let is_named = self.request.spec.auth_server_metadata_url.is_some();
-        match clients.bound(&what).await? {
-            Some(bound) if bound == issuer => Ok(()),
-            Some(bound) if !is_named => Err(LoginFault::Moved {
-                from: shown(&bound),
-                to: shown(issuer),
-            }),
-            _ => Ok(clients.bind(&what, issuer).await?),
-        }
+    async fn check_binding(
+        &self,
+        client: &RegisteredClient,
+        issuer: &str,
+    ) -> Result<(), LoginFault> {
+        let logins = self.context.logins;
+        self.request.check_binding(logins, client, issuer).await
     }
 
     /// A code typed on another device.
@@ -348,48 +218,16 @@ impl LoginRun<'_> {
         prepared: &PreparedLogin,
     ) -> Result<(RegisteredClient, Tokens), LoginFault> {
         let server = &prepared.found.server;
-        let mut registered = known_client(server, &self.wanted())
+        let mut registered = known_client(server, &self.request.client())
             .filter(|client| client.source == ClientSource::Configured)
             .filter(|client| client.client_secret.is_some() || self.request.client_key.is_some())
             .ok_or(LoginFault::NoCredentials)?;
-        self.belongs(&registered, &server.issuer).await?;
+        self.check_binding(&registered, &server.issuer).await?;
         let client = registered.client(self.request.client_key);
-        let tokens = prepared.ask(&client, TokenGrant::ClientCredentials).await?;
+        let tokens = prepared
+            .ask(&client, &TokenGrant::client_credentials())
+            .await?;
         registered.learn(&client);
         Ok((registered, tokens))
-    }
-}
-
-impl PreparedLogin {
-    fn request<'a>(&'a self, client: &'a OauthClient) -> TokenRequest<'a> {
-        TokenRequest {
-            endpoint: &self.token_endpoint,
-            issuer: &self.found.server.issuer,
-            client,
-            resource: Some(&self.found.resource),
-            scopes: &self.scopes,
-            dpop: self.dpop.as_ref(),
-        }
-    }
-
-    /// Asks for tokens; again, after the wait it asks for, when the server is busy: it did not
-    /// look at the grant then (REL-27).
-    async fn ask(&self, client: &OauthClient, grant: TokenGrant<'_>) -> Result<Tokens, TokenError> {
-        let mut tries = 1;
-        loop {
-            let error = match self.request(client).send(&self.found.web, grant).await {
-                Err(error @ TokenError::Busy { .. }) if tries < MAX_TRIES => error,
-                done => return done,
-            };
-            let TokenError::Busy { retry_after } = error else {
-                return Err(error);
-            };
-            let wait = retry_after.unwrap_or(Duration::from_secs(1));
-            if wait > MAX_WAIT {
-                return Err(TokenError::Busy { retry_after });
-            }
-            tokio::time::sleep(wait).await;
-            tries += 1;
-        }
     }
 }

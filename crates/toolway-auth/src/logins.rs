@@ -17,9 +17,8 @@ use tracing::warn;
 use url::Url;
 
 use crate::assertion::ClientKey;
-use crate::detached::DetachedTasks;
+pub use crate::grant::LoginGrant;
 use crate::jwt::SigningKey;
-use crate::refresh::{HoldOffs, RunningRenewals};
 use crate::registration::RegisteredClient;
 use crate::token::{DpopKey, Tokens};
 use crate::vault::{SecretKind, Vault, VaultError, VaultKey};
@@ -30,35 +29,6 @@ pub const DEFAULT_ACCOUNT: &str = "default";
 /// Stands in place of a server's name in the login at a provider of connectors. A server that is
 /// called so has another definition.
 pub const ACCOUNT_SERVER: &str = "(account)";
-
-/// By which grant a login was made, which is how it can be repeated.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum LoginGrant {
-    /// In a browser, with a code.
-    Code,
-    /// On another device.
-    Device,
-    /// With client credentials.
-    ClientCredentials,
-    /// With an assertion of the identity provider.
-    CrossApp,
-    /// With a token of the workload that this process is.
-    Workload,
-}
-
-impl LoginGrant {
-    /// The word for it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Code => "code",
-            Self::Device => "device",
-            Self::ClientCredentials => "client-credentials",
-            Self::CrossApp => "cross-app",
-            Self::Workload => "workload",
-        }
-    }
-}
 
 /// A login. Serialises with its secrets: into the vault only.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -87,7 +57,7 @@ pub struct Login {
     /// How it came about.
     pub how: LoginGrant,
     /// The key that the tokens are bound to.
-    #[serde(default, with = "kept_key")]
+    #[serde(default)]
     pub dpop: Option<DpopKey>,
     /// When the user logged in, in seconds since 1970.
     #[serde(default)]
@@ -105,10 +75,7 @@ pub struct Login {
 impl Login {
     /// Whether it is renewed without the user.
     pub fn renews(&self) -> bool {
-        match self.how {
-            LoginGrant::ClientCredentials | LoginGrant::CrossApp | LoginGrant::Workload => true,
-            LoginGrant::Code | LoginGrant::Device => self.tokens.refresh.is_some(),
-        }
+        !self.how.needs_user() || self.tokens.refresh.is_some()
     }
 
     /// The key that its client signs with, where it is kept with the login.
@@ -151,23 +118,17 @@ pub enum LoginsError {
 /// The logins of a user. Cheap to clone.
 #[derive(Clone)]
 pub struct Logins {
-    pub(crate) vault: Vault,
-    pub(crate) state: Arc<LoginsState>,
+    vault: Vault,
+    state: Arc<LoginsState>,
 }
 
 /// What this process knows beyond the vault.
 #[derive(Default)]
-pub(crate) struct LoginsState {
+struct LoginsState {
     /// Renewed and not saved, because nothing could be: the vault has an older one.
-    pub(crate) unsaved: Mutex<HashMap<VaultKey, Login>>,
+    unsaved: Mutex<HashMap<VaultKey, Login>>,
     /// The keys in use, with the nonces they have learned.
     keys: Mutex<Vec<DpopKey>>,
-    /// The renewals under way.
-    pub(crate) under_way: RunningRenewals,
-    /// The authorization servers that are left alone for a while.
-    pub(crate) hold_offs: HoldOffs,
-    /// Finishes renewals whose callers are gone.
-    pub(crate) detached: DetachedTasks,
 }
 
 impl fmt::Debug for Logins {
@@ -314,6 +275,19 @@ impl Logins {
         Ok(())
     }
 
+    /// The issuer at which a configured client was first used. `what` names the client and the
+    /// server it is for.
+    pub(crate) async fn bound(&self, what: &str) -> Result<Option<String>, LoginsError> {
+        let issuer = self.vault.read(&bound_key(what)).await?;
+        Ok(issuer.map(|issuer| issuer.expose().to_owned()))
+    }
+
+    /// Remembers it.
+    pub(crate) async fn bind(&self, what: &str, issuer: &str) -> Result<(), LoginsError> {
+        let issuer = Secret::new(issuer);
+        Ok(self.vault.write(&bound_key(what), &issuer).await?)
+    }
+
     pub(crate) async fn write(&self, login: &Login) -> Result<(), LoginsError> {
         let key = login.key();
         let text = written(&key, login)?;
@@ -348,12 +322,15 @@ impl Logins {
 
 fn client_key(issuer: &str) -> VaultKey {
     VaultKey {
-        kind: SecretKind::Client,
-        server: String::new(),
-        definition: String::new(),
         issuer: issuer.to_owned(),
-        resource: String::new(),
-        account: String::new(),
+        ..VaultKey::of(SecretKind::Client)
+    }
+}
+
+fn bound_key(what: &str) -> VaultKey {
+    VaultKey {
+        account: what.to_owned(),
+        ..VaultKey::of(SecretKind::Client)
     }
 }
 
@@ -365,30 +342,5 @@ fn written(key: &VaultKey, value: &impl Serialize) -> Result<Secret, LoginsError
 fn unreadable(key: &VaultKey) -> LoginsError {
     LoginsError::Unreadable {
         what: key.to_string(),
-    }
-}
-
-/// The key of a login on its way into the vault and out of it.
-mod kept_key {
-    use serde::de::Error as _;
-    use serde::{Deserializer, Serializer};
-
-    use crate::token::DpopKey;
-
-    #[expect(clippy::ref_option, reason = "serde hands the field over like this")]
-    pub(super) fn serialize<S: Serializer>(
-        key: &Option<DpopKey>,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        let kept = key.as_ref().map(|key| key.kept().clone());
-        crate::secret::option::serialize(&kept, serializer)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Option<DpopKey>, D::Error> {
-        let kept = crate::secret::option::deserialize(deserializer)?;
-        let key = kept.as_ref().map(DpopKey::restore).transpose();
-        key.map_err(D::Error::custom)
     }
 }

@@ -14,6 +14,8 @@ mod shared;
 #[cfg(test)]
 mod tests;
 
+use std::fmt;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,13 +23,16 @@ use futures_util::future::BoxFuture;
 use toolway_types::Secret;
 use tracing::{debug, warn};
 
+use self::hold_off::HoldOffs;
 pub use self::hold_off::{DEFAULT_HOLD_OFF, LONGEST_WAIT};
 use self::intent::RefreshIntent;
-pub(crate) use self::{hold_off::HoldOffs, shared::RunningRenewals};
+use self::shared::RunningRenewals;
 use crate::assertion::ClientKey;
-use crate::logins::{Login, LoginGrant, Logins, LoginsError};
+use crate::clock::unix_now;
+use crate::detached::DetachedTasks;
+use crate::logins::{Login, Logins, LoginsError};
 use crate::registration::ClientSource;
-use crate::token::{OauthClient, TokenError, TokenGrant, TokenRequest, Tokens, unix_now};
+use crate::token::{OauthClient, TokenError, TokenGrant, TokenRequest, Tokens};
 use crate::vault::{VaultError, VaultKey};
 use crate::web::{WebClient, WebError};
 
@@ -108,7 +113,46 @@ impl From<VaultError> for RefreshError {
     }
 }
 
-impl Logins {
+/// The logins of a user, renewed when they are used. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct RenewedLogins {
+    logins: Logins,
+    state: Arc<RenewalsState>,
+}
+
+/// What this process knows of renewals.
+#[derive(Default)]
+struct RenewalsState {
+    under_way: RunningRenewals,
+    /// The authorization servers that are left alone for a while.
+    hold_offs: HoldOffs,
+    /// Finishes renewals whose callers are gone.
+    detached: DetachedTasks,
+}
+
+impl fmt::Debug for RenewalsState {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("RenewalsState")
+    }
+}
+
+impl Deref for RenewedLogins {
+    type Target = Logins;
+
+    fn deref(&self) -> &Logins {
+        &self.logins
+    }
+}
+
+impl RenewedLogins {
+    /// These logins; they are renewed once for all clones.
+    pub fn new(logins: Logins) -> Self {
+        Self {
+            logins,
+            state: Arc::default(),
+        }
+    }
+
     /// A login whose token can be used. `refused` is a token that the server did not take: that one
     /// is not given again. Callers in any process share a renewal that is under way. A caller that
     /// goes away does not cancel it: the answer is saved all the same.
@@ -141,7 +185,7 @@ impl Logins {
         refused: Option<&Secret>,
         means: &RenewalContext,
     ) -> Result<Login, RefreshError> {
-        let _turn = self.vault.lock(key).await?;
+        let _turn = self.vault().lock(key).await?;
         // The previous holder of the lock has most likely renewed it.
         let login = self.present(key).await?;
         if is_usable(&login, refused) {
@@ -170,13 +214,11 @@ impl Logins {
         let still_good = still_good(&login, refused);
         let intent = RefreshIntent::of(self, &login);
         let client = client(&login, means);
-        let sent = match (&login.tokens.refresh, login.how, &means.renewer) {
+        let sent = match (&login.tokens.refresh, login.how.repeated(), &means.renewer) {
             (Some(token), _, _) => self.refresh(&login, token, &intent, &client, means).await,
-            (None, LoginGrant::ClientCredentials, _) => {
+            (None, Some(grant), _) => {
                 let request = request(&login, &client, &login.requested);
-                request
-                    .send(&means.web, TokenGrant::ClientCredentials)
-                    .await
+                request.send(&means.web, &grant).await
             }
             (None, _, Some(renewer)) => renewer.renew(&login).await,
             (None, _, None) if still_good => return Ok(login),
@@ -203,7 +245,7 @@ impl Logins {
                 }
                 warn!(server = login.server, %error, "the login has ended");
                 self.unsaved().remove(&key);
-                self.vault.remove(&key).await?;
+                self.vault().remove(&key).await?;
                 intent.clear();
                 Err(end(if is_again {
                     LoginEnd::Lost
@@ -250,7 +292,7 @@ impl Logins {
         intent.note();
         let request = request(login, client, &login.tokens.scopes);
         loop {
-            let sent = request.send(&means.web, TokenGrant::Refresh(token)).await;
+            let sent = request.send(&means.web, &TokenGrant::refresh(token)).await;
             match sent {
                 Err(TokenError::Lost) if may_repeat => {
                     may_repeat = false;

@@ -8,8 +8,9 @@ use toolway_types::Secret;
 use url::Url;
 
 use crate::assertion::AssertionError;
+use crate::clock::unix_now;
 use crate::metadata::shown;
-use crate::token::{OauthClient, Tokens, unix_now};
+use crate::token::{OauthClient, Tokens};
 use crate::web::{WebClient, WebError, WebReply};
 
 /// Where and as which client tokens are revoked.

@@ -13,8 +13,6 @@ pub mod request;
 #[cfg(test)]
 pub(crate) mod tests;
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use serde::{Deserialize, Serialize};
 use toolway_types::Secret;
 
@@ -96,14 +94,4 @@ impl Tokens {
         self.id_token = self.id_token.or_else(|| old.id_token.clone());
         self
     }
-}
-
-/// Seconds since 1970.
-pub fn unix_now() -> u64 {
-    unix(SystemTime::now())
-}
-
-pub(crate) fn unix(time: SystemTime) -> u64 {
-    time.duration_since(UNIX_EPOCH)
-        .map_or(0, |since| since.as_secs())
 }

@@ -19,13 +19,14 @@ use tokio::fs::File;
 use tokio::io::AsyncReadExt as _;
 use toolway_transport::OpenOptions;
 use toolway_transport::program::{self, ProgramError, ProgramRun};
-use toolway_types::{Secret, SecretReference};
+use toolway_types::{Secret, SecretReference, WorkloadSource};
 use url::Url;
 
+use crate::clock::unix_now;
 use crate::jwt;
 use crate::metadata::shown;
 use crate::references::{ReferenceError, ReferenceResolver, no_resolver_error};
-use crate::token::{TokenError, TokenGrant, TokenRequest, Tokens, unix_now};
+use crate::token::{TokenError, Tokens};
 use crate::web::{WebClient, WebError};
 use crate::xaa::TokenTarget;
 
@@ -58,6 +59,30 @@ pub enum PlatformTokenSource {
         /// What asks: the address is the platform's.
         web: WebClient,
     },
+}
+
+impl PlatformTokenSource {
+    /// Where an entry says that it comes from. `finder` finds the secrets that it names.
+    pub fn of(
+        source: &WorkloadSource,
+        finder: Option<ReferenceResolver>,
+        options: OpenOptions,
+    ) -> Self {
+        match source.clone() {
+            WorkloadSource::File(path) => Self::File(path),
+            WorkloadSource::Token { text, references } => Self::Named {
+                token: text,
+                references,
+                finder: finder.map(|finder| Box::new((finder, options))),
+            },
+            WorkloadSource::GithubActions { url, token } => Self::GithubActions {
+                url,
+                token,
+                // The environment says where it is, and no server.
+                web: WebClient::trusted(options.client),
+            },
+        }
+    }
 }
 
 impl fmt::Debug for PlatformTokenSource {
@@ -168,19 +193,7 @@ pub async fn obtain(
     if ends.is_some_and(|ends| ends <= unix_now() as f64) {
         return Err(WorkloadError::Expired);
     }
-    let request = TokenRequest {
-        endpoint,
-        issuer: &target.server.issuer,
-        client: target.client,
-        resource: Some(target.resource),
-        scopes: target.scopes,
-        dpop: target.dpop,
-    };
-    let tokens = request.send(web, TokenGrant::JwtBearer(&assertion)).await?;
-    Ok(Tokens {
-        refresh: None,
-        ..tokens
-    })
+    Ok(target.by_assertion(web, endpoint, &assertion).await?)
 }
 
 async fn read(source: &PlatformTokenSource, audience: &str) -> Result<Secret, WorkloadError> {

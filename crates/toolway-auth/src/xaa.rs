@@ -9,20 +9,21 @@
 //! The audience is the issuer that discovery validated, the resource is the server. The assertion
 //! is checked against both before it is sent, and goes nowhere but to that issuer's token endpoint.
 //! Whether another way to log in may follow is said by the [`CrossAppRule`] that is handed in, and
-//! the outcome has no room for one where the rule forbids it.
+//! there is always a token or an error where the rule forbids it.
 
 use serde_json::Value;
 use toolway_types::Secret;
+use url::Url;
 
 use crate::idp::{IdentityProvider, IdpError, IdpLoginMethod};
 use crate::jwt;
 use crate::metadata::{ServerMetadata, shown};
+use crate::token::request::JWT_BEARER;
 use crate::token::{DpopKey, OauthClient, TokenError, TokenGrant, TokenRequest, Tokens};
 use crate::web::WebClient;
 
 /// The `typ` of such an assertion.
 const TYPE: &str = "oauth-id-jag+jwt";
-const JWT_BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 
 /// What policy says about other ways to log in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,13 +49,30 @@ pub struct TokenTarget<'a> {
     pub dpop: Option<&'a DpopKey>,
 }
 
-/// What came of it.
-#[derive(Debug)]
-pub enum CrossAppOutcome {
-    /// A token.
-    Tokens(Tokens),
-    /// The authorization server does not take assertions, and the rule allows another way.
-    Otherwise,
+impl TokenTarget<'_> {
+    /// Shows an assertion. Who made it is asked each time: what would go past them is not kept.
+    pub(crate) async fn by_assertion(
+        &self,
+        web: &WebClient,
+        endpoint: &Url,
+        assertion: &Secret,
+    ) -> Result<Tokens, TokenError> {
+        let request = TokenRequest {
+            endpoint,
+            issuer: &self.server.issuer,
+            client: self.client,
+            resource: Some(self.resource),
+            scopes: self.scopes,
+            dpop: self.dpop,
+        };
+        let tokens = request
+            .send(web, &TokenGrant::jwt_bearer(assertion))
+            .await?;
+        Ok(Tokens {
+            refresh: None,
+            ..tokens
+        })
+    }
 }
 
 /// Why there is no token. None of these leads to another way to log in.
@@ -92,18 +110,19 @@ pub enum XaaError {
     Token(#[from] TokenError),
 }
 
-/// Gets a token for a server, and again whenever the last one has expired.
+/// Gets a token for a server, and again whenever the last one has expired. `None` where the
+/// authorization server does not take assertions, and the rule allows another way.
 pub async fn obtain(
     provider: &IdentityProvider,
     method: IdpLoginMethod<'_>,
     web: &WebClient,
     target: &TokenTarget<'_>,
     rule: CrossAppRule,
-) -> Result<CrossAppOutcome, XaaError> {
+) -> Result<Option<Tokens>, XaaError> {
     let issuer = || shown(&target.server.issuer);
     if target.server.is_assumed {
         return match rule {
-            CrossAppRule::Preferred => Ok(CrossAppOutcome::Otherwise),
+            CrossAppRule::Preferred => Ok(None),
             CrossAppRule::Only => Err(XaaError::NotValidated {
                 resource: shown(target.resource),
             }),
@@ -112,7 +131,7 @@ pub async fn obtain(
     let endpoint = target.server.token_endpoint.as_ref();
     let Some(endpoint) = endpoint.filter(|_| target.server.offers(JWT_BEARER)) else {
         return match rule {
-            CrossAppRule::Preferred => Ok(CrossAppOutcome::Otherwise),
+            CrossAppRule::Preferred => Ok(None),
             CrossAppRule::Only => Err(XaaError::NotOffered { issuer: issuer() }),
         };
     };
@@ -121,20 +140,7 @@ pub async fn obtain(
         issuer: issuer(),
         why,
     })?;
-    let request = TokenRequest {
-        endpoint,
-        issuer: &target.server.issuer,
-        client: target.client,
-        resource: Some(target.resource),
-        scopes: target.scopes,
-        dpop: target.dpop,
-    };
-    let tokens = request.send(web, TokenGrant::JwtBearer(&assertion)).await?;
-    Ok(CrossAppOutcome::Tokens(Tokens {
-        // The organisation is asked each time: what would go past it is not kept.
-        refresh: None,
-        ..tokens
-    }))
+    Ok(Some(target.by_assertion(web, endpoint, &assertion).await?))
 }
 
 /// The assertion. An identity that the provider no longer accepts is renewed or asked for again,

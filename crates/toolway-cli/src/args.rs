@@ -1,17 +1,15 @@
-//! What a person can type: the whole command line as types.
+//! The whole command line as types.
 //!
 //! Owns global flags and the list of commands; each command's own flags stand in its file below
 //! `commands/`. The doc comments here *are* the help text.
 
 mod dashes;
-pub(crate) mod groups;
 
 use std::ffi::OsString;
 
 use clap::error::ErrorKind;
 use clap::{ArgMatches, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use toolway_config::Flags;
-use toolway_types::name::{AccountNameError, check_account};
 
 pub(crate) use self::dashes::with_dashes;
 use crate::commands::{
@@ -21,14 +19,8 @@ use crate::commands::{
     vault,
 };
 use crate::connect::memory;
-use crate::exit;
 use crate::output::Errors;
-
-/// What was typed, without what is no text: no command is called like that.
-pub(crate) fn typed_words() -> impl Iterator<Item = String> {
-    let words = std::env::args_os().skip(1);
-    words.filter_map(|word| word.into_string().ok())
-}
+use crate::{exit, groups};
 
 /// Every MCP server you use, in one program.
 ///
@@ -51,13 +43,6 @@ pub(crate) struct Cli {
 }
 
 impl Cli {
-    /// The command line with every command built, and in groups.
-    pub(crate) fn whole() -> clap::Command {
-        let mut all = Self::command();
-        all.build();
-        groups::apply(all)
-    }
-
     /// Reads what was typed, and how errors are to be told: a command that prints JSON tells them as
     /// JSON too.
     pub(crate) fn read(words: Vec<OsString>) -> Result<(Self, Errors), clap::Error> {
@@ -65,17 +50,15 @@ impl Cli {
             Ok(matches) => matches,
             Err(error) if error.kind() == ErrorKind::DisplayVersion => return Err(error),
             // Help and advice speak of the other commands too.
-            Err(_) => Self::whole().try_get_matches_from(words)?,
+            Err(_) => groups::whole(Self::command()).try_get_matches_from(words)?,
         };
         let cli = Self::from_arg_matches(&matches)?;
-        Ok((
-            cli,
-            if wants_json(&matches) {
-                Errors::Json
-            } else {
-                Errors::Text
-            },
-        ))
+        let errors = if wants_json(&matches) {
+            Errors::Json
+        } else {
+            Errors::Text
+        };
+        Ok((cli, errors))
     }
 }
 
@@ -138,14 +121,6 @@ impl Global {
             ..Flags::default()
         }
     }
-}
-
-/// The flag of commands that save secrets.
-#[derive(Debug, Args)]
-pub(crate) struct StorageArgs {
-    /// Save in plain text, in a file that whoever can read your home can read too
-    #[arg(long)]
-    pub(crate) insecure_storage: bool,
 }
 
 /// The commands. Each is built when it was typed: to build all takes longer than to run most.
@@ -223,9 +198,20 @@ impl Command {
             _ => false,
         }
     }
-}
 
-/// A person's word for an account.
-pub(crate) fn account_word(word: &str) -> Result<String, AccountNameError> {
-    check_account(word).map(|()| word.to_owned())
+    /// Whether most runs of it start servers.
+    pub(crate) fn starts_servers(&self) -> bool {
+        match self {
+            Self::List(args) => args.connects(),
+            Self::Tools(args) => args.connects(),
+            Self::Call(_)
+            | Self::Resources(_)
+            | Self::Read(_)
+            | Self::Prompts(_)
+            | Self::Prompt(_)
+            | Self::Skills(_)
+            | Self::Skill(_) => true,
+            _ => false,
+        }
+    }
 }

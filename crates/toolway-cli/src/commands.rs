@@ -4,6 +4,7 @@
 pub(crate) mod account;
 pub(crate) mod add;
 pub(crate) mod add_json;
+mod admitted;
 pub(crate) mod approve;
 pub(crate) mod audit;
 pub(crate) mod auth;

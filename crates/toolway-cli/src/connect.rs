@@ -1,9 +1,8 @@
 //! Running the host for the length of one command.
 //!
-//! Owns the runtime, the live view while servers connect, and the orderly end: whatever happens —
-//! success, error, Ctrl-C — the host is shut down before the program exits. Parts: `options.rs`
-//! (what every host starts with), `vault.rs` (where secrets are kept), `typed.rs` (servers that
-//! nobody configured), `memory.rs` (what servers offered before).
+//! Owns the runtime, the live view while servers connect, and that the host is shut down before the
+//! program exits. Parts: `options.rs` (what every host starts with), `vault.rs` (where secrets are
+//! kept), `typed.rs` (servers that no file configures), `memory.rs` (what servers offered before).
 
 pub(crate) mod memory;
 mod options;
@@ -16,20 +15,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::signal::unix::SignalKind;
-use toolway::watch::{ConfigWatch, Watched};
+use toolway::watch::{ConfigWatch, Watched, request_reconnect};
 use toolway::{Audit, ClientHandler, Host, HostOptions, Prompter};
 use toolway_config::{Plan, PlannedServer};
 use toolway_tui::{NoticeFeed, TerminalSize, Theme};
 use toolway_types::{ConnectionState, ServerName, TransportKind};
 
-pub(crate) use self::options::{CALLER, State, client_options, host_options, shield};
-pub(crate) use self::typed::{Typed, TypedCommand, What};
-pub(crate) use self::vault::{require_insecure_storage, vault};
-use crate::commands::account;
+pub(crate) use self::options::{
+    CALLER, State, client_options, connectors_of, host_options, http_client, shield,
+};
+pub(crate) use self::typed::{Typed, TypedCommand};
+pub(crate) use self::vault::{StorageArgs, require_insecure_storage, vault};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::prompt::TerminalPrompt;
-use crate::report::{Report, render_diagnosis};
+use crate::report::Report;
 use crate::signals::Signals;
 
 /// Which servers a command needs.
@@ -38,9 +38,9 @@ pub(crate) enum Wanted {
     All,
     /// All that the plan admits, and what the account's provider says of its connectors now.
     Listing,
-    /// One; nobody else is started.
+    /// One; no other is started.
     Only(ServerName),
-    /// These; nobody else is started.
+    /// These; no other is started.
     Some(Vec<ServerName>),
 }
 
@@ -69,54 +69,52 @@ pub(crate) fn with_host<T>(
     wanted: Wanted,
     work: impl AsyncFnOnce(&Host) -> Result<T, Report>,
 ) -> Result<T, Report> {
-    run_host(context, plan, wanted, Person::default(), work, |_| {
+    run_host(context, plan, wanted, Interaction::default(), work, |_| {
         Err(stopped())
     })
 }
 
-/// Who is asked where a person has to be.
+/// What asks the user, where there is one.
 #[derive(Default)]
-pub(crate) struct Person {
+struct Interaction {
     /// Whether a call may run.
-    pub(crate) prompter: Option<Arc<dyn Prompter>>,
+    prompter: Option<Arc<dyn Prompter>>,
     /// What servers want to know.
-    pub(crate) client_handler: Option<Arc<dyn ClientHandler>>,
+    client_handler: Option<Arc<dyn ClientHandler>>,
 }
 
-impl Person {
-    /// The person at the terminal, for requests that they typed: asked where a hook wants that, or
-    /// where something changed.
-    pub(crate) fn answering(context: &Context) -> Self {
+impl Interaction {
+    /// At the terminal, for requests that the user typed: asked where a hook wants that, or where
+    /// something changed.
+    fn at_terminal(context: &Context) -> Self {
         let prompt = || Arc::new(TerminalPrompt::new(context)) as Arc<dyn Prompter>;
         Self {
             prompter: context.output.can_ask().then(prompt),
-            client_handler: crate::elicit::person(context),
+            client_handler: crate::elicit::client_handler(context),
         }
     }
 }
 
-/// As [`with_host`], with a person to ask.
-pub(crate) fn with_person<T>(
+/// As [`with_host`], with a user to ask.
+pub(crate) fn with_user<T>(
     context: &Context,
     plan: Plan,
     wanted: Wanted,
-    person: Person,
     work: impl AsyncFnOnce(&Host) -> Result<T, Report>,
 ) -> Result<T, Report> {
     // A call runs, or not, by these: a guard that is not read as it was meant is said every time.
-    for fault in plan.permissions.faults() {
-        context.output.say(&render_diagnosis(fault));
-    }
+    context.say_findings(plan.permissions.faults());
     let work = async |host: &Host| {
         tokio::select! {
             done = work(host) => done,
             never = follow_reconnects(context, host) => never,
         }
     };
-    run_host(context, plan, wanted, person, work, |_| Err(stopped()))
+    let interaction = Interaction::at_terminal(context);
+    run_host(context, plan, wanted, interaction, work, |_| Err(stopped()))
 }
 
-/// How long a request runs before anybody could want it freed.
+/// How long a request runs before `toolway reconnect` is listened for.
 const HANGS_AFTER: Duration = Duration::from_secs(1);
 
 /// Connects servers anew when `toolway reconnect` asks for it, which ends the requests that hang
@@ -131,6 +129,18 @@ async fn follow_reconnects<T>(context: &Context, host: &Host) -> T {
     std::future::pending().await
 }
 
+/// Has running processes connect to a server anew. They notice a refusal by themselves; this is only
+/// sooner, and not worth failing for.
+pub(crate) fn reconnect_elsewhere(context: &Context, server: &str) {
+    if let Ok(name) = ServerName::new(server)
+        && let Err(error) = request_reconnect(&State(context).reconnects(), &name)
+    {
+        context.warn(format!(
+            "server `{server}`: running processes could not be told: {error}"
+        ));
+    }
+}
+
 /// As [`with_host`], for work without an end of its own, or with something to show before it:
 /// `told` says what it means to be told to end.
 pub(crate) fn with_host_until<T>(
@@ -140,10 +150,10 @@ pub(crate) fn with_host_until<T>(
     work: impl AsyncFnOnce(&Host) -> Result<T, Report>,
     told: impl FnOnce(&Host) -> Result<T, Report>,
 ) -> Result<T, Report> {
-    run_host(context, plan, wanted, Person::default(), work, told)
+    run_host(context, plan, wanted, Interaction::default(), work, told)
 }
 
-/// The person ended what was under way, and has seen what was there.
+/// The user ended the command, and has seen what was there.
 pub(crate) fn stopped_showing() -> Report {
     Report {
         exit: Exit::Interrupted,
@@ -159,11 +169,11 @@ fn run_host<T>(
     context: &Context,
     plan: Plan,
     wanted: Wanted,
-    person: Person,
+    interaction: Interaction,
     work: impl AsyncFnOnce(&Host) -> Result<T, Report>,
     told: impl FnOnce(&Host) -> Result<T, Report>,
 ) -> Result<T, Report> {
-    let (plan, options) = prepared(context, plan, wanted, person);
+    let (plan, options) = prepared(context, plan, wanted, interaction);
     let audit = options.audit.clone();
     block_on(async {
         let mut signals = Signals::listen();
@@ -196,7 +206,7 @@ fn prepared(
     context: &Context,
     mut plan: Plan,
     wanted: Wanted,
-    person: Person,
+    interaction: Interaction,
 ) -> (Plan, HostOptions) {
     let asks_provider = matches!(wanted, Wanted::Listing);
     let only = match wanted {
@@ -217,12 +227,12 @@ fn prepared(
         |server: &PlannedServer| server.transport.is_some_and(TransportKind::is_connector);
     let has_connectors = plan.servers.iter().any(is_connector);
     let mut options = HostOptions {
-        prompter: person.prompter,
-        client_handler: person.client_handler,
+        prompter: interaction.prompter,
+        client_handler: interaction.client_handler,
         ..host_options(context)
     };
     if asks_provider || has_connectors {
-        options.connectors = Some(account::connectors_of(context));
+        options.connectors = Some(connectors_of(context));
     }
     (plan, options)
 }
@@ -246,7 +256,7 @@ async fn until_told<T>(
     }
 }
 
-/// Notes what the person has to know, and ends the host.
+/// Notes what helps with logins, and ends the host.
 async fn finish(
     context: &Context,
     host: Host,
@@ -268,13 +278,13 @@ async fn finish(
     ended
 }
 
-/// Tells the person that calls of this run could not be written down.
+/// Says that calls of this run could not be written down.
 fn tell_trouble(context: &Context, audit: &Audit) {
     let Some(error) = audit.trouble() else {
         return;
     };
-    context.output.say(&format!(
-        "warning: what was called could not be written down in `{}`: {error}; see `toolway audit`",
+    context.warn(format!(
+        "what was called could not be written down in `{}`: {error}; see `toolway audit`",
         audit.directory().display()
     ));
 }
@@ -303,7 +313,7 @@ pub(crate) async fn settle(context: &Context, host: &Host) {
     settle_telling(context, host, None).await;
 }
 
-/// As [`settle`]; what there is to tell of each picture is printed meanwhile, above the view.
+/// As [`settle`]; notices about each snapshot are printed above the view.
 pub(crate) async fn settle_telling(context: &Context, host: &Host, news: Option<NoticeFeed<'_>>) {
     if context.output.can_animate() {
         // A terminal that cannot be drawn on is no reason to fail.
@@ -315,7 +325,7 @@ pub(crate) async fn settle_telling(context: &Context, host: &Host, news: Option<
 /// Waits for as long as was said; for as long as it takes where nothing was.
 pub(crate) async fn within(limit: Option<Duration>, waiting: impl Future<Output = ()>) {
     match limit {
-        // What is late is seen in the picture.
+        // Servers that are late are pending in the snapshot.
         Some(limit) => drop(tokio::time::timeout(limit, waiting).await),
         None => waiting.await,
     }

@@ -6,22 +6,23 @@ mod offline;
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::sync::Arc;
 
-use toolway::installs_first;
+use serde::Serialize;
+use toolway::builtin::RESERVED;
+use toolway::{Offering, installs_first};
 use toolway_auth::vault::Vault;
 use toolway_config::{
-    Environment, Flags, Plan, PlannedServer, ServerVerdict, address_without_secrets,
+    Environment, Flags, Hooks, Plan, PlannedServer, ServerVerdict, address_without_secrets,
 };
 use toolway_types::{Diagnosis, Origin, Scope, Severity, TransportKind, TransportSpec};
 
-use crate::commands::add::as_address;
-use crate::commands::auth::{account_of, login_words};
-use crate::connect::What;
 use crate::desk::Desk;
 use crate::exit::Exit;
 use crate::output::{Errors, Output};
-use crate::report::{self, About, Report};
+use crate::report::{self, About, Outcome, Report, login_words, render_diagnosis};
+use crate::typed::{TypedTarget, as_address};
 
 /// Findings about servers' entries that are printed in full before the others are counted.
 const ENTRIES_AT_ONCE: usize = 4;
@@ -31,7 +32,7 @@ pub(crate) struct Context {
     pub(crate) environment: Environment,
     pub(crate) flags: Flags,
     pub(crate) output: Output,
-    /// Secrets are saved in plain text: the person said so, and nothing forbids it.
+    /// Secrets are saved in plain text: the user said so, and nothing forbids it.
     pub(crate) insecure_storage: bool,
     /// Who has the terminal while a host runs.
     pub(crate) desk: Arc<Desk>,
@@ -41,7 +42,7 @@ pub(crate) struct Context {
     /// What keeps servers from being logged in to by themselves, as hosts found out.
     advice: RefCell<BTreeMap<String, String>>,
     /// The server that was typed in place of a configured one.
-    typed: RefCell<Option<(String, What)>>,
+    typed: RefCell<Option<(String, TypedTarget)>>,
 }
 
 impl Context {
@@ -62,8 +63,37 @@ impl Context {
         }
     }
 
+    /// Says something that is not a result.
+    pub(crate) fn say(&self, text: impl AsRef<str>) {
+        self.output.say(text.as_ref());
+    }
+
+    /// Says what is wrong without ending the command.
+    pub(crate) fn warn(&self, text: impl Display) {
+        self.say(format!("warning: {text}"));
+    }
+
+    /// Says what can be done next.
+    pub(crate) fn hint(&self, text: impl Display) {
+        self.say(format!("hint: {text}"));
+    }
+
+    /// Says an error, and what helps, without ending the command.
+    pub(crate) fn warn_of(&self, report: &Report) {
+        self.warn(&report.message);
+        if let Some(hint) = &report.hint {
+            self.hint(hint);
+        }
+    }
+
+    /// Ends a command whose whole result is a JSON document.
+    pub(crate) fn json(&self, value: &impl Serialize) -> Outcome {
+        self.output.json(value)?;
+        Ok(Exit::Success)
+    }
+
     /// Notes that a server was typed in place of a configured one.
-    pub(crate) fn note_typed(&self, name: &str, what: What) {
+    pub(crate) fn note_typed(&self, name: &str, what: TypedTarget) {
         *self.typed.borrow_mut() = Some((name.to_owned(), what));
     }
 
@@ -110,10 +140,7 @@ impl Context {
             Some(About::WantsLogin(server)) => server.clone(),
             Some(About::Failed(server)) => {
                 let hint = self.offline_hint(server);
-                return match hint {
-                    Some(hint) => report.hint(hint),
-                    None => report,
-                };
+                return report.better_hint(hint);
             }
             None => return report,
         };
@@ -158,8 +185,8 @@ impl Context {
         toolway_config::plan(&self.environment, flags)
     }
 
-    /// Prints what is wrong with the configuration, each finding once. What is wrong with many
-    /// servers' entries is counted: they stand between a person and the answer.
+    /// Prints what is wrong with the configuration. Many findings about entries are counted, so that
+    /// they do not hide the answer.
     pub(crate) fn say_diagnoses(&self, plan: &Plan) {
         self.say_unreadable(plan);
         let entries: Vec<&Diagnosis> = plan
@@ -181,6 +208,13 @@ impl Context {
                 "and {} more findings like these\nhint: see all of them with `toolway doctor`",
                 counted.len()
             ));
+        }
+    }
+
+    /// Prints findings as people read them, also where errors are told as JSON.
+    pub(crate) fn say_findings<'a>(&self, findings: impl IntoIterator<Item = &'a Diagnosis>) {
+        for finding in findings {
+            self.say(render_diagnosis(finding));
         }
     }
 
@@ -234,10 +268,7 @@ pub(crate) fn has_errors(plan: &Plan) -> bool {
 
 /// No such server: says so, and names the nearest.
 pub(crate) fn unknown_server(plan: &Plan, name: &str) -> Report {
-    let report = Report::new(
-        Exit::Configuration,
-        format!("no server named `{name}` is configured"),
-    );
+    let report = Report::configuration(format!("no server named `{name}` is configured"));
     match plan.suggest(name) {
         Some(near) => report.hint(format!("did you mean `{near}`?")),
         // No name has these.
@@ -252,4 +283,21 @@ pub(crate) fn unknown_server(plan: &Plan, name: &str) -> Report {
         }
         None => report.hint("see what is configured with `toolway list --no-connect`"),
     }
+}
+
+/// The account that an entry names.
+pub(crate) fn account_of(server: &PlannedServer) -> Option<&str> {
+    let ServerVerdict::Admitted(spec) = &server.verdict else {
+        return None;
+    };
+    let remote = spec.transport.open_to_logins()?;
+    remote.oauth.as_ref()?.account.as_deref()
+}
+
+/// The rules of a plan, and the matchers of these hooks, that miss or are not what they seem.
+pub(crate) fn rule_remarks(plan: &Plan, hooks: &Hooks) -> Vec<Diagnosis> {
+    let servers: Vec<_> = plan.servers.iter().map(|server| &server.name).collect();
+    let is_own =
+        |name: &str| plan.no_prefix || RESERVED.contains(&name) || Offering::named(name).is_some();
+    plan.permissions.remarks(hooks, &servers, &is_own)
 }

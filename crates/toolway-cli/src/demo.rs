@@ -3,7 +3,7 @@
 //!
 //! Owns what the demo servers offer. Starting, configuring and calling them is the command's work.
 
-mod clock;
+pub(crate) mod flavour;
 mod library;
 mod picture;
 pub(crate) mod server;

@@ -1,9 +1,8 @@
 //! Who has the terminal: a live view, or one question.
 //!
-//! Owns that one question stands there at a time, whoever asks it, so that no server's question
-//! takes the answer to one of ours (SEC-34); that a view is gone before a question is written; and
-//! whom a Ctrl-C is for: the first of a run puts a server's open question away, every other ends
-//! the program, so that no server can hold a person with one question after the other.
+//! Owns that one question is open at a time, so that no server's question takes the answer to one of
+//! ours (SEC-34); that a view is gone before a question is written; and what a Ctrl-C ends: the first
+//! of a run a server's open question, every other the program.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -63,7 +62,7 @@ impl Drop for Count<'_> {
 }
 
 impl Desk {
-    /// Nobody has it.
+    /// A terminal that is free.
     pub(crate) fn new() -> Arc<Self> {
         Arc::new(Self {
             turn: Mutex::new(()),

@@ -1,9 +1,8 @@
-//! What servers ask of the person in front of the terminal: the last who is asked, after hooks.
+//! What servers ask of the user at the terminal, after hooks.
 //!
-//! Owns that a question names its server, and that it can always be declined or put away. Parts:
-//! `form.rs` and `field.rs` (forms), `page.rs` (pages to visit), `secret.rs` (what no form may ask
-//! for). Whose turn it is on the terminal is `desk.rs`, and reading lines `terminal.rs`. Whether a
-//! question reaches anybody is the library's to decide, and so is the last check of an answer.
+//! Owns that a question names its server, and can always be declined or put away. Parts: `form.rs`
+//! and `field.rs` (forms), `page.rs` (pages to visit), `secret.rs` (what no form may ask for).
+//! Whether a question is put at all, and the last check of an answer, are the library's.
 
 mod field;
 mod form;
@@ -26,54 +25,55 @@ use toolway_wire::error::METHOD_NOT_FOUND;
 use self::page::Pages;
 use crate::context::Context;
 use crate::desk::{Asker, Desk};
+use crate::output::Output;
 use crate::screen::{Sheet, name};
-use crate::terminal::{Line, Terminal};
+use crate::terminal::{self, Line};
 
 /// The most characters of a server's message, and the most rows.
 const MESSAGE: usize = 2048;
 const MESSAGE_ROWS: usize = 40;
 
-/// The person at the terminal.
-pub(crate) struct Person {
+/// The user at the terminal.
+pub(crate) struct TerminalUser {
     desk: Arc<Desk>,
-    terminal: Terminal,
+    output: Output,
     pages: Pages,
-    /// The servers whose pages the person agreed to visit, and is not known to be done with.
+    /// The servers whose pages the user agreed to visit, and is not known to be done with.
     visiting: Mutex<HashSet<ServerName>>,
 }
 
-/// Who answers servers in this run: nobody where there is no terminal to ask on.
-pub(crate) fn person(context: &Context) -> Option<Arc<dyn ClientHandler>> {
+/// What answers servers in this run; none where there is no terminal to ask on.
+pub(crate) fn client_handler(context: &Context) -> Option<Arc<dyn ClientHandler>> {
     context.output.can_ask().then(|| {
-        Arc::new(Person {
+        Arc::new(TerminalUser {
             desk: Arc::clone(&context.desk),
-            terminal: Terminal::new(context.output),
+            output: context.output,
             pages: Pages::new(&context.environment),
             visiting: Mutex::default(),
         }) as Arc<dyn ClientHandler>
     })
 }
 
-/// What opens pages for the person.
+/// What opens pages for the user.
 pub(crate) fn browser(environment: &Environment) -> Browser {
     Pages::new(environment).browser
 }
 
 /// A line that is typed without being shown; none when there is no line.
-pub(crate) async fn hidden_line(context: &Context, prompt: &str) -> Option<String> {
-    match Terminal::new(context.output).hidden_line(prompt).await {
+pub(crate) async fn hidden_line(prompt: &str) -> Option<String> {
+    match terminal::hidden_line(prompt).await {
         Line::Typed(text) if !text.trim().is_empty() => Some(text),
         Line::Typed(_) | Line::End => None,
     }
 }
 
-impl Person {
+impl TerminalUser {
     fn visiting(&self) -> MutexGuard<'_, HashSet<ServerName>> {
         self.visiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl ClientHandler for Person {
+impl ClientHandler for TerminalUser {
     fn offers(&self) -> ClientOffers {
         ClientOffers {
             form: true,
@@ -89,13 +89,13 @@ impl ClientHandler for Person {
     ) -> BoxFuture<'a, ElicitationAnswer> {
         Box::pin(async move {
             let open = self.desk.open(Asker::Server).await;
-            let mut asked = Asked {
-                terminal: &self.terminal,
-                over: false,
+            let mut asked = Unanswered {
+                output: self.output,
+                farewell: GONE,
             };
             let mut talk = Talk {
                 server,
-                terminal: &self.terminal,
+                output: self.output,
                 desk: &self.desk,
             };
             let answer = match &request {
@@ -112,7 +112,7 @@ impl ClientHandler for Person {
                 }
             };
             let answer = answer.unwrap_or_else(End::answer);
-            asked.over = true;
+            asked.farewell = None;
             if let (Elicitation::Url { rights: None, .. }, ElicitationAnswer::Accept(_)) =
                 (&request, &answer)
             {
@@ -130,24 +130,25 @@ impl ClientHandler for Person {
 
     fn visited<'a>(&'a self, server: &'a ServerName) -> BoxFuture<'a, ()> {
         Box::pin(async move {
-            // A hook may have agreed in the person's place.
+            // A hook may have agreed in the user's place.
             if !self.visiting().remove(server) {
                 return std::future::pending().await;
             }
             let _open = self.desk.open(Asker::Program).await;
-            let mut asked = Visited {
-                terminal: &self.terminal,
-                over: false,
+            // The server said it, or the minute is over: the next line is not the prompt's.
+            let mut asked = Unanswered {
+                output: self.output,
+                farewell: Some(""),
             };
             let prompt = format!(
                 "waiting for a minute until server `{}` goes on; press Enter when you are done \
                  there ",
                 name(server.as_str())
             );
-            let line = self.terminal.line(&prompt).await;
-            asked.over = true;
+            let line = terminal::line(&prompt).await;
+            asked.farewell = None;
             if line == Line::End {
-                self.terminal.say("");
+                self.output.say("");
                 std::future::pending::<()>().await;
             }
         })
@@ -163,33 +164,21 @@ impl ClientHandler for Person {
     }
 }
 
-/// A question on the terminal. One that goes without an answer must not stand there as if it
-/// still waited for one.
-struct Asked<'a> {
-    terminal: &'a Terminal,
-    over: bool,
+/// Said below a question that is dropped without an answer.
+const GONE: Option<&str> =
+    Some("\nthe question is gone: the server took it back, or the call is over");
+
+/// A question on the terminal, which must not look open once it is dropped.
+struct Unanswered {
+    output: Output,
+    /// What is said then; nothing where it was answered.
+    farewell: Option<&'static str>,
 }
 
-impl Drop for Asked<'_> {
+impl Drop for Unanswered {
     fn drop(&mut self) {
-        if !self.over {
-            self.terminal
-                .say("\nthe question is gone: the server took it back, or the call is over");
-        }
-    }
-}
-
-/// A person is asked whether they are done with a page.
-struct Visited<'a> {
-    terminal: &'a Terminal,
-    over: bool,
-}
-
-impl Drop for Visited<'_> {
-    fn drop(&mut self) {
-        if !self.over {
-            // The server said it, or the minute is over: the next line is not the prompt's.
-            self.terminal.say("");
+        if let Some(farewell) = self.farewell {
+            self.output.say(farewell);
         }
     }
 }
@@ -197,7 +186,7 @@ impl Drop for Visited<'_> {
 /// One question and its answers.
 struct Talk<'a> {
     server: &'a ServerName,
-    terminal: &'a Terminal,
+    output: Output,
     desk: &'a Desk,
 }
 
@@ -217,17 +206,17 @@ impl End {
     }
 }
 
-/// What a person typed, where it was an answer.
+/// What was typed, where it was an answer.
 type Typed = Result<String, End>;
 
 impl Talk<'_> {
     fn say(&self, text: &str) {
-        self.terminal.say(text);
+        self.output.say(text);
     }
 
     /// Rows for the terminal as it is now.
     fn sheet(&self) -> Sheet {
-        self.terminal.screen().sheet()
+        self.output.screen().sheet()
     }
 
     /// Says one row of ours with foreign parts that are legible.
@@ -253,12 +242,12 @@ impl Talk<'_> {
 
     /// Puts a prompt and waits for a line.
     async fn ask(&self, prompt: &str) -> Typed {
-        self.typed(self.terminal.line(prompt)).await
+        self.typed(terminal::line(prompt)).await
     }
 
     /// The same without showing what is typed.
     async fn ask_hidden(&self, prompt: &str) -> Typed {
-        self.typed(self.terminal.hidden_line(prompt)).await
+        self.typed(terminal::hidden_line(prompt)).await
     }
 
     async fn typed(&self, line: impl Future<Output = Line>) -> Typed {

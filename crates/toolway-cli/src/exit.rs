@@ -5,7 +5,7 @@
 pub(crate) enum Exit {
     /// It did what was asked.
     Success = 0,
-    /// Something nobody foresaw.
+    /// An error of no other kind.
     Unexpected = 1,
     /// The command line makes no sense.
     Usage = 2,
@@ -21,8 +21,8 @@ pub(crate) enum Exit {
     ToolError = 7,
     /// It took too long, or was cancelled.
     TimedOut = 8,
-    /// The person pressed Ctrl-C. The number by which shells say so; the program itself ends by the
-    /// signal (`signals.rs`).
+    /// Ctrl-C. The number by which shells say so; the program itself ends by the signal
+    /// (`signals.rs`).
     Interrupted = 130,
 }
 

@@ -1,8 +1,7 @@
 //! Log lines, written to stderr when they are asked for.
 //!
-//! Owns that none is written into a question: what happens while one stands on the terminal is told
-//! once it is answered, so that nothing a server causes pushes it away (SEC-52). Who asks is not
-//! known here.
+//! Owns that none is written into an open question: they are kept until it is answered, so that no
+//! server can push it off the screen (SEC-52).
 
 use std::io::{self, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -60,7 +59,7 @@ impl Drop for Held {
         if left_out > 0 {
             let _ = writeln!(lines.kept, "({left_out} more log lines were left out)");
         }
-        // A closed stderr is nobody's problem.
+        // That stderr is closed is no error.
         let _ = io::stderr().write_all(&std::mem::take(&mut lines.kept));
     }
 }

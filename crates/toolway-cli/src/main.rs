@@ -11,6 +11,7 @@ mod demo;
 mod desk;
 mod elicit;
 mod exit;
+mod groups;
 mod log;
 mod output;
 mod prompt;
@@ -18,18 +19,20 @@ mod report;
 mod screen;
 mod signals;
 mod terminal;
+mod typed;
 
 use std::process::ExitCode;
 
 use clap::CommandFactory as _;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use toolway_config::Environment;
+use toolway_config::{Environment, Switch};
 
-use crate::args::{Cli, Command, typed_words, with_dashes};
+use crate::args::{Cli, Command, with_dashes};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::output::{Errors, Output};
 use crate::report::{Outcome, Report};
+use crate::typed::typed_words;
 
 fn main() -> ExitCode {
     // First of all: the process that outlives this one must have nothing of it.
@@ -47,6 +50,10 @@ fn main() -> ExitCode {
         Ok(read) => read,
         Err(error) => return usage(&error),
     };
+    if cli.command.starts_servers() {
+        // Before the environment and the files are read, and before there are threads.
+        toolway::launcher::fork_early();
+    }
     start_logging(cli.global.verbose);
     if let Err(error) = closed {
         tracing::warn!(%error, "other processes of this user may look into this one");
@@ -59,6 +66,7 @@ fn main() -> ExitCode {
             report.exit
         }
     };
+    toolway::launcher::end_unused();
     signals::end_as_told(exit);
     // Not by returning: the plan need not be taken apart piece by piece just to end.
     std::process::exit(i32::from(exit.code()))
@@ -75,8 +83,8 @@ fn run(context: &Context, command: Command) -> Outcome {
         Command::Remove(args) => commands::remove::run(context, &args),
         Command::Get(args) => commands::get::run(context, &args),
         Command::List(args) => commands::list::run(context, &args),
-        Command::Enable(args) => commands::switch::enable(context, &args),
-        Command::Disable(args) => commands::switch::disable(context, &args),
+        Command::Enable(args) => commands::switch::run(context, &args, Switch::On),
+        Command::Disable(args) => commands::switch::run(context, &args, Switch::Off),
         Command::Approve(args) => commands::approve::approve(context, &args),
         Command::Reject(args) => commands::approve::reject(context, &args),
         Command::ResetApprovals(args) => commands::approve::reset(context, &args),
@@ -103,13 +111,13 @@ fn run(context: &Context, command: Command) -> Outcome {
         Command::Skills(args) => commands::skills::run(context, &args),
         Command::Skill(args) => commands::skills::show(context, &args),
         Command::State(args) => commands::state::run(context, &args),
-        Command::Complete(args) => commands::complete::run(context, &args),
+        Command::Complete(args) => commands::complete::run(context, &args, Cli::command()),
         Command::Refresh(args) => commands::refresh::run(context, &args),
-        Command::Completions(args) => commands::completions::run(context, &args),
-        Command::Man(args) => commands::man::run(context, &args),
+        Command::Completions(args) => commands::completions::run(context, &args, &Cli::command()),
+        Command::Man(args) => commands::man::run(context, &args, &Cli::command()),
         Command::Demo(args) => commands::demo::run(context, &args),
         Command::DemoServer(args) => commands::demo::serve(&args),
-        Command::GenerateDocs(args) => commands::generate_docs::run(&args),
+        Command::GenerateDocs(args) => commands::generate_docs::run(&args, Cli::command()),
     };
     outcome
         .map_err(|report| context.advised(report))
@@ -145,7 +153,7 @@ fn usage(error: &clap::Error) -> ExitCode {
     if flags.any(|word| word == "--json") {
         let message = message.strip_prefix("error: ").unwrap_or(message);
         let usage = error.get(ContextKind::Usage).map(ToString::to_string);
-        let report = Report::new(Exit::Usage, message)
+        let report = Report::usage(message)
             .details(usage)
             .hint(usage_hint(error));
         output.telling(Errors::Json).report(&report);

@@ -1,8 +1,7 @@
 //! Where words go: results to stdout, everything else to stderr.
 //!
-//! Owns terminal detection, colour and width. Holds no state of the product. Tables that fit a width
-//! are `output/table.rs`, lines `output/fold.rs`; how text by others is laid out where a person decides about it is
-//! `screen.rs`.
+//! Owns terminal detection, colour and width. Tables are `output/table.rs`, folded lines
+//! `output/fold.rs`; foreign text that a user decides about is laid out by `screen.rs`.
 
 mod fold;
 mod table;
@@ -19,7 +18,7 @@ use toolway_types::{Diagnosis, Severity};
 
 use self::fold::folded;
 use self::table::fit;
-pub(crate) use self::table::render_table;
+pub(crate) use self::table::{first_line, render_table};
 use crate::report::{Report, render_diagnosis};
 use crate::screen::{Letters, Screen, turn};
 use crate::{log, terminal};
@@ -89,7 +88,7 @@ impl Output {
         }
     }
 
-    /// Whether a person can be asked: both ends of the conversation are a terminal.
+    /// Whether the user can be asked: stdin and stderr are a terminal.
     pub(crate) fn can_ask(&self) -> bool {
         self.stdin_is_terminal && self.stderr_is_terminal
     }
@@ -117,6 +116,16 @@ impl Output {
     /// Writes a result, cleaned of what would act on a terminal (SEC-35).
     pub(crate) fn result(&self, text: &str) -> io::Result<()> {
         self.verbatim(&clean(text))
+    }
+
+    /// Writes a text of others: on a terminal a control character would act, in a pipe, bytes are
+    /// bytes.
+    pub(crate) fn text(&self, text: &str) -> io::Result<()> {
+        if self.stdout_is_terminal {
+            self.result(text)
+        } else {
+            self.verbatim(text)
+        }
     }
 
     /// Writes a result as it is, for programs that read it.
@@ -155,7 +164,7 @@ impl Output {
         self.write_err(&fold_to(self.stderr_width, clean(text), None));
     }
 
-    /// Writes a cleaned text to stderr. A closed one is nobody's problem.
+    /// Writes a cleaned text to stderr; that it is closed is no error.
     fn write_err(&self, text: &str) {
         let mut stderr = io::stderr().lock();
         let painted = if self.stderr_is_terminal && self.colour {
@@ -169,7 +178,7 @@ impl Output {
         }
     }
 
-    /// Begins a new line where a person at a terminal stands behind `^C`, or behind a question.
+    /// Begins a new line where the cursor stands behind `^C`, or behind a question.
     pub(crate) fn leave_line(&self) {
         if self.can_ask() {
             let _ = io::stderr().write_all(b"\n");
@@ -188,8 +197,8 @@ impl Output {
         Screen::new(size, self.letters)
     }
 
-    /// Lays a text before a person who decides about it, page by page. False when they turned
-    /// away before its end, which is a no.
+    /// Shows a text that the user decides about, page by page. False when they stopped before its
+    /// end, which is a no.
     pub(crate) fn lay_before(&self, text: &str) -> io::Result<bool> {
         let _log = log::hold();
         let screen = self.screen();
@@ -247,8 +256,12 @@ impl Output {
     }
 
     /// Writes rows as a table with a head; the last column takes what is left of the width.
-    pub(crate) fn table(&self, head: &[&str], rows: &[Vec<String>]) -> io::Result<()> {
-        self.table_keeping(&[], head, rows)
+    pub(crate) fn table(
+        &self,
+        head: &[&str],
+        rows: impl IntoIterator<Item = Vec<String>>,
+    ) -> io::Result<()> {
+        self.verbatim(&self.table_text(head, rows))
     }
 
     /// The same; the columns of these names are never cut, however narrow the terminal is.
@@ -262,8 +275,13 @@ impl Output {
     }
 
     /// The text of a table, for a view that prints it itself.
-    pub(crate) fn table_text(&self, head: &[&str], rows: &[Vec<String>]) -> String {
-        render_table(&[], head, rows, self.width)
+    pub(crate) fn table_text(
+        &self,
+        head: &[&str],
+        rows: impl IntoIterator<Item = Vec<String>>,
+    ) -> String {
+        let rows: Vec<_> = rows.into_iter().collect();
+        render_table(&[], head, &rows, self.width)
     }
 
     /// Writes a result for people, its lines broken at words where a terminal would break them

@@ -1,13 +1,11 @@
 //! The permission prompt: whether a call may run, asked on a terminal.
 //!
-//! Owns what a person sees and the keys they answer with. When one is asked, and what becomes of
-//! the answer, is the library's (`dispatch/permission.rs`); that no server's question comes between
-//! is `desk.rs`, and reading lines `terminal.rs`.
+//! Owns what the user sees and the keys they answer with. When one is asked, and what becomes of
+//! the answer, is the library's (`dispatch/permission.rs`).
 //!
-//! Nothing that a server or a caller said can hide, or pass for a row of ours (SEC-34, SEC-35,
-//! SEC-52): `screen.rs`. Arguments are shown as they are, secrets too: whoever decides must see
-//! them. Of long ones the middle is left out, until all of it is asked for; of a definition that
-//! changed, nothing.
+//! Nothing foreign can hide, or pass for a row of ours (SEC-34, SEC-35, SEC-52): `screen.rs`.
+//! Arguments are shown with their secrets, which the user must see to decide. Of long ones the middle
+//! is left out until all of it is asked for; of a definition that changed, nothing.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -22,7 +20,7 @@ use crate::context::Context;
 use crate::desk::{Asker, Desk};
 use crate::output::Output;
 use crate::screen::{Screen, member_name, name, turn};
-use crate::terminal::{Line, Terminal};
+use crate::terminal::{self, Line};
 
 /// The longest value of an argument that is shown whole at first, in characters.
 const MAX_VALUE: usize = 600;
@@ -36,7 +34,6 @@ const ATTEMPTS: usize = 3;
 /// Asks on stderr, reads from stdin.
 pub(crate) struct TerminalPrompt {
     output: Output,
-    terminal: Terminal,
     desk: Arc<Desk>,
 }
 
@@ -47,7 +44,7 @@ enum Extent {
     Whole,
 }
 
-/// What a person sees before they decide.
+/// What the user sees before they decide.
 struct Shown {
     text: String,
     /// Whether something is left out of it.
@@ -59,7 +56,6 @@ impl TerminalPrompt {
     pub(crate) fn new(context: &Context) -> Self {
         Self {
             output: context.output,
-            terminal: Terminal::new(context.output),
             desk: Arc::clone(&context.desk),
         }
     }
@@ -74,7 +70,7 @@ impl TerminalPrompt {
         while attempts < ATTEMPTS {
             attempts += 1;
             let keys = keys(&question.lasting, &shown);
-            let Line::Typed(line) = self.terminal.line(&keys).await else {
+            let Line::Typed(line) = terminal::line(&keys).await else {
                 self.output.say("");
                 return PermissionAnswer::No;
             };
@@ -113,7 +109,7 @@ impl TerminalPrompt {
     async fn place_of(&self, rule: &str) -> Option<KeepIn> {
         let question =
             format!("Keep `{rule}` in your own settings (u) or only in this project's (l)? [u] ");
-        let Line::Typed(line) = self.terminal.line(&question).await else {
+        let Line::Typed(line) = terminal::line(&question).await else {
             return None;
         };
         match line.trim() {
@@ -123,7 +119,7 @@ impl TerminalPrompt {
         }
     }
 
-    /// Shows a text page by page. False when the person turned away before its end.
+    /// Shows a text page by page. False when the user stopped before its end.
     async fn lay_before(&self, text: &str, screen: Screen) -> bool {
         let pages = screen.pages(text);
         for (place, page) in pages.iter().enumerate() {
@@ -131,7 +127,7 @@ impl TerminalPrompt {
             if place + 1 == pages.len() {
                 break;
             }
-            let turned = self.terminal.line(&turn(place + 1, pages.len())).await;
+            let turned = terminal::line(&turn(place + 1, pages.len())).await;
             if !matches!(turned, Line::Typed(line) if line.trim().is_empty()) {
                 return false;
             }
@@ -212,7 +208,7 @@ fn keys(lasting: &Lasting, shown: &Shown) -> String {
     text
 }
 
-/// What a person must see to decide. The tool and its server are named once more where the rows
+/// What the user must see to decide. The tool and its server are named once more where the rows
 /// that follow push their name away.
 fn render(question: &PermissionQuestion<'_>, screen: Screen, extent: Extent) -> Shown {
     let mut sheet = screen.sheet();

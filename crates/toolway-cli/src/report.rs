@@ -1,4 +1,4 @@
-//! From an error to what a person reads: one message, one `hint:`, one exit code.
+//! From an error to what the user reads: one message, one `hint:`, one exit code.
 //!
 //! Owns the only mapping table from the library's errors to the command line. Commands return a
 //! [`Report`]; nothing else prints an error.
@@ -24,11 +24,11 @@ use toolway_wire::era::method;
 
 use self::hint::time_hint;
 pub(crate) use self::hint::{failure_hint, network_hint};
-pub(crate) use self::login::UNNAMED_SCOPES;
+pub(crate) use self::json::{diagnosis_json, source};
+pub(crate) use self::login::{UNNAMED_SCOPES, login_words};
 pub(crate) use self::reach::{ad_hoc, by_flags};
 use self::refused::refused_hint;
 pub(crate) use self::unwritable::unwritable;
-use crate::commands::call::own_usage;
 use crate::exit::Exit;
 
 /// An error on its way to the terminal.
@@ -70,11 +70,35 @@ impl Report {
         }
     }
 
+    /// What was typed makes no sense.
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self::new(Exit::Usage, message)
+    }
+
+    /// A file is wrong, or what it was to hold is not there.
+    pub(crate) fn configuration(message: impl Into<String>) -> Self {
+        Self::new(Exit::Configuration, message)
+    }
+
+    /// A rule, a policy or a user says no.
+    pub(crate) fn refused(message: impl Into<String>) -> Self {
+        Self::new(Exit::Refused, message)
+    }
+
     /// Adds the exact next step.
     #[must_use]
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
+    }
+
+    /// Takes a better next step, where one is known.
+    #[must_use]
+    pub(crate) fn better_hint(self, hint: Option<impl Into<String>>) -> Self {
+        match hint {
+            Some(hint) => self.hint(hint),
+            None => self,
+        }
     }
 
     /// Adds lines below the message.
@@ -137,11 +161,17 @@ impl From<&VaultError> for Report {
     }
 }
 
+impl From<LoginsError> for Report {
+    fn from(error: LoginsError) -> Self {
+        Report::from(&error)
+    }
+}
+
 impl From<&LoginsError> for Report {
     fn from(error: &LoginsError) -> Self {
         match error {
             LoginsError::Vault(error) => Report::from(error),
-            LoginsError::Unreadable { .. } => Report::new(Exit::Configuration, error.to_string())
+            LoginsError::Unreadable { .. } => Report::configuration(error.to_string())
                 .hint("see which it is with `toolway vault list`"),
         }
     }
@@ -159,11 +189,9 @@ impl From<std::io::Error> for Report {
 
 impl From<Diagnosis> for Report {
     fn from(diagnosis: Diagnosis) -> Self {
-        let report = Report::new(Exit::Configuration, diagnosis.message);
-        match diagnosis.hint {
-            Some(hint) => report.hint(hint),
-            None => report.hint("check everything with `toolway doctor`"),
-        }
+        Report::configuration(diagnosis.message)
+            .hint("check everything with `toolway doctor`")
+            .better_hint(diagnosis.hint)
     }
 }
 
@@ -235,11 +263,10 @@ impl Report {
                 ..
             } => Report::unnamed_scopes(server),
             ConnectionState::NeedsAuth { .. } => Report::needs_login(server, &[]),
-            ConnectionState::Disabled { reason } => Report::new(
-                Exit::Refused,
-                format!("server `{server}` cannot be used: {reason}"),
-            )
-            .hint(format!("see why with `toolway explain {word}`")),
+            ConnectionState::Disabled { reason } => {
+                Report::refused(format!("server `{server}` cannot be used: {reason}"))
+                    .hint(format!("see why with `toolway explain {word}`"))
+            }
             ConnectionState::Pending { .. } | ConnectionState::Connected(_) => Report::new(
                 Exit::Connection,
                 format!("server `{server}` is not connected yet"),
@@ -276,32 +303,31 @@ pub(crate) fn did_you_mean(names: &[String]) -> Option<String> {
 impl From<CallError> for Report {
     fn from(error: CallError) -> Self {
         let message = error.to_string();
+        let word = error
+            .server()
+            .map(|server| as_word(server.as_str()).into_owned());
+        let word = word.unwrap_or_default();
         match error {
             CallError::Unknown {
                 target,
                 suggestions,
             } => {
-                let report = Report::new(Exit::Usage, format!("no tool `{target}`"));
-                match (did_you_mean(&suggestions), target) {
-                    (Some(hint), _) => report.hint(hint),
-                    (None, ToolTarget::Key(key)) => report.hint(format!(
-                        "see its tools with `toolway tools {}`",
-                        as_word(key.server.as_str())
-                    )),
-                    (None, ToolTarget::Exposed(_)) => {
-                        report.hint("see all tools with `toolway tools`")
+                let report = Report::usage(format!("no tool `{target}`"));
+                let hint = match target {
+                    ToolTarget::Key(_) => {
+                        format!("see its tools with `toolway tools {word}`")
                     }
-                }
+                    ToolTarget::Exposed(_) => "see all tools with `toolway tools`".to_owned(),
+                };
+                report.hint(hint).better_hint(did_you_mean(&suggestions))
             }
-            CallError::Ambiguous { candidates, .. } => {
-                Report::new(Exit::Usage, message).hint(format!(
-                    "say which one, e.g. `toolway call {}`",
-                    candidates.first().map_or("", String::as_str)
-                ))
-            }
-            CallError::LeftOut { server, by, .. } => {
-                let see = format!("`toolway tools {} --all`", as_word(server.as_str()));
-                Report::new(Exit::Usage, message).hint(match by {
+            CallError::Ambiguous { candidates, .. } => Report::usage(message).hint(format!(
+                "say which one, e.g. `toolway call {}`",
+                candidates.first().map_or("", String::as_str)
+            )),
+            CallError::LeftOut { by, .. } => {
+                let see = format!("`toolway tools {word} --all`");
+                Report::usage(message).hint(match by {
                     KeptOutBy::Entry => {
                         format!("change the entry, or see what it leaves out with {see}")
                     }
@@ -326,26 +352,17 @@ impl From<CallError> for Report {
                 } else {
                     format!(" of server `{server}`")
                 };
-                Report::new(
-                    Exit::Usage,
-                    format!("the arguments do not fit `{tool}`{whose}"),
-                )
-                .details(problems.iter().map(
-                    |problem| match problem.path.trim_start_matches('/') {
-                        "" => problem.message.clone(),
-                        path => format!("`{path}`: {}", problem.message),
-                    },
-                ))
-                .hint(match own_usage(&server, tool.as_received()) {
-                    Some(usage) => format!("it is called as `{usage}`"),
-                    None => format!(
-                        "see its schema with `toolway tools {} --json`",
-                        as_word(server.as_str())
-                    ),
-                })
+                Report::usage(format!("the arguments do not fit `{tool}`{whose}"))
+                    .details(problems.iter().map(|problem| {
+                        match problem.path.trim_start_matches('/') {
+                            "" => problem.message.clone(),
+                            path => format!("`{path}`: {}", problem.message),
+                        }
+                    }))
+                    .hint(format!("see its schema with `toolway tools {word} --json`"))
             }
             CallError::Refused { server, tool, by } => {
-                let report = Report::new(Exit::Refused, message)
+                let report = Report::refused(message)
                     .hint(refused_hint(&ToolKey::new(server, tool.as_received()), &by));
                 match by {
                     RefusedBy::Changed { difference } => report.details(difference.all),
@@ -356,13 +373,11 @@ impl From<CallError> for Report {
                 Report::unavailable(server.as_str(), &state)
             }
             CallError::NeedsAuth {
-                server,
                 not_widened: Some(NotWidened::StillRefused),
                 ..
             } => Report::new(Exit::NeedsLogin, message).hint(format!(
                 "the account may not have that right: ask whoever runs the server, or log in as \
-                 somebody else with `toolway login {}`",
-                as_word(server.as_str())
+                 somebody else with `toolway login {word}`"
             )),
             CallError::NeedsAuth {
                 server,
@@ -389,37 +404,24 @@ impl From<CallError> for Report {
                 };
                 Report::new(Exit::ToolError, message).hint(hint)
             }
-            CallError::TooManyRounds { server, .. } => {
-                Report::new(Exit::ToolError, message).hint(format!(
-                    "it may be broken: see `toolway get {}`",
-                    as_word(server.as_str())
-                ))
+            CallError::TooManyRounds { .. } => {
+                let hint = format!("it may be broken: see `toolway get {word}`");
+                Report::new(Exit::ToolError, message).hint(hint)
             }
-            CallError::Protocol { server, .. } => {
-                Report::new(Exit::ToolError, message).hint(format!(
-                    "see what its tools expect with `toolway tools {} --json`",
-                    as_word(server.as_str())
-                ))
-            }
-            CallError::Transport {
-                server, sent: true, ..
-            } => Report::new(Exit::Connection, message).hint(format!(
-                "see whether it took effect before you run it again; what happened is in \
-                 `toolway logs {}`",
-                as_word(server.as_str())
+            CallError::Protocol { .. } => Report::new(Exit::ToolError, message).hint(format!(
+                "see what its tools expect with `toolway tools {word} --json`"
             )),
-            CallError::Malformed { server, .. } | CallError::Transport { server, .. } => {
-                Report::new(Exit::Connection, message).hint(format!(
-                    "see what happened with `toolway logs {}`",
-                    as_word(server.as_str())
-                ))
+            CallError::Malformed { .. } | CallError::Transport { sent: false, .. } => {
+                let hint = format!("see what happened with `toolway logs {word}`");
+                Report::new(Exit::Connection, message).hint(hint)
             }
-            CallError::TooLarge { server, .. } => {
-                Report::new(Exit::ToolError, message).hint(format!(
-                    "ask for less; see what it takes with `toolway tools {} --json`",
-                    as_word(server.as_str())
-                ))
-            }
+            CallError::Transport { .. } => Report::new(Exit::Connection, message).hint(format!(
+                "see whether it took effect before you run it again; what happened is in \
+                     `toolway logs {word}`"
+            )),
+            CallError::TooLarge { .. } => Report::new(Exit::ToolError, message).hint(format!(
+                "ask for less; see what it takes with `toolway tools {word} --json`"
+            )),
         }
     }
 }

@@ -1,11 +1,10 @@
-//! Screens on which a person decides about what somebody else wrote (SEC-52).
+//! Screens on which a user decides about foreign text (SEC-52).
 //!
-//! Owns the layout: rows that fit the terminal, a margin that foreign text cannot leave, pages
-//! where a screen does not hold it all, and letters that the terminal has. What becomes of single
-//! characters and words is `toolway_types::text::legible`; what is asked is the commands'.
+//! Owns the layout: rows that fit the terminal, a margin for foreign text, pages, and the letters
+//! that the terminal has. Single characters and words are `toolway_types::text::legible`.
 //!
-//! Invariant: the first column is ours. A row is broken here and not by the terminal, and goes on
-//! behind the margin.
+//! Invariant: the first column is ours. Rows are broken here, not by the terminal, and go on behind
+//! the margin.
 
 use std::borrow::Cow;
 
@@ -249,9 +248,8 @@ impl Sheet {
         }
     }
 
-    /// A line that can be copied into a shell below a word of ours: words in quotes already, broken
-    /// behind a backslash where a row is full. False, and nothing written, where a word is wider
-    /// than a row or the terminal has not the letters.
+    /// A line that can be copied into a shell, of quoted words, broken behind a backslash. False, and
+    /// nothing written, where a word is wider than a row or the terminal lacks its letters.
     pub(crate) fn typable(&mut self, lead: &str, words: &[String]) -> bool {
         let columns = self
             .screen

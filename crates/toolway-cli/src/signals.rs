@@ -1,8 +1,7 @@
 //! When the program is told to end.
 //!
-//! Owns the signals (SIGINT, SIGTERM, SIGHUP), ending by the one that came, and the noticing of a
-//! reader that went away. What follows from them is each command's affair: the first is an orderly
-//! end, the second is one at once (REL-32).
+//! Owns the signals (SIGINT, SIGTERM, SIGHUP), ending by the one that came, and noticing that the
+//! reader of stdout is gone. The first signal is an orderly end, the second an immediate one (REL-32).
 
 use std::io::{self, Write as _};
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -18,17 +17,16 @@ use crate::exit::Exit;
 /// process's, and so is what is known of them.
 static TOLD: AtomicI32 = AtomicI32::new(0);
 
-/// Ends the program by the signal that told it to, now that everything is in order; returns when
-/// none did. A shell stops its loop only when the program that it waits for was ended by the
-/// Ctrl-C that both got: an exit code does not say so. To be told to end by a program, which
-/// SIGTERM and SIGHUP mean, is how a command without an end of its own succeeds.
+/// Ends the program by the signal that told it to; returns when none did. A shell stops its loop only
+/// when its child ended by the Ctrl-C itself, which an exit code does not say. SIGTERM and SIGHUP are
+/// how a command without an end of its own succeeds.
 pub(crate) fn end_as_told(exit: Exit) {
     let signal = TOLD.load(Ordering::Relaxed);
     let is_ctrl_c = signal == SignalKind::interrupt().as_raw_value();
     if signal == 0 || (exit == Exit::Success && !is_ctrl_c) {
         return;
     }
-    // Nobody else does it then.
+    // A process that ends by a signal flushes nothing.
     let _ = io::stdout().flush();
     let _ = signal_hook::low_level::emulate_default_handler(signal);
 }
@@ -88,15 +86,15 @@ impl Signals {
     }
 }
 
-/// Resolves when nobody reads stdout any more: a program that only speaks now and then would
-/// otherwise notice it never. What is no pipe is read for ever.
+/// Resolves when the reader of stdout is gone, which a program that writes rarely would not notice.
+/// Never for what is no pipe.
 pub(crate) async fn stdout_closed() {
     let (tell, told) = oneshot::channel();
     // A thread, since the runtime cannot wait for an error alone. It ends with the program.
     let watcher = std::thread::Builder::new().name("stdout".to_owned());
     let watching = watcher.spawn(move || {
         if is_a_pipe() && error_on_stdout().is_ok() {
-            // Nobody may wait any more.
+            // The receiver may be gone.
             let _ = tell.send(());
         }
     });

@@ -1,9 +1,8 @@
-//! Lines from a terminal, without a thread that would take a line when nobody wants to know.
+//! Lines from a terminal, without a thread that would take a line that is not asked for.
 //!
 //! Owns reading answers from stdin, that none was typed before its question, and hiding what is
-//! typed. Lines are read key by key (`terminal/keys.rs`), because a terminal that puts them
-//! together itself drops what is beyond 4095 bytes. Only terminals are read here; whose turn it is,
-//! is `desk.rs`.
+//! typed. Lines are read key by key (`terminal/keys.rs`): the terminal itself would cut them at 4095
+//! bytes.
 
 mod keys;
 
@@ -18,64 +17,42 @@ use tokio::sync::oneshot;
 use toolway_types::text::clean;
 
 use self::keys::Keys;
-use crate::output::Output;
-use crate::screen::Screen;
 
 /// The longest line.
 const MAX_LINE: usize = 64 * 1024;
-
-/// The two ends of the conversation.
-pub(crate) struct Terminal {
-    output: Output,
-}
 
 /// What came of a prompt.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Line {
     Typed(String),
-    /// The person ended the input, or the terminal is gone.
+    /// The user ended the input, or the terminal is gone.
     End,
 }
 
-impl Terminal {
-    pub(crate) fn new(output: Output) -> Self {
-        Self { output }
+/// Writes a prompt and waits for a line. May be dropped at any time.
+pub(crate) async fn line(prompt: &str) -> Line {
+    let keys = Keys::start();
+    // What was typed before the question is no answer to it.
+    if forget_typed().is_err() {
+        return Line::End;
     }
+    // A closed stderr changes nothing here.
+    let _ = io::stderr().write_all(clean(prompt).as_bytes());
+    keys.line().await
+}
 
-    /// What rows have to fit.
-    pub(crate) fn screen(&self) -> Screen {
-        self.output.screen()
-    }
+/// The next line, also one that was typed before. May be dropped at any time.
+pub(crate) async fn next_line() -> Line {
+    Keys::start().line().await
+}
 
-    pub(crate) fn say(&self, text: &str) {
-        self.output.say(text);
-    }
-
-    /// Writes a prompt and waits for a line. May be dropped at any time.
-    pub(crate) async fn line(&self, prompt: &str) -> Line {
-        let keys = Keys::start();
-        // What was typed before the question stood there is no answer to it.
-        if forget_typed().is_err() {
-            return Line::End;
-        }
-        // A closed stderr is nobody's problem.
-        let _ = io::stderr().write_all(clean(prompt).as_bytes());
-        keys.line().await
-    }
-
-    /// The next line, also one that was typed before. May be dropped at any time.
-    pub(crate) async fn next_line(&self) -> Line {
-        Keys::start().line().await
-    }
-
-    /// The same without showing what is typed.
-    pub(crate) async fn hidden_line(&self, prompt: &str) -> Line {
-        let _hidden = Hidden::start();
-        let line = self.line(prompt).await;
-        // Enter was not shown either.
-        self.output.say("");
-        line
-    }
+/// As [`line`], without showing what is typed.
+pub(crate) async fn hidden_line(prompt: &str) -> Line {
+    let _hidden = Hidden::start();
+    let line = line(prompt).await;
+    // Enter was not shown either.
+    let _ = io::stderr().write_all(b"\n");
+    line
 }
 
 /// Drops what was typed and not read yet.
@@ -125,7 +102,7 @@ async fn readable() -> io::Result<()> {
                     Err(error) => break Err(error),
                 }
             };
-            // Nobody may wait any more.
+            // The receiver may be gone.
             let _ = tell.send(ready);
         })?;
     told.await

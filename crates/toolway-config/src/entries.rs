@@ -128,12 +128,8 @@ pub fn check_definition(
     );
     match trial.winner(name.as_str()).map(|server| &server.verdict) {
         Some(ServerVerdict::Refused { reason }) => {
-            let mend = trial
-                .blocked
-                .as_ref()
-                .and_then(|blocked| blocked.hint.clone());
-            let hint = mend
-                .unwrap_or_else(|| "ask the administrator of this machine to allow it".to_owned());
+            let mend = trial.blocked.as_ref().and_then(|it| it.hint.as_deref());
+            let hint = mend.unwrap_or("ask the administrator of this machine to allow it");
             findings.push(Diagnosis::error(reason.clone()).hint(hint));
         }
         Some(ServerVerdict::Invalid { reason }) => {
@@ -199,11 +195,8 @@ pub(crate) fn edit_settings<T>(
 fn stays_in_project(path: &Path) -> Result<(), EditError> {
     let ours = path.parent().filter(|folder| folder.ends_with(".toolway"));
     let beside = path.with_file_name(".toolway");
-    let is_link = |path: &Path| path.is_symlink();
-    match [path, ours.unwrap_or(&beside)]
-        .into_iter()
-        .find(|path| is_link(path))
-    {
+    let mut written = [path, ours.unwrap_or(&beside)].into_iter();
+    match written.find(|path| path.is_symlink()) {
         Some(link) => Err(EditError::Refused(format!(
             "`{}` is a link, and what a project's link leads to is not written",
             link.display()

@@ -1,14 +1,12 @@
 //! Reading a file as text.
 //!
-//! Owns opening: a pipe or device in a repository must not block the program, and a huge file must
-//! not fill its memory.
+//! Owns what an unreadable file is called, and that a repository's paths stay in it.
 
-use std::fs::{File, Metadata, OpenOptions};
-use std::io::{ErrorKind, Read};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs::{File, Metadata};
+use std::io::ErrorKind;
 use std::path::Path;
 
-use rustix::fs::OFlags;
+use toolway_files::plain_file::{self, read_at_most};
 
 use crate::error::FileReadError;
 
@@ -42,25 +40,12 @@ pub(crate) fn read_opened(
 
 /// Opens a regular file; the metadata is of the opened file, whatever the path means later.
 pub(crate) fn open(path: &Path) -> Result<(File, Metadata), FileReadError> {
-    open_with(path, OFlags::empty())
+    plain_file::open(path)?.ok_or(FileReadError::NotAFile)
 }
 
 /// As [`open`], unless the path is a link.
 pub(crate) fn open_no_link(path: &Path) -> Result<(File, Metadata), FileReadError> {
-    open_with(path, OFlags::NOFOLLOW)
-}
-
-fn open_with(path: &Path, flags: OFlags) -> Result<(File, Metadata), FileReadError> {
-    let flags = (flags | OFlags::NONBLOCK).bits().cast_signed();
-    let file = OpenOptions::new()
-        .read(true)
-        .custom_flags(flags)
-        .open(path)?;
-    let facts = file.metadata()?;
-    if !facts.is_file() {
-        return Err(FileReadError::NotAFile);
-    }
-    Ok((file, facts))
+    plain_file::open_no_link(path)?.ok_or(FileReadError::NotAFile)
 }
 
 /// The whole content as text, if it is no longer than that.
@@ -68,11 +53,7 @@ pub(crate) fn text_of(file: File, facts: &Metadata, limit: u64) -> Result<String
     if facts.len() > limit {
         return Err(FileReadError::TooLarge { limit });
     }
-    let mut bytes = Vec::with_capacity(usize::try_from(facts.len()).unwrap_or_default() + 1);
-    file.take(limit + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > limit {
-        return Err(FileReadError::TooLarge { limit });
-    }
+    let bytes = read_at_most(file, limit)?.ok_or(FileReadError::TooLarge { limit })?;
     String::from_utf8(bytes).map_err(|error| {
         let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
         let lines = good.split(|byte| *byte == b'\n').count();

@@ -9,7 +9,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
-use toolway_types::Diagnosis;
+use toolway_types::{Diagnosis, Origin};
 
 use crate::Environment;
 use crate::environment::NOWHERE;
@@ -75,39 +75,32 @@ impl ImportClient {
         ImportClient::Goose,
     ];
 
-    /// The word a person types.
+    /// The word a user types.
     pub fn id(&self) -> &'static str {
-        match self {
-            ImportClient::ClaudeDesktop => "claude-desktop",
-            ImportClient::ClaudeCode => "claude-code",
-            ImportClient::Cursor => "cursor",
-            ImportClient::VsCode => "vscode",
-            ImportClient::Codex => "codex",
-            ImportClient::Gemini => "gemini",
-            ImportClient::Windsurf => "windsurf",
-            ImportClient::Zed => "zed",
-            ImportClient::Opencode => "opencode",
-            ImportClient::Goose => "goose",
-        }
+        self.names().0
     }
 
     /// The name as its makers write it.
     pub fn title(&self) -> &'static str {
+        self.names().1
+    }
+
+    fn names(self) -> (&'static str, &'static str) {
         match self {
-            ImportClient::ClaudeDesktop => "Claude Desktop",
-            ImportClient::ClaudeCode => "Claude Code",
-            ImportClient::Cursor => "Cursor",
-            ImportClient::VsCode => "VS Code",
-            ImportClient::Codex => "Codex",
-            ImportClient::Gemini => "Gemini CLI",
-            ImportClient::Windsurf => "Windsurf",
-            ImportClient::Zed => "Zed",
-            ImportClient::Opencode => "opencode",
-            ImportClient::Goose => "Goose",
+            ImportClient::ClaudeDesktop => ("claude-desktop", "Claude Desktop"),
+            ImportClient::ClaudeCode => ("claude-code", "Claude Code"),
+            ImportClient::Cursor => ("cursor", "Cursor"),
+            ImportClient::VsCode => ("vscode", "VS Code"),
+            ImportClient::Codex => ("codex", "Codex"),
+            ImportClient::Gemini => ("gemini", "Gemini CLI"),
+            ImportClient::Windsurf => ("windsurf", "Windsurf"),
+            ImportClient::Zed => ("zed", "Zed"),
+            ImportClient::Opencode => ("opencode", "opencode"),
+            ImportClient::Goose => ("goose", "Goose"),
         }
     }
 
-    /// Reads the word a person types.
+    /// Reads the word a user types.
     pub fn parse(id: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|client| client.id() == id)
     }
@@ -151,7 +144,7 @@ impl ImportClient {
 /// Where to look. Taken from the environment once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientLocations {
-    /// The person's home directory.
+    /// The user's home directory.
     pub home: Option<PathBuf>,
     /// `$XDG_CONFIG_HOME`, or `.config` in the home directory.
     pub config_dir: PathBuf,
@@ -232,6 +225,15 @@ pub struct ClientFile {
     pub diagnoses: Vec<Diagnosis>,
 }
 
+impl ClientFile {
+    /// Says something about an entry, or about the file when the line is unknown.
+    fn say(&mut self, line: Option<u32>, diagnosis: Diagnosis) {
+        let (path, line) = (self.path.clone(), line.unwrap_or(1));
+        self.diagnoses
+            .push(diagnosis.at(Origin::File { path, line }));
+    }
+}
+
 /// One server, in our shape. Its `Debug` names the keys of the entry, and no value in it.
 #[derive(Clone, PartialEq)]
 pub struct ImportedServer {
@@ -263,7 +265,7 @@ impl fmt::Debug for ImportedServer {
     }
 }
 
-/// Reads every file of a client that exists, the person's own first. A broken one is a diagnosis
+/// Reads every file of a client that exists, the user's own first. A broken one is a diagnosis
 /// in its [`ClientFile`] and keeps nothing else from being read.
 pub fn discover(places: &ClientLocations, client: ImportClient) -> Vec<ClientFile> {
     let mut files: Vec<PathBuf> = Vec::new();

@@ -108,6 +108,67 @@ pub(crate) const WORKLOAD: [(&str, ValueShape); 4] = [
     ("audience", ValueShape::Text),
 ];
 
+/// What editors say about a key of an entry, or of an object in it.
+pub(crate) fn about(key: &str) -> &'static str {
+    match key {
+        "type" => "The transport; `stdio` when there is a `command`.",
+        "command" => "The program to start. No shell is involved.",
+        "args" => "Its arguments.",
+        "env" => "Its environment, beyond a short list that is inherited.",
+        "cwd" => "Its working directory.",
+        "url" => "The endpoint of a remote server; an editor's is found by its lock file.",
+        "headers" => "Headers sent with every request.",
+        "headersHelper" => "A program that prints a JSON object of headers.",
+        "sessionTokenFile" => "A file whose text is sent as `Authorization: Bearer`.",
+        "oauth" => "How to log in.",
+        "timeout" => "The longest a call may take, in milliseconds.",
+        "requestTimeout" => {
+            "How long the answer to an HTTP request may take to begin, in milliseconds."
+        }
+        "protocol" => "Which era of the protocol to speak.",
+        "shield" => {
+            "Whether it is kept from writing Toolway's own files: `off`, `best-effort` or `required`."
+        }
+        "disabled" => "`true` switches the server off.",
+        "enabled" => "`false` switches the server off.",
+        "alwaysLoad" => "Its tools are never deferred.",
+        "deferTools" => "Its tools stay out of the list until a search finds them.",
+        "includeTools" => {
+            "Only these of its tools are offered; `*` stands for any characters of a tool's own name."
+        }
+        "excludeTools" => {
+            "These of its tools are not offered, even if `includeTools` has them; `*` stands for any characters."
+        }
+        "alias" => {
+            "Other names for its tools, by their own: `{\"list_all_issues\": \"issues\"}` shows `mcp__<server>__issues`."
+        }
+        "tools" => "What is changed about single tools, by their own names.",
+        "roots" => {
+            "Directories that the server is told of as its roots; `${workspace}` is the one in which Toolway runs."
+        }
+        "instructions" => "`false` drops what the server says to models about itself.",
+        "description" => "What models read instead of the server's description.",
+        "clientId" => "A client id registered beforehand.",
+        "clientSecret" => {
+            "The secret of that client: a reference or a variable, never the secret itself."
+        }
+        "workload" => "The platform's token that is the login, for machines with an identity.",
+        "tokenFile" => "The file that the platform keeps the token in; it is read each time.",
+        "token" => "The token: a variable or a reference, never the token itself.",
+        "githubActions" => "`true` asks GitHub Actions for the job's token.",
+        "audience" => "Whom the token is for, when that is not the authorization server.",
+        "callbackPort" => "The fixed port of the login callback.",
+        "authServerMetadataUrl" => "Where the authorization server's metadata lies.",
+        "scopes" => "The scopes to ask for.",
+        "account" => "Which of your logins it uses, by your word for the account.",
+        "allowUnannouncedPkce" => {
+            "`true` logs in where the authorization server does not say that it knows PKCE. User, local and managed settings and flags only."
+        }
+        "xaa" => "Log in by cross-app access; counts where `TOOLWAY_ENABLE_XAA=1` is set.",
+        _ => "",
+    }
+}
+
 /// The keys of a settings file that this crate understands, besides `mcpServers`.
 pub(crate) const SETTINGS: [&str; 21] = [
     "enabledMcpjsonServers",

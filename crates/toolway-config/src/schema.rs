@@ -8,7 +8,7 @@ use toolway_types::{ProtocolMode, ShieldMode, TransportKind};
 
 use crate::account;
 use crate::identity;
-use crate::keys::{ENTRY, OAUTH, TOOL, ValueShape, WORKLOAD};
+use crate::keys::{ENTRY, OAUTH, TOOL, ValueShape, WORKLOAD, about};
 
 /// The schema (draft 2020-12) of every file that holds servers or settings.
 pub fn schema() -> Value {
@@ -84,54 +84,47 @@ fn settings() -> Value {
     })
 }
 
+fn properties(keys: &[(&str, ValueShape)]) -> Value {
+    let described = keys.iter().map(|(key, shape)| {
+        let mut value = shaped(*shape, key);
+        value["description"] = json!(about(key));
+        ((*key).to_owned(), value)
+    });
+    Value::Object(described.collect())
+}
+
 fn server() -> Value {
-    let mut properties = serde_json::Map::new();
-    for (key, shape) in ENTRY {
-        properties.insert(key.to_owned(), described(shape, key));
-    }
     json!({
         "type": "object",
         "description": "One server: a process (`command`) or a remote one (`url`).",
-        "properties": properties,
+        "properties": properties(&ENTRY),
         "not": {"required": ["command", "url"]},
     })
 }
 
 fn oauth() -> Value {
-    let mut properties = serde_json::Map::new();
-    for (key, shape) in OAUTH {
-        properties.insert(key.to_owned(), described(shape, key));
-    }
-    json!({"type": "object", "description": "How to log in.", "properties": properties})
+    json!({"type": "object", "description": "How to log in.", "properties": properties(&OAUTH)})
 }
 
 fn workload() -> Value {
-    let mut properties = serde_json::Map::new();
-    for (key, shape) in WORKLOAD {
-        properties.insert(key.to_owned(), described(shape, key));
-    }
     json!({
         "type": "object",
         "description": "The platform's token that is the login. User, local and managed settings only.",
-        "properties": properties,
+        "properties": properties(&WORKLOAD),
         "oneOf": [{"required": ["tokenFile"]}, {"required": ["token"]}, {"required": ["githubActions"]}],
     })
 }
 
 fn tool() -> Value {
-    let mut properties = serde_json::Map::new();
-    for (key, shape) in TOOL {
-        properties.insert(key.to_owned(), described(shape, key));
-    }
-    json!({"type": "object", "description": "What is changed about one tool.", "properties": properties})
+    json!({"type": "object", "description": "What is changed about one tool.", "properties": properties(&TOOL)})
 }
 
 fn identity_provider() -> Value {
     let mut properties = serde_json::Map::new();
     for (key, about) in identity::KEYS {
         let mut value = match key {
-            "scopes" => described(ValueShape::Scopes, key),
-            "callbackPort" => described(ValueShape::Port, key),
+            "scopes" => shaped(ValueShape::Scopes, key),
+            "callbackPort" => shaped(ValueShape::Port, key),
             _ => json!({"type": "string", "minLength": 1}),
         };
         value["description"] = json!(about);
@@ -152,8 +145,8 @@ fn account() -> Value {
     for (key, about) in account::KEYS {
         let mut value = match key {
             "provider" => json!({"enum": [account::PRESET]}),
-            "scopes" => described(ValueShape::Scopes, key),
-            "callbackPort" => described(ValueShape::Port, key),
+            "scopes" => shaped(ValueShape::Scopes, key),
+            "callbackPort" => shaped(ValueShape::Port, key),
             "connectors" => json!({"type": "object", "properties": {
                 "directoryUrl": text,
                 "proxyUrl": {"type": "string", "pattern": "\\{id\\}"},
@@ -190,8 +183,8 @@ fn policy_rule() -> Value {
     })
 }
 
-fn described(shape: ValueShape, key: &str) -> Value {
-    let mut value = match (shape, key) {
+fn shaped(shape: ValueShape, key: &str) -> Value {
+    match (shape, key) {
         (ValueShape::Word, "type") => {
             let mut words: Vec<_> = TransportKind::ALL
                 .iter()
@@ -233,70 +226,6 @@ fn described(shape: ValueShape, key: &str) -> Value {
         (ValueShape::Scopes, _) => {
             json!({"type": ["string", "array"], "items": {"type": "string"}})
         }
-    };
-    if let Some(object) = value.as_object_mut() {
-        object.insert("description".to_owned(), json!(about(key)));
-    }
-    value
-}
-
-fn about(key: &str) -> &'static str {
-    match key {
-        "type" => "The transport; `stdio` when there is a `command`.",
-        "command" => "The program to start. No shell is involved.",
-        "args" => "Its arguments.",
-        "env" => "Its environment, beyond a short list that is inherited.",
-        "cwd" => "Its working directory.",
-        "url" => "The endpoint of a remote server; an editor's is found by its lock file.",
-        "headers" => "Headers sent with every request.",
-        "headersHelper" => "A program that prints a JSON object of headers.",
-        "sessionTokenFile" => "A file whose text is sent as `Authorization: Bearer`.",
-        "oauth" => "How to log in.",
-        "timeout" => "The longest a call may take, in milliseconds.",
-        "requestTimeout" => {
-            "How long the answer to an HTTP request may take to begin, in milliseconds."
-        }
-        "protocol" => "Which era of the protocol to speak.",
-        "shield" => {
-            "Whether it is kept from writing Toolway's own files: `off`, `best-effort` or `required`."
-        }
-        "disabled" => "`true` switches the server off.",
-        "enabled" => "`false` switches the server off.",
-        "alwaysLoad" => "Its tools are never deferred.",
-        "deferTools" => "Its tools stay out of the list until a search finds them.",
-        "includeTools" => {
-            "Only these of its tools are offered; `*` stands for any characters of a tool's own name."
-        }
-        "excludeTools" => {
-            "These of its tools are not offered, even if `includeTools` has them; `*` stands for any characters."
-        }
-        "alias" => {
-            "Other names for its tools, by their own: `{\"list_all_issues\": \"issues\"}` shows `mcp__<server>__issues`."
-        }
-        "tools" => "What is changed about single tools, by their own names.",
-        "roots" => {
-            "Directories that the server is told of as its roots; `${workspace}` is the one in which Toolway runs."
-        }
-        "instructions" => "`false` drops what the server says to models about itself.",
-        "description" => "What models read instead of the server's description.",
-        "clientId" => "A client id registered beforehand.",
-        "clientSecret" => {
-            "The secret of that client: a reference or a variable, never the secret itself."
-        }
-        "workload" => "The platform's token that is the login, for machines with an identity.",
-        "tokenFile" => "The file that the platform keeps the token in; it is read each time.",
-        "token" => "The token: a variable or a reference, never the token itself.",
-        "githubActions" => "`true` asks GitHub Actions for the job's token.",
-        "audience" => "Whom the token is for, when that is not the authorization server.",
-        "callbackPort" => "The fixed port of the login callback.",
-        "authServerMetadataUrl" => "Where the authorization server's metadata lies.",
-        "scopes" => "The scopes to ask for.",
-        "account" => "Which of your logins it uses, by your word for the account.",
-        "allowUnannouncedPkce" => {
-            "`true` logs in where the authorization server does not say that it knows PKCE. User, local and managed settings and flags only."
-        }
-        "xaa" => "Log in by cross-app access; counts where `TOOLWAY_ENABLE_XAA=1` is set.",
-        _ => "",
     }
 }
 

@@ -13,14 +13,11 @@ pub mod http;
 mod ide;
 pub mod in_process;
 mod inspection;
-mod links;
 mod open;
 mod options;
-pub mod private_file;
 pub mod program;
 mod server_log;
 mod sse;
-pub mod state_file;
 pub mod stdio;
 pub mod websocket;
 

@@ -2,11 +2,10 @@
 //!
 //! Owns the live views of servers, while they connect ([`progress`]) and while they are watched
 //! ([`live`]), and the line of a call that takes long ([`waiting`]). Each change is an event
-//! (`event.rs`) that `update.rs` folds into the state (`state.rs`), and `view/` draws the state;
+//! that `update.rs` folds into the state (`state.rs`), and `view/` draws the state;
 //! only `progress.rs` and `live.rs` wait and write. Reads snapshots, never a connection.
 
 mod backend;
-mod event;
 pub mod live;
 pub mod progress;
 mod state;

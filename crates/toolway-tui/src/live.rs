@@ -1,7 +1,7 @@
 //! The live view of the servers that stays until it is stopped.
 //!
 //! Owns the loop. Unlike `progress.rs` it never ends by itself, follows the size of the terminal
-//! and the number of servers, lets lines of text pass above the view, and leaves its last picture
+//! and the number of servers, lets lines of text pass above the view, and leaves its last frame
 //! on the screen.
 
 use std::io::{self, Write};
@@ -15,10 +15,9 @@ use tokio::time::Instant;
 use toolway::HostSnapshot;
 
 use crate::backend::InlineBackend;
-use crate::event::ViewEvent;
 use crate::progress::{TerminalSize, open};
 use crate::state::ViewState;
-use crate::update::update;
+use crate::update::{ViewEvent, update};
 use crate::view::{Theme, servers};
 
 /// How often the spinner turns.
@@ -72,7 +71,7 @@ struct DrawnView<W: Write, O: Fn() -> W, S: Fn() -> TerminalSize> {
 impl<W: Write, O: Fn() -> W, S: Fn() -> TerminalSize> DrawnView<W, O, S> {
     fn draw(&mut self, state: &ViewState, theme: Theme) -> io::Result<()> {
         let screen = (self.screen)();
-        let wanted = area(state, screen);
+        let wanted = screen.area(state.rows.len() + 1);
         if self
             .drawing
             .as_ref()
@@ -116,19 +115,6 @@ impl<W: Write, O: Fn() -> W, S: Fn() -> TerminalSize> Drop for DrawnView<W, O, S
             // The terminal is gone; its error cannot be reported.
             drop(terminal.backend_mut().leave());
         }
-    }
-}
-
-/// One line for each server and one below them; the last column stays free, since a terminal may
-/// wrap after writing it.
-fn area(state: &ViewState, screen: TerminalSize) -> Size {
-    let rows = u16::try_from(state.rows.len()).unwrap_or(u16::MAX);
-    Size {
-        width: screen.width.saturating_sub(1).max(1),
-        height: rows
-            .saturating_add(1)
-            .min(screen.height.saturating_sub(1))
-            .max(1),
     }
 }
 

@@ -16,9 +16,8 @@ use tokio::time::{Instant, MissedTickBehavior};
 use toolway::HostSnapshot;
 
 use crate::backend::InlineBackend;
-use crate::event::ViewEvent;
 use crate::state::ViewState;
-use crate::update::update;
+use crate::update::{ViewEvent, update};
 use crate::view::{Theme, servers};
 
 /// How often the spinner turns.
@@ -26,7 +25,7 @@ const TICK: Duration = Duration::from_millis(100);
 /// A shorter wait is never drawn, so that nothing flashes.
 const PATIENCE: Duration = Duration::from_millis(150);
 /// The view never takes more lines than this.
-const MAX_LINES: u16 = 24;
+const MAX_LINES: usize = 24;
 
 /// The size of a terminal, and what it does when that changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,17 +41,24 @@ pub struct TerminalSize {
 impl TerminalSize {
     /// The terminal behind a descriptor; 80 by 24 when it does not say. Most terminals wrap again.
     pub fn of(terminal: impl AsFd) -> Self {
-        match rustix::termios::tcgetwinsize(terminal) {
-            Ok(size) if size.ws_col > 0 && size.ws_row > 0 => Self {
-                width: size.ws_col,
-                height: size.ws_row,
-                rewraps: true,
-            },
-            _ => Self {
-                width: 80,
-                height: 24,
-                rewraps: true,
-            },
+        let (width, height) = match rustix::termios::tcgetwinsize(terminal) {
+            Ok(size) if size.ws_col > 0 && size.ws_row > 0 => (size.ws_col, size.ws_row),
+            _ => (80, 24),
+        };
+        Self {
+            width,
+            height,
+            rewraps: true,
+        }
+    }
+
+    /// The part that is drawn on: so many lines, if there are. The last column stays free, since a
+    /// terminal may wrap after writing it.
+    pub(crate) fn area(self, lines: usize) -> Size {
+        let lines = u16::try_from(lines).unwrap_or(u16::MAX);
+        Size {
+            width: self.width.saturating_sub(1).max(1),
+            height: lines.min(self.height.saturating_sub(1)).max(1),
         }
     }
 }
@@ -83,10 +89,10 @@ pub async fn show<W: Write>(
     mut notices: Option<NoticeFeed<'_>>,
 ) -> io::Result<()> {
     let mut state = ViewState::default();
-    let mut picture = Arc::clone(&snapshots.borrow_and_update());
+    let mut snapshot = Arc::clone(&snapshots.borrow_and_update());
     update(
         &mut state,
-        &ViewEvent::Snapshot(Arc::clone(&picture)),
+        &ViewEvent::Snapshot(Arc::clone(&snapshot)),
         Instant::now(),
     );
 
@@ -97,8 +103,8 @@ pub async fn show<W: Write>(
         let event = tokio::select! {
             changed = snapshots.changed() => match changed {
                 Ok(()) => {
-                    picture = Arc::clone(&snapshots.borrow_and_update());
-                    ViewEvent::Snapshot(Arc::clone(&picture))
+                    snapshot = Arc::clone(&snapshots.borrow_and_update());
+                    ViewEvent::Snapshot(Arc::clone(&snapshot))
                 }
                 Err(_) => ViewEvent::Ended,
             },
@@ -109,14 +115,17 @@ pub async fn show<W: Write>(
             continue;
         }
         if let Some(notices) = &mut notices
-            && let Some(text) = (notices.of)(&picture)
+            && let Some(text) = (notices.of)(&snapshot)
         {
             erase(terminal.take())?;
             notices.to.write_all(text.as_bytes())?;
             notices.to.flush()?;
         }
         if terminal.is_none() {
-            let backend = InlineBackend::new(writer(), area(&state, options.screen));
+            let backend = InlineBackend::new(
+                writer(),
+                options.screen.area(state.rows.len().min(MAX_LINES)),
+            );
             terminal = Some(open(backend)?);
         }
         if let Some(terminal) = &mut terminal {
@@ -130,18 +139,6 @@ fn erase<W: Write>(terminal: Option<Terminal<InlineBackend<W>>>) -> io::Result<(
     match terminal {
         Some(mut terminal) => terminal.backend_mut().erase(),
         None => Ok(()),
-    }
-}
-
-/// The last column stays free: a terminal may wrap after writing it.
-fn area(state: &ViewState, screen: TerminalSize) -> Size {
-    let rows = u16::try_from(state.rows.len()).unwrap_or(u16::MAX);
-    let height = rows
-        .min(screen.height.saturating_sub(1))
-        .clamp(1, MAX_LINES);
-    Size {
-        width: screen.width.saturating_sub(1).max(1),
-        height,
     }
 }
 

@@ -1,11 +1,23 @@
-//! How a happening changes the state. Pure: time comes in as a value.
+//! The events of the view, and how each changes the state. Pure: time comes in as a value.
+
+use std::sync::Arc;
 
 use tokio::time::Instant;
 use toolway::{HostSnapshot, ServerSnapshot};
 use toolway_types::ConnectionState;
 
-use crate::event::ViewEvent;
 use crate::state::{RowStatus, ServerRow, ViewState, clean};
+
+/// One event.
+#[derive(Debug, Clone)]
+pub(crate) enum ViewEvent {
+    /// The host published a new snapshot.
+    Snapshot(Arc<HostSnapshot>),
+    /// Time has passed.
+    Tick,
+    /// The host is gone.
+    Ended,
+}
 
 /// Folds one event into the state.
 pub(crate) fn update(state: &mut ViewState, event: &ViewEvent, now: Instant) {

@@ -4,8 +4,6 @@ pub(crate) mod servers;
 
 use ratatui::style::{Color, Modifier, Style};
 
-use crate::state::RowStatus;
-
 /// Whether the view may use colours. The caller knows: `NO_COLOR`, `--color`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Theme {
@@ -17,14 +15,7 @@ pub enum Theme {
 }
 
 impl Theme {
-    fn of(self, status: &RowStatus) -> Style {
-        let colour = match status {
-            RowStatus::Pending { .. } => Color::Cyan,
-            RowStatus::Connected { .. } => Color::Green,
-            RowStatus::Failed { .. } => Color::Red,
-            RowStatus::NeedsAuth { .. } => Color::Yellow,
-            RowStatus::Disabled { .. } => Color::DarkGray,
-        };
+    fn coloured(self, colour: Color) -> Style {
         match self {
             Theme::Colour => Style::new().fg(colour),
             Theme::Plain => Style::new(),

@@ -7,7 +7,6 @@ use std::io::{self, Write};
 use std::time::Duration;
 
 use ratatui::Terminal;
-use ratatui::layout::Size;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 use tokio::sync::watch;
@@ -37,11 +36,7 @@ pub async fn wait(
     let mut ticks = tokio::time::interval_at(begun + PATIENCE, TICK);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
     ticks.tick().await;
-    let size = Size {
-        width: options.screen.width.saturating_sub(1).max(1),
-        height: 1,
-    };
-    let mut terminal = open(InlineBackend::new(writer, size))?;
+    let mut terminal = open(InlineBackend::new(writer, options.screen.area(1)))?;
     let what = clean(what);
     for tick in 0.. {
         let news = progress.borrow().as_ref().map(describe);

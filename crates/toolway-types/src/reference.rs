@@ -1,11 +1,8 @@
 //! A secret that a definition names and does not hold.
 //!
 //! Owns the reference, the word that stands for its value until a connection is made, and putting
-//! values in place of those words. Finding references is `toolway-config`'s work, finding their
-//! values `toolway-auth`'s.
-
-#[cfg(test)]
-mod tests;
+//! values in place of those words in a text. Finding references is `toolway-config`'s work, finding
+//! their values `toolway-auth`'s, and which parts of a definition hold some `server/secrets.rs`'s.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -13,7 +10,7 @@ use std::path::PathBuf;
 use sha2::{Digest as _, Sha256};
 use url::Url;
 
-use crate::{OauthSpec, RemoteSpec, Secret, ServerSpec, StdioSpec, TransportSpec};
+use crate::Secret;
 
 /// What every word that stands for a secret begins with, and how many hexadecimal digits follow.
 const WORD: &str = "toolwaysecret";
@@ -141,10 +138,10 @@ pub fn replace_placeholders(text: &str, mut with: impl FnMut(&str) -> Option<Str
 }
 
 /// Values, each by the word that stands for it. One is never looked for inside another.
-struct ReferenceValues<'a>(Vec<(String, &'a str)>);
+pub(crate) struct ReferenceValues<'a>(Vec<(String, &'a str)>);
 
 impl<'a> ReferenceValues<'a> {
-    fn new(references: &[SecretReference], values: &'a [Secret]) -> Self {
+    pub(crate) fn new(references: &[SecretReference], values: &'a [Secret]) -> Self {
         let words = references.iter().map(SecretReference::placeholder);
         Self(words.zip(values.iter().map(Secret::expose)).collect())
     }
@@ -154,11 +151,11 @@ impl<'a> ReferenceValues<'a> {
         found.map(|(_, value)| *value)
     }
 
-    fn text(&self, text: &str) -> String {
+    pub(crate) fn text(&self, text: &str) -> String {
         replace_placeholders(text, |word| self.of(word).map(str::to_owned))
     }
 
-    fn secret(&self, text: &mut Secret) {
+    pub(crate) fn secret(&self, text: &mut Secret) {
         *text = Secret::new(self.text(text.expose()));
     }
 
@@ -169,24 +166,8 @@ impl<'a> ReferenceValues<'a> {
         (filled != text).then_some(filled)
     }
 
-    fn process(&self, process: &mut StdioSpec) {
-        for value in process.env.values_mut() {
-            self.secret(value);
-        }
-    }
-
-    fn remote(&self, remote: &mut RemoteSpec) {
-        for (_, value) in &mut remote.headers {
-            self.secret(value);
-        }
-        if let Some(helper) = &mut remote.headers_helper {
-            self.process(&mut helper.process);
-        }
-        self.address(&mut remote.url);
-    }
-
     /// A value is escaped, so that it is a part of an address and leads nowhere else.
-    fn address(&self, url: &mut Url) {
+    pub(crate) fn address(&self, url: &mut Url) {
         if let Some(path) = self.part(url.path(), IN_A_PATH) {
             url.set_path(&path);
         }
@@ -204,45 +185,12 @@ impl<'a> ReferenceValues<'a> {
     }
 }
 
-impl ServerSpec {
-    /// The definition with the values of its references, in their order.
-    #[must_use]
-    pub fn with_secrets(&self, values: &[Secret]) -> ServerSpec {
-        let values = ReferenceValues::new(&self.references, values);
-        let mut filled = self.clone();
-        filled.references.clear();
-        match &mut filled.transport {
-            TransportSpec::Stdio(stdio) => values.process(stdio),
-            TransportSpec::Remote(_, remote) => values.remote(remote),
-            TransportSpec::Sdk => {}
-        }
-        filled
-    }
-}
-
 impl Secret {
     /// A text with the values of its references, in their order.
     #[must_use]
     pub fn with_secrets(&self, references: &[SecretReference], values: &[Secret]) -> Secret {
         let mut filled = self.clone();
         ReferenceValues::new(references, values).secret(&mut filled);
-        filled
-    }
-}
-
-impl OauthSpec {
-    /// The settings with the values of their references, in their order.
-    #[must_use]
-    pub fn with_secrets(&self, values: &[Secret]) -> OauthSpec {
-        let values = ReferenceValues::new(&self.references, values);
-        let mut filled = self.clone();
-        filled.references.clear();
-        if let Some(id) = &mut filled.client_id {
-            *id = values.text(id);
-        }
-        if let Some(secret) = &mut filled.client_secret {
-            values.secret(secret);
-        }
         filled
     }
 }

@@ -3,6 +3,8 @@
 //! Owns the shape of a definition. Reading and checking one is `toolway-config`'s work; opening
 //! one is `toolway-transport`'s.
 
+mod secrets;
+
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fmt;

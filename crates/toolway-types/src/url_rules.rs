@@ -9,13 +9,15 @@
 mod host;
 mod path;
 mod pattern;
+mod reading;
 
 use std::net::IpAddr;
 
 use url::Url;
 
 pub use path::forms as path_forms;
-pub use pattern::{PatternReading, UrlPattern};
+pub use pattern::UrlPattern;
+pub use reading::PatternReading;
 
 /// Every list that an address is held against.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -17,6 +17,7 @@ use serde_json::value::RawValue;
 use crate::elements::each;
 use crate::error::RpcError;
 use crate::id::Id;
+use crate::members::write_string;
 use crate::scan::{self, JsonKey};
 
 /// One message, borrowed from its bytes.
@@ -300,27 +301,6 @@ fn write_raw(out: &mut Vec<u8>, raw: &RawValue) {
         at += step;
         out[at] = b' ';
     }
-}
-
-/// Appends a JSON string.
-pub(crate) fn write_string(out: &mut Vec<u8>, text: &str) {
-    out.push(b'"');
-    for byte in text.bytes() {
-        match byte {
-            b'"' => out.extend_from_slice(b"\\\""),
-            b'\\' => out.extend_from_slice(b"\\\\"),
-            b'\n' => out.extend_from_slice(b"\\n"),
-            b'\r' => out.extend_from_slice(b"\\r"),
-            b'\t' => out.extend_from_slice(b"\\t"),
-            0..0x20 => {
-                out.extend_from_slice(b"\\u00");
-                out.push(b"0123456789abcdef"[usize::from(byte >> 4)]);
-                out.push(b"0123456789abcdef"[usize::from(byte & 15)]);
-            }
-            _ => out.push(byte),
-        }
-    }
-    out.push(b'"');
 }
 
 #[cfg(test)]

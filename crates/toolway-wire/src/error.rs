@@ -5,8 +5,8 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use crate::lenient;
 use crate::members::RawMembers;
-use crate::view::lenient;
 
 /// Not JSON.
 pub const PARSE_ERROR: i64 = -32700;

@@ -12,8 +12,9 @@ use http::{HeaderName, HeaderValue};
 use serde_json::value::RawValue;
 
 use crate::era::{self, meta_key};
+use crate::lenient;
 use crate::members::RawMembers;
-use crate::view::{Tool, lenient};
+use crate::view::Tool;
 
 pub use param::{HeaderParam, ParamKind, header_params};
 

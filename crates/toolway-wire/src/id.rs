@@ -6,6 +6,8 @@ use std::fmt;
 
 use serde_json::value::RawValue;
 
+use crate::members::write_string;
+
 /// The largest integer a JSON number survives in every implementation (2^53).
 const MAX_SAFE: f64 = 9_007_199_254_740_992.0;
 
@@ -49,7 +51,7 @@ impl Id {
     pub fn write(&self, out: &mut Vec<u8>) {
         match self {
             Id::Number(number) => out.extend_from_slice(number.to_string().as_bytes()),
-            Id::Text(text) => crate::envelope::write_string(out, text),
+            Id::Text(text) => write_string(out, text),
         }
     }
 }

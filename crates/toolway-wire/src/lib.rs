@@ -11,6 +11,7 @@ pub mod era;
 pub mod error;
 pub mod headers;
 pub mod id;
+mod lenient;
 mod members;
 pub mod meta;
 pub mod scan;

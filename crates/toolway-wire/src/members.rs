@@ -1,6 +1,6 @@
 //! The members of a JSON object, in order, values untouched.
 //!
-//! Owns the one reader that typed views and `_meta` share. Keys match by exact case (SEC-21) and
+//! Owns the one reader that typed views and `_meta` share, and writing their keys. Keys match by exact case (SEC-21) and
 //! a doubled key refuses the object (SEC-22), so nothing is decided on a value another reader
 //! would not see.
 
@@ -51,6 +51,12 @@ impl<'a> RawMembers<'a> {
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
+}
+
+/// Appends a JSON string.
+pub(crate) fn write_string(out: &mut Vec<u8>, text: &str) {
+    // Memory takes all that is written, and every text is a JSON string.
+    let _ = serde_json::to_writer(out, text);
 }
 
 impl<'de> Deserialize<'de> for RawMembers<'de> {

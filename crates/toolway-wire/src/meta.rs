@@ -5,9 +5,8 @@
 
 use serde_json::value::RawValue;
 
-use crate::envelope::write_string;
 use crate::era::meta_key;
-use crate::members::RawMembers;
+use crate::members::{RawMembers, write_string};
 
 /// Why members could not be added.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -34,13 +33,8 @@ impl RequestMeta {
 
     /// What every modern request must carry.
     pub fn modern(version: &str, client_info: &RawValue, capabilities: &RawValue) -> Self {
-        let mut quoted = Vec::new();
-        write_string(&mut quoted, version);
-        let version = String::from_utf8(quoted)
-            .ok()
-            .and_then(|text| RawValue::from_string(text).ok());
         let mut meta = Self::new();
-        if let Some(version) = version {
+        if let Ok(version) = serde_json::value::to_raw_value(version) {
             meta.set(meta_key::PROTOCOL_VERSION, version);
         }
         meta.set(meta_key::CLIENT_INFO, client_info.to_owned());

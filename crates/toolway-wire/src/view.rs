@@ -7,7 +7,6 @@
 pub mod completion;
 pub mod content;
 pub mod elicit;
-pub(crate) mod lenient;
 pub mod prompt;
 pub mod resource;
 pub mod skill;
@@ -18,6 +17,7 @@ use serde_json::value::RawValue;
 use toolway_types::{Budget, BudgetExceeded};
 
 use crate::elements::each;
+use crate::lenient;
 use crate::members::RawMembers;
 
 pub use completion::{Completion, completion};

@@ -31,13 +31,14 @@ use toolway_auth::helper::{HelperCredentials, HelperRunner, RedactHeaders};
 use toolway_auth::logins::Logins;
 use toolway_auth::needs_auth::NeedsAuthMemory;
 use toolway_auth::references::ReferenceResolver;
+use toolway_auth::refresh::RenewedLogins;
 use toolway_auth::registration::ClientDocument;
 use toolway_auth::scopes::LoginAttempts;
 use toolway_auth::vault::Vault;
 use toolway_config::IdentitySettings;
 use toolway_transport::client::HttpClient;
 use toolway_transport::{Credentials, OpenOptions};
-use toolway_types::{OauthSpec, Secret, ServerName, ServerSpec};
+use toolway_types::{Secret, ServerName, ServerSpec};
 use tracing::info;
 
 use self::combined::HelperAndLogin;
@@ -111,7 +112,7 @@ pub(crate) struct Auth {
 struct KnownServer {
     is_remote: bool,
     /// Absent where its entry leaves no room for one.
-    login: Option<(LoginTarget, OauthSpec)>,
+    login: Option<LoginTarget>,
 }
 
 #[derive(Debug, Clone)]
@@ -137,7 +138,7 @@ impl Auth {
                 let (vault, client) = (vault.clone(), client.clone());
                 Organisation::new(settings, vault, client, references.cloned())
             })),
-            logins: Logins::new(vault),
+            logins: RenewedLogins::new(Logins::new(vault)),
             client: client.clone(),
             client_identities: Arc::new(options.client_identities),
             references: references.cloned(),
@@ -253,7 +254,7 @@ impl Auth {
             let known = known.iter().find(|(name, _)| name.as_str() == server);
             known.and_then(|(_, known)| known.login.clone())
         };
-        if let Some((target, _)) = target {
+        if let Some(target) = target {
             self.forget(&target).await;
         }
     }
@@ -261,18 +262,15 @@ impl Auth {
     /// The account that a server's entry names.
     pub(crate) fn account_of(&self, server: &ServerName) -> Option<String> {
         let known = lock(&self.known);
-        let (target, _) = known.get(server)?.login.as_ref()?;
-        target.account.clone()
+        known.get(server)?.login.as_ref()?.oauth.account.clone()
     }
 
     /// A server is about to be connected to.
     pub(crate) fn note_connecting(&self, server: &ServerName, source: &ServerSource) {
-        let remote = source.spec().and_then(|spec| spec.transport.remote());
-        let oauth = remote.and_then(|remote| remote.oauth.clone());
-        let target = target(server, source);
+        let is_remote = |spec: &ServerSpec| spec.transport.remote().is_some();
         let known = KnownServer {
-            is_remote: remote.is_some(),
-            login: target.map(|target| (target, oauth.unwrap_or_default())),
+            is_remote: source.spec().is_some_and(is_remote),
+            login: target(server, source),
         };
         lock(&self.known).insert(server.clone(), known);
         // A server that is being connected does not wait for a login.
@@ -409,23 +407,7 @@ pub(crate) fn target(server: &ServerName, source: &ServerSource) -> Option<Login
         server: server.clone(),
         definition: definition(server, source),
         url: remote.url.clone(),
-        account: remote
-            .oauth
-            .as_ref()
-            .and_then(|oauth| oauth.account.clone()),
-        cross_app: remote
-            .oauth
-            .as_ref()
-            .map(|oauth| oauth.xaa.clone())
-            .unwrap_or_default(),
-        names_issuer: remote
-            .oauth
-            .as_ref()
-            .is_some_and(|oauth| oauth.auth_server_metadata_url.is_some()),
-        workload: remote
-            .oauth
-            .as_ref()
-            .and_then(|oauth| oauth.workload.clone()),
+        oauth: remote.oauth.clone().unwrap_or_default(),
         rules: Arc::clone(&remote.rules),
     })
 }

@@ -19,8 +19,8 @@ use rustix::fs::CWD;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
-use toolway_transport::private_file::open_own;
-use toolway_transport::state_file;
+use toolway_files::private_file::open_own;
+use toolway_files::state_file;
 use toolway_types::{RemoteSpec, ServerSpec, StdioSpec, TransportSpec};
 use toolway_wire::view;
 use tracing::debug;
@@ -359,7 +359,7 @@ pub fn refresh_turn(folder: &Path, spec: &ServerSpec) -> io::Result<Option<std::
     let folder = state_file::private_folder(folder)?;
     let flags = rustix::fs::OFlags::WRONLY | rustix::fs::OFlags::CREATE;
     let name = format!("{}.turn", key.file());
-    toolway_transport::private_file::open_file(&folder, &name, flags).map(Some)
+    toolway_files::private_file::open_file(&folder, &name, flags).map(Some)
 }
 
 #[cfg(test)]

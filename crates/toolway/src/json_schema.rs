@@ -6,6 +6,7 @@
 //! `json_schema/repair.rs`).
 
 mod compile;
+mod plain;
 mod repair;
 #[cfg(test)]
 mod tests;

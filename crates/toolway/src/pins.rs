@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
-use toolway_transport::state_file::{self, now};
+use toolway_files::state_file::{self, now};
 use toolway_types::{ServerName, ToolKey, Untrusted, text};
 use tracing::warn;
 

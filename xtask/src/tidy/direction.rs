@@ -1,5 +1,5 @@
 //! Dependencies between our crates point one way, and every manifest is read to prove it:
-//! `types ← wire ← transport ← auth`, `types ← config`,
+//! `{types, files} ← transport ← auth`, `types ← wire ← transport`, `{types, files} ← config`,
 //! `{config, transport, auth} ← toolway ← {gateway, tui} ← cli`; `testkit` only for tests.
 //!
 //! Owns the table of what may depend on what. Cargo already refuses cycles; this refuses a
@@ -16,12 +16,21 @@ const TESTKIT: &str = "toolway-testkit";
 /// Each crate with all the crates below it. A crate that is not here has no place yet.
 const BELOW: &[(&str, &[&str])] = &[
     ("toolway-types", &[]),
+    ("toolway-files", &[]),
     ("toolway-wire", &["toolway-types"]),
-    ("toolway-config", &["toolway-types"]),
-    ("toolway-transport", &["toolway-types", "toolway-wire"]),
+    ("toolway-config", &["toolway-types", "toolway-files"]),
+    (
+        "toolway-transport",
+        &["toolway-types", "toolway-files", "toolway-wire"],
+    ),
     (
         "toolway-auth",
-        &["toolway-types", "toolway-wire", "toolway-transport"],
+        &[
+            "toolway-types",
+            "toolway-files",
+            "toolway-wire",
+            "toolway-transport",
+        ],
     ),
     ("toolway", HOST),
     ("toolway-gateway", FRONT_END),
@@ -30,6 +39,7 @@ const BELOW: &[(&str, &[&str])] = &[
         "toolway-cli",
         &[
             "toolway-types",
+            "toolway-files",
             "toolway-wire",
             "toolway-config",
             "toolway-transport",
@@ -54,6 +64,7 @@ const BELOW: &[(&str, &[&str])] = &[
 ];
 const HOST: &[&str] = &[
     "toolway-types",
+    "toolway-files",
     "toolway-wire",
     "toolway-config",
     "toolway-transport",
@@ -61,6 +72,7 @@ const HOST: &[&str] = &[
 ];
 const FRONT_END: &[&str] = &[
     "toolway-types",
+    "toolway-files",
     "toolway-wire",
     "toolway-config",
     "toolway-transport",

@@ -9,21 +9,21 @@ use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use futures_util::future::BoxFuture;
 use tokio::sync::watch;
 use toolway_types::{OauthSpec, Secret};
 use url::Url;
 
-use super::{AccountTokens, ProviderAccountError};
+use super::ProviderAccountError;
+use crate::clock::unix_now;
 use crate::discovery::of_issuer;
 use crate::login::{
     AccountChoice, LoginContext, LoginError, LoginMethod, LoginRequest, LoginUi, obtain,
 };
-use crate::logins::{ACCOUNT_SERVER, Login, LoginGrant, Logins, LoginsError};
-use crate::refresh::{LoginEnd, RefreshError, RenewalContext};
+use crate::logins::{ACCOUNT_SERVER, Login, Logins, LoginsError};
+use crate::refresh::{LoginEnd, RefreshError, RenewalContext, RenewedLogins};
 use crate::revoke::{Revocation, RevokeError};
 use crate::scopes::LoginAttempts;
-use crate::token::{Tokens, unix_now};
+use crate::token::Tokens;
 use crate::vault::{SecretKind, VaultKey};
 use crate::web::{WebClient, WebError};
 
@@ -104,7 +104,7 @@ pub struct AccountStatus {
 /// The login at one provider, in the vault.
 pub struct StoredAccount {
     login: AccountLoginTarget,
-    logins: Logins,
+    logins: RenewedLogins,
     web: WebClient,
     attempts: LoginAttempts,
     cache: Mutex<TokenCache>,
@@ -133,7 +133,7 @@ impl StoredAccount {
     pub fn new(login: AccountLoginTarget, logins: Logins, web: WebClient) -> Self {
         Self {
             login,
-            logins,
+            logins: RenewedLogins::new(logins),
             web,
             attempts: LoginAttempts::default(),
             cache: Mutex::default(),
@@ -159,6 +159,8 @@ impl StoredAccount {
         };
         let request = LoginRequest {
             server: &self.login.host,
+            definition: &self.login.definition,
+            account: &self.login.host,
             url: &self.login.directory,
             challenge: None,
             spec: &spec,
@@ -173,37 +175,20 @@ impl StoredAccount {
         };
         let context = LoginContext {
             web: &self.web,
-            clients: &self.logins,
+            logins: &self.logins,
             attempts: &self.attempts,
             ui,
         };
-        let obtained = obtain(context, &request).await?;
-        if obtained.issuer != self.login.issuer {
+        let login = obtain(context, &request).await?;
+        if login.issuer != self.login.issuer {
             return Err(AccountLoginError::OtherIssuer {
                 issuer: self.login.issuer.clone(),
-                named: crate::metadata::shown(&obtained.issuer),
+                named: crate::metadata::shown(&login.issuer),
             });
         }
         let login = Login {
             server: ACCOUNT_SERVER.to_owned(),
-            definition: self.login.definition.clone(),
-            account: self.login.host.clone(),
-            issuer: obtained.issuer,
-            resource: obtained.resource,
-            client: obtained.client,
-            tokens: obtained.tokens,
-            requested: obtained.requested,
-            token_endpoint: obtained.token_endpoint,
-            revocation_endpoint: obtained.revocation_endpoint,
-            how: match method {
-                LoginMethod::Browser | LoginMethod::Paste => LoginGrant::Code,
-                LoginMethod::Device => LoginGrant::Device,
-                LoginMethod::ClientCredentials => LoginGrant::ClientCredentials,
-            },
-            dpop: obtained.dpop,
-            logged_in_at: unix_now(),
-            is_trusted: true,
-            client_key: None,
+            ..login
         };
         self.logins.save(&login).await?;
         for other in self.keys().await? {
@@ -301,7 +286,22 @@ impl StoredAccount {
         Ok(listed.map(|listed| listed.key).filter(is_ours).collect())
     }
 
-    async fn fresh(&self, refused: Option<&Secret>) -> Result<Secret, ProviderAccountError> {
+    /// Changes whenever the user logs in or out, in any process.
+    pub(super) fn changes(&self) -> watch::Receiver<u64> {
+        self.logins.vault().changes()
+    }
+
+    /// Waits until what is being renewed is saved, and no longer than this.
+    pub(super) async fn settle(&self, within: Duration) {
+        self.logins.settle(within).await;
+    }
+
+    /// The token that is good now, renewed when it is due. `refused` is one that the provider did
+    /// not take: when another is there by now it is that one, and else it is renewed.
+    pub(super) async fn token(
+        &self,
+        refused: Option<&Secret>,
+    ) -> Result<Secret, ProviderAccountError> {
         // From before the reading, so that what changes meanwhile is noticed.
         let seen = *self.logins.vault().changes().borrow();
         if let Some((then, tokens)) = &self.cache().tokens
@@ -367,22 +367,5 @@ impl StoredAccount {
 
     fn cache(&self) -> MutexGuard<'_, TokenCache> {
         self.cache.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl AccountTokens for StoredAccount {
-    fn token<'a>(
-        &'a self,
-        refused: Option<&'a Secret>,
-    ) -> BoxFuture<'a, Result<Secret, ProviderAccountError>> {
-        Box::pin(self.fresh(refused))
-    }
-
-    fn changes(&self) -> watch::Receiver<u64> {
-        self.logins.vault().changes()
-    }
-
-    fn settle(&self, within: Duration) -> BoxFuture<'_, ()> {
-        Box::pin(self.logins.settle(within))
     }
 }

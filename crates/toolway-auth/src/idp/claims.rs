@@ -9,9 +9,10 @@ use tokio::sync::Mutex;
 use toolway_types::Secret;
 use url::Url;
 
+use crate::clock::unix_now;
 use crate::jwt::published::{KEEP, PAUSE, PublishedKeys};
 use crate::jwt::{self, JwtAlgorithm, VerifyError};
-use crate::token::{SKEW, unix_now};
+use crate::token::SKEW;
 use crate::web::{WebClient, WebError};
 
 /// The longest name of a user.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{IdTokenError, IdentityStoreError};
+use super::IdTokenError;
 use crate::authorize::{AuthorizationResponseError, AuthorizationStartError};
 use crate::callback::CallbackError;
 use crate::detached::TaskLost;
@@ -10,6 +10,7 @@ use crate::device::DeviceError;
 use crate::metadata::MetadataError;
 use crate::random::NoRandom;
 use crate::token::TokenError;
+use crate::vault::VaultError;
 use crate::web::WebError;
 
 /// Why it is not known who the user is.
@@ -95,7 +96,7 @@ pub enum IdpError {
     Token(#[from] TokenError),
     /// What is kept cannot be read or written.
     #[error(transparent)]
-    Store(#[from] IdentityStoreError),
+    Store(#[from] VaultError),
     /// No randomness.
     #[error(transparent)]
     Random(#[from] NoRandom),

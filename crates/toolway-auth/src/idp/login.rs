@@ -2,25 +2,31 @@
 //!
 //! Owns the steps of that login. Whether to log in is decided by the caller.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use futures_util::future::BoxFuture;
 
-use super::{IdentityProvider, IdpError, IdpLoginUi, UserIdentity};
-use crate::authorize::{
-    AuthorizationCode, AuthorizationOptions, AuthorizationResponseError, PendingAuthorization,
-    pasted,
-};
+use super::{IdentityProvider, IdpError, UserIdentity};
+use crate::authorize::{AuthorizationCode, AuthorizationOptions, PendingAuthorization};
 use crate::callback::{Callback, CallbackAddress};
 use crate::device::DeviceLogin;
+use crate::grant::LoginMethod;
+use crate::login_ui::{DeviceCodePrompt, LoginUi};
 use crate::metadata::ServerMetadata;
 use crate::random;
 use crate::token::TokenGrant;
+
+/// What the provider is called in front of a user who knows servers by their names.
+const NAME: &str = "identity provider";
 
 /// Where the browser comes back to unless the settings say otherwise: an administrator registers
 /// it with the provider, so it cannot be random. The port is ours to choose (RFC 8252).
 const REDIRECT: &str = "http://localhost/callback";
 
 impl IdentityProvider {
-    pub(super) async fn by_browser(&self, ui: &dyn IdpLoginUi) -> Result<UserIdentity, IdpError> {
+    pub(super) async fn by_browser(
+        &self,
+        ui: &dyn LoginUi,
+        method: LoginMethod,
+    ) -> Result<UserIdentity, IdpError> {
         let metadata = self.metadata().await?;
         let page = self.endpoint(
             metadata.authorization_endpoint.as_ref(),
@@ -49,32 +55,19 @@ impl IdentityProvider {
             scopes: &scopes,
             extra: &[("nonce", &nonce)],
         })?;
-        ui.open(attempt.url()).await;
-        let spend = async |code: AuthorizationCode| {
-            let request = self.request(&endpoint, &scopes);
-            let tokens = request.send(&self.web, TokenGrant::Code(&code)).await?;
-            self.believed(tokens, Some(&nonce)).await
+        ui.send_off(NAME, method, &attempt).await;
+        let request = &self.request(&endpoint, &scopes);
+        let nonce = nonce.as_str();
+        let spend = |code: AuthorizationCode| -> BoxFuture<'_, Result<UserIdentity, IdpError>> {
+            Box::pin(async move {
+                let tokens = request.send(&self.web, &TokenGrant::code(&code)).await?;
+                self.believed(tokens, Some(nonce)).await
+            })
         };
-        let is_spent = AtomicBool::new(false);
-        let returning = callback.finish(&attempt, async |code| {
-            is_spent.store(true, Ordering::Release);
-            spend(code).await
-        });
-        let pasting = async {
-            let code = pasted_code(ui, &attempt).await;
-            if is_spent.load(Ordering::Acquire) {
-                // The browser was first.
-                return std::future::pending().await;
-            }
-            code
-        };
-        tokio::select! {
-            returned = returning => returned?,
-            code = pasting => spend(code?).await,
-        }
+        ui.returned(callback, &attempt, spend).await
     }
 
-    pub(super) async fn by_device(&self, ui: &dyn IdpLoginUi) -> Result<UserIdentity, IdpError> {
+    pub(super) async fn by_device(&self, ui: &dyn LoginUi) -> Result<UserIdentity, IdpError> {
         let metadata = self.metadata().await?;
         let begin = self.endpoint(
             metadata.device_authorization_endpoint.as_ref(),
@@ -84,7 +77,10 @@ impl IdentityProvider {
         let scopes = self.scopes(&metadata);
         let request = self.request(&endpoint, &scopes);
         let login = DeviceLogin::begin(&self.web, begin, &request).await?;
-        ui.show(&login).await;
+        ui.device(DeviceCodePrompt {
+            server: NAME,
+            login: &login,
+        });
         let tokens = login.wait(&self.web, &request).await?;
         // There is no nonce in this way: the code in the answer is what ties it to this login.
         self.believed(tokens, None).await
@@ -100,25 +96,5 @@ impl IdentityProvider {
             }
         }
         scopes
-    }
-}
-
-/// The code in what the user pastes; they may try again until it is this login's answer.
-async fn pasted_code(
-    ui: &dyn IdpLoginUi,
-    attempt: &PendingAuthorization,
-) -> Result<AuthorizationCode, AuthorizationResponseError> {
-    loop {
-        let problem = match pasted(&ui.pasted().await) {
-            Err(problem) => problem.to_string(),
-            Ok(answer) => match attempt.check(&answer) {
-                Err(
-                    problem @ (AuthorizationResponseError::State
-                    | AuthorizationResponseError::Repeated(_)),
-                ) => problem.to_string(),
-                judged => return judged,
-            },
-        };
-        ui.not_taken(&problem);
     }
 }

@@ -6,7 +6,7 @@ use tokio::time::Instant;
 use url::Url;
 
 use super::KeySet;
-use crate::token::{unix, unix_now};
+use crate::clock::{unix, unix_now};
 use crate::web::{self, WebClient, WebError};
 
 /// How long keys are good without another look.

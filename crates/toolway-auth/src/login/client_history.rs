@@ -4,7 +4,7 @@
 //! forgot a client shows the user a page and us nothing, so a login that has no answer makes the
 //! registration suspect: that is written down before the user is sent off, and taken back when an
 //! answer arrives, so that it stays after a Ctrl-C or a crash.
-//! Does not own: keeping registrations (`clients.rs`), or choosing one (`registration.rs`).
+//! Does not own: keeping registrations (`logins.rs`), or choosing one (`registration.rs`).
 
 use crate::authorize::AuthorizationResponseError;
 use crate::callback::CallbackError;
@@ -98,23 +98,19 @@ impl LoginRun<'_> {
 
     /// Writes down what is known of a registration, unless another took its place.
     async fn note(&self, registered: &RegisteredClient, issuer: &str) -> Result<(), LoginFault> {
-        let clients = self.context.clients;
-        let kept = clients.find(issuer).await?;
+        let logins = self.context.logins;
+        let kept = logins.client(issuer).await?;
         let is_news =
             kept.is_some_and(|kept| kept.client_id == registered.client_id && kept != *registered);
         if registered.source == ClientSource::Dynamic && is_news {
-            clients.keep(issuer, registered).await?;
+            logins.save_client(issuer, registered).await?;
         }
         Ok(())
     }
 
     async fn forget(&self, registered: &RegisteredClient, issuer: &str) -> Result<(), LoginFault> {
-        let clients = self.context.clients;
-        let kept = clients.find(issuer).await?;
-        if kept.is_some_and(|kept| kept.client_id == registered.client_id) {
-            clients.forget(issuer).await?;
-        }
-        Ok(())
+        let id = &registered.client_id;
+        Ok(self.context.logins.remove_client(issuer, id).await?)
     }
 }
 

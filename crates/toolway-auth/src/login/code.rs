@@ -1,24 +1,19 @@
 //! A login by code: the user's browser goes there and comes back, or they bring the answer
 //! themselves.
 
-use std::future::pending;
-use std::sync::atomic::{AtomicBool, Ordering};
-
+use futures_util::future::BoxFuture;
 use toolway_types::UnannouncedPkce;
 
 use crate::authorize::{
-    AuthorizationCode, AuthorizationOptions, AuthorizationResponseError, AuthorizationStartError,
-    PendingAuthorization, S256, pasted,
+    AuthorizationCode, AuthorizationOptions, AuthorizationStartError, PendingAuthorization, S256,
 };
 use crate::callback::{Callback, CallbackAddress};
 use crate::metadata::shown;
 use crate::registration::{ClientSource, RegisteredClient};
 use crate::scopes::OFFLINE_ACCESS;
-use crate::token::{DpopKey, OauthClient, TokenGrant, Tokens};
+use crate::token::{DpopKey, TokenGrant, Tokens};
 
-use super::{
-    AccountChoice, LoginFault, LoginMethod, LoginPage, LoginProgress, LoginRun, PreparedLogin,
-};
+use super::{AccountChoice, LoginFault, LoginProgress, LoginRun, PreparedLogin};
 
 /// The redirect address of a configured client without a callback port.
 const CONFIGURED: &str = "http://localhost/callback";
@@ -78,9 +73,17 @@ impl LoginRun<'_> {
             extra: &extra,
         })?;
         self.set_out(&chosen, &server.issuer).await?;
-        self.send_off(&attempt).await;
-        let client = registered.client(self.request.client_key);
-        let result = self.finish(prepared, &client, callback, &attempt).await;
+        let (ui, request) = (self.context.ui, self.request);
+        ui.send_off(request.server, request.method, &attempt).await;
+        let client = registered.client(request.client_key);
+        let asks = &client;
+        let spend = |code: AuthorizationCode| -> BoxFuture<'_, Result<Tokens, LoginFault>> {
+            Box::pin(async move {
+                ui.say(LoginProgress::Finishing);
+                Ok(prepared.ask(asks, &TokenGrant::code(&code)).await?)
+            })
+        };
+        let result = ui.returned(callback, &attempt, spend).await;
         self.concluded(chosen, &client, result, &server.issuer)
             .await
     }
@@ -102,7 +105,7 @@ impl LoginRun<'_> {
     async fn listen(&self, prepared: &PreparedLogin) -> Result<Callback, LoginFault> {
         let (request, server) = (self.request, &prepared.found.server);
         let document = request.document.filter(|_| server.takes_documents);
-        let kept = self.context.clients.find(&server.issuer).await?;
+        let kept = self.context.logins.client(&server.issuer).await?;
         let kept = kept
             .filter(|kept| kept.source == ClientSource::Dynamic)
             .and_then(|kept| kept.redirect_uri);
@@ -119,78 +122,5 @@ impl LoginRun<'_> {
             (None, None, None, None) => CallbackAddress::Free,
         };
         Ok(Callback::bind(request.server, place).await?)
-    }
-
-    /// Opens or shows the login page.
-    async fn send_off(&self, attempt: &PendingAuthorization) {
-        let ui = self.context.ui;
-        let page = LoginPage {
-            server: self.request.server,
-            host: attempt.url().host_str().unwrap_or_default(),
-            url: attempt.url(),
-            redirect_uri: attempt.redirect_uri(),
-        };
-        if self.request.method == LoginMethod::Paste {
-            ui.show(page);
-        } else if let Err(why) = ui.open(page).await {
-            ui.say(LoginProgress::NoBrowser(why));
-            ui.show(page);
-        }
-        ui.say(LoginProgress::Waiting);
-    }
-
-    /// Waits for the answer, from wherever it comes first, and spends it once.
-    async fn finish(
-        &self,
-        prepared: &PreparedLogin,
-        client: &OauthClient,
-        callback: Callback,
-        attempt: &PendingAuthorization,
-    ) -> Result<Tokens, LoginFault> {
-        let spend = async |code: AuthorizationCode| -> Result<Tokens, LoginFault> {
-            self.context.ui.say(LoginProgress::Finishing);
-            Ok(prepared.ask(client, TokenGrant::Code(&code)).await?)
-        };
-        let is_spent = AtomicBool::new(false);
-        let returning = callback.finish(attempt, async |code| {
-            is_spent.store(true, Ordering::Release);
-            spend(code).await
-        });
-        let pasting = async {
-            let code = self.paste(attempt).await?;
-            if is_spent.load(Ordering::Acquire) {
-                // The browser was first.
-                return pending().await;
-            }
-            Ok(code)
-        };
-        tokio::select! {
-            returned = returning => returned?,
-            pasted = pasting => match pasted {
-                Ok(code) => spend(code).await,
-                Err(error) => Err(LoginFault::Answer(error)),
-            },
-        }
-    }
-
-    /// The code in what the user pastes; they may try again until it is this login's answer.
-    async fn paste(
-        &self,
-        attempt: &PendingAuthorization,
-    ) -> Result<AuthorizationCode, AuthorizationResponseError> {
-        loop {
-            let text = self.context.ui.pasted().await;
-            let problem = match pasted(&text) {
-                Err(problem) => problem.to_string(),
-                Ok(answer) => match attempt.check(&answer) {
-                    Err(
-                        problem @ (AuthorizationResponseError::State
-                        | AuthorizationResponseError::Repeated(_)),
-                    ) => problem.to_string(),
-                    judged => return judged,
-                },
-            };
-            self.context.ui.say(LoginProgress::Pasted(problem));
-        }
     }
 }

@@ -9,8 +9,9 @@ use toolway_types::Secret;
 use url::Url;
 
 use super::{DEFAULT_ACCOUNT, Login, LoginGrant, Logins, LoginsError};
+use crate::clock::unix_now;
 use crate::registration::{AuthMethod, ClientHistory, ClientSource, RegisteredClient};
-use crate::token::{DpopKey, TokenKind, Tokens, unix_now};
+use crate::token::{DpopKey, TokenKind, Tokens};
 use crate::vault::{StorageChoice, Vault, VaultOptions};
 
 pub(crate) fn logins(folder: &Path) -> Logins {

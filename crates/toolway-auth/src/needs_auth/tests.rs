@@ -2,8 +2,8 @@
 
 use std::fs;
 
+use toolway_files::state_file::now;
 use toolway_testkit::ScannedFolder;
-use toolway_transport::state_file::now;
 
 use super::{NeedsAuthMemory, id};
 

@@ -12,8 +12,8 @@ use std::time::Duration;
 use tokio::time::Instant;
 use toolway_types::Secret;
 
-use super::{RefreshError, still_good};
-use crate::logins::{Login, Logins};
+use super::{RefreshError, RenewedLogins, still_good};
+use crate::logins::Login;
 use crate::token::{TokenError, Tokens};
 use crate::vault::VaultKey;
 
@@ -26,7 +26,7 @@ pub const LONGEST_WAIT: Duration = Duration::from_mins(15);
 
 /// The logins that are not renewed for a while.
 #[derive(Default)]
-pub(crate) struct HoldOffs(Mutex<HashMap<VaultKey, HoldOff>>);
+pub(super) struct HoldOffs(Mutex<HashMap<VaultKey, HoldOff>>);
 
 impl HoldOffs {
     fn all(&self) -> MutexGuard<'_, HashMap<VaultKey, HoldOff>> {
@@ -42,7 +42,7 @@ struct HoldOff {
     error: Arc<TokenError>,
 }
 
-impl Logins {
+impl RenewedLogins {
     /// Makes all callers wait.
     pub(super) fn hold_off(&self, login: &Login, error: &Arc<TokenError>) {
         let wait = match &**error {

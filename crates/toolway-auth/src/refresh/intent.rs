@@ -9,8 +9,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
-use toolway_transport::private_file::open_directory;
-use toolway_transport::state_file;
+use toolway_files::private_file::open_directory;
+use toolway_files::state_file;
 use toolway_types::Secret;
 use tracing::debug;
 
@@ -27,7 +27,7 @@ const REPEATED: &str = " again";
 
 impl RefreshIntent {
     pub(super) fn of(logins: &Logins, login: &Login) -> Self {
-        let folder = logins.vault.folder().join("intents");
+        let folder = logins.vault().folder().join("intents");
         let token = login.tokens.refresh.as_ref().map_or("", Secret::expose);
         let digest = Sha256::digest(["intent ", token].concat());
         Self {

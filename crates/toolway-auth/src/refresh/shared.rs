@@ -11,9 +11,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 use toolway_types::Secret;
 
-use super::{RefreshError, RenewalContext};
+use super::{RefreshError, RenewalContext, RenewedLogins};
 use crate::detached::TaskLost;
-use crate::logins::{Login, Logins};
+use crate::logins::Login;
 use crate::token::TokenError;
 use crate::vault::VaultKey;
 
@@ -21,7 +21,7 @@ type RenewalResult = Result<Login, RefreshError>;
 
 /// The renewals under way.
 #[derive(Default)]
-pub(crate) struct RunningRenewals(Mutex<HashMap<VaultKey, watch::Receiver<Option<RenewalResult>>>>);
+pub(super) struct RunningRenewals(Mutex<HashMap<VaultKey, watch::Receiver<Option<RenewalResult>>>>);
 
 impl RunningRenewals {
     fn all(&self) -> MutexGuard<'_, HashMap<VaultKey, watch::Receiver<Option<RenewalResult>>>> {
@@ -29,7 +29,7 @@ impl RunningRenewals {
     }
 }
 
-impl Logins {
+impl RenewedLogins {
     /// Renews, or waits for the renewal that is under way.
     pub(super) async fn shared(
         &self,

@@ -3,6 +3,7 @@
 mod callers;
 mod hold_off;
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,11 +11,11 @@ use toolway_testkit::ScannedFolder;
 use toolway_testkit::authority::{Authority, AuthoritySettings, Switch, holds_secret};
 use toolway_types::Secret;
 
-use super::{LoginEnd, RefreshError, RenewalContext};
-use crate::logins::tests::{due, logins, settings};
-use crate::logins::{Login, LoginGrant, Logins};
+use super::{LoginEnd, RefreshError, RenewalContext, RenewedLogins};
+use crate::clock::unix_now;
+use crate::logins::tests::{self, due, settings};
+use crate::logins::{Login, LoginGrant};
 use crate::registration::{AuthMethod, ClientSource};
-use crate::token::unix_now;
 use crate::vault::VaultKey;
 use crate::web::WebClient;
 
@@ -22,8 +23,12 @@ fn web() -> WebClient {
     WebClient::trusted(toolway_transport::client::HttpClient::default())
 }
 
+fn logins(folder: &Path) -> RenewedLogins {
+    RenewedLogins::new(tests::logins(folder))
+}
+
 async fn fresh(
-    logins: &Logins,
+    logins: &RenewedLogins,
     key: &VaultKey,
     refused: Option<&Secret>,
 ) -> Result<Login, RefreshError> {
@@ -224,7 +229,7 @@ async fn rel_15_a_process_that_died_over_a_renewal_leaves_a_note() {
     let spent = super::request(&login, &client, &[]);
     let token = login.tokens.refresh.as_ref().unwrap();
     spent
-        .send(&web, super::TokenGrant::Refresh(token))
+        .send(&web, &super::TokenGrant::refresh(token))
         .await
         .unwrap();
     assert_eq!(ended(fresh(&logins, &key, None).await), LoginEnd::Lost);

@@ -12,6 +12,7 @@ use toolway_types::{Secret, Untrusted};
 
 use super::{TokenKind, Tokens};
 use crate::jwt;
+use crate::web::{WebError, WebReply};
 
 /// The longest life that is believed. What is beyond says "forever" in some unit or other.
 const MAX_LIFE: u64 = 10 * 365 * 24 * 60 * 60;
@@ -131,8 +132,25 @@ pub fn refusal(answer: &Map<String, Value>) -> Option<TokenRefusal> {
     })
 }
 
-/// An answer written as a form, which some old servers send whatever is asked for.
-pub(crate) fn form(body: &[u8]) -> Map<String, Value> {
+/// The refusal in what was received, if it is one.
+pub(super) fn refusal_in(reply: &WebReply) -> Option<TokenRefusal> {
+    refusal(&object(reply).ok()?)
+}
+
+/// The members of what was received. Some old servers write a form whatever is asked for.
+pub(super) fn object(reply: &WebReply) -> Result<Map<String, Value>, WebError> {
+    let kind = reply.headers.get(http::header::CONTENT_TYPE);
+    let is_form = kind.is_some_and(|kind| {
+        kind.as_bytes()
+            .starts_with(b"application/x-www-form-urlencoded")
+    });
+    if is_form && !reply.body.trim_ascii_start().starts_with(b"{") {
+        return Ok(form(&reply.body));
+    }
+    reply.object()
+}
+
+fn form(body: &[u8]) -> Map<String, Value> {
     url::form_urlencoded::parse(body)
         .map(|(name, value)| (name.into_owned(), Value::String(value.into_owned())))
         .collect()

@@ -14,7 +14,7 @@ use http::{HeaderMap, HeaderValue};
 use toolway_types::Secret;
 use url::form_urlencoded;
 
-use super::request::refusal;
+use super::answer::refusal_in;
 use crate::assertion::{AssertionError, ClientKey, JWT_BEARER};
 use crate::web::WebReply;
 
@@ -183,7 +183,7 @@ impl OauthClient {
 /// Whether an answer does not say that the server looked for the client elsewhere than it was
 /// told. Some look for the id in the form alone, and call that by other names than the RFC.
 fn is_recognised(reply: &WebReply) -> bool {
-    let Some(refusal) = refusal(reply) else {
+    let Some(refusal) = refusal_in(reply) else {
         return reply.status != 401;
     };
     let misses = |name: &str| {

@@ -21,7 +21,7 @@ use sha2::{Digest as _, Sha256};
 use toolway_types::Secret;
 use url::Url;
 
-use super::unix_now;
+use crate::clock::unix_now;
 use crate::jwt::{KeyError, SigningKey};
 use crate::random::{self, NoRandom};
 

@@ -16,29 +16,32 @@ use url::Url;
 use super::answer::{self, AnswerTime, MalformedTokenAnswer, TokenRefusal};
 use super::client::{ClientAuthParts, OauthClient};
 use super::dpop::{DPOP, DpopKey, ProofError, USE_NONCE};
-use super::{TokenKind, Tokens, unix, unix_now};
+use super::{TokenKind, Tokens};
 use crate::assertion::AssertionError;
 use crate::authorize::AuthorizationCode;
+use crate::clock::{unix, unix_now};
 use crate::web::{WebClient, WebError, WebReply};
 
 /// The longest time that a server may keep us away.
 const MAX_RETRY_AFTER: Duration = Duration::from_hours(1);
 
+const REQUESTED_TYPE: &str = "requested_token_type";
+
+/// The `grant_type` of a device login (RFC 8628), and of an assertion (RFC 7523).
+pub(crate) const DEVICE_CODE: &str = "urn:ietf:params:oauth:grant-type:device_code";
+pub(crate) const JWT_BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
+
 /// What is given for a token.
-#[derive(Debug, Clone, Copy)]
-pub enum TokenGrant<'a> {
-    /// A code from a login.
-    Code(&'a AuthorizationCode),
-    /// A refresh token.
-    Refresh(&'a Secret),
-    /// Only who the client is.
-    ClientCredentials,
-    /// The code of a device login (RFC 8628).
-    Device(&'a Secret),
-    /// Another party's assertion (RFC 7523): an ID-JAG, or a workload's token.
-    JwtBearer(&'a Secret),
-    /// Another token (RFC 8693).
-    Exchange(TokenExchange<'a>),
+#[derive(Debug, Clone, Default)]
+pub struct TokenGrant<'a> {
+    /// The `grant_type`.
+    pub kind: &'static str,
+    /// What the request says beside it.
+    pub words: Vec<(&'static str, &'a str)>,
+    /// What it says that must not be shown.
+    pub secrets: Vec<(&'static str, &'a Secret)>,
+    /// Whether the scopes are named here; elsewhere they were named before, and stay.
+    pub names_scopes: bool,
 }
 
 /// A token that is to become another one.
@@ -54,36 +57,73 @@ pub struct TokenExchange<'a> {
     pub audience: &'a str,
 }
 
-impl TokenGrant<'_> {
-    /// The `grant_type`.
-    pub fn kind(&self) -> &'static str {
-        match self {
-            TokenGrant::Code(_) => "authorization_code",
-            TokenGrant::Refresh(_) => "refresh_token",
-            TokenGrant::ClientCredentials => "client_credentials",
-            TokenGrant::Device(_) => "urn:ietf:params:oauth:grant-type:device_code",
-            TokenGrant::JwtBearer(_) => "urn:ietf:params:oauth:grant-type:jwt-bearer",
-            TokenGrant::Exchange(_) => "urn:ietf:params:oauth:grant-type:token-exchange",
+impl<'a> TokenGrant<'a> {
+    /// A code from a login.
+    pub fn code(code: &'a AuthorizationCode) -> Self {
+        Self {
+            kind: "authorization_code",
+            words: vec![("redirect_uri", &code.redirect_uri)],
+            secrets: vec![("code", &code.code), ("code_verifier", &code.verifier)],
+            names_scopes: false,
         }
     }
 
-    /// Whether the scopes are named here; elsewhere they were named before, and stay.
-    fn names_scopes(&self) -> bool {
-        matches!(
-            self,
-            TokenGrant::ClientCredentials | TokenGrant::JwtBearer(_) | TokenGrant::Exchange(_)
-        )
+    /// A refresh token.
+    pub fn refresh(token: &'a Secret) -> Self {
+        Self {
+            kind: "refresh_token",
+            secrets: vec![("refresh_token", token)],
+            ..Self::default()
+        }
     }
 
-    fn secret(&self) -> Option<&Secret> {
-        match self {
-            TokenGrant::Code(code) => Some(&code.code),
-            TokenGrant::Refresh(secret)
-            | TokenGrant::Device(secret)
-            | TokenGrant::JwtBearer(secret) => Some(secret),
-            TokenGrant::Exchange(exchange) => Some(exchange.subject),
-            TokenGrant::ClientCredentials => None,
+    /// Only who the client is.
+    pub fn client_credentials() -> Self {
+        Self {
+            kind: "client_credentials",
+            names_scopes: true,
+            ..Self::default()
         }
+    }
+
+    /// The code of a device login (RFC 8628).
+    pub fn device(code: &'a Secret) -> Self {
+        Self {
+            kind: DEVICE_CODE,
+            secrets: vec![("device_code", code)],
+            ..Self::default()
+        }
+    }
+
+    /// Another party's assertion (RFC 7523): an ID-JAG, or a workload's token.
+    pub fn jwt_bearer(assertion: &'a Secret) -> Self {
+        Self {
+            kind: JWT_BEARER,
+            secrets: vec![("assertion", assertion)],
+            names_scopes: true,
+            ..Self::default()
+        }
+    }
+
+    /// Another token (RFC 8693).
+    pub fn exchange(exchange: TokenExchange<'a>) -> Self {
+        Self {
+            kind: "urn:ietf:params:oauth:grant-type:token-exchange",
+            words: vec![
+                (REQUESTED_TYPE, exchange.requested_type),
+                ("subject_token_type", exchange.subject_type),
+                ("audience", exchange.audience),
+            ],
+            secrets: vec![("subject_token", exchange.subject)],
+            names_scopes: true,
+        }
+    }
+
+    /// The type of token that an exchange asks for.
+    fn requested_type(&self) -> Option<&str> {
+        let mut words = self.words.iter();
+        let word = words.find(|(name, _)| *name == REQUESTED_TYPE)?;
+        Some(word.1)
     }
 }
 
@@ -173,28 +213,30 @@ pub struct TokenRequest<'a> {
 impl TokenRequest<'_> {
     /// Asks once; a second time only when the server demands its nonce in the proof of possession,
     /// or does not recognise the client.
-    pub async fn send(&self, web: &WebClient, grant: TokenGrant<'_>) -> Result<Tokens, TokenError> {
-        let issued = match &grant {
-            TokenGrant::Exchange(exchange) => Some(exchange.requested_type),
-            _ => None,
-        };
-        let mut answered = self.exchange(web, &grant).await?;
+    pub async fn send(
+        &self,
+        web: &WebClient,
+        grant: &TokenGrant<'_>,
+    ) -> Result<Tokens, TokenError> {
+        let mut answered = self.exchange(web, grant).await?;
         if self.client.turns(&answered.0) {
-            let second = self.exchange(web, &grant).await?;
+            let second = self.exchange(web, grant).await?;
             answered = self.client.better(answered, second);
         }
         let (reply, said) = answered;
         let mut secrets = said.secrets;
-        secrets.extend(grant.secret().cloned());
-        if let TokenGrant::Code(code) = &grant {
-            secrets.push(code.verifier.clone());
-        }
+        secrets.extend(
+            grant
+                .secrets
+                .iter()
+                .map(|(_, secret)| Secret::clone(secret)),
+        );
         let object = members(&reply, &secrets)?;
         let arrival = AnswerTime {
             now: unix_now(),
             server: reply.date().map(unix),
         };
-        let tokens = answer::tokens(&object, arrival, self.scopes, issued)?;
+        let tokens = answer::tokens(&object, arrival, self.scopes, grant.requested_type())?;
         if tokens.kind == TokenKind::Dpop && self.dpop.is_none() {
             return Err(MalformedTokenAnswer::Unbound.into());
         }
@@ -212,7 +254,7 @@ impl TokenRequest<'_> {
         };
         let fresh = key.learn(self.endpoint, &reply.headers);
         let wants_nonce = matches!(reply.status, 400 | 401)
-            && refusal(&reply).is_some_and(|refusal| refusal.code == USE_NONCE);
+            && answer::refusal_in(&reply).is_some_and(|refusal| refusal.code == USE_NONCE);
         if !(fresh && wants_nonce) {
             return Ok((reply, said));
         }
@@ -234,28 +276,18 @@ impl TokenRequest<'_> {
             }
         }
         let scope = self.scopes.join(" ");
-        let mut form = vec![("grant_type", grant.kind())];
-        match grant {
-            TokenGrant::Code(code) => form.extend([
-                ("code", code.code.expose()),
-                ("code_verifier", code.verifier.expose()),
-                ("redirect_uri", code.redirect_uri.as_str()),
-            ]),
-            TokenGrant::Refresh(token) => form.push(("refresh_token", token.expose())),
-            TokenGrant::ClientCredentials => {}
-            TokenGrant::Device(code) => form.push(("device_code", code.expose())),
-            TokenGrant::JwtBearer(assertion) => form.push(("assertion", assertion.expose())),
-            TokenGrant::Exchange(exchange) => form.extend([
-                ("requested_token_type", exchange.requested_type),
-                ("subject_token", exchange.subject.expose()),
-                ("subject_token_type", exchange.subject_type),
-                ("audience", exchange.audience),
-            ]),
-        }
+        let mut form = vec![("grant_type", grant.kind)];
+        form.extend(&grant.words);
+        form.extend(
+            grant
+                .secrets
+                .iter()
+                .map(|(name, secret)| (*name, secret.expose())),
+        );
         if let Some(resource) = self.resource {
             form.push(("resource", resource));
         }
-        if grant.names_scopes() && !scope.is_empty() {
+        if grant.names_scopes && !scope.is_empty() {
             form.push(("scope", &scope));
         }
         form.extend(
@@ -288,7 +320,7 @@ pub(crate) fn members(
     secrets: &[Secret],
 ) -> Result<serde_json::Map<String, serde_json::Value>, TokenError> {
     let status = reply.status;
-    let object = object(reply);
+    let object = answer::object(reply);
     let refusal = object.as_ref().ok().and_then(answer::refusal);
     let temporary = refusal
         .as_ref()
@@ -303,33 +335,12 @@ pub(crate) fn members(
         (502 | 504, _) => Err(TokenError::Lost),
         (500.., _) => Err(TokenError::Failed { status }),
         (_, Some(refusal)) => Err(refused(refusal, secrets)),
-        (200..300, None) => Ok(object?),
+        (200..300, None) => object.map_err(TokenError::Web),
         (_, None) => Err(TokenError::Refused {
             code: format!("http_{status}"),
             description: Untrusted::default(),
         }),
     }
-}
-
-/// The refusal in an answer, if it is one.
-pub(super) fn refusal(reply: &WebReply) -> Option<TokenRefusal> {
-    object(reply)
-        .ok()
-        .and_then(|object| answer::refusal(&object))
-}
-
-fn object(reply: &WebReply) -> Result<serde_json::Map<String, serde_json::Value>, TokenError> {
-    let form = reply
-        .headers
-        .get(http::header::CONTENT_TYPE)
-        .is_some_and(|kind| {
-            kind.as_bytes()
-                .starts_with(b"application/x-www-form-urlencoded")
-        });
-    if form && !reply.body.trim_ascii_start().starts_with(b"{") {
-        return Ok(answer::form(&reply.body));
-    }
-    reply.object().map_err(TokenError::Web)
 }
 
 fn refused(refusal: TokenRefusal, secrets: &[Secret]) -> TokenError {

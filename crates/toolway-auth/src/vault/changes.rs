@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
 use tokio::sync::watch;
-use toolway_transport::private_file::open_directory;
+use toolway_files::private_file::open_directory;
 use tracing::info;
 
 /// How often to look when nothing can be noticed.

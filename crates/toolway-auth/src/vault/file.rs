@@ -20,8 +20,8 @@ use chacha20poly1305::aead::{Aead as _, KeyInit as _, Payload};
 use chacha20poly1305::{Key as SealKey, XChaCha20Poly1305, XNonce};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
-use toolway_transport::private_file::open_directory;
-use toolway_transport::state_file::{self, now};
+use toolway_files::private_file::open_directory;
+use toolway_files::state_file::{self, now};
 use toolway_types::Secret;
 
 use super::{LONGEST, VaultBackend, VaultError, VaultKey, io_error};

@@ -9,8 +9,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use toolway_transport::private_file::open_directory;
-use toolway_transport::state_file::{self, now};
+use toolway_files::private_file::open_directory;
+use toolway_files::state_file::{self, now};
 use tracing::warn;
 
 use super::file::{LOCK_TIMEOUT, SealedFiles, put_aside};

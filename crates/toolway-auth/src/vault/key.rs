@@ -56,12 +56,20 @@ impl VaultKey {
     /// The key of something a user put there under a name.
     pub fn named(name: impl Into<String>) -> Self {
         Self {
-            kind: SecretKind::Named,
+            account: name.into(),
+            ..Self::of(SecretKind::Named)
+        }
+    }
+
+    /// A key of this kind that says nothing more yet.
+    pub fn of(kind: SecretKind) -> Self {
+        Self {
+            kind,
             server: String::new(),
             definition: String::new(),
             issuer: String::new(),
             resource: String::new(),
-            account: name.into(),
+            account: String::new(),
         }
     }
 

@@ -18,7 +18,7 @@ use std::time::Duration;
 use rustix::fs::OFlags;
 use tokio::sync::{OwnedMutexGuard, oneshot};
 use tokio::time::{Instant, timeout_at};
-use toolway_transport::private_file::{open_directory, open_file};
+use toolway_files::private_file::{open_directory, open_file};
 
 use super::{VaultError, VaultKey, io_error};
 

@@ -13,10 +13,11 @@ use toolway_transport::program::{Invocation, ProgramLimits, ProgramRun};
 use toolway_types::{Secret, ShieldMode};
 
 use super::{PlatformTokenSource, WorkloadError, obtain};
+use crate::clock::unix_now;
 use crate::jwt::SigningKey;
 use crate::metadata::ServerMetadata;
 use crate::token::tests::{Endpoint, Scripted, web};
-use crate::token::{OauthClient, Tokens, unix_now};
+use crate::token::{OauthClient, Tokens};
 use crate::xaa::TokenTarget;
 
 const ISSUER: &str = "https://as.example";

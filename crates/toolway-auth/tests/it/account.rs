@@ -7,10 +7,10 @@ use http::HeaderMap;
 use toolway_auth::account::{
     AccountLoginTarget, AccountSpec, ProviderAccount, ProviderAccountError, StoredAccount,
 };
+use toolway_auth::clock::unix_now;
 use toolway_auth::login::LoginMethod;
 use toolway_auth::logins::{Login, Logins};
 use toolway_auth::refresh::LoginEnd;
-use toolway_auth::token::unix_now;
 use toolway_auth::vault::{SecretKind, StorageChoice, Vault, VaultOptions};
 use toolway_auth::web::WebClient;
 use toolway_testkit::ScannedFolder;

@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use toolway_auth::challenge::{AuthNeed, need};
 use toolway_auth::login::{
-    AccountChoice, LoginContext, LoginError, LoginMethod, LoginRequest, MemoryClientStore,
-    ObtainedLogin, obtain,
+    AccountChoice, LoginContext, LoginError, LoginMethod, LoginRequest, obtain,
 };
+use toolway_auth::logins::{Login, Logins};
 use toolway_auth::registration::ClientDocument;
 use toolway_auth::scopes::LoginAttempts;
+use toolway_auth::vault::{StorageChoice, Vault, VaultOptions};
 use toolway_auth::web::{NetworkReach, WebClient};
+use toolway_testkit::ScannedFolder;
 use toolway_testkit::authority::{Authority, AuthoritySettings};
 use toolway_transport::client::HttpClient;
 use toolway_types::{OauthSpec, Secret};
@@ -23,7 +25,8 @@ pub(crate) const NAME: &str = "notes";
 pub(crate) struct Case {
     pub(crate) authority: Authority,
     pub(crate) person: Tester,
-    pub(crate) clients: MemoryClientStore,
+    pub(crate) logins: Logins,
+    pub(crate) _folder: ScannedFolder,
     pub(crate) attempts: LoginAttempts,
     pub(crate) spec: OauthSpec,
     pub(crate) way: LoginMethod,
@@ -34,10 +37,16 @@ pub(crate) struct Case {
 
 impl Case {
     pub(crate) fn new(settings: AuthoritySettings) -> Self {
+        let folder = ScannedFolder::new();
+        let vault = Vault::open(VaultOptions {
+            storage: StorageChoice::File,
+            ..VaultOptions::new(folder.path().join("vault"))
+        });
         Self {
             authority: Authority::start(settings),
             person: Tester::new(Habit::Browses),
-            clients: MemoryClientStore::default(),
+            logins: Logins::new(vault),
+            _folder: folder,
             attempts: LoginAttempts::default(),
             spec: OauthSpec::default(),
             way: LoginMethod::Browser,
@@ -71,14 +80,11 @@ impl Case {
         (status, need(status, header))
     }
 
-    pub(crate) async fn log_in(&self) -> Result<ObtainedLogin, LoginError> {
+    pub(crate) async fn log_in(&self) -> Result<Login, LoginError> {
         self.log_in_for(None).await
     }
 
-    pub(crate) async fn log_in_for(
-        &self,
-        scopes: Option<&[String]>,
-    ) -> Result<ObtainedLogin, LoginError> {
+    pub(crate) async fn log_in_for(&self, scopes: Option<&[String]>) -> Result<Login, LoginError> {
         let challenge = match self.refusal(None).await.1 {
             Some(AuthNeed::Login(challenge)) => challenge,
             _ => None,
@@ -87,6 +93,8 @@ impl Case {
         let web = self.web().await;
         let request = LoginRequest {
             server: NAME,
+            definition: "digest",
+            account: "default",
             url: &url,
             challenge: challenge.as_ref(),
             spec: &self.spec,
@@ -101,7 +109,7 @@ impl Case {
         };
         let context = LoginContext {
             web: &web,
-            clients: &self.clients,
+            logins: &self.logins,
             attempts: &self.attempts,
             ui: &self.person,
         };

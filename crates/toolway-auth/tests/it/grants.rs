@@ -9,12 +9,12 @@ use toolway_auth::authorize::{
     AuthorizationOptions, AuthorizationResponseError, PendingAuthorization,
 };
 use toolway_auth::callback::{Callback, CallbackAddress, CallbackError};
+use toolway_auth::clock::unix_now;
 use toolway_auth::device::{DeviceError, DeviceLogin};
 use toolway_auth::discovery::{DiscoveredServer, DiscoveryOptions, discover};
 use toolway_auth::jwt::SigningKey;
 use toolway_auth::token::{
     ClientAuth, DpopKey, OauthClient, TokenError, TokenGrant, TokenKind, TokenRequest, Tokens,
-    unix_now,
 };
 use toolway_auth::web::{NetworkReach, WebClient};
 use toolway_testkit::authority::{
@@ -76,7 +76,7 @@ impl Login {
         }
     }
 
-    async fn send(&self, grant: TokenGrant<'_>) -> Result<Tokens, TokenError> {
+    async fn send(&self, grant: &TokenGrant<'_>) -> Result<Tokens, TokenError> {
         self.request().send(&self.found.web, grant).await
     }
 
@@ -100,7 +100,7 @@ impl Login {
         .unwrap();
         let page = attempt.url().as_str().to_owned();
         let browser = std::thread::spawn(move || browse(&page));
-        let spend = async |code| self.send(TokenGrant::Code(&code)).await;
+        let spend = async |code| self.send(&TokenGrant::code(&code)).await;
         let ended = callback.finish(&attempt, spend).await;
         let pages = browser.join().unwrap();
         (
@@ -128,7 +128,7 @@ async fn a_code_becomes_tokens_and_those_are_refreshed() {
     assert!(!tokens.is_due(unix_now()));
     let refresh = tokens.refresh.clone().unwrap();
     let next = login
-        .send(TokenGrant::Refresh(&refresh))
+        .send(&TokenGrant::refresh(&refresh))
         .await
         .unwrap()
         .succeeding(&tokens);
@@ -136,7 +136,7 @@ async fn a_code_becomes_tokens_and_those_are_refreshed() {
     assert!(login.authority.is_valid(next.access.expose()));
     // Used twice: the server takes everything back, and says why.
     let error = login
-        .send(TokenGrant::Refresh(&refresh))
+        .send(&TokenGrant::refresh(&refresh))
         .await
         .expect_err("used before");
     assert!(error.is_refusal("invalid_grant"), "{error}");
@@ -231,7 +231,7 @@ async fn answers_that_are_none_are_not_taken() {
         if switch == Switch::ErrorEscapes {
             // It spoils only what is refused.
             let refused = login
-                .send(TokenGrant::Refresh(&Secret::new(format!(
+                .send(&TokenGrant::refresh(&Secret::new(format!(
                     "{CANARY}-nonsense"
                 ))))
                 .await;
@@ -270,7 +270,7 @@ async fn a_refresh_whose_answer_is_lost_says_so() {
     let tokens = login.authority.issue("toolway", "read");
     let refresh = Secret::new(tokens.refresh.clone().unwrap_or_default());
     let error = login
-        .send(TokenGrant::Refresh(&refresh))
+        .send(&TokenGrant::refresh(&refresh))
         .await
         .expect_err("lost");
     assert!(matches!(error, TokenError::Lost), "{error:?}");
@@ -343,14 +343,14 @@ async fn client_credentials_in_every_way() {
         ("key", ClientAuth::Key(key)),
     ] {
         login.client = OauthClient::new(id, proof);
-        let tokens = login.send(TokenGrant::ClientCredentials).await;
+        let tokens = login.send(&TokenGrant::client_credentials()).await;
         let tokens = tokens.unwrap_or_else(|error| panic!("{id}: {error}"));
         assert!(login.authority.is_valid(tokens.access.expose()), "{id}");
     }
     let wrong = Secret::new(format!("{CANARY}-wrong"));
     login.client = OauthClient::new("basic", ClientAuth::Basic(wrong));
     let error = login
-        .send(TokenGrant::ClientCredentials)
+        .send(&TokenGrant::client_credentials())
         .await
         .expect_err("wrong");
     assert!(error.is_refusal("invalid_client"), "{error}");
@@ -428,7 +428,7 @@ async fn tokens_are_bound_to_a_key() {
         let tokens = ended.unwrap().unwrap();
         assert_eq!(tokens.kind, TokenKind::Dpop, "{dpop:?}");
         let refresh = tokens.refresh.clone().unwrap();
-        let next = login.send(TokenGrant::Refresh(&refresh)).await.unwrap();
+        let next = login.send(&TokenGrant::refresh(&refresh)).await.unwrap();
         assert_eq!(next.kind, TokenKind::Dpop);
         assert_eq!(login.authority.report().families_revoked, 0, "{dpop:?}");
         for seen in login.authority.seen_at(RequestedParty::Issuer, "/token") {

@@ -8,11 +8,13 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use toolway_auth::challenge::AuthNeed;
-use toolway_auth::login::{LoginError, LoginMethod, ObtainedLogin};
+use toolway_auth::clock::unix_now;
+use toolway_auth::login::{LoginError, LoginMethod};
+use toolway_auth::logins::Login;
 use toolway_auth::registration::ClientDocument;
 use toolway_auth::revoke::{Revocation, RevokeError};
 use toolway_auth::scopes::LoginAttemptError;
-use toolway_auth::token::{TokenError, TokenGrant, TokenRequest, Tokens, unix_now};
+use toolway_auth::token::{TokenError, TokenGrant, TokenRequest, Tokens};
 use toolway_testkit::authority::{
     AuthoritySettings, DpopMode, RequestedParty, Switch, holds_secret,
 };
@@ -209,7 +211,7 @@ fn case(switch: Switch, about: About) -> Case {
 
 /// Logs in. Where nothing will come of it but the end of patience, patience ends as soon as the
 /// browser is done.
-async fn log_in(switch: Switch, case: &Case) -> Result<ObtainedLogin, LoginError> {
+async fn log_in(switch: Switch, case: &Case) -> Result<Login, LoginError> {
     let is_stuck = || match switch {
         // Nothing here ever comes to an end but by the clock.
         Switch::MetadataTrickle => case.authority.report().metadata > 0,
@@ -300,7 +302,7 @@ async fn one(switch: Switch) {
 }
 
 /// What only one switch can show.
-async fn closer(switch: Switch, case: &Case, got: Option<ObtainedLogin>) {
+async fn closer(switch: Switch, case: &Case, got: Option<Login>) {
     let report = case.authority.report();
     match switch {
         Switch::ResourceNamesProvider
@@ -384,7 +386,7 @@ fn expiry(switch: Switch, tokens: &Tokens) {
 }
 
 /// What happens after the login.
-async fn later(switch: Switch, case: &Case, got: &ObtainedLogin) {
+async fn later(switch: Switch, case: &Case, got: &Login) {
     match switch {
         Switch::RefreshKept => {
             let new = refresh(case, got).await.unwrap();
@@ -475,7 +477,7 @@ async fn later(switch: Switch, case: &Case, got: &ObtainedLogin) {
     }
 }
 
-async fn refresh(case: &Case, got: &ObtainedLogin) -> Result<Tokens, TokenError> {
+async fn refresh(case: &Case, got: &Login) -> Result<Tokens, TokenError> {
     let client = got.client.client(None);
     let request = TokenRequest {
         endpoint: &got.token_endpoint,
@@ -487,12 +489,12 @@ async fn refresh(case: &Case, got: &ObtainedLogin) -> Result<Tokens, TokenError>
     };
     let token = got.tokens.refresh.as_ref().unwrap();
     request
-        .send(&case.web().await, TokenGrant::Refresh(token))
+        .send(&case.web().await, &TokenGrant::refresh(token))
         .await
 }
 
 /// Asks for more scopes for as long as the server wants them and we let it.
-async fn step_up(case: &Case, got: &ObtainedLogin) -> LoginAttemptError {
+async fn step_up(case: &Case, got: &Login) -> LoginAttemptError {
     let (mut access, mut requested) = (got.tokens.access.clone(), got.requested.clone());
     for _ in 0..20 {
         let (_, need) = case.refusal(Some(&access)).await;

@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use http::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use serde_json::{Value, json};
+use toolway_auth::clock::unix_now;
 use toolway_auth::inbound::{
     AccessClaimError, InboundAuthorizer, InboundError, InboundFault, InboundOptions,
     InboundRefusal, Principal,
 };
 use toolway_auth::jwt::{JwtAlgorithm, VerifyError};
-use toolway_auth::token::unix_now;
 use toolway_auth::web::{NetworkReach, WebClient};
 use toolway_auth::{AuthNeed, BearerError, challenge};
 use toolway_testkit::authority::{TestKey, holds_secret};

@@ -1,6 +1,6 @@
 //! Logins that go well, in every way there is, and what is kept of them.
 
-use toolway_auth::login::{ClientStore as _, LoginFault, LoginMethod, LoginProgress};
+use toolway_auth::login::{LoginFault, LoginMethod, LoginProgress};
 use toolway_auth::registration::{AuthMethod, ClientDocument, ClientSource, RegisteredClient};
 use toolway_auth::revoke::Revocation;
 use toolway_auth::scopes::LoginAttemptError;
@@ -290,7 +290,7 @@ async fn sec_19_two_servers_may_have_clients_of_one_name() {
     let first = machine();
     first.log_in().await.unwrap();
     let mut second = machine();
-    second.clients = first.clients;
+    second.logins = first.logins.clone();
     let got = second.log_in().await.unwrap();
     assert_eq!(got.issuer, second.authority.issuer());
 }
@@ -317,13 +317,16 @@ async fn a_registration_that_the_server_forgot_is_made_anew() {
         auth_method: AuthMethod::ClientSecretPost,
         ..first.client.clone()
     };
-    case.clients.keep(&first.issuer, &forgotten).await.unwrap();
+    case.logins
+        .save_client(&first.issuer, &forgotten)
+        .await
+        .unwrap();
     let refused = case.log_in().await.unwrap_err();
     assert!(
         matches!(&refused.fault, LoginFault::Token(error) if error.is_refusal("invalid_client")),
         "{refused:?}"
     );
-    assert_eq!(case.clients.find(&first.issuer).await.unwrap(), None);
+    assert_eq!(case.logins.client(&first.issuer).await.unwrap(), None);
     case.log_in().await.unwrap();
     assert_eq!(case.authority.report().registrations, 2);
 }
@@ -366,7 +369,7 @@ async fn only_a_login_without_an_answer_makes_a_registration_suspect() {
     let case = Case::new(AuthoritySettings::default());
     let first = case.log_in().await.unwrap();
     let suspect = async || {
-        let kept = case.clients.find(&first.issuer).await.unwrap();
+        let kept = case.logins.client(&first.issuer).await.unwrap();
         kept.unwrap().history.is_unanswered
     };
     assert!(!suspect().await);
@@ -390,7 +393,7 @@ async fn only_a_login_without_an_answer_makes_a_registration_suspect() {
             () = sent => {}
         }
     }
-    let kept = asleep.clients.find(&first.issuer).await.unwrap().unwrap();
+    let kept = asleep.logins.client(&first.issuer).await.unwrap().unwrap();
     assert!(kept.history.is_unanswered);
     let awake = Case {
         person: Tester::new(Habit::Browses),

@@ -11,10 +11,11 @@ use std::time::{Duration, Instant};
 use http::{HeaderMap, HeaderValue};
 use serde_json::json;
 use tokio::task::JoinSet;
+use toolway_auth::clock::unix_now;
 use toolway_auth::logins::{Login, LoginGrant, Logins};
-use toolway_auth::refresh::{RefreshError, RenewalContext};
+use toolway_auth::refresh::{RefreshError, RenewalContext, RenewedLogins};
 use toolway_auth::registration::{AuthMethod, ClientHistory, ClientSource, RegisteredClient};
-use toolway_auth::token::{TokenKind, Tokens, unix_now};
+use toolway_auth::token::{TokenKind, Tokens};
 use toolway_auth::vault::{SecretKind, StorageChoice, Vault, VaultKey, VaultOptions};
 use toolway_auth::web::WebClient;
 use toolway_testkit::ScannedFolder;
@@ -171,7 +172,7 @@ pub(crate) async fn run(folder: &Path, time: Duration) -> Said {
     sum
 }
 
-async fn use_server(logins: &Logins, key: &VaultKey, end: Instant) -> Said {
+async fn use_server(logins: &RenewedLogins, key: &VaultKey, end: Instant) -> Said {
     let web = WebClient::trusted(toolway_transport::client::HttpClient::default());
     let means = RenewalContext {
         web: web.clone(),
@@ -232,11 +233,11 @@ async fn ask(web: &WebClient, server: &Url, access: &Secret) -> Option<u16> {
     Some(reply.status)
 }
 
-fn logins(folder: &Path) -> Logins {
-    Logins::new(Vault::open(VaultOptions {
+fn logins(folder: &Path) -> RenewedLogins {
+    RenewedLogins::new(Logins::new(Vault::open(VaultOptions {
         storage: StorageChoice::File,
         ..VaultOptions::new(folder)
-    }))
+    })))
 }
 
 fn login(authority: &Authority, server: usize) -> Login {

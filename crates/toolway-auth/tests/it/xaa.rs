@@ -9,16 +9,15 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 use futures_util::future::{BoxFuture, join_all};
-use toolway_auth::device::DeviceLogin;
 use toolway_auth::discovery::{DiscoveredServer, DiscoveryOptions, discover};
 use toolway_auth::idp::{
-    IdentityProvider, IdentityStore, IdpError, IdpLoginMethod, IdpLoginUi, IdpSettings,
-    MemoryIdentityStore, UserIdentity, VaultIdentityStore,
+    IdentityProvider, IdentityStore, IdpError, IdpLoginMethod, IdpSettings, UserIdentity,
 };
+use toolway_auth::login::{DeviceCodePrompt, LoginPage, LoginUi};
 use toolway_auth::token::{ClientAuth, OauthClient, Tokens};
 use toolway_auth::vault::{StorageChoice, Vault, VaultOptions};
 use toolway_auth::web::{NetworkReach, WebClient};
-use toolway_auth::xaa::{CrossAppOutcome, CrossAppRule, TokenTarget, XaaError, obtain};
+use toolway_auth::xaa::{CrossAppRule, TokenTarget, XaaError, obtain};
 use toolway_testkit::ScannedFolder;
 use toolway_testkit::authority::{
     Authority, AuthoritySettings, CANARY, KnownClient, RequestedParty, Switch, holds_secret,
@@ -36,18 +35,17 @@ struct Person {
     browsers: Mutex<Vec<JoinHandle<()>>>,
 }
 
-impl IdpLoginUi for Person {
-    fn open<'a>(&'a self, page: &'a Url) -> BoxFuture<'a, ()> {
+impl LoginUi for Person {
+    fn open<'a>(&'a self, page: LoginPage<'a>) -> BoxFuture<'a, Result<(), String>> {
         self.windows.fetch_add(1, Ordering::SeqCst);
-        let page = page.as_str().to_owned();
+        let page = page.url.to_string();
         let browser = std::thread::spawn(move || drop(browse(&page)));
         self.browsers.lock().unwrap().push(browser);
-        Box::pin(async {})
+        Box::pin(async { Ok(()) })
     }
 
-    fn show<'a>(&'a self, _: &'a DeviceLogin) -> BoxFuture<'a, ()> {
+    fn device(&self, _: DeviceCodePrompt<'_>) {
         self.codes.fetch_add(1, Ordering::SeqCst);
-        Box::pin(async {})
     }
 }
 
@@ -90,11 +88,13 @@ fn settings(idp: &Authority) -> IdpSettings {
     }
 }
 
-fn provider(idp: &Authority) -> (IdentityProvider, Arc<MemoryIdentityStore>) {
-    let store = Arc::new(MemoryIdentityStore::default());
-    let shared: Arc<dyn IdentityStore> = Arc::<MemoryIdentityStore>::clone(&store);
+fn provider(idp: &Authority) -> (IdentityProvider, Arc<IdentityStore>) {
+    let store = Arc::new(IdentityStore::default());
     let web = WebClient::trusted(Http::default());
-    (IdentityProvider::new(settings(idp), web, shared), store)
+    (
+        IdentityProvider::new(settings(idp), web, Arc::clone(&store)),
+        store,
+    )
 }
 
 /// A server with its authorization server, found the way every server's is.
@@ -133,7 +133,7 @@ impl Server {
         provider: &IdentityProvider,
         way: IdpLoginMethod<'_>,
         rule: CrossAppRule,
-    ) -> Result<CrossAppOutcome, XaaError> {
+    ) -> Result<Option<Tokens>, XaaError> {
         let target = TokenTarget {
             server: &self.found.server,
             resource: &self.found.resource,
@@ -146,7 +146,7 @@ impl Server {
 
     async fn tokens(&self, provider: &IdentityProvider, way: IdpLoginMethod<'_>) -> Tokens {
         match self.ask(provider, way, CrossAppRule::Only).await {
-            Ok(CrossAppOutcome::Tokens(tokens)) => tokens,
+            Ok(Some(tokens)) => tokens,
             other => panic!("no tokens: {other:?}"),
         }
     }
@@ -286,7 +286,7 @@ async fn sec_45_where_policy_says_so_there_is_no_other_way() {
     let only = server.ask(&provider, way, CrossAppRule::Only).await;
     assert!(matches!(only, Err(XaaError::NotOffered { .. })), "{only:?}");
     let preferred = server.ask(&provider, way, CrossAppRule::Preferred).await;
-    assert!(matches!(preferred, Ok(CrossAppOutcome::Otherwise)));
+    assert!(matches!(preferred, Ok(None)));
     // Its identity was not checked.
     server.found.server.grant_types = None;
     server.found.server.is_assumed = true;
@@ -296,7 +296,7 @@ async fn sec_45_where_policy_says_so_there_is_no_other_way() {
         "{only:?}"
     );
     let preferred = server.ask(&provider, way, CrossAppRule::Preferred).await;
-    assert!(matches!(preferred, Ok(CrossAppOutcome::Otherwise)));
+    assert!(matches!(preferred, Ok(None)));
     assert_eq!(person.windows.load(Ordering::SeqCst), 0);
     assert_eq!(server.authority.report().authorizations, 0);
     // It takes them, and refuses this one: that is an answer, and no reason for another login.
@@ -417,7 +417,7 @@ async fn the_vault_carries_an_identity_to_other_processes() {
             storage: StorageChoice::File,
             ..VaultOptions::new(folder.path().join("vault"))
         });
-        let store: Arc<dyn IdentityStore> = Arc::new(VaultIdentityStore::new(vault));
+        let store = Arc::new(IdentityStore::new(vault));
         IdentityProvider::new(settings(&idp), WebClient::trusted(Http::default()), store)
     };
     let (one, other) = (process(), process());

@@ -1,21 +1,19 @@
 //! The command of `toolway add` without `--` before it.
 //!
 //! Owns putting the dashes in where nothing else can be meant: `toolway add name npx -y pkg` has a
-//! flag that Toolway does not know behind a command. With one that it does know beside it, nobody
-//! can tell whose that is, and the person is told how to say it. Everything else is left to the
-//! parser, which knows near misses too.
+//! flag that Toolway does not know behind a command. With one that it does know beside it, that is
+//! ambiguous and refused with both spellings. Everything else is left to the parser.
 
 use std::ffi::OsString;
 
 use clap::{Arg, Args as _, CommandFactory as _};
-use toolway_config::words_without_secrets;
 use toolway_types::name::shell_word;
 use toolway_types::nearest;
 
 use super::Cli;
-use crate::commands::add::{AddArgs, is_url};
-use crate::exit::Exit;
+use crate::commands::add::AddArgs;
 use crate::report::Report;
+use crate::typed::{is_url, shown_line};
 
 /// The words of the program with `--` before the command of `add`, where that can be meant alone.
 pub(crate) fn with_dashes(words: Vec<OsString>) -> Result<Vec<OsString>, Report> {
@@ -98,10 +96,10 @@ fn place_of_dashes(words: &[&str]) -> Result<Option<usize>, Report> {
                 "it is not clear whether `{flag}` is meant for Toolway or for `{}`",
                 shell_word(words[place])
             );
-            Err(Report::new(Exit::Usage, message).hint(format!(
+            Err(Report::usage(message).hint(format!(
                 "for Toolway: `toolway {}`; for the command: `toolway {}`",
-                line(&ours),
-                line(&theirs)
+                shown_line(&ours),
+                shown_line(&theirs)
             )))
         }
     }
@@ -148,12 +146,6 @@ fn is_slip(word: &str, known: &[&Arg]) -> bool {
     let name = long.split('=').next().unwrap_or(long);
     let longs = known.iter().filter_map(|arg| arg.get_long());
     name.len() > 3 && nearest(name, longs).is_some()
-}
-
-fn line(words: &[&str]) -> String {
-    let shown = words_without_secrets(words.iter().copied());
-    let shown: Vec<_> = shown.iter().map(|word| shell_word(word)).collect();
-    shown.join(" ")
 }
 
 #[cfg(test)]

@@ -1,28 +1,22 @@
 //! `toolway account`: the login whose connectors are servers too.
 //!
-//! Owns what a person does about the account (log in, log out, look), and what a listing says of
+//! Owns what the user does about the account (log in, log out, look), and what a listing says of
 //! its connectors. The steps of a login, and where it is kept, are the library's.
 
-use std::sync::Arc;
-use std::time::{Duration, SystemTime};
-
 use clap::{Args, Subcommand};
-use serde::Serialize;
-use toolway::account::{self, Connectors, ConnectorsOf, DirectoryState, refresh};
-use toolway::journal::timestamp;
-use toolway::{Host, HttpClientOptions};
+use serde_json::json;
+use toolway::Host;
+use toolway::account::{self, DirectoryState, refresh};
+use toolway_auth::account::StoredAccount;
 use toolway_auth::account::stored::AccountLoginError;
-use toolway_auth::account::{AccountStatus, StoredAccount};
 use toolway_auth::logins::Logins;
 use toolway_config::account::directory::copy_file;
 use toolway_config::{AccountProvider, ConnectorDirectory, Plan};
-use toolway_transport::client::HttpClient;
 use toolway_types::{Scope, TransportKind};
 
-use super::auth::{StatusArgs, not_read};
+use super::auth::{StatusArgs, shown_time};
 use super::login::{AtTerminal, WayArgs, until_given_up};
-use crate::args::StorageArgs;
-use crate::connect;
+use crate::connect::{self, StorageArgs, connectors_of, http_client};
 use crate::context::{Context, require_flags_only};
 use crate::exit::Exit;
 use crate::report::{Outcome, Report};
@@ -66,37 +60,15 @@ impl AccountArgs {
     }
 }
 
-/// What `status --json` prints. Absent values are null, never left out.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Status {
-    provider: String,
-    issuer: String,
-    source: String,
-    logged_in: bool,
-    logged_in_at: Option<String>,
-    expires_at: Option<String>,
-    renews: bool,
-    scopes: Vec<String>,
-    storage: &'static str,
-    connectors: Count,
-}
-
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Count {
-    switched_off: Option<String>,
-    known: usize,
-    fetched_at: Option<String>,
-}
-
 /// Runs the command.
 pub(crate) fn run(context: &Context, args: &AccountArgs) -> Outcome {
     let plan = context.plan();
     require_flags_only(plan)?;
     let Some(provider) = &plan.account else {
         context.say_unreadable(plan);
-        return Err(none_configured());
+        return Err(Report::configuration("no account is configured").hint(
+            "add the provider to your settings: `\"account\": {\"url\": \"https://connect.example.com\"}`",
+        ));
     };
     connect::block_on(async {
         match &args.what {
@@ -107,17 +79,11 @@ pub(crate) fn run(context: &Context, args: &AccountArgs) -> Outcome {
     })
 }
 
-fn none_configured() -> Report {
-    Report::new(Exit::Configuration, "no account is configured").hint(
-        "add the provider to your settings: `\"account\": {\"url\": \"https://connect.example.com\"}`",
-    )
-}
-
 async fn log_in(context: &Context, provider: &AccountProvider, args: &LoginArgs) -> Outcome {
     let host = provider.host();
     let kept = kept(context, provider);
-    let person = AtTerminal::new(context);
-    let login = Box::pin(kept.log_in(args.way.way(), &person));
+    let terminal = AtTerminal::new(context);
+    let login = Box::pin(kept.log_in(args.way.way(), &terminal));
     let what = format!("the login at {host}");
     let outcome = until_given_up(context.output, &what, login).await?;
     outcome.map_err(not_logged_in)?;
@@ -128,7 +94,7 @@ async fn log_in(context: &Context, provider: &AccountProvider, args: &LoginArgs)
     if let Some(origin) = &plan.connectors_off {
         account::forget(&copy)?;
         let off = format!("connectors are switched off ({origin})");
-        context.output.say(&off);
+        context.say(&off);
         return Ok(Exit::Success);
     }
     if let Some(connectors) = connectors_of(context)(plan) {
@@ -139,12 +105,12 @@ async fn log_in(context: &Context, provider: &AccountProvider, args: &LoginArgs)
             say(context, &refreshed.state);
             let names = kept_list(context, provider).connectors;
             let names: Vec<&str> = names.iter().map(|one| one.name.as_str()).collect();
-            context.output.say(&match names.as_slice() {
+            context.say(&match names.as_slice() {
                 [] => "the account has no connectors".to_owned(),
                 names => format!("connectors: {}", names.join(", ")),
             });
         } else {
-            // The list of another person's login must not stay.
+            // The list of another user's login must not stay.
             account::forget(&copy)?;
             say(context, &without_copy(refreshed.state));
         }
@@ -154,105 +120,72 @@ async fn log_in(context: &Context, provider: &AccountProvider, args: &LoginArgs)
 
 async fn log_out(context: &Context, provider: &AccountProvider) -> Outcome {
     let host = provider.host();
-    // First, so that whoever hears of the logout finds no connectors; and also when nobody is
-    // logged in: what is left of an earlier login goes.
+    // First, so that none are found once the logout is known; and also when nobody is logged in:
+    // what is left of an earlier login goes.
     connect::memory::forget(context, context.plan(), |planned| {
         planned.transport.is_some_and(TransportKind::is_connector)
     });
     account::forget(&copy_file(&context.environment))?;
-    let out = kept(context, provider)
-        .log_out()
-        .await
-        .map_err(|error| not_read(&error))?;
-    match out {
+    match kept(context, provider).log_out().await? {
         Some(out) => {
             context.output.result(&format!("logged out at {host}\n"))?;
             if let Some(error) = out.not_revoked {
-                context.output.say(&format!("warning: {error}"));
+                context.warn(&error);
             }
         }
-        None => context
-            .output
-            .say(&format!("nobody is logged in at {host}")),
+        None => context.say(format!("nobody is logged in at {host}")),
     }
     Ok(Exit::Success)
 }
 
 async fn status(context: &Context, plan: &Plan, provider: &AccountProvider, json: bool) -> Outcome {
-    let vault = connect::vault(context);
-    let storage = vault.backend().await.as_str();
-    let found = kept(context, provider)
-        .status()
-        .await
-        .map_err(|error| not_read(&error))?;
+    let storage = connect::vault(context).backend().await.as_str();
+    let login = kept(context, provider).status().await?;
+    let login = login.as_ref();
     let directory = kept_list(context, provider);
     let fetched_at = (directory.fetched_at > 0).then(|| shown_time(directory.fetched_at));
-    let status = Status {
-        provider: provider.host().to_owned(),
-        issuer: provider.issuer.clone(),
-        source: provider.origin.to_string(),
-        logged_in: found.is_some(),
-        logged_in_at: found.as_ref().map(|found| shown_time(found.logged_in_at)),
-        expires_at: found
-            .as_ref()
-            .and_then(|found| found.expires_at)
-            .map(shown_time),
-        renews: found.as_ref().is_some_and(|found| found.renews),
-        scopes: found
-            .map(|found: AccountStatus| found.scopes)
-            .unwrap_or_default(),
-        storage,
-        connectors: Count {
-            switched_off: plan.connectors_off.as_ref().map(ToString::to_string),
-            known: directory.connectors.len(),
-            fetched_at,
-        },
-    };
+    let expires_at = login.and_then(|login| login.expires_at).map(shown_time);
+    let renews = login.is_some_and(|login| login.renews);
     if json {
-        context.output.json(&status)?;
-        return Ok(Exit::Success);
+        // Absent values are null, never left out.
+        return context.json(&json!({
+            "provider": provider.host(),
+            "issuer": provider.issuer,
+            "source": provider.origin.to_string(),
+            "loggedIn": login.is_some(),
+            "loggedInAt": login.map(|login| shown_time(login.logged_in_at)),
+            "expiresAt": expires_at,
+            "renews": renews,
+            "scopes": login.map(|login| login.scopes.as_slice()).unwrap_or_default(),
+            "storage": storage,
+            "connectors": {
+                "switchedOff": plan.connectors_off.as_ref().map(ToString::to_string),
+                "known": directory.connectors.len(),
+                "fetchedAt": fetched_at,
+            },
+        }));
     }
-    context.output.result(&told(&status))?;
-    if !status.logged_in {
-        context
-            .output
-            .say("hint: log in with `toolway account login`");
-    }
-    Ok(Exit::Success)
-}
-
-/// The status for people.
-fn told(status: &Status) -> String {
-    let login = match (status.logged_in, status.renews, &status.expires_at) {
-        (false, ..) => "nobody is logged in".to_owned(),
-        (true, true, _) => "logged in, renews itself".to_owned(),
-        (true, false, Some(at)) => format!("logged in until {at}"),
-        (true, false, None) => "logged in".to_owned(),
+    let state = match (login, renews, expires_at) {
+        (None, ..) => "nobody is logged in".to_owned(),
+        (Some(_), true, _) => "logged in, renews itself".to_owned(),
+        (Some(_), false, Some(at)) => format!("logged in until {at}"),
+        (Some(_), false, None) => "logged in".to_owned(),
     };
-    let connectors = &status.connectors;
-    let known = match (&connectors.switched_off, &connectors.fetched_at) {
+    let known = match (&plan.connectors_off, fetched_at) {
         (Some(origin), _) => format!("switched off ({origin})"),
-        (None, Some(at)) => format!("{}, as of {at}", connectors.known),
+        (None, Some(at)) => format!("{}, as of {at}", directory.connectors.len()),
         (None, None) => "not fetched yet".to_owned(),
     };
-    format!(
-        "provider    {}\nissuer      {}\nsettings    {}\nlogin       {login}\nkept in     {}\nconnectors  {known}\n",
-        status.provider, status.issuer, status.source, status.storage
-    )
-}
-
-/// How a host has the connectors of a plan's account; nothing where there are none.
-pub(crate) fn connectors_of(context: &Context) -> ConnectorsOf {
-    let strict = context.flags.strict;
-    let (vault, client) = (connect::vault(context), client(context));
-    let copy = copy_file(&context.environment);
-    Arc::new(move |plan| {
-        let is_off = plan.connectors_off.is_some() || plan.blocked.is_some() || strict;
-        let provider = plan.account.clone().filter(|_| !is_off)?;
-        let logins = Logins::new(vault.clone());
-        let (client, copy) = (client.clone(), copy.clone());
-        Some(Connectors::kept(provider, logins, client, copy))
-    })
+    context.output.result(&format!(
+        "provider    {}\nissuer      {}\nsettings    {}\nlogin       {state}\nkept in     {storage}\nconnectors  {known}\n",
+        provider.host(),
+        provider.issuer,
+        provider.origin
+    ))?;
+    if login.is_none() {
+        context.hint("log in with `toolway account login`");
+    }
+    Ok(Exit::Success)
 }
 
 /// Waits for the provider's word on the connectors, and has the host follow it; the plan it then
@@ -283,11 +216,11 @@ fn listed(plan: &Plan) -> Vec<(&str, &serde_json::Map<String, serde_json::Value>
 fn say(context: &Context, state: &DirectoryState) {
     match state {
         DirectoryState::Asking => {}
-        DirectoryState::LoggedOut { why } => context.output.say(&format!("connectors: {why}")),
+        DirectoryState::LoggedOut { why } => context.say(format!("connectors: {why}")),
         DirectoryState::Fresh { left_out } => {
             for what in left_out {
                 let text = format!("warning: left out of the connectors: {what}");
-                context.output.say(&text);
+                context.say(&text);
             }
         }
         DirectoryState::Kept { why, fetched_at } => {
@@ -296,7 +229,7 @@ fn say(context: &Context, state: &DirectoryState) {
                 None => "none are known yet".to_owned(),
             };
             let text = format!("warning: the list of connectors is not fresh: {why}; {which}");
-            context.output.say(&text);
+            context.say(&text);
         }
     }
 }
@@ -314,31 +247,22 @@ fn without_copy(state: DirectoryState) -> DirectoryState {
 
 fn kept(context: &Context, provider: &AccountProvider) -> StoredAccount {
     let logins = Logins::new(connect::vault(context));
-    account::kept(provider, logins, client(context))
+    account::kept(provider, logins, http_client(context))
 }
 
 fn kept_list(context: &Context, provider: &AccountProvider) -> ConnectorDirectory {
     ConnectorDirectory::kept(&context.environment, provider).unwrap_or_default()
 }
 
-fn client(context: &Context) -> HttpClient {
-    let options: HttpClientOptions = connect::client_options(context);
-    HttpClient::new(options)
-}
-
-fn shown_time(seconds: u64) -> String {
-    timestamp(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds))
-}
-
 fn not_logged_in(error: AccountLoginError) -> Report {
     let message = error.to_string();
     match error {
         AccountLoginError::NoMetadata { .. } | AccountLoginError::OtherIssuer { .. } => {
-            Report::new(Exit::Configuration, message)
+            Report::configuration(message)
                 .hint("see what is configured with `toolway account status`")
         }
         AccountLoginError::Login(_) => Report::new(Exit::NeedsLogin, message)
             .hint("try another way: `toolway account login --no-browser`, or `--device`"),
-        AccountLoginError::Kept(error) => not_read(&error),
+        AccountLoginError::Kept(error) => Report::from(error),
     }
 }

@@ -3,7 +3,6 @@
 //! Owns the translation of flags to an entry, and the one function (`write`) through which
 //! `add`, `add-json` and `import` all write. What the words for the server mean is `add/target.rs`.
 
-mod oauth;
 mod place;
 mod target;
 
@@ -14,11 +13,11 @@ use toolway_config::edit::{EditError, Edited};
 use toolway_config::{ServerVerdict, cross_app_enabled};
 use toolway_types::{Diagnosis, Scope, ServerName, Severity, TransportKind};
 
-pub(crate) use self::target::{as_address, is_url, require_known_scheme};
-use crate::args::account_word;
+use super::auth::account_word;
 use crate::context::Context;
 use crate::exit::Exit;
-use crate::report::{Outcome, Report, render_diagnosis};
+use crate::report::{Outcome, Report};
+use crate::typed::is_url;
 
 /// Add a server
 ///
@@ -105,7 +104,7 @@ pub(crate) struct Writing {
     pub(crate) force: bool,
 }
 
-/// The scopes a person can write to.
+/// The scopes a user can write to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum WritableScope {
     /// You, in this project
@@ -144,7 +143,7 @@ pub(crate) fn run(context: &Context, args: &AddArgs) -> Outcome {
     place::write_out(&mut definition, cwd, scope);
     let exit = write(context, &args.name, &definition, &args.writing)?;
     if let Some(advice) = place::advice(&args.name, &definition, cwd, scope) {
-        context.output.say(&advice);
+        context.say(&advice);
     }
     if args.xaa {
         say_cross_app(context);
@@ -155,13 +154,13 @@ pub(crate) fn run(context: &Context, args: &AddArgs) -> Outcome {
 /// Says what cross-app access still lacks.
 fn say_cross_app(context: &Context) {
     if !cross_app_enabled(&context.environment) {
-        context.output.say(
-            "warning: `--xaa` does not count yet: cross-app access is switched off\n\
+        context.warn(
+            "`--xaa` does not count yet: cross-app access is switched off\n\
              hint: set `TOOLWAY_ENABLE_XAA=1`",
         );
     } else if context.plan_with(&context.flags).identity.is_none() {
-        context.output.say(
-            "warning: `--xaa` needs an identity provider, and none is configured\n\
+        context.warn(
+            "`--xaa` needs an identity provider, and none is configured\n\
              hint: set `identityProvider` in your settings",
         );
     }
@@ -169,17 +168,17 @@ fn say_cross_app(context: &Context) {
 
 fn definition(args: &AddArgs, target: &[String]) -> Result<Map<String, Value>, Report> {
     let Some((first, rest)) = target.split_first() else {
-        return Err(Report::new(Exit::Usage, "a command or a URL is missing"));
+        return Err(Report::usage("a command or a URL is missing"));
     };
     let transport = match args.transport {
         Some(named) => named,
         None if is_url(first) => TransportKind::of_address(first),
         None => TransportKind::Stdio,
     };
-    let mut entry = Map::new();
-    entry.insert("type".to_owned(), json!(transport.as_str()));
-    if transport == TransportKind::Stdio {
-        for (given, flag) in [
+    let kind = transport.as_str();
+    let is_stdio = transport == TransportKind::Stdio;
+    let (wrong, fits) = if is_stdio {
+        let wrong = vec![
             (!args.header.is_empty(), "--header"),
             (args.client_id.is_some(), "--client-id"),
             (args.callback_port.is_some(), "--callback-port"),
@@ -187,82 +186,92 @@ fn definition(args: &AddArgs, target: &[String]) -> Result<Map<String, Value>, R
             (args.xaa, "--xaa"),
             (args.workload_token_file.is_some(), "--workload-token-file"),
             (args.workload_github_actions, "--workload-github-actions"),
-        ] {
-            if given {
-                return Err(wrong_flag(flag, "a server reached by URL", &args.name));
-            }
-        }
-        entry.insert("command".to_owned(), json!(first));
-        if !rest.is_empty() {
-            entry.insert("args".to_owned(), json!(rest));
-        }
-        if let Some(cwd) = &args.cwd {
-            entry.insert("cwd".to_owned(), json!(cwd));
-        }
-        if !args.env.is_empty() {
-            entry.insert("env".to_owned(), pairs(&args.env, "=", "--env KEY=VALUE")?);
-        }
+        ];
+        (wrong, "a server reached by URL")
     } else {
-        for (given, flag) in [
+        let wrong = vec![
             (!args.env.is_empty(), "--env"),
             (args.cwd.is_some(), "--cwd"),
-        ] {
-            if given {
-                return Err(wrong_flag(
-                    flag,
-                    "a server started by a command",
-                    &args.name,
-                ));
-            }
-        }
-        if let Some(extra) = rest.first() {
-            return Err(Report::new(
-                Exit::Usage,
-                format!("`{extra}` follows the URL, but a URL takes no arguments"),
-            )
-            .hint(format!("leave it out: `toolway add {} {first}`", args.name)));
-        }
-        entry.insert("url".to_owned(), json!(first));
-        if !args.header.is_empty() {
-            entry.insert(
-                "headers".to_owned(),
-                pairs(&args.header, ":", "--header 'Key: Value'")?,
-            );
-        }
-        let oauth = oauth::of(args)?;
-        if !oauth.is_empty() {
-            entry.insert("oauth".to_owned(), Value::Object(oauth));
-        }
+        ];
+        (wrong, "a server started by a command")
+    };
+    if let Some((_, flag)) = wrong.iter().find(|(is_given, _)| *is_given) {
+        return Err(
+            Report::usage(format!("`{flag}` is only for {fits}")).hint(format!(
+                "leave `{flag}` out, or see `toolway add --help` for what `{}` can take",
+                args.name
+            )),
+        );
     }
-    if let Some(timeout) = args.timeout {
-        entry.insert("timeout".to_owned(), json!(timeout));
+    if is_stdio {
+        return Ok(given(json!({
+            "type": kind,
+            "command": first,
+            "args": (!rest.is_empty()).then_some(rest),
+            "cwd": args.cwd,
+            "env": pairs(&args.env, "=", "--env KEY=VALUE")?,
+            "timeout": args.timeout,
+            "protocol": args.protocol,
+        })));
     }
-    if let Some(protocol) = &args.protocol {
-        entry.insert("protocol".to_owned(), json!(protocol));
+    if let Some(extra) = rest.first() {
+        return Err(Report::usage(format!(
+            "`{extra}` follows the URL, but a URL takes no arguments"
+        ))
+        .hint(format!("leave it out: `toolway add {} {first}`", args.name)));
     }
-    Ok(entry)
+    let oauth = oauth(args)?;
+    Ok(given(json!({
+        "type": kind,
+        "url": first,
+        "headers": pairs(&args.header, ":", "--header 'Key: Value'")?,
+        "oauth": (!oauth.is_empty()).then_some(oauth),
+        "timeout": args.timeout,
+        "protocol": args.protocol,
+    })))
 }
 
-fn wrong_flag(flag: &str, fits: &str, name: &str) -> Report {
-    Report::new(Exit::Usage, format!("`{flag}` is only for {fits}")).hint(format!(
-        "leave `{flag}` out, or see `toolway add --help` for what `{name}` can take"
-    ))
+/// What the flags say about logging in.
+fn oauth(args: &AddArgs) -> Result<Map<String, Value>, Report> {
+    let workload = match &args.workload_token_file {
+        Some(file) => Some(json!({ "tokenFile": file })),
+        None => (args.workload_github_actions).then(|| json!({ "githubActions": true })),
+    };
+    if workload.is_some() && args.writing.scope == WritableScope::Project {
+        let message = "a project's file cannot say where this machine's identity is";
+        return Err(Report::usage(message)
+            .hint("write it to your own settings: `--scope user` or `--scope local`"));
+    }
+    Ok(given(json!({
+        "clientId": args.client_id,
+        "callbackPort": args.callback_port,
+        "account": args.account,
+        "xaa": args.xaa.then_some(true),
+        "workload": workload,
+    })))
 }
 
-/// `KEY<separator>VALUE` words as an object.
-fn pairs(words: &[String], separator: &str, shape: &str) -> Result<Value, Report> {
+/// The members of an object that are not null.
+fn given(object: Value) -> Map<String, Value> {
+    let Value::Object(mut members) = object else {
+        return Map::new();
+    };
+    members.retain(|_, value| !value.is_null());
+    members
+}
+
+/// `KEY<separator>VALUE` words as an object; none where there are none.
+fn pairs(words: &[String], separator: &str, shape: &str) -> Result<Option<Value>, Report> {
     let mut object = Map::new();
     for word in words {
-        let (key, value) = word
-            .split_once(separator)
-            .filter(|(key, _)| !key.trim().is_empty())
-            .ok_or_else(
-                // The word itself may be a secret: it is not repeated.
-                || {
-                    Report::new(Exit::Usage, format!("a value is not of the form `{shape}`"))
-                        .hint("see `toolway add --help`")
-                },
-            )?;
+        let pair = word.split_once(separator);
+        let Some((key, value)) = pair.filter(|(key, _)| !key.trim().is_empty()) else {
+            // The word itself may be a secret: it is not repeated.
+            return Err(
+                Report::usage(format!("a value is not of the form `{shape}`"))
+                    .hint("see `toolway add --help`"),
+            );
+        };
         // A header's value has no white space at its edge; a variable's may.
         let value = if separator == ":" {
             value.trim()
@@ -271,11 +280,11 @@ fn pairs(words: &[String], separator: &str, shape: &str) -> Result<Value, Report
         };
         object.insert(key.trim().to_owned(), json!(value));
     }
-    Ok(Value::Object(object))
+    Ok((!object.is_empty()).then_some(Value::Object(object)))
 }
 
-/// Checks an entry as the plan would, writes it, approves it where approval is needed — the
-/// person is typing it — and says where it went.
+/// Checks an entry as the plan would, writes it, approves it where approval is needed,
+/// since the user typed it, and says where it went.
 pub(crate) fn write(
     context: &Context,
     name: &str,
@@ -283,7 +292,7 @@ pub(crate) fn write(
     writing: &Writing,
 ) -> Outcome {
     let server = ServerName::new(name).map_err(|error| {
-        Report::new(Exit::Usage, error.to_string())
+        Report::usage(error.to_string())
             .hint("use letters, digits, `-` and `_`, e.g. `toolway add my-server <command or url>`")
     })?;
     let scope = writing.scope.scope();
@@ -293,12 +302,9 @@ pub(crate) fn write(
     let is_own = matches!(scope, Scope::User | Scope::Local);
     let planned_later = is_own && (names_secret(definition) || names_identity(definition));
     if !planned_later {
-        say_all(context, &warnings);
+        context.say_findings(&warnings);
     }
-    say_all(
-        context,
-        toolway_config::unpinned(&server, definition).as_slice(),
-    );
+    context.say_findings(&toolway_config::unpinned(&server, definition));
     let edited = toolway_config::add_server(
         &context.environment,
         scope,
@@ -320,14 +326,12 @@ pub(crate) fn write(
     let mut written = plan.servers.iter();
     let written = written.find(|entry| entry.name == server && entry.scope == scope);
     if let Some(ServerVerdict::Refused { reason }) = written.map(|entry| &entry.verdict) {
-        context
-            .output
-            .say(&format!("warning: `{name}` is refused: {reason}"));
+        context.warn(format!("`{name}` is refused: {reason}"));
     } else if let Some(winner) = plan.winner(name)
         && winner.scope != scope
     {
-        context.output.say(&format!(
-            "warning: `{name}` of the {} scope ({}) wins over it",
+        context.warn(format!(
+            "`{name}` of the {} scope ({}) wins over it",
             winner.scope, winner.origin
         ));
     } else if let Some(winner) = plan.winner(name)
@@ -338,7 +342,7 @@ pub(crate) fn write(
             severity: Severity::Warning,
             ..finding
         });
-        say_all(context, &warnings.collect::<Vec<_>>());
+        context.say_findings(&warnings.collect::<Vec<_>>());
     }
     Ok(Exit::Success)
 }
@@ -354,12 +358,6 @@ fn names_secret(definition: &Map<String, Value>) -> bool {
 fn names_identity(definition: &Map<String, Value>) -> bool {
     let oauth = definition.get("oauth");
     oauth.is_some_and(|oauth| oauth.get("workload").is_some())
-}
-
-fn say_all(context: &Context, findings: &[Diagnosis]) {
-    for finding in findings {
-        context.output.say(&render_diagnosis(finding));
-    }
 }
 
 /// Refuses an entry that could never work before anything is written. What may be wrong with it
@@ -389,10 +387,9 @@ fn check(
                 },
                 format!("server `{name}` is not added: {}", finding.message),
             );
-            Err(match finding.hint {
-                Some(hint) => report.hint(hint),
-                None => report.hint("see `toolway add --help`"),
-            })
+            Err(report
+                .hint("see `toolway add --help`")
+                .better_hint(finding.hint))
         }
     }
 }
@@ -404,9 +401,9 @@ pub(crate) fn say_written<T>(context: &Context, what: &str, edited: &Edited<T>) 
         None => edited.path.display().to_string(),
     };
     if edited.changed {
-        context.output.say(&format!("{what}: {place}"));
+        context.say(format!("{what}: {place}"));
     } else {
-        context.output.say(&format!("{what}: {place} (no change)"));
+        context.say(format!("{what}: {place} (no change)"));
     }
 }
 
@@ -414,10 +411,10 @@ impl Report {
     /// An error while writing a server's entry.
     pub(crate) fn for_edit(error: EditError, name: &str, scope: Scope) -> Self {
         match error {
-            EditError::Exists { path, .. } => Report::new(
-                Exit::Configuration,
-                format!("server `{name}` is already in {}", path.display()),
-            )
+            EditError::Exists { path, .. } => Report::configuration(format!(
+                "server `{name}` is already in {}",
+                path.display()
+            ))
             .hint(format!(
                 "replace it with `--force`, or remove it first: `toolway remove {name} -s {scope}`"
             )),

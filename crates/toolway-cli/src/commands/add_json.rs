@@ -7,7 +7,6 @@ use serde_json::{Map, Value};
 
 use crate::commands::add::{self, Writing};
 use crate::context::Context;
-use crate::exit::Exit;
 use crate::report::{Outcome, Report};
 
 /// Add a server from its JSON entry
@@ -33,10 +32,10 @@ pub(crate) fn run(context: &Context, args: &AddJsonArgs) -> Outcome {
         std::io::stdin().read_to_string(&mut text)?;
     }
     let definition: Map<String, Value> = serde_json::from_str(&text).map_err(|error| {
-        Report::new(
-            Exit::Usage,
-            format!("the entry of `{}` is not a JSON object: {error}", args.name),
-        )
+        Report::usage(format!(
+            "the entry of `{}` is not a JSON object: {error}",
+            args.name
+        ))
         .hint(format!(
             "write e.g. `toolway add-json {} '{{\"command\": \"…\", \"args\": [\"…\"]}}'`",
             args.name
@@ -45,11 +44,10 @@ pub(crate) fn run(context: &Context, args: &AddJsonArgs) -> Outcome {
     // The whole file pasted instead of one entry is the commonest slip.
     if let Some(Value::Object(servers)) = definition.get("mcpServers") {
         let inner = servers.keys().next().map_or("<name>", String::as_str);
-        return Err(Report::new(
-            Exit::Usage,
-            "this is a whole `mcpServers` object; one entry is wanted",
-        )
-        .hint(format!("pass only the object below `{inner}`")));
+        return Err(
+            Report::usage("this is a whole `mcpServers` object; one entry is wanted")
+                .hint(format!("pass only the object below `{inner}`")),
+        );
     }
     add::write(context, &args.name, &definition, &args.writing)
 }

@@ -1,5 +1,5 @@
-//! `toolway approve`, `reject` and `reset-approvals`: a person's word on what a repository may
-//! start. How an entry is laid before them is `approve/entry.rs`.
+//! `toolway approve`, `reject` and `reset-approvals`: the user's word on what a repository may
+//! start. How an entry is shown to them is `approve/entry.rs`.
 
 mod entry;
 
@@ -12,10 +12,10 @@ use toolway_types::text::{TextKind, legible};
 use crate::commands::add::say_written;
 use crate::context::Context;
 use crate::exit::Exit;
-use crate::report::{Outcome, Report, render_diagnosis};
+use crate::report::{Outcome, Report};
 use crate::screen::name;
 
-/// The flag with which nobody is asked.
+/// The flag that answers every question.
 const YES: &str = "--yes";
 
 /// Approve a server that came with the repository
@@ -51,8 +51,8 @@ pub(crate) struct ApproveArgs {
 }
 
 impl ApproveArgs {
-    /// The command that approves a server, with every variable that it may come to read: whoever
-    /// follows it is not sent round again.
+    /// The command that approves a server, with every variable that it may come to read, so that one
+    /// run is enough.
     fn again(&self, server: &PlannedServer, last: Option<&str>) -> String {
         let mut words = vec![as_word(server.name.as_str()).into_owned()];
         if self.with_rules {
@@ -68,7 +68,7 @@ impl ApproveArgs {
         format!("toolway approve {}", words.join(" "))
     }
 
-    /// Nobody reads what `--yes` prints before it counts: it gives no variable that was not named.
+    /// With `--yes` nothing is read before it counts: it gives no variable that was not named.
     fn require_named(&self, server: &PlannedServer) -> Result<(), Report> {
         let is_named = |name: &&String| self.allow_env.contains(name);
         let missing: Vec<_> = server.withheld.iter().filter(|it| !is_named(it)).collect();
@@ -83,7 +83,7 @@ impl ApproveArgs {
         );
         let again = self.again(server, Some(YES));
         let hint = format!("read the above, then run `{again}`");
-        Err(Report::new(Exit::Refused, message).hint(hint))
+        Err(Report::refused(message).hint(hint))
     }
 }
 
@@ -110,7 +110,7 @@ pub(crate) fn approve(context: &Context, args: &ApproveArgs) -> Outcome {
     };
     require_used(&servers, &args.allow_env)?;
     if servers.is_empty() {
-        context.output.say("no server waits for approval");
+        context.say("no server waits for approval");
         return Ok(Exit::Success);
     }
     let several = servers.len() > 1;
@@ -118,7 +118,7 @@ pub(crate) fn approve(context: &Context, args: &ApproveArgs) -> Outcome {
     for server in servers {
         // Digested before the question: the answer is about what was there when it was asked.
         let files = toolway_config::repository_files(&context.environment, server);
-        // What stands on the screen is what the answer is about; nobody reads it with `--yes`.
+        // The answer covers what is on the screen, which is not read with `--yes`.
         let variables = if args.yes {
             &args.allow_env
         } else {
@@ -142,7 +142,7 @@ pub(crate) fn approve(context: &Context, args: &ApproveArgs) -> Outcome {
             Ok(()) => {}
             // A no to one is no answer about the others.
             Err(no) if several && (args.yes || context.output.can_ask()) => {
-                context.output.say(&no.render());
+                context.say(no.render());
                 exit = no.exit;
                 continue;
             }
@@ -157,7 +157,7 @@ pub(crate) fn approve(context: &Context, args: &ApproveArgs) -> Outcome {
     Ok(exit)
 }
 
-/// Rules follow names, and a repository chooses its own: those that a person wrote for a server of
+/// Rules follow names, and a repository chooses its own: those that the user wrote for a server of
 /// that name count for this one only when they say so.
 fn allow_rules(
     context: &Context,
@@ -193,7 +193,7 @@ fn allow_rules(
             &edited,
         );
     } else {
-        context.output.say(&format!(
+        context.say(format!(
             "note: {shown} was given for another server of that name, and does not count for it\n\
              hint: to let it count: `toolway approve {} --with-rules`",
             as_word(server.name.as_str())
@@ -202,7 +202,7 @@ fn allow_rules(
     Ok(())
 }
 
-/// A variable that no definition reads is a slip, and would be allowed to nobody.
+/// A variable that no definition reads is a typing error.
 fn require_used(servers: &[&PlannedServer], allowed: &[String]) -> Result<(), Report> {
     let read: Vec<&String> = servers
         .iter()
@@ -216,7 +216,7 @@ fn require_used(servers: &[&PlannedServer], allowed: &[String]) -> Result<(), Re
                 [] => "leave `--allow-env` out: no variable is read".to_owned(),
                 words => format!("what is read: {}", words.join(", ")),
             };
-            Err(Report::new(Exit::Usage, format!("no variable `{name}` is read")).hint(hint))
+            Err(Report::usage(format!("no variable `{name}` is read")).hint(hint))
         }
     }
 }
@@ -225,22 +225,17 @@ fn require_used(servers: &[&PlannedServer], allowed: &[String]) -> Result<(), Re
 /// settings may keep the server off.
 fn say_what_is_missing(context: &Context, server: &PlannedServer) {
     let plan = context.plan_with(&context.flags);
-    if let Some(ServerVerdict::Rejected { reason } | ServerVerdict::Disabled { reason }) =
-        plan.winner(server.name.as_str()).map(|now| &now.verdict)
-    {
-        context.output.say(&format!(
-            "warning: `{}` still does not start: {reason}",
-            server.name
-        ));
-    }
-    let still = plan.winner(server.name.as_str()).filter(|server| {
-        matches!(
-            server.verdict,
-            ServerVerdict::Refused { .. } | ServerVerdict::Invalid { .. }
-        )
-    });
-    for finding in still.iter().flat_map(|server| &server.diagnoses) {
-        context.output.say(&render_diagnosis(finding));
+    let Some(now) = plan.winner(server.name.as_str()) else {
+        return;
+    };
+    match &now.verdict {
+        ServerVerdict::Rejected { reason } | ServerVerdict::Disabled { reason } => {
+            context.warn(format!("`{}` still does not start: {reason}", server.name));
+        }
+        ServerVerdict::Refused { .. } | ServerVerdict::Invalid { .. } => {
+            context.say_findings(&now.diagnoses);
+        }
+        _ => {}
     }
 }
 
@@ -267,10 +262,8 @@ fn trust_local_settings(context: &Context, args: &ApproveArgs) -> Outcome {
     let path = context.environment.settings_file(Scope::Local);
     let text = toolway_config::local_settings_text(&context.environment)?;
     let (Some(path), Some(text)) = (path, text) else {
-        return Err(
-            Report::new(Exit::Configuration, "this project has no local settings")
-                .hint("`toolway add <name> <command or url>` makes them"),
-        );
+        return Err(Report::configuration("this project has no local settings")
+            .hint("`toolway add <name> <command or url>` makes them"));
     };
     let mut sheet = context.output.screen().sheet();
     let place = path.display().to_string();
@@ -291,7 +284,7 @@ pub(super) fn spaced(command: &str, last: Option<&str>) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// Shows what it is about and asks, unless told not to; without a person to ask, the answer is no.
+/// Shows what it is about and asks, unless told not to; without a terminal the answer is no.
 /// `command` is what was typed, with a flag where one is given.
 pub(super) fn ask(
     context: &Context,
@@ -301,23 +294,19 @@ pub(super) fn ask(
     command: impl Fn(Option<&str>) -> String,
 ) -> Result<(), Report> {
     if yes {
-        context.output.say(sheet);
+        context.say(sheet);
         return Ok(());
     }
     let seen = context.output.lay_before(sheet)?;
     if !context.output.can_ask() {
-        return Err(
-            Report::new(Exit::Refused, "nobody is there to confirm this")
-                .hint(format!("read the above, then run `{}`", command(Some(YES)))),
-        );
+        return Err(Report::refused("nobody is there to confirm this")
+            .hint(format!("read the above, then run `{}`", command(Some(YES)))));
     }
     if seen && context.output.confirm(question)? {
         Ok(())
     } else {
-        Err(
-            Report::new(Exit::Refused, "not approved, nothing was changed")
-                .hint(format!("to look at it again: `{}`", command(None))),
-        )
+        Err(Report::refused("not approved, nothing was changed")
+            .hint(format!("to look at it again: `{}`", command(None))))
     }
 }
 
@@ -338,13 +327,10 @@ fn decidable<'a>(context: &'a Context, name: &str) -> Result<&'a PlannedServer, 
     if matches!(server.scope, Scope::Project | Scope::Local) {
         return Ok(server);
     }
-    Err(Report::new(
-        Exit::Usage,
-        format!(
-            "server `{name}` comes from the {} scope, which needs no approval",
-            server.scope
-        ),
-    )
+    Err(Report::usage(format!(
+        "server `{name}` comes from the {} scope, which needs no approval",
+        server.scope
+    ))
     .hint(format!("switch it off with `toolway disable {name}`")))
 }
 

@@ -112,24 +112,20 @@ pub(crate) fn run(context: &Context, args: &AuditArgs) -> Outcome {
         if args.json {
             return Ok(Exit::Success);
         }
-        context.output.say("nothing was called yet");
+        context.say("nothing was called yet");
         return Ok(Exit::Success);
     };
     match follower.unreadable() {
         0 => {}
-        1 => context
-            .output
-            .say("warning: one line could not be read and is left out"),
-        many => context.output.say(&format!(
-            "warning: {many} lines could not be read and are left out"
-        )),
+        1 => context.warn("one line could not be read and is left out"),
+        many => context.warn(format!("{many} lines could not be read and are left out")),
     }
     if args.json || args.follow {
         for line in &lines {
             put(context, line, args)?;
         }
     } else if lines.is_empty() {
-        context.output.say("no such calls were written down");
+        context.say("no such calls were written down");
     } else {
         let rows: Vec<Vec<String>> = lines.iter().map(row).collect();
         let whole = ["TIME", "OUTCOME"];

@@ -8,13 +8,12 @@ use serde_json::json;
 use toolway::auth::{StoredLogin, StoredLogins, used};
 use toolway::journal::timestamp;
 use toolway_auth::logins::{DEFAULT_ACCOUNT, LoginsError};
-use toolway_config::{PlannedServer, ServerVerdict};
-use toolway_types::name::{as_word, shell_word};
+use toolway_types::name::{AccountNameError, check_account};
 
 use crate::connect;
 use crate::context::Context;
 use crate::exit::Exit;
-use crate::report::{Outcome, Report};
+use crate::report::{Outcome, Report, login_words};
 
 /// See who is logged in where
 ///
@@ -34,7 +33,7 @@ enum AuthCommand {
     Status(StatusArgs),
 }
 
-/// How `auth`, `idp` and `account` say where somebody stands.
+/// The flag of `auth status`, `idp status` and `account status`.
 #[derive(Debug, Args)]
 pub(super) struct StatusArgs {
     /// Print JSON
@@ -103,8 +102,12 @@ impl Shown {
     }
 }
 
-/// A moment in seconds since 1970.
-pub(crate) fn instant(seconds: u64) -> SystemTime {
+/// A moment in seconds since 1970, for people.
+pub(super) fn shown_time(seconds: u64) -> String {
+    timestamp(instant(seconds))
+}
+
+fn instant(seconds: u64) -> SystemTime {
     // A token for ever ends with the largest time that can be shown.
     const YEAR_9999: u64 = 253_402_300_799;
     UNIX_EPOCH + Duration::from_secs(seconds.min(YEAR_9999))
@@ -123,7 +126,7 @@ fn every(context: &Context) -> Result<(Vec<Shown>, Vec<LoginsError>), Report> {
     }
     let (kept, unread) = connect::block_on(async {
         let book = StoredLogins::new(vault, connect::client_options(context));
-        book.every_login().await.map_err(|error| not_read(&error))
+        Ok(book.every_login().await?)
     })?;
     let now = SystemTime::now();
     let specs = context.plan().admitted().map(|(_, spec)| spec);
@@ -137,27 +140,9 @@ fn every(context: &Context) -> Result<(Vec<Shown>, Vec<LoginsError>), Report> {
     Ok((kept.collect(), unread))
 }
 
-/// The account that an entry names.
-pub(crate) fn account_of(server: &PlannedServer) -> Option<&str> {
-    let ServerVerdict::Admitted(spec) = &server.verdict else {
-        return None;
-    };
-    let remote = spec.transport.open_to_logins()?;
-    remote.oauth.as_ref()?.account.as_deref()
-}
-
-/// The words behind `toolway login` that log in to what an entry uses.
-pub(crate) fn login_words(server: &str, account: Option<&str>) -> String {
-    let word = as_word(server);
-    match account {
-        Some(account) => format!("{word} --account {}", shell_word(account)),
-        None => word.into_owned(),
-    }
-}
-
-/// The vault cannot be read.
-pub(crate) fn not_read(error: &LoginsError) -> Report {
-    Report::from(error)
+/// Checks a user's name for an account.
+pub(super) fn account_word(word: &str) -> Result<String, AccountNameError> {
+    check_account(word).map(|()| word.to_owned())
 }
 
 /// Runs the command.
@@ -174,47 +159,35 @@ pub(crate) fn run(context: &Context, args: &AuthArgs) -> Outcome {
             })
             .collect();
         let unread: Vec<String> = unread.iter().map(ToString::to_string).collect();
-        let status = json!({ "logins": logins, "unreadable": unread });
-        context.output.json(&status)?;
-        return Ok(Exit::Success);
+        return context.json(&json!({ "logins": logins, "unreadable": unread }));
     }
-    // They do not look as if nobody had logged in.
     for error in &unread {
-        let Report { message, hint, .. } = not_read(error);
-        let hint = hint.unwrap_or_default();
-        context
-            .output
-            .say(&format!("warning: {message}\nhint: {hint}"));
-    }
-    if logins.is_empty() && !unread.is_empty() {
-        return Ok(Exit::Success);
+        context.warn_of(&Report::from(error));
     }
     if logins.is_empty() {
-        context.output.say("nobody is logged in anywhere");
-        context
-            .output
-            .say("hint: log in with `toolway login <server>`");
+        // Logins that cannot be read are logins all the same.
+        if unread.is_empty() {
+            context.say("nobody is logged in anywhere");
+            context.hint("log in with `toolway login <server>`");
+        }
         return Ok(Exit::Success);
     }
-    let rows: Vec<Vec<String>> = logins
-        .iter()
-        .map(|login| {
-            vec![
-                login.server.clone(),
-                login.account.clone(),
-                login.issuer.clone(),
-                login.lasting(),
-                login.kept_in.to_owned(),
-                if login.in_use { "yes" } else { "no" }.to_owned(),
-            ]
-        })
-        .collect();
+    let rows = logins.iter().map(|login| {
+        vec![
+            login.server.clone(),
+            login.account.clone(),
+            login.issuer.clone(),
+            login.lasting(),
+            login.kept_in.to_owned(),
+            if login.in_use { "yes" } else { "no" }.to_owned(),
+        ]
+    });
     let header = ["SERVER", "ACCOUNT", "ISSUER", "LASTS", "KEPT IN", "USED"];
-    context.output.table(&header, &rows)?;
+    context.output.table(&header, rows)?;
     if let Some(over) = logins.iter().find(|login| login.is_over) {
         let account = Some(over.account.as_str()).filter(|account| *account != DEFAULT_ACCOUNT);
-        context.output.say(&format!(
-            "hint: log in anew with `toolway login {}`",
+        context.hint(format!(
+            "log in anew with `toolway login {}`",
             login_words(&over.server, account)
         ));
     }

@@ -1,10 +1,9 @@
 //! `toolway call`: one call of one tool.
 //!
-//! Owns reading what was typed: which tool (`call/target.rs`), whether its server may be used
-//! (`call/admitted.rs`), which arguments (`call/arguments.rs`), and how the answer is printed
-//! (`call/answer.rs`). Many calls at once are `call/batch.rs`.
+//! Owns reading what was typed: which tool (`call/target.rs`), which arguments
+//! (`call/arguments.rs`), and how the answer is printed (`call/answer.rs`). Many calls at once are
+//! `call/batch.rs`.
 
-mod admitted;
 mod answer;
 mod arguments;
 mod batch;
@@ -21,7 +20,6 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use serde_json::Value;
 use tokio::sync::watch;
-use toolway::builtin;
 use toolway::projection::Projection;
 use toolway::{
     BatchOrder, CallError, CallOptions, Consent, Host, Progress, ResultDelivery, TimeLimit,
@@ -31,18 +29,17 @@ use toolway_types::ServerName;
 use toolway_wire::era::method;
 use toolway_wire::error::{MISSING_CLIENT_CAPABILITY, URL_ELICITATION_REQUIRED};
 
-use crate::connect::{self, Person, Typed, TypedCommand, Wanted};
+use super::admitted::{find_by_exposed, require_admitted};
+use crate::connect::{self, Typed, TypedCommand, Wanted};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::report::{Outcome, Report, did_you_mean};
 
-pub(super) use admitted::spelled_servers;
-pub(crate) use admitted::{find_by_exposed, require_admitted};
 pub(crate) use answer::as_text;
 pub(super) use path::steps;
 pub(super) use schema::Schema;
+pub(super) use target::dotted;
 use target::{Server, Target};
-pub(super) use target::{dotted, near_built_in};
 pub(super) use usage::Place;
 
 /// Call a tool
@@ -158,7 +155,7 @@ pub(crate) fn run(context: &Context, args: &CallArgs) -> Outcome {
     };
     // Only then does the mode matter: what is typed is a yes.
     if let (Consent::Prompt, Some(idle)) = (consent, plan.permissions.idle_auto()) {
-        context.output.say(&format!("warning: {}", idle.message));
+        context.warn(&idle.message);
     }
     let words = arguments::Words::parse(target.rest, args.args.as_deref())?;
     let timeout = args.timeout.map(Duration::from_secs);
@@ -181,8 +178,7 @@ pub(crate) fn run(context: &Context, args: &CallArgs) -> Outcome {
         typed: typed.as_ref(),
         consent,
     };
-    let person = Person::answering(context);
-    connect::with_person(context, plan, wanted, person, async |host| {
+    connect::with_user(context, plan, wanted, async |host| {
         let start = Instant::now();
         let ready = context.desk.beside(|| connect::settle(context, host));
         match timeout {
@@ -234,7 +230,7 @@ async fn call(context: &Context, host: &Host, wish: Wish<'_>, start: Instant) ->
     let name = tool.map_or("", |tool| tool.key.tool.as_str());
     let arguments = wish.words.resolve(&schema, &context.output)?;
     for warning in usage::unknown(name, &schema, &arguments) {
-        context.output.say(&format!("warning: {warning}"));
+        context.warn(&warning);
     }
     let usage = usage::line(&wish.place, name, &schema);
     let request = ToolRequest {
@@ -255,7 +251,7 @@ async fn call(context: &Context, host: &Host, wish: Wish<'_>, start: Instant) ->
     };
     let outcome = watched(context, host, request, options)
         .await
-        .map_err(|error| {
+        .map_err(|mut error| {
             let better = match &error {
                 CallError::Invalid { .. } => Some(format!("it is called as `{usage}`")),
                 // Suggested the way it was typed.
@@ -275,7 +271,7 @@ async fn call(context: &Context, host: &Host, wish: Wish<'_>, start: Instant) ->
                 CallError::Unavailable { state, .. } => {
                     wish.typed.and_then(|typed| typed.hint(state))
                 }
-                error if !context.output.can_ask() && wants_person(error) => Some(format!(
+                error if !context.output.can_ask() && wants_user(error) => Some(format!(
                     "run `{}` in a terminal, or answer with an `Elicitation` hook",
                     usage::line(&wish.place, name, &Value::Null)
                 )),
@@ -284,28 +280,16 @@ async fn call(context: &Context, host: &Host, wish: Wish<'_>, start: Instant) ->
             if let Some(report) = target::missing_built_in(&error) {
                 return report;
             }
-            let report = Report::from(match (error, wish.timeout) {
+            if let CallError::TimedOut {
+                after,
+                limit: TimeLimit::Whole,
+                ..
+            } = &mut error
+            {
                 // The whole time counts, not what was left of it.
-                (
-                    CallError::TimedOut {
-                        server,
-                        tool,
-                        limit: TimeLimit::Whole,
-                        ..
-                    },
-                    Some(after),
-                ) => CallError::TimedOut {
-                    server,
-                    tool,
-                    after,
-                    limit: TimeLimit::Whole,
-                },
-                (error, _) => error,
-            });
-            match better {
-                Some(hint) => report.hint(hint),
-                None => report,
+                *after = wish.timeout.unwrap_or(*after);
             }
+            Report::from(error).better_hint(better)
         })?;
     let takes_some = !Schema::new(&schema).arguments().known.is_empty();
     let usage = takes_some.then_some(usage.as_str());
@@ -322,14 +306,8 @@ async fn call(context: &Context, host: &Host, wish: Wish<'_>, start: Instant) ->
     })
 }
 
-/// How one of the host's own tools is called.
-pub(crate) fn own_usage(server: &ServerName, tool: &str) -> Option<String> {
-    let own = builtin::own(tool).filter(|_| server.is_built_in())?;
-    Some(usage::line(&Place::Host, tool, own.input_schema()))
-}
-
-/// Whether the call failed because the server wanted to ask a person something.
-fn wants_person(error: &CallError) -> bool {
+/// Whether the call failed because the server wanted to ask the user something.
+fn wants_user(error: &CallError) -> bool {
     match error {
         CallError::InputRefused { input, .. } => {
             input.as_received().starts_with(method::ELICITATION_CREATE)

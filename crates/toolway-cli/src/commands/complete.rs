@@ -1,10 +1,9 @@
 //! `toolway __complete`: what could come next on a command line that names a server, and there a
 //! tool, a prompt or a template.
 //!
-//! Owns asking: what is kept of the server that the line names, or of all of them for a URI, and
-//! the servers themselves only where nothing is kept or only they can know (`complete/ask.rs`). The
-//! line is read in `complete/line.rs`, and what a shell is given is `complete/spelling.rs`. A shell
-//! waits while this runs: servers have two seconds, and nothing is said when it fails.
+//! Owns what is asked for (the answers are `complete/ask.rs`); the line is read in
+//! `complete/line.rs`, and candidates are spelled in `complete/spelling.rs`. A shell waits meanwhile:
+//! servers have two seconds, and nothing is said when it fails.
 
 mod ask;
 mod line;
@@ -13,7 +12,7 @@ mod spelling;
 
 use std::collections::BTreeMap;
 
-use clap::Args;
+use clap::{Args, Command};
 use serde_json::Value;
 use toolway::builtin::{self, RESERVED};
 use toolway_config::Plan;
@@ -67,70 +66,49 @@ impl Shell {
     }
 }
 
-/// Commands whose first word is a server, whatever stands against connecting to it.
-const OF_ANY_SERVER: [&str; 12] = [
-    "approve",
-    "audit",
-    "disable",
-    "enable",
-    "explain",
-    "get",
-    "logs",
-    "reject",
-    "remove",
-    "rm",
-    "show",
-    "permissions",
-];
+/// Whether a command's first word is a server that it connects to.
+fn connects(command: &str) -> bool {
+    matches!(
+        command,
+        "call" | "prompt" | "prompts" | "reconnect" | "resources" | "skill" | "skills" | "tools"
+    )
+}
 
-/// Commands whose first word is a server that they connect to.
-const OF_A_CONNECTED_SERVER: [&str; 8] = [
-    "call",
-    "prompt",
-    "prompts",
-    "reconnect",
-    "resources",
-    "skill",
-    "skills",
-    "tools",
-];
+/// Whether a command's first word is a server, whatever stands against connecting to it.
+fn takes_any_server(command: &str) -> bool {
+    let changes = ["approve", "reject", "enable", "disable", "remove", "rm"];
+    let shows = ["get", "show", "explain", "logs", "audit", "permissions"];
+    changes.contains(&command) || shows.contains(&command)
+}
 
 /// What is to be completed.
 struct Unfinished {
     server: ServerName,
     wanted: Wish,
+    /// The finished words behind what is named there.
+    before: Vec<String>,
+    /// The word at the cursor.
+    word: String,
 }
 
 enum Wish {
     /// The name of a tool, by itself or with its server's.
     ToolName { flat: bool },
-    /// An argument of a tool.
-    ToolArgument {
-        tool: String,
-        before: Vec<String>,
-        word: String,
-    },
+    /// An argument of this tool.
+    ToolArgument(String),
     /// The name of a prompt, by itself or with its server's.
     PromptName { flat: bool },
-    /// An argument of a prompt: those before it, and how it begins.
-    PromptArgument {
-        prompt: String,
-        before: Vec<String>,
-        word: String,
-    },
+    /// An argument of this prompt.
+    PromptArgument(String),
     /// The name of a skill.
     SkillName,
-    /// A variable of a template.
-    Variable {
-        template: String,
-        before: Vec<String>,
-        word: String,
-    },
+    /// A variable of this template.
+    Variable(String),
 }
 
 /// Runs the command.
-pub(crate) fn run(context: &Context, args: &CompleteArgs) -> Outcome {
-    let Some(line) = Line::read(&args.line, args.shell.dialect()) else {
+pub(crate) fn run(context: &Context, args: &CompleteArgs, cli: Command) -> Outcome {
+    let Some(line) = Line::read(&args.line, args.shell.dialect(), cli) else {
         return Ok(Exit::Success);
     };
     let mut text = String::new();
@@ -170,10 +148,10 @@ fn candidates(context: &Context, line: &Line) -> Option<Vec<String>> {
             _ => &[],
         };
         let own = own.iter().map(|name| (*name).to_owned());
-        if OF_A_CONNECTED_SERVER.contains(&command.as_str()) {
+        if connects(command) {
             return Some(names(plan).into_iter().chain(own).collect());
         }
-        if OF_ANY_SERVER.contains(&command.as_str()) {
+        if takes_any_server(command) {
             let mut names: Vec<String> =
                 plan.servers.iter().map(|it| it.name.to_string()).collect();
             names.dedup();
@@ -189,29 +167,49 @@ fn candidates(context: &Context, line: &Line) -> Option<Vec<String>> {
             "call" | "tools" => Wish::ToolName { flat: true },
             _ => Wish::PromptName { flat: true },
         };
-        let server = only.clone();
-        return asked(context, plan, &Unfinished { server, wanted });
+        let unfinished = Unfinished {
+            server: only.clone(),
+            wanted,
+            before: Vec::new(),
+            word: word.clone(),
+        };
+        return asked(context, plan, &unfinished);
     }
     if command == "read" && before.is_empty() {
         return Some(uris(context, plan, word));
     }
-    // What the host's own tools take is known without asking anybody.
+    // What the host's own tools take is known without asking a server.
     if let ("call", [tool, given @ ..]) = (command.as_str(), before.as_slice())
         && let Some(own) = builtin::own(tool)
         && plan.winner(tool).is_none()
     {
         return arguments_of(own.input_schema(), &self::given(given), word);
     }
-    let unfinished = match command.as_str() {
-        "call" => tool_of(plan, before, word)?,
-        "tools" if before.len() == 1 && admitted(plan, &before[0]).is_some() => {
-            tool_of(plan, before, word)?
+    let (server, wanted, before) = match command.as_str() {
+        "tools" if before.len() != 1 || admitted(plan, &before[0]).is_none() => return None,
+        "call" | "tools" => match owner(plan, before)? {
+            (server, Some((tool, before))) => (server, Wish::ToolArgument(tool.to_owned()), before),
+            (server, None) => (server, Wish::ToolName { flat: false }, &[][..]),
+        },
+        "prompt" => match owner(plan, before)? {
+            (server, Some((prompt, before))) => {
+                (server, Wish::PromptArgument(prompt.to_owned()), before)
+            }
+            (server, None) => (server, Wish::PromptName { flat: false }, &[][..]),
+        },
+        "skill" if before.len() == 1 => (admitted(plan, &before[0])?, Wish::SkillName, &[][..]),
+        "read" if before[0].contains('{') => {
+            let server = template_server(plan, &before[1..])?;
+            (server, Wish::Variable(before[0].clone()), &before[1..])
         }
-        "prompt" => prompt_of(plan, before, word)?,
-        "skill" => skill_of(plan, before)?,
-        "read" if before[0].contains('{') => template_of(plan, before, word)?,
         "read" if before.len() == 1 => return Some(names(plan)),
         _ => return None,
+    };
+    let unfinished = Unfinished {
+        server,
+        wanted,
+        before: before.to_vec(),
+        word: word.clone(),
     };
     asked(context, plan, &unfinished)
 }
@@ -227,32 +225,6 @@ fn admitted(plan: &Plan, name: &str) -> Option<ServerName> {
         .map(|(server, _)| &server.name)
         .find(|server| server.as_str() == name)
         .cloned()
-}
-
-fn tool_of(plan: &Plan, before: &[String], word: &str) -> Option<Unfinished> {
-    let (server, rest) = owner(plan, before)?;
-    let wanted = match rest {
-        Some((tool, before)) => Wish::ToolArgument {
-            tool: tool.to_owned(),
-            before: before.to_vec(),
-            word: word.to_owned(),
-        },
-        None => Wish::ToolName { flat: false },
-    };
-    Some(Unfinished { server, wanted })
-}
-
-fn prompt_of(plan: &Plan, before: &[String], word: &str) -> Option<Unfinished> {
-    let (server, rest) = owner(plan, before)?;
-    let wanted = match rest {
-        Some((prompt, before)) => Wish::PromptArgument {
-            prompt: prompt.to_owned(),
-            before: before.to_vec(),
-            word: word.to_owned(),
-        },
-        None => Wish::PromptName { flat: false },
-    };
-    Some(Unfinished { server, wanted })
 }
 
 /// The server that words name, alone or in a name such as `mcp__<server>__<tool>`; and what they
@@ -297,33 +269,13 @@ fn flat_owners(plan: &Plan, word: &str) -> Vec<ServerName> {
     }
 }
 
-fn skill_of(plan: &Plan, before: &[String]) -> Option<Unfinished> {
-    let [server] = before else {
-        return None;
-    };
-    Some(Unfinished {
-        server: admitted(plan, server)?,
-        wanted: Wish::SkillName,
-    })
-}
-
 /// A template's server is named, or is the only one there is: a tab does not start them all.
-fn template_of(plan: &Plan, before: &[String], word: &str) -> Option<Unfinished> {
-    let template = before.first().filter(|uri| uri.contains('{'))?;
-    let named = before[1..].iter().find_map(|name| admitted(plan, name));
+fn template_server(plan: &Plan, words: &[String]) -> Option<ServerName> {
     let mut all = plan.admitted().map(|(server, _)| server.name.clone());
-    let only = match (all.next(), all.next()) {
-        (Some(only), None) => Some(only),
-        _ => None,
-    };
-    Some(Unfinished {
-        server: named.or(only)?,
-        wanted: Wish::Variable {
-            template: template.clone(),
-            before: before[1..].to_vec(),
-            word: word.to_owned(),
-        },
-    })
+    words
+        .iter()
+        .find_map(|name| admitted(plan, name))
+        .or_else(|| all.next().filter(|_| all.next().is_none()))
 }
 
 /// What stands on the line already.

@@ -3,10 +3,9 @@
 //! Owns the script; in bash, zsh and fish it also asks `toolway __complete` (`complete.rs`) what
 //! servers offer.
 
-use clap::{Args, Command, CommandFactory as _};
+use clap::{Args, Command};
 use clap_complete::Shell;
 
-use crate::args::Cli;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::report::Outcome;
@@ -89,8 +88,7 @@ pub(crate) struct CompletionsArgs {
 }
 
 /// The command line without what is hidden, which scripts would offer all the same.
-fn shown() -> Command {
-    let all = Cli::command();
+fn shown(all: &Command) -> Command {
     let shown = all.get_subcommands().filter(|it| !it.is_hide_set());
     Command::new("toolway")
         .version(env!("CARGO_PKG_VERSION"))
@@ -100,9 +98,9 @@ fn shown() -> Command {
 }
 
 /// Runs the command.
-pub(crate) fn run(context: &Context, args: &CompletionsArgs) -> Outcome {
+pub(crate) fn run(context: &Context, args: &CompletionsArgs, cli: &Command) -> Outcome {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut shown(), "toolway", &mut script);
+    clap_complete::generate(args.shell, &mut shown(cli), "toolway", &mut script);
     let mut script = String::from_utf8_lossy(&script).into_owned();
     match args.shell {
         Shell::Bash => {

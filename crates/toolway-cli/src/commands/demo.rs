@@ -21,7 +21,8 @@ use crate::commands::call::as_text;
 use crate::commands::list;
 use crate::connect::{block_on, host_options, settle};
 use crate::context::Context;
-use crate::demo::server::{DemoServer, Flavour, Speaks};
+use crate::demo::flavour::Flavour;
+use crate::demo::server::{DemoServer, Speaks};
 use crate::exit::Exit;
 use crate::report::{Outcome, Report};
 
@@ -35,18 +36,8 @@ pub(crate) struct DemoArgs {}
 #[derive(Debug, Args)]
 pub(crate) struct DemoServerArgs {
     /// Which of the demo's servers to be
-    #[arg(value_parser = flavour)]
+    #[arg(value_enum)]
     flavour: Flavour,
-}
-
-fn flavour(word: &str) -> Result<Flavour, String> {
-    Flavour::parse(word).ok_or_else(|| {
-        let known: Vec<&str> = Flavour::ALL
-            .iter()
-            .map(|flavour| flavour.as_str())
-            .collect();
-        format!("one of {}", known.join(", "))
-    })
 }
 
 /// Is the stdio child.
@@ -80,14 +71,14 @@ pub(crate) fn run(context: &Context, _args: &DemoArgs) -> Outcome {
         let (outcome, ()) = tokio::join!(tour, driver);
         outcome
     });
-    // A person may want to look at the picture whose path was printed.
+    // The path of the picture was printed: it must stay.
     if std::fs::read_dir(results.path())?.next().is_some() {
         let _ = results.keep();
     }
     outcome
 }
 
-/// An environment that reaches nothing of the person's: its own home, project and config home.
+/// An environment that reaches nothing of the user's: its own home, project and config home.
 fn environment(context: &Context, directory: &Path) -> Result<Environment, Report> {
     let home = directory.join("home");
     let project = directory.join("project");

@@ -16,10 +16,9 @@ use toolway_types::{Diagnosis, Severity, TransportSpec, text};
 
 use self::checks::{Check, Health};
 use self::shielding::Shielding;
-use crate::commands::permissions::rule_remarks;
-use crate::context::{Context, diagnoses, has_errors};
+use crate::context::{Context, diagnoses, has_errors, rule_remarks};
 use crate::exit::Exit;
-use crate::report::{Outcome, render_diagnosis};
+use crate::report::{Outcome, diagnosis_json, render_diagnosis, source};
 
 /// Check the configuration and say how to mend it
 ///
@@ -38,6 +37,17 @@ pub(crate) struct DoctorArgs {
 
 /// Where the words behind labels begin.
 const LABEL: usize = 14;
+
+/// What can become of a server's entry, in the order in which it is told.
+const VERDICTS: [&str; 7] = [
+    "admitted",
+    "pending-approval",
+    "refused",
+    "rejected",
+    "disabled",
+    "shadowed",
+    "invalid",
+];
 
 /// Runs the command.
 pub(crate) fn run(context: &Context, args: &DoctorArgs) -> Outcome {
@@ -58,25 +68,32 @@ pub(crate) fn run(context: &Context, args: &DoctorArgs) -> Outcome {
         Exit::Success
     };
     let shield = Shielding::of(context, plan);
+    let counts = VERDICTS.map(|verdict| {
+        let is_such = |server: &&PlannedServer| server.verdict.word() == verdict;
+        (verdict, plan.servers.iter().filter(is_such).count())
+    });
     if args.json {
-        let counts = |word: &str| {
-            plan.servers
-                .iter()
-                .filter(|s| s.verdict.word() == word)
-                .count()
-        };
+        let [
+            admitted,
+            pending,
+            refused,
+            rejected,
+            disabled,
+            shadowed,
+            invalid,
+        ] = counts.map(|(_, count)| count);
         context.output.json(&json!({
             "configHome": context.environment.config_home().display().to_string(),
             "projectRoot": context.environment.project_root().display().to_string(),
             "shield": shield.json(),
             "servers": {
-                "admitted": counts("admitted"),
-                "pendingApproval": counts("pending-approval"),
-                "refused": counts("refused"),
-                "rejected": counts("rejected"),
-                "disabled": counts("disabled"),
-                "shadowed": counts("shadowed"),
-                "invalid": counts("invalid"),
+                "admitted": admitted,
+                "pendingApproval": pending,
+                "refused": refused,
+                "rejected": rejected,
+                "disabled": disabled,
+                "shadowed": shadowed,
+                "invalid": invalid,
             },
             "hooks": plan.hooks.iter().map(hook_json).collect::<Vec<_>>(),
             "checks": checks.iter().map(Check::json).collect::<Vec<_>>(),
@@ -84,12 +101,17 @@ pub(crate) fn run(context: &Context, args: &DoctorArgs) -> Outcome {
         }))?;
         return Ok(exit);
     }
+    let counts = counts.iter().filter(|(_, count)| *count > 0);
+    let counts = counts.map(|(verdict, count)| format!("{count} {verdict}"));
+    let counts = match counts.collect::<Vec<_>>().join(", ") {
+        none if none.is_empty() => "none configured".to_owned(),
+        counts => counts,
+    };
     let mut text = format!(
-        "config home   {}\nproject root  {}\n",
+        "config home   {}\nproject root  {}\nservers       {counts}\n",
         context.environment.config_home().display(),
         context.environment.project_root().display()
     );
-    text.push_str(&summary(plan));
     text.push_str(&shield.lines());
     for check in &checks {
         text.push_str(&check.line());
@@ -109,34 +131,7 @@ pub(crate) fn run(context: &Context, args: &DoctorArgs) -> Outcome {
     Ok(exit)
 }
 
-fn summary(plan: &Plan) -> String {
-    let mut parts = Vec::new();
-    for word in [
-        "admitted",
-        "pending-approval",
-        "refused",
-        "rejected",
-        "disabled",
-        "shadowed",
-        "invalid",
-    ] {
-        let count = plan
-            .servers
-            .iter()
-            .filter(|server| server.verdict.word() == word)
-            .count();
-        if count > 0 {
-            parts.push(format!("{count} {word}"));
-        }
-    }
-    if parts.is_empty() {
-        "servers       none configured\n".to_owned()
-    } else {
-        format!("servers       {}\n", parts.join(", "))
-    }
-}
-
-/// A hook, for a person.
+/// A hook, for people.
 pub(crate) fn hook_line(hook: &Hook) -> String {
     let matcher = match hook.matcher() {
         "" => "everything".to_owned(),
@@ -154,7 +149,7 @@ pub(crate) fn hook_json(hook: &Hook) -> Value {
         "matcher": hook.matcher(),
         "runs": hook.title(),
         "timeoutSeconds": hook.timeout.as_secs_f64(),
-        "source": { "path": hook.origin.path(), "line": hook.origin.line() },
+        "source": source(&hook.origin),
     })
 }
 
@@ -210,20 +205,4 @@ pub(crate) fn is_program(base: &Path, command: &str, path: &str) -> bool {
         return base.join(command).is_file();
     }
     std::env::split_paths(path).any(|directory| base.join(directory).join(command).is_file())
-}
-
-/// A diagnosis as JSON.
-pub(crate) fn diagnosis_json(diagnosis: &Diagnosis) -> Value {
-    json!({
-        "severity": match diagnosis.severity {
-            Severity::Error => "error",
-            Severity::Warning => "warning",
-        },
-        "server": diagnosis.server,
-        "source": diagnosis.origin.as_ref().map(|origin| json!({
-            "path": origin.path(), "line": origin.line(), "column": diagnosis.column,
-        })),
-        "message": diagnosis.message,
-        "hint": diagnosis.hint,
-    })
 }

@@ -14,7 +14,7 @@ use crate::commands::doctor::{hook_json, hook_line};
 use crate::connect::memory::say_if_absent;
 use crate::context::{Context, unknown_server};
 use crate::exit::Exit;
-use crate::report::{Outcome, render_diagnosis};
+use crate::report::{Outcome, diagnosis_json, render_diagnosis, source};
 
 /// Explain where a server comes from and what became of it
 #[derive(Debug, Args)]
@@ -155,31 +155,24 @@ fn next_step(winner: &PlannedServer) -> Option<String> {
 }
 
 fn as_json(entry: &PlannedServer) -> Value {
-    let shadows: Vec<Value> = entry
-        .shadows
-        .iter()
-        .map(|shadow| {
-            json!({
-                "scope": shadow.scope,
-                "source": { "path": shadow.origin.path(), "line": shadow.origin.line() },
-            })
-        })
-        .collect();
+    let shadows = entry.shadows.iter();
+    let shadows =
+        shadows.map(|shadow| json!({ "scope": shadow.scope, "source": source(&shadow.origin) }));
     let changed = match &entry.verdict {
         ServerVerdict::PendingApproval { changed, .. } => changed.clone(),
         _ => None,
     };
     json!({
         "scope": entry.scope,
-        "source": { "path": entry.origin.path(), "line": entry.origin.line() },
+        "source": source(&entry.origin),
         "transport": entry.transport.map(toolway_types::TransportKind::as_str),
         "verdict": entry.verdict.word(),
         "reason": entry.verdict.reason(),
         "changed": changed,
-        "shadows": shadows,
+        "shadows": shadows.collect::<Vec<_>>(),
         "variables": entry.variables,
         "instructionsDropped": entry.curation.instructions_dropped,
         "definition": without_secrets(&entry.definition),
-        "diagnoses": entry.diagnoses.iter().map(crate::commands::doctor::diagnosis_json).collect::<Vec<_>>(),
+        "diagnoses": entry.diagnoses.iter().map(diagnosis_json).collect::<Vec<_>>(),
     })
 }

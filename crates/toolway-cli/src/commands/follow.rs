@@ -1,4 +1,4 @@
-//! `-f`: showing what is appended to a file of lines, until somebody says that it is enough.
+//! `-f`: showing what is appended to a file of lines.
 //!
 //! Owns how often the file is looked at and when following ends. Which lines are shown, and how,
 //! is the command's.
@@ -16,7 +16,7 @@ use crate::signals::{Signals, stdout_closed};
 /// How often the file is looked at.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// Shows every line that comes until Ctrl-C, or until nobody reads any more.
+/// Shows every line that comes until Ctrl-C, or until the reader of stdout is gone.
 pub(crate) fn follow<L>(
     mut follower: LineFollower<L>,
     show: impl Fn(&L) -> Result<(), Report>,

@@ -8,10 +8,10 @@ use toolway_config::{PlannedServer, ServerVerdict, without_secrets};
 use toolway_types::TransportKind;
 use toolway_types::text::spelled_out;
 
-use super::auth::{self, Shown, account_of, login_words};
-use crate::context::Context;
+use super::auth::{self, Shown};
+use crate::context::{Context, account_of};
 use crate::exit::Exit;
-use crate::report::{Outcome, render_diagnosis};
+use crate::report::{Outcome, login_words, source};
 
 /// Show one server's configuration
 #[derive(Debug, Args)]
@@ -45,11 +45,9 @@ pub(crate) fn run(context: &Context, args: &GetArgs) -> Outcome {
         if let (None, Some(account)) = (&login, account_of(server)) {
             let words = login_words(server.name.as_str(), Some(account));
             let hint = format!("hint: log in with `toolway login {words}`");
-            context.output.say(&context.reached(hint));
+            context.say(context.reached(hint));
         }
-        for diagnosis in &server.diagnoses {
-            context.output.say(&render_diagnosis(diagnosis));
-        }
+        context.say_findings(&server.diagnoses);
     }
     Ok(Exit::Success)
 }
@@ -65,7 +63,7 @@ fn login(context: &Context, server: &PlannedServer) -> Option<Shown> {
             .into_iter()
             .find(|login| login.in_use() && login.server() == server.name.as_str()),
         Err(report) => {
-            context.output.say(&format!("warning: {}", report.message));
+            context.warn(&report.message);
             None
         }
     }
@@ -75,7 +73,7 @@ fn as_json(server: &PlannedServer, login: Option<&Shown>) -> Value {
     let mut shown = json!({
         "name": server.name,
         "scope": server.scope,
-        "source": { "path": server.origin.path(), "line": server.origin.line() },
+        "source": source(&server.origin),
         "transport": server.transport.map(TransportKind::as_str),
         "verdict": server.verdict.word(),
         "reason": server.verdict.reason(),

@@ -1,26 +1,24 @@
 //! `toolway idp`: the one login at the organisation's identity provider that serves every server
 //! with cross-app access.
 //!
-//! Owns what a person does about it (log in, log out, look). No secret is ever shown. The steps of
+//! Owns what the user does about it (log in, log out, look). No secret is ever shown. The steps of
 //! the login, and where it is kept, are the library's.
 
 use std::sync::Arc;
 
 use clap::{Args, Subcommand};
 use serde::Serialize;
+use serde_json::json;
 use toolway::auth::{Organisation, OrganisationError, OrganisationUser, StoredLogins};
-use toolway::journal::timestamp;
-use toolway::watch::request_reconnect;
 use toolway_auth::idp::IdpLogoutOutcome;
 use toolway_auth::logins::LoginGrant;
 use toolway_auth::references::ReferenceResolver;
 use toolway_config::{IdentitySettings, Plan};
-use toolway_transport::client::HttpClient;
-use toolway_types::{CrossApp, ServerName};
+use toolway_types::CrossApp;
 
-use super::auth::{StatusArgs, instant, not_read};
+use super::auth::{StatusArgs, shown_time};
 use super::login::{AtTerminal, WayArgs, until_given_up};
-use crate::connect::{self, State};
+use crate::connect;
 use crate::context::{Context, require_flags_only};
 use crate::exit::Exit;
 use crate::report::{Outcome, Report};
@@ -48,21 +46,6 @@ enum What {
     Logout,
     /// Who is logged in, until when, and which servers that serves
     Status(StatusArgs),
-}
-
-/// What `status --json` prints. Absent values are null, never left out.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Status {
-    issuer: String,
-    client_id: String,
-    source: String,
-    logged_in: bool,
-    subject: Option<String>,
-    expires_at: Option<String>,
-    renews: bool,
-    storage: &'static str,
-    servers: Vec<Served>,
 }
 
 /// A server with cross-app access.
@@ -93,7 +76,7 @@ pub(crate) fn run(context: &Context, args: &IdpArgs) -> Outcome {
 }
 
 fn none_configured() -> Report {
-    Report::new(Exit::Configuration, "no identity provider is configured").hint(
+    Report::configuration("no identity provider is configured").hint(
         "add it to your settings: `\"identityProvider\": {\"issuer\": \"https://login.example.com\", \
          \"clientId\": \"…\"}`",
     )
@@ -106,14 +89,14 @@ fn organisation(context: &Context, plan: &Plan, settings: &Arc<IdentitySettings>
         inherited: Arc::clone(&plan.inherited_env),
         cwd: plan.command_directory.clone(),
     };
-    let client = HttpClient::new(connect::client_options(context));
+    let client = connect::http_client(context);
     Organisation::new(Arc::clone(settings), vault, client, Some(references))
 }
 
 async fn log_in(context: &Context, organisation: &Organisation, args: &WayArgs) -> Outcome {
     let issuer = &organisation.settings().issuer;
-    let person = AtTerminal::new(context);
-    let login = Box::pin(organisation.login(args.way(), &person));
+    let terminal = AtTerminal::new(context);
+    let login = Box::pin(organisation.login(args.way(), &terminal));
     let what = format!("the login at {issuer}");
     let outcome = until_given_up(context.output, &what, login).await?;
     let current_user = outcome.map_err(|error| {
@@ -131,51 +114,37 @@ async fn log_in(context: &Context, organisation: &Organisation, args: &WayArgs) 
 
 async fn log_out(context: &Context, organisation: &Organisation) -> Outcome {
     let issuer = &organisation.settings().issuer;
-    let current_user = organisation
-        .current_user()
-        .await
-        .map_err(|error| not_known(&error))?;
+    let current_user = organisation.current_user().await?;
     // First, so that no server is logged in to anew meanwhile.
-    let given_back = organisation
-        .logout()
-        .await
-        .map_err(|error| not_known(&error))?;
+    let given_back = organisation.logout().await?;
     let book = StoredLogins::new(connect::vault(context), connect::client_options(context));
-    let logins = book.logins().await.map_err(|error| not_read(&error))?;
+    let logins = book.logins().await?;
     for login in logins
         .iter()
         .filter(|login| login.how == LoginGrant::CrossApp)
     {
         let (server, account) = (login.server.as_str(), login.account.as_str());
-        let out = book.log_out(Some(server), Some(account)).await;
-        for out in out.map_err(|error| not_read(&error))? {
+        for out in book.log_out(Some(server), Some(account)).await? {
             if let Some(error) = &out.not_revoked {
-                context.output.say(&format!("warning: {error}"));
+                context.warn(error);
             }
         }
-        context.output.say(&format!("logged out of `{server}`"));
-        // Running processes notice when the server refuses them; this is only sooner.
-        if let Ok(name) = ServerName::new(server)
-            && let Err(error) = request_reconnect(&State(context).reconnects(), &name)
-        {
-            context.output.say(&format!(
-                "warning: server `{server}`: running processes could not be told: {error}"
-            ));
-        }
+        context.say(format!("logged out of `{server}`"));
+        connect::reconnect_elsewhere(context, server);
     }
     if current_user.is_some() {
         let also = match given_back {
             IdpLogoutOutcome::Revoked => ", and the login is revoked there",
             IdpLogoutOutcome::Nothing => "",
             IdpLogoutOutcome::NotOffered => {
-                context.output.say(
+                context.say(
                     "note: the provider revokes nothing: what it gave stays good there until it \
                      expires",
                 );
                 ""
             }
             IdpLogoutOutcome::Failed(why) => {
-                context.output.say(&format!("warning: {why}"));
+                context.warn(&why);
                 ""
             }
         };
@@ -183,9 +152,7 @@ async fn log_out(context: &Context, organisation: &Organisation) -> Outcome {
             .output
             .result(&format!("logged out at {issuer}{also}\n"))?;
     } else {
-        context
-            .output
-            .say(&format!("nobody is logged in at {issuer}"));
+        context.say(format!("nobody is logged in at {issuer}"));
     }
     Ok(Exit::Success)
 }
@@ -196,57 +163,43 @@ async fn status(
     organisation: &Organisation,
     json: bool,
 ) -> Outcome {
-    let current_user = organisation
-        .current_user()
-        .await
-        .map_err(|error| not_known(&error))?;
-    let current_user = current_user.filter(|current_user| current_user.is_of_use);
+    let user = organisation.current_user().await?;
+    let user = user.as_ref().filter(|user| user.is_of_use);
     let settings = organisation.settings();
-    let status = Status {
-        issuer: settings.issuer.clone(),
-        client_id: settings.client_id.clone(),
-        source: settings.origin.to_string(),
-        logged_in: current_user.is_some(),
-        subject: current_user
-            .as_ref()
-            .map(|current_user| current_user.subject.clone()),
-        expires_at: current_user
-            .as_ref()
-            .map(|current_user| timestamp(instant(current_user.expires_at))),
-        renews: current_user
-            .as_ref()
-            .is_some_and(|current_user| current_user.renews),
-        storage: connect::vault(context).backend().await.as_str(),
-        servers: served(plan),
-    };
+    let storage = connect::vault(context).backend().await.as_str();
+    let servers = served(plan);
     if json {
-        context.output.json(&status)?;
-        return Ok(Exit::Success);
+        // Absent values are null, never left out.
+        return context.json(&json!({
+            "issuer": settings.issuer,
+            "clientId": settings.client_id,
+            "source": settings.origin.to_string(),
+            "loggedIn": user.is_some(),
+            "subject": user.map(|user| &user.subject),
+            "expiresAt": user.map(|user| shown_time(user.expires_at)),
+            "renews": user.is_some_and(|user| user.renews),
+            "storage": storage,
+            "servers": servers,
+        }));
     }
-    let login = match &current_user {
-        Some(current_user) => format!(
-            "logged in as `{}`, {}",
-            current_user.subject,
-            lasting(current_user)
-        ),
+    let login = match user {
+        Some(user) => format!("logged in as `{}`, {}", user.subject, lasting(user)),
         None => "nobody is logged in".to_owned(),
     };
-    let servers: Vec<String> = (status.servers.iter())
-        .map(|server| match &server.required_by {
-            Some(policy) => format!("{} (required by {policy})", server.name),
-            None => server.name.clone(),
-        })
-        .collect();
-    let servers = match servers.as_slice() {
-        [] => "none".to_owned(),
-        servers => servers.join(", "),
+    let servers = servers.iter().map(|server| match &server.required_by {
+        Some(policy) => format!("{} (required by {policy})", server.name),
+        None => server.name.clone(),
+    });
+    let servers = match servers.collect::<Vec<_>>().join(", ") {
+        none if none.is_empty() => "none".to_owned(),
+        servers => servers,
     };
     context.output.result(&format!(
-        "issuer    {}\nclient    {}\nsettings  {}\nlogin     {login}\nkept in   {}\nservers   {servers}\n",
-        status.issuer, status.client_id, status.source, status.storage
+        "issuer    {}\nclient    {}\nsettings  {}\nlogin     {login}\nkept in   {storage}\nservers   {servers}\n",
+        settings.issuer, settings.client_id, settings.origin
     ))?;
-    if !status.logged_in {
-        context.output.say("hint: log in with `toolway idp login`");
+    if user.is_none() {
+        context.hint("log in with `toolway idp login`");
     }
     Ok(Exit::Success)
 }
@@ -274,13 +227,15 @@ fn lasting(current_user: &OrganisationUser) -> String {
     if current_user.renews {
         return "renews itself".to_owned();
     }
-    format!("until {}", timestamp(instant(current_user.expires_at)))
+    format!("until {}", shown_time(current_user.expires_at))
 }
 
-fn not_known(error: &OrganisationError) -> Report {
-    let hint = match error {
-        OrganisationError::Secret(_) => "mend `identityProvider.clientSecret` in your settings",
-        OrganisationError::Identity(_) => "check the keychain with `toolway doctor`",
-    };
-    Report::new(Exit::Unexpected, error.to_string()).hint(hint)
+impl From<OrganisationError> for Report {
+    fn from(error: OrganisationError) -> Self {
+        let hint = match error {
+            OrganisationError::Secret(_) => "mend `identityProvider.clientSecret` in your settings",
+            OrganisationError::Identity(_) => "check the keychain with `toolway doctor`",
+        };
+        Report::new(Exit::Unexpected, error.to_string()).hint(hint)
+    }
 }

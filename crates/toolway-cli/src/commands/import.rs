@@ -1,9 +1,8 @@
 //! `toolway import`: takes over servers from other clients' files.
 //!
-//! Owns the choice and the questions; the preview is `import/preview.rs`; reading each client's
-//! format, and telling who wrote a file, is `toolway-config`'s work. What the person did not write
-//! is taken from a project's file or from one that they name, and starts nothing before it is
-//! approved, unless they say that it is to be their own.
+//! Owns the choice and the questions; the preview is `import/preview.rs`; formats, and who wrote a
+//! file, are `toolway-config`'s. What the user did not write waits for approval, unless they name
+//! the file and choose a scope of their own.
 
 mod preview;
 
@@ -22,7 +21,7 @@ use toolway_types::{Scope, ServerName, Severity};
 use crate::commands::add::{WritableScope, say_written};
 use crate::context::Context;
 use crate::exit::Exit;
-use crate::report::{Outcome, Report, render_diagnosis};
+use crate::report::{Outcome, Report};
 use crate::screen::name;
 
 /// Import servers from other clients
@@ -87,20 +86,20 @@ struct Candidate<'a> {
 enum Fate {
     Add(Target),
     Skip(String),
-    /// Shown and left out: somebody else wrote the file, and nobody named it.
+    /// Shown and left out: the user neither wrote the file nor named it.
     LeaveOut(StrangerReason),
 }
 
 /// Where a server goes, and on whose word.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Target {
-    /// As if the person had typed it.
+    /// As if the user had typed it.
     Vouched(Scope),
     /// Into the project's file, to be approved.
     Proposed,
 }
 
-/// Whether a person is asked about each server.
+/// Whether the user is asked about each server.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Eyes {
     Open,
@@ -109,8 +108,8 @@ enum Eyes {
 
 impl Target {
     /// Where the servers of a file go. What lies in a project stays the project's, and is taken
-    /// where a person sees it or says so; of other files that they did not write, only one that
-    /// they name is taken (SEC-01).
+    /// where the user sees it or says so; other files that they did not write only when they name
+    /// them (SEC-01).
     fn of(args: &ImportArgs, file: &ClientFile, eyes: Eyes) -> Result<Self, StrangerReason> {
         let wanted = args.scope.map(WritableScope::scope);
         let stranger = match file.writer {
@@ -138,14 +137,9 @@ impl Target {
 /// Runs the command.
 pub(crate) fn run(context: &Context, args: &ImportArgs) -> Outcome {
     let found = find(context, args)?;
-    for diagnosis in found.iter().flat_map(|found| &found.diagnoses) {
-        context.output.say(&render_diagnosis(diagnosis));
-    }
-    let faulty = found
-        .iter()
-        .flat_map(|found| &found.diagnoses)
-        .any(|diagnosis| diagnosis.severity == Severity::Error);
-    let done = if faulty {
+    let mut findings = found.iter().flat_map(|found| &found.diagnoses);
+    context.say_findings(findings.clone());
+    let done = if findings.any(|finding| finding.severity == Severity::Error) {
         Exit::Configuration
     } else {
         Exit::Success
@@ -170,7 +164,7 @@ pub(crate) fn run(context: &Context, args: &ImportArgs) -> Outcome {
         .collect();
     if adding.is_empty() {
         if !found.is_empty() {
-            context.output.say("nothing to import");
+            context.say("nothing to import");
         }
         return Ok(done);
     }
@@ -179,16 +173,12 @@ pub(crate) fn run(context: &Context, args: &ImportArgs) -> Outcome {
     }
     if !args.yes {
         if !context.output.can_ask() {
-            context
-                .output
-                .say("nothing was changed: nobody is there to confirm this");
-            context
-                .output
-                .say("hint: run it again with `--yes` to add them");
+            context.say("nothing was changed: nobody is there to confirm this");
+            context.hint("run it again with `--yes` to add them");
             return Ok(done);
         }
         if !seen || ask_each(context, &adding)? == 0 {
-            context.output.say("nothing was changed");
+            context.say("nothing was changed");
         }
         return Ok(done);
     }
@@ -204,9 +194,7 @@ fn ask_each(context: &Context, adding: &[(&Candidate<'_>, Target)]) -> Result<us
     let mut added = 0;
     let mut all = false;
     if adding.len() > 1 {
-        context
-            .output
-            .say("y adds a server, n leaves it out, a adds it and all that follow, q ends");
+        context.say("y adds a server, n leaves it out, a adds it and all that follow, q ends");
     }
     for (place, (candidate, target)) in adding.iter().enumerate() {
         if !all {
@@ -258,17 +246,15 @@ fn find(context: &Context, args: &ImportArgs) -> Result<Vec<ClientFile>, Report>
     let places = ClientLocations::from(&context.environment);
     if let Some(path) = &args.from {
         let [client] = args.clients.as_slice() else {
-            return Err(Report::new(
-                Exit::Usage,
-                "`--from` reads one file in one client's format",
-            )
-            .hint(format!(
-                "name one client: `toolway import {} --from {}`",
-                args.clients
-                    .first()
-                    .map_or("claude-desktop", ImportClient::id),
-                path.display()
-            )));
+            return Err(
+                Report::usage("`--from` reads one file in one client's format").hint(format!(
+                    "name one client: `toolway import {} --from {}`",
+                    args.clients
+                        .first()
+                        .map_or("claude-desktop", ImportClient::id),
+                    path.display()
+                )),
+            );
         };
         return Ok(vec![import::read_file(&places, *client, path)]);
     }
@@ -281,13 +267,11 @@ fn find(context: &Context, args: &ImportArgs) -> Result<Vec<ClientFile>, Report>
         .iter()
         .flat_map(|client| import::discover(&places, *client))
         .collect();
-    // What somebody else wrote stands apart, and takes no name away from the person's own.
+    // Foreign files come last, and take no name away from the user's own.
     found.sort_by_key(|found| found.writer != FileWriter::Person);
     if found.is_empty() {
-        context.output.say("no file of these clients was found");
-        context
-            .output
-            .say("hint: name one yourself: `toolway import <client> --from <file>`");
+        context.say("no file of these clients was found");
+        context.hint("name one yourself: `toolway import <client> --from <file>`");
     }
     Ok(found)
 }
@@ -295,8 +279,9 @@ fn find(context: &Context, args: &ImportArgs) -> Result<Vec<ClientFile>, Report>
 /// A server that is there already: its name, its signature and where it stands.
 type Known = (String, Option<String>, String);
 
-/// Decides each server's fate: what is there already, by name or by signature, is skipped; what
-/// somebody else wrote is left out, unless the person sees it or named the file (SEC-01). What nobody has approved is not there: a repository must not keep the person's own servers out.
+/// Decides each server's fate: what is there already, by name or by signature, is skipped; what is
+/// foreign is left out, unless the user sees it or named the file (SEC-01). What is not approved is
+/// not there: a repository must not keep the user's own servers out.
 fn choose<'a>(
     plan: &Plan,
     found: &'a [ClientFile],
@@ -359,7 +344,7 @@ fn choose<'a>(
 
 fn add(context: &Context, candidate: &Candidate<'_>, target: Target) -> Result<(), Report> {
     let name = ServerName::new(candidate.server.name.as_str())
-        .map_err(|error| Report::new(Exit::Configuration, error.to_string()))?;
+        .map_err(|error| Report::configuration(error.to_string()))?;
     let mut definition = candidate.server.definition.clone();
     if !candidate.server.enabled {
         definition.insert("disabled".to_owned(), json!(true));
@@ -379,8 +364,8 @@ fn add(context: &Context, candidate: &Candidate<'_>, target: Target) -> Result<(
         &edited,
     );
     if target == Target::Proposed {
-        context.output.say(&format!(
-            "hint: it does not start before you approve it: `toolway approve {}`",
+        context.hint(format!(
+            "it does not start before you approve it: `toolway approve {}`",
             as_word(name.as_str())
         ));
     }

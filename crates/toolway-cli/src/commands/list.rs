@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use clap::Args;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use toolway::{HostSnapshot, ServerSnapshot};
 use toolway_config::{Plan, PlannedServer, ServerVerdict};
 use toolway_types::{ConnectionState, Diagnosis, Severity, TransportKind};
@@ -25,9 +25,9 @@ use self::hints::{hint, login_command, say_hints, say_off, say_waiting};
 use super::account;
 use super::auth::{self, Shown};
 use crate::connect::{self, Wanted};
-use crate::context::Context;
+use crate::context::{Context, account_of};
 use crate::exit::Exit;
-use crate::report::{Outcome, UNNAMED_SCOPES};
+use crate::report::{Outcome, UNNAMED_SCOPES, source};
 
 /// List the configured servers and connect to them
 ///
@@ -67,13 +67,20 @@ pub(crate) struct ListArgs {
     json: bool,
 }
 
+impl ListArgs {
+    /// Whether it asks servers, rather than files alone.
+    pub(crate) fn connects(&self) -> bool {
+        !self.no_connect && !self.cached
+    }
+}
+
 /// One server, as `list --json` prints it. Absent values are null, never left out.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Row {
     pub(crate) name: String,
     scope: &'static str,
-    source: Source,
+    source: Value,
     transport: Option<&'static str>,
     state: &'static str,
     reason: Option<String>,
@@ -102,20 +109,9 @@ pub(crate) struct Row {
     /// What to do about it.
     #[serde(skip)]
     hint: Option<String>,
-    /// Who is logged in there; absent where nobody is.
+    /// The logins there; absent where there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     logins: Vec<Shown>,
-}
-
-#[derive(Debug, Serialize)]
-struct Source {
-    path: String,
-    line: Option<u32>,
-}
-
-#[derive(Debug, Serialize)]
-struct Listing {
-    servers: Vec<Row>,
 }
 
 /// Runs the command.
@@ -155,12 +151,10 @@ pub(crate) fn run(context: &Context, args: &ListArgs) -> Outcome {
     add_logins(context, &mut rows);
     let exit = exit(args, &plan, &rows);
     if args.json {
-        context.output.json(&Listing { servers: rows })?;
+        context.output.json(&json!({ "servers": rows }))?;
     } else if rows.is_empty() {
-        context.output.say("no server is configured");
-        context
-            .output
-            .say("hint: add one with `toolway add <name> <command or url>`");
+        context.say("no server is configured");
+        context.hint("add one with `toolway add <name> <command or url>`");
     } else {
         table(context, &rows)?;
         say_waiting(context, &plan);
@@ -224,26 +218,21 @@ pub(crate) fn show(
 ) -> io::Result<()> {
     let rows = rows(context, plan, snapshot);
     if as_json {
-        return context.output.json(&Listing { servers: rows });
+        return context.output.json(&json!({ "servers": rows }));
     }
     table(context, &rows)
 }
 
 fn table(context: &Context, rows: &[Row]) -> io::Result<()> {
-    let cells: Vec<Vec<String>> = rows.iter().map(cells).collect();
-    context.output.table(
-        &["NAME", "SCOPE", "TYPE", "STATE", "TOOLS", "DETAIL"],
-        &cells,
-    )
+    let head = ["NAME", "SCOPE", "TYPE", "STATE", "TOOLS", "DETAIL"];
+    context.output.table(&head, rows.iter().map(cells))
 }
 
 /// What servers did wrong without failing.
 pub(crate) fn say_warnings(context: &Context, snapshot: &HostSnapshot) {
     for server in &snapshot.servers {
         for warning in &server.warnings {
-            context
-                .output
-                .say(&format!("warning: server `{}`: {warning}", server.name));
+            context.warn(format!("server `{}`: {warning}", server.name));
         }
     }
 }
@@ -265,27 +254,13 @@ fn planned(server: &PlannedServer) -> Row {
     Row {
         name: server.name.to_string(),
         scope: server.scope.as_str(),
-        source: Source {
-            path: server.origin.path(),
-            line: server.origin.line(),
-        },
+        source: source(&server.origin),
         transport: server.transport.map(TransportKind::as_str),
         state,
         reason,
         error,
-        era: None,
-        protocol_version: None,
-        server_info: None,
-        tools: None,
-        resources: None,
-        prompts: None,
-        account: auth::account_of(server).map(str::to_owned),
-        login: None,
-        stderr: Vec::new(),
-        seconds_ago: None,
-        note: None,
-        hint: None,
-        logins: Vec::new(),
+        account: account_of(server).map(str::to_owned),
+        ..Row::default()
     }
 }
 
@@ -294,7 +269,7 @@ fn add_logins(context: &Context, rows: &mut [Row]) {
     let logins = match auth::logins(context) {
         Ok(logins) => logins,
         Err(report) => {
-            context.output.say(&format!("warning: {}", report.message));
+            context.warn(&report.message);
             return;
         }
     };

@@ -1,6 +1,6 @@
 //! `toolway login`: a login to one server, in a browser, on another device, or for a program.
 //!
-//! Owns the choice of the server and of the way, and what the person at the terminal sees. The
+//! Owns the choice of the server and of the way, and what the user at the terminal sees. The
 //! steps of a login, and where it is kept, are the library's.
 
 mod report;
@@ -15,7 +15,6 @@ use std::time::Duration;
 use clap::Args;
 use tokio::time::timeout;
 use toolway::auth::{LoggedIn, LoginOptions, LoginProblem};
-use toolway::journal::timestamp;
 use toolway::{Host, HostSnapshot};
 use toolway_auth::jwt::SigningKey;
 use toolway_auth::login::{AccountChoice, LoginFault, LoginMethod};
@@ -25,11 +24,10 @@ use toolway_types::{ConnectionState, Secret, ServerName, TransportKind};
 
 pub(super) use self::report::report;
 pub(super) use self::terminal::{AtTerminal, say_slow};
-use super::auth::{self, instant};
-use crate::args::{StorageArgs, account_word};
-use crate::commands::call::require_admitted;
-use crate::connect::{self, Wanted};
-use crate::context::{Context, require_flags_only};
+use super::admitted::require_admitted;
+use super::auth::{account_word, shown_time};
+use crate::connect::{self, StorageArgs, Wanted};
+use crate::context::{Context, account_of, require_flags_only};
 use crate::elicit;
 use crate::exit::Exit;
 use crate::output::Output;
@@ -92,7 +90,7 @@ pub(crate) struct LoginArgs {
     storage: StorageArgs,
 }
 
-/// How a person logs in, wherever it is.
+/// How a user logs in, wherever it is.
 #[derive(Debug, Args)]
 pub(super) struct WayArgs {
     /// Print the login page's address, and paste back the one where the browser ended
@@ -133,13 +131,13 @@ pub(crate) fn run(context: &Context, args: &LoginArgs) -> Outcome {
         None => only_one(context, &plan)?,
     };
     let entry = plan.winner(server.as_str());
-    let of_entry = entry.and_then(auth::account_of).map(str::to_owned);
+    let of_entry = entry.and_then(account_of).map(str::to_owned);
     if entry
         .and_then(|entry| entry.transport)
         .is_some_and(TransportKind::is_connector)
     {
         let message = format!("`{server}` is a connector: its login is that of your account");
-        return Err(Report::new(Exit::Usage, message).hint("run `toolway account login`"));
+        return Err(Report::usage(message).hint("run `toolway account login`"));
     }
     let options = LoginOptions {
         way: if args.client_credentials {
@@ -174,7 +172,7 @@ pub(crate) fn run(context: &Context, args: &LoginArgs) -> Outcome {
     context.output.result(&format!("{}\n", told(&logged_in)))?;
     if let Some(of_entry) = of_entry.filter(|account| *account != logged_in.account) {
         // The login is there, and this server does not use it, whatever its state.
-        context.output.say(&format!(
+        context.say(format!(
             "`{server}` goes on as `{of_entry}`, which its entry names\n\
              hint: to use this login, set `oauth.account` to `{}`",
             logged_in.account
@@ -193,11 +191,7 @@ pub(super) fn told(login: &LoggedIn) -> String {
     let mut text = format!("logged in to `{}` as `{}`", login.server, login.account);
     match (login.renews, login.expires_at) {
         (true, _) => text.push_str(", renews itself"),
-        (false, Some(at)) => {
-            let until = timestamp(instant(at));
-            text.push_str(", until ");
-            text.push_str(&until);
-        }
+        (false, Some(at)) => text.extend([", until ", &shown_time(at)]),
         (false, None) => {}
     }
     text
@@ -213,7 +207,7 @@ fn not_taken(server: &ServerName) -> Report {
     ))
 }
 
-/// How long a server may take to say what it wants before the person hears of it.
+/// How long a server may take to say what it wants before that is said.
 const QUIET: Duration = Duration::from_secs(2);
 
 async fn log_in(
@@ -246,8 +240,7 @@ async fn log_in(
     Ok((logged_in, state))
 }
 
-/// Where nobody is found to log in at because there is no server, or another one, that is what has
-/// to be said.
+/// Why there is no login where that is because the server itself failed.
 async fn no_server(host: &Host, server: &ServerName, problem: &LoginProblem) -> Option<Report> {
     let LoginProblem::Failed(error) = problem else {
         return None;
@@ -281,14 +274,14 @@ fn only_one(context: &Context, plan: &Plan) -> Result<ServerName, Report> {
     let wanting = wanting(&snapshot);
     match wanting.as_slice() {
         [one] => Ok((*one).clone()),
-        [] if plan.servers.is_empty() => Err(Report::new(Exit::Usage, "no server is configured")
+        [] if plan.servers.is_empty() => Err(Report::usage("no server is configured")
             .hint("add one with `toolway add <name> <url>`")),
-        [] => Err(Report::new(Exit::Usage, "no server wants a login")
+        [] => Err(Report::usage("no server wants a login")
             .hint("name the server to log in anew: `toolway login <server>`")),
         several => {
             let names: Vec<&str> = several.iter().map(|name| name.as_str()).collect();
             let message = format!("several servers want a login: {}", names.join(", "));
-            Err(Report::new(Exit::Usage, message)
+            Err(Report::usage(message)
                 .hint(format!("name one: `toolway login {}`", as_word(names[0]))))
         }
     }
@@ -302,7 +295,7 @@ fn wanting(snapshot: &HostSnapshot) -> Vec<&ServerName> {
         .collect()
 }
 
-/// The secret of a client: never an argument, which everybody on the machine could read.
+/// The secret of a client: never an argument, which every user of the machine could read.
 fn secret(context: &Context, args: &LoginArgs) -> Result<Option<Secret>, Report> {
     let variable = context.environment.var(CLIENT_SECRET);
     if let Some(value) = variable.filter(|value| !value.is_empty()) {
@@ -312,24 +305,22 @@ fn secret(context: &Context, args: &LoginArgs) -> Result<Option<Secret>, Report>
         return Ok(None);
     }
     if !context.output.can_ask() {
-        return Err(
-            Report::new(Exit::Usage, "nobody is there to type the client's secret")
-                .hint(format!("set the variable `{CLIENT_SECRET}`")),
-        );
+        return Err(Report::usage("nobody is there to type the client's secret")
+            .hint(format!("set the variable `{CLIENT_SECRET}`")));
     }
-    let asking = elicit::hidden_line(context, "client secret: ");
+    let asking = elicit::hidden_line("client secret: ");
     match connect::block_on(until_given_up(context.output, "the login", asking))? {
         Some(text) => Ok(Some(Secret::new(text.trim()))),
-        None => Err(Report::new(Exit::Usage, "no secret was typed")
+        None => Err(Report::usage("no secret was typed")
             .hint(format!("type it, or set the variable `{CLIENT_SECRET}`"))),
     }
 }
 
-/// The key of a client. What is in it is said to nobody.
+/// The key of a client, whose content is never shown.
 fn key(path: &Path) -> Result<Secret, Report> {
     let faulty = |why: String| {
         let message = format!("`{}` cannot be used: {why}", path.display());
-        Report::new(Exit::Configuration, message)
+        Report::configuration(message)
             .hint("name a file with the client's private key, in PEM and not encrypted")
     };
     let read = File::open(path).and_then(|file| {
@@ -342,7 +333,7 @@ fn key(path: &Path) -> Result<Secret, Report> {
     Ok(pem)
 }
 
-/// Waits for what a person does, unless the person gives it up.
+/// Waits for what the user does, unless they give it up.
 pub(super) async fn until_given_up<T>(
     output: Output,
     what: &str,
@@ -358,7 +349,7 @@ pub(super) async fn until_given_up<T>(
     }
 }
 
-/// Whoever gives something up knows that, and needs no advice.
+/// The user gave it up: no advice is needed.
 fn given_up(what: &str) -> Report {
     Report::new(Exit::Interrupted, format!("{what} was given up"))
 }

@@ -4,15 +4,13 @@ use std::sync::Arc;
 
 use clap::Args;
 use toolway::auth::{RemovedLogin, StoredLogins};
-use toolway::watch::request_reconnect;
 use toolway_auth::logins::LoginsError;
+use toolway_types::TransportKind;
 use toolway_types::name::as_word;
-use toolway_types::{ServerName, TransportKind};
 
-use super::auth::not_read;
 use super::idp;
 use super::login::say_slow;
-use crate::connect::{self, State};
+use crate::connect;
 use crate::context::{Context, unknown_server};
 use crate::exit::Exit;
 use crate::report::{Outcome, Report};
@@ -63,7 +61,7 @@ pub(crate) fn run(context: &Context, args: &LogoutArgs) -> Outcome {
 
 /// A login that cannot be read cannot be given back either, but it can be forgotten.
 fn unread(server: Option<&str>, error: &LoginsError) -> Report {
-    let report = not_read(error);
+    let report = Report::from(error);
     let (Some(server), Some(hint)) = (server, &report.hint) else {
         return report;
     };
@@ -77,31 +75,24 @@ fn told(context: &Context, login: &RemovedLogin) -> Result<(), Report> {
     let text = format!("logged out of `{server}` as `{account}`\n");
     context.output.result(&text)?;
     if let Some(error) = &login.not_revoked {
-        context.output.say(&format!("warning: {error}"));
+        context.warn(error);
     } else if !login.can_revoke {
-        context.output.say(&format!(
-            "warning: the authorization server {} cannot be told: the token stays good there until it expires",
+        context.warn(format!(
+            "the authorization server {} cannot be told: the token stays good there until it expires",
             login.issuer
         ));
     }
     if is_vouched_for(context, server) {
-        context.output.say(&format!(
+        context.say(format!(
             "`{server}` has cross-app access: it is logged in to anew while somebody is logged in \
              at the identity provider\nhint: end that with `toolway idp logout`"
         ));
     }
-    // What it offered to that account is nobody else's business.
+    // What it offered to that account must not be shown to another.
     connect::memory::forget(context, context.plan(), |planned| {
         planned.name.as_str() == server
     });
-    // Running processes notice when the server refuses them; this is only sooner.
-    if let Ok(name) = ServerName::new(server)
-        && let Err(error) = request_reconnect(&State(context).reconnects(), &name)
-    {
-        context.output.say(&format!(
-            "warning: server `{server}`: running processes could not be told: {error}"
-        ));
-    }
+    connect::reconnect_elsewhere(context, server);
     Ok(())
 }
 
@@ -113,7 +104,7 @@ fn is_vouched_for(context: &Context, server: &str) -> bool {
 
 fn nothing(context: &Context, server: Option<&str>, account: Option<&str>) -> Outcome {
     let Some(server) = server else {
-        context.output.say("nobody is logged in anywhere");
+        context.say("nobody is logged in anywhere");
         return Ok(Exit::Success);
     };
     let plan = context.plan();
@@ -122,15 +113,13 @@ fn nothing(context: &Context, server: Option<&str>, account: Option<&str>) -> Ou
     };
     if entry.transport.is_some_and(TransportKind::is_connector) {
         let message = format!("`{server}` is a connector: its login is that of your account");
-        return Err(Report::new(Exit::Usage, message).hint("run `toolway account logout`"));
+        return Err(Report::usage(message).hint("run `toolway account logout`"));
     }
     let what = match account {
         Some(account) => format!("nobody is logged in to `{server}` as `{account}`"),
         None => format!("nobody is logged in to `{server}`"),
     };
-    context.output.say(&what);
-    context
-        .output
-        .say("hint: see who is logged in where with `toolway auth status`");
+    context.say(&what);
+    context.hint("see who is logged in where with `toolway auth status`");
     Ok(Exit::Success)
 }

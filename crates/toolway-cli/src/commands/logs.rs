@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use clap::Args;
-use serde::Serialize;
+use serde_json::json;
 use toolway::journal::{self, JournalLine, JournalLineKind};
 use toolway_config::ServerVerdict;
 use toolway_types::name::as_word;
@@ -63,20 +63,11 @@ impl LogsArgs {
     }
 }
 
-/// A line, as `--json` prints it.
-#[derive(Debug, Serialize)]
-struct Shown<'a> {
-    time: &'a str,
-    process: u32,
-    kind: &'static str,
-    text: &'a str,
-}
-
 /// Runs the command.
 pub(crate) fn run(context: &Context, args: &LogsArgs) -> Outcome {
     let directory = State(context).logs();
-    let server = ServerName::new(args.server.as_str())
-        .map_err(|error| Report::new(Exit::Usage, error.to_string()))?;
+    let server =
+        ServerName::new(args.server.as_str()).map_err(|error| Report::usage(error.to_string()))?;
     let read = journal::read_last(&directory, &server, args.lines, |kind| args.wants(kind));
     let found = read.map_err(|error| {
         Report::new(
@@ -93,7 +84,7 @@ pub(crate) fn run(context: &Context, args: &LogsArgs) -> Outcome {
     }
     if !args.follow {
         if lines.is_empty() {
-            context.output.say("no such lines were written down");
+            context.say("no such lines were written down");
         }
         return Ok(Exit::Success);
     }
@@ -107,13 +98,12 @@ pub(crate) fn run(context: &Context, args: &LogsArgs) -> Outcome {
 
 fn put(context: &Context, line: &JournalLine, args: &LogsArgs) -> Result<(), Report> {
     if args.json {
-        let shown = Shown {
-            time: &line.time,
-            process: line.process,
-            kind: line.kind.name(),
-            text: &line.text,
-        };
-        context.output.json_line(&shown)?;
+        context.output.json_line(&json!({
+            "time": line.time,
+            "process": line.process,
+            "kind": line.kind.name(),
+            "text": line.text,
+        }))?;
     } else {
         context.output.paragraphs(&format!("{line}\n"), None)?;
     }
@@ -130,21 +120,19 @@ fn no_log(context: &Context, directory: &Path, server: &ServerName) -> Report {
         } else {
             format!("it may not connect; see why with `toolway explain {word}`")
         };
-        return Report::new(
-            Exit::Configuration,
-            format!("server `{server}` has no log yet: nothing was connected to it"),
-        )
+        return Report::configuration(format!(
+            "server `{server}` has no log yet: nothing was connected to it"
+        ))
         .hint(hint);
     }
     // A server that is gone from the configuration may still have a log.
     let logged = journal::logged_servers(directory);
     let near = nearest(server.as_str(), logged.iter().map(ServerName::as_str));
     match near {
-        Some(near) if plan.suggest(server.as_str()).is_none() => Report::new(
-            Exit::Configuration,
-            format!("there is no log of a server named `{server}`"),
-        )
-        .hint(format!("did you mean `{near}`?")),
+        Some(near) if plan.suggest(server.as_str()).is_none() => {
+            Report::configuration(format!("there is no log of a server named `{server}`"))
+                .hint(format!("did you mean `{near}`?"))
+        }
         _ => unknown_server(plan, server.as_str()),
     }
 }

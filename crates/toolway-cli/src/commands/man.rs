@@ -1,11 +1,11 @@
 //! `toolway man`: a manual page as roff, for `man -l -`.
 
-use clap::{Args, CommandFactory as _};
+use clap::{Args, Command};
 use toolway_types::nearest;
 
-use crate::args::{Cli, groups};
 use crate::context::Context;
 use crate::exit::Exit;
+use crate::groups;
 use crate::report::{Outcome, Report};
 
 /// Print a manual page
@@ -18,8 +18,8 @@ pub(crate) struct ManArgs {
 }
 
 /// Runs the command.
-pub(crate) fn run(context: &Context, args: &ManArgs) -> Outcome {
-    let (_, page) = pages()?
+pub(crate) fn run(context: &Context, args: &ManArgs, cli: &Command) -> Outcome {
+    let (_, page) = pages(cli.clone())?
         .into_iter()
         .find(|(name, _)| match &args.command {
             Some(command) => *name == format!("toolway-{command}"),
@@ -27,10 +27,9 @@ pub(crate) fn run(context: &Context, args: &ManArgs) -> Outcome {
         })
         .ok_or_else(|| {
             let command = args.command.as_deref().unwrap_or_default();
-            let report = Report::new(Exit::Usage, format!("there is no command `{command}`"));
-            let root = Cli::command();
-            let names = root.get_subcommands().filter(|command| is_shown(command));
-            let near = nearest(command, names.map(clap::Command::get_name));
+            let report = Report::usage(format!("there is no command `{command}`"));
+            let names = cli.get_subcommands().filter(|command| is_shown(command));
+            let near = nearest(command, names.map(Command::get_name));
             match near {
                 Some(near) => report.hint(format!("did you mean `toolway man {near}`?")),
                 None => report.hint("see the commands with `toolway --help`"),
@@ -41,13 +40,12 @@ pub(crate) fn run(context: &Context, args: &ManArgs) -> Outcome {
 }
 
 /// Whether a command has a page: `help` only repeats the others.
-pub(crate) fn is_shown(command: &clap::Command) -> bool {
+pub(crate) fn is_shown(command: &Command) -> bool {
     !command.is_hide_set() && command.get_name() != "help"
 }
 
 /// Every page: its name without the section, and its text.
-pub(crate) fn pages() -> Result<Vec<(String, String)>, Report> {
-    let mut root = Cli::command();
+pub(crate) fn pages(mut root: Command) -> Result<Vec<(String, String)>, Report> {
     root.build();
     let root = groups::ordered(root.mut_subcommand("help", |help| help.hide(true)));
     let page = groups::head(&render(root.clone())?);
@@ -59,7 +57,7 @@ pub(crate) fn pages() -> Result<Vec<(String, String)>, Report> {
     Ok(pages)
 }
 
-fn render(command: clap::Command) -> Result<String, Report> {
+fn render(command: Command) -> Result<String, Report> {
     let mut page = Vec::new();
     clap_mangen::Man::new(command).render(&mut page)?;
     Ok(String::from_utf8_lossy(&page).into_owned())

@@ -10,12 +10,11 @@ use toolway::{Host, HostSnapshot, Offering};
 use toolway_config::Plan;
 use toolway_types::ServerName;
 
-use crate::commands::call::require_admitted;
+use crate::commands::admitted::require_admitted;
 use crate::commands::list::say_warnings;
 use crate::commands::tools::{require_connected, say_missing};
 use crate::connect::{self, Typed, TypedCommand, Wanted};
 use crate::context::{Context, require_flags_only};
-use crate::exit::Exit;
 use crate::report::Report;
 
 /// The servers that a command asks.
@@ -34,29 +33,21 @@ impl Servers {
         command: &TypedCommand,
     ) -> Result<Self, Report> {
         let typed = Typed::either(context, server, command)?;
-        if let Some(typed) = typed {
-            let plan = context.plan_with(&typed.flags);
-            context.require_flags(&plan)?;
-            let only = require_admitted(context, &plan, &typed.name)?;
-            return Ok(Self {
-                plan,
-                only: Some(only),
-                typed: Some(typed),
-            });
-        }
-        let plan = context.plan().clone();
-        let only = if let Some(name) = server {
+        let plan = match &typed {
+            Some(typed) => context.plan_with(&typed.flags),
+            None => context.plan().clone(),
+        };
+        // Of one server, what is wrong with others is beside the point.
+        if typed.is_none() && server.is_some() {
             require_flags_only(&plan)?;
-            Some(require_admitted(context, &plan, name)?)
         } else {
             context.require_flags(&plan)?;
-            None
-        };
-        Ok(Self {
-            plan,
-            only,
-            typed: None,
-        })
+        }
+        let name = typed.as_ref().map(|typed| typed.name.as_str()).or(server);
+        let only = name
+            .map(|name| require_admitted(context, &plan, name))
+            .transpose()?;
+        Ok(Self { plan, only, typed })
     }
 
     /// Who is to be connected.
@@ -111,15 +102,14 @@ pub(super) fn pairs(words: &[String]) -> Result<BTreeMap<String, Vec<String>>, R
     for word in words {
         let pair = word.split_once('=').filter(|(key, _)| !key.is_empty());
         let Some((key, value)) = pair else {
-            return Err(Report::new(
-                Exit::Usage,
-                format!("`{word}` is not an argument of the form `key=value`"),
-            )
+            return Err(Report::usage(format!(
+                "`{word}` is not an argument of the form `key=value`"
+            ))
             .hint("use `key=value`, or `key=@file` to read a file"));
         };
         let value = match value.strip_prefix('@') {
             Some(path) => std::fs::read_to_string(path).map_err(|error| {
-                Report::new(Exit::Usage, format!("cannot read `{path}`: {error}"))
+                Report::usage(format!("cannot read `{path}`: {error}"))
                     .hint(format!("give the value itself: `{key}=…`"))
             })?,
             None => value.to_owned(),
@@ -127,13 +117,4 @@ pub(super) fn pairs(words: &[String]) -> Result<BTreeMap<String, Vec<String>>, R
         pairs.entry(key.to_owned()).or_default().push(value);
     }
     Ok(pairs)
-}
-
-/// The first line of a description.
-pub(super) fn first_line(text: &str) -> String {
-    text.lines()
-        .map(str::trim)
-        .find(|line| !line.is_empty())
-        .unwrap_or_default()
-        .to_owned()
 }

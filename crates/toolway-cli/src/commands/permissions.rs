@@ -1,9 +1,8 @@
 //! `toolway permissions`: the rules that count, and which of them would decide a call.
 //!
 //! Owns the list; changing rules is [`change`], which tool is meant [`named`], the words for it
-//! [`judged`]. Nothing is connected: what only a connected server could tell, its tools' annotations,
-//! counts as not known, and a rule about them then asks. What it calls its tools is known as far as
-//! it was asked before.
+//! [`judged`]. Nothing is connected: annotations count as not known, and a rule about them asks.
+//! Tools are known from earlier runs.
 
 mod change;
 mod judged;
@@ -13,21 +12,17 @@ use std::fmt::Write as _;
 
 use clap::Args;
 use serde_json::{Map, Value, json};
-use toolway::Offering;
-use toolway::builtin::RESERVED;
 use toolway_config::permission::Permissions;
 use toolway_config::{Hooks, PermissionMode, Plan, UnheededRule};
 use toolway_types::name::as_word;
-use toolway_types::{Diagnosis, Origin};
 
 use self::change::Change;
 pub(super) use self::judged::Judged;
 use self::judged::told;
 use self::named::readings;
-use super::doctor::diagnosis_json;
-use crate::context::Context;
+use crate::context::{Context, rule_remarks};
 use crate::exit::Exit;
-use crate::report::{Outcome, Report, render_diagnosis};
+use crate::report::{Outcome, Report, diagnosis_json, source};
 
 /// Show permission rules, change them, or try them on a tool
 #[derive(Debug, Args)]
@@ -79,7 +74,7 @@ pub(crate) fn run(context: &Context, args: &PermissionsArgs) -> Outcome {
         return list(context, plan, args.json);
     };
     if let Some(note) = judged.note() {
-        context.output.say(&note);
+        context.say(&note);
     }
     if args.json {
         context.output.json(&judged.json())?;
@@ -90,20 +85,8 @@ pub(crate) fn run(context: &Context, args: &PermissionsArgs) -> Outcome {
     Ok(Exit::Success)
 }
 
-/// The rules of a plan, and the matchers of these hooks, that miss or are not what they seem.
-pub(crate) fn rule_remarks(plan: &Plan, hooks: &Hooks) -> Vec<Diagnosis> {
-    let servers: Vec<_> = plan.servers.iter().map(|server| &server.name).collect();
-    let is_own =
-        |name: &str| plan.no_prefix || RESERVED.contains(&name) || Offering::named(name).is_some();
-    plan.permissions.remarks(hooks, &servers, &is_own)
-}
-
 fn mode(permissions: &Permissions) -> &'static str {
     permissions.mode().as_str()
-}
-
-fn source(origin: &Origin) -> Value {
-    json!({ "path": origin.path(), "line": origin.line() })
 }
 
 fn list(context: &Context, plan: &Plan, as_json: bool) -> Outcome {
@@ -120,7 +103,7 @@ fn list(context: &Context, plan: &Plan, as_json: bool) -> Outcome {
                 json!({ "list": list, "rule": rule, "scope": scope, "source": source(origin) })
             })
             .collect();
-        context.output.json(&json!({
+        return context.json(&json!({
             "mode": mode(permissions),
             "bypassForbidden": banned.is_some(),
             "pins": permissions.pins().as_str(),
@@ -140,8 +123,7 @@ fn list(context: &Context, plan: &Plan, as_json: bool) -> Outcome {
                     "entry": source(&server.origin),
                 }))
                 .collect::<Vec<_>>(),
-        }))?;
-        return Ok(Exit::Success);
+        }));
     }
     let rows: Vec<Vec<String>> = permissions
         .rules()
@@ -155,20 +137,17 @@ fn list(context: &Context, plan: &Plan, as_json: bool) -> Outcome {
         })
         .collect();
     if !rows.is_empty() {
-        context
-            .output
-            .table(&["LIST", "RULE", "SCOPE", "PLACE"], &rows)?;
+        let head = ["LIST", "RULE", "SCOPE", "PLACE"];
+        context.output.table(&head, rows)?;
     }
-    for remark in &remarks {
-        context.output.say(&render_diagnosis(remark));
-    }
+    context.say_findings(&remarks);
     for unheeded in &unheeded {
-        context.output.say(&format!("note: {}", told(unheeded)));
+        context.say(format!("note: {}", told(unheeded)));
     }
     for server in unheeded.chunk_by(|one, other| one.server == other.server) {
         let server = &server[0].server.server;
-        context.output.say(&format!(
-            "hint: to let your rules count for `{server}` as it is now: `toolway approve {} \
+        context.hint(format!(
+            "to let your rules count for `{server}` as it is now: `toolway approve {} \
              --with-rules`",
             as_word(server.as_str())
         ));
@@ -211,10 +190,7 @@ fn list(context: &Context, plan: &Plan, as_json: bool) -> Outcome {
 
 fn arguments(text: &str) -> Result<Map<String, Value>, Report> {
     serde_json::from_str(text).map_err(|error| {
-        Report::new(
-            Exit::Usage,
-            format!("`--args` is not a JSON object: {error}"),
-        )
-        .hint("write e.g. `--args '{\"path\": \"/tmp/x\"}'`")
+        Report::usage(format!("`--args` is not a JSON object: {error}"))
+            .hint("write e.g. `--args '{\"path\": \"/tmp/x\"}'`")
     })
 }

@@ -1,4 +1,4 @@
-//! `toolway policy`: the variables that the organisation sets, and a person's word on them.
+//! `toolway policy`: the variables that the organisation sets, and the user's word on them.
 //!
 //! Owns what is shown and asked. Which variables count is `toolway_config::managed`; which servers
 //! the organisation allows, `explain` tells of each.
@@ -12,7 +12,7 @@ use crate::commands::add::say_written;
 use crate::commands::approve::{ask, spaced};
 use crate::context::Context;
 use crate::exit::Exit;
-use crate::report::Outcome;
+use crate::report::{Outcome, source};
 
 /// Show which variables the organisation sets, and confirm them
 ///
@@ -55,33 +55,27 @@ fn show(context: &Context, args: &PolicyArgs) -> Outcome {
             json!({
                 "name": variable.name,
                 "state": variable.standing.word(),
-                "source": { "path": variable.origin.path(), "line": variable.origin.line() },
+                "source": source(&variable.origin),
             })
         });
         let variables: Vec<_> = variables.collect();
-        context.output.json(&json!({ "variables": variables }))?;
-        return Ok(Exit::Success);
+        return context.json(&json!({ "variables": variables }));
     }
     if variables.is_empty() {
-        context.output.say("the organisation sets no variable");
+        context.say("the organisation sets no variable");
         return Ok(Exit::Success);
     }
-    let rows: Vec<Vec<String>> = variables
-        .iter()
-        .map(|variable| {
-            vec![
-                legible(&variable.name, TextKind::Code),
-                variable.standing.word().to_owned(),
-                variable.origin.to_string(),
-            ]
-        })
-        .collect();
-    context
-        .output
-        .table(&["VARIABLE", "STATE", "SOURCE"], &rows)?;
+    let rows = variables.iter().map(|variable| {
+        vec![
+            legible(&variable.name, TextKind::Code),
+            variable.standing.word().to_owned(),
+            variable.origin.to_string(),
+        ]
+    });
+    let head = ["VARIABLE", "STATE", "SOURCE"];
+    context.output.table(&head, rows)?;
     if variables.iter().any(waits) {
-        let hint = "hint: look at them and let them count with `toolway policy confirm`";
-        context.output.say(hint);
+        context.hint("look at them and let them count with `toolway policy confirm`");
     }
     Ok(Exit::Success)
 }
@@ -99,9 +93,7 @@ fn confirm(context: &Context, yes: bool) -> Outcome {
         .cloned()
         .collect();
     let Some(first) = asked.first() else {
-        context
-            .output
-            .say("no variable of the organisation waits for you");
+        context.say("no variable of the organisation waits for you");
         return Ok(Exit::Success);
     };
     let mut sheet = context.output.screen().sheet();

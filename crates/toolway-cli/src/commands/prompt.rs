@@ -12,13 +12,13 @@ use toolway::{CallError, CallOptions, Catalog, Consent, Offering, PromptOutcome}
 use toolway_types::name::{as_word, shell_word};
 use toolway_types::{ServerName, Untrusted, nearest};
 
-use super::call::find_by_exposed;
+use super::admitted::find_by_exposed;
 use super::offers::{Servers, pairs};
-use crate::commands::add::is_url;
-use crate::connect::{self, Person, TypedCommand};
+use crate::connect::{self, TypedCommand};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::report::{Outcome, Report};
+use crate::typed::is_url;
 
 /// Render a prompt
 ///
@@ -46,52 +46,32 @@ pub(crate) struct PromptArgs {
 }
 
 /// Which prompt was meant: the server as typed, the prompt, and the words behind.
-struct Target<'a> {
-    server: Option<String>,
-    prompt: &'a str,
-    rest: &'a [String],
-}
+type Target<'a> = (Option<String>, &'a str, &'a [String]);
 
 fn target<'a>(context: &Context, args: &'a PromptArgs) -> Result<Target<'a>, Report> {
     let words = &args.words;
     let first = words.first().map_or("", String::as_str);
     if !args.command.is_empty() {
-        return Ok(Target {
-            server: None,
-            prompt: first,
-            rest: &words[1..],
-        });
+        return Ok((None, first, &words[1..]));
     }
     let plan = context.plan();
     if first.starts_with("mcp__") && plan.winner(first).is_none() {
         let (server, _) = find_by_exposed(context, plan, first)?;
-        return Ok(Target {
-            server: Some(server.to_string()),
-            prompt: first,
-            rest: &words[1..],
-        });
+        return Ok((Some(server.to_string()), first, &words[1..]));
     }
-    match words.get(1).filter(|word| !word.contains('=')) {
-        Some(prompt) => Ok(Target {
-            server: Some(first.to_owned()),
-            prompt,
-            rest: &words[2..],
-        }),
-        None => Err(
-            Report::new(Exit::Usage, format!("which prompt of `{first}`?")).hint(format!(
-                "see its prompts with `toolway prompts {}`",
-                as_word(first)
-            )),
-        ),
+    if let Some(prompt) = words.get(1).filter(|word| !word.contains('=')) {
+        return Ok((Some(first.to_owned()), prompt, &words[2..]));
     }
+    let hint = format!("see its prompts with `toolway prompts {}`", as_word(first));
+    Err(Report::usage(format!("which prompt of `{first}`?")).hint(hint))
 }
 
 /// Runs the command.
 pub(crate) fn run(context: &Context, args: &PromptArgs) -> Outcome {
-    let target = target(context, args)?;
-    let servers = Servers::find(context, target.server.as_deref(), &args.command)?;
-    let given = pairs(target.rest)?;
-    let place = match &target.server {
+    let (server, name, rest) = target(context, args)?;
+    let servers = Servers::find(context, server.as_deref(), &args.command)?;
+    let given = pairs(rest)?;
+    let place = match &server {
         Some(url) if is_url(url) => url.clone(),
         _ => servers
             .only
@@ -99,15 +79,14 @@ pub(crate) fn run(context: &Context, args: &PromptArgs) -> Outcome {
             .map(ToString::to_string)
             .unwrap_or_default(),
     };
-    connect::with_person(
+    connect::with_user(
         context,
         servers.plan.clone(),
         servers.wanted(),
-        Person::answering(context),
         async |host| {
             let wanted = Offering::GetPrompt;
             let snapshot = servers.settle(context, host, wanted).await?;
-            let prompt = find(&snapshot.catalog, servers.only.as_ref(), target.prompt)?;
+            let prompt = find(&snapshot.catalog, servers.only.as_ref(), name)?;
             let arguments = arguments(context, prompt, &place, given)?;
             let options = CallOptions::new(if args.accept_change {
                 Consent::Reviewed
@@ -161,7 +140,7 @@ pub(super) fn find<'a>(
         Some(server) if !whole => format!("server `{server}` has no prompt `{}`", shown.line()),
         _ => format!("no prompt `{}`", shown.line()),
     };
-    let report = Report::new(Exit::Usage, message);
+    let report = Report::usage(message);
     Err(match (near, server) {
         (Some(near), _) => report.hint(format!("did you mean `{near}`?")),
         (None, Some(server)) => report.hint(format!(
@@ -189,26 +168,20 @@ fn arguments(
         .collect();
     let usage = || format!("it is called as `{}`", usage(prompt, place));
     if !missing.is_empty() {
-        return Err(Report::new(
-            Exit::Usage,
-            format!(
-                "the arguments do not fit `{}` of server `{server}`",
-                prompt.shown
-            ),
-        )
+        return Err(Report::usage(format!(
+            "the arguments do not fit `{}` of server `{server}`",
+            prompt.shown
+        ))
         .details(missing.iter().map(|name| format!("`{name}` is missing")))
         .hint(usage()));
     }
     let mut arguments = Map::new();
     for (key, mut values) in given {
         if values.len() > 1 {
-            return Err(Report::new(
-                Exit::Usage,
-                format!(
-                    "`{key}` was given {} times, and takes one value",
-                    values.len()
-                ),
-            )
+            return Err(Report::usage(format!(
+                "`{key}` was given {} times, and takes one value",
+                values.len()
+            ))
             .hint(usage()));
         }
         if !prompt.arguments.iter().any(|known| known.name == key) {
@@ -217,10 +190,7 @@ fn arguments(
                 Some(near) => format!("; did you mean `{near}`?"),
                 None => String::new(),
             };
-            context.output.say(&format!(
-                "warning: `{}` has no argument `{key}`{near}",
-                prompt.shown
-            ));
+            context.warn(format!("`{}` has no argument `{key}`{near}", prompt.shown));
         }
         arguments.insert(key, Value::String(values.pop().unwrap_or_default()));
     }
@@ -263,26 +233,20 @@ fn print(context: &Context, rendered: &PromptOutcome, json: bool) -> Result<(), 
         context.output.json(&rendered.raw)?;
         return Ok(());
     }
-    let text = as_text(&rendered.result.messages);
-    // On a terminal a control character would act; in a pipe, bytes are bytes.
-    if context.output.stdout_is_terminal() {
-        context.output.result(&text)?;
-    } else {
-        context.output.verbatim(&text)?;
-    }
+    context.output.text(&as_text(&rendered.result.messages))?;
     for warning in &rendered.warnings {
-        context.output.say(&format!("warning: {warning}"));
+        context.warn(warning);
     }
     for fault in &rendered.result.faults {
         let reason = Untrusted::new(&fault.reason);
-        context.output.say(&format!(
-            "warning: message {} cannot be read: {}",
+        context.warn(format!(
+            "message {} cannot be read: {}",
             fault.index,
             reason.line()
         ));
     }
     if rendered.result.messages.is_empty() {
-        context.output.say("the prompt has no messages");
+        context.say("the prompt has no messages");
     }
     Ok(())
 }

@@ -18,7 +18,7 @@ use toolway_types::{ServerName, Untrusted};
 
 use self::target::Target;
 use super::offers::Servers;
-use crate::connect::{self, Person, TypedCommand};
+use crate::connect::{self, TypedCommand};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::report::{Outcome, Report};
@@ -94,7 +94,7 @@ pub(crate) fn run(context: &Context, args: &ReadArgs) -> Outcome {
         // To be told to end is how following succeeds.
         connect::with_host_until(context, plan, wanted, work, |_| Ok(Exit::Success))
     } else {
-        connect::with_person(context, plan, wanted, Person::answering(context), work)
+        connect::with_user(context, plan, wanted, work)
     }
 }
 
@@ -176,7 +176,7 @@ async fn show(
     args: &ReadArgs,
 ) -> Result<(), Report> {
     for warning in &read.warnings {
-        context.output.say(&format!("warning: {warning}"));
+        context.warn(warning);
     }
     if args.json {
         context.output.json(&read.raw)?;
@@ -187,7 +187,7 @@ async fn show(
     }
     let parts = &read.result.contents;
     if parts.is_empty() && read.result.faults.is_empty() {
-        context.output.say("the resource is empty");
+        context.say("the resource is empty");
     }
     let (saved, warnings) = host.save_resource(read).await;
     let is_saved = |index: usize| saved.iter().find(|file| file.block == index);
@@ -216,15 +216,10 @@ async fn show(
             },
         }
     }
-    // On a terminal a control character would act; in a pipe, bytes are bytes.
-    if context.output.stdout_is_terminal() {
-        if !text.ends_with('\n') {
-            text.push('\n');
-        }
-        context.output.result(&text)?;
-    } else {
-        context.output.verbatim(&text)?;
+    if context.output.stdout_is_terminal() && !text.ends_with('\n') {
+        text.push('\n');
     }
+    context.output.text(&text)?;
     let is_blob = |index: &usize| matches!(parts[*index].body, ResourceBody::Blob(_));
     let mut lost = (0..parts.len())
         .filter(is_blob)
@@ -232,7 +227,7 @@ async fn show(
         .peekable();
     if lost.peek().is_none() && read.result.faults.is_empty() {
         for warning in warnings {
-            context.output.say(&format!("warning: {warning}"));
+            context.warn(&warning);
         }
         return Ok(());
     }
@@ -311,16 +306,14 @@ fn write(
         )
         .hint("choose another file with `--output`"),
     })?;
-    context
-        .output
-        .say(&format!("{} bytes: {}", bytes.len(), path.display()));
+    context.say(format!("{} bytes: {}", bytes.len(), path.display()));
     Ok(())
 }
 
 fn exists(path: &Path) -> Report {
-    Report::new(
-        Exit::Usage,
-        format!("`{}` exists already; nothing was written", path.display()),
-    )
+    Report::usage(format!(
+        "`{}` exists already; nothing was written",
+        path.display()
+    ))
     .hint("replace it with `--force`")
 }

@@ -3,11 +3,10 @@
 //! Owns the order of things: forget, tell the others, connect once, say what came of it.
 
 use clap::Args;
-use toolway::watch::request_reconnect;
 use toolway_config::{Plan, ServerVerdict};
 use toolway_types::{ConnectionState, ServerName};
 
-use crate::commands::call::require_admitted;
+use crate::commands::admitted::require_admitted;
 use crate::commands::list;
 use crate::connect::{self, State};
 use crate::context::{Context, require_flags_only};
@@ -84,14 +83,12 @@ fn chosen(context: &Context, plan: &Plan, args: &ReconnectArgs) -> Result<Vec<Se
         .map(|(server, _)| server.name.clone())
         .collect();
     if plan.servers.is_empty() {
-        return Err(Report::new(Exit::Configuration, "no server is configured")
+        return Err(Report::configuration("no server is configured")
             .hint("add one with `toolway add <name> <command or url>`"));
     }
     if all.is_empty() {
-        return Err(
-            Report::new(Exit::Configuration, "no configured server may connect")
-                .hint("see why with `toolway list --no-connect`"),
-        );
+        return Err(Report::configuration("no configured server may connect")
+            .hint("see why with `toolway list --no-connect`"));
     }
     Ok(all)
 }
@@ -101,9 +98,7 @@ fn chosen(context: &Context, plan: &Plan, args: &ReconnectArgs) -> Result<Vec<Se
 fn forget(context: &Context, plan: &Plan, server: &ServerName) {
     let state = State(context);
     let warn = |what: &str, error: &dyn std::fmt::Display| {
-        context
-            .output
-            .say(&format!("warning: server `{server}`: {what}: {error}"));
+        context.warn(format!("server `{server}`: {what}: {error}"));
     };
     connect::memory::forget(context, plan, |planned| planned.name == *server);
     let needs = state.needs();
@@ -124,7 +119,5 @@ fn forget(context: &Context, plan: &Plan, server: &ServerName) {
             warn("which era it speaks could not be forgotten", &error);
         }
     }
-    if let Err(error) = request_reconnect(&state.reconnects(), server) {
-        warn("running processes could not be told", &error);
-    }
+    connect::reconnect_elsewhere(context, server.as_str());
 }

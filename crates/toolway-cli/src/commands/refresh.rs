@@ -1,7 +1,7 @@
-//! `toolway __refresh`: asks servers what they offer, for whoever answers from what is kept.
+//! `toolway __refresh`: asks servers what they offer, for commands that answer from what is kept.
 //!
 //! Owns leaving the terminal, the bound, and that of all processes only one asks the same server.
-//! It prints nothing, and nobody hears how it ends.
+//! It prints nothing, and its exit code is not read.
 
 use std::time::Duration;
 

@@ -41,10 +41,10 @@ pub(crate) fn run(context: &Context, args: &RemoveArgs) -> Outcome {
     let scope = match (args.scope.map(WritableScope::scope), writable.as_slice()) {
         (Some(scope), writable) if writable.contains(&scope) => scope,
         (Some(scope), _) => {
-            return Err(Report::new(
-                Exit::Configuration,
-                format!("server `{}` is not in the {scope} scope", args.name),
-            )
+            return Err(Report::configuration(format!(
+                "server `{}` is not in the {scope} scope",
+                args.name
+            ))
             .hint(format!(
                 "see where it stands with `toolway explain {}`",
                 args.name
@@ -52,13 +52,10 @@ pub(crate) fn run(context: &Context, args: &RemoveArgs) -> Outcome {
         }
         (None, [only]) => *only,
         (None, []) => {
-            return Err(Report::new(
-                Exit::Refused,
-                format!(
-                    "server `{}` comes from the {} scope, which `remove` cannot change",
-                    args.name, holders[0]
-                ),
-            )
+            return Err(Report::refused(format!(
+                "server `{}` comes from the {} scope, which `remove` cannot change",
+                args.name, holders[0]
+            ))
             .hint(if is_the_organisations(holders[0]) {
                 "ask the administrator of this machine".to_owned()
             } else {
@@ -70,10 +67,11 @@ pub(crate) fn run(context: &Context, args: &RemoveArgs) -> Outcome {
                 .iter()
                 .map(|scope| format!("`toolway remove {} -s {scope}`", args.name))
                 .collect();
-            return Err(Report::new(
-                Exit::Usage,
-                format!("server `{}` stands in {} scopes", args.name, several.len()),
-            )
+            return Err(Report::usage(format!(
+                "server `{}` stands in {} scopes",
+                args.name,
+                several.len()
+            ))
             .hint(format!("say which one: {}", commands.join(" or "))));
         }
     };

@@ -5,15 +5,17 @@
 
 use clap::Args;
 use serde::Serialize;
+use serde_json::json;
 use toolway::view::SkillFiles;
 use toolway::{Host, HostSnapshot, ListedSkill, Offering, SkillError};
 use toolway_types::name::as_word;
 use toolway_types::{ConnectionState, ServerName, nearest};
 
-use super::offers::{Servers, first_line};
+use super::offers::Servers;
 use crate::connect::{self, TypedCommand};
 use crate::context::Context;
 use crate::exit::Exit;
+use crate::output::first_line;
 use crate::report::{Outcome, Report};
 
 /// List the skills of all servers, or of one
@@ -69,22 +71,15 @@ fn target(args: &SkillArgs) -> Result<(Option<&str>, &str), Report> {
     match (&args.words[..], args.command.is_empty()) {
         ([server, name], true) => Ok((Some(server), name)),
         ([name], false) => Ok((None, name)),
-        ([server, ..], true) => {
-            Err(
-                Report::new(Exit::Usage, format!("which skill of `{server}`?")).hint(format!(
-                    "see its skills with `toolway skills {}`",
-                    as_word(server)
-                )),
-            )
-        }
-        (_, false) => Err(Report::new(
-            Exit::Usage,
+        ([server, ..], true) => Err(Report::usage(format!("which skill of `{server}`?")).hint(
+            format!("see its skills with `toolway skills {}`", as_word(server)),
+        )),
+        (_, false) => Err(Report::usage(
             "the command behind `--` is the server; no other can be named",
         )
         .hint("write `toolway skill <name> -- <command>`")),
         ([], true) => {
-            Err(Report::new(Exit::Usage, "which skill?")
-                .hint("see all skills with `toolway skills`"))
+            Err(Report::usage("which skill?").hint("see all skills with `toolway skills`"))
         }
     }
 }
@@ -99,26 +94,12 @@ struct Row {
     files: Option<usize>,
     /// Whether there are any to hold it against.
     digests: bool,
-    /// Null when nobody looked.
+    /// Null when it was not read.
     verified: Option<bool>,
     /// Why it cannot be shown.
     problem: Option<String>,
     #[serde(skip)]
     plain: bool,
-}
-
-#[derive(Debug, Serialize)]
-struct Listing {
-    skills: Vec<Row>,
-}
-
-/// A skill's text, as `--json` prints it.
-#[derive(Debug, Serialize)]
-struct Shown<'a> {
-    name: &'a str,
-    server: &'a ServerName,
-    uri: &'a str,
-    text: &'a str,
 }
 
 /// Runs `toolway skills`.
@@ -134,31 +115,26 @@ pub(crate) fn run(context: &Context, args: &SkillsArgs) -> Outcome {
         },
     )?;
     if args.json {
-        context.output.json(&Listing { skills: rows })?;
-        return Ok(Exit::Success);
+        return context.json(&json!({ "skills": rows }));
     }
     if rows.is_empty() {
-        context.output.say("no skills");
+        context.say("no skills");
         return Ok(Exit::Success);
     }
-    let cells: Vec<Vec<String>> = rows
-        .iter()
-        .map(|row| {
-            let text = first_line(&row.description);
-            let text = if row.plain {
-                format!("(no digest) {text}").trim_end().to_owned()
-            } else {
-                text
-            };
-            vec![row.name.clone(), row.server.to_string(), text]
-        })
-        .collect();
-    context
-        .output
-        .table(&["NAME", "SERVER", "DESCRIPTION"], &cells)?;
+    let cells = rows.iter().map(|row| {
+        let text = first_line(&row.description);
+        let text = if row.plain {
+            format!("(no digest) {text}").trim_end().to_owned()
+        } else {
+            text
+        };
+        vec![row.name.clone(), row.server.to_string(), text]
+    });
+    let head = ["NAME", "SERVER", "DESCRIPTION"];
+    context.output.table(&head, cells)?;
     for row in &rows {
         if let Some(problem) = &row.problem {
-            context.output.say(&format!("warning: {problem}"));
+            context.warn(problem);
         }
     }
     Ok(Exit::Success)
@@ -184,14 +160,12 @@ async fn list(
             Err(error) if only.is_some() => return Err(failed(error)),
             // One server's failure does not hide the others' skills.
             Err(error) => {
-                context.output.say(&format!("warning: {error}"));
+                context.warn(&error);
                 continue;
             }
         };
         for warning in &listed.warnings {
-            context
-                .output
-                .say(&format!("warning: server `{}`: {warning}", server.name));
+            context.warn(format!("server `{}`: {warning}", server.name));
         }
         for skill in &listed.skills {
             rows.push(row(host, skill, verify).await);
@@ -236,11 +210,10 @@ pub(crate) fn show(context: &Context, args: &SkillArgs) -> Outcome {
         servers.wanted(),
         async |host| {
             servers.settle(context, host, Offering::ListSkills).await?;
-            let Some(server) = &servers.only else {
-                return Ok(Exit::Success);
-            };
-            print(context, host, server, name, args).await?;
-            Ok(Exit::Success)
+            match &servers.only {
+                Some(server) => print(context, host, server, name, args).await,
+                None => Ok(Exit::Success),
+            }
         },
     )
 }
@@ -251,18 +224,15 @@ async fn print(
     server: &ServerName,
     name: &str,
     args: &SkillArgs,
-) -> Result<(), Report> {
+) -> Outcome {
     let loaded = match host.read_skill(server, name).await {
         Ok(loaded) => loaded,
         Err(error @ SkillError::Unknown { .. }) => {
             let listed = host.skills(server).await.map(|list| list.skills);
             let listed = listed.unwrap_or_default();
             let names = listed.iter().map(|skill| skill.name().as_received());
-            let report = failed(error);
-            return Err(match nearest(name, names) {
-                Some(near) => report.hint(format!("did you mean `{near}`?")),
-                None => report,
-            });
+            let near = nearest(name, names).map(|near| format!("did you mean `{near}`?"));
+            return Err(failed(error).better_hint(near));
         }
         Err(error) => return Err(failed(error)),
     };
@@ -280,18 +250,16 @@ async fn print(
         }
     };
     if args.json {
-        context.output.json(&Shown {
-            name: loaded.listed().name().as_received(),
-            server,
-            uri: loaded.listed().uri(),
-            text: &text,
-        })?;
-    } else if context.output.stdout_is_terminal() {
-        context.output.result(&text)?;
-    } else {
-        context.output.verbatim(&text)?;
+        let listed = loaded.listed();
+        return context.json(&json!({
+            "name": listed.name().as_received(),
+            "server": server,
+            "uri": listed.uri(),
+            "text": text,
+        }));
     }
-    Ok(())
+    context.output.text(&text)?;
+    Ok(Exit::Success)
 }
 
 fn failed(error: SkillError) -> Report {
@@ -301,17 +269,17 @@ fn failed(error: SkillError) -> Report {
     match error {
         SkillError::Call(error) => Report::from(error),
         SkillError::NotOffered { .. } => {
-            Report::new(Exit::Usage, message).hint("see all skills with `toolway skills`")
+            Report::usage(message).hint("see all skills with `toolway skills`")
         }
         SkillError::Unknown { .. } | SkillError::Ambiguous { .. } => {
-            Report::new(Exit::Usage, message).hint(list)
+            Report::usage(message).hint(list)
         }
-        SkillError::NoSuchFile { .. } => Report::new(Exit::Usage, message)
+        SkillError::NoSuchFile { .. } => Report::usage(message)
             .hint("give its path from the skill's folder, as in `--file notes.md`"),
         SkillError::Unverifiable { .. }
         | SkillError::TooManyFiles { .. }
         | SkillError::TooLarge { .. }
         | SkillError::Unreadable { .. }
-        | SkillError::Unverified { .. } => Report::new(Exit::Refused, message).hint(list),
+        | SkillError::Unverified { .. } => Report::refused(message).hint(list),
     }
 }

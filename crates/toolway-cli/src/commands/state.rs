@@ -17,7 +17,6 @@ use super::{prompts, resources, tools};
 use crate::connect::memory::{recall, refresh_old};
 use crate::connect::{self, Wanted};
 use crate::context::Context;
-use crate::exit::Exit;
 use crate::report::Outcome;
 
 /// Grows when a field changes its meaning or goes; more fields may come without that.
@@ -51,9 +50,9 @@ struct State<'a> {
     version: u32,
     servers: Vec<Server>,
     tools: Vec<tools::Row<'a>>,
-    resources: Vec<resources::ResourceRow<'a>>,
-    templates: Vec<resources::TemplateRow<'a>>,
-    prompts: Vec<prompts::Row<'a>>,
+    resources: Vec<Value>,
+    templates: Vec<Value>,
+    prompts: Vec<Value>,
     names: Names<'a>,
 }
 
@@ -68,7 +67,7 @@ struct Server {
 }
 
 /// What names stand for.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 struct Names<'a> {
     /// Servers by the spelling that exposed names have: several may have the same.
     servers: BTreeMap<String, Vec<&'a str>>,
@@ -112,11 +111,7 @@ fn print(context: &Context, plan: &Plan, snapshot: &HostSnapshot) -> Outcome {
             definition: without_secrets(&planned.definition),
         });
     let catalog = &*snapshot.catalog;
-    let mut names = Names {
-        servers: BTreeMap::new(),
-        tools: BTreeMap::new(),
-        prompts: BTreeMap::new(),
-    };
+    let mut names = Names::default();
     for planned in &plan.servers {
         let spelled = planned.name.normalized();
         let originals = names.servers.entry(spelled).or_default();
@@ -133,22 +128,15 @@ fn print(context: &Context, plan: &Plan, snapshot: &HostSnapshot) -> Outcome {
         let meant = json!({ "server": prompt.key.server, "prompt": prompt.key.tool });
         names.prompts.insert(&prompt.name, meant);
     }
-    context.output.json(&State {
+    let resources = catalog.resources.iter().map(resources::resource_row);
+    let templates = catalog.templates.iter().map(resources::template_row);
+    context.json(&State {
         version: VERSION,
         servers: servers.collect(),
         tools: catalog.tools.iter().map(tools::row).collect(),
-        resources: catalog
-            .resources
-            .iter()
-            .map(resources::resource_row)
-            .collect(),
-        templates: catalog
-            .templates
-            .iter()
-            .map(resources::template_row)
-            .collect(),
+        resources: resources.collect(),
+        templates: templates.collect(),
         prompts: catalog.prompts.iter().map(prompts::row).collect(),
         names,
-    })?;
-    Ok(Exit::Success)
+    })
 }

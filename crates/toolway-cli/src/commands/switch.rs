@@ -1,6 +1,6 @@
 //! `toolway enable` and `toolway disable`: a server's switch, for this project or everywhere.
 //!
-//! Owns who is meant: a name, all, or what a person chooses from the list. What is written for it is
+//! Owns which servers are meant: a name, all, or what the user chooses from the list. What is written for it is
 //! `toolway_config::switch_servers`.
 
 use clap::Args;
@@ -14,7 +14,7 @@ use crate::exit::Exit;
 use crate::report::{Outcome, Report};
 use crate::screen::name as shown;
 
-/// How often an answer that names nobody is asked for again.
+/// How often an answer that names no server is asked for again.
 const ATTEMPTS: usize = 3;
 
 #[derive(Debug, Args)]
@@ -27,28 +27,18 @@ pub(crate) struct SwitchArgs {
     scope: WritableScope,
 }
 
-/// Switches on.
-pub(crate) fn enable(context: &Context, args: &SwitchArgs) -> Outcome {
-    switch(context, args, Switch::On)
-}
-
-/// Switches off.
-pub(crate) fn disable(context: &Context, args: &SwitchArgs) -> Outcome {
-    switch(context, args, Switch::Off)
-}
-
 /// Whether the organisation alone decides about a scope's servers.
 pub(crate) fn is_the_organisations(scope: Scope) -> bool {
     matches!(scope, Scope::Managed | Scope::Enterprise)
 }
 
-fn switch(context: &Context, args: &SwitchArgs, to: Switch) -> Outcome {
+/// Runs `enable` and `disable`.
+pub(crate) fn run(context: &Context, args: &SwitchArgs, to: Switch) -> Outcome {
     if args.scope == WritableScope::Project {
-        return Err(Report::new(
-            Exit::Usage,
-            "a repository's `.mcp.json` cannot switch servers on or off",
-        )
-        .hint("use `-s local` for this project or `-s user` for every project"));
+        return Err(
+            Report::usage("a repository's `.mcp.json` cannot switch servers on or off")
+                .hint("use `-s local` for this project or `-s user` for every project"),
+        );
     }
     let all = switchable(context.plan());
     let names = match args.name.as_deref() {
@@ -57,14 +47,14 @@ fn switch(context: &Context, args: &SwitchArgs, to: Switch) -> Outcome {
         None if all.is_empty() => Vec::new(),
         None => {
             let Some(chosen) = choose(context, &all, to)? else {
-                context.output.say("nothing was changed");
+                context.say("nothing was changed");
                 return Ok(Exit::Success);
             };
             chosen
         }
     };
     if names.is_empty() {
-        return Err(Report::new(Exit::Configuration, "no server is configured")
+        return Err(Report::configuration("no server is configured")
             .hint("add one with `toolway add <name> <command or url>`"));
     }
     apply(context, args.scope.scope(), &names, to)
@@ -84,7 +74,7 @@ fn apply(context: &Context, scope: Scope, names: &[ServerName], to: Switch) -> O
     } else if switched.overruled.is_empty() {
         let are = if names.len() == 1 { "is" } else { "are" };
         let said = format!("{list} {are} {word} already; nothing was changed");
-        context.output.say(&said);
+        context.say(&said);
     }
     if let Some(nearer) = &switched.nearer {
         let what = "took back what was said of this project, which would have won";
@@ -96,7 +86,7 @@ fn apply(context: &Context, scope: Scope, names: &[ServerName], to: Switch) -> O
     };
     for (name, reason) in &switched.overruled {
         let said = format!("warning: `{name}` is still {still}: {reason}");
-        context.output.say(&said);
+        context.say(&said);
     }
     if to == Switch::On {
         say_what_waits(context, names);
@@ -104,7 +94,7 @@ fn apply(context: &Context, scope: Scope, names: &[ServerName], to: Switch) -> O
     Ok(Exit::Success)
 }
 
-/// What is switched on may still wait for a person.
+/// What is switched on may still wait for approval.
 fn say_what_waits(context: &Context, names: &[ServerName]) {
     let plan = context.plan_with(&context.flags);
     let waits = |name: &&ServerName| {
@@ -113,8 +103,8 @@ fn say_what_waits(context: &Context, names: &[ServerName]) {
     };
     for name in names.iter().filter(waits) {
         let word = as_word(name.as_str());
-        context.output.say(&format!(
-            "warning: `{name}` still waits for approval\nhint: look at it with `toolway approve {word}`"
+        context.warn(format!(
+            "`{name}` still waits for approval\nhint: look at it with `toolway approve {word}`"
         ));
     }
 }
@@ -122,19 +112,16 @@ fn say_what_waits(context: &Context, names: &[ServerName]) {
 fn named(context: &Context, name: &str) -> Result<ServerName, Report> {
     let server = context.server(name)?;
     if is_the_organisations(server.scope) {
-        return Err(Report::new(
-            Exit::Refused,
-            format!(
-                "server `{}` comes from the {} scope, which you cannot switch on or off",
-                server.name, server.scope
-            ),
-        )
+        return Err(Report::refused(format!(
+            "server `{}` comes from the {} scope, which you cannot switch on or off",
+            server.name, server.scope
+        ))
         .hint("ask the administrator of this machine"));
     }
     Ok(server.name.clone())
 }
 
-/// The entry that counts for each name that a person can switch.
+/// The entry that counts for each name that the user can switch.
 fn switchable(plan: &Plan) -> Vec<&PlannedServer> {
     let mut names: Vec<_> = plan.servers.iter().map(|server| &server.name).collect();
     names.dedup();
@@ -146,7 +133,7 @@ fn switchable(plan: &Plan) -> Vec<&PlannedServer> {
         .collect()
 }
 
-/// Who is meant, by a person who sees the list; nobody when they say nothing.
+/// The servers that the user chooses from the list, if any.
 fn choose(
     context: &Context,
     all: &[&PlannedServer],
@@ -157,7 +144,7 @@ fn choose(
         Switch::Off => "disable",
     };
     if !context.output.can_ask() {
-        return Err(Report::new(Exit::Usage, "which server?").hint(format!(
+        return Err(Report::usage("which server?").hint(format!(
             "name it, or all of them: `toolway {command} all`; \
              `toolway list --no-connect` shows which there are"
         )));
@@ -184,7 +171,7 @@ fn choose(
         }
         match understand(context.plan(), all, &answer) {
             Ok(names) => return Ok(Some(names)),
-            Err(report) => context.output.say(&report.render()),
+            Err(report) => context.say(report.render()),
         }
     }
     Ok(None)

@@ -10,6 +10,7 @@ use std::io;
 use std::time::Duration;
 
 use clap::Args;
+use serde_json::json;
 use toolway::builtin::TOOL_SEARCH;
 use toolway::{Catalog, CatalogTool, HostSnapshot, RecalledServer, ServerSnapshot};
 use toolway_types::{ConnectionState, ServerName};
@@ -18,16 +19,16 @@ pub(crate) use self::absent::{require_connected, say_missing};
 use self::absent::{require_in_time, say_late};
 use self::early::Early;
 use self::export::{Format, print_export, show_pool};
-use self::kept::asked_of;
 use self::long::{listed, show_long};
-use self::rows::{Listing, Planned, Sayings, Source, left_out, said};
+use self::rows::{Listing, asked_of, left_out};
 pub(super) use self::rows::{Row, row};
-use crate::commands::call::{find_by_exposed, require_admitted};
+use crate::commands::admitted::{find_by_exposed, require_admitted};
 use crate::commands::list::say_warnings;
 use crate::connect::{self, Typed, TypedCommand, Wanted};
 use crate::context::{Context, require_flags_only};
 use crate::exit::Exit;
-use crate::report::Outcome;
+use crate::output::first_line;
+use crate::report::{Outcome, source};
 
 mod absent;
 mod early;
@@ -111,6 +112,13 @@ pub(crate) struct ToolsArgs {
 
     #[command(flatten)]
     command: TypedCommand,
+}
+
+impl ToolsArgs {
+    /// Whether it asks servers, rather than files alone.
+    pub(crate) fn connects(&self) -> bool {
+        !self.no_connect && !self.cached
+    }
 }
 
 /// Runs the command.
@@ -219,51 +227,41 @@ fn show_found(
 ) -> Outcome {
     let found = catalog.search(query, SEARCH_RESULTS);
     for missing in &found.missing {
-        context
-            .output
-            .say(&format!("warning: no tool is called `{}`", missing.name));
+        context.warn(format!("no tool is called `{}`", missing.name));
         if let Some(near) = &missing.suggestion {
-            context.output.say(&format!("hint: did you mean `{near}`?"));
+            context.hint(format!("did you mean `{near}`?"));
         }
     }
     if let Some(format) = args.format {
         print_export(context, format.into(), &found.tools)?;
     } else if args.json {
-        let tools = found.tools.iter().copied().map(listed(args)).collect();
         context.output.json(&Listing {
-            tools,
-            left_out: None,
-            asked: asked_of(known),
-            servers: None,
+            tools: found.tools.iter().copied().map(listed(args)).collect(),
+            asked: known.map(asked_of),
+            ..Listing::default()
         })?;
     } else if found.tools.is_empty() {
-        context.output.say("no tool fits");
+        context.say("no tool fits");
         if found.missing.is_empty() {
-            context
-                .output
-                .say("hint: use other words, or fewer; `toolway tools` shows all");
+            context.hint("use other words, or fewer; `toolway tools` shows all");
         }
     } else if args.long {
         show_long(context, found.tools.iter().copied(), &[])?;
     } else {
-        let rows: Vec<Vec<String>> = found.tools.iter().copied().map(cells).collect();
-        context.output.table(&["NAME", "DESCRIPTION"], &rows)?;
+        let rows = found.tools.iter().copied().map(cells);
+        context.output.table(&["NAME", "DESCRIPTION"], rows)?;
     }
     Ok(Exit::Success)
 }
 
 /// No tools at all: the next step depends on why.
 fn say_none(context: &Context, snapshot: &HostSnapshot) {
-    context.output.say("no tools");
+    context.say("no tools");
     let connected = |server: &ServerSnapshot| matches!(server.state, ConnectionState::Connected(_));
     if snapshot.servers.is_empty() {
-        context
-            .output
-            .say("hint: add a server with `toolway add <name> <command or url>`");
+        context.hint("add a server with `toolway add <name> <command or url>`");
     } else if !snapshot.servers.iter().any(connected) {
-        context
-            .output
-            .say("hint: no server is connected; see why with `toolway list`");
+        context.hint("no server is connected; see why with `toolway list`");
     }
 }
 
@@ -288,7 +286,7 @@ fn show(
         context.output.json(&Listing {
             tools,
             left_out,
-            asked: asked_of(known),
+            asked: known.map(asked_of),
             servers: None,
         })?;
     } else if args.long && !(catalog.tools.is_empty() && catalog.left_out.is_empty()) {
@@ -299,7 +297,7 @@ fn show(
         table_of_all(context, catalog)?;
         say_deferred(context, catalog);
     } else if catalog.tools.is_empty() {
-        context.output.say("no tools");
+        context.say("no tools");
     } else {
         table(context, catalog)?;
         say_deferred(context, catalog);
@@ -322,18 +320,21 @@ fn say_deferred(context: &Context, catalog: &Catalog) {
         1 => ("is", "it"),
         _ => ("are", "them"),
     };
-    context.output.say(&format!(
-        "hint: {count} of {all} tools {are} deferred: a model finds {them} with `{TOOL_SEARCH}`"
+    context.hint(format!(
+        "{count} of {all} tools {are} deferred: a model finds {them} with `{TOOL_SEARCH}`"
     ));
 }
 
 fn show_instructions(context: &Context, args: &ToolsArgs, catalog: &Catalog) -> Outcome {
     let sections = &catalog.instructions.sections;
     if args.json {
-        let instructions = sections.iter().map(said).collect();
-        context.output.json(&Sayings { instructions })?;
+        let sections = sections
+            .iter()
+            .map(|section| json!({ "server": section.server, "text": &*section.text }));
+        let sections: Vec<_> = sections.collect();
+        context.output.json(&json!({ "instructions": sections }))?;
     } else if sections.is_empty() {
-        context.output.say("no instructions");
+        context.say("no instructions");
     } else {
         context
             .output
@@ -344,25 +345,20 @@ fn show_instructions(context: &Context, args: &ToolsArgs, catalog: &Catalog) -> 
 
 /// The table of all tools, with what keeps some of them out.
 fn table_of_all(context: &Context, catalog: &Catalog) -> io::Result<()> {
-    let mut rows: Vec<Vec<String>> = Vec::new();
-    for tool in &catalog.tools {
-        let mut cells = cells(tool);
-        cells.insert(1, "yes".to_owned());
-        rows.push(cells);
-    }
-    for tool in &catalog.left_out {
-        let name = tool.key.exposed();
-        rows.push(vec![name, "no".to_owned(), tool.reason.clone()]);
-    }
+    let offered = catalog.tools.iter();
+    let offered = offered.map(|tool| vec![tool.name.clone(), "yes".to_owned(), said_first(tool)]);
+    let left_out = catalog.left_out.iter();
+    let left_out =
+        left_out.map(|tool| vec![tool.key.exposed(), "no".to_owned(), tool.reason.clone()]);
     context
         .output
-        .table(&["NAME", "OFFERED", "DESCRIPTION"], &rows)
+        .table(&["NAME", "OFFERED", "DESCRIPTION"], offered.chain(left_out))
 }
 
 /// The table of a catalogue's tools.
 pub(crate) fn table(context: &Context, catalog: &Catalog) -> io::Result<()> {
-    let rows: Vec<Vec<String>> = catalog.tools.iter().map(cells).collect();
-    context.output.table(&["NAME", "DESCRIPTION"], &rows)
+    let rows = catalog.tools.iter().map(cells);
+    context.output.table(&["NAME", "DESCRIPTION"], rows)
 }
 
 fn cells(tool: &CatalogTool) -> Vec<String> {
@@ -371,16 +367,11 @@ fn cells(tool: &CatalogTool) -> Vec<String> {
 
 /// The first line of what is said about a tool.
 fn said_first(tool: &CatalogTool) -> String {
-    let first = tool
-        .description
-        .lines()
-        .find(|line| !line.trim().is_empty())
-        .unwrap_or_default()
-        .trim();
+    let first = first_line(&tool.description);
     if tool.deferred {
         format!("(deferred) {first}")
     } else {
-        first.to_owned()
+        first
     }
 }
 
@@ -395,25 +386,16 @@ fn no_connect(
         .map(|(server, _)| server)
         .filter(|server| only.is_none_or(|only| server.name.as_str() == only));
     if args.json {
-        let servers = asked.map(|server| Planned {
-            name: &server.name,
-            source: Source {
-                path: server.origin.path(),
-                line: server.origin.line(),
-            },
-        });
-        // Nobody was asked, so no tool is known.
-        context.output.json(&Listing {
-            tools: Vec::new(),
+        let servers =
+            asked.map(|server| json!({ "name": server.name, "source": source(&server.origin) }));
+        // No server was asked, so no tool is known.
+        return context.json(&Listing {
             left_out: args.all.then(Vec::new),
-            asked: None,
             servers: Some(servers.collect()),
-        })?;
-        return Ok(Exit::Success);
+            ..Listing::default()
+        });
     }
-    let rows: Vec<Vec<String>> = asked
-        .map(|server| vec![server.name.to_string(), server.origin.to_string()])
-        .collect();
-    context.output.table(&["SERVER", "SOURCE"], &rows)?;
+    let rows = asked.map(|server| vec![server.name.to_string(), server.origin.to_string()]);
+    context.output.table(&["SERVER", "SOURCE"], rows)?;
     Ok(Exit::Success)
 }

@@ -7,18 +7,16 @@ use std::fs::OpenOptions;
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
 
 use clap::{Args, Subcommand};
 use serde_json::json;
-use toolway::journal::timestamp;
 use toolway_auth::vault::export::{self, ExportError};
 use toolway_auth::vault::{SecretKind, Vault, VaultBackend, VaultEntry, VaultKey};
 use toolway_types::Secret;
 
+use super::auth::shown_time;
 use super::login::until_given_up;
-use crate::args::StorageArgs;
-use crate::connect::{block_on, vault};
+use crate::connect::{StorageArgs, block_on, vault};
 use crate::context::Context;
 use crate::elicit;
 use crate::exit::Exit;
@@ -167,22 +165,20 @@ fn list(context: &Context, vault: &Vault, args: &ListArgs) -> Outcome {
     let listed = block_on(async { Ok(vault.list().await?) })?;
     if args.json {
         let listed: Vec<_> = listed.iter().map(described).collect();
-        context.output.json(&json!({ "secrets": listed }))?;
-        return Ok(Exit::Success);
+        return context.json(&json!({ "secrets": listed }));
     }
     if listed.is_empty() {
-        context.output.say("the vault is empty");
+        context.say("the vault is empty");
         return Ok(Exit::Success);
     }
-    let rows: Vec<Vec<String>> = listed.iter().map(row).collect();
     let head = ["KIND", "NAME", "ACCOUNT", "ISSUER", "SAVED", "WHERE"];
-    context.output.table(&head, &rows)?;
+    context.output.table(&head, listed.iter().map(row))?;
     let plain = listed
         .iter()
         .filter(|listed| listed.backend == VaultBackend::PlainFile)
         .count();
     if plain > 0 {
-        context.output.say(&format!(
+        context.say(format!(
             "note: {plain} of {} in {}",
             listed.len(),
             VaultBackend::PlainFile.protects()
@@ -203,7 +199,7 @@ fn row(listed: &VaultEntry) -> Vec<String> {
         or_dash(name),
         or_dash(account),
         or_dash(&key.issuer),
-        saved(listed),
+        shown_time(listed.saved_at),
         listed.backend.as_str().to_owned(),
     ]
 }
@@ -214,7 +210,7 @@ fn described(listed: &VaultEntry) -> serde_json::Value {
         return json!({
             "kind": key.kind.as_str(),
             "name": key.account,
-            "savedAt": saved(listed),
+            "savedAt": shown_time(listed.saved_at),
             "where": listed.backend.as_str(),
         });
     }
@@ -224,18 +220,9 @@ fn described(listed: &VaultEntry) -> serde_json::Value {
         "account": key.account,
         "issuer": key.issuer,
         "resource": key.resource,
-        "savedAt": saved(listed),
+        "savedAt": shown_time(listed.saved_at),
         "where": listed.backend.as_str(),
     })
-}
-
-fn saved(listed: &VaultEntry) -> String {
-    let since = Duration::from_secs(listed.saved_at);
-    timestamp(
-        SystemTime::UNIX_EPOCH
-            .checked_add(since)
-            .unwrap_or(SystemTime::UNIX_EPOCH),
-    )
 }
 
 fn set(context: &Context, vault: &Vault, args: &SetArgs) -> Outcome {
@@ -251,7 +238,7 @@ fn set(context: &Context, vault: &Vault, args: &SetArgs) -> Outcome {
             && backend != VaultBackend::Keychain
             && let Some(trouble) = vault.keychain_trouble().await
         {
-            context.output.say(&format!("note: {trouble}"));
+            context.say(format!("note: {trouble}"));
         }
         Ok(backend)
     })?;
@@ -259,7 +246,7 @@ fn set(context: &Context, vault: &Vault, args: &SetArgs) -> Outcome {
         let done = json!({ "name": args.name, "where": backend.as_str() });
         context.output.json(&done)?;
     } else {
-        context.output.say(&format!(
+        context.say(format!(
             "saved `{}` in {}\nhint: use it as `${{keychain:{}}}` in `env` or `headers` of a server",
             args.name,
             backend.protects(),
@@ -294,15 +281,13 @@ fn remove(context: &Context, vault: &Vault, args: &RemoveArgs) -> Outcome {
                 format!("the vault has nothing for `{whose}`")
             }
         };
-        return Err(Report::new(Exit::Configuration, what)
-            .hint("see what there is with `toolway vault list`"));
+        return Err(Report::configuration(what).hint("see what there is with `toolway vault list`"));
     }
     if args.json {
-        context.output.json(&json!({ "removed": removed.len() }))?;
-        return Ok(Exit::Success);
+        return context.json(&json!({ "removed": removed.len() }));
     }
     for key in &removed {
-        context.output.say(&format!("removed {key}"));
+        context.say(format!("removed {key}"));
     }
     Ok(Exit::Success)
 }
@@ -325,15 +310,11 @@ fn write_export(context: &Context, vault: &Vault, args: &ExportArgs) -> Outcome 
             io::ErrorKind::NotFound => "name a file in a directory that exists".to_owned(),
             why => unwritable(&args.file, why),
         };
-        Report::new(Exit::Configuration, message).hint(hint)
+        Report::configuration(message).hint(hint)
     })?;
     if args.json {
-        context.output.json(&json!({
-            "file": args.file,
-            "secrets": count,
-            "sealed": passphrase.is_some(),
-        }))?;
-        return Ok(Exit::Success);
+        let sealed = passphrase.is_some();
+        return context.json(&json!({ "file": args.file, "secrets": count, "sealed": sealed }));
     }
     let how = if passphrase.is_some() {
         "sealed with the passphrase"
@@ -341,14 +322,14 @@ fn write_export(context: &Context, vault: &Vault, args: &ExportArgs) -> Outcome 
         "in plain text: whoever reads the file has them"
     };
     let plural = if count == 1 { "" } else { "s" };
-    context.output.say(&format!(
+    context.say(format!(
         "wrote {count} secret{plural} to `{}`, {how}",
         args.file.display()
     ));
     Ok(Exit::Success)
 }
 
-/// A new file that nobody else can read. One that is there stays.
+/// A new file that only the user can read. One that is there stays.
 fn create(path: &Path, text: &str) -> io::Result<()> {
     let mut options = OpenOptions::new();
     let mut file = options
@@ -368,8 +349,7 @@ fn create(path: &Path, text: &str) -> io::Result<()> {
 fn read_export(context: &Context, vault: &Vault, args: &ImportArgs) -> Outcome {
     let unreadable = |error: io::Error| {
         let message = format!("`{}` cannot be read: {error}", args.file.display());
-        Report::new(Exit::Configuration, message)
-            .hint("name a file that `toolway vault export` wrote")
+        Report::configuration(message).hint("name a file that `toolway vault export` wrote")
     };
     let file = std::fs::File::open(&args.file).map_err(unreadable)?;
     let mut text = String::new();
@@ -390,7 +370,7 @@ fn read_export(context: &Context, vault: &Vault, args: &ImportArgs) -> Outcome {
         context.output.json(&json!({ "imported": count }))?;
     } else {
         let plural = if count == 1 { "" } else { "s" };
-        context.output.say(&format!("took {count} secret{plural}"));
+        context.say(format!("took {count} secret{plural}"));
     }
     Ok(Exit::Success)
 }
@@ -400,16 +380,12 @@ fn unusable(file: &Path, error: ExportError) -> Report {
     let file = file.display();
     match error {
         ExportError::Vault(error) => Report::from(error),
-        ExportError::Passphrase => Report::new(
-            Exit::Configuration,
-            format!("`{file}` is sealed with another passphrase, or damaged"),
-        )
+        ExportError::Passphrase => Report::configuration(format!(
+            "`{file}` is sealed with another passphrase, or damaged"
+        ))
         .hint("try again with the passphrase that it was exported with"),
-        ExportError::NotOurs => Report::new(
-            Exit::Configuration,
-            format!("`{file}` is no export of a vault"),
-        )
-        .hint("name a file that `toolway vault export` wrote"),
+        ExportError::NotOurs => Report::configuration(format!("`{file}` is no export of a vault"))
+            .hint("name a file that `toolway vault export` wrote"),
         ExportError::Seal(error) => Report::from(error),
     }
 }
@@ -417,7 +393,7 @@ fn unusable(file: &Path, error: ExportError) -> Report {
 /// A secret from stdin, or typed without being shown.
 fn ask(context: &Context, what: &str, question: &str) -> Result<Secret, Report> {
     let text = if context.output.stdin_is_terminal() {
-        let asking = elicit::hidden_line(context, question);
+        let asking = elicit::hidden_line(question);
         block_on(until_given_up(context.output, what, asking))?.unwrap_or_default()
     } else {
         let mut text = String::new();
@@ -425,17 +401,17 @@ fn ask(context: &Context, what: &str, question: &str) -> Result<Secret, Report> 
             .lock()
             .take(LONGEST + 2)
             .read_to_string(&mut text);
-        read.map_err(|error| Report::new(Exit::Usage, format!("stdin cannot be read: {error}")))?;
+        read.map_err(|error| Report::usage(format!("stdin cannot be read: {error}")))?;
         text
     };
     let line = text.trim_end_matches(['\r', '\n']);
     if line.is_empty() {
-        return Err(Report::new(Exit::Usage, "nothing was given")
+        return Err(Report::usage("nothing was given")
             .hint("type it, or pipe it in: `pass show x | toolway vault set x`"));
     }
     if line.len() as u64 > LONGEST || line.contains(['\r', '\n', '\0']) {
         let message = format!("it must be one line of at most {LONGEST} bytes");
-        return Err(Report::new(Exit::Usage, message));
+        return Err(Report::usage(message));
     }
     Ok(Secret::new(line))
 }

@@ -1,8 +1,7 @@
 //! What servers offered before, for commands that need not ask them now.
 //!
-//! Owns how old that may be, and having it refreshed behind the person's back: by another process
-//! that leaves the terminal, says nothing and ends by itself (`commands/refresh.rs`). What is kept
-//! is the library's.
+//! Owns how old that may be, and starting the process that refreshes it in the background
+//! (`commands/refresh.rs`). What is kept is the library's.
 
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -28,8 +27,8 @@ pub(crate) fn recall(context: &Context, plan: &Plan) -> Recalled {
     recall_catalog(&State(context).catalogs(), plan)
 }
 
-/// Says so where a server did not offer such a tool when it was last asked: nobody is asked now, and
-/// a slip of the pen would be answered as if it were a tool.
+/// Says so where a server did not offer such a tool when it was last asked: it is not asked now, and
+/// a typing error would be answered as if it were a tool.
 pub(crate) fn say_if_absent(context: &Context, plan: &Plan, key: &ToolKey) {
     let recalled = recall(context, plan);
     let known = recalled.known.get(&key.server);
@@ -56,8 +55,8 @@ pub(crate) fn say_if_absent(context: &Context, plan: &Plan, key: &ToolKey) {
     let server = as_word(key.server.as_str());
     let hint =
         did_you_mean(&near).unwrap_or(format!("see its tools with `toolway tools {server}`"));
-    context.output.say(&format!(
-        "warning: server `{}` offered no tool `{}` when it was last asked\nhint: {hint}",
+    context.warn(format!(
+        "server `{}` offered no tool `{}` when it was last asked\nhint: {hint}",
         key.server,
         Untrusted::new(&key.tool).line()
     ));
@@ -80,8 +79,7 @@ pub(crate) fn refresh_old(context: &Context, recalled: &Recalled) {
     refresh(context, old.map(|(name, _)| name));
 }
 
-/// Has servers asked again by a process of its own, which nobody waits for. Servers that flags
-/// brought are asked by whoever types the flags again.
+/// Has servers asked again by a process in the background; none that flags gave to this run.
 pub(crate) fn refresh<'a>(context: &Context, servers: impl Iterator<Item = &'a ServerName>) {
     let names: Vec<&str> = servers.map(ServerName::as_str).collect();
     if names.is_empty() || !is_plain(&context.flags) {
@@ -92,12 +90,12 @@ pub(crate) fn refresh<'a>(context: &Context, servers: impl Iterator<Item = &'a S
     };
     let mut command = Command::new(program);
     command.args([REFRESH, "--"]).args(names);
-    // A shell reads what a completion prints until everybody has closed it.
+    // A shell reads what a completion prints until every process has closed it.
     command
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null());
-    // Whoever cannot start one more process is not helped by hearing of it here.
+    // Where no process can be started, old answers go on to be used.
     drop(command.spawn());
 }
 

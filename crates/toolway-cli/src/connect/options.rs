@@ -4,9 +4,13 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use toolway::account::{Connectors, ConnectorsOf};
 use toolway::auth::AuthOptions;
 use toolway::launcher::Launcher;
 use toolway::{Audit, HostOptions, Journal, ProtectedPath, Protection, SettingsRules, Shield};
+use toolway_auth::logins::Logins;
+use toolway_config::account::directory::copy_file;
+use toolway_transport::client::HttpClient;
 use toolway_types::Scope;
 
 use super::vault::{folder as vault_folder, vault};
@@ -72,9 +76,8 @@ pub(crate) fn host_options(context: &Context) -> HostOptions {
         pins: Some(State(context).pins()),
         pinned: Some(State(context).pinned()),
         rule_keeper: Some(Arc::new(SettingsRules::new(context.environment.clone()))),
-        // No roots: a server that is told of one may drop the directories its own command line
-        // names (server-filesystem does, whenever the answer happens to arrive). What a person
-        // configured counts, `roots` in an entry among it.
+        // A server that is told of a root may drop the directories of its own command line, as
+        // server-filesystem does. `roots` in an entry are sent.
         roots: Vec::new(),
         http: client_options(context),
         secrets: Some(vault(context)),
@@ -103,8 +106,8 @@ fn audit(context: &Context) -> Option<Audit> {
         Some("arguments") => Some(audit.with_arguments()),
         Some("results") => Some(audit.with_arguments().with_results()),
         Some(other) => {
-            context.output.say(&format!(
-                "warning: `TOOLWAY_AUDIT` is `{other}`, which is none of off, calls, arguments \
+            context.warn(format!(
+                "`TOOLWAY_AUDIT` is `{other}`, which is none of off, calls, arguments \
                  and results; calls are written down without either"
             ));
             Some(audit)
@@ -112,9 +115,8 @@ fn audit(context: &Context) -> Option<Audit> {
     }
 }
 
-/// What no server may write: whatever the next start would believe. And what none may see: secrets,
-/// and what is remembered of others. Files of results are seen, because a path that a model was
-/// told may be an argument of the next call, and so are the directories that servers start in.
+/// What no server may write: all that the next start trusts. And what none may see: secrets, and the
+/// state of others. Files of results are seen: their paths may be arguments of the next call.
 pub(crate) fn shield(context: &Context) -> Shield {
     let environment = &context.environment;
     let entry = |path: &Path, protection| ProtectedPath {
@@ -177,4 +179,23 @@ pub(crate) fn client_options(context: &Context) -> toolway::HttpClientOptions {
         no_proxy: variable(["NO_PROXY", "no_proxy"]),
         ..toolway::HttpClientOptions::default()
     }
+}
+
+/// The client for requests that no server's connection makes.
+pub(crate) fn http_client(context: &Context) -> HttpClient {
+    HttpClient::new(client_options(context))
+}
+
+/// How a host has the connectors of a plan's account; nothing where there are none.
+pub(crate) fn connectors_of(context: &Context) -> ConnectorsOf {
+    let strict = context.flags.strict;
+    let (vault, client) = (vault(context), http_client(context));
+    let copy = copy_file(&context.environment);
+    Arc::new(move |plan| {
+        let is_off = plan.connectors_off.is_some() || plan.blocked.is_some() || strict;
+        let provider = plan.account.clone().filter(|_| !is_off)?;
+        let logins = Logins::new(vault.clone());
+        let (client, copy) = (client.clone(), copy.clone());
+        Some(Connectors::kept(provider, logins, client, copy))
+    })
 }

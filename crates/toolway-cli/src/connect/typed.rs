@@ -6,14 +6,12 @@ use std::ops::Deref;
 
 use clap::Args;
 use serde_json::{Map, Value, json};
-use toolway_config::{Flags, address_without_secrets, words_without_secrets};
-use toolway_types::name::shell_word;
+use toolway_config::Flags;
 use toolway_types::{CertificateFault, ConnectionState, FailureKind, TransportKind};
 
-use crate::commands::add::is_url;
 use crate::context::Context;
-use crate::exit::Exit;
 use crate::report::{Report, network_hint};
+use crate::typed::{TypedTarget, is_url};
 
 /// A command in place of a configured server: its words, and the variables that it gets.
 #[derive(Debug, Args)]
@@ -39,16 +37,14 @@ impl TypedCommand {
     /// The variables, as an entry declares them.
     fn variables(&self, context: &Context) -> Result<Map<String, Value>, Report> {
         let variables = self.env.iter().map(|word| match word.split_once('=') {
-            Some(("", _)) => Err(Report::new(Exit::Usage, "a variable has no name")
+            Some(("", _)) => Err(Report::usage("a variable has no name")
                 .hint("write `-e NAME=VALUE`, or `-e NAME` for your own value")),
             Some((name, value)) => Ok((name.to_owned(), json!(value))),
             None => match context.environment.var(word) {
                 // Named, not copied: what stands in a value is no variable.
                 Some(_) => Ok((word.clone(), json!(format!("${{{word}}}")))),
-                None => Err(
-                    Report::new(Exit::Usage, format!("the variable `{word}` is not set"))
-                        .hint(format!("give it a value: `-e {word}=VALUE`")),
-                ),
+                None => Err(Report::usage(format!("the variable `{word}` is not set"))
+                    .hint(format!("give it a value: `-e {word}=VALUE`"))),
             },
         });
         variables.collect()
@@ -60,46 +56,9 @@ pub(crate) struct Typed {
     /// The name it goes by in this run.
     pub(crate) name: String,
     /// The URL or the command, as typed.
-    what: What,
+    what: TypedTarget,
     /// Flags under which the plan holds nothing else.
     pub(crate) flags: Flags,
-}
-
-/// What was typed.
-#[derive(Debug, Clone)]
-pub(crate) enum What {
-    Url(String),
-    Command(Vec<String>),
-}
-
-impl What {
-    /// As words to type, without secrets.
-    pub(crate) fn shown(&self) -> String {
-        let words = match self {
-            What::Url(url) => vec![address_without_secrets(url)],
-            What::Command(words) => words_without_secrets(words.iter().map(String::as_str)),
-        };
-        let words: Vec<_> = words.iter().map(|word| shell_word(word)).collect();
-        words.join(" ")
-    }
-
-    /// Whether all of it is shown.
-    fn is_plain(&self) -> bool {
-        match self {
-            What::Url(url) => address_without_secrets(url) == *url,
-            What::Command(words) => {
-                words_without_secrets(words.iter().map(String::as_str)) == *words
-            }
-        }
-    }
-
-    /// How to make an entry of it, so that it can be looked at, and logged in to.
-    pub(crate) fn adding(&self) -> String {
-        match self {
-            What::Url(_) => format!("`toolway add <name> {}`", self.shown()),
-            What::Command(_) => format!("`toolway add <name> -- {}`", self.shown()),
-        }
-    }
 }
 
 impl Typed {
@@ -107,7 +66,7 @@ impl Typed {
     pub(crate) fn hint(&self, state: &ConnectionState) -> Option<String> {
         let ConnectionState::Failed(failure) = state else {
             return match (state, &self.what) {
-                (ConnectionState::NeedsAuth { .. }, What::Url(_)) => Some(format!(
+                (ConnectionState::NeedsAuth { .. }, TypedTarget::Url(_)) => Some(format!(
                     "add it, then log in: {}, `toolway login <name>`",
                     self.what.adding()
                 )),
@@ -127,23 +86,23 @@ impl Typed {
             (_, FailureKind::TimedOut | FailureKind::Certificate(_) | FailureKind::Forbidden) => {
                 return None;
             }
-            (What::Url(_), _) if !self.what.is_plain() => {
+            (TypedTarget::Url(_), _) if !self.what.is_plain() => {
                 "check that an MCP server answers at that address".to_owned()
             }
-            (What::Url(url), FailureKind::Protocol) if !url.contains("/mcp") => {
+            (TypedTarget::Url(url), FailureKind::Protocol) if !url.contains("/mcp") => {
                 let bare = url.trim_end_matches('/');
                 let bare = bare.strip_suffix("/sse").unwrap_or(bare);
                 format!("check the address; many servers answer at `{bare}/mcp`")
             }
-            (What::Url(url), _) => format!("check that an MCP server answers at `{url}`"),
-            (What::Command(_), FailureKind::Spawn) => {
+            (TypedTarget::Url(url), _) => format!("check that an MCP server answers at `{url}`"),
+            (TypedTarget::Command(_), FailureKind::Spawn) => {
                 "check the program's name, or write its full path".to_owned()
             }
             // What it was given may be a secret.
-            (What::Command(_), _) if !self.what.is_plain() => {
+            (TypedTarget::Command(_), _) if !self.what.is_plain() => {
                 "run it by hand to see what it does".to_owned()
             }
-            (What::Command(_), _) => format!(
+            (TypedTarget::Command(_), _) => format!(
                 "run it by hand to see what it does: `{}`",
                 self.what.shown()
             ),
@@ -165,7 +124,7 @@ impl Typed {
         Self::new(
             context,
             name,
-            What::Url(url.to_owned()),
+            TypedTarget::Url(url.to_owned()),
             &serde_json::json!({ "type": kind, "url": url }),
         )
     }
@@ -189,7 +148,7 @@ impl Typed {
         if !variables.is_empty() {
             entry["env"] = Value::Object(variables);
         }
-        let what = What::Command(words.to_vec());
+        let what = TypedTarget::Command(words.to_vec());
         Ok(Self::new(context, name, what, &entry))
     }
 
@@ -206,7 +165,12 @@ impl Typed {
         }
     }
 
-    fn new(context: &Context, name: &str, what: What, definition: &serde_json::Value) -> Self {
+    fn new(
+        context: &Context,
+        name: &str,
+        what: TypedTarget,
+        definition: &serde_json::Value,
+    ) -> Self {
         // Other characters would give every tool a digest in its exposed name.
         let name: String = name
             .chars()

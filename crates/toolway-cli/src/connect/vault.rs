@@ -4,12 +4,20 @@
 
 use std::path::PathBuf;
 
+use clap::Args;
 use toolway_auth::vault::{StorageChoice, Vault, VaultOptions};
 use toolway_types::Secret;
 
 use crate::context::Context;
-use crate::exit::Exit;
 use crate::report::Report;
+
+/// The flag of commands that save secrets.
+#[derive(Debug, Args)]
+pub(crate) struct StorageArgs {
+    /// Save in plain text, in a file that whoever can read your home can read too
+    #[arg(long)]
+    pub(crate) insecure_storage: bool,
+}
 
 /// Where secrets are kept. Opened on first use and once: all of a run ask the same vault.
 pub(crate) fn vault(context: &Context) -> Vault {
@@ -29,8 +37,8 @@ fn open(context: &Context) -> Vault {
         Some("keychain") => StorageChoice::Keychain,
         Some("file") => StorageChoice::File,
         Some(other) => {
-            context.output.say(&format!(
-                "warning: `TOOLWAY_VAULT` is `{other}`, which is none of any, keychain and file"
+            context.warn(format!(
+                "`TOOLWAY_VAULT` is `{other}`, which is none of any, keychain and file"
             ));
             StorageChoice::Any
         }
@@ -48,7 +56,7 @@ pub(crate) fn require_insecure_storage(context: &Context) -> Result<(), Report> 
     let plan = context.plan();
     if let Some(origin) = &plan.insecure_storage_off {
         let message = format!("`--insecure-storage` is forbidden by `insecureStorage` ({origin})");
-        return Err(Report::new(Exit::Refused, message)
+        return Err(Report::refused(message)
             .hint("leave the flag out: secrets go to the keychain or an encrypted file"));
     }
     if let Some(blocked) = &plan.blocked {
@@ -57,7 +65,7 @@ pub(crate) fn require_insecure_storage(context: &Context) -> Result<(), Report> 
     }
     if context.environment.var("TOOLWAY_VAULT") == Some("keychain") {
         let message = "`--insecure-storage` contradicts `TOOLWAY_VAULT`, which is `keychain`";
-        return Err(Report::new(Exit::Usage, message).hint("leave out one of them"));
+        return Err(Report::usage(message).hint("leave out one of them"));
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! Whether this machine has a network at all.
 //!
-//! Owns the question, and what to do where it has none. Sends nothing: the system knows without
-//! asking anybody whether it has a way out.
+//! Owns the question, and what to do where it has none. Sends nothing: the system knows
+//! whether it has a way out.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
@@ -19,8 +19,8 @@ pub(super) fn hint(process: &StdioSpec) -> Option<String> {
     })
 }
 
-/// Whether there is a way out of this machine. The addresses are those of examples, which nobody has;
-/// connecting a socket of datagrams looks the way up and sends nothing.
+/// Whether there is a way out of this machine. The addresses are reserved for examples; connecting a
+/// datagram socket looks up the route and sends nothing.
 fn has_network() -> bool {
     let leads_out = |from: SocketAddr, to: SocketAddr| {
         UdpSocket::bind(from).is_ok_and(|socket| socket.connect(to).is_ok())

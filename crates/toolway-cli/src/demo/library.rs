@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 use toolway_types::Era;
 use toolway_wire::{RpcError, error as code};
 
-use super::server::invalid;
+use super::tools::invalid;
 
 struct Page {
     uri: &'static str,

@@ -1,8 +1,7 @@
 //! One demo server: both eras in one handler.
 //!
-//! Owns the protocol side — handshake, discovery, versions, method dispatch. What it offers is in
-//! `tools.rs` and `library.rs`. It keeps no state between messages, so one object serves any
-//! number of clients and needs no session over HTTP.
+//! Owns the protocol: handshake, discovery, versions, methods. What it offers is in `tools.rs` and
+//! `library.rs`. It has no state, so one object serves any number of clients without sessions.
 
 use bytes::Bytes;
 use serde_json::value::{RawValue, to_raw_value};
@@ -13,56 +12,9 @@ use toolway_wire::envelope::{self, Message};
 use toolway_wire::era::{self, meta_key, method};
 use toolway_wire::{Id, RpcError, error as code};
 
+use super::flavour::Flavour;
+use super::tools::invalid;
 use super::{library, tools};
-
-/// Which of the demo's three servers this is. Each offers something else, so that a table of all
-/// three is worth looking at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Flavour {
-    /// `add` and `now`.
-    Desk,
-    /// `word_count` and `echo`, two resources and a prompt.
-    Library,
-    /// `palette`, and `fail` to see an error.
-    Studio,
-}
-
-impl Flavour {
-    /// Every flavour.
-    pub(crate) const ALL: [Flavour; 3] = [Flavour::Desk, Flavour::Library, Flavour::Studio];
-
-    /// The word on the command line and in configuration.
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Flavour::Desk => "desk",
-            Flavour::Library => "library",
-            Flavour::Studio => "studio",
-        }
-    }
-
-    /// Reads the word.
-    pub(crate) fn parse(text: &str) -> Option<Self> {
-        Self::ALL
-            .into_iter()
-            .find(|flavour| flavour.as_str() == text)
-    }
-
-    fn title(self) -> &'static str {
-        match self {
-            Flavour::Desk => "Demo desk",
-            Flavour::Library => "Demo library",
-            Flavour::Studio => "Demo studio",
-        }
-    }
-
-    fn instructions(self) -> &'static str {
-        match self {
-            Flavour::Desk => "Adds numbers and tells the time.",
-            Flavour::Library => "Counts words and keeps a few things to read.",
-            Flavour::Studio => "Mixes colours. `fail` always answers an error.",
-        }
-    }
-}
 
 /// The eras a demo server answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -240,7 +192,7 @@ impl DemoServer {
     fn info(&self) -> Value {
         json!({
             "name": format!("toolway-demo-{}", self.flavour.as_str()),
-            "title": self.flavour.title(),
+            "title": format!("Demo {}", self.flavour.as_str()),
             "version": env!("CARGO_PKG_VERSION"),
         })
     }
@@ -269,11 +221,6 @@ fn one_page(params: &Map<String, Value>, page: Value) -> Result<Value, RpcError>
         None | Some(Value::Null) => Ok(page),
         Some(_) => Err(invalid("unknown cursor")),
     }
-}
-
-/// The parameters do not fit.
-pub(super) fn invalid(message: impl Into<String>) -> RpcError {
-    RpcError::new(code::INVALID_PARAMS, message)
 }
 
 fn missing(key: &str) -> RpcError {

@@ -8,10 +8,11 @@ use std::time::SystemTime;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
-use toolway_wire::RpcError;
+use toolway::journal::timestamp;
+use toolway_wire::{RpcError, error as code};
 
-use super::server::{Flavour, invalid};
-use super::{clock, picture};
+use super::flavour::Flavour;
+use super::picture;
 
 /// What a call gives: content, or a message about what was wrong with it.
 type Outcome = Result<Value, String>;
@@ -26,6 +27,11 @@ pub(super) fn list(flavour: Flavour) -> Vec<Value> {
         Flavour::Library => vec![word_count_tool(), echo_tool()],
         Flavour::Studio => vec![palette_tool(), fail_tool()],
     }
+}
+
+/// The parameters do not fit.
+pub(super) fn invalid(message: impl Into<String>) -> RpcError {
+    RpcError::new(code::INVALID_PARAMS, message)
 }
 
 /// Runs a tool.
@@ -137,7 +143,7 @@ fn now(time: SystemTime) -> Value {
         .duration_since(SystemTime::UNIX_EPOCH)
         .unwrap_or_default()
         .as_secs();
-    let utc = clock::rfc3339(unix);
+    let utc = timestamp(time);
     structured(&utc, json!({ "utc": utc, "unix": unix }))
 }
 
@@ -308,4 +314,26 @@ fn structured(shown: &str, value: Value) -> Value {
 
 fn plural(count: usize, word: &str) -> String {
     format!("{count} {word}{}", if count == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn known_seconds_have_their_dates() {
+        for (unix, shown) in [
+            (0, "1970-01-01T00:00:00.000Z"),
+            (951_782_399, "2000-02-28T23:59:59.000Z"),
+            (951_782_400, "2000-02-29T00:00:00.000Z"),
+            (1_709_164_800, "2024-02-29T00:00:00.000Z"),
+            (1_785_196_800, "2026-07-28T00:00:00.000Z"),
+            (4_107_542_400, "2100-03-01T00:00:00.000Z"),
+        ] {
+            let result = now(SystemTime::UNIX_EPOCH + Duration::from_secs(unix));
+            assert_eq!(result["structuredContent"]["utc"], shown);
+        }
+    }
 }

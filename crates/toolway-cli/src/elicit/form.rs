@@ -1,8 +1,7 @@
 //! A server's form, asked field by field.
 //!
-//! Owns the course of the conversation: who asks and why, a warning where a secret is asked for
-//! (SEC-36), every field until its answer fits, a look at all of it before it goes out. What a
-//! field takes is `field.rs`.
+//! Owns the order: who asks and why, a warning where a secret is asked for (SEC-36), every field
+//! until its answer fits, all of it once more before it is sent. What a field takes is `field.rs`.
 
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};

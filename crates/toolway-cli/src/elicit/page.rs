@@ -1,8 +1,7 @@
-//! A page that a server wants a person to visit.
+//! A page that a server wants the user to visit.
 //!
-//! Owns what the person sees before they decide, and that nothing is opened without their yes
-//! (SEC-36). The page itself is never fetched here, and what happens on it is between the person
-//! and that host.
+//! Owns what they see before they decide, and that nothing is opened without their yes (SEC-36).
+//! The page itself is never fetched here.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +14,7 @@ use url::Url;
 use super::{End, MESSAGE, Talk};
 use crate::screen::{disguise, name, words};
 
-/// What a browser needs to find the person's screen, session and profile.
+/// What a browser needs to find the user's screen, session and profile.
 const VARIABLES: &[&str] = &[
     "BROWSER",
     "DBUS_SESSION_BUS_ADDRESS",

@@ -1,9 +1,8 @@
-//! Lines folded to the width of a terminal, which would break them anywhere and begin further rows
-//! in the first column.
+//! Lines folded to the width of a terminal.
 //!
 //! Owns where a line is broken, and where its further rows begin. What stands in backticks is kept
-//! on one row where it fits: people copy commands. An address is never broken: terminals open those
-//! that they can read as one. Knows nothing of streams.
+//! on one row where it fits, since commands are copied. An address is never broken, so that
+//! terminals can open it.
 
 use unicode_width::UnicodeWidthChar as _;
 

@@ -21,10 +21,8 @@ const LAST_BESIDE: usize = 10;
 /// Where the columns of a further row begin.
 const FURTHER: usize = 4;
 
-/// A table of plain columns, two spaces apart. With a width, the last column is cut to fit, and
-/// where that is not enough, the widest of the others, but for those that are to stay whole; columns
-/// for which there is no room even then stand on rows below. Cells are cleaned one by one: nearly all
-/// are plain, and then that costs nothing.
+/// A table of plain columns, two spaces apart. With a width, the last column is cut to fit, then the
+/// widest of the others that need not stay whole; columns that still do not fit go on rows below.
 pub(crate) fn render_table(
     whole: &[&str],
     head: &[&str],
@@ -167,6 +165,15 @@ pub(super) fn fit(text: &str, width: usize) -> String {
     }
     cut.push('…');
     cut
+}
+
+/// The first line of a description, for a cell.
+pub(crate) fn first_line(text: &str) -> String {
+    text.lines()
+        .map(str::trim)
+        .find(|line| !line.is_empty())
+        .unwrap_or_default()
+        .to_owned()
 }
 
 #[cfg(test)]

@@ -12,6 +12,15 @@ use crate::exit::Exit;
 pub(crate) const UNNAMED_SCOPES: &str =
     "wants a login that reaches further, and did not say which scopes";
 
+/// The words behind `toolway login` that log in to what an entry uses.
+pub(crate) fn login_words(server: &str, account: Option<&str>) -> String {
+    let word = as_word(server);
+    match account {
+        Some(account) => format!("{word} --account {}", shell_word(account)),
+        None => word.into_owned(),
+    }
+}
+
 impl Report {
     /// A server that wants a login, or one that reaches further.
     pub(crate) fn needs_login(server: &str, scopes: &[String]) -> Self {

@@ -1,27 +1,23 @@
-//! Commands in hints, as they work for servers that no file of the person's names.
+//! Commands in hints, as they work for servers that no file of the user's names.
 //!
 //! Owns turning `toolway get far` into a command that finds `far` again: with the flags that gave
-//! the server to this run, or with the address or the command that was typed in its place. What a
-//! hint says otherwise is its author's. Flags may hold secrets; those are not repeated.
+//! the server to this run, or with what was typed in its place. Secrets in flags are not repeated.
 
 use toolway_config::{Flags, words_without_secrets};
 use toolway_types::name::{as_word, shell_word};
 
-use crate::connect::What;
+use crate::typed::TypedTarget;
 
-/// Commands that find a log by the name alone.
-const BY_NAME: [&str; 1] = ["logs"];
+/// The command that finds a log by the name alone.
+const BY_NAME: &str = "logs";
 
-/// Commands that take an address, or a command behind `--`, in place of a name.
-const AD_HOC: [&str; 7] = [
-    "tools",
-    "call",
-    "resources",
-    "read",
-    "prompts",
-    "prompt",
-    "skills",
-];
+/// Whether a command takes an address, or a command behind `--`, in place of a name.
+fn is_ad_hoc(command: &str) -> bool {
+    matches!(
+        command,
+        "tools" | "call" | "resources" | "read" | "prompts" | "prompt" | "skills"
+    )
+}
 
 /// A hint about servers that flags gave to this run.
 pub(crate) fn by_flags(hint: &str, servers: &[&str], flags: &Flags) -> String {
@@ -38,7 +34,7 @@ pub(crate) fn by_flags(hint: &str, servers: &[&str], flags: &Flags) -> String {
             .any(|word| names.iter().any(|name| name == word));
         // It looks at all servers, so at these too.
         let is_about_all = verb == "doctor" && rest == verb;
-        let is_lost = (is_meant || is_about_all) && !BY_NAME.contains(&verb);
+        let is_lost = (is_meant || is_about_all) && verb != BY_NAME;
         let is_lost = is_lost && !verb.starts_with('-');
         is_lost.then(|| format!("toolway {given} {rest}"))
     })
@@ -46,7 +42,7 @@ pub(crate) fn by_flags(hint: &str, servers: &[&str], flags: &Flags) -> String {
 
 /// A hint about a server that was typed in place of a configured one. `None` when none of its
 /// commands can be typed for it.
-pub(crate) fn ad_hoc(hint: &str, server: &str, what: &What) -> Option<String> {
+pub(crate) fn ad_hoc(hint: &str, server: &str, what: &TypedTarget) -> Option<String> {
     let name = as_word(server);
     let mut is_lost = false;
     let said = each_command(hint, |words| {
@@ -54,17 +50,17 @@ pub(crate) fn ad_hoc(hint: &str, server: &str, what: &What) -> Option<String> {
         let (verb, others) = rest.split_once(' ')?;
         let mut others: Vec<&str> = others.split(' ').collect();
         let place = others.iter().position(|word| *word == name)?;
-        if BY_NAME.contains(&verb) {
+        if verb == BY_NAME {
             return None;
         }
-        if !AD_HOC.contains(&verb) {
+        if !is_ad_hoc(verb) {
             is_lost = true;
             return None;
         }
         let shown = what.shown();
         match what {
-            What::Url(_) => others[place] = &shown,
-            What::Command(_) => {
+            TypedTarget::Url(_) => others[place] = &shown,
+            TypedTarget::Command(_) => {
                 others.remove(place);
                 others.extend(["--", &shown]);
             }
@@ -156,8 +152,8 @@ mod tests {
 
     #[test]
     fn a_command_about_a_typed_server_repeats_what_was_typed() {
-        let url = What::Url("http://h/mcp".to_owned());
-        let line = What::Command(vec!["npx".to_owned(), "a b".to_owned()]);
+        let url = TypedTarget::Url("http://h/mcp".to_owned());
+        let line = TypedTarget::Command(vec!["npx".to_owned(), "a b".to_owned()]);
         let hint = "see `toolway tools h --json`";
         assert_eq!(
             ad_hoc(hint, "h", &url).unwrap(),

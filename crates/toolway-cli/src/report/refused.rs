@@ -7,7 +7,7 @@ use toolway_config::permission::rule_for_tool;
 use toolway_types::ToolKey;
 use toolway_types::name::{as_word, shell_word};
 
-/// What helps whoever wanted the call.
+/// What the caller can do.
 pub(super) fn refused_hint(key: &ToolKey, by: &RefusedBy) -> String {
     match by {
         RefusedBy::Rule { origin, .. } => {

@@ -1,9 +1,7 @@
 //! A line put together from the keys of a terminal.
 //!
-//! Owns the terminal's modes while a line is read, what the keys do that mend a line (those that
-//! the person's terminal has for it), and showing what is typed where the terminal did. The line
-//! discipline of a terminal would do the same, but for long lines: of a pasted address it keeps
-//! 4095 bytes.
+//! Owns the terminal's modes while a line is read, the keys that edit a line (as the terminal is set
+//! up), and echo. The terminal's line discipline would do the same, but cuts lines at 4095 bytes.
 
 use std::io::{self, IsTerminal as _, Write as _};
 
@@ -77,7 +75,7 @@ impl Keys {
 
     fn show(&self, typing: &mut Typing) {
         if self.shows {
-            // A closed stderr is nobody's problem.
+            // That stderr is closed is no error.
             let _ = io::stderr().write_all(&typing.shown);
         }
         typing.shown.clear();

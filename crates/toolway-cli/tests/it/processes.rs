@@ -1,5 +1,6 @@
 //! REL-01, REL-02, REL-20, SEC-39, SEC-41 by the real program: what it starts, what it leaves.
 
+use std::fs::File;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -10,7 +11,7 @@ use serde_json::{Value, json};
 use toolway_testkit::marked::MARK;
 use toolway_testkit::{Canary, Script, ScriptedServer, TempHome, shell_code};
 
-use crate::support::{command, program, servers, toolway};
+use crate::support::{command, program, servers};
 
 /// Nothing that is waited for takes longer.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -68,7 +69,7 @@ impl Host {
         let process = command(&home, &["call", "family", "run", "--args", &arguments])
             .env("TOOLWAY_SHIELD", shield)
             .stdin(Stdio::null())
-            .stdout(Stdio::null())
+            .stdout(File::create(home.project().join("output")).unwrap())
             .stderr(Stdio::null())
             .process_group(0)
             .spawn()
@@ -220,6 +221,27 @@ fn sec_39_and_sec_41_hold_below_the_launcher() {
     }
 }
 
+#[test]
+fn sec_39_the_launcher_keeps_nothing_of_the_host_it_was_forked_from() {
+    let host = Host::in_a_call("off");
+    let launcher = format!("/proc/{}", host.launcher());
+    let read = |name: &str| std::fs::read(Path::new(&launcher).join(name)).unwrap();
+    assert_eq!(read("cmdline"), b"tw-launcher\0");
+    if !rustix::process::geteuid().is_root() {
+        skipped("the launcher cannot be looked into");
+        return;
+    }
+    assert!(read("environ").iter().all(|byte| *byte == 0));
+    for open in std::fs::read_dir(format!("{launcher}/fd")).unwrap() {
+        let target = std::fs::read_link(open.unwrap().path()).unwrap();
+        let target = target.to_str().unwrap();
+        let own = ["/dev/null", "socket:", "pipe:", "anon_inode:[signalfd]"];
+        assert!(own.iter().any(|it| target.starts_with(it)), "{target}");
+    }
+    kill_process(host.pid(), Signal::INT).unwrap();
+    host.assert_cleared();
+}
+
 /// More servers than there is room for.
 const CROWD: usize = 30;
 
@@ -301,7 +323,29 @@ fn what_starts_no_server_starts_no_launcher() {
         let text = home.read(&log);
         assert_eq!(text.matches("execve(").count(), 1, "{words:?}: {text}");
     }
-    toolway(&home, &["call", "chaos", "echo", "text=x"]).expect_code(0);
+}
+
+#[test]
+fn no_server_waits_until_the_program_is_executed_twice() {
+    if !Path::new("/usr/bin/strace").exists() {
+        skipped("strace is not installed");
+        return;
+    }
+    let home = crate::support::home_with(Script::default());
+    let log = home.home().join("strace");
+    let mut strace = home.command("/usr/bin/strace");
+    strace.args(["-f", "-e", "trace=execve", "-o"]).arg(&log);
+    strace
+        .arg(program())
+        .args(["call", "chaos", "echo", "text=x"]);
+    home.run(&mut strace).expect_code(0);
+    let text = home.read(&log);
+    assert!(!text.contains("/proc/self/exe"), "{text}");
+    assert_eq!(
+        text.matches(&format!("execve(\"{}\"", program())).count(),
+        1,
+        "{text}"
+    );
 }
 
 #[test]

@@ -3,26 +3,22 @@
 //! Owns the lock on the file's directory, the backup, and the order of writes: a reader sees the old
 //! content or the new one, never something between. Knows nothing of JSON.
 
-use std::fs::{self, DirBuilder, File, OpenOptions, Permissions, TryLockError};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::fs::{self, File, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::thread;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
-use rustix::fs::OFlags;
+use toolway_files::links::{MOST_LINKS, follow};
+use toolway_files::lock;
+use toolway_files::plain_file::{open_no_link, read_at_most};
+use toolway_files::private_file::make_directory;
 
 use super::EditError;
 use crate::file::MAX_BYTES;
 
 /// How long to wait for the lock while its holder makes no progress.
 const LOCK_PATIENCE: Duration = Duration::from_secs(10);
-
-/// How long to wait for the lock in all.
-const LOCK_LIMIT: Duration = Duration::from_mins(2);
-
-/// The most links followed from a name to its file, as the kernel has it.
-const LINK_LIMIT: usize = 40;
 
 /// A file held against other writers.
 #[derive(Debug)]
@@ -133,62 +129,31 @@ impl LockedFile {
 /// Follows links to the file itself, so that a link into a dotfiles folder stays a link. Works for
 /// files that do not exist yet, which `canonicalize` does not.
 fn real_path(path: &Path) -> Result<PathBuf, EditError> {
-    let mut path = std::path::absolute(path).map_err(io_at(path))?;
-    for _ in 0..LINK_LIMIT {
-        if let Ok(target) = fs::read_link(&path) {
-            path = parent(&path).join(target);
-            continue;
-        }
-        let directory = parent(&path);
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(directory)
-            .map_err(io_at(directory))?;
-        let name = path
-            .file_name()
-            .ok_or_else(|| EditError::NotAFile { path: path.clone() })?;
-        return Ok(directory
-            .canonicalize()
-            .map_err(io_at(directory))?
-            .join(name));
+    let (path, links) = follow(&std::path::absolute(path).map_err(io_at(path))?);
+    if links.len() == MOST_LINKS {
+        let source = io::Error::new(io::ErrorKind::InvalidInput, "too many links");
+        return Err(EditError::Io { path, source });
     }
-    let source = io::Error::new(io::ErrorKind::InvalidInput, "too many links");
-    Err(EditError::Io { path, source })
+    if path.file_name().is_none() {
+        return Err(EditError::NotAFile { path });
+    }
+    let directory = parent(&path);
+    make_directory(directory).map_err(io_at(directory))?;
+    Ok(path)
 }
 
 /// Takes the lock of `path`, or gives up when nothing happened to the file for `patience`. The lock
 /// is on the directory itself: a lock file would be litter in repositories, and a name under which
 /// an attacker could plant something.
 pub(super) fn take_lock(path: &Path, patience: Duration) -> Result<File, EditError> {
-    let lock = parent(path);
-    let file = File::open(lock).map_err(io_at(lock))?;
-    let started = Instant::now();
-    let mut progress = (Instant::now(), stamp(path));
-    let mut pause = Duration::from_millis(1);
-    loop {
-        match file.try_lock() {
-            Ok(()) => return Ok(file),
-            Err(TryLockError::Error(source)) => {
-                return Err(EditError::Io {
-                    path: lock.to_owned(),
-                    source,
-                });
-            }
-            Err(TryLockError::WouldBlock) => {}
-        }
-        // Many writers in a row are no reason to give up; one that is stuck is.
-        let now = stamp(path);
-        if now != progress.1 {
-            progress = (Instant::now(), now);
-        }
-        if progress.0.elapsed() > patience || started.elapsed() > LOCK_LIMIT {
-            return Err(EditError::Locked {
-                path: path.to_owned(),
-            });
-        }
-        thread::sleep(pause);
-        pause = (pause * 2).min(Duration::from_millis(16));
+    let directory = parent(path);
+    let lock = File::open(directory).map_err(io_at(directory))?;
+    match lock::wait(&lock, patience, || stamp(path)) {
+        Ok(()) => Ok(lock),
+        Err(error) if error.kind() == io::ErrorKind::TimedOut => Err(EditError::Locked {
+            path: path.to_owned(),
+        }),
+        Err(error) => Err(io_at(directory)(error)),
     }
 }
 
@@ -200,32 +165,25 @@ fn stamp(path: &Path) -> Option<(u64, SystemTime)> {
 
 fn read(path: &Path) -> Result<Option<PreviousFile>, EditError> {
     let fail = io_at(path);
-    let opened = OpenOptions::new()
-        .read(true)
-        .custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed())
-        .open(path);
-    let file = match opened {
-        Ok(file) => file,
+    let (file, metadata) = match open_no_link(path) {
+        Ok(Some(opened)) => opened,
+        Ok(None) => {
+            return Err(EditError::NotAFile {
+                path: path.to_owned(),
+            });
+        }
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(fail(error)),
     };
-    let metadata = file.metadata().map_err(&fail)?;
-    if !metadata.is_file() {
-        return Err(EditError::NotAFile {
-            path: path.to_owned(),
-        });
-    }
-    let mut content = Vec::new();
-    file.take(MAX_BYTES + 1)
-        .read_to_end(&mut content)
-        .map_err(&fail)?;
     // What is too large to be read as configuration must not be rewritten as such either.
-    if content.len() as u64 > MAX_BYTES {
-        return Err(fail(io::Error::new(
-            io::ErrorKind::FileTooLarge,
-            format!("the file is larger than {MAX_BYTES} bytes"),
-        )));
-    }
+    let content = read_at_most(file, MAX_BYTES)
+        .map_err(&fail)?
+        .ok_or_else(|| {
+            fail(io::Error::new(
+                io::ErrorKind::FileTooLarge,
+                format!("the file is larger than {MAX_BYTES} bytes"),
+            ))
+        })?;
     let owner = (metadata.uid(), metadata.gid());
     Ok(Some(PreviousFile {
         content,

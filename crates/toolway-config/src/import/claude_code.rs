@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 use toolway_types::Diagnosis;
 
-use super::client_json::{self, ClientEntry, ClientJson};
+use super::client_json::{ClientEntry, ClientJson};
 use super::translate::{self, EntryDraft};
 use super::variables::VariableSyntax;
 use super::{ClientFile, ClientLocations};
@@ -37,15 +37,9 @@ pub(super) fn read(
     if let Some(directory) = project {
         entries = json.entries(&["projects", directory, "mcpServers"]);
         for key in ["disabledMcpServers", "disabledMcpjsonServers"] {
-            let names = json.get(&["projects", directory, key]);
-            switched_off.extend(
-                names
-                    .as_ref()
-                    .and_then(Value::as_array)
-                    .into_iter()
-                    .flatten()
-                    .cloned(),
-            );
+            if let Some(Value::Array(names)) = json.get(&["projects", directory, key]) {
+                switched_off.extend(names);
+            }
         }
     }
     say_other_projects(found, &json, project);
@@ -60,11 +54,7 @@ pub(super) fn read(
                 "`{}` of this project stands before the general one",
                 entry.name
             );
-            found.diagnoses.push(client_json::at(
-                found,
-                entry.line,
-                Diagnosis::warning(message),
-            ));
+            found.say(entry.line, Diagnosis::warning(message));
         } else {
             entries.push(entry);
         }
@@ -93,9 +83,7 @@ fn say_other_projects(found: &mut ClientFile, json: &ClientJson<'_>, own: Option
             let message = format!("left out: {names} of the project `{directory}`");
             let diagnosis = Diagnosis::warning(message)
                 .hint("run `toolway import claude-code -s local` in that directory");
-            found
-                .diagnoses
-                .push(client_json::at(found, first.line, diagnosis));
+            found.say(first.line, diagnosis);
         }
     }
 }

@@ -48,24 +48,13 @@ pub(super) fn read(path: &Path) -> Result<String, Diagnosis> {
     Ok(text.strip_prefix('\u{FEFF}').unwrap_or(text).to_owned())
 }
 
-fn origin(path: &Path, line: u32) -> Origin {
-    Origin::File {
-        path: path.to_owned(),
-        line,
-    }
-}
-
 /// The diagnosis of a file that does not parse.
 pub(super) fn broken(path: &Path, error: &syntax_tree::SyntaxError) -> Diagnosis {
+    let (path, line) = (path.to_owned(), error.line);
     Diagnosis::error(format!("not valid: {}", error.message))
-        .at(origin(path, error.line))
+        .at(Origin::File { path, line })
         .column(error.column)
         .hint("mend the file at that place; nothing of it was imported")
-}
-
-/// A finding about an entry, or about the file when the line is unknown.
-pub(super) fn at(found: &ClientFile, line: Option<u32>, diagnosis: Diagnosis) -> Diagnosis {
-    diagnosis.at(origin(&found.path, line.unwrap_or(1)))
 }
 
 impl<'a> ClientJson<'a> {
@@ -130,9 +119,7 @@ impl<'a> ClientJson<'a> {
             own.join(".")
         );
         let line = entries.first().and_then(|entry| entry.line);
-        found
-            .diagnoses
-            .push(at(found, line, Diagnosis::warning(message)));
+        found.say(line, Diagnosis::warning(message));
         entries
     }
 }

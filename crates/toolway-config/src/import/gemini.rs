@@ -11,10 +11,7 @@ use super::variables::VariableSyntax;
 use super::{ClientFile, ClientLocations};
 
 pub(super) fn files(places: &ClientLocations) -> Vec<PathBuf> {
-    places
-        .at_home(".gemini/settings.json")
-        .into_iter()
-        .collect()
+    Vec::from_iter(places.at_home(".gemini/settings.json"))
 }
 
 pub(super) fn read(found: &mut ClientFile, text: &str) -> Result<(), Diagnosis> {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use serde_json::{Map, Value};
-use toolway_types::{Diagnosis, Origin};
+use toolway_types::Diagnosis;
 
 use super::client_json::{self, ClientEntry};
 use super::translate::{self, EntryDraft};
@@ -57,16 +57,11 @@ pub(super) fn read(found: &mut ClientFile, text: &str) -> Result<(), Diagnosis> 
     }
     if !built_in.is_empty() {
         // Every installation has some of these; one line for all does not bury what matters.
-        found.diagnoses.push(
-            Diagnosis::warning(format!(
-                "{} cannot be taken over: built into Goose",
-                built_in.join(", ")
-            ))
-            .at(Origin::File {
-                path: found.path.clone(),
-                line: 1,
-            }),
+        let message = format!(
+            "{} cannot be taken over: built into Goose",
+            built_in.join(", ")
         );
+        found.say(None, Diagnosis::warning(message));
     }
     translate::each(found, entries, VariableSyntax::Braced, entry);
     Ok(())

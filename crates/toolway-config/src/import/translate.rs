@@ -6,7 +6,7 @@
 use serde_json::{Map, Value};
 use toolway_types::{Diagnosis, ServerName, TransportKind};
 
-use super::client_json::{self, ClientEntry};
+use super::client_json::ClientEntry;
 use super::variables::{TranslatedText, VariableSyntax};
 use super::{ClientFile, ImportedServer};
 
@@ -49,9 +49,7 @@ pub(super) fn each(
     for entry in entries {
         match one(&entry, syntax, &mut translate) {
             Ok(imported) => found.servers.push(imported),
-            Err(diagnosis) => found
-                .diagnoses
-                .push(client_json::at(found, entry.line, diagnosis)),
+            Err(diagnosis) => found.say(entry.line, diagnosis),
         }
     }
 }
@@ -177,9 +175,7 @@ impl EntryDraft {
                 let texts: Vec<String> = texts.iter().map(|text| self.expand(text)).collect();
                 self.put(to, texts);
             }
-            None => self
-                .dropped
-                .push(format!("`{from}` is not a list of strings.")),
+            None => self.drop(format!("`{from}` is not a list of strings.")),
         }
     }
 
@@ -187,8 +183,7 @@ impl EntryDraft {
     pub(super) fn table(&mut self, from: &str, to: &str) {
         let Some(value) = self.take(from) else { return };
         let Some(table) = value.as_object() else {
-            self.dropped
-                .push(format!("`{from}` is not a table of strings."));
+            self.drop(format!("`{from}` is not a table of strings."));
             return;
         };
         for (key, value) in table {
@@ -197,10 +192,10 @@ impl EntryDraft {
                     let text = self.expand(&text);
                     self.join(to, key, text);
                 }
-                None if value.is_null() => self.dropped.push(format!(
+                None if value.is_null() => self.drop(format!(
                     "`{from}.{key}` takes a variable away; a server here starts with a clean environment anyway."
                 )),
-                None => self.dropped.push(format!("`{from}.{key}` is not a string.")),
+                None => self.drop(format!("`{from}.{key}` is not a string.")),
             }
         }
     }
@@ -226,9 +221,7 @@ impl EntryDraft {
                 .or_else(|| item.get("name").and_then(Value::as_str))
             {
                 Some(name) => self.join("env", name, format!("${{{name}}}")),
-                None => self
-                    .dropped
-                    .push(format!("`{from}` holds something that is not a name.")),
+                None => self.drop(format!("`{from}` holds something that is not a name.")),
             }
         }
     }
@@ -245,10 +238,10 @@ impl EntryDraft {
                 )]
                 self.put("timeout", limit as u32);
             }
-            Some(_) => self.dropped.push(format!(
+            Some(_) => self.drop(format!(
                 "`{from}` of {value} is outside what `timeout` takes (from 1,000 ms)."
             )),
-            None => self.dropped.push(format!("`{from}` is not a number.")),
+            None => self.drop(format!("`{from}` is not a number.")),
         }
     }
 
@@ -289,9 +282,7 @@ impl EntryDraft {
         match TransportKind::of_foreign_word(&word) {
             Some(TransportKind::Stdio) => {}
             Some(kind) => self.put("type", kind.as_str()),
-            None => self
-                .dropped
-                .push(format!("the transport `{word}` is not known.")),
+            None => self.drop(format!("the transport `{word}` is not known.")),
         }
     }
 
@@ -299,7 +290,7 @@ impl EntryDraft {
     pub(super) fn oauth(&mut self, from: &str, client_id: &str, scopes: &str) {
         let Some(value) = self.take(from) else { return };
         let Some(table) = value.as_object() else {
-            self.dropped.push(format!(
+            self.drop(format!(
                 "`{from}` was left out: logins are found out by themselves."
             ));
             return;
@@ -313,12 +304,11 @@ impl EntryDraft {
             } else if key == scopes {
                 oauth.insert("scopes".to_owned(), value.clone());
             } else if key.to_ascii_lowercase().replace('_', "").contains("secret") {
-                self.dropped.push(format!(
+                self.drop(format!(
                     "`{from}.{key}` was left out: client secrets do not belong in this file."
                 ));
             } else if key != "enabled" {
-                self.dropped
-                    .push(format!("`{from}.{key}` has no counterpart."));
+                self.drop(format!("`{from}.{key}` has no counterpart."));
             }
         }
         if !oauth.is_empty() {
@@ -334,7 +324,7 @@ impl EntryDraft {
         self.switches();
         let unknown: Vec<String> = self.rest.keys().cloned().collect();
         for key in unknown {
-            self.dropped.push(format!("`{key}` has no counterpart."));
+            self.drop(format!("`{key}` has no counterpart."));
         }
         let url = self
             .definition

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 use toolway_types::Diagnosis;
 
-use super::client_json::{self, ClientJson};
+use super::client_json::ClientJson;
 use super::translate::{self, EntryDraft};
 use super::variables::VariableSyntax;
 use super::{ClientFile, ClientLocations};
@@ -33,11 +33,7 @@ pub(super) fn read(found: &mut ClientFile, text: &str) -> Result<(), Diagnosis> 
                 "`{}` is started by a Zed extension and cannot be taken over",
                 entry.name
             );
-            found.diagnoses.push(client_json::at(
-                found,
-                entry.line,
-                Diagnosis::warning(message),
-            ));
+            found.say(entry.line, Diagnosis::warning(message));
         }
         !is_extension
     });

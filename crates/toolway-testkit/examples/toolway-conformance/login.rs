@@ -19,9 +19,7 @@ use toolway::toolway_auth::assertion::ClientKey;
 use toolway::toolway_auth::authorize::AuthorizationResponseError;
 use toolway::toolway_auth::callback::CallbackError;
 use toolway::toolway_auth::discovery::DiscoveryError;
-use toolway::toolway_auth::idp::{
-    IdentityStore as _, IdpSettings, UserIdentity, VaultIdentityStore,
-};
+use toolway::toolway_auth::idp::{IdentityStore, IdpSettings, UserIdentity};
 use toolway::toolway_auth::jwt::{JwtAlgorithm, SigningKey};
 use toolway::toolway_auth::login::{
     DeviceCodePrompt, LoginError, LoginFault, LoginMethod, LoginPage, LoginProgress, LoginUi,
@@ -152,7 +150,7 @@ impl Credentials {
         };
         let unreadable = Failure::Variable("CONTEXT");
         let identity = UserIdentity::given(Secret::new(id_token.as_str())).ok_or(unreadable)?;
-        let identities = VaultIdentityStore::new(vault.clone());
+        let identities = IdentityStore::new(vault.clone());
         let written = identities.write(&settings, &identity).await;
         written.map_err(|_| Failure::Variable("CONTEXT"))
     }

@@ -7,6 +7,8 @@
 //! itself stay, and so do processes that left the group and cleared the mark in their environment.
 
 #[cfg(target_os = "linux")]
+mod early;
+#[cfg(target_os = "linux")]
 mod handle;
 #[cfg(target_os = "linux")]
 mod message;
@@ -55,6 +57,25 @@ pub fn run_if_requested() {
     CAN_SERVE.store(true, Ordering::Relaxed);
 }
 
+/// Forks the launcher of [`Launcher::same_program`] from this process, so that the first server
+/// need not wait until the program was executed a second time. Without effect where that cannot be
+/// done: the launcher is then executed with the first server.
+///
+/// To be called after [`run_if_requested`], before a secret is read and while there is one thread;
+/// a process that has more is not forked.
+pub fn fork_early() {
+    #[cfg(target_os = "linux")]
+    if let Err(error) = early::fork() {
+        tracing::debug!(%error, "the launcher is not forked early");
+    }
+}
+
+/// Ends the launcher of [`fork_early`] if no [`Launcher`] has taken it, and waits for its end.
+pub fn end_unused() {
+    #[cfg(target_os = "linux")]
+    early::end();
+}
+
 /// Starts servers that are processes. Clones share one launcher process, which is started with the
 /// first server and ends with the last clone.
 #[derive(Debug, Clone, Default)]
@@ -78,15 +99,23 @@ impl Launcher {
             );
             return Self::none();
         }
-        // The link leads to this very file, even when it was replaced on disk.
-        Self::program(PathBuf::from("/proc/self/exe"))
+        #[cfg(target_os = "linux")]
+        return Self {
+            // The link leads to this very file, even when it was replaced on disk.
+            shared: Some(Arc::new(handle::LauncherHandle::new(
+                PathBuf::from("/proc/self/exe"),
+                early::take(),
+            ))),
+        };
+        #[cfg(not(target_os = "linux"))]
+        Self::none()
     }
 
     /// A process of another program, which must call [`run_if_requested`] first of all.
     #[cfg(target_os = "linux")]
     pub fn program(path: PathBuf) -> Self {
         Self {
-            shared: Some(Arc::new(handle::LauncherHandle::new(path))),
+            shared: Some(Arc::new(handle::LauncherHandle::new(path, None))),
         }
     }
 

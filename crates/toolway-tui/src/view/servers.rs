@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use ratatui::Frame;
+use ratatui::style::Color;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 use tokio::time::Instant;
@@ -76,30 +77,44 @@ fn lines(
     if state.rows.len() <= height {
         return state.rows.iter().map(line).collect();
     }
-    // What still moves, then what went wrong, is what a user waits for.
     let mut rows: Vec<&ServerRow> = state.rows.iter().collect();
-    rows.sort_by_key(|row| urgency(&row.status));
+    rows.sort_by_key(|row| look(&row.status).place);
     let (shown, hidden) = rows.split_at(height.saturating_sub(1));
     let mut lines: Vec<_> = shown.iter().map(|row| line(row)).collect();
     lines.push(Line::styled(cut(&summary(hidden), width), theme.faint()));
     lines
 }
 
-fn urgency(status: &RowStatus) -> u8 {
-    match status {
-        RowStatus::Pending { .. } => 0,
-        RowStatus::Failed { .. } => 1,
-        RowStatus::NeedsAuth { .. } => 2,
-        RowStatus::Connected { .. } => 3,
-        RowStatus::Disabled { .. } => 4,
+/// How a state looks.
+struct Look {
+    /// States that a user waits for come first.
+    place: u8,
+    glyph: &'static str,
+    word: &'static str,
+    colour: Color,
+}
+
+fn look(status: &RowStatus) -> Look {
+    let (place, glyph, word, colour) = match status {
+        RowStatus::Pending { .. } => (0, "…", "pending", Color::Cyan),
+        RowStatus::Failed { .. } => (1, "✘", "failed", Color::Red),
+        RowStatus::NeedsAuth { .. } => (2, "!", "needs-auth", Color::Yellow),
+        RowStatus::Connected { .. } => (3, "✔", "connected", Color::Green),
+        RowStatus::Disabled { .. } => (4, "⊘", "disabled", Color::DarkGray),
+    };
+    Look {
+        place,
+        glyph,
+        word,
+        colour,
     }
 }
 
 fn summary(hidden: &[&ServerRow]) -> String {
     // They are sorted, so equal words stand together.
     let counts: Vec<String> = hidden
-        .chunk_by(|a, b| word(&a.status) == word(&b.status))
-        .filter_map(|same| Some(format!("{} {}", same.len(), word(&same.first()?.status))))
+        .chunk_by(|a, b| look(&a.status).place == look(&b.status).place)
+        .map(|same| format!("{} {}", same.len(), look(&same[0].status).word))
         .collect();
     format!("  and {} more: {}", hidden.len(), counts.join(", "))
 }
@@ -112,38 +127,19 @@ fn line(
     theme: Theme,
     width: usize,
 ) -> Line<'static> {
-    let state = format!("{} {:WORD$}", glyph(&row.status), word(&row.status));
+    let look = look(&row.status);
+    let state = format!("{} {:WORD$}", look.glyph, look.word);
     let name = cut(&row.name, names);
     let padding = " ".repeat(names.saturating_sub(name.width()));
     let elapsed = elapsed(row, now);
     let used = 2 + WORD + 2 + names + 1 + ELAPSED + 2;
     let detail = cut(&detail(&row.status, ticks), width.saturating_sub(used));
     Line::from(vec![
-        Span::styled(state, theme.of(&row.status)),
+        Span::styled(state, theme.coloured(look.colour)),
         Span::raw(format!("  {name}{padding} ")),
         Span::styled(format!("{elapsed:>ELAPSED$}  "), theme.faint()),
         Span::raw(detail),
     ])
-}
-
-fn glyph(status: &RowStatus) -> &'static str {
-    match status {
-        RowStatus::Pending { .. } => "…",
-        RowStatus::Connected { .. } => "✔",
-        RowStatus::Failed { .. } => "✘",
-        RowStatus::NeedsAuth { .. } => "!",
-        RowStatus::Disabled { .. } => "⊘",
-    }
-}
-
-fn word(status: &RowStatus) -> &'static str {
-    match status {
-        RowStatus::Pending { .. } => "pending",
-        RowStatus::Connected { .. } => "connected",
-        RowStatus::Failed { .. } => "failed",
-        RowStatus::NeedsAuth { .. } => "needs-auth",
-        RowStatus::Disabled { .. } => "disabled",
-    }
 }
 
 /// A server that never tried has no time to show.

@@ -5,7 +5,7 @@
 
 use url::{Host, Url};
 
-use super::pattern::PatternReading;
+use super::reading::PatternReading;
 use crate::url_check::{carried_v4, could_be_this_machine};
 use crate::wildcard;
 

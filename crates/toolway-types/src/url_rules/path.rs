@@ -5,7 +5,7 @@
 
 use unicode_normalization::UnicodeNormalization as _;
 
-use super::pattern::PatternReading;
+use super::reading::PatternReading;
 use crate::{replace_placeholders, wildcard};
 
 /// How often escapes are undone. Whatever is escaped more often than that could be anything.

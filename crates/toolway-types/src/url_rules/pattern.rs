@@ -9,18 +9,10 @@ use url::Url;
 
 use super::host::HostPattern;
 use super::path;
+use super::reading::PatternReading;
 use crate::transport::TransportKind;
 use crate::url_check::request_scheme;
 use crate::wildcard;
-
-/// How to read what a rule leaves open: a denial widely, a permission narrowly.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PatternReading {
-    /// In doubt the rule matches.
-    Wide,
-    /// In doubt it does not.
-    Narrow,
-}
 
 /// A pattern over URLs.
 #[derive(Debug, Clone, PartialEq, Eq)]

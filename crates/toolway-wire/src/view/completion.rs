@@ -2,8 +2,9 @@
 
 use serde_json::value::RawValue;
 
-use super::{ViewError, lenient, object};
+use super::{ViewError, object};
 use crate::elements::each;
+use crate::lenient;
 
 /// The most suggestions one answer may hold; what is beyond is left out.
 pub const MAX_VALUES: usize = 100;

@@ -5,8 +5,9 @@
 
 use serde_json::value::RawValue;
 
-use super::{MAX_PARTS, ViewError, lenient, object, optional};
+use super::{MAX_PARTS, ViewError, object, optional};
 use crate::elements::each;
+use crate::lenient;
 use crate::members::RawMembers;
 
 mod plain;

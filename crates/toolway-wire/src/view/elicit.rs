@@ -5,7 +5,8 @@
 
 use serde_json::value::RawValue;
 
-use super::{ViewError, lenient, object, optional, with_members};
+use super::{ViewError, object, optional, with_members};
+use crate::lenient;
 use crate::members::RawMembers;
 
 /// The parameters of `elicitation/create`, of every revision that has it.

@@ -4,9 +4,9 @@ use serde_json::value::RawValue;
 
 use super::content::{ResourceBody, resource_body};
 use super::{
-    ItemFault, ListPage, ListView, ResultType, ViewError, lenient, object, optional, parts,
-    required,
+    ItemFault, ListPage, ListView, ResultType, ViewError, object, optional, parts, required,
 };
+use crate::lenient;
 use crate::members::RawMembers;
 
 /// One resource.

@@ -8,7 +8,8 @@
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::{ListPage, ListView, ViewError, lenient, object, required};
+use super::{ListPage, ListView, ViewError, object, required};
+use crate::lenient;
 use crate::members::RawMembers;
 
 /// The name under which a server declares that it has skills.

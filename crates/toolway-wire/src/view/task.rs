@@ -9,8 +9,9 @@ use std::time::Duration;
 use serde_json::value::RawValue;
 
 use super::elicit::{InputRequest, input_requests};
-use super::{ViewError, lenient, object, optional, with_members};
+use super::{ViewError, object, optional, with_members};
 use crate::error::RpcError;
+use crate::lenient;
 
 /// The extension's name among the capabilities of either side.
 pub const EXTENSION: &str = "io.modelcontextprotocol/tasks";

@@ -2,7 +2,8 @@
 
 use serde_json::value::RawValue;
 
-use super::{ListPage, ListView, ViewError, lenient, optional, required};
+use super::{ListPage, ListView, ViewError, optional, required};
+use crate::lenient;
 use crate::members::RawMembers;
 
 /// One tool.

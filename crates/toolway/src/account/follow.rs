@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 use toolway_config::ConnectorDirectory;
-use toolway_transport::state_file;
+use toolway_files::state_file;
 
 use super::Connectors;
 use crate::tasks;

@@ -11,7 +11,7 @@ use futures_util::future::BoxFuture;
 use tokio::sync::watch;
 use toolway_auth::token::TokenKind;
 use toolway_auth::token::dpop::DpopKey;
-use toolway_types::{CrossApp, Secret, ServerName, UrlRules, WorkloadSpec, request_url};
+use toolway_types::{OauthSpec, Secret, ServerName, UrlRules, request_url};
 use url::Url;
 
 /// The server that a login is for.
@@ -23,14 +23,8 @@ pub struct LoginTarget {
     pub definition: String,
     /// Its address.
     pub url: Url,
-    /// The account that its entry names. Without one it is `default`, else the newest.
-    pub account: Option<String>,
-    /// Whether its entry names the authorization server's metadata, so that it may be anywhere.
-    pub names_issuer: bool,
-    /// Whether it is logged in to by cross-app access.
-    pub cross_app: CrossApp,
-    /// The platform's token that its entry says is the login.
-    pub workload: Option<WorkloadSpec>,
+    /// The `oauth` settings of its entry. Without an account there it is `default`, else the newest.
+    pub oauth: OauthSpec,
     /// The hosts that policy denies, also for redirects of the login.
     pub rules: Arc<UrlRules>,
 }

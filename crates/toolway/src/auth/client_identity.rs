@@ -12,13 +12,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use toolway_auth::assertion::ClientKey;
-use toolway_auth::federated::RenewalSource;
+use toolway_auth::federated::Voucher;
 use toolway_auth::logins::LoginGrant;
 use toolway_auth::references::{ReferenceError, no_resolver_error};
-use toolway_auth::web::WebClient;
 use toolway_auth::workload::PlatformTokenSource;
 use toolway_transport::OpenOptions;
-use toolway_types::{OauthSpec, Secret, WorkloadSource};
+use toolway_types::{OauthSpec, Secret};
 
 use crate::auth::access_token::LoginTarget;
 use crate::auth::store::LoginStore;
@@ -56,36 +55,23 @@ impl ClientIdentities {
 impl LoginStore {
     /// The platform's word, where it is the login: the program has one or the entry names one, and
     /// policy has no other way in mind.
-    pub(super) fn platform(&self, target: &LoginTarget) -> Option<RenewalSource> {
+    pub(super) fn platform(&self, target: &LoginTarget) -> Option<Voucher> {
         if !target.allows(LoginGrant::Workload) {
             return None;
         }
         if let Some(workload) = self.client_identities.workloads.get(target.server.as_str()) {
-            return Some(RenewalSource::Platform {
+            return Some(Voucher::Platform {
                 source: Arc::clone(&workload.source),
                 audience: workload.audience.clone(),
             });
         }
-        let spec = target.workload.as_ref()?;
-        let source = match &spec.source {
-            WorkloadSource::File(path) => PlatformTokenSource::File(path.clone()),
-            WorkloadSource::Token { text, references } => PlatformTokenSource::Named {
-                token: text.clone(),
-                references: references.clone(),
-                finder: self
-                    .references
-                    .clone()
-                    .map(|finder| Box::new((finder, self.open()))),
-            },
-            WorkloadSource::GithubActions { url, token } => PlatformTokenSource::GithubActions {
-                url: url.clone(),
-                token: token.clone(),
-                // The environment says where it is, and no server.
-                web: WebClient::trusted(self.client.clone()),
-            },
-        };
-        Some(RenewalSource::Platform {
-            source: Arc::new(source),
+        let spec = target.oauth.workload.as_ref()?;
+        Some(Voucher::Platform {
+            source: Arc::new(PlatformTokenSource::of(
+                &spec.source,
+                self.references.clone(),
+                self.open(),
+            )),
             audience: spec.audience.clone(),
         })
     }

@@ -8,9 +8,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use toolway_auth::federated::{self, FederatedLogin, FederatedLoginFault, FederatedSource};
-use toolway_auth::idp::{self, IdpError};
-use toolway_auth::login::{LoginMethod, LoginRequest};
+use toolway_auth::federated::{self, Voucher};
+use toolway_auth::idp::{IdpError, IdpLoginMethod};
+use toolway_auth::login::{LoginFault, LoginRequest, LoginUi};
 use toolway_auth::logins::{Login, LoginGrant};
 use toolway_auth::web::WebClient;
 use toolway_auth::xaa::{CrossAppRule, XaaError};
@@ -52,7 +52,7 @@ pub enum NoFederatedLoginReason {
     Organisation(#[from] OrganisationError),
     /// The organisation gave no assertion, or it was refused.
     #[error(transparent)]
-    Login(FederatedLoginFault),
+    Login(LoginFault),
 }
 
 /// Says which policy leaves no other way, where a person could think of one.
@@ -73,9 +73,8 @@ impl NoFederatedLogin {
     /// Whether all that is missing is a login at the identity provider.
     pub fn lacks_identity(&self) -> bool {
         let (NoFederatedLoginReason::Organisation(OrganisationError::Identity(error))
-        | NoFederatedLoginReason::Login(FederatedLoginFault::Organisation(XaaError::Identity(
-            error,
-        )))) = &self.fault
+        | NoFederatedLoginReason::Login(LoginFault::Organisation(XaaError::Identity(error)))) =
+            &self.fault
         else {
             return false;
         };
@@ -97,12 +96,12 @@ pub(super) struct LoginObstacle {
 impl LoginTarget {
     /// Whether the organisation's word counts there.
     pub(super) fn takes_federated_login(&self) -> bool {
-        self.cross_app != CrossApp::Off
+        self.oauth.xaa != CrossApp::Off
     }
 
     /// Whether a login that came about in this way may be used.
     pub(super) fn allows(&self, how: LoginGrant) -> bool {
-        match self.cross_app {
+        match self.oauth.xaa {
             CrossApp::Off => how != LoginGrant::CrossApp,
             CrossApp::Preferred => true,
             CrossApp::Only { .. } => how == LoginGrant::CrossApp,
@@ -110,7 +109,7 @@ impl LoginTarget {
     }
 
     pub(super) fn rule(&self) -> CrossAppRule {
-        match self.cross_app {
+        match self.oauth.xaa {
             CrossApp::Only { .. } => CrossAppRule::Only,
             CrossApp::Off | CrossApp::Preferred => CrossAppRule::Preferred,
         }
@@ -120,7 +119,7 @@ impl LoginTarget {
         LoginProblem::NoFederatedLogin(Box::new(NoFederatedLogin {
             server: self.server.clone(),
             fault,
-            policy: match &self.cross_app {
+            policy: match &self.oauth.xaa {
                 CrossApp::Only { policy } => Some(policy.clone()),
                 CrossApp::Off | CrossApp::Preferred => None,
             },
@@ -128,53 +127,53 @@ impl LoginTarget {
     }
 }
 
-impl Auth {
-    /// Goes the organisation's way; none where its word does not count at this server and another
-    /// way is allowed.
-    pub(super) async fn organisation_login(
+impl LoginStore {
+    /// The organisation's word.
+    pub(super) async fn organisation_voucher(
         &self,
-        store: &LoginStore,
+        target: &LoginTarget,
+    ) -> Result<Voucher, NoFederatedLoginReason> {
+        let organisation = self.organisation.get();
+        let organisation = organisation.ok_or(NoFederatedLoginReason::NoProvider)?;
+        Ok(Voucher::Organisation {
+            provider: organisation.provider().await?.clone(),
+            rule: target.rule(),
+        })
+    }
+
+    /// Logs in by the platform's word or the organisation's, with the user at the page of its
+    /// provider where there is one; `None` where another way is left.
+    pub(super) async fn federated_login(
+        &self,
         web: &WebClient,
         target: &LoginTarget,
         request: &LoginRequest<'_>,
-        way: idp::IdpLoginMethod<'_>,
-    ) -> Result<Option<FederatedLogin>, LoginProblem> {
-        let refused = |fault| target.no_federated_login(fault);
-        let organisation = store.organisation.get();
-        let organisation =
-            organisation.ok_or_else(|| refused(NoFederatedLoginReason::NoProvider))?;
-        let provider = organisation.provider().await;
-        let source = FederatedSource::Organisation {
-            provider: provider.map_err(|error| refused(error.into()))?,
-            method: way,
-            rule: target.rule(),
+        person: Option<&dyn LoginUi>,
+    ) -> Result<Option<Login>, NoFederatedLoginReason> {
+        let way = request.method;
+        let voucher = match self.platform(target) {
+            Some(platform) => platform,
+            None if !target.takes_federated_login() => return Ok(None),
+            None if way.grant().needs_user() => self.organisation_voucher(target).await?,
+            None if target.rule() == CrossAppRule::Only => {
+                return Err(NoFederatedLoginReason::OtherWay);
+            }
+            None => return Ok(None),
         };
-        let entered = federated::log_in(web, &store.logins, request, source).await;
-        entered.map_err(|error| refused(NoFederatedLoginReason::Login(error.fault)))
+        let method = person.map_or(IdpLoginMethod::StoredOnly, |person| {
+            IdpLoginMethod::of(way, person)
+        });
+        let entered = federated::log_in(web, &self.logins, request, &voucher, method).await;
+        entered.map_err(NoFederatedLoginReason::Login)
     }
+}
 
+impl Auth {
     /// Whether a federated login can be used at a server, so that no user is needed.
     pub(super) fn takes_federated_login(&self, target: &LoginTarget) -> bool {
         let store = self.store.as_ref();
         let platform = store.and_then(|store| store.platform(target));
         target.takes_federated_login() || platform.is_some()
-    }
-
-    /// Goes the platform's way; none where it has no word.
-    pub(super) async fn by_platform(
-        &self,
-        store: &LoginStore,
-        web: &WebClient,
-        target: &LoginTarget,
-        request: &LoginRequest<'_>,
-    ) -> Result<Option<FederatedLogin>, LoginProblem> {
-        let Some(platform) = store.platform(target) else {
-            return Ok(None);
-        };
-        let entered =
-            federated::log_in(web, &store.logins, request, platform.federated_source()).await;
-        entered
-            .map_err(|error| target.no_federated_login(NoFederatedLoginReason::Login(error.fault)))
     }
 
     /// A server wants a login, and a federated one may do. No user is asked.
@@ -183,11 +182,9 @@ impl Auth {
         target: &LoginTarget,
         challenge: Option<&str>,
     ) -> Option<Login> {
-        let known = lock(&self.known).get(&target.server).cloned();
-        let (_, spec) = known.and_then(|known| known.login)?;
         let options = self.again(target).await;
         // It is large, and lies in every request.
-        let entered = Box::pin(self.obtained(target, spec, challenge, &options, None)).await;
+        let entered = Box::pin(self.obtained(target, challenge, &options, None)).await;
         match entered {
             Ok(Some(login)) => {
                 info!(server = %target.server, "logged in by somebody else's word");
@@ -210,17 +207,18 @@ impl Auth {
     /// How a login is made once more without a user: a client that logged in for itself does so
     /// again in the same way.
     async fn again(&self, target: &LoginTarget) -> LoginOptions {
-        match self.kept_login(target).await {
-            Some(login) if login.how == LoginGrant::ClientCredentials => LoginOptions {
-                way: LoginMethod::ClientCredentials,
+        let login = self.kept_login(target).await;
+        match login.and_then(|login| Some((login.how.without_user()?, login))) {
+            Some((way, login)) => LoginOptions {
+                way,
                 account: Some(login.account),
                 client_id: Some(login.client.client_id),
                 client_secret: login.client.client_secret,
                 client_key: login.client_key,
                 ..LoginOptions::default()
             },
-            _ => LoginOptions {
-                account: target.account.clone(),
+            None => LoginOptions {
+                account: target.oauth.account.clone(),
                 ..LoginOptions::default()
             },
         }
@@ -233,7 +231,7 @@ impl Auth {
             return true;
         }
         let login = self.kept_login(target).await;
-        login.is_some_and(|login| login.how == LoginGrant::ClientCredentials)
+        login.is_some_and(|login| login.how.without_user().is_some())
     }
 
     fn trouble(&self, target: &LoginTarget, problem: &LoginProblem) {

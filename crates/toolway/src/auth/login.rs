@@ -15,27 +15,20 @@ use std::time::Duration;
 
 use tokio::sync::{oneshot, watch};
 use toolway_auth::assertion::ClientKey;
-use toolway_auth::federated::FederatedLogin;
+use toolway_auth::challenge;
 use toolway_auth::jwt::{KeyError, SigningKey};
 use toolway_auth::login::{
-    AccountChoice, LoginContext, LoginMethod, LoginProgress, LoginRequest, LoginUi, ObtainedLogin,
-    obtain,
+    AccountChoice, LoginContext, LoginMethod, LoginProgress, LoginRequest, LoginUi, obtain,
 };
 use toolway_auth::logins::{DEFAULT_ACCOUNT, Login, LoginGrant};
 use toolway_auth::scopes::LoginAttemptError;
-use toolway_auth::token::unix_now;
-use toolway_auth::web::{SlowListener, WebClient};
-use toolway_auth::xaa::CrossAppRule;
-use toolway_auth::{challenge, idp};
-use toolway_types::{OauthSpec, Secret, ServerName, Untrusted};
+use toolway_auth::web::SlowListener;
+use toolway_types::{Secret, ServerName, Untrusted};
 
 pub(crate) use self::invitation::InvitationRelay;
 use self::invitation::NoUser;
-use super::organisation::ProviderPage;
-use super::store::LoginStore;
 use super::{Auth, lock};
 use crate::auth::access_token::LoginTarget;
-use crate::auth::federated_login::NoFederatedLoginReason;
 use crate::event::UnknownServer;
 use crate::tasks::{self, Task};
 
@@ -170,7 +163,7 @@ impl Auth {
         }
         let known = lock(&self.known).get(server).cloned();
         let known = known.ok_or_else(|| UnknownServer(server.as_str().to_owned()))?;
-        let Some((target, spec)) = known.login else {
+        let Some(target) = known.login else {
             return Err(if known.is_remote {
                 LoginProblem::Written(server.clone())
             } else {
@@ -178,7 +171,10 @@ impl Auth {
             });
         };
         let mut running = lock(&self.running);
-        let account = options.account.clone().or_else(|| target.account.clone());
+        let account = options
+            .account
+            .clone()
+            .or_else(|| target.oauth.account.clone());
         // One to another account takes its place: the person changed their mind.
         if let Some(running) = running.get(server)
             && running.is_under_way()
@@ -206,7 +202,7 @@ impl Auth {
                 person: options.person.clone(),
             };
             let outcome = auth
-                .log_in(target, spec, challenge.as_deref(), &options, &relay)
+                .log_in(target, challenge.as_deref(), &options, &relay)
                 .await;
             // The receiver may be gone.
             let _ = done.send(outcome);
@@ -270,13 +266,12 @@ impl Auth {
     async fn log_in(
         &self,
         target: LoginTarget,
-        spec: OauthSpec,
         challenge: Option<&str>,
         options: &LoginOptions,
         person: &dyn LoginUi,
     ) -> Result<LoggedIn, LoginProblem> {
         // It is large, and lies in a task that is small until then.
-        let obtained = Box::pin(self.obtained(&target, spec, challenge, options, Some(person)));
+        let obtained = Box::pin(self.obtained(&target, challenge, options, Some(person)));
         // A person was there, so that there is a login or a problem.
         let login = obtained.await?.ok_or(LoginProblem::Ended)?;
         Ok(LoggedIn {
@@ -294,17 +289,20 @@ impl Auth {
     pub(super) async fn obtained(
         &self,
         target: &LoginTarget,
-        mut spec: OauthSpec,
         challenge: Option<&str>,
         options: &LoginOptions,
         person: Option<&dyn LoginUi>,
     ) -> Result<Option<Login>, LoginProblem> {
         let store = self.store.as_ref().ok_or(LoginProblem::NoVault)?;
-        spec = (store.filled(spec).await).map_err(|why| LoginProblem::Secret {
+        let spec = store.filled(target.oauth.clone()).await;
+        let mut spec = spec.map_err(|why| LoginProblem::Secret {
             server: target.server.clone(),
             why: Box::new(why),
         })?;
-        let account = options.account.clone().or_else(|| target.account.clone());
+        let account = options
+            .account
+            .clone()
+            .or_else(|| target.oauth.account.clone());
         let account = account.unwrap_or_else(|| DEFAULT_ACCOUNT.to_owned());
         let server = target.server.as_str();
         let before = store
@@ -333,6 +331,8 @@ impl Auth {
         let key = options.client_key.as_ref().map(signing).transpose()?;
         let request = LoginRequest {
             server,
+            definition: &target.definition,
+            account: &account,
             url: &target.url,
             challenge: bearer.as_ref(),
             spec: &spec,
@@ -349,75 +349,32 @@ impl Auth {
             Arc::new(move |place| person.say(LoginProgress::Slow(place.to_owned())))
         });
         let web = store.web(target).await.telling(tell);
-        if let Some(entered) = self.by_platform(store, &web, target, &request).await? {
-            let login = entered.login(target.definition.clone(), account);
-            self.forget(target).await;
-            store.logins.save(&login).await?;
-            return Ok(Some(login));
-        }
-        if target.takes_federated_login() {
-            let federated = self.federated_login(store, &web, target, &request, person);
-            if let Some(entered) = federated.await? {
-                let login = entered.login(target.definition.clone(), account);
-                self.forget(target).await;
-                store.logins.save(&login).await?;
-                if let (Some(id), Some(secret)) = (&spec.client_id, &options.client_secret) {
-                    store.keep_client_secret(target, id, secret).await?;
+        let federated = store.federated_login(&web, target, &request, person).await;
+        let vouched = federated.map_err(|why| target.no_federated_login(why))?;
+        let login = match (vouched, person) {
+            (Some(login), _) => login,
+            (None, None) if options.way.grant().needs_user() => return Ok(None),
+            (None, person) => {
+                let context = LoginContext {
+                    web: &web,
+                    logins: &store.logins,
+                    attempts: &self.attempts,
+                    ui: person.unwrap_or(&NoUser),
+                };
+                Login {
+                    client_key: options.client_key.clone(),
+                    ..obtain(context, &request).await?
                 }
-                return Ok(Some(login));
             }
-        }
-        let person = match person {
-            Some(person) => person,
-            None if options.way == LoginMethod::ClientCredentials => &NoUser,
-            None => return Ok(None),
         };
-        let context = LoginContext {
-            web: &web,
-            clients: &store.logins,
-            attempts: &self.attempts,
-            ui: person,
-        };
-        let obtained = obtain(context, &request).await?;
-        let login = kept(target, account, options.client_key.clone(), obtained);
         self.forget(target).await;
         store.logins.save(&login).await?;
-        Ok(Some(login))
-    }
-
-    /// A federated login by the organisation, with the user at its page where there is one.
-    async fn federated_login(
-        &self,
-        store: &LoginStore,
-        web: &WebClient,
-        target: &LoginTarget,
-        request: &LoginRequest<'_>,
-        person: Option<&dyn LoginUi>,
-    ) -> Result<Option<FederatedLogin>, LoginProblem> {
-        let way = request.method;
-        match person {
-            _ if way == LoginMethod::ClientCredentials => match target.rule() {
-                CrossAppRule::Only => {
-                    Err(target.no_federated_login(NoFederatedLoginReason::OtherWay))
-                }
-                CrossAppRule::Preferred => Ok(None),
-            },
-            Some(person) => {
-                let page = ProviderPage { way, person };
-                let entered = self.organisation_login(store, web, target, request, page.way());
-                entered.await
-            }
-            None => {
-                let entered = self.organisation_login(
-                    store,
-                    web,
-                    target,
-                    request,
-                    idp::IdpLoginMethod::StoredOnly,
-                );
-                entered.await
-            }
+        if login.how == LoginGrant::CrossApp
+            && let (Some(id), Some(secret)) = (&spec.client_id, &options.client_secret)
+        {
+            store.keep_client_secret(target, id, secret).await?;
         }
+        Ok(Some(login))
     }
 
     /// The scopes of a login that has to reach further than the one before (REL-26).
@@ -462,35 +419,6 @@ impl Auth {
             server: target.server.clone(),
             why,
         })
-    }
-}
-
-fn kept(
-    target: &LoginTarget,
-    account: String,
-    client_key: Option<Secret>,
-    obtained: ObtainedLogin,
-) -> Login {
-    Login {
-        server: target.server.as_str().to_owned(),
-        definition: target.definition.clone(),
-        account,
-        issuer: obtained.issuer,
-        resource: obtained.resource,
-        client: obtained.client,
-        tokens: obtained.tokens,
-        requested: obtained.requested,
-        token_endpoint: obtained.token_endpoint,
-        revocation_endpoint: obtained.revocation_endpoint,
-        how: match obtained.method {
-            LoginMethod::Browser | LoginMethod::Paste => LoginGrant::Code,
-            LoginMethod::Device => LoginGrant::Device,
-            LoginMethod::ClientCredentials => LoginGrant::ClientCredentials,
-        },
-        dpop: obtained.dpop,
-        logged_in_at: unix_now(),
-        is_trusted: obtained.is_trusted,
-        client_key,
     }
 }
 

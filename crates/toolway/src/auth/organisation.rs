@@ -9,20 +9,17 @@ use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-use futures_util::future::BoxFuture;
 use tokio::sync::OnceCell;
-use toolway_auth::device::DeviceLogin;
 use toolway_auth::idp::{
-    self, IdentityProvider, IdpError, IdpLoginUi, IdpLogoutOutcome, IdpSettings, VaultIdentityStore,
+    self, IdentityProvider, IdentityStore, IdpError, IdpLoginMethod, IdpLogoutOutcome, IdpSettings,
 };
-use toolway_auth::login::{DeviceCodePrompt, LoginMethod, LoginPage, LoginProgress, LoginUi};
+use toolway_auth::login::{LoginMethod, LoginUi};
 use toolway_auth::references::{ReferenceError, ReferenceResolver, no_resolver_error};
 use toolway_auth::vault::Vault;
 use toolway_auth::web::WebClient;
 use toolway_config::IdentitySettings;
 use toolway_transport::OpenOptions;
 use toolway_transport::client::HttpClient;
-use url::Url;
 
 /// An organisation whose word counts at servers.
 #[derive(Clone)]
@@ -121,8 +118,8 @@ impl Organisation {
         way: LoginMethod,
         person: &dyn LoginUi,
     ) -> Result<OrganisationUser, OrganisationError> {
-        let page = ProviderPage { way, person };
-        let identity = self.provider().await?.login(page.way()).await?;
+        let method = IdpLoginMethod::of(way, person);
+        let identity = self.provider().await?.login(method).await?;
         Ok(OrganisationUser::from(&identity))
     }
 
@@ -173,7 +170,7 @@ impl Organisation {
             };
             // The person or the administrator wrote its address.
             let web = WebClient::trusted(inner.open.client.clone());
-            let store = Arc::new(VaultIdentityStore::new(inner.vault.clone()));
+            let store = Arc::new(IdentityStore::new(inner.vault.clone()));
             Ok(IdentityProvider::new(settings, web, store))
         };
         inner.provider.get_or_try_init(make).await
@@ -188,60 +185,5 @@ impl From<&idp::UserIdentity> for OrganisationUser {
             renews: identity.refresh.is_some(),
             is_of_use: identity.is_of_use(),
         }
-    }
-}
-
-/// The person in front of the provider's login page.
-pub(super) struct ProviderPage<'a> {
-    pub(super) way: LoginMethod,
-    pub(super) person: &'a dyn LoginUi,
-}
-
-/// What the page is called in front of a person who knows servers by their names.
-const NAME: &str = "identity provider";
-
-impl ProviderPage<'_> {
-    pub(super) fn way(&self) -> idp::IdpLoginMethod<'_> {
-        match self.way {
-            LoginMethod::Browser | LoginMethod::Paste => idp::IdpLoginMethod::Browser(self),
-            LoginMethod::Device => idp::IdpLoginMethod::Device(self),
-            LoginMethod::ClientCredentials => idp::IdpLoginMethod::StoredOnly,
-        }
-    }
-}
-
-impl IdpLoginUi for ProviderPage<'_> {
-    fn open<'a>(&'a self, page: &'a Url) -> BoxFuture<'a, ()> {
-        Box::pin(async move {
-            let page = LoginPage {
-                server: NAME,
-                host: page.host_str().unwrap_or_default(),
-                url: page,
-                redirect_uri: "",
-            };
-            if self.way == LoginMethod::Paste {
-                self.person.show(page);
-            } else if let Err(why) = self.person.open(page).await {
-                self.person.say(LoginProgress::NoBrowser(why));
-                self.person.show(page);
-            }
-            self.person.say(LoginProgress::Waiting);
-        })
-    }
-
-    fn show<'a>(&'a self, login: &'a DeviceLogin) -> BoxFuture<'a, ()> {
-        self.person.device(DeviceCodePrompt {
-            server: NAME,
-            login,
-        });
-        Box::pin(async {})
-    }
-
-    fn pasted(&self) -> BoxFuture<'_, String> {
-        self.person.pasted()
-    }
-
-    fn not_taken(&self, why: &str) {
-        self.person.say(LoginProgress::Pasted(why.to_owned()));
     }
 }

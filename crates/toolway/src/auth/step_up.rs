@@ -12,8 +12,7 @@ use std::sync::{Arc, Weak};
 use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 use toolway_auth::challenge;
-use toolway_auth::login::LoginMethod;
-use toolway_auth::logins::{Login, LoginGrant};
+use toolway_auth::logins::Login;
 use toolway_types::{ServerName, Untrusted, may_be_opened};
 use tracing::{debug, info};
 
@@ -160,13 +159,9 @@ impl Widener {
         if shown.as_ref() != Some(&login.tokens.access) && covers(&login.requested, wanted) {
             return Widened::Yes;
         }
-        let way = match login.how {
-            LoginGrant::Code => LoginMethod::Browser,
-            LoginGrant::Device => LoginMethod::Device,
-            // More scopes would not help these.
-            LoginGrant::ClientCredentials | LoginGrant::CrossApp | LoginGrant::Workload => {
-                return Widened::Unasked;
-            }
+        // More scopes would not help the others.
+        let Some(way) = login.how.method().filter(|way| way.grant().needs_user()) else {
+            return Widened::Unasked;
         };
         let options = LoginOptions {
             way,
@@ -315,14 +310,13 @@ impl Auth {
     /// The login that a server is shown, where one is kept.
     async fn login_of(&self, server: &ServerName) -> Option<Login> {
         let known = lock(&self.known).get(server).cloned();
-        let (target, _) = known?.login?;
-        self.kept_login(&target).await
+        self.kept_login(&known?.login?).await
     }
 
     /// The same for a server that is known.
     pub(super) async fn kept_login(&self, target: &LoginTarget) -> Option<Login> {
         let logins = &self.store.as_ref()?.logins;
-        let account = target.account.as_deref();
+        let account = target.oauth.account.as_deref();
         let found = logins.find(target.server.as_str(), &target.definition, account);
         found.await.ok().flatten()
     }

@@ -11,10 +11,10 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use tokio::sync::watch;
-use toolway_auth::federated::{FederatedRenewal, RenewalSource};
-use toolway_auth::logins::{Login, LoginGrant, Logins, LoginsError};
+use toolway_auth::federated::FederatedRenewal;
+use toolway_auth::logins::{Login, LoginGrant, LoginsError};
 use toolway_auth::references::ReferenceResolver;
-use toolway_auth::refresh::{LoginEnd, RefreshError, RenewalContext, TokenRenewer};
+use toolway_auth::refresh::{LoginEnd, RefreshError, RenewalContext, RenewedLogins, TokenRenewer};
 use toolway_auth::token::{SKEW, TokenError};
 use toolway_auth::vault::{SecretKind, VaultKey};
 use toolway_auth::web::{NetworkReach, SlowListener, WebClient};
@@ -29,7 +29,7 @@ use crate::auth::client_identity::ClientIdentities;
 /// The logins of a vault.
 #[derive(Clone)]
 pub(crate) struct LoginStore {
-    pub(crate) logins: Logins,
+    pub(crate) logins: RenewedLogins,
     pub(crate) client: HttpClient,
     /// The organisation of federated logins.
     pub(crate) organisation: CurrentOrganisation,
@@ -90,7 +90,7 @@ impl fmt::Debug for LoginStore {
 impl LoginStore {
     /// What asks the authorization server of a server's login.
     pub(crate) async fn web(&self, target: &LoginTarget) -> WebClient {
-        if target.names_issuer {
+        if target.oauth.auth_server_metadata_url.is_some() {
             return WebClient::trusted(self.client.clone()).within(&target.rules);
         }
         WebClient::new(self.client.clone(), NetworkReach::of(&target.url).await)
@@ -102,7 +102,7 @@ impl LoginStore {
         target: &LoginTarget,
         refused: Option<&Secret>,
     ) -> Result<Option<Login>, RefreshError> {
-        let account = target.account.as_deref();
+        let account = target.oauth.account.as_deref();
         let found = self
             .logins
             .find(target.server.as_str(), &target.definition, account)
@@ -112,24 +112,14 @@ impl LoginStore {
             return Ok(None);
         };
         let web = self.web(target).await;
-        let organisation = self.organisation.get();
-        let provider = match &organisation {
-            Some(organisation) if login.how == LoginGrant::CrossApp => {
-                organisation.provider().await.ok()
-            }
+        let voucher = match login.how {
+            LoginGrant::Workload => self.platform(target),
+            LoginGrant::CrossApp => self.organisation_voucher(target).await.ok(),
             _ => None,
         };
-        let organisation = provider.map(|provider| RenewalSource::Organisation {
-            provider: provider.clone(),
-            rule: target.rule(),
-        });
-        let source = match login.how {
-            LoginGrant::Workload => self.platform(target),
-            _ => organisation,
-        };
         let client_key = self.client_identities.key(target.server.as_str()).cloned();
-        let renewal = source.map(|source| FederatedRenewal {
-            source,
+        let renewal = voucher.map(|voucher| FederatedRenewal {
+            voucher,
             web: web.clone(),
             client_key: client_key.clone(),
         });
@@ -262,11 +252,9 @@ impl From<Login> for AccessToken {
 /// Where the secret of a configured client is kept.
 fn secret_of(target: &LoginTarget, client_id: &str) -> VaultKey {
     VaultKey {
-        kind: SecretKind::Client,
         server: target.server.as_str().to_owned(),
         definition: target.definition.clone(),
-        issuer: String::new(),
-        resource: String::new(),
         account: client_id.to_owned(),
+        ..VaultKey::of(SecretKind::Client)
     }
 }

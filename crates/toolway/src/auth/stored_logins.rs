@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use toolway_auth::logins::{DEFAULT_ACCOUNT, Login, LoginGrant, Logins, LoginsError};
+use toolway_auth::refresh::RenewedLogins;
 use toolway_auth::revoke::{Revocation, RevokeError};
 use toolway_auth::vault::{SecretKind, Vault, VaultBackend};
 use toolway_auth::web::{NetworkReach, SlowListener, WebClient};
@@ -52,7 +53,7 @@ pub struct StoredLogin {
 /// The login that a server of this definition uses, of all that are kept.
 pub fn used<'a>(logins: &'a [StoredLogin], spec: &ServerSpec) -> Option<&'a StoredLogin> {
     let target = target(&spec.name, &ServerSource::Spec(Box::new(spec.clone())))?;
-    let account = target.account.as_deref();
+    let account = target.oauth.account.as_deref();
     let fits = |login: &&StoredLogin| {
         login.server == spec.name.as_str()
             && login.definition == target.definition
@@ -83,7 +84,7 @@ impl StoredLogins {
     /// The logins in a vault.
     pub fn new(vault: Vault, http: HttpClientOptions) -> Self {
         Self(LoginStore {
-            logins: Logins::new(vault),
+            logins: RenewedLogins::new(Logins::new(vault)),
             client: HttpClient::new(http),
             organisation: CurrentOrganisation::default(),
             client_identities: Arc::default(),

@@ -1,7 +1,7 @@
 //! Which era each definition spoke, kept across runs, so that the next start need not probe; and
 //! which definitions of HTTP lead to a server of the transport before it.
 //!
-//! Owns the file's content and its key; how it is shared is `toolway_transport::state_file`. The
+//! Owns the file's content and its key; how it is shared is `toolway_files::state_file`. The
 //! file is a hint and nothing else: it may be missing, broken, or written by several hosts at once,
 //! and none of that keeps a server from connecting. What proves a remembered era wrong is
 //! `probe.rs`'s to say.
@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
-use toolway_transport::state_file::{self, now};
+use toolway_files::state_file::{self, now};
 use toolway_types::{Era, ProtocolMode, RemoteKind, ServerSpec, TransportSpec};
 use tracing::debug;
 

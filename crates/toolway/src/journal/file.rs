@@ -1,6 +1,6 @@
 //! A journal's file: opened in a private way, appended to, rotated.
 //!
-//! Owns names, appending and rotating. Opening is `toolway_transport::private_file`: everything
+//! Owns names, appending and rotating. Opening is `toolway_files::private_file`: everything
 //! goes through the open directory, and a file is ours, plain, 0600, in a directory that is 0700.
 //!
 //! Several processes append to one file: each line is one write in append mode. A process that
@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{AtFlags, FlockOperation, OFlags};
 use sha2::{Digest as _, Sha256};
-use toolway_transport::private_file::{open_directory, open_file};
+use toolway_files::private_file::{open_directory, open_file};
 use toolway_types::ServerName;
 
 /// A file that is larger becomes the old one.

@@ -4,11 +4,11 @@
 //! appended. Does not own what the lines mean.
 
 use std::fs::File;
-use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::io::{self, ErrorKind, Read as _, Seek as _, SeekFrom};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Mode, OFlags};
+use toolway_files::plain_file::open_no_link;
 
 use super::file::old_name;
 
@@ -104,18 +104,15 @@ impl Tail {
 }
 
 fn open(path: &Path) -> io::Result<Option<File>> {
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = match rustix::fs::open(path, flags, Mode::empty()) {
-        Ok(file) => File::from(file),
-        Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR) => return Ok(None),
-        Err(errno) => return Err(errno.into()),
-    };
-    if file.metadata()?.is_file() {
-        Ok(Some(file))
-    } else {
-        Err(io::Error::other(format!(
+    match open_no_link(path) {
+        Ok(Some((file, _))) => Ok(Some(file)),
+        Ok(None) => Err(io::Error::other(format!(
             "`{}` is no plain file",
             path.display()
-        )))
+        ))),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            Ok(None)
+        }
+        Err(error) => Err(error),
     }
 }

@@ -13,7 +13,7 @@ use toolway_types::text;
 
 use crate::json_schema::repair::SchemaPath;
 use crate::json_schema::weight::{Unbounded, Weight, pattern};
-use crate::json_schema::{MAX_MESSAGE, ValueSize, repair, weight};
+use crate::json_schema::{MAX_MESSAGE, ValueSize, plain, repair, weight};
 
 /// The most memory one pattern of a schema may take: `[\p{L}\p{N}_-]{1,256}` needs this much.
 const PATTERN_BYTES: usize = 16 * 1024 * 1024;
@@ -173,9 +173,15 @@ fn build(schema: &Value) -> Result<Compiled, CompileFault> {
         return Err(CompileFault::Dialect);
     }
     let limit = pattern_limit(schema);
-    let validator = jsonschema::options()
+    let mut options = jsonschema::options()
         .offline()
-        .with_pattern_options(PatternOptions::regex().size_limit(limit))
+        .with_pattern_options(PatternOptions::regex().size_limit(limit));
+    if plain::is_plain(schema) {
+        options = options
+            .with_draft(Draft::Draft7)
+            .should_validate_formats(false);
+    }
+    let validator = options
         .build(schema)
         .map_err(|error| fault(schema, &error, limit))?;
     Ok(Compiled {

@@ -11,7 +11,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use toolway_transport::state_file;
+use toolway_files::state_file;
 
 use super::LOCK_PATIENCE;
 

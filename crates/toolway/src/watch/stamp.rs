@@ -5,15 +5,14 @@
 //! behind, by whatever end of a process, means nothing to the next one.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::hash::{BuildHasher as _, RandomState};
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use rustix::fs::{AtFlags, CWD, Mode, OFlags};
+use rustix::fs::CWD;
 use serde::{Deserialize, Serialize};
-use toolway_transport::private_file::{open_directory, open_own};
+use toolway_files::private_file::{open_directory, open_own, replace};
 use toolway_types::ServerName;
 
 use crate::journal::{file_stem, timestamp};
@@ -42,19 +41,9 @@ pub fn request_reconnect(directory: &Path, server: &ServerName) -> io::Result<()
     let text = serde_json::to_string(&stamp)?;
     let directory = open_directory(directory)?;
     let name = file_stem(server);
-    // Readers see the old stamp or the new one, never half of it. Servers' names never start with a
-    // dot here, so the temporary name is free.
+    // Servers' names never start with a dot here, so the temporary name is free.
     let temporary = format!(".{nonce:016x}");
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let file = rustix::fs::openat(&directory, &temporary, flags, Mode::RUSR | Mode::WUSR)?;
-    let written = File::from(file).write_all(text.as_bytes());
-    let placed = written.and_then(|()| {
-        rustix::fs::renameat(&directory, &temporary, &directory, &name).map_err(io::Error::from)
-    });
-    placed.inspect_err(|_| {
-        // If this fails too, a few unused bytes stay.
-        let _ = rustix::fs::unlinkat(&directory, &temporary, AtFlags::empty());
-    })
+    replace(&directory, &name, &temporary, text.as_bytes())
 }
 
 /// The stamps seen so far.

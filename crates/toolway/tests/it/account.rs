@@ -16,6 +16,7 @@ use futures_util::stream;
 use serde_json::{Value, json};
 use toolway::account::{self, Connectors, ConnectorsOf, DirectoryState, refresh};
 use toolway::toolway_auth::account::{ProviderAccountError, StoredAccount};
+use toolway::toolway_auth::clock::unix_now;
 use toolway::toolway_auth::login::{
     DeviceCodePrompt, LoginMethod, LoginPage, LoginProgress, LoginUi,
 };
@@ -428,7 +429,7 @@ async fn issued(authority: &Authority, stage: &Stage) {
     use toolway::toolway_auth::registration::{
         AuthMethod, ClientHistory, ClientSource, RegisteredClient,
     };
-    use toolway::toolway_auth::token::{TokenKind, Tokens, unix_now};
+    use toolway::toolway_auth::token::{TokenKind, Tokens};
     use toolway_types::Secret;
 
     let provider = stage.plan().account.expect("an account");

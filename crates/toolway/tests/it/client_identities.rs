@@ -11,10 +11,9 @@ use toolway::auth::{
 };
 use toolway::{CallError, CallOptions, Consent, Host, HostOptions, ToolRequest, ToolTarget};
 use toolway_auth::assertion::ClientKey;
-use toolway_auth::device::DeviceLogin;
-use toolway_auth::idp::{self, IdentityProvider, IdpLoginUi, IdpSettings, MemoryIdentityStore};
+use toolway_auth::idp::{self, IdentityProvider, IdentityStore, IdpSettings};
 use toolway_auth::jwt::SigningKey;
-use toolway_auth::login::LoginMethod;
+use toolway_auth::login::{LoginMethod, LoginPage, LoginUi};
 use toolway_auth::scopes::LoginAttemptError;
 use toolway_auth::vault::{StorageChoice, Vault, VaultOptions};
 use toolway_auth::web::WebClient;
@@ -22,7 +21,6 @@ use toolway_auth::workload::PlatformTokenSource;
 use toolway_testkit::authority::{Authority, AuthoritySettings, KnownClient, RequestedParty};
 use toolway_testkit::browser::browse;
 use toolway_types::{ConnectionState, Secret};
-use url::Url;
 
 use crate::support::*;
 
@@ -198,16 +196,12 @@ async fn a_client_with_a_key_logs_itself_in_and_renews_by_it() {
 /// A person at the platform's own login page.
 struct Visitor;
 
-impl IdpLoginUi for Visitor {
-    fn open<'a>(&'a self, page: &'a Url) -> BoxFuture<'a, ()> {
-        let page = page.as_str().to_owned();
+impl LoginUi for Visitor {
+    fn open<'a>(&'a self, page: LoginPage<'a>) -> BoxFuture<'a, Result<(), String>> {
+        let page = page.url.to_string();
         // The page leads back to a callback that answers only while the login waits.
         std::thread::spawn(move || browse(&page));
-        Box::pin(async {})
-    }
-
-    fn show<'a>(&'a self, _: &'a DeviceLogin) -> BoxFuture<'a, ()> {
-        Box::pin(async {})
+        Box::pin(async { Ok(()) })
     }
 }
 
@@ -238,7 +232,7 @@ async fn a_platform_vouches_and_nobody_is_asked() {
         ..IdpSettings::default()
     };
     let web = WebClient::trusted(toolway_transport::client::HttpClient::default());
-    let provider = IdentityProvider::new(settings, web, Arc::new(MemoryIdentityStore::default()));
+    let provider = IdentityProvider::new(settings, web, Arc::new(IdentityStore::default()));
     let identity = provider
         .identity(idp::IdpLoginMethod::Browser(&Visitor))
         .await;

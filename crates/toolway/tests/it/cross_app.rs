@@ -10,7 +10,7 @@ use toolway::auth::{
 };
 use toolway::journal::Journal;
 use toolway::{CallOptions, Consent, Host, HostOptions, HttpClientOptions};
-use toolway_auth::idp::{IdentityStore as _, IdpSettings, VaultIdentityStore};
+use toolway_auth::idp::{IdentityStore, IdpSettings};
 use toolway_auth::login::LoginMethod;
 use toolway_auth::logins::LoginGrant;
 use toolway_auth::vault::{StorageChoice, Vault, VaultKey, VaultOptions};
@@ -142,7 +142,7 @@ impl Scene {
 
     /// Has what the provider said of the person expire.
     async fn age_identity(&self, renewable: bool) {
-        let store = VaultIdentityStore::new(self.vault());
+        let store = IdentityStore::new(self.vault());
         let provider = IdpSettings {
             issuer: self.idp.issuer().to_owned(),
             client_id: AT_PROVIDER.to_owned(),

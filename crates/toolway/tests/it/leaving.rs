@@ -2,9 +2,10 @@
 //! log in can be reached to log out, and nothing else can.
 
 use toolway::auth::StoredLogins;
+use toolway_auth::clock::unix_now;
 use toolway_auth::logins::{Login, LoginGrant, Logins};
 use toolway_auth::registration::{AuthMethod, ClientHistory, ClientSource, RegisteredClient};
-use toolway_auth::token::{TokenKind, Tokens, unix_now};
+use toolway_auth::token::{TokenKind, Tokens};
 use toolway_auth::vault::{StorageChoice, Vault, VaultOptions};
 use toolway_testkit::authority::{Authority, AuthoritySettings, KnownClient};
 use toolway_transport::client::HttpClientOptions;

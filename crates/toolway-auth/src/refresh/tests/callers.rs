@@ -20,7 +20,7 @@ async fn is_sent(authority: &Authority) {
 }
 
 /// What every one of these is about: one refresh, and all callers get its outcome.
-async fn assert_kept(authority: &Authority, logins: &Logins, key: &VaultKey) {
+async fn assert_kept(authority: &Authority, logins: &RenewedLogins, key: &VaultKey) {
     let renewed = fresh(logins, key, None).await.unwrap();
     assert!(authority.is_valid(renewed.tokens.access.expose()));
     let other = self::logins(logins.vault().folder());

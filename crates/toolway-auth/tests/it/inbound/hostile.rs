@@ -4,9 +4,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::hmac;
 use serde_json::{Value, json};
+use toolway_auth::clock::unix_now;
 use toolway_auth::inbound::{AccessClaimError, InboundFault};
 use toolway_auth::jwt::VerifyError;
-use toolway_auth::token::unix_now;
 use toolway_testkit::authority::TestKey;
 
 use super::{OURS, Stage};

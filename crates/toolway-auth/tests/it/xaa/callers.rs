@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use toolway_auth::idp::{IdentityProvider, IdentityStore, IdpLoginMethod, VaultIdentityStore};
+use toolway_auth::idp::{IdentityProvider, IdentityStore, IdpLoginMethod};
 use toolway_auth::vault::{StorageChoice, Vault, VaultOptions};
 use toolway_auth::web::WebClient;
 use toolway_testkit::ScannedFolder;
@@ -37,7 +37,7 @@ async fn rel_15_an_identity_outlives_whoever_had_it_renewed() {
         refresh_id_tokens: true,
         ..idp_settings(&[])
     });
-    let store: Arc<dyn IdentityStore> = Arc::new(VaultIdentityStore::new(vault));
+    let store = Arc::new(IdentityStore::new(vault));
     let web = WebClient::trusted(Http::default());
     let provider = IdentityProvider::new(settings(&idp), web, Arc::clone(&store));
     let person = Person::default();

@@ -5,18 +5,15 @@ use std::sync::atomic::Ordering;
 
 use futures_util::future::join_all;
 use serde_json::json;
-use toolway_auth::federated::{
-    FederatedLoginFault, FederatedRenewal, FederatedSource, RenewalSource, log_in,
-};
+use toolway_auth::clock::unix_now;
+use toolway_auth::federated::{FederatedRenewal, Voucher, log_in};
 use toolway_auth::idp::{
-    IdentityProvider, IdentityStore, IdpLoginMethod, IdpLogoutOutcome, IdpSettings,
-    MemoryIdentityStore, UserIdentity,
+    IdentityProvider, IdentityStore, IdpLoginMethod, IdpLogoutOutcome, IdpSettings, UserIdentity,
 };
 use toolway_auth::jwt::SigningKey;
-use toolway_auth::login::{AccountChoice, LoginMethod, LoginRequest, MemoryClientStore as Clients};
+use toolway_auth::login::{AccountChoice, LoginFault, LoginMethod, LoginRequest};
 use toolway_auth::logins::{LoginGrant, Logins};
-use toolway_auth::refresh::RenewalContext;
-use toolway_auth::token::unix_now;
+use toolway_auth::refresh::{RenewalContext, RenewedLogins};
 use toolway_auth::vault::{StorageChoice, Vault, VaultOptions};
 use toolway_auth::web::WebClient;
 use toolway_auth::xaa::CrossAppRule;
@@ -75,8 +72,8 @@ impl Renewing {
     }
 
     /// A provider with an identity that has expired.
-    async fn provider(&self) -> (IdentityProvider, Arc<MemoryIdentityStore>) {
-        let store = Arc::new(MemoryIdentityStore::default());
+    async fn provider(&self) -> (IdentityProvider, Arc<IdentityStore>) {
+        let store = Arc::new(IdentityStore::default());
         let expired = UserIdentity {
             id_token: Secret::new(marked!("old-")),
             expires_at: 1,
@@ -84,9 +81,11 @@ impl Renewing {
             refresh: Some(Secret::new(marked!("first-"))),
         };
         store.write(&self.settings(), &expired).await.unwrap();
-        let shared: Arc<dyn IdentityStore> = Arc::<MemoryIdentityStore>::clone(&store);
         let web = WebClient::trusted(Http::default());
-        (IdentityProvider::new(self.settings(), web, shared), store)
+        (
+            IdentityProvider::new(self.settings(), web, Arc::clone(&store)),
+            store,
+        )
     }
 }
 
@@ -166,7 +165,7 @@ async fn an_identity_that_was_handed_in_needs_no_metadata() {
         token_endpoint: Some(Url::parse(&format!("{}/token", idp.issuer())).unwrap()),
         ..first.settings().clone()
     };
-    let store = Arc::new(MemoryIdentityStore::default());
+    let store = Arc::new(IdentityStore::default());
     store.write(&settings, &given).await.unwrap();
     let before = idp.report().metadata;
     let second = IdentityProvider::new(settings, WebClient::trusted(Http::default()), store);
@@ -177,6 +176,14 @@ async fn an_identity_that_was_handed_in_needs_no_metadata() {
 }
 
 /// Everything together: found, logged in, kept, and renewed by the way it came about.
+/// Where clients and their bindings are kept.
+fn clients(folder: &ScannedFolder) -> Logins {
+    Logins::new(Vault::open(VaultOptions {
+        storage: StorageChoice::File,
+        ..VaultOptions::new(folder.path().join("clients"))
+    }))
+}
+
 #[tokio::test]
 async fn a_login_by_the_organisation_is_kept_and_renewed() {
     let idp = idp_with(&[]);
@@ -192,6 +199,8 @@ async fn a_login_by_the_organisation_is_kept_and_renewed() {
     };
     let request = LoginRequest {
         server: "notes",
+        definition: "digest",
+        account: "",
         url: &url,
         challenge: None,
         spec: &spec,
@@ -204,21 +213,22 @@ async fn a_login_by_the_organisation_is_kept_and_renewed() {
         known_issuer: None,
         wants_dpop: false,
     };
-    let source = |way| FederatedSource::Organisation {
-        provider: &provider,
-        method: way,
+    let voucher = Voucher::Organisation {
+        provider: provider.clone(),
         rule: CrossAppRule::Only,
     };
-    let clients = Clients::default();
+    let kept = ScannedFolder::new();
+    let clients = clients(&kept);
     let web = web();
     let outcome = log_in(
         &web,
         &clients,
         &request,
-        source(IdpLoginMethod::Browser(&person)),
+        &voucher,
+        IdpLoginMethod::Browser(&person),
     )
     .await;
-    let login = outcome.unwrap().unwrap().login("digest", "");
+    let login = outcome.unwrap().unwrap();
     assert_eq!(login.how, LoginGrant::CrossApp);
     assert_eq!(login.requested, ["read"]);
     assert!(server.authority.is_valid(login.tokens.access.expose()));
@@ -229,13 +239,10 @@ async fn a_login_by_the_organisation_is_kept_and_renewed() {
         storage: StorageChoice::File,
         ..VaultOptions::new(folder.path().join("vault"))
     });
-    let logins = Logins::new(vault);
+    let logins = RenewedLogins::new(Logins::new(vault));
     logins.save(&login).await.unwrap();
     let renewal = FederatedRenewal {
-        source: RenewalSource::Organisation {
-            provider: provider.clone(),
-            rule: CrossAppRule::Only,
-        },
+        voucher: voucher.clone(),
         web: web.clone(),
         client_key: None,
     };
@@ -268,14 +275,12 @@ async fn a_login_by_the_organisation_is_kept_and_renewed() {
         &web,
         &clients,
         &request,
-        source(IdpLoginMethod::Browser(&person)),
+        &voucher,
+        IdpLoginMethod::Browser(&person),
     )
     .await;
     let moved = moved.expect_err("not theirs");
-    assert!(
-        matches!(moved.fault, FederatedLoginFault::Moved { .. }),
-        "{moved}"
-    );
+    assert!(matches!(moved, LoginFault::Moved { .. }), "{moved}");
     assert!(server.authority.stolen().is_none());
 }
 
@@ -289,7 +294,8 @@ async fn sec_19_a_secret_belongs_to_one_server_and_its_issuer() {
     let (provider, _) = provider(&idp);
     let person = Person::default();
     let secret = Secret::new(format!("{CANARY}-server"));
-    let clients = Clients::default();
+    let kept = ScannedFolder::new();
+    let clients = clients(&kept);
     let web = web();
     let log_in = async |server: &Server, metadata: Option<&str>| {
         let spec = OauthSpec {
@@ -300,6 +306,8 @@ async fn sec_19_a_secret_belongs_to_one_server_and_its_issuer() {
         let url = Url::parse(server.authority.resource()).unwrap();
         let request = LoginRequest {
             server: "notes",
+            definition: "digest",
+            account: "",
             url: &url,
             challenge: None,
             spec: &spec,
@@ -312,12 +320,12 @@ async fn sec_19_a_secret_belongs_to_one_server_and_its_issuer() {
             known_issuer: None,
             wants_dpop: false,
         };
-        let source = FederatedSource::Organisation {
-            provider: &provider,
-            method: IdpLoginMethod::Browser(&person),
+        let voucher = Voucher::Organisation {
+            provider: provider.clone(),
             rule: CrossAppRule::Only,
         };
-        log_in(&web, &clients, &request, source).await
+        let method = IdpLoginMethod::Browser(&person);
+        log_in(&web, &clients, &request, &voucher, method).await
     };
     log_in(&first, None).await.expect("logged in").expect("in");
     // Another server may have a client of the same name, at another issuer.
@@ -332,10 +340,7 @@ async fn sec_19_a_secret_belongs_to_one_server_and_its_issuer() {
     named.expect("logged in").expect("in");
     first.authority.turn_on(Switch::Migrated);
     let moved = log_in(&first, None).await.expect_err("not theirs");
-    assert!(
-        matches!(moved.fault, FederatedLoginFault::Moved { .. }),
-        "{moved}"
-    );
+    assert!(matches!(moved, LoginFault::Moved { .. }), "{moved}");
     assert!(first.authority.stolen().is_none());
 }
 

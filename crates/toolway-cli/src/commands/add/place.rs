@@ -1,8 +1,7 @@
 //! Words of a typed command that mean the directory it is typed in.
 //!
-//! Owns what `add` makes of them: a server is started somewhere else, so that no repository decides
-//! what runs. Paths of the program and of a directory are written out; for anything else the words
-//! are offered that mean what was meant.
+//! Owns what `add` makes of them, since a server starts elsewhere: paths of the program and of a
+//! directory are made absolute; for other arguments the right words are offered.
 
 use std::path::{Component, Path, PathBuf};
 

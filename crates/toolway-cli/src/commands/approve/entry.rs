@@ -1,8 +1,7 @@
-//! An entry as it is laid before the person who approves it (SEC-05, SEC-52).
+//! An entry as it is shown to the user who approves it (SEC-05, SEC-52).
 //!
-//! Owns the order: what changed, what is ignored, the keys in an order of ours, what is read, and
-//! last, above the question, what is reached and what is run, in full. Nothing of an entry that
-//! counts is left out: the values of `env` are as much code as the command is.
+//! Owns the order: what changed, what is ignored, the keys, what is read, and last, above the
+//! question, what is reached and run. Nothing that counts is left out: `env` may be code too.
 
 use std::path::Path;
 
@@ -120,7 +119,7 @@ fn changed(sheet: &mut Sheet, server: &PlannedServer) {
     }
 }
 
-/// Keys that nobody reads. Their values say nothing, so that none can be taken for what counts.
+/// Keys that mean nothing. Their values are not shown, so that none is taken for what counts.
 fn ignored(sheet: &mut Sheet, server: &PlannedServer) {
     let is_known = |key: &str| entry_keys().any(|known| known == key);
     let keys: Vec<&String> = server
@@ -175,7 +174,7 @@ fn reads(
     let (covered, left): (Vec<&str>, Vec<&str>) = others
         .into_iter()
         .partition(|name| covered.iter().any(|covered| covered == name));
-    // What has a value is not to hide among names that nobody has set.
+    // Variables with a value must not hide among those without.
     let (set, unset): (Vec<&str>, Vec<&str>) = covered
         .into_iter()
         .partition(|name| environment.var(name).is_some());

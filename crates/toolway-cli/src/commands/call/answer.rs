@@ -10,7 +10,6 @@ use toolway::{SelectError, ToolOutcome};
 use toolway_types::text::clean_line;
 
 use crate::context::Context;
-use crate::exit::Exit;
 use crate::report::Report;
 
 /// How an answer should be printed.
@@ -49,12 +48,12 @@ pub(super) fn print(
             for block in &bounded.blocks {
                 push_line(&mut text, &block.text());
             }
-            show(context, &text)?;
+            context.output.text(&text)?;
         }
         (None, Some(values)) if wanted.json => context.output.json(&values)?,
-        (None, Some(values)) => show(context, &projection::lines(&values))?,
+        (None, Some(values)) => context.output.text(&projection::lines(&values))?,
         (None, None) if wanted.json => context.output.json(&outcome.raw)?,
-        (None, None) => show(context, &as_text(outcome))?,
+        (None, None) => context.output.text(&as_text(outcome))?,
     }
     for warning in &outcome.warnings {
         let note = if outcome.server.is_built_in() {
@@ -62,7 +61,7 @@ pub(super) fn print(
         } else {
             format!("warning: server `{}`: {warning}", outcome.server)
         };
-        context.output.say(&note);
+        context.say(&note);
     }
     if outcome.is_error && !wanted.json {
         let whose = if outcome.server.is_built_in() {
@@ -70,7 +69,7 @@ pub(super) fn print(
         } else {
             format!(" of server `{}`", outcome.server)
         };
-        context.output.say(&format!(
+        context.say(format!(
             "error: tool `{}`{whose} answered an error",
             outcome.tool
         ));
@@ -81,9 +80,7 @@ pub(super) fn print(
                 toolway_types::name::as_word(outcome.server.as_str())
             ),
         };
-        context
-            .output
-            .say(&format!("hint: {}", context.reached(hint)));
+        context.hint(context.reached(hint));
     }
     Ok(())
 }
@@ -103,33 +100,21 @@ fn say_hooks(context: &Context, outcome: &ToolOutcome, raw: bool) {
             )
         };
         let note = format!("note: {hook} replaced the output: {shown}, {other}");
-        context.output.say(&note);
+        context.say(&note);
     }
     for words in &outcome.context {
         for line in words.lines() {
-            context.output.say(&format!("hook: {line}"));
+            context.say(format!("hook: {line}"));
         }
-    }
-}
-
-/// On a terminal a control character would act; in a pipe, bytes are bytes.
-fn show(context: &Context, text: &str) -> std::io::Result<()> {
-    if context.output.stdout_is_terminal() {
-        context.output.result(text)
-    } else {
-        context.output.verbatim(text)
     }
 }
 
 /// A filter that does not fit what came back.
 fn unfit(outcome: &ToolOutcome, error: &SelectError) -> Report {
-    let report = Report::new(
-        Exit::Usage,
-        format!(
-            "`{}` of server `{}` answered, but nothing can be selected: {error}",
-            outcome.tool, outcome.server
-        ),
-    );
+    let report = Report::usage(format!(
+        "`{}` of server `{}` answered, but nothing can be selected: {error}",
+        outcome.tool, outcome.server
+    ));
     report.hint(match outcome.outline() {
         Some(outline) => format!("the answer is {}", outline.text),
         None => "leave out `--select` to see the answer".to_owned(),

@@ -1,8 +1,7 @@
 //! The arguments of a call, from words, a flag or stdin to one JSON object.
 //!
 //! Owns the grammar `key=value`, `key:=json`, `key=@file`, `key:=@file` and the typing of plain
-//! values by the tool's schema; keys that lead into others are `path.rs`. Validation belongs to
-//! the host.
+//! values by the tool's schema; nested keys are `path.rs`. The host validates.
 
 use std::io::{self, Read as _};
 
@@ -11,14 +10,13 @@ use serde_json::{Map, Value};
 use toolway_types::Untrusted;
 use toolway_types::name::shell_word;
 
-use crate::exit::Exit;
 use crate::output::Output;
 use crate::report::Report;
 
-use super::path::{self, Step};
-use super::schema::{Kind, Schema};
+use super::path;
+use super::schema::{Kind, Schema, Step};
 
-/// How long somebody who fills a pipe is waited for.
+/// How long the writer of a pipe is waited for.
 const PATIENCE: Timespec = Timespec {
     tv_sec: 2,
     tv_nsec: 0,
@@ -115,10 +113,9 @@ impl Words {
 
 fn pair(word: &str) -> Result<Pair, Report> {
     let shape = || {
-        Report::new(
-            Exit::Usage,
-            format!("`{word}` is not an argument of the form `key=value`"),
-        )
+        Report::usage(format!(
+            "`{word}` is not an argument of the form `key=value`"
+        ))
         .hint("use `key=value`, `key:=json`, `key=@file`, or `--args '{…}'`")
     };
     let (key, value) = word.split_once('=').ok_or_else(shape)?;
@@ -135,11 +132,8 @@ fn pair(word: &str) -> Result<Pair, Report> {
     };
     let value = if is_json {
         Typed::Json(serde_json::from_str(&text).map_err(|error| {
-            Report::new(
-                Exit::Usage,
-                format!("the value of `{key}` is not JSON: {error}"),
-            )
-            .hint(format!("for plain text use `{key}=…` without the colon"))
+            Report::usage(format!("the value of `{key}` is not JSON: {error}"))
+                .hint(format!("for plain text use `{key}=…` without the colon"))
         })?)
     } else {
         Typed::Plain(text)
@@ -191,17 +185,14 @@ fn source(text: &str) -> Result<String, Report> {
 
 fn object(text: &str, place: &str) -> Result<Map<String, Value>, Report> {
     serde_json::from_str(text).map_err(|error| {
-        Report::new(
-            Exit::Usage,
-            format!("{place} does not hold a JSON object: {error}"),
-        )
-        .hint("e.g. `--args '{\"key\": \"value\"}'`")
+        Report::usage(format!("{place} does not hold a JSON object: {error}"))
+            .hint("e.g. `--args '{\"key\": \"value\"}'`")
     })
 }
 
 fn read_file(path: &str) -> Result<String, Report> {
     std::fs::read_to_string(path).map_err(|error| {
-        Report::new(Exit::Usage, format!("cannot read `{path}`: {error}"))
+        Report::usage(format!("cannot read `{path}`: {error}"))
             .hint("for a value that begins with `@`, use `key:='\"@…\"'`")
     })
 }
@@ -212,9 +203,8 @@ fn read_stdin() -> Result<String, Report> {
     Ok(text)
 }
 
-/// No arguments were typed. Stdin is read only where the tool cannot be called without any: it may
-/// be somebody else's, of a loop for example, whose lines are not ours to take. A pipe that
-/// somebody merely left open, as programs that start others do, must not make the call hang.
+/// No arguments were typed. Stdin is read only where the tool needs some: it may belong to a loop of
+/// the shell. A pipe that was left open must not make the call hang.
 fn implicit_stdin(schema: &Value, output: &Output) -> Result<Map<String, Value>, Report> {
     let all = Schema::new(schema).arguments();
     let is_enough = all.needed.is_empty() && all.choices.is_empty();
@@ -237,8 +227,7 @@ fn implicit_stdin(schema: &Value, output: &Output) -> Result<Map<String, Value>,
     })
 }
 
-/// Whether there is something to read on stdin, or its end, within a moment: whoever fills a pipe
-/// may be slower than we are.
+/// Whether there is something to read on stdin, or its end, within a moment.
 fn stdin_has_data() -> bool {
     let stdin = io::stdin();
     let mut wanted = [PollFd::new(&stdin, PollFlags::IN)];

@@ -11,13 +11,15 @@ use futures_util::StreamExt as _;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
-use toolway::builtin::RESERVED;
-use toolway::{BatchOrder, CallOptions, Consent, ToolOutcome, ToolRequest, ToolTarget};
+use toolway::builtin::{self, RESERVED};
+use toolway::{BatchOrder, CallError, CallOptions, Consent, ToolOutcome, ToolRequest, ToolTarget};
 use toolway_config::Plan;
 use toolway_types::ToolKey;
 
 use super::answer::as_text;
-use super::{find_by_exposed, login, require_admitted, target};
+use super::usage::{self, Place};
+use super::{login, target};
+use crate::commands::admitted::{find_by_exposed, require_admitted};
 use crate::connect::{self, Wanted};
 use crate::context::Context;
 use crate::exit::Exit;
@@ -85,8 +87,7 @@ pub(super) fn run(
         .collect();
     let wanted = planned.iter().flatten().map(|(wanted, _)| wanted);
     let wanted = Wanted::together(wanted);
-    let person = connect::Person::answering(context);
-    connect::with_person(context, plan, wanted, person, async |host| {
+    connect::with_user(context, plan, wanted, async |host| {
         let ready = context.desk.beside(|| connect::settle(context, host));
         ready.await;
         crate::commands::list::say_warnings(context, &host.snapshot());
@@ -110,10 +111,8 @@ pub(super) fn run(
                 (Err(report), _) => print(context, line, Err(report))?,
                 (_, Some(Ok(outcome))) => print(context, line, Ok(&outcome))?,
                 (_, Some(Err(error))) => {
-                    let report = match target::missing_built_in(&error) {
-                        Some(report) => report,
-                        None => Report::from(error),
-                    };
+                    let built_in = target::missing_built_in(&error);
+                    let report = built_in.unwrap_or_else(|| failed(error));
                     print(context, line, Err(&report))?
                 }
                 // Never: there is an outcome for every request.
@@ -132,6 +131,18 @@ pub(super) fn run(
             _ => Ok(first),
         }
     })
+}
+
+fn failed(error: CallError) -> Report {
+    let usage = match &error {
+        CallError::Invalid { server, tool, .. } if server.is_built_in() => {
+            let name = tool.as_received();
+            builtin::own(name).map(|own| usage::line(&Place::Host, name, own.input_schema()))
+        }
+        _ => None,
+    };
+    let hint = usage.map(|usage| format!("it is called as `{usage}`"));
+    Report::from(error).better_hint(hint)
 }
 
 fn print(
@@ -189,7 +200,7 @@ fn request(context: &Context, plan: &Plan, line: &Line) -> Result<(Wanted, ToolR
 
 fn read(file: &str) -> Result<Vec<Line>, Report> {
     let unreadable = |error: io::Error| {
-        Report::new(Exit::Usage, format!("cannot read `{file}`: {error}"))
+        Report::usage(format!("cannot read `{file}`: {error}"))
             .hint("name a file with a JSON object on each line, or `-` for stdin")
     };
     let mut text = String::new();
@@ -201,7 +212,7 @@ fn read(file: &str) -> Result<Vec<Line>, Report> {
     };
     read.map_err(unreadable)?;
     let too_much = |what: String| {
-        Report::new(Exit::Usage, format!("`{file}` holds more than {what}"))
+        Report::usage(format!("`{file}` holds more than {what}"))
             .hint("make several batches of it; nothing was sent")
     };
     if text.len() as u64 > MAX_BYTES {
@@ -217,16 +228,14 @@ fn read(file: &str) -> Result<Vec<Line>, Report> {
         }
         let line = serde_json::from_str(line).map_err(|error| {
             let name = if file == "-" { "stdin" } else { file };
-            Report::new(
-                Exit::Usage,
-                format!("{name}:{}: this is no call: {error}", place + 1),
+            Report::usage(format!("{name}:{}: this is no call: {error}", place + 1),
             )
             .hint(r#"each line is `{"server": "…", "tool": "…", "arguments": {…}}`; nothing was sent"#)
         })?;
         lines.push(line);
     }
     if lines.is_empty() {
-        return Err(Report::new(Exit::Usage, format!("`{file}` holds no call"))
+        return Err(Report::usage(format!("`{file}` holds no call"))
             .hint("see how one is written with `toolway call --help`"));
     }
     Ok(lines)

@@ -59,7 +59,7 @@ pub(super) async fn awaited(context: &Context, host: &Host, limit: Limit) -> Res
         say_waiting(context, "your account");
         let ended = match limit.within(login).await {
             Some(Ok(())) => {
-                context.output.say("logged in to your account");
+                context.say("logged in to your account");
                 Ok(())
             }
             Some(Err(why)) => Err(Report::new(Exit::NeedsLogin, why)
@@ -80,7 +80,7 @@ async fn one(
     say_waiting(context, &format!("`{server}`"));
     match limit.within(login.outcome()).await {
         Some(Some(Ok(done))) => {
-            context.output.say(&login::told(&done));
+            context.say(login::told(&done));
             Ok(())
         }
         Some(Some(Err(problem))) => Err(login::report(server, &problem, LoginMethod::Browser)),
@@ -97,7 +97,7 @@ async fn one(
 }
 
 fn say_waiting(context: &Context, what: &str) {
-    context.output.say(&format!(
+    context.say(format!(
         "waiting for the login to {what}, for {} minutes at most (Ctrl-C gives it up)",
         LOGIN_TIMEOUT.as_secs() / 60
     ));

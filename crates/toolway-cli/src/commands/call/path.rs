@@ -1,25 +1,14 @@
 //! Arguments within arguments: `ship_to.street=…`, `items[0].id=…`.
 //!
-//! Owns reading such a key and putting its value in its place. A key is a path only where the
-//! schema knows an object or a list by its first name; a property whose own name has a dot in it
-//! comes first, so nothing that could be typed before means something else now.
+//! Owns reading such a key and putting its value in its place. A key is a path only where the schema
+//! has an object or a list of its first name; a property whose own name has a dot comes first.
 
 use serde_json::{Map, Value};
 use toolway_types::Untrusted;
 
-use crate::exit::Exit;
 use crate::report::Report;
 
-use super::schema::Schema;
-
-/// One step of a path.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::commands) enum Step {
-    /// Into an object.
-    Member(String),
-    /// Into a list.
-    Item(usize),
-}
+use super::schema::{Schema, Step};
 
 /// Reads a key: one step where it is a plain name.
 pub(in crate::commands) fn steps(key: &str, schema: &Schema<'_>) -> Result<Vec<Step>, Report> {
@@ -154,7 +143,7 @@ pub(super) fn clash(outer: &str, inner: &str) -> Report {
 }
 
 fn usage(message: String) -> Report {
-    Report::new(Exit::Usage, Untrusted::new(message).to_string())
+    Report::usage(Untrusted::new(message).to_string())
 }
 
 fn shown(name: &str) -> String {

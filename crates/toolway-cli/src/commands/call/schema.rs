@@ -11,8 +11,6 @@ use std::cell::Cell;
 
 use serde_json::Value;
 
-use super::path::Step;
-
 /// The deepest nesting that is followed; a circle of references ends here.
 const MAX_DEPTH: usize = 16;
 /// The most schemas that are looked at for one answer: alternatives of alternatives multiply.
@@ -38,6 +36,15 @@ const NAMES: [(&str, u8); 7] = [
     ("object", OBJECT),
     ("null", NULL),
 ];
+
+/// One step of a path to an argument.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::commands) enum Step {
+    /// Into an object.
+    Member(String),
+    /// Into a list.
+    Item(usize),
+}
 
 /// What is said about one argument.
 #[derive(Debug, Clone, Default)]

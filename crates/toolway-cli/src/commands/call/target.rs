@@ -7,10 +7,8 @@ use toolway_config::Plan;
 use toolway_types::name::as_word;
 use toolway_types::{ConnectionState, ToolKey, Untrusted, nearest};
 
-use crate::commands::add::require_known_scheme;
+use crate::commands::admitted::{near_built_in, require_known_scheme, unknown};
 use crate::connect::Typed;
-use crate::context::unknown_server;
-use crate::exit::Exit;
 use crate::report::Report;
 
 /// The tool that was meant, and the words behind it.
@@ -113,10 +111,10 @@ pub(in crate::commands) fn dotted<'w>(plan: &Plan, word: &'w str) -> Option<(&'w
         .find(|(server, _)| plan.winner(server).is_some())
 }
 
-/// The tool of this name, or alias, that a single server has. Nobody can tell that while one of
-/// them is not connected: another server's tool must not be called in the place of its.
-pub(super) fn the_only(picture: &HostSnapshot, word: &str) -> Result<ToolKey, Report> {
-    let catalog = &picture.catalog;
+/// The tool of this name, or alias, that a single server has. An error while one of them is not
+/// connected: it may have the tool that was meant.
+pub(super) fn the_only(snapshot: &HostSnapshot, word: &str) -> Result<ToolKey, Report> {
+    let catalog = &snapshot.catalog;
     let is_meant = |tool: &&CatalogTool| {
         tool.key.tool == word || catalog.alias(&tool.key).is_some_and(|alias| alias == word)
     };
@@ -127,7 +125,7 @@ pub(super) fn the_only(picture: &HostSnapshot, word: &str) -> Result<ToolKey, Re
             ConnectionState::Connected(_) | ConnectionState::Disabled { .. }
         )
     };
-    let mut out = picture
+    let mut out = snapshot
         .servers
         .iter()
         .filter(|server| is_out(&server.state));
@@ -141,23 +139,18 @@ pub(super) fn the_only(picture: &HostSnapshot, word: &str) -> Result<ToolKey, Re
     };
     match (found.as_slice(), out.next()) {
         ([only], None) => Ok(only.key.clone()),
-        ([only], Some(server)) => Err(Report::new(
-            Exit::Usage,
-            format!(
-                "`{word}` is a tool of server `{}`, but server `{}`, which may have one too, is \
+        ([only], Some(server)) => Err(Report::usage(format!(
+            "`{word}` is a tool of server `{}`, but server `{}`, which may have one too, is \
                  not connected",
-                only.key.server, server.name
-            ),
-        )
+            only.key.server, server.name
+        ))
         .hint(format!("name the server: `{}`", named(only)))),
         ([], missing) => {
             let tools = catalog.tools.iter().map(|tool| tool.key.tool.as_str());
-            let servers = picture.servers.iter().map(|server| server.name.as_str());
+            let servers = snapshot.servers.iter().map(|server| server.name.as_str());
             let near = nearest(word, tools.chain(servers));
-            let report = Report::new(
-                Exit::Usage,
-                format!("`{word}` names neither a server nor a tool of one"),
-            );
+            let report =
+                Report::usage(format!("`{word}` names neither a server nor a tool of one"));
             let report = match missing {
                 Some(server) => report.details([format!(
                     "server `{}` is not connected, and may have such a tool",
@@ -175,33 +168,16 @@ pub(super) fn the_only(picture: &HostSnapshot, word: &str) -> Result<ToolKey, Re
                 .iter()
                 .map(|tool| format!("`{}`", tool.key.server))
                 .collect();
-            Err(Report::new(
-                Exit::Usage,
-                format!(
-                    "`{word}` is a tool of several servers: {}",
-                    servers.join(", ")
-                ),
-            )
+            Err(Report::usage(format!(
+                "`{word}` is a tool of several servers: {}",
+                servers.join(", ")
+            ))
             .hint(format!(
                 "name the one you mean, e.g. `{}`",
                 named(several[0])
             )))
         }
     }
-}
-
-/// A word that names no server, nor any of the host's own tools.
-pub(super) fn unknown(plan: &Plan, word: &str) -> Report {
-    let report = unknown_server(plan, word);
-    match near_built_in(word) {
-        Some(name) => report.hint(format!("did you mean `{name}`?")),
-        None => report,
-    }
-}
-
-/// The one of the host's own tools that was probably meant.
-pub(in crate::commands) fn near_built_in(word: &str) -> Option<&'static str> {
-    nearest(word, RESERVED)
 }
 
 /// One of the host's own tools that is not there now, and when it would be.
@@ -224,7 +200,7 @@ pub(super) fn missing_built_in(error: &CallError) -> Option<Report> {
         ),
         _ => return None,
     };
-    Some(Report::new(Exit::Usage, format!("there is no `{name}` now: {why}")).hint(hint))
+    Some(Report::usage(format!("there is no `{name}` now: {why}")).hint(hint))
 }
 
 /// The server whose exposed prefix this is, with no tool behind it.
@@ -243,6 +219,6 @@ fn is_argument(word: &str) -> bool {
 }
 
 fn missing_tool(server: &str) -> Report {
-    Report::new(Exit::Usage, format!("which tool of `{server}`?"))
+    Report::usage(format!("which tool of `{server}`?"))
         .hint(format!("see its tools with `toolway tools {server}`"))
 }

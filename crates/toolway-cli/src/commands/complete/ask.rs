@@ -1,8 +1,8 @@
-//! Who knows what could come next: the catalogue that is kept, or the servers.
+//! Where candidates come from: the catalogue that is kept, or the servers.
 //!
-//! Owns the order: what is kept answers at once, and is refreshed behind when it is old; a server
-//! that nothing is kept of is asked, and when it is too slow for a shell, asked on behind it, so that
-//! the next tab knows. Values of arguments and the names of skills are kept nowhere.
+//! Owns the order: what is kept answers at once, and is refreshed in the background when it is old;
+//! other servers are asked, in the background where they are too slow for a shell. Values of
+//! arguments and names of skills are not kept.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -63,16 +63,15 @@ fn knows(recalled: &Recalled, server: &ServerName, wanted: &Wish) -> bool {
         return false;
     };
     match wanted {
-        Wish::ToolName { .. } | Wish::ToolArgument { .. } => known.lists.tools,
-        Wish::PromptName { .. } | Wish::PromptArgument { .. } => known.lists.prompts,
-        Wish::Variable { .. } => true,
+        Wish::ToolName { .. } | Wish::ToolArgument(_) => known.lists.tools,
+        Wish::PromptName { .. } | Wish::PromptArgument(_) => known.lists.prompts,
+        Wish::Variable(_) => true,
         Wish::SkillName => false,
     }
 }
 
-/// What can be read. Every server may have it, as for `toolway read` itself; so that a tab alone
-/// does not start them all, something of it has to be there before those are asked of whom nothing
-/// is kept. Who is late is not waited for.
+/// What can be read, of all servers. Those that nothing is kept of are asked only once something was
+/// typed, so that a tab alone does not start them all.
 pub(super) fn uris(context: &Context, plan: &Plan, word: &str) -> Vec<String> {
     let recalled = recall(context, plan);
     refresh_old(context, &recalled);
@@ -157,8 +156,13 @@ async fn ask(host: &Host, line: &Unfinished) -> Option<Vec<String>> {
 
 /// What the catalogue says about the end of a line.
 fn found(catalog: &Catalog, line: &Unfinished) -> Option<Found> {
-    let server = &line.server;
-    let (reference, known, before, word) = match &line.wanted {
+    let Unfinished {
+        server,
+        wanted,
+        before,
+        word,
+    } = line;
+    let (reference, known) = match wanted {
         Wish::ToolName { flat } => {
             let own = catalog.built_in().iter();
             let own = own.filter(|tool| tool.key.server == *server);
@@ -171,7 +175,7 @@ fn found(catalog: &Catalog, line: &Unfinished) -> Option<Found> {
             };
             return Some(Found::Words(tools.map(name).collect()));
         }
-        Wish::ToolArgument { tool, before, word } => {
+        Wish::ToolArgument(tool) => {
             let target = if tool.starts_with("mcp__") {
                 ToolTarget::Exposed(tool.clone())
             } else {
@@ -191,26 +195,18 @@ fn found(catalog: &Catalog, line: &Unfinished) -> Option<Found> {
             return Some(Found::Words(of_server.map(name).collect()));
         }
         Wish::SkillName => return Some(Found::Skills),
-        Wish::PromptArgument {
-            prompt,
-            before,
-            word,
-        } => {
+        Wish::PromptArgument(prompt) => {
             let prompt = prompt::find(catalog, Some(server), prompt).ok()?;
             let arguments = prompt.arguments.iter();
             let known: Vec<String> = arguments.map(|argument| argument.name.clone()).collect();
             let reference = CompletionReference::Prompt(prompt.key.tool.clone());
-            (reference, known, before, word)
+            (reference, known)
         }
-        Wish::Variable {
-            template,
-            before,
-            word,
-        } => {
+        Wish::Variable(template) => {
             let parsed = UriTemplate::parse(template).ok()?;
             let known = parsed.variables().into_iter().map(str::to_owned).collect();
             let reference = CompletionReference::Template(template.clone());
-            (reference, known, before, word)
+            (reference, known)
         }
     };
     let given = given(before);

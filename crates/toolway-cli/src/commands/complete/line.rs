@@ -3,10 +3,9 @@
 //! Owns telling options and their values from the words that mean something to a server, by the
 //! same definition that the command line itself is read with. Quotes are `quoting.rs`.
 
-use clap::{Arg, Command, CommandFactory as _};
+use clap::{Arg, Command};
 
 use super::quoting::{Dialect, Words};
-use crate::args::Cli;
 
 /// A line as far as it concerns servers.
 pub(super) struct Line {
@@ -19,17 +18,15 @@ pub(super) struct Line {
 }
 
 impl Line {
-    /// Reads it. Nothing where the cursor is at an option or its value, at the command itself, or
-    /// behind `--`: what stands there is no server's business. Nor where only the shell knows what
-    /// stands at the cursor.
-    pub(super) fn read(line: &str, dialect: Dialect) -> Option<Self> {
+    /// Reads it. None where the cursor is at an option or its value, at the command itself, behind
+    /// `--`, or at what only the shell can expand.
+    pub(super) fn read(line: &str, dialect: Dialect, mut cli: Command) -> Option<Self> {
         let words = Words::read(line, dialect);
         let word = words.last?;
         // The first is the program's own name.
         let mut words = words.finished.into_iter().skip(1);
-        let mut all = Cli::command();
         // Flags that every command takes are known to each only after this.
-        all.build();
+        cli.build();
         let mut command: Option<&Command> = None;
         let mut before = Vec::new();
         while let Some(passed) = words.next() {
@@ -37,7 +34,7 @@ impl Line {
                 return None;
             }
             if passed.len() > 1 && passed.starts_with('-') {
-                if takes_next(command.unwrap_or(&all), &passed) {
+                if takes_next(command.unwrap_or(&cli), &passed) {
                     // At the cursor is its value, unless that is finished too.
                     words.next()?;
                 }
@@ -45,7 +42,7 @@ impl Line {
             }
             match command {
                 Some(_) => before.push(passed),
-                None => command = Some(all.find_subcommand(&passed)?),
+                None => command = Some(cli.find_subcommand(&passed)?),
             }
         }
         if word.starts_with('-') {
@@ -87,10 +84,14 @@ fn takes_next(command: &Command, option: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use clap::CommandFactory as _;
+
     use super::*;
+    use crate::args::Cli;
 
     fn read(line: &str) -> Option<(String, Vec<String>, String)> {
-        Line::read(line, Dialect::Posix).map(|line| (line.command, line.before, line.word))
+        Line::read(line, Dialect::Posix, Cli::command())
+            .map(|line| (line.command, line.before, line.word))
     }
 
     #[test]

@@ -17,7 +17,7 @@ const NEVER: &str = "$`\\!;&|<>()\"'#*?[]{}^";
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Charset {
     Utf8,
-    /// Or nobody knows: the second byte of a letter may be a `;` or a `\`.
+    /// Or unknown: the second byte of a letter may be a `;` or a `\`.
     Other,
 }
 
@@ -36,9 +36,8 @@ impl Charset {
     }
 }
 
-/// Whether a candidate may stand on a command line at all. What a server calls something must not
-/// become a flag of ours, a home directory, the path of a program or a file that is read for an
-/// argument: neither as one word nor, where the line is unquoted once more, as several.
+/// Whether a candidate may stand on a command line. A server's name for something must not become a
+/// flag, a home directory, a program or a file that is read, also where the line is unquoted twice.
 pub(super) fn is_offered(candidate: &str, charset: Charset) -> bool {
     !candidate.contains(|c| is_hidden(c) || NEVER.contains(c))
         && !candidate.contains("=@")
@@ -58,10 +57,8 @@ pub(super) fn for_bash(candidate: &str, line: &str, replaced: &str) -> Option<St
     Some(spelled(rest, kept.quote))
 }
 
-/// Bash closes an open quote behind a candidate by itself. It also takes it away when it inserts
-/// all candidates at once: what is offered is then several words, and nothing else. Every
-/// beginning of a spelling is as safe as the whole, since bash inserts what several candidates
-/// have in common.
+/// Bash closes an open quote by itself, and drops it when it inserts all candidates at once. Every
+/// prefix of a spelling is as safe as the whole: bash inserts what candidates have in common.
 fn spelled(text: &str, quote: Quote) -> String {
     if text.is_empty() && quote == Quote::Bare {
         return "''".to_owned();

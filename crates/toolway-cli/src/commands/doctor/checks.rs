@@ -1,7 +1,7 @@
 //! What `toolway doctor` looks at beside the configuration: the machine that logins depend on.
 //!
-//! Owns the checks and what each says; one line each, with how to mend it. None waits for a
-//! person, and only the clock needs the network, when that is asked for.
+//! Owns the checks and what each says; one line each, with how to mend it. None waits for
+//! the user, and only the clock needs the network, when that is asked for.
 
 use std::fmt::Write as _;
 use std::net::{Ipv4Addr, TcpListener};
@@ -96,7 +96,7 @@ impl Check {
 
 /// All of them, in order.
 pub(super) fn all(context: &Context, plan: &Plan, network: bool) -> Vec<Check> {
-    let client = HttpClient::new(connect::client_options(context));
+    let client = connect::http_client(context);
     let mut checks = Vec::new();
     checks.push(keychain(context));
     checks.push(vault(context));
@@ -266,23 +266,18 @@ fn compared(server: &str, theirs: SystemTime, ours: SystemTime) -> Check {
         Ok(off) => (off, "ahead of"),
         Err(error) => (error.duration(), "behind"),
     };
-    let health = match off {
-        off if off < OFF => Health::Ok,
-        off if off < FAR_OFF => Health::Warn,
-        _ => Health::Fail,
-    };
-    let check = if health == Health::Ok {
-        Check::new("clock", health, format!("as the one of server `{server}`"))
-    } else {
-        let message = format!("{} s {word} the one of server `{server}`", off.as_secs());
-        Check::new("clock", health, message)
-    };
-    match health {
-        Health::Ok => check,
-        Health::Warn | Health::Fail => {
-            check.hint("set this machine's clock, best from the network: logins depend on it")
-        }
+    if off < OFF {
+        let message = format!("as the one of server `{server}`");
+        return Check::new("clock", Health::Ok, message);
     }
+    let health = if off < FAR_OFF {
+        Health::Warn
+    } else {
+        Health::Fail
+    };
+    let message = format!("{} s {word} the one of server `{server}`", off.as_secs());
+    Check::new("clock", health, message)
+        .hint("set this machine's clock, best from the network: logins depend on it")
 }
 
 /// Whether a browser can come back: on any port, and on those that entries name.

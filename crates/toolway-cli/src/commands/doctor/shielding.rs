@@ -88,7 +88,7 @@ impl Shielding {
         }
     }
 
-    /// For a person.
+    /// For people.
     pub(super) fn lines(&self) -> String {
         let mut text = match &self.reach {
             Ok(reach) => format!(

@@ -29,9 +29,7 @@ pub(super) fn say_left_out(context: &Context, candidates: &[Candidate<'_>]) {
         }
         said = Some(file);
         let path = file.path.display().to_string();
-        context
-            .output
-            .say(&format!("warning: `{path}` was left out: {stranger}"));
+        context.warn(format!("`{path}` was left out: {stranger}"));
         let path = as_word(&path);
         let hint = match stranger {
             StrangerReason::WritableByAll => format!("keep others out of it: `chmod o-w {path}`"),
@@ -40,7 +38,7 @@ pub(super) fn say_left_out(context: &Context, candidates: &[Candidate<'_>]) {
                 format!("look at it, then name it: `toolway import {client} --from {path}`")
             }
         };
-        context.output.say(&format!("hint: {hint}"));
+        context.hint(&hint);
     }
 }
 
@@ -97,14 +95,13 @@ pub(super) fn render(candidates: &[Candidate<'_>], screen: Screen) -> String {
     sheet.finish()
 }
 
-/// Whether the preview is what a person decides by about somebody else's entry. Then nothing of it
-/// is hidden, as `approve` hides nothing: what is hidden could be code.
+/// Whether the user decides by the preview about a foreign entry. Then nothing of it is hidden, as
+/// in `approve`: it could be code.
 fn is_decided_here(candidate: &Candidate<'_>) -> bool {
     matches!(candidate.fate, Fate::Add(_)) && candidate.found.writer != FileWriter::Person
 }
 
-/// A definition as it would be written, for a file that the person did not write: what stands in
-/// `env` may be code, so it is shown as `approve` would show it.
+/// A foreign definition as it would be written, `env` included, which may be code.
 fn whole(sheet: &mut Sheet, server: &ImportedServer) {
     let shown = serde_json::to_string_pretty(&server.definition).unwrap_or_default();
     for line in shown.lines() {
@@ -113,7 +110,7 @@ fn whole(sheet: &mut Sheet, server: &ImportedServer) {
 }
 
 /// A server that would be added: what it reaches or runs, and what else decides that. Nothing of
-/// it is cut; secrets are hidden in what is the person's own, or is not decided about.
+/// it is cut; secrets are hidden in what is the user's own, or is not decided about.
 fn add_row(sheet: &mut Sheet, lead: &str, candidate: &Candidate<'_>) {
     let definition = &candidate.server.definition;
     let shown = if is_decided_here(candidate) {
@@ -146,8 +143,8 @@ fn add_row(sheet: &mut Sheet, lead: &str, candidate: &Candidate<'_>) {
     }
 }
 
-/// Shows the preview, page by page where a person is asked about it next. False when they turned
-/// away before its end.
+/// Shows the preview, page by page where the user is asked about it next. False when they stopped
+/// before its end.
 pub(super) fn show(context: &Context, args: &ImportArgs, preview: &str) -> std::io::Result<bool> {
     let asks = !args.yes && !args.dry_run && context.output.can_ask();
     if asks && context.output.stdout_is_terminal() {

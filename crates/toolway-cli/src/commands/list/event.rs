@@ -64,14 +64,14 @@ pub(super) async fn print(context: &Context, host: &Host, json: bool) -> Result<
         json,
         told: BTreeMap::new(),
     };
-    printer.picture(&host.snapshot())?;
+    printer.snapshot(&host.snapshot())?;
     loop {
         match events.recv().await {
             Ok(event) => printer.event(host, event)?,
             // Some were lost; what is true now stands in the snapshot.
             Err(RecvError::Lagged(_)) => {
                 printer.told.clear();
-                printer.picture(&host.snapshot())?;
+                printer.snapshot(&host.snapshot())?;
             }
             Err(RecvError::Closed) => return Ok(()),
         }
@@ -87,7 +87,7 @@ struct Printer<'a> {
 
 impl Printer<'_> {
     fn event(&mut self, host: &Host, event: HostEvent) -> Result<(), Report> {
-        let picture = host.snapshot();
+        let snapshot = host.snapshot();
         match event {
             // How much it offers is known in a moment, and told with that. What a resource holds
             // is no part of it.
@@ -98,7 +98,7 @@ impl Printer<'_> {
             | HostEvent::ResourceUpdated { .. } => Ok(()),
             HostEvent::StateChanged { server, to, .. } => {
                 // One that is gone is told of with the configuration that it went with.
-                let Some(shown) = picture.server(server.as_str()) else {
+                let Some(shown) = snapshot.server(server.as_str()) else {
                     return Ok(());
                 };
                 let mut state = State::at(server, &to);
@@ -107,19 +107,19 @@ impl Printer<'_> {
                 }
                 self.state(state)
             }
-            HostEvent::CatalogChanged { server, .. } => match picture.server(server.as_str()) {
+            HostEvent::CatalogChanged { server, .. } => match snapshot.server(server.as_str()) {
                 Some(shown) if matches!(shown.state, ConnectionState::Connected(_)) => {
                     self.state(State::of(shown))
                 }
                 _ => Ok(()),
             },
             HostEvent::Reloaded(changes) => {
-                self.reload(changes, &picture)?;
-                self.picture(&picture)
+                self.reload(changes, &snapshot)?;
+                self.snapshot(&snapshot)
             }
             HostEvent::Notice { server, message } => {
                 // Why it is tried again is told with the state.
-                let told = picture.server(server.as_str()).and_then(trouble);
+                let told = snapshot.server(server.as_str()).and_then(trouble);
                 if told.is_some_and(|told| message.starts_with(&told)) {
                     return Ok(());
                 }
@@ -130,19 +130,19 @@ impl Printer<'_> {
 
     /// What a new configuration did. Servers that only stood in a list are gone without having
     /// been stopped.
-    fn reload(&mut self, changes: Changes, picture: &HostSnapshot) -> Result<(), Report> {
+    fn reload(&mut self, changes: Changes, snapshot: &HostSnapshot) -> Result<(), Report> {
         let mut stopped = changes.stopped;
         let gone = self
             .told
             .keys()
-            .filter(|name| picture.server(name.as_str()).is_none());
+            .filter(|name| snapshot.server(name.as_str()).is_none());
         for name in gone {
             if !stopped.contains(name) {
                 stopped.push(name.clone());
             }
         }
         self.told
-            .retain(|name, _| picture.server(name.as_str()).is_some());
+            .retain(|name, _| snapshot.server(name.as_str()).is_some());
         if changes.started.is_empty() && stopped.is_empty() && changes.replaced.is_empty() {
             return Ok(());
         }
@@ -153,9 +153,9 @@ impl Printer<'_> {
         })
     }
 
-    /// Tells of servers that nobody was told of, and of those that may not connect any more.
-    fn picture(&mut self, picture: &HostSnapshot) -> Result<(), Report> {
-        for server in &picture.servers {
+    /// Tells of servers that were not told of yet, and of those that may not connect any more.
+    fn snapshot(&mut self, snapshot: &HostSnapshot) -> Result<(), Report> {
+        for server in &snapshot.servers {
             let state = State::of(server);
             let news = match self.told.get(&server.name) {
                 None => true,

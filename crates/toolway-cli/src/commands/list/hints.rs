@@ -8,14 +8,13 @@ use toolway_types::name::as_word;
 use toolway_types::{ConnectionState, FailureKind, TransportKind};
 
 use super::Row;
-use crate::commands::auth;
 use crate::context::Context;
-use crate::report::failure_hint;
+use crate::report::{failure_hint, login_words};
 
 /// Hints that are printed before the others are counted.
 const HINTS_AT_ONCE: usize = 3;
 
-/// What a person can do about servers that wait for one.
+/// What the user can do about servers that wait for approval.
 pub(super) fn say_waiting(context: &Context, plan: &Plan) {
     let waiting: Vec<&PlannedServer> = plan
         .servers
@@ -24,13 +23,13 @@ pub(super) fn say_waiting(context: &Context, plan: &Plan) {
         .collect();
     match waiting.as_slice() {
         [] => {}
-        [one] => context.output.say(&format!(
-            "hint: look at `{}` with `toolway approve {}`",
+        [one] => context.hint(format!(
+            "look at `{}` with `toolway approve {}`",
             one.name,
             as_word(one.name.as_str())
         )),
-        several => context.output.say(&format!(
-            "hint: {} servers wait for your word; look at each with `toolway approve --all`",
+        several => context.hint(format!(
+            "{} servers wait for your word; look at each with `toolway approve --all`",
             several.len()
         )),
     }
@@ -46,13 +45,13 @@ pub(super) fn say_hints(context: &Context, rows: &[Row]) {
     };
     let mut hints: Vec<&str> = hints_of("needs-auth").collect();
     hints.dedup();
-    // A login is one command, and nobody should have to ask for it.
+    // A login is one command: all are told at once.
     let mut commands: Vec<&str> = rows.iter().filter_map(|row| row.login.as_deref()).collect();
     commands.dedup();
     if commands.len() > HINTS_AT_ONCE {
         let listed: Vec<String> = commands.iter().map(|it| format!("`{it}`")).collect();
-        context.output.say(&format!(
-            "hint: {} logins are wanted: {}",
+        context.hint(format!(
+            "{} logins are wanted: {}",
             commands.len(),
             listed.join(", ")
         ));
@@ -63,17 +62,17 @@ pub(super) fn say_hints(context: &Context, rows: &[Row]) {
     hints.extend(hints_of("failed"));
     hints.dedup();
     for hint in hints.iter().take(at_once) {
-        context.output.say(&format!("hint: {hint}"));
+        context.hint(hint);
     }
     let more = hints.len().saturating_sub(at_once);
     if more > 0 {
-        context.output.say(&format!(
-            "hint: see what to do about {more} more with `toolway tools <server>`"
+        context.hint(format!(
+            "see what to do about {more} more with `toolway tools <server>`"
         ));
     }
 }
 
-/// How to have back what a person switched off or rejected.
+/// How to have back what the user switched off or rejected.
 pub(super) fn say_off(context: &Context, plan: &Plan) {
     let is_off = |server: &&PlannedServer| {
         matches!(
@@ -100,7 +99,7 @@ pub(super) fn say_off(context: &Context, plan: &Plan) {
             several.len()
         ),
     };
-    context.output.say(&format!("hint: {hint}"));
+    context.hint(&hint);
 }
 
 /// The next step for a server that is not connected.
@@ -148,7 +147,7 @@ pub(super) fn login_command(
     Some(if is_connector(row) {
         "toolway account login".to_owned()
     } else {
-        let words = auth::login_words(&row.name, row.account.as_deref());
+        let words = login_words(&row.name, row.account.as_deref());
         // One like the last would be refused at once.
         let scopes = if *unnamed_scopes {
             " --scopes <scopes>"

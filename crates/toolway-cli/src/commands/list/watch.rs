@@ -1,10 +1,8 @@
-//! `toolway list --watch`: a host that stays, and what is seen of it.
+//! `toolway list --watch`: a host that runs until a signal, which is success.
 //!
-//! Owns the run: the host follows its files and the requests of other processes, first
-//! connections are tried again like lost ones, and a signal ends it. On a terminal the view is
-//! `toolway-tui`'s; elsewhere each change is a line (`event.rs`).
-//!
-//! To be told to end is how this command succeeds.
+//! Owns the run: the host follows its files and the requests of other processes, and tries first
+//! connections again like lost ones. On a terminal the view is `toolway-tui`'s; elsewhere each change
+//! is a line (`event.rs`).
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,7 +14,6 @@ use toolway_config::{Environment, Plan, Planner};
 use toolway_tui::TerminalSize;
 
 use super::event;
-use crate::commands::account;
 use crate::connect::{self, State};
 use crate::context::{Context, diagnoses, require_flags_only};
 use crate::exit::Exit;
@@ -41,7 +38,7 @@ pub(super) fn run(context: &Context, json: bool) -> Outcome {
         let (said, findings) = Findings::new(&plan);
         let options = HostOptions {
             retry_first: RetryFirst::Backoff,
-            connectors: Some(account::connectors_of(context)),
+            connectors: Some(connect::connectors_of(context)),
             replan: Some(replan(planner, said)),
             ..connect::host_options(context)
         };
@@ -101,7 +98,7 @@ async fn show(
     }
     let say = async {
         while let Some(text) = findings.recv().await {
-            context.output.say(&text);
+            context.say(&text);
         }
     };
     tokio::select! {

@@ -1,6 +1,6 @@
-//! The person at this terminal, while a login is under way.
+//! A login at this terminal.
 //!
-//! Owns what they see of it and what they type. What becomes of that is the library's.
+//! Owns what the user sees of it and what they type. What becomes of that is the library's.
 
 use std::io::{BufRead as _, IsTerminal as _};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,9 +16,9 @@ use crate::context::Context;
 use crate::elicit;
 use crate::output::Output;
 use crate::screen::{disguise, name};
-use crate::terminal::{Line, Terminal};
+use crate::terminal::{Line, next_line};
 
-/// The person at this terminal.
+/// Shows a login on this terminal.
 pub(in crate::commands) struct AtTerminal {
     output: Output,
     browser: Browser,
@@ -60,7 +60,7 @@ impl LoginUi for AtTerminal {
     fn pasted(&self) -> BoxFuture<'_, String> {
         Box::pin(async move {
             if std::io::stdin().is_terminal() {
-                return match Terminal::new(self.output).next_line().await {
+                return match next_line().await {
                     Line::Typed(line) => line,
                     Line::End => std::future::pending().await,
                 };
@@ -143,8 +143,8 @@ fn whose(page: &LoginPage<'_>) -> String {
     format!("{}{}", name(page.host), disguise(page.url))
 }
 
-/// The lines of stdin, read by a thread of their own that nobody waits for: Ctrl-C must end the
-/// program while it reads.
+/// The lines of stdin, read by a thread that is not joined: Ctrl-C must end the program while it
+/// reads.
 fn typed() -> mpsc::UnboundedReceiver<String> {
     let (sender, lines) = mpsc::unbounded_channel();
     std::thread::spawn(move || {

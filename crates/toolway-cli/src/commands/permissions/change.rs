@@ -102,8 +102,8 @@ fn say_what_stands_against(
         .rules()
         .any(|(of, text, from, _)| of == list && text == rule && from == scope);
     if !counts {
-        context.output.say(&format!(
-            "warning: it does not count yet: the {scope} settings were found here, and nobody \
+        context.warn(format!(
+            "it does not count yet: the {scope} settings were found here, and nobody \
              approved them\nhint: look at them with `toolway approve`"
         ));
     }
@@ -115,14 +115,14 @@ fn say_what_stands_against(
     for (of, text, _, origin) in permissions.rules() {
         if stricter(of) && text == rule {
             let of = of.as_str();
-            context.output.say(&format!(
-                "warning: `{text}` also stands in `permissions.{of}` at {origin}, which beats it"
+            context.warn(format!(
+                "`{text}` also stands in `permissions.{of}` at {origin}, which beats it"
             ));
         }
     }
     let name = rule.split('(').next().unwrap_or_default().trim();
     if let Some(RuleMiss::Nobody(server)) = miss(name, &servers(plan)) {
-        context.output.say(&format!(
+        context.say(format!(
             "note: no server named `{server}` is configured here"
         ));
     }
@@ -165,30 +165,30 @@ fn remove(context: &Context, args: &RemoveArgs) -> Outcome {
             &edited,
         );
     }
-    let is_persons = |scope: Scope| matches!(scope, Scope::User | Scope::Local);
+    let is_users_own = |scope: Scope| matches!(scope, Scope::User | Scope::Local);
     let mut others = written.iter().filter(|(_, text, ..)| *text == rule);
-    if let Some((list, _, scope, origin)) = others.clone().find(|rule| !is_persons(rule.2)) {
+    if let Some((list, _, scope, origin)) = others.clone().find(|rule| !is_users_own(rule.2)) {
         let message = format!(
             "`{rule}` stands in `permissions.{}` of the {scope} scope at {origin}, which this does \
              not change",
             list.as_str()
         );
         if left {
-            context.output.say(&format!("note: {message}"));
+            context.say(format!("note: {message}"));
             return Ok(Exit::Success);
         }
         let hint = match scope {
             Scope::Project => "take the approval of its server back: `toolway reset-approvals`",
             _ => "ask the administrator of this machine",
         };
-        return Err(Report::new(Exit::Refused, message).hint(hint));
+        return Err(Report::refused(message).hint(hint));
     }
     if left {
         return Ok(Exit::Success);
     }
     if let (Some(only), Some((_, _, scope, _))) = (only, others.next()) {
         let message = format!("`{rule}` is in no list of the {only} scope");
-        return Err(Report::new(Exit::Configuration, message).hint(format!(
+        return Err(Report::configuration(message).hint(format!(
             "it stands in the {scope} scope: `toolway permissions remove {} -s {scope}`",
             shell_word(&rule)
         )));
@@ -200,14 +200,13 @@ fn remove(context: &Context, args: &RemoveArgs) -> Outcome {
         None => "see the rules with `toolway permissions`".to_owned(),
     };
     let message = format!("no list of rules has `{rule}`");
-    Err(Report::new(Exit::Configuration, message).hint(hint))
+    Err(Report::configuration(message).hint(hint))
 }
 
 /// Rules do not stand in a repository's file.
 fn writable(scope: WritableScope) -> Result<Scope, Report> {
     match scope {
-        WritableScope::Project => Err(Report::new(
-            Exit::Usage,
+        WritableScope::Project => Err(Report::usage(
             "a repository's `.mcp.json` holds no permission rules",
         )
         .hint("use `-s local` for this project or `-s user` for every project")),
@@ -233,10 +232,9 @@ fn rule(plan: &Plan, words: &[String], list: PermissionList) -> Result<String, R
         words => of_word(plan, &words.concat(), list)?,
     };
     list.check(&rule).map_err(|(reason, hint)| {
-        Report::new(
-            Exit::Usage,
-            format!("`{rule}` cannot be read as a rule: {reason}; nothing was written"),
-        )
+        Report::usage(format!(
+            "`{rule}` cannot be read as a rule: {reason}; nothing was written"
+        ))
         .hint(hint)
     })?;
     Ok(rule)
@@ -263,10 +261,9 @@ fn of_word(plan: &Plan, word: &str, list: PermissionList) -> Result<String, Repo
         Some(RuleMiss::Slip(meant)) => {
             let meant = format!("{meant}{predicate}");
             let list = list.as_str();
-            Err(Report::new(
-                Exit::Usage,
-                format!("`{word}` names no tool of a configured server; nothing was written"),
-            )
+            Err(Report::usage(format!(
+                "`{word}` names no tool of a configured server; nothing was written"
+            ))
             .hint(format!(
                 "did you mean `toolway permissions {list} {}`?",
                 shell_word(&meant)
@@ -279,10 +276,9 @@ fn of_word(plan: &Plan, word: &str, list: PermissionList) -> Result<String, Repo
             let near = nearest(name, servers.iter().map(|name| name.as_str()));
             let near = near.and_then(|near| plan.winner(near));
             let near = near.and_then(|near| rule_for_server(&near.name));
-            Err(Report::new(
-                Exit::Usage,
-                format!("`{word}` names no server, and would allow nothing; nothing was written"),
-            )
+            Err(Report::usage(format!(
+                "`{word}` names no server, and would allow nothing; nothing was written"
+            ))
             .hint(match near {
                 Some(near) => format!(
                     "did you mean `toolway permissions allow {}`?",

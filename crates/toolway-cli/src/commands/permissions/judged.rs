@@ -1,6 +1,6 @@
 //! What the rules say about one tool, and which of them does.
 //!
-//! Owns the words and the JSON for it. Who may know what of a tool is said by whoever asks.
+//! Owns the words and the JSON for it. What is known of the tool is the caller's to say.
 
 use std::sync::Arc;
 
@@ -11,7 +11,8 @@ use toolway_config::{PermissionMode, UnheededRule};
 use toolway_types::name::as_word;
 use toolway_types::{ToolKey, Untrusted};
 
-use super::{mode, source};
+use super::mode;
+use crate::report::source;
 
 /// Whether it is the host's own.
 pub(super) enum Own {
@@ -35,7 +36,7 @@ pub(in crate::commands) struct Judged<'a> {
     is_open: bool,
     mode: &'static str,
     by_mode: String,
-    /// Whether a rule counts only because nobody knows what its server calls the tool.
+    /// Whether a rule counts only because it is not known what its server calls the tool.
     is_presumed: bool,
 }
 
@@ -67,7 +68,7 @@ impl<'a> Judged<'a> {
             PermissionDecision::Ask { rule } => ("asked", rule),
             PermissionDecision::Allow { rule } => ("allowed", rule),
         };
-        // Nobody is asked about the host's own tools unless a rule wants it.
+        // The host's own tools run without a question unless a rule wants one.
         let is_open = rule.is_none() && matches!(word, "asked" | "classified");
         let unheeded = is_open.then(|| permissions.unheeded(subject)).flatten();
         let (word, otherwise) = match own {

@@ -1,7 +1,7 @@
 //! Which tool was named: by its server and its own name, or by the name that models see.
 //!
 //! Owns finding it as a call by that name would, among what servers offered when they were last
-//! asked; and all that a name can mean while nobody knows what a server calls its tool (SEC-31).
+//! asked; and all that a name can mean while it is not known what a server calls its tool (SEC-31).
 
 use serde_json::{Map, Value};
 use toolway::builtin::{self, AUTHENTICATE};
@@ -13,10 +13,10 @@ use toolway_types::{ServerName, ToolKey, TransportKind};
 
 use super::change;
 use super::judged::{Judged, Own};
-use crate::commands::call::{dotted, near_built_in, spelled_servers};
+use crate::commands::admitted::{near_built_in, spelled_servers};
+use crate::commands::call::dotted;
 use crate::connect::memory::{recall, say_if_absent};
 use crate::context::{Context, unknown_server};
-use crate::exit::Exit;
 use crate::report::Report;
 
 /// One tool that the words can mean.
@@ -41,13 +41,13 @@ pub(super) fn readings(
         [] => Ok(Vec::new()),
         [word, rule] if plan.winner(word).is_none() && change::near(word).is_some() => {
             let near = change::near(word).unwrap_or_default();
-            let report = Report::new(Exit::Usage, format!("there is no server `{word}`"));
+            let report = Report::usage(format!("there is no server `{word}`"));
             let rule = shell_word(rule);
             Err(report.hint(format!("did you mean `toolway permissions {near} {rule}`?")))
         }
         [server, tool] => by_parts(context, plan, server, tool),
         [whole] => by_whole(context, plan, whole),
-        [_, _, ..] => Err(Report::new(Exit::Usage, "too many words")),
+        [_, _, ..] => Err(Report::usage("too many words")),
     }
 }
 
@@ -75,7 +75,7 @@ fn by_whole(context: &Context, plan: &Plan, whole: &str) -> Result<Vec<Reading>,
 }
 
 fn no_tool(plan: &Plan, whole: &str) -> Report {
-    let report = Report::new(Exit::Usage, format!("`{whole}` names no tool"));
+    let report = Report::usage(format!("`{whole}` names no tool"));
     report.hint(match (near_built_in(whole), plan.suggest(whole)) {
         (Some(near), _) => format!("did you mean `{near}`?"),
         (None, Some(near)) => {
@@ -94,12 +94,12 @@ fn by_parts(
     tool: &str,
 ) -> Result<Vec<Reading>, Report> {
     let server = ServerName::new(server)
-        .map_err(|error| Report::new(Exit::Usage, error.to_string()).hint("check its name"))?;
+        .map_err(|error| Report::usage(error.to_string()).hint("check its name"))?;
     if plan.winner(server.as_str()).is_none() {
         if plan.suggest(server.as_str()).is_some() {
             return Err(unknown_server(plan, server.as_str()));
         }
-        context.output.say(&format!(
+        context.say(format!(
             "note: no server named `{server}` is configured here; this is what rules would say"
         ));
         return Ok(vec![Reading::of_server(
@@ -213,7 +213,7 @@ impl Reading {
         }
     }
 
-    /// A tool that nobody knows but by this name, or its alias.
+    /// A tool that is known by this name only, or its alias.
     fn of_server(plan: &Plan, server: ServerName, tool: &str, unsure: UnsureName) -> Self {
         let entry = plan.winner(server.as_str());
         let curation = entry.map(|entry| &entry.curation);

@@ -8,7 +8,7 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-/// Nobody else reads a file that is not finished.
+/// An unfinished file is the user's alone.
 const PRIVATE: u32 = 0o600;
 
 /// Writes a file that must not be there yet, or with `force` also one that is.
@@ -62,7 +62,7 @@ fn put(path: &Path, bytes: &[u8], old: Option<&Permissions>) -> io::Result<()> {
         None => temporary.persist_noclobber(path),
     };
     moved.map_err(|error| error.error)?;
-    // The file is there for everybody who looks. Not every file system can promise more.
+    // The file is there. Not every file system can promise that it survives a crash.
     let _ = File::open(folder).and_then(|folder| folder.sync_all());
     Ok(())
 }

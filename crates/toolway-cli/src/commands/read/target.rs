@@ -6,7 +6,6 @@ use toolway_types::name::{as_word, shell_word};
 use toolway_types::{ServerName, Untrusted, several_nearest};
 
 use crate::commands::offers::pairs;
-use crate::exit::Exit;
 use crate::report::Report;
 
 /// How many near misses are named.
@@ -31,10 +30,9 @@ impl<'a> Target<'a> {
         let is_server = |word: &&String| !word.contains('=') || word.contains("://");
         let (servers, values): (Vec<&String>, Vec<&String>) = words.iter().partition(is_server);
         if let [first, second, ..] = servers[..] {
-            return Err(Report::new(
-                Exit::Usage,
-                format!("`{first}` and `{second}`: one server can be named"),
-            )
+            return Err(Report::usage(format!(
+                "`{first}` and `{second}`: one server can be named"
+            ))
             .hint("values of a template are written `key=value`"));
         }
         let values: Vec<String> = values.into_iter().cloned().collect();
@@ -42,10 +40,8 @@ impl<'a> Target<'a> {
         let server = servers.first().map(|server| server.as_str());
         if !uri.contains(['{', '}']) {
             if let Some(key) = values.keys().next() {
-                return Err(
-                    Report::new(Exit::Usage, format!("`{uri}` has no variable `{key}`"))
-                        .hint("see the URIs with variables with `toolway resources --templates`"),
-                );
+                return Err(Report::usage(format!("`{uri}` has no variable `{key}`"))
+                    .hint("see the URIs with variables with `toolway resources --templates`"));
             }
             return Ok(Self {
                 uri: uri.to_owned(),
@@ -54,7 +50,7 @@ impl<'a> Target<'a> {
             });
         }
         let template = UriTemplate::parse(uri).map_err(|error| {
-            Report::new(Exit::Usage, error.to_string())
+            Report::usage(error.to_string())
                 .hint("see the URIs with variables with `toolway resources --templates`")
         })?;
         let usage = || {
@@ -75,10 +71,8 @@ impl<'a> Target<'a> {
         };
         let known = template.variables();
         if let Some(key) = values.keys().find(|key| !known.contains(&key.as_str())) {
-            return Err(
-                Report::new(Exit::Usage, format!("`{uri}` has no variable `{key}`"))
-                    .hint(format!("it is read as `{}`", usage())),
-            );
+            return Err(Report::usage(format!("`{uri}` has no variable `{key}`"))
+                .hint(format!("it is read as `{}`", usage())));
         }
         let missing: Vec<String> = template
             .required()
@@ -87,11 +81,9 @@ impl<'a> Target<'a> {
             .map(|name| format!("`{name}` is missing"))
             .collect();
         if !missing.is_empty() {
-            return Err(
-                Report::new(Exit::Usage, format!("`{uri}` is not filled in"))
-                    .details(missing)
-                    .hint(format!("it is read as `{}`", usage())),
-            );
+            return Err(Report::usage(format!("`{uri}` is not filled in"))
+                .details(missing)
+                .hint(format!("it is read as `{}`", usage())));
         }
         Ok(Self {
             uri: template.expand(&values),
@@ -132,15 +124,16 @@ impl<'a> Target<'a> {
             [] => {
                 let shown = Untrusted::new(&self.uri);
                 let message = format!("no server lists `{}`", shown.line());
-                Err(self.near(snapshot, Report::new(Exit::Usage, message), None))
+                Err(self.near(snapshot, Report::usage(message), None))
             }
             [first, ..] => {
                 let shown = Untrusted::new(&self.uri);
                 let names: Vec<String> = owners.iter().map(|name| format!("`{name}`")).collect();
-                Err(Report::new(
-                    Exit::Usage,
-                    format!("`{}` could be of {}", shown.line(), names.join(", ")),
-                )
+                Err(Report::usage(format!(
+                    "`{}` could be of {}",
+                    shown.line(),
+                    names.join(", ")
+                ))
                 .hint(format!("say which one, e.g. `{}`", self.line(first))))
             }
         }

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use toolway::HostSnapshot;
 use toolway_types::ConnectionState;
+use toolway_types::name::as_word;
 
 use crate::connect::Typed;
 use crate::context::Context;
-use crate::exit::Exit;
 use crate::report::Report;
 
 /// Asked for one server: its failure is the command's failure.
@@ -18,45 +18,25 @@ pub(crate) fn require_connected(
     name: &str,
     typed: Option<&Typed>,
 ) -> Result<(), Report> {
-    match snapshot
-        .servers
-        .iter()
-        .find(|server| server.name.as_str() == name)
-    {
-        Some(server) => match &server.state {
-            ConnectionState::Connected(_) => Ok(()),
-            state => {
-                let report = Report::unavailable(name, state);
-                Err(match typed.and_then(|typed| typed.hint(state)) {
-                    Some(hint) => report.hint(hint),
-                    None => report,
-                })
-            }
-        },
-        None => Err(Report::new(
-            Exit::Configuration,
-            format!("server `{name}` is not in the plan"),
-        )
-        .hint(format!(
-            "see why with `toolway explain {}`",
-            toolway_types::name::as_word(name)
-        ))),
+    match snapshot.server(name).map(|server| &server.state) {
+        Some(ConnectionState::Connected(_)) => Ok(()),
+        Some(state) => {
+            Err(Report::unavailable(name, state)
+                .better_hint(typed.and_then(|typed| typed.hint(state))))
+        }
+        None => {
+            let hint = format!("see why with `toolway explain {}`", as_word(name));
+            Err(Report::configuration(format!("server `{name}` is not in the plan")).hint(hint))
+        }
     }
 }
 
 /// Asked for all: those that are missing are named, and the rest is shown.
 pub(crate) fn say_missing(context: &Context, snapshot: &HostSnapshot) {
     for server in &snapshot.servers {
-        match &server.state {
-            ConnectionState::Failed(_) | ConnectionState::NeedsAuth { .. } => {
-                let report = Report::unavailable(server.name.as_str(), &server.state);
-                let report = context.advised(report);
-                context.output.say(&format!("warning: {}", report.message));
-                if let Some(hint) = report.hint {
-                    context.output.say(&format!("hint: {hint}"));
-                }
-            }
-            _ => {}
+        if let ConnectionState::Failed(_) | ConnectionState::NeedsAuth { .. } = &server.state {
+            let report = Report::unavailable(server.name.as_str(), &server.state);
+            context.warn_of(&context.advised(report));
         }
     }
 }
@@ -80,10 +60,6 @@ pub(super) fn say_late(context: &Context, snapshot: &HostSnapshot, limit: Option
         return;
     };
     for server in snapshot.servers.iter().filter(|server| server.is_pending()) {
-        let report = Report::late(server.name.as_str(), limit);
-        context.output.say(&format!("warning: {}", report.message));
-        if let Some(hint) = report.hint {
-            context.output.say(&format!("hint: {hint}"));
-        }
+        context.warn_of(&Report::late(server.name.as_str(), limit));
     }
 }

@@ -1,6 +1,7 @@
 //! Tools of servers that answered, while others are still waited for.
 //!
-//! Owns which rows were printed before all servers were there. Only a person at a terminal sees rows early: what programs read has one order.
+//! Owns which rows were printed before all servers were there. Only on a terminal: what programs read
+//! has one order.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -50,10 +51,10 @@ impl Early {
         }
         let begun = Instant::now();
         let news = NoticeFeed {
-            of: &mut |picture| {
+            of: &mut |snapshot| {
                 let is_time = begun.elapsed() >= TOGETHER;
                 is_time
-                    .then(|| self.rows(context, &picture.catalog))
+                    .then(|| self.rows(context, &snapshot.catalog))
                     .flatten()
             },
             to: &mut io::stdout(),
@@ -68,8 +69,9 @@ impl Early {
         if new.is_empty() {
             return None;
         }
-        let rows: Vec<Vec<String>> = new.iter().copied().map(cells).collect();
-        let text = context.output.table_text(&HEAD, &rows);
+        let text = context
+            .output
+            .table_text(&HEAD, new.iter().copied().map(cells));
         let is_first = self.told.is_empty();
         let servers: Vec<ServerName> = new.iter().map(|tool| tool.key.server.clone()).collect();
         self.told.extend(servers);

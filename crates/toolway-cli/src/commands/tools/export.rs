@@ -72,9 +72,7 @@ pub(super) fn show_pool(
         None => format!(": a model finds {them} with `{TOOL_SEARCH}`"),
         Some(_) => String::new(),
     };
-    context
-        .output
-        .say(&format!("hint: {words}{found}; `--all` prints {them} too"));
+    context.hint(format!("{words}{found}; `--all` prints {them} too"));
     Ok(Exit::Success)
 }
 
@@ -85,8 +83,8 @@ pub(super) fn print_export(
 ) -> io::Result<()> {
     let export = export(target, tools.iter().copied());
     for note in &export.notes {
-        context.output.say(&format!(
-            "warning: `{}` of `{}` is left out: {} does not take such a name",
+        context.warn(format!(
+            "`{}` of `{}` is left out: {} does not take such a name",
             note.argument,
             note.tool,
             target.as_str()

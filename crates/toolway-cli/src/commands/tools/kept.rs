@@ -3,10 +3,7 @@
 //! Owns what is said of their age, and of servers that nothing is kept of. What is kept is the
 //! library's, how it is refreshed `connect/memory.rs`.
 
-use std::collections::BTreeMap;
-
-use serde::Serialize;
-use toolway::{Recalled, RecalledServer};
+use toolway::Recalled;
 use toolway_config::Plan;
 use toolway_types::ServerName;
 use toolway_types::name::as_word;
@@ -17,25 +14,6 @@ use crate::connect::memory::{ago, recall, refresh_old};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::report::{Outcome, Report};
-
-/// When a server was asked, as `--json` prints it.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Asked<'a> {
-    server: &'a ServerName,
-    seconds_ago: u64,
-}
-
-/// The same of all that something is known of.
-pub(super) fn asked_of(
-    known: Option<&BTreeMap<ServerName, RecalledServer>>,
-) -> Option<Vec<Asked<'_>>> {
-    let asked = known?.iter().map(|(server, known)| Asked {
-        server,
-        seconds_ago: known.age.as_secs(),
-    });
-    Some(asked.collect())
-}
 
 /// Shows what is kept.
 pub(super) fn run(
@@ -62,8 +40,8 @@ pub(super) fn run(
     }
     if !unknown.is_empty() {
         let names: Vec<String> = unknown.iter().map(|name| format!("`{name}`")).collect();
-        context.output.say(&format!(
-            "warning: nothing is kept yet of {}\nhint: ask with `toolway tools`",
+        context.warn(format!(
+            "nothing is kept yet of {}\nhint: ask with `toolway tools`",
             names.join(", ")
         ));
     }
@@ -81,7 +59,7 @@ pub(super) fn run(
 /// How old the oldest of it is.
 fn say_age(context: &Context, recalled: &Recalled) {
     if let Some(oldest) = recalled.known.values().map(|known| known.age).max() {
-        context.output.say(&format!(
+        context.say(format!(
             "as of {}; without `--cached` the servers are asked",
             ago(oldest)
         ));

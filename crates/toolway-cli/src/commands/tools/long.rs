@@ -13,9 +13,10 @@ use crate::context::Context;
 /// The row of a list, with what the tool takes where that is wanted.
 pub(super) fn listed<'a>(args: &ToolsArgs) -> impl Fn(&'a CatalogTool) -> Row<'a> {
     let long = args.long;
-    move |tool| Row {
-        signature: long.then(|| signature_of(tool)),
-        ..row(tool)
+    move |tool| {
+        let mut row = row(tool);
+        row.signature = long.then(|| signature_of(tool));
+        row
     }
 }
 

@@ -86,8 +86,7 @@ pub(super) fn meant<'a>(
     let is_command = !args.command.is_empty();
     let tool = match (&args.server, &args.tool) {
         (Some(_), Some(_)) if is_command => {
-            return Err(Report::new(
-                Exit::Usage,
+            return Err(Report::usage(
                 "with a command behind `--`, only a tool can be named before it",
             )
             .hint("`toolway tools <tool> -- <command>`"));
@@ -339,9 +338,5 @@ fn unknown(catalog: &Catalog, place: &Place<'_>, error: CallError) -> Report {
         Some(Untrusted::new(line).to_string())
     });
     let hint = did_you_mean(&near.collect::<Vec<_>>());
-    let report = Report::from(error);
-    match hint {
-        Some(hint) => report.hint(hint),
-        None => report,
-    }
+    Report::from(error).better_hint(hint)
 }

@@ -1,78 +1,45 @@
 //! The shapes that `toolway tools --json` prints, which are an interface.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 use serde_json::value::RawValue;
-use toolway::CatalogTool;
-use toolway::catalog::{LeftOutTool, Section};
+use serde_json::{Value, json};
+use toolway::catalog::LeftOutTool;
+use toolway::{CatalogTool, RecalledServer};
 use toolway_types::ServerName;
-
-use super::kept::Asked;
 
 /// One tool, as `tools --json` prints it. Absent values are null, never left out.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::commands) struct Row<'a> {
-    pub(super) name: &'a str,
-    pub(super) server: &'a ServerName,
-    pub(super) tool: &'a str,
-    pub(super) title: Option<&'a str>,
-    pub(super) description: &'a str,
-    pub(super) input_schema: &'a RawValue,
-    pub(super) output_schema: Option<&'a RawValue>,
-    pub(super) annotations: Option<&'a RawValue>,
-    pub(super) deferred: bool,
+    name: &'a str,
+    server: &'a ServerName,
+    tool: &'a str,
+    title: Option<&'a str>,
+    description: &'a str,
+    input_schema: &'a RawValue,
+    output_schema: Option<&'a RawValue>,
+    annotations: Option<&'a RawValue>,
+    deferred: bool,
     /// Only with `--long`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) signature: Option<String>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Listing<'a> {
     pub(super) tools: Vec<Row<'a>>,
     /// Only with `--all`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) left_out: Option<Vec<LeftOut<'a>>>,
+    pub(super) left_out: Option<Vec<Value>>,
     /// Only with `--cached`: when who was asked.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) asked: Option<Vec<Asked<'a>>>,
+    pub(super) asked: Option<Vec<Value>>,
     /// Only with `--no-connect`: who would be asked.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) servers: Option<Vec<Planned<'a>>>,
-}
-
-/// A server that was not asked.
-#[derive(Debug, Serialize)]
-pub(super) struct Planned<'a> {
-    pub(super) name: &'a ServerName,
-    pub(super) source: Source,
-}
-
-#[derive(Debug, Serialize)]
-pub(super) struct Source {
-    pub(super) path: String,
-    pub(super) line: Option<u32>,
-}
-
-/// One tool that its server's entry leaves out.
-#[derive(Debug, Serialize)]
-pub(super) struct LeftOut<'a> {
-    pub(super) server: &'a ServerName,
-    pub(super) tool: &'a str,
-    pub(super) description: &'a str,
-    pub(super) reason: &'a str,
-}
-
-/// What one server says to models about itself.
-#[derive(Debug, Serialize)]
-pub(super) struct Said<'a> {
-    pub(super) server: &'a ServerName,
-    pub(super) text: &'a str,
-}
-
-#[derive(Debug, Serialize)]
-pub(super) struct Sayings<'a> {
-    pub(super) instructions: Vec<Said<'a>>,
+    pub(super) servers: Option<Vec<Value>>,
 }
 
 pub(in crate::commands) fn row(tool: &CatalogTool) -> Row<'_> {
@@ -90,18 +57,20 @@ pub(in crate::commands) fn row(tool: &CatalogTool) -> Row<'_> {
     }
 }
 
-pub(super) fn left_out(tool: &LeftOutTool) -> LeftOut<'_> {
-    LeftOut {
-        server: &tool.key.server,
-        tool: &tool.key.tool,
-        description: &tool.description,
-        reason: &tool.reason,
-    }
+/// One tool that its server's entry leaves out.
+pub(super) fn left_out(tool: &LeftOutTool) -> Value {
+    json!({
+        "server": tool.key.server,
+        "tool": tool.key.tool,
+        "description": tool.description,
+        "reason": tool.reason,
+    })
 }
 
-pub(super) fn said(section: &Section) -> Said<'_> {
-    Said {
-        server: &section.server,
-        text: &section.text,
-    }
+/// When each server was asked.
+pub(super) fn asked_of(known: &BTreeMap<ServerName, RecalledServer>) -> Vec<Value> {
+    let asked = known
+        .iter()
+        .map(|(server, known)| json!({ "server": server, "secondsAgo": known.age.as_secs() }));
+    asked.collect()
 }

@@ -1,5 +1,6 @@
 //! The demo servers in both eras.
 
+use clap::ValueEnum as _;
 use serde_json::{Value, json};
 
 use super::*;
@@ -135,9 +136,9 @@ fn notifications_and_answers_get_no_answer_and_nonsense_an_error() {
 #[test]
 fn every_flavour_offers_its_own_tools_with_schemas_and_hints() {
     let mut names = Vec::new();
-    for flavour in Flavour::ALL {
-        assert_eq!(Flavour::parse(flavour.as_str()), Some(flavour));
-        let list = ask(&DemoServer::new(flavour), "tools/list", &json!({}));
+    for flavour in Flavour::value_variants() {
+        assert_eq!(Flavour::from_str(flavour.as_str(), false), Ok(*flavour));
+        let list = ask(&DemoServer::new(*flavour), "tools/list", &json!({}));
         for tool in list["result"]["tools"].as_array().unwrap() {
             assert_eq!(tool["inputSchema"]["type"], "object");
             assert_eq!(tool["annotations"]["readOnlyHint"], true);

@@ -18,7 +18,7 @@ use rustix::net::{
     AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
     sendmsg, socketpair,
 };
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, kill_process, pidfd_open, waitpid};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UnixStream;
 use tokio::process::{Child, Command};
@@ -27,7 +27,7 @@ use toolway_types::StdioSpec;
 
 use super::message::{LaunchReport, LaunchRequest, ReaperKind, STOP};
 use super::serve::REAPER_GRACE;
-use super::{Launcher, MARK};
+use super::{Launcher, MARK, raw};
 use crate::stdio::descriptors;
 use crate::stdio::pipes::ChildEnds;
 use crate::stdio::shield::ArmedShield;
@@ -56,17 +56,66 @@ pub(in crate::stdio) struct LauncherHandle {
 }
 
 #[derive(Debug)]
-struct LauncherProcess {
-    socket: OwnedFd,
+pub(super) struct LauncherProcess {
+    pub(super) socket: OwnedFd,
+    pub(super) child: LauncherChild,
+}
+
+/// A launcher process, by the way it was started.
+#[derive(Debug)]
+pub(super) enum LauncherChild {
     /// When this is dropped the runtime reaps it.
-    process: Child,
+    Executed(Child),
+    /// A fork of this process, before it had a runtime.
+    Forked(Pid),
+}
+
+impl LauncherChild {
+    fn id(&self) -> Option<u32> {
+        match self {
+            Self::Executed(process) => process.id(),
+            Self::Forked(pid) => u32::try_from(pid.as_raw_nonzero().get()).ok(),
+        }
+    }
+
+    /// Whether it runs; one that has ended is reaped.
+    fn is_running(&mut self) -> bool {
+        match self {
+            Self::Executed(process) => matches!(process.try_wait(), Ok(None)),
+            Self::Forked(pid) => matches!(waitpid(Some(*pid), WaitOptions::NOHANG), Ok(None)),
+        }
+    }
+
+    /// Waits for its end and reaps it.
+    async fn wait(&mut self) -> io::Result<()> {
+        match self {
+            Self::Executed(process) => process.wait().await.map(drop),
+            Self::Forked(pid) => {
+                let process = raw::readable(pidfd_open(*pid, PidfdFlags::empty())?)?;
+                let _ = process.readable().await?;
+                waitpid(Some(*pid), WaitOptions::NOHANG)?;
+                Ok(())
+            }
+        }
+    }
+}
+
+/// The socket between host and launcher.
+pub(super) fn socket_pair() -> io::Result<(OwnedFd, OwnedFd)> {
+    Ok(socketpair(
+        AddressFamily::UNIX,
+        SocketType::SEQPACKET,
+        SocketFlags::CLOEXEC,
+        None,
+    )?)
 }
 
 impl LauncherHandle {
-    pub(in crate::stdio) fn new(program: PathBuf) -> Self {
+    /// A launcher that runs already, or one that the program becomes when it is needed.
+    pub(super) fn new(program: PathBuf, running: Option<LauncherProcess>) -> Self {
         Self {
             program,
-            running: Mutex::new(None),
+            running: Mutex::new(running),
         }
     }
 
@@ -81,19 +130,15 @@ impl LauncherHandle {
             .running
             .into_inner()
             .unwrap_or_else(PoisonError::into_inner);
-        if let Some(LauncherProcess {
-            socket,
-            mut process,
-        }) = running
-        {
+        if let Some(LauncherProcess { socket, mut child }) = running {
             drop(socket);
             // The launcher waits for its reapers first.
-            let _ = timeout(REAPER_GRACE + AFTER_KILL, process.wait()).await;
+            let _ = timeout(REAPER_GRACE + AFTER_KILL, child.wait()).await;
         }
     }
 
     pub(in crate::stdio) fn process_id(&self) -> Option<u32> {
-        self.with_living(|running| running.as_ref().and_then(|it| it.process.id()))
+        self.with_living(|running| running.as_ref().and_then(|it| it.child.id()))
     }
 
     /// Passes the running launcher, if any; one that has ended is reaped first.
@@ -101,7 +146,7 @@ impl LauncherHandle {
         // It is always consistent, whatever panicked.
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = &mut *running
-            && !matches!(known.process.try_wait(), Ok(None))
+            && !known.child.is_running()
         {
             *running = None;
         }
@@ -125,12 +170,7 @@ impl LauncherHandle {
 impl LauncherProcess {
     fn start(program: &Path) -> io::Result<Self> {
         descriptors::close_on_exec_all()?;
-        let (ours, theirs) = socketpair(
-            AddressFamily::UNIX,
-            SocketType::SEQPACKET,
-            SocketFlags::CLOEXEC,
-            None,
-        )?;
+        let (socket, theirs) = socket_pair()?;
         let process = Command::new(program)
             .arg0(MARK)
             .env_clear()
@@ -142,8 +182,8 @@ impl LauncherProcess {
             .spawn()?;
         tracing::debug!(pid = process.id(), "the launcher has started");
         Ok(Self {
-            socket: ours,
-            process,
+            socket,
+            child: LauncherChild::Executed(process),
         })
     }
 

@@ -1,4 +1,4 @@
-//! The system calls of launcher and reapers that have no safe form.
+//! What has no safe form in launcher and reapers, and in waiting for them.
 //!
 //! Both are single-threaded processes, which is what makes a fork without an exec, and a signal at
 //! the parent's death, safe.
@@ -8,11 +8,15 @@
 )]
 
 use std::io;
-use std::os::fd::{AsFd as _, FromRawFd as _, OwnedFd};
+use std::os::fd::{AsFd as _, FromRawFd as _, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
 use rustix::process::{Pid, Signal, fchdir, getppid, set_parent_process_death_signal};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+
+use super::early::CommandLineMemory;
 
 /// Forks. `None` in the child.
 pub(super) fn fork() -> io::Result<Option<Pid>> {
@@ -76,6 +80,45 @@ pub(super) fn block_signals() -> io::Result<OwnedFd> {
         match libc::signalfd(-1, &raw const ended, flags) {
             -1 => Err(io::Error::last_os_error()),
             descriptor => Ok(OwnedFd::from_raw_fd(descriptor)),
+        }
+    }
+}
+
+/// Lets a task wait until a descriptor can be read.
+pub(super) fn readable(descriptor: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
+    // SAFETY: it owns the descriptor, which stays open as long as it lives.
+    Ok(unsafe { AsyncFd::register_with_interest(descriptor, Interest::READABLE) }?)
+}
+
+/// Closes descriptors by their numbers.
+pub(super) fn close(numbers: &[RawFd]) {
+    for number in numbers {
+        // SAFETY: the caller has just been forked and uses nothing of the host it is a copy of.
+        unsafe { libc::close(*number) };
+    }
+}
+
+/// Puts one word in the place of those that this process was started with, and clears its
+/// environment. Nothing may read either afterwards through the standard library.
+pub(super) fn overwrite_command_line(memory: &CommandLineMemory, word: &str) {
+    let CommandLineMemory { words, environment } = memory;
+    for range in [words, environment] {
+        let start = std::ptr::with_exposed_provenance_mut::<u8>(range.start);
+        // SAFETY: the kernel says that this process was given these bytes, which are writable and
+        // belong to nothing else; no thread reads them.
+        unsafe { start.write_bytes(0, range.len()) };
+    }
+    let Some(last) = words.len().checked_sub(1) else {
+        return;
+    };
+    let word = &word.as_bytes()[..word.len().min(last)];
+    let start = std::ptr::with_exposed_provenance_mut::<u8>(words.start);
+    // SAFETY: as above, and the word is shorter than the place.
+    unsafe {
+        start.copy_from_nonoverlapping(word.as_ptr(), word.len());
+        // Without an end in the last place, the kernel shows all up to the first end as one word.
+        if word.len() < last {
+            start.add(last).write(b'.');
         }
     }
 }

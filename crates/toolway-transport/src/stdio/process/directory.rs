@@ -11,7 +11,7 @@ use std::path::Path;
 use toolway_types::WorkingDirectory;
 
 use crate::error::OpenError;
-use crate::private_file::open_directory;
+use toolway_files::private_file::open_directory;
 
 /// The directory, which is there when this returns.
 pub(super) fn ready(directory: &WorkingDirectory) -> Result<Cow<'_, Path>, OpenError> {

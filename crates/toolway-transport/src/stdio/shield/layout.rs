@@ -19,8 +19,8 @@ use rustix::process::geteuid;
 use super::hidden::{HiddenDirectory, c_path};
 use super::{ProtectedPath, Protection};
 use crate::error::ShieldError;
-use crate::links::follow;
 use table::{aliases, mounts_of};
+use toolway_files::links::follow;
 
 /// What to do about a directory that is to be protected and is not there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -106,14 +106,4 @@ impl LoginUi for NoUser {
     fn open<'a>(&'a self, _: LoginPage<'a>) -> BoxFuture<'a, Result<(), String>> {
         Box::pin(async { Err("there is nobody to open a page for".to_owned()) })
     }
-
-    fn show(&self, _: LoginPage<'_>) {}
-
-    fn pasted(&self) -> BoxFuture<'_, String> {
-        Box::pin(std::future::pending())
-    }
-
-    fn device(&self, _: DeviceCodePrompt<'_>) {}
-
-    fn say(&self, _: LoginProgress) {}
 }

@@ -5,16 +5,15 @@
 //! operations go through the open directory, so that a path swapped meanwhile leads nowhere
 //! (SEC-37). How long files stay is `spill/quota.rs`.
 
-use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Read as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use rustix::fs::{AtFlags, Mode, OFlags};
+use rustix::fs::{Mode, OFlags};
 use sha2::{Digest, Sha256};
-use toolway_transport::private_file::make_directory;
+use toolway_files::private_file::{create, make_directory, open_own};
 
 use super::media::Media;
 use crate::call::SavedFile;
@@ -168,8 +167,8 @@ impl ResultDirectory {
                 // Something lies under the name: a torn file of a crash, or a trap.
                 _ => format!("{digest}-{attempt}.{}", media.kind.extension),
             };
-            let there = match self.write_new(&name, &media.bytes) {
-                Ok(()) => true,
+            let there = match create(&self.directory, &name, &media.bytes) {
+                Ok(_) => true,
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                     self.holds(&name, &media.bytes)
                 }
@@ -189,35 +188,15 @@ impl ResultDirectory {
         })
     }
 
-    fn write_new(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
-        let flags =
-            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let mode = Mode::RUSR | Mode::WUSR;
-        let mut file = File::from(rustix::fs::openat(&self.directory, name, flags, mode)?);
-        file.write_all(bytes).inspect_err(|_| {
-            // Half a file must not stay. If this fails too, its content will not match and the
-            // next attempt takes another name.
-            let _ = rustix::fs::unlinkat(&self.directory, name, AtFlags::empty());
-        })
-    }
-
     /// Whether a plain file of ours with exactly these bytes lies under the name.
     fn holds(&self, name: &str, bytes: &[u8]) -> bool {
-        // Without waiting: a pipe planted under the name would never answer.
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let Ok(file) = rustix::fs::openat(&self.directory, name, flags, Mode::empty()) else {
+        let Ok(mut file) = open_own(&self.directory, name) else {
             return false;
         };
-        let mut file = File::from(file);
-        let Ok(metadata) = file.metadata() else {
-            return false;
-        };
-        if !metadata.is_file()
-            || metadata.len() != bytes.len() as u64
-            || metadata.uid() != rustix::process::geteuid().as_raw()
-            || metadata.mode() & 0o077 != 0
-            || metadata.nlink() != 1
-        {
+        let is_private = file.metadata().is_ok_and(|facts| {
+            facts.len() == bytes.len() as u64 && facts.mode() & 0o077 == 0 && facts.nlink() == 1
+        });
+        if !is_private {
             return false;
         }
         let mut content = Vec::with_capacity(bytes.len());

@@ -5,12 +5,13 @@
 //! journals, audit, shared state, secrets.
 
 use std::fs::{DirBuilder, File};
-use std::io;
+use std::io::{self, Write as _};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::Path;
 
-use rustix::fs::{FileType, Mode, OFlags, Stat};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
+use rustix::io::Errno;
 use rustix::path::Arg;
 
 use crate::links::follow;
@@ -56,6 +57,46 @@ pub fn open_file(directory: impl AsFd, name: &str, flags: OFlags) -> io::Result<
         rustix::fs::fchmod(&file, mode)?;
     }
     Ok(File::from(file))
+}
+
+/// Writes a file whose name must be free: all of it, or nothing stays.
+pub fn create(directory: impl AsFd, name: &str, content: &[u8]) -> io::Result<File> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
+    let mut file = open_file(&directory, name, flags)?;
+    file.write_all(content).inspect_err(|_| {
+        // Half a file is of no use.
+        let _ = rustix::fs::unlinkat(&directory, name, AtFlags::empty());
+    })?;
+    Ok(file)
+}
+
+/// Replaces a file as a whole: readers see the old content or the new one, and the new one is on
+/// disk when this returns. `temporary` is a name that is the caller's alone meanwhile; what a crash
+/// left there is removed.
+pub fn replace(
+    directory: impl AsFd,
+    name: &str,
+    temporary: &str,
+    content: &[u8],
+) -> io::Result<()> {
+    let remove = || rustix::fs::unlinkat(&directory, temporary, AtFlags::empty());
+    match remove() {
+        Ok(()) | Err(Errno::NOENT) => {}
+        Err(errno) => return Err(errno.into()),
+    }
+    let file = create(&directory, temporary, content)?;
+    let placed = file.sync_all().and_then(|()| {
+        Ok(rustix::fs::renameat(
+            &directory, temporary, &directory, name,
+        )?)
+    });
+    placed.inspect_err(|_| {
+        let _ = remove();
+    })?;
+    // Without this the old content may come back after the power failed. Not every file system
+    // can do it, and none that cannot would keep its promise if we insisted.
+    let _ = rustix::fs::fsync(&directory);
+    Ok(())
 }
 
 /// Opens a file to read it, if it is a regular file that only this user may write.

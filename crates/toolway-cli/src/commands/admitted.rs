@@ -1,20 +1,44 @@
-//! The server of a call: the entry that counts for its name, if it may connect.
+//! The server that a word names: the entry that counts for it, if it may connect.
 //!
-//! Owns why it may not, and what helps.
+//! Owns why it may not, what helps, and what a word that names no server was meant for.
 
+use toolway::builtin::RESERVED;
 use toolway_config::{Plan, ServerVerdict};
 use toolway_types::name::as_word;
-use toolway_types::{Diagnosis, Origin, ServerName};
+use toolway_types::{Diagnosis, Origin, ServerName, nearest};
 
-use super::target;
-use crate::commands::add::require_known_scheme;
 use crate::connect::Wanted;
-use crate::context::Context;
+use crate::context::{Context, unknown_server};
 use crate::exit::Exit;
 use crate::report::Report;
+use crate::typed::is_url;
+
+/// Refuses an address that is neither a URL we know nor a command: mostly a slip.
+pub(super) fn require_known_scheme(word: &str) -> Result<(), Report> {
+    match word.split_once(":/") {
+        Some((scheme, rest))
+            if !is_url(word)
+                // One letter is a drive.
+                && scheme.len() > 1
+                && scheme
+                    .chars()
+                    .all(|character| character.is_ascii_alphanumeric()) =>
+        {
+            let rest = rest.trim_start_matches('/');
+            // What stands behind it may hold a secret.
+            let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
+            let host = host.rsplit('@').next().unwrap_or_default();
+            Err(Report::usage(format!(
+                "`{scheme}:/…` is not an address that Toolway can reach"
+            ))
+            .hint(format!("did you mean `https://{host}…`?")))
+        }
+        _ => Ok(()),
+    }
+}
 
 /// The server by its name, if the plan lets it connect; otherwise why not.
-pub(crate) fn require_admitted(
+pub(super) fn require_admitted(
     context: &Context,
     plan: &Plan,
     name: &str,
@@ -22,7 +46,7 @@ pub(crate) fn require_admitted(
     let Some(server) = plan.winner(name) else {
         require_known_scheme(name)?;
         context.say_unreadable(plan);
-        return Err(crate::context::unknown_server(plan, name));
+        return Err(unknown_server(plan, name));
     };
     let word = as_word(name);
     let (exit, hint) = match &server.verdict {
@@ -94,7 +118,7 @@ fn refused_hint(plan: &Plan, server: &toolway_config::PlannedServer) -> String {
 
 /// The server an exposed name belongs to: the one whose normalised name it carries. Where several
 /// are spelled alike, all of them are wanted: their tools say whose it is.
-pub(crate) fn find_by_exposed(
+pub(super) fn find_by_exposed(
     context: &Context,
     plan: &Plan,
     exposed: &str,
@@ -104,7 +128,7 @@ pub(crate) fn find_by_exposed(
         context.say_unreadable(plan);
         let rest = exposed.strip_prefix("mcp__").unwrap_or(exposed);
         let name = rest.split("__").next().unwrap_or(rest);
-        return Err(target::unknown(plan, name));
+        return Err(unknown(plan, name));
     };
     let admitted: Vec<ServerName> = names
         .iter()
@@ -121,13 +145,9 @@ pub(crate) fn find_by_exposed(
     }
 }
 
-/// The servers whose normalised name an exposed one carries: of all that fit, the longest, which may
-/// be several servers' that are spelled alike. `mcp__a__b__c` is `a__b`'s before it is `a`'s. The one
-/// that is spelled so itself stands first.
-pub(in crate::commands) fn spelled_servers<'p>(
-    plan: &'p Plan,
-    exposed: &str,
-) -> Vec<&'p ServerName> {
+/// The servers with the longest normalised name that an exposed one begins with: `mcp__a__b__c` is
+/// `a__b`'s before `a`'s. Several may be spelled alike; the one that needs no normalising is first.
+pub(super) fn spelled_servers<'p>(plan: &'p Plan, exposed: &str) -> Vec<&'p ServerName> {
     let rest = exposed.strip_prefix("mcp__").unwrap_or(exposed);
     let mut names: Vec<(String, &ServerName)> = plan
         .servers
@@ -143,4 +163,15 @@ pub(in crate::commands) fn spelled_servers<'p>(
     names.sort_by_key(|(spelled, name)| (spelled != name.as_str(), *name));
     names.dedup();
     names.into_iter().map(|(_, name)| name).collect()
+}
+
+/// A word that names no server, nor any of the host's own tools.
+pub(super) fn unknown(plan: &Plan, word: &str) -> Report {
+    let near = near_built_in(word).map(|name| format!("did you mean `{name}`?"));
+    unknown_server(plan, word).better_hint(near)
+}
+
+/// The one of the host's own tools that was probably meant.
+pub(super) fn near_built_in(word: &str) -> Option<&'static str> {
+    nearest(word, RESERVED)
 }

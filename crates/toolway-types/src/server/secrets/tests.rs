@@ -1,7 +1,9 @@
 //! Values in the places of their words: whole, escaped in addresses, and never inside each other.
 
+use url::Url;
+
 use super::*;
-use crate::{ProtocolMode, RemoteKind, ServerName};
+use crate::{ProtocolMode, ReferenceKind, RemoteKind, SecretReference, ServerName};
 
 fn reference(target: &str, place: &str) -> SecretReference {
     SecretReference {

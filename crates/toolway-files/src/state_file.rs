@@ -1,22 +1,21 @@
 //! A small file that several processes share and replace as a whole.
 //!
-//! Owns the lock, the private mode and the replacing. What stands in the file is its callers'
+//! Owns the lock beside the file, and the change under it. What stands in the file is its callers'
 //! business: what servers speak, pins, logins.
 //!
 //! Invariants: the file is private; a reader sees the old content or the new one; no change of
 //! another process is lost. Whatever lies in its place is neither followed nor waited for.
 
-use std::fs::{File, TryLockError};
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Read as _};
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use rustix::fs::{AtFlags, CWD, Mode, OFlags};
-use rustix::io::Errno;
+use rustix::fs::{CWD, Mode, OFlags};
 
 use crate::links::follow;
-use crate::private_file::{make_directory, open_file, open_own};
+use crate::lock;
+use crate::private_file::{make_directory, open_file, open_own, replace as replace_file};
 
 /// How long is waited for another process that writes.
 const LOCK_PATIENCE: Duration = Duration::from_secs(2);
@@ -48,30 +47,12 @@ pub fn replace_within(
     let folder = private_folder(folder)?;
     let lock = format!("{name}.lock");
     let lock = open_file(&folder, &lock, OFlags::WRONLY | OFlags::CREATE)?;
-    wait_for(&lock, patience)?;
+    lock::wait(&lock, patience, || ())?;
     let Some(text) = change()? else {
         return Ok(());
     };
-    // The name is ours alone while the lock is held; one left behind by a crash is in the way.
-    let new = format!("{name}.new");
-    match rustix::fs::unlinkat(&folder, &new, AtFlags::empty()) {
-        Ok(()) | Err(Errno::NOENT) => {}
-        Err(errno) => return Err(errno.into()),
-    }
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
-    let mut file = open_file(&folder, &new, flags)?;
-    let written = file
-        .write_all(text.as_bytes())
-        .and_then(|()| file.sync_all())
-        .and_then(|()| Ok(rustix::fs::renameat(&folder, &new, &folder, name)?));
-    written.inspect_err(|_| {
-        // Half a file is of no use.
-        let _ = rustix::fs::unlinkat(&folder, &new, AtFlags::empty());
-    })?;
-    // Without this the old content may come back after the power failed. Not every file system
-    // can do it, and none that cannot would keep its promise if we insisted.
-    let _ = rustix::fs::fsync(&folder);
-    Ok(())
+    // The name is ours alone while the lock is held.
+    replace_file(&folder, name, &format!("{name}.new"), text.as_bytes())
     // Dropping the file gives the lock back.
 }
 
@@ -79,21 +60,6 @@ pub fn replace_within(
 pub fn now() -> u64 {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     since.map_or(0, |since| since.as_secs())
-}
-
-/// Waits for the lock, but not for a process that is stopped in the middle.
-fn wait_for(lock: &File, patience: Duration) -> io::Result<()> {
-    let begun = std::time::Instant::now();
-    loop {
-        match lock.try_lock() {
-            Ok(()) => return Ok(()),
-            Err(TryLockError::WouldBlock) if begun.elapsed() < patience => {
-                std::thread::sleep(Duration::from_millis(5));
-            }
-            Err(TryLockError::WouldBlock) => return Err(io::ErrorKind::TimedOut.into()),
-            Err(TryLockError::Error(error)) => return Err(error),
-        }
-    }
 }
 
 /// Opens the folder, made for one user when it is absent. An existing one stays as it is: it may be

@@ -7,57 +7,30 @@ use std::fmt::Write as _;
 use clap::builder::{StyledStr, Styles};
 
 /// What people want, and the commands for it, in the order in which they are shown.
-const GROUPS: [(&str, &[&str]); 6] = [
+const GROUPS: [(&str, &str); 6] = [
     (
         "Servers",
-        &[
-            "add",
-            "add-json",
-            "import",
-            "list",
-            "get",
-            "remove",
-            "enable",
-            "disable",
-            "reconnect",
-        ],
+        "add add-json import list get remove enable disable reconnect",
     ),
     (
         "Calling",
-        &[
-            "tools",
-            "call",
-            "resources",
-            "read",
-            "prompts",
-            "prompt",
-            "skills",
-            "skill",
-        ],
+        "tools call resources read prompts prompt skills skill",
     ),
     (
         "Permissions",
-        &[
-            "permissions",
-            "approve",
-            "reject",
-            "reset-approvals",
-            "policy",
-        ],
+        "permissions approve reject reset-approvals policy",
     ),
-    (
-        "Logins",
-        &["login", "logout", "auth", "account", "idp", "vault"],
-    ),
-    ("Looking", &["explain", "doctor", "logs", "audit", "state"]),
-    ("Setting up", &["demo", "completions", "man", HELP]),
+    ("Logins", "login logout auth account idp vault"),
+    ("Looking", "explain doctor logs audit state"),
+    ("Setting up", "demo completions man help"),
 ];
 
 /// The command that clap adds when it is run.
 const HELP: &str = "help";
 
-/// Lets a command line show its commands in groups.
-pub(super) fn apply(cli: clap::Command) -> clap::Command {
+/// A command line with every command built, shown in groups.
+pub(crate) fn whole(mut cli: clap::Command) -> clap::Command {
+    cli.build();
     let template = template(&cli);
     cli.help_template(template)
 }
@@ -76,9 +49,7 @@ pub(crate) fn ordered(mut cli: clap::Command) -> clap::Command {
 pub(crate) fn head(page: &str) -> String {
     let mut headed = page.to_owned();
     for (title, commands) in GROUPS {
-        let Some(first) = commands.first() else {
-            continue;
-        };
+        let first = commands.split(' ').next().unwrap_or_default();
         let item = format!(".TP\ntoolway\\-{}(1)\n", first.replace('-', "\\-"));
         headed = headed.replacen(&item, &format!(".SS \"{title}\"\n{item}"), 1);
     }
@@ -86,8 +57,8 @@ pub(crate) fn head(page: &str) -> String {
 }
 
 fn names() -> impl Iterator<Item = &'static str> {
-    let commands = GROUPS.into_iter().flat_map(|(_, commands)| commands);
-    commands.copied()
+    let groups = GROUPS.into_iter();
+    groups.flat_map(|(_, commands)| commands.split(' '))
 }
 
 /// clap's own, with groups in the place of one list of commands.
@@ -98,7 +69,7 @@ fn template(cli: &clap::Command) -> StyledStr {
     let mut text = String::from("{before-help}{about-with-newline}\n{usage-heading} {usage}\n\n");
     for (title, commands) in GROUPS {
         let _ = writeln!(text, "{header}{title}:{header:#}");
-        for name in commands {
+        for name in commands.split(' ') {
             let _ = writeln!(
                 text,
                 "  {literal}{name}{literal:#}{:gap$}  {}",
@@ -125,14 +96,11 @@ fn said(cli: &clap::Command, name: &str) -> String {
         return String::new();
     };
     let about = command.get_about().map(ToString::to_string);
+    let about = about.unwrap_or_default();
     let aliases: Vec<&str> = command.get_visible_aliases().collect();
-    match aliases.as_slice() {
-        [] => about.unwrap_or_default(),
-        several => format!(
-            "{} [alias: {}]",
-            about.unwrap_or_default(),
-            several.join(", ")
-        ),
+    match aliases.join(", ") {
+        none if none.is_empty() => about,
+        aliases => format!("{about} [alias: {aliases}]"),
     }
 }
 
@@ -159,7 +127,7 @@ mod tests {
 
     #[test]
     fn every_row_fits_a_narrow_terminal() {
-        let help = Cli::whole().render_help().to_string();
+        let help = whole(Cli::command()).render_help().to_string();
         let commands = help.split("Options:").next().unwrap_or_default();
         for row in commands.lines().filter(|row| row.starts_with("  ")) {
             assert!(row.chars().count() < 80, "{row}");

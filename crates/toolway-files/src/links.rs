@@ -5,11 +5,11 @@
 use std::path::{Component, Path, PathBuf};
 
 /// The most links that are followed on the way to one place, as many as the kernel follows.
-pub(crate) const MOST_LINKS: usize = 40;
+pub const MOST_LINKS: usize = 40;
 
 /// Where a path leads, whether anything is there or not, and the links on the way, each by the
 /// real path of the directory it stands in.
-pub(crate) fn follow(path: &Path) -> (PathBuf, Vec<PathBuf>) {
+pub fn follow(path: &Path) -> (PathBuf, Vec<PathBuf>) {
     let mut links = Vec::new();
     let (mut real, mut rest) = (PathBuf::new(), path.to_owned());
     while links.len() < MOST_LINKS {

@@ -1,0 +1,123 @@
+//! A launcher that is forked at the start of the host, while the host has one thread and has read
+//! no secret.
+//!
+//! Owns the fork, and what the copy gives up of the process it was. An exec of the whole program
+//! would pay for its relocations again, with the first server waiting for them.
+
+use std::io;
+use std::os::fd::{AsRawFd as _, OwnedFd, RawFd};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rustix::io::Errno;
+use rustix::process::{Pid, WaitOptions, setpgid, waitpid};
+
+use super::handle::{self, LauncherChild, LauncherProcess};
+use super::raw::{self, Cleanup};
+use super::{MARK, serve};
+
+/// The socket to the forked launcher and its number, until the first [`super::Launcher`] takes them.
+static FORKED: Mutex<Option<(OwnedFd, Pid)>> = Mutex::new(None);
+
+pub(super) fn fork() -> io::Result<()> {
+    if std::fs::read_dir("/proc/self/task")?.count() != 1 {
+        return Err(io::Error::other(
+            "only a process with one thread can be forked",
+        ));
+    }
+    let (socket, theirs) = handle::socket_pair()?;
+    match raw::fork()? {
+        Some(pid) => {
+            *lock() = Some((socket, pid));
+            Ok(())
+        }
+        None => {
+            drop(socket);
+            // On failure it exits at once, which the host notices: it executes another.
+            match give_up_the_host(&theirs) {
+                Ok(()) => serve::run(theirs),
+                Err(_) => raw::exit(Cleanup::Complete),
+            }
+        }
+    }
+}
+
+pub(super) fn take() -> Option<LauncherProcess> {
+    let (socket, pid) = lock().take()?;
+    let child = LauncherChild::Forked(pid);
+    Some(LauncherProcess { socket, child })
+}
+
+/// Ends a forked launcher that was not taken, and waits for its end.
+pub(super) fn end() {
+    if let Some((socket, pid)) = lock().take() {
+        drop(socket);
+        while matches!(waitpid(Some(pid), WaitOptions::empty()), Err(Errno::INTR)) {}
+    }
+}
+
+fn lock() -> MutexGuard<'static, Option<(OwnedFd, Pid)>> {
+    // It is always consistent, whatever panicked.
+    FORKED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What an exec would have done: nothing that the host was started with stays here.
+fn give_up_the_host(socket: &OwnedFd) -> io::Result<()> {
+    // Signals from the terminal must not reach it.
+    setpgid(None, None)?;
+    let open: Vec<RawFd> = std::fs::read_dir("/proc/self/fd")?
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+        .filter(|number| *number > 2 && *number != socket.as_raw_fd())
+        .collect();
+    raw::close(&open);
+    let nothing = std::fs::OpenOptions::new().write(true).open("/dev/null")?;
+    rustix::stdio::dup2_stdout(&nothing)?;
+    rustix::stdio::dup2_stderr(&nothing)?;
+    raw::overwrite_command_line(&CommandLineMemory::of_this_process()?, MARK);
+    Ok(())
+}
+
+/// Where the words and the environment lie that this process was started with.
+pub(super) struct CommandLineMemory {
+    pub(super) words: std::ops::Range<usize>,
+    pub(super) environment: std::ops::Range<usize>,
+}
+
+impl CommandLineMemory {
+    fn of_this_process() -> io::Result<Self> {
+        let stat = std::fs::read_to_string("/proc/self/stat")?;
+        Self::in_stat(&stat).ok_or_else(|| io::ErrorKind::InvalidData.into())
+    }
+
+    /// The fields 48 to 51 of `proc_pid_stat(5)`; the second holds a name, which may hold anything.
+    fn in_stat(stat: &str) -> Option<Self> {
+        let (_, rest) = stat.rsplit_once(')')?;
+        let mut fields = rest.split_ascii_whitespace().skip(45);
+        let mut range = || {
+            let start: usize = fields.next()?.parse().ok()?;
+            let end: usize = fields.next()?.parse().ok()?;
+            (start > 0 && start <= end).then_some(start..end)
+        };
+        Some(Self {
+            words: range()?,
+            environment: range()?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_place_of_words_and_environment_is_read_behind_any_name() {
+        let before = "1 ".repeat(44);
+        let stat = format!("7 (a) b) S {before}100 120 120 180 0\n");
+        let found = CommandLineMemory::in_stat(&stat).expect("all fields are there");
+        assert_eq!(found.words, 100..120);
+        assert_eq!(found.environment, 120..180);
+        for hidden in ["0 0 0 0", "120 100 120 180", "100 120"] {
+            let stat = format!("7 (name) S {before}{hidden}");
+            assert!(CommandLineMemory::in_stat(&stat).is_none(), "{hidden}");
+        }
+    }
+}

@@ -42,7 +42,7 @@ pub struct ServerSpec {
 /// The ways to reach a server.
 #[expect(
     clippy::large_enum_variant,
-    reason = "there is one for each server, and it is seldom moved"
+    reason = "one for each server, and most of those that are kept are remote"
 )]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TransportSpec {

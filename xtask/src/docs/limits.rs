@@ -20,10 +20,8 @@ pub(super) fn page(source: &str) -> Result<String> {
     for item in &file.items {
         let Item::Mod(section) = item else { continue };
         let (_, items) = section.content.as_ref().context("a section has no items")?;
-        page += &format!(
-            "\n## {}\n\n| what | limit |\n| --- | --- |\n",
-            doc(&section.attrs)
-        );
+        let title = doc(&section.attrs);
+        page.extend(["\n## ", &title, "\n\n| what | limit |\n| --- | --- |\n"]);
         for item in items {
             if let Item::Const(constant) = item {
                 page += &row(constant)?;

@@ -7,6 +7,8 @@
 //! itself stay, and so do processes that left the group and cleared the mark in their environment.
 
 #[cfg(target_os = "linux")]
+mod command_line;
+#[cfg(target_os = "linux")]
 mod early;
 #[cfg(target_os = "linux")]
 mod handle;

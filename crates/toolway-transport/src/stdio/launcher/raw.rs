@@ -16,7 +16,7 @@ use rustix::process::{Pid, Signal, fchdir, getppid, set_parent_process_death_sig
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-use super::early::CommandLineMemory;
+use super::command_line::CommandLineMemory;
 
 /// Forks. `None` in the child.
 pub(super) fn fork() -> io::Result<Option<Pid>> {

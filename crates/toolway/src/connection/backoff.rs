@@ -131,14 +131,14 @@ pub(crate) fn is_final(error: &ConnectError) -> bool {
         | ConnectError::NeedsAuth { .. }
         | ConnectError::Version { .. }
         | ConnectError::NotStreamable { .. }
-        | ConnectError::Stopped => true,
-        // A keychain may be unlocked, or a file mended, while we wait.
-        ConnectError::Secret(error) => !matches!(error.why, ReferenceFault::Vault(_)),
-        ConnectError::TimedOut { .. } | ConnectError::NotRenewed { .. } => false,
-        ConnectError::Request {
+        | ConnectError::Stopped
+        | ConnectError::Request {
             source: RequestError::Malformed(_),
             ..
         } => true,
+        // A keychain may be unlocked, or a file mended, while we wait.
+        ConnectError::Secret(error) => !matches!(error.why, ReferenceFault::Vault(_)),
+        ConnectError::TimedOut { .. } | ConnectError::NotRenewed { .. } => false,
         ConnectError::Request { .. } => match error.transport_failure() {
             // Too slow, too early, too many: all of them pass.
             Some(SendFailure::Status { status, .. }) => {

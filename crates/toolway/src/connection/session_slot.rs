@@ -165,7 +165,7 @@ impl ServerRoute {
         let is_login = match &error {
             SendError::Request(error) => error.transport_failure().is_some_and(wants_login),
             SendError::Unavailable(state) => matches!(state, ConnectionState::NeedsAuth { .. }),
-            _ => false,
+            SendError::NotWidened { .. } => false,
         };
         match &self.written {
             Some(failure) if is_login => {

@@ -19,9 +19,9 @@ impl CommandLineMemory {
         let (_, rest) = stat.rsplit_once(')')?;
         let mut fields = rest.split_ascii_whitespace().skip(45);
         let mut range = || {
-            let start: usize = fields.next()?.parse().ok()?;
+            let first: usize = fields.next()?.parse().ok()?;
             let end: usize = fields.next()?.parse().ok()?;
-            (start > 0 && start <= end).then_some(start..end)
+            (first > 0 && first <= end).then_some(first..end)
         };
         Some(Self {
             words: range()?,

@@ -26,19 +26,15 @@ pub(super) fn fork() -> io::Result<()> {
         ));
     }
     let (socket, theirs) = handle::socket_pair()?;
-    match raw::fork()? {
-        Some(pid) => {
-            *lock() = Some((socket, pid));
-            Ok(())
-        }
-        None => {
-            drop(socket);
-            // On failure it exits at once, which the host notices: it executes another.
-            match give_up_the_host(&theirs) {
-                Ok(()) => serve::run(theirs),
-                Err(_) => raw::exit(Cleanup::Complete),
-            }
-        }
+    if let Some(pid) = raw::fork()? {
+        *lock() = Some((socket, pid));
+        return Ok(());
+    }
+    drop(socket);
+    // On failure it exits at once, which the host notices: it executes another.
+    match give_up_the_host(&theirs) {
+        Ok(()) => serve::run(theirs),
+        Err(_) => raw::exit(Cleanup::Complete),
     }
 }
 

@@ -50,7 +50,7 @@ impl ChildProcess {
             use super::launcher::LaunchError;
             let starting = launcher.start(spec, &directory, armed.as_ref(), &ends);
             match starting.await {
-                Ok(server) => return Ok((Self::Launched(server), pipes)),
+                Ok(process) => return Ok((Self::Launched(process), pipes)),
                 Err(LaunchError::Refused(error)) => return Err(failed(error)),
                 Err(LaunchError::NoLauncher(error)) => tracing::warn!(
                     %error,

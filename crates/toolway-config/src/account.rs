@@ -66,12 +66,9 @@ pub struct DirectoryFields {
 impl AccountProvider {
     /// Whether it is the same, asked in the same way, wherever it stands.
     pub fn is_alike(&self, other: &Self) -> bool {
-        let origin = self.origin.clone();
-        *self
-            == Self {
-                origin,
-                ..other.clone()
-            }
+        let mut other = other.clone();
+        other.origin.clone_from(&self.origin);
+        *self == other
     }
 
     /// The provider by its host, for people.

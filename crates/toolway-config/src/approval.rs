@@ -151,8 +151,13 @@ impl ApprovalsFile {
 fn records(members: Vec<json::RootMember>) -> Result<ApprovalRecords, (String, u32)> {
     let (mut projects, mut managed_env) = (None, None);
     for member in members {
-        let (key, line) = (member.key.clone(), member.line);
-        let (value, _, doubled) = member.into_value();
+        let line = member.line;
+        let json::LocatedMember {
+            key,
+            value,
+            doubled,
+            ..
+        } = member.whole();
         match key.as_str() {
             "version" if value != json!(1) => {
                 return Err(("its `version` is not 1".to_owned(), line));

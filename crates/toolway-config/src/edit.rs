@@ -112,16 +112,11 @@ pub enum EditError {
 
 impl EditError {
     fn invalid(path: &Path, error: syntax_tree::SyntaxError) -> Self {
-        let syntax_tree::SyntaxError {
-            line,
-            column,
-            message,
-        } = error;
         Self::Invalid {
             path: path.to_owned(),
-            line,
-            column,
-            message,
+            line: error.line,
+            column: error.column,
+            message: error.message,
         }
     }
 

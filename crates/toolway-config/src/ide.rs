@@ -1,9 +1,8 @@
 //! Editors that run on this machine, found by their lock files.
 //!
-//! Owns: which lock files are trusted, which of them are about this workspace, and how their
-//! editors are reached. An editor writes `<port>.lock` below `ide/` of the config home or of Claude
-//! Code's. A lock file decides what is connected to and holds a token, so only the user's own files
-//! count.
+//! Owns which lock files are trusted, which of them are about this workspace, and how their editors
+//! are reached. An editor writes `<port>.lock` below `ide/` of the config home or of Claude Code's.
+//! It decides what is connected to and holds a token, so only the user's own files count.
 //! Does not own: connecting. Nothing here opens a socket.
 
 use std::ffi::OsStr;

@@ -62,12 +62,9 @@ pub struct IdentitySettings {
 impl IdentitySettings {
     /// Whether they say the same, wherever they stand.
     pub fn is_alike(&self, other: &Self) -> bool {
-        let origin = self.origin.clone();
-        *self
-            == Self {
-                origin,
-                ..other.clone()
-            }
+        let mut other = other.clone();
+        other.origin.clone_from(&self.origin);
+        *self == other
     }
 }
 

@@ -15,6 +15,7 @@ use crate::Environment;
 use crate::environment::NOWHERE;
 use crate::environment::projects::projects;
 use crate::redaction::KeysOnly;
+use variables::VariableSyntax;
 
 mod claude_code;
 mod claude_desktop;
@@ -107,18 +108,30 @@ impl ImportClient {
 
     /// Where the client keeps the user's own settings.
     fn files(self, places: &ClientLocations) -> Vec<PathBuf> {
-        match self {
-            ImportClient::ClaudeDesktop => claude_desktop::files(places),
-            ImportClient::ClaudeCode => claude_code::files(places),
-            ImportClient::Cursor => cursor::files(places),
-            ImportClient::VsCode => vscode::files(places),
-            ImportClient::Codex => codex::files(places),
-            ImportClient::Gemini => gemini::files(places),
-            ImportClient::Windsurf => windsurf::files(places),
-            ImportClient::Zed => zed::files(places),
-            ImportClient::Opencode => opencode::files(places),
-            ImportClient::Goose => goose::files(places),
-        }
+        let only = match self {
+            ImportClient::ClaudeDesktop => {
+                return places.at_applications("Claude/claude_desktop_config.json");
+            }
+            ImportClient::VsCode => return vscode::files(places),
+            ImportClient::Zed => return places.at_config("zed/settings.json"),
+            ImportClient::Goose => return places.at_config("goose/config.yaml"),
+            ImportClient::Opencode => {
+                let names = ["opencode/opencode.json", "opencode/opencode.jsonc"];
+                return names.map(|name| places.config_dir.join(name)).to_vec();
+            }
+            ImportClient::ClaudeCode => match &places.claude_config_dir {
+                Some(directory) => Some(directory.join(".claude.json")),
+                None => places.at_home(".claude.json"),
+            },
+            ImportClient::Codex => match &places.codex_home {
+                Some(directory) => Some(directory.join("config.toml")),
+                None => places.at_home(".codex/config.toml"),
+            },
+            ImportClient::Cursor => places.at_home(".cursor/mcp.json"),
+            ImportClient::Gemini => places.at_home(".gemini/settings.json"),
+            ImportClient::Windsurf => places.at_home(".codeium/windsurf/mcp_config.json"),
+        };
+        Vec::from_iter(only)
     }
 
     /// What the client reads in a project.
@@ -163,6 +176,13 @@ impl ClientLocations {
     /// A file below the home directory.
     fn at_home(&self, file: &str) -> Option<PathBuf> {
         Some(self.home.as_ref()?.join(file))
+    }
+
+    /// A file of the configuration directory, and of the usual one.
+    fn at_config(&self, file: &str) -> Vec<PathBuf> {
+        let usual = self.at_home(&format!(".config/{file}"));
+        let named = self.config_dir.join(file);
+        [named].into_iter().chain(usual).collect()
     }
 
     /// The same file in every directory where desktop programs keep their settings.
@@ -292,13 +312,20 @@ pub fn read_file(places: &ClientLocations, client: ImportClient, path: &Path) ->
         diagnoses: Vec::new(),
     };
     let read = client_json::read(path).and_then(|text| match client {
-        ImportClient::ClaudeDesktop => claude_desktop::read(&mut found, &text),
+        ImportClient::ClaudeDesktop => {
+            let (syntax, entry) = (VariableSyntax::None, claude_desktop::entry);
+            translate::plain(&mut found, &text, syntax, entry)
+        }
         ImportClient::ClaudeCode => claude_code::read(&mut found, &text, places),
-        ImportClient::Cursor => cursor::read(&mut found, &text),
+        ImportClient::Cursor => {
+            translate::plain(&mut found, &text, VariableSyntax::Editor, cursor::entry)
+        }
         ImportClient::VsCode => vscode::read(&mut found, &text),
         ImportClient::Codex => codex::read(&mut found, &text),
         ImportClient::Gemini => gemini::read(&mut found, &text),
-        ImportClient::Windsurf => windsurf::read(&mut found, &text),
+        ImportClient::Windsurf => {
+            translate::plain(&mut found, &text, VariableSyntax::Editor, windsurf::entry)
+        }
         ImportClient::Zed => zed::read(&mut found, &text),
         ImportClient::Opencode => opencode::read(&mut found, &text),
         ImportClient::Goose => goose::read(&mut found, &text),

@@ -88,8 +88,8 @@ pub(crate) enum RootContent {
 
 impl RootMember {
     /// The value as a whole, with its lines and the keys doubled anywhere in it.
-    pub(crate) fn into_value(self) -> (Value, ValueLines, Vec<DuplicateKey>) {
-        match self.content {
+    pub(crate) fn whole(self) -> LocatedMember {
+        let (value, lines, doubled) = match self.content {
             RootContent::Other(value, lines, doubled) => (value, lines, doubled),
             RootContent::Object(members) => {
                 let mut builder = ObjectBuilder::sized(members.len());
@@ -103,6 +103,12 @@ impl RootMember {
                 };
                 (Value::Object(builder.map), lines, builder.doubled)
             }
+        };
+        LocatedMember {
+            key: self.key,
+            value,
+            lines,
+            doubled,
         }
     }
 }

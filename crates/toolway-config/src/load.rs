@@ -147,14 +147,10 @@ pub(crate) fn load_with(
         ProjectConsent::Recorded
     };
     let (approvals, fault) = ApprovalsFile::read(environment);
-    let mut loader = Loader {
-        environment,
-        strict: flags.strict,
-        last_good,
-        layers: Vec::new(),
-        diagnoses: environment.diagnoses().to_vec(),
-        blocked: None,
-    };
+    let mut loader = Loader::new(environment);
+    loader.strict = flags.strict;
+    loader.last_good = last_good;
+    loader.diagnoses.extend_from_slice(environment.diagnoses());
     loader.diagnoses.extend(fault);
     loader.system();
     loader.user();
@@ -184,14 +180,7 @@ pub(crate) fn load_with(
 /// The owner of a project's file, or of the place where it would be, if that is another user and
 /// neither the user nor the organisation trusts that directory.
 pub(crate) fn strangers_place(environment: &Environment, path: &Path) -> Option<u32> {
-    let mut loader = Loader {
-        environment,
-        strict: false,
-        last_good: None,
-        layers: Vec::new(),
-        diagnoses: Vec::new(),
-        blocked: None,
-    };
+    let mut loader = Loader::new(environment);
     loader.system();
     loader.user();
     loader.stranger(path, &owner::open_in_project(path))
@@ -220,7 +209,18 @@ struct Loader<'a> {
     blocked: Option<Diagnosis>,
 }
 
-impl Loader<'_> {
+impl<'a> Loader<'a> {
+    fn new(environment: &'a Environment) -> Self {
+        Self {
+            environment,
+            strict: false,
+            last_good: None,
+            layers: Vec::new(),
+            diagnoses: Vec::new(),
+            blocked: None,
+        }
+    }
+
     fn add(&mut self, scope: Scope, order: u32, place: LayerLocation, file: RawFile) {
         self.diagnoses.extend(file.diagnoses);
         // A strict run still obeys every setting; only the servers of other scopes stay out.
@@ -402,6 +402,14 @@ impl Loader<'_> {
                 let place = self.place_of(&path);
                 self.add(Scope::Project, order, place, file);
             }
+        }
+    }
+
+    fn place_at_cwd(&self, file: impl Into<String>) -> LayerLocation {
+        LayerLocation {
+            directory: self.environment.cwd().to_path_buf(),
+            file: file.into(),
+            plugin_root: None,
         }
     }
 

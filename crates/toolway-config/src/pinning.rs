@@ -7,6 +7,8 @@
 use serde_json::{Map, Value};
 use toolway_types::{Diagnosis, ServerName};
 
+use self::PackageRunner::{Image, Npm, Python};
+
 /// A program that fetches what it runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PackageRunner {
@@ -62,6 +64,7 @@ const UV: &[&str] = &[
     "--cache-dir",
     "--env-file",
 ];
+const PIPX: &[&str] = &["--python", "--index-url", "-i"];
 const IMAGE: &[&str] = &[
     "--rm",
     "--init",
@@ -80,50 +83,23 @@ const IMAGE: &[&str] = &[
 /// Flags of one letter that take no value, alone or together (`-it`).
 const IMAGE_LETTERS: &str = "itdPq";
 
+/// The options of npm's kin that name what is run.
+const PACKAGE: &[&str] = &["-p", "--package"];
+
 const CALLINGS: [RunnerCall; 13] = [
-    calling("npx", &[], PackageRunner::Npm, &["-p", "--package"], NPM),
-    calling(
-        "npm",
-        &["exec"],
-        PackageRunner::Npm,
-        &["-p", "--package"],
-        NPM,
-    ),
-    calling("npm", &["x"], PackageRunner::Npm, &["-p", "--package"], NPM),
-    calling("pnpx", &[], PackageRunner::Npm, &["-p", "--package"], NPM),
-    calling(
-        "pnpm",
-        &["dlx"],
-        PackageRunner::Npm,
-        &["-p", "--package"],
-        NPM,
-    ),
-    calling(
-        "yarn",
-        &["dlx"],
-        PackageRunner::Npm,
-        &["-p", "--package"],
-        NPM,
-    ),
-    calling("bunx", &[], PackageRunner::Npm, &["-p", "--package"], NPM),
-    calling("bun", &["x"], PackageRunner::Npm, &["-p", "--package"], NPM),
-    calling("uvx", &[], PackageRunner::Python, &["--from"], UV),
-    calling(
-        "uv",
-        &["tool", "run"],
-        PackageRunner::Python,
-        &["--from"],
-        UV,
-    ),
-    calling(
-        "pipx",
-        &["run"],
-        PackageRunner::Python,
-        &["--spec"],
-        &["--python", "--index-url", "-i"],
-    ),
-    calling("docker", &["run"], PackageRunner::Image, &[], IMAGE),
-    calling("podman", &["run"], PackageRunner::Image, &[], IMAGE),
+    calling("npx", &[], Npm, PACKAGE, NPM),
+    calling("npm", &["exec"], Npm, PACKAGE, NPM),
+    calling("npm", &["x"], Npm, PACKAGE, NPM),
+    calling("pnpx", &[], Npm, PACKAGE, NPM),
+    calling("pnpm", &["dlx"], Npm, PACKAGE, NPM),
+    calling("yarn", &["dlx"], Npm, PACKAGE, NPM),
+    calling("bunx", &[], Npm, PACKAGE, NPM),
+    calling("bun", &["x"], Npm, PACKAGE, NPM),
+    calling("uvx", &[], Python, &["--from"], UV),
+    calling("uv", &["tool", "run"], Python, &["--from"], UV),
+    calling("pipx", &["run"], Python, &["--spec"], PIPX),
+    calling("docker", &["run"], Image, &[], IMAGE),
+    calling("podman", &["run"], Image, &[], IMAGE),
 ];
 
 const fn calling(
@@ -161,15 +137,15 @@ pub fn unpinned(server: &ServerName, definition: &Map<String, Value>) -> Option<
     }
     let bare = calling.runner.bare(named);
     let (message, hint) = match calling.runner {
-        PackageRunner::Npm => (
+        Npm => (
             format!("`{named}` has no exact version: each start may run a newer one"),
             format!("write `{bare}@<version>`; `npm view {bare} version` says the newest"),
         ),
-        PackageRunner::Python => (
+        Python => (
             format!("`{named}` has no exact version: each start may run a newer one"),
             format!("write `{bare}==<version>`; `pip index versions {bare}` says which there are"),
         ),
-        PackageRunner::Image => (
+        Image => (
             format!("the image `{named}` has no fixed tag: each start may run a newer one"),
             format!(
                 "write `{bare}@sha256:<digest>`; `{program} image inspect --format '{{{{index \
@@ -210,8 +186,8 @@ impl RunnerCall {
     fn takes_next(&self, option: &str) -> bool {
         let is_listed = self.listed.contains(&option);
         match self.runner {
-            PackageRunner::Npm | PackageRunner::Python => is_listed,
-            PackageRunner::Image => {
+            Npm | Python => is_listed,
+            Image => {
                 let letters = option.strip_prefix('-').unwrap_or_default();
                 let is_flags = letters.chars().all(|c| IMAGE_LETTERS.contains(c));
                 !is_listed && !is_flags
@@ -228,31 +204,29 @@ impl PackageRunner {
         }
         let is_repository = named.contains("://") || named.starts_with("git+");
         match self {
-            PackageRunner::Npm if is_repository || is_shorthand(named) => named
+            Npm if is_repository || is_shorthand(named) => named
                 .rsplit_once('#')
                 .is_some_and(|(_, mark)| is_commit(mark)),
-            PackageRunner::Python if is_repository => named
+            Python if is_repository => named
                 .rsplit_once('@')
                 .is_some_and(|(_, mark)| is_commit(mark)),
-            PackageRunner::Npm => version_of(named).is_some_and(is_exact),
-            PackageRunner::Python => {
+            Npm => version_of(named).is_some_and(is_exact),
+            Python => {
                 let equal = named.split_once("==").map(|(_, version)| version);
                 equal.or_else(|| version_of(named)).is_some_and(is_exact)
             }
-            PackageRunner::Image => {
-                named.contains("@sha256:") || tag_of(named).is_some_and(|tag| tag != "latest")
-            }
+            Image => named.contains("@sha256:") || tag_of(named).is_some_and(|tag| tag != "latest"),
         }
     }
 
     /// Without a version.
     fn bare(self, named: &str) -> &str {
         let end = match self {
-            PackageRunner::Npm if is_shorthand(named) || named.contains("://") => named.rfind('#'),
-            PackageRunner::Python if named.contains("://") => None,
-            PackageRunner::Npm => version_of(named).map(|version| named.len() - version.len() - 1),
-            PackageRunner::Python => named.find(['=', '<', '>', '~', '!', '@', '[']),
-            PackageRunner::Image => tag_of(named).map(|tag| named.len() - tag.len() - 1),
+            Npm if is_shorthand(named) || named.contains("://") => named.rfind('#'),
+            Python if named.contains("://") => None,
+            Npm => version_of(named).map(|version| named.len() - version.len() - 1),
+            Python => named.find(['=', '<', '>', '~', '!', '@', '[']),
+            Image => tag_of(named).map(|tag| named.len() - tag.len() - 1),
         };
         &named[..end.unwrap_or(named.len())]
     }

@@ -2,10 +2,8 @@
 //!
 //! Owns which files matter ([`watched_paths`]) and what is remembered between two plans: the state
 //! of the repository at the first, because approval of all of it covers no more than that, and the
-//! last good content of each file. While a file cannot be read or parsed, for instance because an
-//! editor is saving it, its servers stay as they were and the fault is diagnosed. Everything that
-//! denies is read again each time and fails closed: the organisation's files, `approvals.json`, and
-//! the permission rules of a settings file, whose calls are refused until the file can be read.
+//! last good content of each file, whose servers stay while it cannot be read or parsed. Everything
+//! that denies is read again each time and fails closed.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;

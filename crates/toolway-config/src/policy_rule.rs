@@ -111,7 +111,7 @@ impl PolicyRule {
             return Err("must have `env` and `cwd` beside `serverCommand` only".to_owned());
         }
         Ok(Self {
-            text: value_text(map),
+            text: serde_json::to_string(map).unwrap_or_default(),
             origin,
             speaks_of,
         })
@@ -187,10 +187,6 @@ fn permitted(
     }
 }
 
-fn value_text(map: &Map<String, Value>) -> String {
-    serde_json::to_string(map).unwrap_or_default()
-}
-
 fn name_matches(pattern: &str, name: &str, reading: PatternReading) -> bool {
     if wildcard::matches(pattern, name) {
         return true;
@@ -201,15 +197,8 @@ fn name_matches(pattern: &str, name: &str, reading: PatternReading) -> bool {
     // The same name in other letters, or as it appears in tool names, is still that name.
     let (pattern, name) = (fold(pattern), fold(name));
     let plain = |text: &str| {
-        text.chars()
-            .map(|c| {
-                if c.is_ascii_alphanumeric() || "_-*".contains(c) {
-                    c
-                } else {
-                    '_'
-                }
-            })
-            .collect::<String>()
+        let is_odd = |c: char| !c.is_ascii_alphanumeric() && !"_-*".contains(c);
+        text.replace(is_odd, "_")
     };
     wildcard::matches(&pattern, &name) || wildcard::matches(&plain(&pattern), &plain(&name))
 }

@@ -81,17 +81,7 @@ pub(crate) fn read(text: &str, source: &TextSource, kind: FileKind) -> Result<Ra
     };
     if kind == FileKind::Plugin && !members.iter().any(|member| member.key == "mcpServers") {
         for member in members {
-            let key = member.key.clone();
-            let (value, lines, doubled) = member.into_value();
-            file.add_server(
-                source,
-                LocatedMember {
-                    key,
-                    value,
-                    lines,
-                    doubled,
-                },
-            );
+            file.add_server(source, member.whole());
         }
         file.note_doubled_servers();
         return Ok(file);
@@ -109,12 +99,8 @@ pub(crate) fn read(text: &str, source: &TextSource, kind: FileKind) -> Result<Ra
                 keys::spelled_out(&member.key),
                 member.line
             ));
-            file.fault(
-                kind,
-                diagnosis
-                    .at(source.origin(member.line))
-                    .hint("make them one"),
-            );
+            let diagnosis = diagnosis.at(source.origin(member.line));
+            file.fault(kind, diagnosis.hint("make them one"));
         } else {
             seen.insert(member.key.clone(), member.line);
         }
@@ -171,15 +157,18 @@ impl RawFile {
             let diagnosis = diagnosis.at(source.origin(member.line));
             self.fault(kind, diagnosis.hint(format!("write it as `{seen}`")));
         } else if keys::SETTINGS.contains(&member.key.as_str()) {
-            let (line, key) = (member.line, member.key.clone());
-            let (value, lines, doubled) = member.into_value();
+            let line = member.line;
+            let LocatedMember {
+                key,
+                value,
+                lines,
+                doubled,
+            } = member.whole();
             for double in doubled {
                 let double_key = keys::spelled_out(&double.key);
                 let message = format!("`{double_key}` stands twice inside `{key}`");
-                self.fault(
-                    kind,
-                    Diagnosis::error(message).at(source.origin(double.second)),
-                );
+                let diagnosis = Diagnosis::error(message).at(source.origin(double.second));
+                self.fault(kind, diagnosis);
             }
             self.settings
                 .add(source, kind, &key, line, value, &lines, &mut self.diagnoses);
@@ -342,16 +331,13 @@ pub(crate) fn single(name: String, definition: Map<String, Value>, source: &Text
         line: 1,
         ..ValueLines::default()
     };
-    let value = Value::Object(definition);
-    file.add_server(
-        source,
-        LocatedMember {
-            key: name,
-            value,
-            lines,
-            doubled: Vec::new(),
-        },
-    );
+    let member = LocatedMember {
+        key: name,
+        value: Value::Object(definition),
+        lines,
+        doubled: Vec::new(),
+    };
+    file.add_server(source, member);
     file
 }
 

@@ -20,9 +20,9 @@ pub fn schema() -> Value {
         "properties": settings(),
         "$defs": {
             "server": server(),
-            "oauth": oauth(),
+            "oauth": {"type": "object", "description": "How to log in.", "properties": properties(&OAUTH)},
             "workload": workload(),
-            "tool": tool(),
+            "tool": {"type": "object", "description": "What is changed about one tool.", "properties": properties(&TOOL)},
             "policyRule": policy_rule(),
             "account": account(),
             "identityProvider": identity_provider(),
@@ -102,10 +102,6 @@ fn server() -> Value {
     })
 }
 
-fn oauth() -> Value {
-    json!({"type": "object", "description": "How to log in.", "properties": properties(&OAUTH)})
-}
-
 fn workload() -> Value {
     json!({
         "type": "object",
@@ -113,10 +109,6 @@ fn workload() -> Value {
         "properties": properties(&WORKLOAD),
         "oneOf": [{"required": ["tokenFile"]}, {"required": ["token"]}, {"required": ["githubActions"]}],
     })
-}
-
-fn tool() -> Value {
-    json!({"type": "object", "description": "What is changed about one tool.", "properties": properties(&TOOL)})
 }
 
 fn identity_provider() -> Value {
@@ -186,15 +178,9 @@ fn policy_rule() -> Value {
 fn shaped(shape: ValueShape, key: &str) -> Value {
     match (shape, key) {
         (ValueShape::Word, "type") => {
-            let mut words: Vec<_> = TransportKind::ALL
-                .iter()
-                .map(|kind| kind.as_str())
-                .collect();
-            words.extend(
-                TransportKind::ALL
-                    .iter()
-                    .flat_map(|kind| kind.facts().aliases),
-            );
+            let kinds = || TransportKind::ALL.iter();
+            let mut words: Vec<_> = kinds().map(|kind| kind.as_str()).collect();
+            words.extend(kinds().flat_map(|kind| kind.facts().aliases));
             json!({"enum": words})
         }
         (ValueShape::Word, "shield") => json!({"enum": ShieldMode::ALL.map(ShieldMode::as_str)}),

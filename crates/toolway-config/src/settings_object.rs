@@ -120,11 +120,11 @@ impl ObjectReader<'_> {
         port
     }
 
-    /// An object inside of this one; `empty` when it is absent.
+    /// An object inside of this one, called `path`; `empty` when it is absent.
     pub(crate) fn object<'v>(
         &mut self,
         object: SettingsObject<'v>,
-        key: &str,
+        (key, path): (&str, &'v str),
         empty: &'v Map<String, Value>,
     ) -> SettingsObject<'v> {
         let lines = object.lines.and_then(|lines| lines.member(object.map, key));
@@ -136,11 +136,7 @@ impl ObjectReader<'_> {
             }
             None => empty,
         };
-        SettingsObject {
-            map,
-            lines,
-            ..object
-        }
+        SettingsObject { path, map, lines }
     }
 
     /// Warns about keys that are not known.

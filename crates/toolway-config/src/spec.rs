@@ -146,10 +146,7 @@ impl SpecBuild<'_> {
         };
         // Faults of empty values were reported before.
         self.faults.clear();
-        self.fault(&key, what);
-        if let Some(diagnosis) = self.faults.last_mut() {
-            diagnosis.hint = Some(hint);
-        }
+        self.refuse(&key, what, &hint);
     }
 
     fn key_mentioning(&self, name: &str) -> String {

@@ -6,7 +6,7 @@
 //! numbers and lengths are bounded. The kept copy is read by the same rules as a fresh answer.
 //! Does not own: fetching it, or writing the copy (the host).
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde_json::{Map, Value, json};
 use toolway_types::name::{normalize_connector, shell_word};
@@ -177,11 +177,7 @@ impl ConnectorDirectory {
 
 /// Where the copy is kept.
 pub fn copy_file(environment: &Environment) -> PathBuf {
-    below(environment.state_home())
-}
-
-fn below(state_home: &Path) -> PathBuf {
-    state_home.join("connectors.json")
+    environment.state_home().join("connectors.json")
 }
 
 #[derive(Default)]

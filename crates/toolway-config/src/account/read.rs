@@ -96,10 +96,8 @@ impl AccountReader<'_, '_> {
             self.0.fault(account, "provider", message, Some(&hint));
         }
         let empty = Map::new();
-        let connectors = SettingsObject {
-            path: "account.connectors",
-            ..self.0.object(account, "connectors", &empty)
-        };
+        let key = ("connectors", "account.connectors");
+        let connectors = self.0.object(account, key, &empty);
         self.0.unknown(connectors, &CONNECTORS);
         let base = self.base(account);
         let below = |path: &str| base.as_ref().map(|base| format!("{base}{path}"));
@@ -191,10 +189,8 @@ impl AccountReader<'_, '_> {
 
     fn fields(&mut self, connectors: SettingsObject<'_>) -> DirectoryFields {
         let empty = Map::new();
-        let fields = SettingsObject {
-            path: "account.connectors.fields",
-            ..self.0.object(connectors, "fields", &empty)
-        };
+        let key = ("fields", "account.connectors.fields");
+        let fields = self.0.object(connectors, key, &empty);
         self.0.unknown(fields, &FIELDS);
         let mut field = |key: &str, usual: &str| {
             let text = self.0.text(fields, key).unwrap_or(usual);
@@ -214,10 +210,8 @@ impl AccountReader<'_, '_> {
             return vec![(name.to_owned(), Secret::new(value))];
         }
         let empty = Map::new();
-        let headers = SettingsObject {
-            path: "account.connectors.headers",
-            ..self.0.object(connectors, "headers", &empty)
-        };
+        let key = ("headers", "account.connectors.headers");
+        let headers = self.0.object(connectors, key, &empty);
         let mut found = Vec::new();
         for name in headers.map.keys() {
             let Some(value) = self.0.text(headers, name) else {

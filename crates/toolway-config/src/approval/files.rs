@@ -1,10 +1,9 @@
 //! The files of the repository that an approved entry runs.
 //!
 //! Owns finding and digesting them, so that an approval covers the script and not only its name.
-//! What a program takes for code is bound whatever its name; other words are bound where they name
-//! what can be code (by its name, its first bytes or its permission to run), and data is not. Files
-//! outside the repository are not bound, but links of the repository to them are. What a program
-//! loads by itself is not known here; the documentation says so.
+//! What a program takes for code is bound whatever its name, other words where they name what can
+//! be code. Files outside the repository are not bound, but links of the repository to them are.
+//! What a program loads by itself is not known here; the documentation says so.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, Metadata};
@@ -82,13 +81,9 @@ pub(crate) fn named(
         };
         let mut known = entry.env.clone();
         known.insert("PWD".to_owned(), ".".to_owned());
-        for name in ["HOME", "TOOLWAY_PROJECT_DIR"] {
-            let root = environment.project_root().to_str();
-            let value = if name == "HOME" {
-                environment.var(name)
-            } else {
-                root
-            };
+        let root = environment.project_root().to_str();
+        let home = environment.var("HOME");
+        for (name, value) in [("HOME", home), ("TOOLWAY_PROJECT_DIR", root)] {
             known.extend(value.map(|value| (name.to_owned(), value.to_owned())));
         }
         let reading = || NamedCode {

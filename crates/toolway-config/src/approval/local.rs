@@ -42,13 +42,7 @@ pub fn local_trust(environment: &Environment, text: &str) -> LocalTrust {
 /// read, or that was written for them. The file itself is not read, so a later change is not
 /// approved (SEC-50).
 pub fn trust_local(environment: &Environment, text: &str) -> Result<Edited<()>, EditError> {
-    record_local(environment, &settings_of(environment, text))
-}
-
-fn record_local(
-    environment: &Environment,
-    settings: &FileSettings,
-) -> Result<Edited<()>, EditError> {
+    let settings = settings_of(environment, text);
     let directory = path_key(environment.project_root());
     edit(&environment.approvals_file(), |document| {
         let path = ["projects", &directory, "localSettings"];
@@ -57,7 +51,7 @@ fn record_local(
             return Ok(());
         }
         document.set(&["version"], &json!(1))?;
-        document.set(&path, &json!(local_digest(environment, settings)))
+        document.set(&path, &json!(local_digest(environment, &settings)))
     })
 }
 

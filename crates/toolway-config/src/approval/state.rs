@@ -34,6 +34,12 @@ impl ApprovalState {
             vouched: ApprovalBasis::Unseen,
         }
     }
+
+    /// Not decided, with no change to show.
+    pub(crate) fn pending(reason: String) -> Self {
+        let changed = None;
+        Self::Pending { reason, changed }
+    }
 }
 
 /// How an entry was approved.

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use super::EditError;
 use super::layout::{self, JsonStyle};
-use crate::json::syntax_tree::{self, SyntaxKind, SyntaxNode};
+use crate::json::syntax_tree::{self, SyntaxKind, SyntaxMember, SyntaxNode};
 
 /// The content of one file, open for change.
 #[derive(Debug)]
@@ -116,20 +116,7 @@ impl Document {
         let Some((last, parents)) = path.split_last() else {
             return false;
         };
-        let parent = keys(parents);
-        let mut removed = false;
-        // A key may be written twice; removing only one would make the other count.
-        while let Some(index) = self.node(&parent).and_then(|node| {
-            node.members()
-                .iter()
-                .position(|member| member.name == *last)
-        }) {
-            if self.cut(&parent, index).is_err() {
-                return false;
-            }
-            removed = true;
-        }
-        removed
+        self.cut_all(&keys(parents), last).unwrap_or(false)
     }
 
     /// The text as it stands.
@@ -196,12 +183,7 @@ impl Document {
             self.assign(&below(steps, PathStep::Key(key.clone())), value)?;
         }
         for key in old.keys().filter(|key| !new.contains_key(*key)) {
-            while let Some(index) = self
-                .node(steps)
-                .and_then(|node| node.members().iter().position(|member| member.name == *key))
-            {
-                self.cut(steps, index)?;
-            }
+            self.cut_all(steps, key)?;
         }
         Ok(())
     }
@@ -317,6 +299,19 @@ impl Document {
             format!("{before}{item}{comma_behind}{after}"),
         ));
         self.splice(splices)
+    }
+
+    /// Takes a key away. It may be written twice: removing only one would make the other count.
+    fn cut_all(&mut self, steps: &[PathStep], key: &str) -> Result<bool, EditError> {
+        let is_it = |member: &SyntaxMember| member.name == key;
+        let mut removed = false;
+        while let Some(index) =
+            (self.node(steps)).and_then(|it| it.members().iter().position(is_it))
+        {
+            self.cut(steps, index)?;
+            removed = true;
+        }
+        Ok(removed)
     }
 
     /// Takes away the item with an index from the container at `steps`.

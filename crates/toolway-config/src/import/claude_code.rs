@@ -1,8 +1,6 @@
 //! Claude Code: `~/.claude.json`, with servers for everywhere and for single projects, and a
 //! project's `.mcp.json`. Its entries have our own shape.
 
-use std::path::PathBuf;
-
 use serde_json::Value;
 use toolway_types::Diagnosis;
 
@@ -11,14 +9,6 @@ use super::translate::{self, EntryDraft};
 use super::variables::VariableSyntax;
 use super::{ClientFile, ClientLocations};
 use crate::keys::listed;
-
-pub(super) fn files(places: &ClientLocations) -> Vec<PathBuf> {
-    let user = match &places.claude_config_dir {
-        Some(directory) => Some(directory.join(".claude.json")),
-        None => places.at_home(".claude.json"),
-    };
-    user.into_iter().collect()
-}
 
 pub(super) fn read(
     found: &mut ClientFile,

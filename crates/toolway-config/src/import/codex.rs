@@ -2,17 +2,16 @@
 //! strings but keys that name them.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use toml::Spanned;
 use toolway_types::Diagnosis;
 
+use super::ClientFile;
 use super::client_json::{self, ClientEntry};
 use super::translate::{self, EntryDraft};
 use super::variables::VariableSyntax;
-use super::{ClientFile, ClientLocations};
 use crate::json::syntax_tree::{self, SyntaxError};
 
 /// The part of the file that matters here.
@@ -20,14 +19,6 @@ use crate::json::syntax_tree::{self, SyntaxError};
 struct CodexFile {
     #[serde(default)]
     mcp_servers: BTreeMap<Spanned<String>, Value>,
-}
-
-pub(super) fn files(places: &ClientLocations) -> Vec<PathBuf> {
-    let user = match &places.codex_home {
-        Some(directory) => Some(directory.join("config.toml")),
-        None => places.at_home(".codex/config.toml"),
-    };
-    user.into_iter().collect()
 }
 
 pub(super) fn read(found: &mut ClientFile, text: &str) -> Result<(), Diagnosis> {

@@ -1,18 +1,12 @@
 //! Gemini CLI: `mcpServers` in `settings.json`; `httpUrl` is Streamable HTTP, `url` is SSE.
 
-use std::path::PathBuf;
-
 use serde_json::Value;
 use toolway_types::Diagnosis;
 
+use super::ClientFile;
 use super::client_json::ClientJson;
 use super::translate;
 use super::variables::VariableSyntax;
-use super::{ClientFile, ClientLocations};
-
-pub(super) fn files(places: &ClientLocations) -> Vec<PathBuf> {
-    Vec::from_iter(places.at_home(".gemini/settings.json"))
-}
 
 pub(super) fn read(found: &mut ClientFile, text: &str) -> Result<(), Diagnosis> {
     let json = ClientJson::parse(found, text)?;

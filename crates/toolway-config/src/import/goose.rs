@@ -1,14 +1,12 @@
 //! Goose: `extensions` in `config.yaml`; what is built into Goose stays there.
 
-use std::path::PathBuf;
-
 use serde_json::{Map, Value};
 use toolway_types::Diagnosis;
 
+use super::ClientFile;
 use super::client_json::{self, ClientEntry};
 use super::translate::{self, EntryDraft};
 use super::variables::VariableSyntax;
-use super::{ClientFile, ClientLocations};
 use crate::json::syntax_tree::SyntaxError;
 
 /// Kinds of extensions that run inside Goose.
@@ -19,16 +17,6 @@ const BUILT_IN: [&str; 5] = [
     "inline_python",
     "inlinePython",
 ];
-
-pub(super) fn files(places: &ClientLocations) -> Vec<PathBuf> {
-    [
-        Some(places.config_dir.join("goose/config.yaml")),
-        places.at_home(".config/goose/config.yaml"),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
-}
 
 pub(super) fn read(found: &mut ClientFile, text: &str) -> Result<(), Diagnosis> {
     let whole = parse(found, text)?;

@@ -1,25 +1,13 @@
 //! opencode: `mcp` in `opencode.json` (or `mcp.servers`, from its second version on), the command
 //! as one list, `environment`, `{env:NAME}`.
 
-use std::path::PathBuf;
-
 use serde_json::Value;
 use toolway_types::Diagnosis;
 
+use super::ClientFile;
 use super::client_json::ClientJson;
 use super::translate::{self, EntryDraft};
 use super::variables::VariableSyntax;
-use super::{ClientFile, ClientLocations};
-
-/// The names such a file can have.
-const NAMES: [&str; 2] = ["opencode.json", "opencode.jsonc"];
-
-pub(super) fn files(places: &ClientLocations) -> Vec<PathBuf> {
-    NAMES
-        .iter()
-        .map(|name| places.config_dir.join("opencode").join(name))
-        .collect()
-}
 
 pub(super) fn read(found: &mut ClientFile, text: &str) -> Result<(), Diagnosis> {
     let json = ClientJson::parse(found, text)?;

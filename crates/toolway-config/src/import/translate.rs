@@ -6,7 +6,7 @@
 use serde_json::{Map, Value};
 use toolway_types::{Diagnosis, ServerName, TransportKind};
 
-use super::client_json::ClientEntry;
+use super::client_json::{ClientEntry, ClientJson};
 use super::variables::{TranslatedText, VariableSyntax};
 use super::{ClientFile, ImportedServer};
 
@@ -37,6 +37,18 @@ pub(super) struct EntryDraft {
     enabled: bool,
     dropped: Vec<String>,
     notes: Vec<String>,
+}
+
+/// Translates a file that has nothing but `mcpServers` to look at.
+pub(super) fn plain(
+    found: &mut ClientFile,
+    text: &str,
+    syntax: VariableSyntax,
+    translate: fn(&mut EntryDraft),
+) -> Result<(), Diagnosis> {
+    let entries = ClientJson::parse(found, text)?.servers(found, &["mcpServers"]);
+    each(found, entries, syntax, translate);
+    Ok(())
 }
 
 /// Translates every entry of a file and puts the results into `found`.
@@ -169,7 +181,7 @@ impl EntryDraft {
         let Some(value) = self.take(from) else { return };
         let texts: Option<Vec<String>> = value
             .as_array()
-            .and_then(|items| items.iter().map(plain).collect());
+            .and_then(|items| items.iter().map(scalar).collect());
         match texts {
             Some(texts) => {
                 let texts: Vec<String> = texts.iter().map(|text| self.expand(text)).collect();
@@ -187,7 +199,7 @@ impl EntryDraft {
             return;
         };
         for (key, value) in table {
-            match plain(value) {
+            match scalar(value) {
                 Some(text) => {
                     let text = self.expand(&text);
                     self.join(to, key, text);
@@ -384,7 +396,7 @@ impl EntryDraft {
 }
 
 /// A scalar as a string.
-fn plain(value: &Value) -> Option<String> {
+fn scalar(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
         Value::Number(number) => Some(number.to_string()),

@@ -105,6 +105,12 @@ fn editor(rest: &str, out: &mut TranslatedText) -> usize {
         return 0;
     };
     let whole = &rest[..length];
+    let mut unknown = || {
+        out.dropped.push(format!(
+            "`{whole}` is known only to the editor; replace it by hand."
+        ));
+        out.text.push_str(whole);
+    };
     match inside.split_once(':') {
         Some(("env", name)) if is_name(name) => out.text.push_str(&format_variable(name)),
         Some(("input", id)) => {
@@ -116,24 +122,14 @@ fn editor(rest: &str, out: &mut TranslatedText) -> usize {
         }
         // `${NAME:-default}` is ours already; some editors read it too.
         Some((name, default)) if is_name(name) && default.starts_with('-') => return 0,
-        Some(_) => {
-            out.dropped.push(format!(
-                "`{whole}` is known only to the editor; replace it by hand."
-            ));
-            out.text.push_str(whole);
-        }
+        Some(_) => unknown(),
         None => match inside {
             "userHome" => out.text.push_str("${HOME}"),
             "workspaceFolder" | "workspaceRoot" | "cwd" => {
                 out.text.push_str("${TOOLWAY_PROJECT_DIR}");
             }
             "pathSeparator" | "/" => out.text.push('/'),
-            "workspaceFolderBasename" => {
-                out.dropped.push(format!(
-                    "`{whole}` is known only to the editor; replace it by hand."
-                ));
-                out.text.push_str(whole);
-            }
+            "workspaceFolderBasename" => unknown(),
             _ => return 0,
         },
     }

@@ -3,7 +3,6 @@
 //! Decided by where the file is and who owns it, never by its content nor by marks that a
 //! repository can leave out. What follows is the caller's choice.
 
-use std::fmt;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -23,27 +22,20 @@ pub enum FileWriter {
 }
 
 /// Why a file is not taken for the user's own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum StrangerReason {
     /// It lies in a project.
+    #[error("it came with this project")]
     Project,
     /// It belongs to another user.
+    #[error("it belongs to another user")]
     Owner,
     /// Every user may write it.
+    #[error("every user may write it")]
     WritableByAll,
     /// It lies in none of the places where the client keeps its settings.
+    #[error("it is none of your client's own settings")]
     Elsewhere,
-}
-
-impl fmt::Display for StrangerReason {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self {
-            StrangerReason::Project => "it came with this project",
-            StrangerReason::Owner => "it belongs to another user",
-            StrangerReason::WritableByAll => "every user may write it",
-            StrangerReason::Elsewhere => "it is none of your client's own settings",
-        })
-    }
 }
 
 /// Who wrote this file of a client.

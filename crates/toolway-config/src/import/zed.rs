@@ -1,27 +1,15 @@
 //! Zed: `context_servers` in `settings.json`; servers of extensions stay with Zed.
 
-use std::path::PathBuf;
-
 use serde_json::Value;
 use toolway_types::Diagnosis;
 
+use super::ClientFile;
 use super::client_json::ClientJson;
 use super::translate::{self, EntryDraft};
 use super::variables::VariableSyntax;
-use super::{ClientFile, ClientLocations};
 
 /// A time limit from this on is in milliseconds, as older versions had it; below, in seconds.
 const MILLISECONDS_FROM: f64 = 1_000.0;
-
-pub(super) fn files(places: &ClientLocations) -> Vec<PathBuf> {
-    [
-        Some(places.config_dir.join("zed/settings.json")),
-        places.at_home(".config/zed/settings.json"),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
-}
 
 pub(super) fn read(found: &mut ClientFile, text: &str) -> Result<(), Diagnosis> {
     let mut entries = ClientJson::parse(found, text)?.servers(found, &["context_servers"]);

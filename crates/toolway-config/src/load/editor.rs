@@ -3,9 +3,9 @@
 //! Owns: `--ide` and `autoConnectIde`. Lock files are read only when an editor is asked for.
 
 use serde_json::{Value, json};
-use toolway_types::{Diagnosis, Origin, Scope, TransportKind};
+use toolway_types::{Diagnosis, Scope, TransportKind};
 
-use super::{Flags, LayerLocation, Loader};
+use super::{Flags, Loader};
 use crate::ide::{Editor, RunningEditors, ambiguous};
 use crate::raw;
 use crate::source::TextSource;
@@ -43,10 +43,7 @@ impl Loader<'_> {
             };
             let key = if flags.ide { FLAG } else { "autoConnectIde" };
             let mut diagnosis = Diagnosis::warning(format!("`{key}`: {message}"));
-            diagnosis.origin = flags.ide.then_some(Origin::Flag {
-                flag: FLAG,
-                line: 1,
-            });
+            diagnosis.origin = flags.ide.then(|| TextSource::Flag(FLAG).origin(1));
             self.diagnoses.push(diagnosis);
         }
         editors
@@ -60,11 +57,7 @@ impl Loader<'_> {
         };
         let source = TextSource::File(editor.lock_file.clone());
         let file = raw::single(NAME.to_owned(), definition, &source);
-        let place = LayerLocation {
-            directory: self.environment.cwd().to_path_buf(),
-            file: editor.lock_file.to_string_lossy().into_owned(),
-            plugin_root: None,
-        };
+        let place = self.place_at_cwd(editor.lock_file.to_string_lossy());
         // Before the flags that name servers, so that theirs win.
         self.add(Scope::Dynamic, 0, place, file);
     }

@@ -3,9 +3,9 @@
 //! Owns: `--mcp-config` and `--mcp-server`.
 
 use serde_json::{Map, Value, json};
-use toolway_types::{Diagnosis, Origin, Scope, TransportKind};
+use toolway_types::{Diagnosis, Scope, TransportKind};
 
-use super::{Flags, LayerLocation, Loader};
+use super::{Flags, Loader};
 use crate::command_line::split_command;
 use crate::error::SplitError;
 use crate::raw;
@@ -31,7 +31,7 @@ impl Loader<'_> {
     fn config_flag(&mut self, value: &str, order: u32) {
         if value.trim_start().starts_with('{') {
             match raw::read(value, &TextSource::Flag(CONFIG), FileKind::Flag) {
-                Ok(file) => self.add(Scope::Dynamic, order, self.flag_place(CONFIG), file),
+                Ok(file) => self.add(Scope::Dynamic, order, self.place_at_cwd(CONFIG), file),
                 Err(mut diagnosis) => {
                     diagnosis.message = format!("the value of `{CONFIG}`: {}", diagnosis.message);
                     diagnosis.hint = Some(format!("mend the JSON given to `{CONFIG}`"));
@@ -44,31 +44,21 @@ impl Loader<'_> {
         if !path.exists() {
             self.diagnoses.push(
                 Diagnosis::error(format!("`{CONFIG}`: there is no file `{}`", path.display()))
-                    .at(Origin::Flag {
-                        flag: CONFIG,
-                        line: 1,
-                    })
+                    .at(TextSource::Flag(CONFIG).origin(1))
                     .hint("give a file's path, or JSON that starts with `{`"),
             );
             return;
         }
         if let Some(file) = self.file(&path, FileKind::Flag) {
-            let mut place = self.flag_place(CONFIG);
-            place.file = path.to_string_lossy().into_owned();
+            let place = self.place_at_cwd(path.to_string_lossy());
             self.add(Scope::Dynamic, order, place, file);
         }
     }
 
     fn server_flag(&mut self, value: &str, order: u32) {
         let usage = "write `--mcp-server name=command` or `--mcp-server name=https://…`";
-        let typed = |message| {
-            Diagnosis::error(message)
-                .at(Origin::Flag {
-                    flag: SERVER,
-                    line: 1,
-                })
-                .hint(usage)
-        };
+        let source = TextSource::Flag(SERVER);
+        let typed = |message| Diagnosis::error(message).at(source.origin(1)).hint(usage);
         let Some((name, target)) = value
             .split_once('=')
             .filter(|(name, _)| !name.trim().is_empty())
@@ -79,21 +69,13 @@ impl Loader<'_> {
         };
         match definition(target) {
             Ok(definition) => {
-                let file = raw::single(name.to_owned(), definition, &TextSource::Flag(SERVER));
-                self.add(Scope::Dynamic, order, self.flag_place(SERVER), file);
+                let file = raw::single(name.to_owned(), definition, &source);
+                self.add(Scope::Dynamic, order, self.place_at_cwd(SERVER), file);
             }
             Err(error) => {
                 let message = format!("`{SERVER} {name}=…` cannot be split into words: {error}");
                 self.diagnoses.push(typed(message));
             }
-        }
-    }
-
-    fn flag_place(&self, flag: &str) -> LayerLocation {
-        LayerLocation {
-            directory: self.environment.cwd().to_path_buf(),
-            file: flag.to_owned(),
-            plugin_root: None,
         }
     }
 }
@@ -109,8 +91,5 @@ fn definition(target: &str) -> Result<Map<String, Value>, SplitError> {
         let command = words.next().unwrap_or_default();
         json!({"command": command, "args": words.collect::<Vec<_>>()})
     };
-    match value {
-        Value::Object(map) => Ok(map),
-        _ => Ok(Map::new()),
-    }
+    Ok(value.as_object().cloned().unwrap_or_default())
 }

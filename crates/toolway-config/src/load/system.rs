@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use toolway_types::{Diagnosis, Scope};
 
-use super::{LayerLocation, Loader};
+use super::Loader;
 use crate::Environment;
 use crate::approval::ApprovalsFile;
 use crate::environment::SystemDirectory;
@@ -40,11 +40,7 @@ impl Loader<'_> {
                     if let Some(fault) = file.settings.policy_fault.take() {
                         self.block(fault);
                     }
-                    let place = LayerLocation {
-                        directory: self.environment.cwd().to_path_buf(),
-                        file: path.to_string_lossy().into_owned(),
-                        plugin_root: None,
-                    };
+                    let place = self.place_at_cwd(path.to_string_lossy());
                     self.add(scope, 0, place, file);
                 }
                 Err(fault) => self.block(fault),

@@ -33,10 +33,7 @@ pub(super) fn decide(
     let name = server.name.as_str();
     if candidate.author == Author::Stranger {
         let reason = format!("`{name}` stands in a file of another user of this machine");
-        return ApprovalState::Pending {
-            reason,
-            changed: None,
-        };
+        return ApprovalState::pending(reason);
     }
     let is_project = candidate.scope == Scope::Project;
     if is_project && let Some(said) = basis.disabled_in_project(name) {
@@ -53,10 +50,7 @@ pub(super) fn decide(
     }
     if matches!(basis.approvals, ApprovalsFile::Unreadable) {
         let reason = "`approvals.json` cannot be read, so nobody is approved".to_owned();
-        return ApprovalState::Pending {
-            reason,
-            changed: None,
-        };
+        return ApprovalState::pending(reason);
     }
     let record = basis
         .approvals
@@ -83,10 +77,7 @@ pub(super) fn decide(
             };
             if let Some(what) = changed {
                 let reason = format!("{what} since `{name}`, which runs it, was approved");
-                return ApprovalState::Pending {
-                    reason,
-                    changed: None,
-                };
+                return ApprovalState::pending(reason);
             }
             return ApprovalState::Approved {
                 allow_env: record.allow_env.clone(),
@@ -134,10 +125,7 @@ pub(super) fn decide(
         reason.push_str("; it asks for ");
         reason.push_str(&listed(&candidate.variables));
     }
-    ApprovalState::Pending {
-        reason,
-        changed: None,
-    }
+    ApprovalState::pending(reason)
 }
 
 /// The first change among the files that an entry runs.

@@ -42,10 +42,9 @@ impl RunStart {
                 reason: format!("`{name}` has changed since this run began"),
                 changed: Some(difference(definition, &candidate.raw.definition)),
             },
-            None => ApprovalState::Pending {
-                reason: format!("`{name}` was not there when this run began, and is not approved"),
-                changed: None,
-            },
+            None => ApprovalState::pending(format!(
+                "`{name}` was not there when this run began, and is not approved"
+            )),
         }
     }
 }

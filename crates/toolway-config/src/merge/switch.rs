@@ -39,19 +39,12 @@ pub(crate) fn switched_off(basis: &DecisionContext, candidate: &ServerCandidate)
         return Some(reason);
     }
     let definition = &candidate.raw.definition;
-    if definition.get("disabled") == Some(&Value::Bool(true)) {
-        return Some(format!(
-            "its entry says `\"disabled\": true` ({})",
-            candidate.raw.origin
-        ));
-    }
-    if definition.get("enabled") == Some(&Value::Bool(false)) {
-        return Some(format!(
-            "its entry says `\"enabled\": false` ({})",
-            candidate.raw.origin
-        ));
-    }
-    None
+    let origin = &candidate.raw.origin;
+    let says = |key: &str, value: bool| {
+        let is_said = definition.get(key) == Some(&Value::Bool(value));
+        is_said.then(|| format!("its entry says `\"{key}\": {value}` ({origin})"))
+    };
+    says("disabled", true).or_else(|| says("enabled", false))
 }
 
 /// What a file's lists say about a server.

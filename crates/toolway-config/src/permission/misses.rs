@@ -13,7 +13,7 @@ use toolway_types::{Diagnosis, Origin, ServerName, name, nearest};
 
 use super::rule::PermissionRule;
 use super::spelling::PREFIX;
-use super::{Hook, HookEvent, Hooks, PermissionList, Permissions};
+use super::{HookEvent, Hooks, PermissionList, Permissions};
 
 /// What is wrong with the server in a rule's name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,6 +27,7 @@ pub enum RuleMiss {
 }
 
 /// The rules and matchers of these settings that miss these servers.
+#[derive(Default)]
 pub(crate) struct RuleMisses {
     /// Rules and matchers that nearly name a server, or name it in no form that is read.
     pub(crate) slips: Vec<Diagnosis>,
@@ -51,10 +52,7 @@ pub(crate) fn missed(
     servers: &[&ServerName],
     is_own: &dyn Fn(&str) -> bool,
 ) -> RuleMisses {
-    let mut missed = RuleMisses {
-        slips: Vec::new(),
-        remarks: Vec::new(),
-    };
+    let mut missed = RuleMisses::default();
     for (list, rule, _, origin) in permissions.rules() {
         let name = rule.split('(').next().unwrap_or_default().trim();
         let what = format!("the rule `{rule}` in `permissions.{}`", list.as_str());
@@ -75,9 +73,11 @@ pub(crate) fn missed(
     for hook in hooks.iter() {
         for name in hook.matcher_names() {
             let what = format!("the matcher `{name}` of a hook for {}", hook.event.as_str());
-            let miss = match about(hook) {
-                MatcherSubject::Tools => miss(name, servers),
-                MatcherSubject::Servers => miss_server(name, servers),
+            let miss = match hook.event {
+                HookEvent::PreToolUse | HookEvent::PostToolUse | HookEvent::PostToolUseFailure => {
+                    miss(name, servers)
+                }
+                HookEvent::Elicitation | HookEvent::ElicitationResult => miss_server(name, servers),
             };
             // For tools, a server's name alone matches nothing.
             let reading = if name.contains(['.', '/', ':', ' ']) || name.contains("__") {
@@ -89,21 +89,6 @@ pub(crate) fn missed(
         }
     }
     missed
-}
-
-/// What the matcher of a hook names.
-enum MatcherSubject {
-    Tools,
-    Servers,
-}
-
-fn about(hook: &Hook) -> MatcherSubject {
-    match hook.event {
-        HookEvent::PreToolUse | HookEvent::PostToolUse | HookEvent::PostToolUseFailure => {
-            MatcherSubject::Tools
-        }
-        HookEvent::Elicitation | HookEvent::ElicitationResult => MatcherSubject::Servers,
-    }
 }
 
 impl RuleMisses {

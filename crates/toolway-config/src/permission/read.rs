@@ -146,23 +146,18 @@ impl PermissionsReader<'_> {
     }
 
     fn mode(&mut self, value: &Value) {
-        match value
-            .as_str()
-            .map(|word| (word, PermissionMode::parse(word)))
-        {
-            Some((_, Some(mode))) => self.read.mode = Some((self.scope, mode)),
-            Some((word, None)) => self.report(
-                &format!("`permissions.defaultMode` cannot be `{word}`"),
-                "use `default`, `auto` or `bypass`",
-            ),
-            None => self.report(
-                &format!(
-                    "`permissions.defaultMode` must be a string, not {}",
-                    kind_of(value)
-                ),
-                "use `default`, `auto` or `bypass`",
-            ),
-        }
+        let fault = match value.as_str() {
+            Some(word) => match PermissionMode::parse(word) {
+                Some(mode) => {
+                    self.read.mode = Some((self.scope, mode));
+                    return;
+                }
+                None => format!("cannot be `{word}`"),
+            },
+            None => format!("must be a string, not {}", kind_of(value)),
+        };
+        let message = format!("`permissions.defaultMode` {fault}");
+        self.report(&message, "use `default`, `auto` or `bypass`");
     }
 
     fn pins(&mut self, value: &Value) {
@@ -191,20 +186,14 @@ impl PermissionsReader<'_> {
     }
 
     fn ban(&mut self, key: &str, value: &Value) {
-        match value {
-            Value::Bool(false) => {}
-            Value::Bool(true) => self.read.bypass_forbidden = Some(self.source.clone()),
-            Value::String(word) if word == "disable" => {
-                self.read.bypass_forbidden = Some(self.source.clone());
-            }
-            // The key shows that a ban is wanted; a value that cannot be read must not lift it.
-            other => {
-                self.read.bypass_forbidden = Some(self.source.clone());
-                self.report(
-                    &format!("`permissions.{key}` cannot be {other}; bypass is forbidden"),
-                    "write `\"disableBypass\": true`",
-                );
-            }
+        if *value == false {
+            return;
+        }
+        // The key shows that a ban is wanted; a value that cannot be read must not lift it.
+        self.read.bypass_forbidden = Some(self.source.clone());
+        if *value != true && *value != "disable" {
+            let message = format!("`permissions.{key}` cannot be {value}; bypass is forbidden");
+            self.report(&message, "write `\"disableBypass\": true`");
         }
     }
 

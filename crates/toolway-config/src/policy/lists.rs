@@ -4,8 +4,6 @@
 //! allow) and the words that name the rule. Does not own: what a rule speaks of (`policy_rule`), nor what
 //! the pair is about.
 
-use std::fmt;
-
 use toolway_types::url_rules::PatternReading;
 use toolway_types::{UrlList, UrlRules};
 
@@ -22,11 +20,13 @@ pub(crate) struct PolicyLists {
 }
 
 /// Why the lists refuse something.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum PolicyRefusal {
     /// What it is: "denied by …", "not in …".
+    #[error("{0}")]
     Is(String),
     /// A rule would allow its command, but not what the entry sets beside it.
+    #[error("{0}")]
     But(String),
 }
 
@@ -37,13 +37,6 @@ impl PolicyRefusal {
             Self::Is(what) => format!("{about}, which is {what}"),
             Self::But(why) => format!("{about}: {why}"),
         })
-    }
-}
-
-impl fmt::Display for PolicyRefusal {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (Self::Is(text) | Self::But(text)) = self;
-        formatter.write_str(text)
     }
 }
 

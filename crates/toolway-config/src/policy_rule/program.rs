@@ -6,6 +6,7 @@
 
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{Access, access};
 use serde_json::{Map, Value};
 use toolway_types::{
     ReferenceKind, Secret, SecretReference, ServerSpec, StdioSpec, TransportSpec, WorkloadSource,
@@ -153,7 +154,7 @@ impl ProgramSearch<'_> {
         // What cannot be executed now may be by the time it is started.
         let runs = candidates
             .iter()
-            .find(|(candidate, _)| is_executable(candidate));
+            .find(|(candidate, _)| access(candidate, Access::EXEC_OK).is_ok());
         let (candidate, directory) = runs.or(candidates.first())?;
         found(candidate.clone(), directory)
     }
@@ -198,10 +199,6 @@ impl StartedProgram {
         }
         (parts, hides)
     }
-}
-
-fn is_executable(path: &Path) -> bool {
-    rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok()
 }
 
 #[cfg(test)]

@@ -200,17 +200,11 @@ impl EntryChecker<'_> {
                 }
             }
             Value::String(_) => {}
-            Value::Number(_) | Value::Bool(_) => {
-                let message = format!("`{shown}` must be a string, not {}", kind_of(item));
-                self.error(
-                    place,
-                    message,
-                    Some(format!("write it in quotes: `\"{item}\"`")),
-                );
-            }
             other => {
                 let message = format!("`{shown}` must be a string, not {}", kind_of(other));
-                self.error(place, message, None);
+                let hint = (other.is_number() || other.is_boolean())
+                    .then(|| format!("write it in quotes: `\"{item}\"`"));
+                self.error(place, message, hint);
             }
         }
     }
@@ -224,19 +218,18 @@ impl EntryChecker<'_> {
         if let Some(seen) = keys::visible(name) {
             let message = format!("`{shown}` in `{key}` has hidden characters");
             self.error(&place, message, Some(format!("write it as `{seen}`")));
-        } else if key == "headers" && !is_header_name(name) {
-            self.error(
-                &place,
-                format!("`{shown}` is not a valid header name"),
-                None,
-            );
-        } else if key == "env" && (name.is_empty() || name.contains('=')) {
-            self.error(
-                &place,
-                format!("`{shown}` is not a valid variable name"),
-                None,
-            );
+            return;
         }
+        let what = match key {
+            "headers" if !is_header_name(name) => "header",
+            "env" if name.is_empty() || name.contains('=') => "variable",
+            _ => return,
+        };
+        self.error(
+            &place,
+            format!("`{shown}` is not a valid {what} name"),
+            None,
+        );
     }
 
     fn has(&self, key: &str) -> bool {
@@ -431,19 +424,20 @@ impl EntryChecker<'_> {
             let hint = "leave one of them out".to_owned();
             self.warning("deferTools", message.to_owned(), hint);
         }
-        if let Some(Value::String(word)) = self.definition.get("protocol")
-            && ProtocolMode::parse(word).is_none()
+        self.word("protocol", "use `auto`, `legacy` or `2026-07-28`", |word| {
+            ProtocolMode::parse(word).is_some()
+        });
+        self.word("shield", "use `off`, `best-effort` or `required`", |word| {
+            ShieldMode::parse(word).is_some()
+        });
+    }
+
+    fn word(&mut self, key: &str, hint: &str, is_known: fn(&str) -> bool) {
+        if let Some(Value::String(word)) = self.definition.get(key)
+            && !is_known(word)
         {
-            let message = format!("unknown `protocol` `{}`", keys::spelled_out(word));
-            let hint = "use `auto`, `legacy` or `2026-07-28`".to_owned();
-            self.error("protocol", message, Some(hint));
-        }
-        if let Some(Value::String(word)) = self.definition.get("shield")
-            && ShieldMode::parse(word).is_none()
-        {
-            let message = format!("unknown `shield` `{}`", keys::spelled_out(word));
-            let hint = "use `off`, `best-effort` or `required`".to_owned();
-            self.error("shield", message, Some(hint));
+            let message = format!("unknown `{key}` `{}`", keys::spelled_out(word));
+            self.error(key, message, Some(hint.to_owned()));
         }
     }
 }

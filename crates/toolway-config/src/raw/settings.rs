@@ -114,15 +114,10 @@ fn counts(key: &str, kind: FileKind) -> bool {
             matches!(kind, FileKind::Managed | FileKind::Enterprise)
         }
         "env" => kind == FileKind::Managed,
-        // A repository must not name the variables it may read (SEC-40).
-        "projectVariables" => matches!(kind, FileKind::User | FileKind::Managed),
-        // Nor whose files count.
-        "safeDirectories" => matches!(kind, FileKind::User | FileKind::Managed),
-        // A repository must not cause a connection to a running editor.
-        "autoConnectIde" => matches!(kind, FileKind::User | FileKind::Managed),
-        "enabledPlugins" => matches!(kind, FileKind::User | FileKind::Managed),
-        // A repository must not say where the user logs in, or where the token goes.
-        "account" | "identityProvider" => matches!(kind, FileKind::User | FileKind::Managed),
+        // A repository must not name the variables it may read (SEC-40) or whose files count, cause
+        // a connection to an editor, or say where the user logs in and where the token goes.
+        "projectVariables" | "safeDirectories" | "autoConnectIde" | "enabledPlugins"
+        | "account" | "identityProvider" => matches!(kind, FileKind::User | FileKind::Managed),
         _ => matches!(kind, FileKind::User | FileKind::Local | FileKind::Managed),
     }
 }
@@ -227,16 +222,12 @@ impl FileSettings {
                 }
             },
             "permissions" => {
-                self.permissions = Some(LocatedValue {
-                    value: value.clone(),
-                    origin,
-                });
+                let value = value.clone();
+                self.permissions = Some(LocatedValue { value, origin });
             }
             "hooks" => {
-                self.hooks = Some(LocatedValue {
-                    value: value.clone(),
-                    origin,
-                });
+                let value = value.clone();
+                self.hooks = Some(LocatedValue { value, origin });
             }
             "allowedMcpServers" => self.allowed = self.policy_list(reader.rules(&value)),
             "deniedMcpServers" => self.denied = self.policy_list(reader.rules(&value)),
@@ -319,9 +310,15 @@ impl SettingsReader<'_> {
     }
 
     fn wrong(&mut self, expected: &str, found: &Value) {
-        let message = format!("`{}` must be {expected}, not {}", self.key, kind_of(found));
-        self.diagnoses
-            .push(Diagnosis::error(message).at(self.source.origin(self.line)));
+        let origin = self.source.origin(self.line);
+        self.wrong_member("", expected, found, origin);
+    }
+
+    /// `member` is how it is reached from the key.
+    fn wrong_member(&mut self, member: &str, expected: &str, found: &Value, origin: Origin) {
+        let (key, found) = (self.key, kind_of(found));
+        let message = format!("`{key}{member}` must be {expected}, not {found}");
+        self.diagnoses.push(Diagnosis::error(message).at(origin));
     }
 
     fn names(&mut self, value: &Value) -> Vec<LocatedName> {
@@ -333,17 +330,10 @@ impl SettingsReader<'_> {
         for (index, item) in items.iter().enumerate() {
             let origin = self.source.origin(self.lines.line_at(index));
             if let Value::String(name) = item {
-                names.push(LocatedName {
-                    name: name.clone(),
-                    origin,
-                });
+                let name = name.clone();
+                names.push(LocatedName { name, origin });
             } else {
-                let message = format!(
-                    "`{}[{index}]` must be a string, not {}",
-                    self.key,
-                    kind_of(item)
-                );
-                self.diagnoses.push(Diagnosis::error(message).at(origin));
+                self.wrong_member(&format!("[{index}]"), "a string", item, origin);
             }
         }
         names
@@ -358,18 +348,14 @@ impl SettingsReader<'_> {
         for (name, switch) in map {
             let origin = self.source.origin(self.lines.line_of(map, name));
             match switch {
-                Value::Bool(false) => off.push(LocatedName {
-                    name: name.clone(),
-                    origin,
-                }),
+                Value::Bool(false) => {
+                    let name = name.clone();
+                    off.push(LocatedName { name, origin });
+                }
                 Value::Bool(true) => {}
                 other => {
-                    let message = format!(
-                        "`{}.{name}` must be `true` or `false`, not {}",
-                        self.key,
-                        kind_of(other)
-                    );
-                    self.diagnoses.push(Diagnosis::error(message).at(origin));
+                    let member = format!(".{name}");
+                    self.wrong_member(&member, "`true` or `false`", other, origin);
                 }
             }
         }
@@ -388,9 +374,7 @@ impl SettingsReader<'_> {
                 let name = name.clone();
                 variables.push((LocatedName { name, origin }, value.clone()));
             } else {
-                let found = kind_of(value);
-                let message = format!("`{}.{name}` must be a string, not {found}", self.key);
-                self.diagnoses.push(Diagnosis::error(message).at(origin));
+                self.wrong_member(&format!(".{name}"), "a string", value, origin);
             }
         }
         variables

@@ -116,12 +116,8 @@ impl SpecBuild<'_> {
             match editors.only(kind) {
                 Ok(editor) => (editor.url().parse().ok()?, Some(editor)),
                 Err(why) => {
-                    self.fault("type", why);
-                    if let Some(fault) = self.faults.last_mut() {
-                        let hint =
-                            "open this project in an editor with its extension, or give `url`";
-                        fault.hint = Some(hint.to_owned());
-                    }
+                    let hint = "open this project in an editor with its extension, or give `url`";
+                    self.refuse("type", why, hint);
                     return None;
                 }
             }

@@ -53,17 +53,13 @@ impl ProjectManifest {
         self.0.is_some()
     }
 
-    fn text(&self, key: &str) -> Option<&str> {
-        self.0.as_ref()?.get(key)?.as_str()
-    }
-
     fn at(&self, place: &str) -> Option<&Value> {
         self.0.as_ref()?.pointer(place)
     }
 
     /// The package that it is the manifest of.
     fn name(&self) -> Option<&str> {
-        self.text("name")
+        self.at("/name")?.as_str()
     }
 
     /// Whether it says what runs under one of these names, of packages or of its own lines.

@@ -1,11 +1,9 @@
 //! The account: a user's login at a provider of connectors.
 //!
 //! Owns what a request to the provider carries, that a refused one is asked again once with another
-//! token, and getting the directory of connectors. A refused token is compared with the current
-//! one: another process may have renewed it meanwhile. The login itself, where it is kept and how
-//! it ends are in [`stored`].
-//! Does not own: what the settings say and what a directory means (`toolway-config`), how a token
-//! is renewed (`refresh.rs`), or requests to connectors (the transport).
+//! token (another process may have renewed it), and getting the directory of connectors.
+//! Does not own: the login ([`stored`]), what settings and a directory mean (`toolway-config`), how
+//! a token is renewed (`refresh.rs`), or requests to connectors (the transport).
 
 pub mod stored;
 
@@ -24,7 +22,7 @@ use crate::refresh::LoginEnd;
 use crate::web::{WebClient, WebError, shown};
 
 /// A provider, as far as asking it goes.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct AccountSpec {
     /// The provider's host, for people.
     pub host: String,
@@ -36,15 +34,6 @@ pub struct AccountSpec {
     pub token_header: String,
     /// What stands before the token in it; nothing when empty.
     pub token_prefix: String,
-}
-
-impl fmt::Debug for AccountSpec {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_struct("AccountSpec")
-            .field("host", &self.host)
-            .finish_non_exhaustive()
-    }
 }
 
 /// Why the provider is not asked, or did not answer. No message holds a token.

@@ -79,12 +79,8 @@ impl DeviceLogin {
         endpoint: &Url,
         request: &TokenRequest<'_>,
     ) -> Result<Self, DeviceError> {
-        let mut answered = Self::ask(web, endpoint, request).await?;
-        if request.client.turns(&answered.0) {
-            let second = Self::ask(web, endpoint, request).await?;
-            answered = request.client.better(answered, second);
-        }
-        let (reply, secrets) = answered;
+        let ask = || Self::ask(web, endpoint, request);
+        let (reply, secrets) = request.client.ask(ask).await?;
         Self::read(&members(&reply, &secrets)?)
     }
 
@@ -114,12 +110,12 @@ impl DeviceLogin {
 
     fn read(answer: &Map<String, Value>) -> Result<Self, DeviceError> {
         let text = |name: &str| answer.get(name).and_then(Value::as_str);
-        let device_code = text("device_code")
-            .filter(|code| !code.is_empty())
-            .ok_or(DeviceError::Malformed("it has no `device_code`"))?;
-        let user_code = text("user_code")
-            .filter(|code| !code.is_empty())
-            .ok_or(DeviceError::Malformed("it has no `user_code`"))?;
+        let code = |name, fault| {
+            let code = text(name).filter(|code| !code.is_empty());
+            code.ok_or(DeviceError::Malformed(fault))
+        };
+        let device_code = code("device_code", "it has no `device_code`")?;
+        let user_code = code("user_code", "it has no `user_code`")?;
         if user_code.chars().count() > MAX_USER_CODE || user_code.chars().any(is_hidden) {
             return Err(DeviceError::Malformed("nobody could type its `user_code`"));
         }

@@ -1,10 +1,9 @@
 //! From a server's address to its authorization server.
 //!
-//! Owns the order in which documents are looked for (RFC 9728, then RFC 8414 and OIDC
-//! discovery, then what 2025-03-26 did without documents), and the two checks that make them
-//! worth anything: `resource` must be this server, and `issuer` must be, byte for byte, the
-//! string that the document was looked up with (SEC-18), but for the one slash that URL types add
-//! to an origin.
+//! Owns the order in which documents are looked for (RFC 9728, then RFC 8414 and OIDC discovery,
+//! then what 2025-03-26 did without), and two checks: `resource` must be this server, and `issuer`
+//! the string that the document was looked up with (SEC-18), but for the slash URL types add to an
+//! origin.
 //! Does not own: fetching (`web.rs`), reading documents (`metadata.rs`), or who we are there
 //! (`registration.rs`).
 
@@ -239,11 +238,7 @@ async fn resource(
             }
             Err(error) => return Err(error),
         };
-        let metadata =
-            ResourceMetadata::read(&reply).map_err(|fault| DiscoveryError::Metadata {
-                url: web::shown(&url),
-                fault,
-            })?;
+        let metadata = ResourceMetadata::read(&reply).map_err(unusable(&url))?;
         if !covers(&metadata.resource, server) {
             return Err(DiscoveryError::OtherResource {
                 url: web::shown(&url),
@@ -290,10 +285,7 @@ fn assumed(server: &Url) -> ServerMetadata {
 async fn named(web: &WebClient, url: &Url) -> Result<ServerMetadata, DiscoveryError> {
     match look(web, url).await? {
         DocumentLookup::Found(document) => {
-            ServerMetadata::read(&document, web.reach()).map_err(|fault| DiscoveryError::Metadata {
-                url: web::shown(url),
-                fault,
-            })
+            ServerMetadata::read(&document, web.reach()).map_err(unusable(url))
         }
         DocumentLookup::Missing => Err(DiscoveryError::NoMetadata {
             issuer: web::shown(url),
@@ -303,7 +295,7 @@ async fn named(web: &WebClient, url: &Url) -> Result<ServerMetadata, DiscoveryEr
 }
 
 /// An authorization server's document; `None` when every place says that there is none.
-async fn authority(
+pub(crate) async fn authority(
     web: &WebClient,
     places: &[Url],
     is_issuer: impl Fn(&str) -> bool,
@@ -328,23 +320,16 @@ async fn authority(
                 expected: shown(expected),
             });
         }
-        return ServerMetadata::read(&document, web.reach())
-            .map(Some)
-            .map_err(|fault| DiscoveryError::Metadata {
-                url: web::shown(url),
-                fault,
-            });
+        let read = ServerMetadata::read(&document, web.reach());
+        return read.map(Some).map_err(unusable(url));
     }
     fault.map_or(Ok(None), |fault| Err(fault.into()))
 }
 
-/// The metadata of a configured issuer, compared byte for byte; `None` when it has none.
-pub(crate) async fn trusted_metadata(
-    web: &WebClient,
-    issuer: &str,
-    places: &[Url],
-) -> Result<Option<ServerMetadata>, DiscoveryError> {
-    authority(web, places, |named| named == issuer, issuer).await
+/// The error of a document that stands there.
+fn unusable(url: &Url) -> impl FnOnce(MetadataError) -> DiscoveryError {
+    let url = web::shown(url);
+    |fault| DiscoveryError::Metadata { url, fault }
 }
 
 /// What one place gave.

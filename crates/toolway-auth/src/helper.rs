@@ -1,12 +1,9 @@
 //! Headers helpers: a program that an entry names, whose output becomes headers.
 //!
 //! Owns running it (no shell, its own environment, ten seconds, 64 KiB), what of its output is a
-//! header, and the credentials made of it: run once for each connection, once more when the
-//! server refuses what it printed.
-//! Does not own: whether it may run. Only the definition of an admitted server reaches this
-//! place, and an approval is bound to the whole entry, this program included.
-//!
-//! Invariant: nothing it prints is ever shown, in a message, a log or a `Debug`.
+//! header, and the credentials made of it: run once for each connection, once more when the server
+//! refuses what it printed. Nothing it prints is ever shown, in a message, a log or a `Debug`.
+//! Does not own: whether it may run. Only an admitted server's definition reaches this place.
 
 use std::fmt;
 use std::os::unix::process::ExitStatusExt as _;

@@ -1,14 +1,10 @@
 //! The identity provider of an organisation: one login for all servers.
 //!
 //! Owns when the user is asked and what is kept of the answer, and having it turned into an
-//! assertion for another server's authorization server (RFC 8693). The login itself is `login`,
-//! what the provider says about the user [`claims`], where that is kept [`store`], who we are there
-//! `endpoint`, and giving it back `logout`.
+//! assertion for another server's authorization server (RFC 8693). Everything about the provider is
+//! handed in from managed or user settings, nothing comes from a server's metadata (SEC-45). What
+//! the provider issues goes back to it, and the assertion to the authorization server it names.
 //! Does not own: what is done with the assertion (`xaa.rs`).
-//!
-//! Everything about the provider is handed in by the caller, from managed or user settings. Nothing
-//! of it comes from a server's metadata (SEC-45). What the provider issues goes back to the
-//! provider, and the assertion to the one authorization server that it names.
 
 pub mod claims;
 mod endpoint;

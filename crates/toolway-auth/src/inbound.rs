@@ -1,13 +1,10 @@
 //! Checks the tokens that clients show to us, where we are the server.
 //!
 //! Owns the resource server's side of OAuth (SEC-46): finding the token in a request, whether an
-//! issuer that we accept made it for us ([`issuer`], [`claims`]), what is answered when not
-//! ([`refusal`]), and the document that tells clients where to get tokens (RFC 9728).
+//! issuer that we accept made it for us, what is answered when not, and the document that tells
+//! clients where to get tokens (RFC 9728). A token is read once and stored nowhere: the result of a
+//! check identifies the caller without it, so nothing behind the check can send it on.
 //! Does not own: HTTP. The listener passes in a request's headers and query, and sends the refusal.
-//!
-//! There is no mode in which we issue tokens, pass logins on, or accept a token for another
-//! audience. A token is read once and stored nowhere: the result of a check identifies the caller
-//! without the token, so nothing behind the check can send it on.
 
 pub mod claims;
 mod issuer;
@@ -258,19 +255,19 @@ impl InboundAuthorizer {
         let issuer = self
             .issuers
             .iter()
-            .find(|issuer| named == Some(issuer.name()))
+            .find(|issuer| named == Some(&issuer.name))
             .ok_or(AccessClaimError::Issuer)?;
         let claims = issuer
             .verified(&self.web, token, &self.options.algorithms)
             .await?;
         let expected = ExpectedAccessClaims {
-            issuer: issuer.name(),
+            issuer: &issuer.name,
             resource: &self.resource,
             now: unix_now(),
         };
         let known = claims::known(&header, &claims, &expected)?;
         Ok(Principal {
-            issuer: issuer.name().to_owned(),
+            issuer: issuer.name.clone(),
             subject: known.subject,
             client_id: known.client_id,
             scopes: known.scopes,

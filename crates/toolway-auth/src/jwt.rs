@@ -1,12 +1,9 @@
 //! Signed JSON (RFC 7515, 7519): signing with our keys, and verifying with an issuer's keys.
 //!
-//! Owns the compact form, the list of algorithms, reading private keys ([`key`]) and checking
-//! signatures by a key set ([`keys`]) as an issuer has it now ([`published`]). The arithmetic is
-//! `ring`'s.
-//! Does not own: which claims a token must have; `assertion.rs`, `token/dpop.rs`, `idp.rs` and
-//! `inbound.rs` do.
-//!
-//! There is no symmetric algorithm and no `none` here, so a token cannot choose one.
+//! Owns the compact form and the list of algorithms, which has no symmetric one and no `none`, so
+//! that a token cannot choose one. The arithmetic is `ring`'s.
+//! Does not own: which claims a token must have (`assertion.rs`, `token/dpop.rs`, `idp.rs`,
+//! `inbound.rs`).
 
 pub mod key;
 pub mod keys;

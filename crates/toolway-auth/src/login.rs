@@ -1,12 +1,9 @@
 //! A login from its beginning to its tokens.
 //!
 //! Owns the order of the steps: discovery, the choice of scopes and of a client, then a code from
-//! the user's browser, a code typed on another device, or no user at all; and what is told to the
-//! user meanwhile. No terminal is touched here: that is what [`LoginUi`] is for.
+//! the user's browser, a code typed on another device, or no user at all. No message holds a code, a
+//! state, a verifier or a token; the address that a user has to open is given to [`LoginUi`] alone.
 //! Does not own: any of the steps, which have files of their own, nor keeping the result.
-//!
-//! No message holds a code, a state, a verifier or a token. The address that a user has to open is
-//! handed to [`LoginUi`] and to nothing else.
 
 mod client_history;
 mod code;
@@ -159,7 +156,9 @@ impl LoginRun<'_> {
             ..self.request.client()
         };
         if let Some(client) = known_client(server, &wanted) {
-            self.check_binding(&client, &server.issuer).await?;
+            let binding =
+                (self.request).check_binding(self.context.logins, &client, &server.issuer);
+            binding.await?;
             return Ok(LoginClient::of(client, ClientOrigin::AtHand));
         }
         self.context.ui.say(
@@ -174,15 +173,6 @@ impl LoginRun<'_> {
             .save_client(&server.issuer, &client)
             .await?;
         Ok(LoginClient::of(client, ClientOrigin::Registered))
-    }
-
-    async fn check_binding(
-        &self,
-        client: &RegisteredClient,
-        issuer: &str,
-    ) -> Result<(), LoginFault> {
-        let logins = self.context.logins;
-        self.request.check_binding(logins, client, issuer).await
     }
 
     /// A code typed on another device.
@@ -222,7 +212,9 @@ impl LoginRun<'_> {
             .filter(|client| client.source == ClientSource::Configured)
             .filter(|client| client.client_secret.is_some() || self.request.client_key.is_some())
             .ok_or(LoginFault::NoCredentials)?;
-        self.check_binding(&registered, &server.issuer).await?;
+        let (request, logins) = (self.request, self.context.logins);
+        let binding = request.check_binding(logins, &registered, &server.issuer);
+        binding.await?;
         let client = registered.client(self.request.client_key);
         let tokens = prepared
             .ask(&client, &TokenGrant::client_credentials())

@@ -261,9 +261,7 @@ impl Logins {
         issuer: &str,
         client: &RegisteredClient,
     ) -> Result<(), LoginsError> {
-        let key = client_key(issuer);
-        let text = written(&key, client)?;
-        Ok(self.vault.write(&key, &text).await?)
+        self.put(&client_key(issuer), client).await
     }
 
     /// Forgets a client, if it is still this one.
@@ -289,9 +287,12 @@ impl Logins {
     }
 
     pub(crate) async fn write(&self, login: &Login) -> Result<(), LoginsError> {
-        let key = login.key();
-        let text = written(&key, login)?;
-        Ok(self.vault.write(&key, &text).await?)
+        self.put(&login.key(), login).await
+    }
+
+    async fn put(&self, key: &VaultKey, value: &impl Serialize) -> Result<(), LoginsError> {
+        let text = serde_json::to_string(value).map_err(|_| unreadable(key))?;
+        Ok(self.vault.write(key, &Secret::new(text)).await?)
     }
 
     pub(crate) fn unsaved(&self) -> std::sync::MutexGuard<'_, HashMap<VaultKey, Login>> {
@@ -332,11 +333,6 @@ fn bound_key(what: &str) -> VaultKey {
         account: what.to_owned(),
         ..VaultKey::of(SecretKind::Client)
     }
-}
-
-fn written(key: &VaultKey, value: &impl Serialize) -> Result<Secret, LoginsError> {
-    let text = serde_json::to_string(value).map_err(|_| unreadable(key))?;
-    Ok(Secret::new(text))
 }
 
 fn unreadable(key: &VaultKey) -> LoginsError {

@@ -1,11 +1,8 @@
 //! Which servers asked for a login lately.
 //!
 //! Owns the memory that all of a user's processes share: for a quarter of an hour a server that
-//! wants a login is not asked again, so that starting twenty times does not end in twenty refusals.
-//! A login ends it at once.
-//!
-//! Invariants: the file is a hint. Missing, damaged or from the future, it says nothing. It holds
-//! names and times, no address and no secret. Writers take turns, and none loses another's line.
+//! wants a login is not asked again, unless the user logs in. The file is a hint: missing, damaged
+//! or from the future, it says nothing. It holds names and times, no address and no secret.
 
 #[cfg(test)]
 mod tests;
@@ -113,7 +110,9 @@ impl NeedsAuthMemory {
                 content.servers.retain(|_, line| line.is_fresh(now));
                 change(&mut content.servers);
                 while content.servers.len() > MOST {
-                    content.forget_oldest();
+                    let oldest = content.servers.iter().min_by_key(|(_, line)| line.since);
+                    let oldest = oldest.map(|(id, _)| id.clone());
+                    oldest.and_then(|id| content.servers.remove(&id));
                 }
                 Ok(Some(serde_json::to_string_pretty(&content)? + "\n"))
             })
@@ -123,15 +122,6 @@ impl NeedsAuthMemory {
             .unwrap_or_else(|_| Err(io::ErrorKind::Other.into()));
         if let Err(error) = changed {
             debug!(%error, "it is not remembered which servers want a login");
-        }
-    }
-}
-
-impl NeedsAuthFile {
-    fn forget_oldest(&mut self) {
-        let oldest = self.servers.iter().min_by_key(|(_, line)| line.since);
-        if let Some(id) = oldest.map(|(id, _)| id.clone()) {
-            self.servers.remove(&id);
         }
     }
 }

@@ -3,9 +3,6 @@
 //! Owns the steps: lock, read again, use what another process renewed meanwhile, note what is about
 //! to be sent, send, save to disk, unlock. And what a failure means: only a refusal of the grant
 //! itself ends a login, and only after looking once more whether it is still the one that was sent.
-//! Parts: `refresh/shared.rs` (one renewal for all callers of a process, which none of them
-//! cancels), `refresh/hold_off.rs` (leaving an authorization server alone after it failed),
-//! `refresh/intent.rs` (the note).
 //! Does not own: the request (`token/request.rs`) or the locks (`vault/lock.rs`).
 
 mod hold_off;

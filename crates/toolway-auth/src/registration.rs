@@ -51,6 +51,10 @@ impl AuthMethod {
         }
     }
 
+    fn is_in(self, offered: &[String]) -> bool {
+        offered.iter().any(|word| word == self.as_str())
+    }
+
     fn read(word: &str) -> Option<Self> {
         [
             AuthMethod::None,
@@ -67,16 +71,13 @@ impl AuthMethod {
     /// the other way round. A server that does not say takes `client_secret_basic` (RFC 8414); one
     /// that takes only what we have no part of is asked in that way too, and says so itself.
     pub fn of(offered: Option<&[String]>, has_secret: bool, has_key: bool) -> Self {
-        let offers = |method: AuthMethod| {
-            offered.is_some_and(|offered| offered.iter().any(|word| word == method.as_str()))
-        };
         if has_key {
             return AuthMethod::PrivateKeyJwt;
         }
         if !has_secret {
             return AuthMethod::None;
         }
-        if offers(AuthMethod::ClientSecretPost) {
+        if offered.is_some_and(|offered| AuthMethod::ClientSecretPost.is_in(offered)) {
             AuthMethod::ClientSecretPost
         } else {
             AuthMethod::ClientSecretBasic
@@ -90,9 +91,8 @@ impl AuthMethod {
             AuthMethod::ClientSecretPost => AuthMethod::ClientSecretBasic,
             AuthMethod::None | AuthMethod::PrivateKeyJwt => return None,
         };
-        offered
-            .is_none_or(|offered| offered.iter().any(|word| word == other.as_str()))
-            .then_some(other)
+        let is_taken = offered.is_none_or(|offered| other.is_in(offered));
+        is_taken.then_some(other)
     }
 
     /// What to ask for in a registration: we are a program on a user's machine, so nothing secret
@@ -103,9 +103,7 @@ impl AuthMethod {
             AuthMethod::ClientSecretPost,
             AuthMethod::ClientSecretBasic,
         ];
-        let offers = |method: &AuthMethod| {
-            offered.is_none_or(|offered| offered.iter().any(|word| word == method.as_str()))
-        };
+        let offers = |method: &AuthMethod| offered.is_none_or(|offered| method.is_in(offered));
         order.into_iter().find(offers).unwrap_or_default()
     }
 }
@@ -307,15 +305,9 @@ pub fn known_client(
     }
     if let Some(document) = wanted.document.filter(|_| server.takes_documents) {
         return Some(RegisteredClient {
-            client_id: document.url.to_string(),
-            client_secret: None,
-            auth_method: AuthMethod::None,
-            other_method: None,
             source: ClientSource::Document,
-            secret_expires_at: None,
             redirect_uri,
-            scopes: Vec::new(),
-            history: ClientHistory::default(),
+            ..RegisteredClient::configured(document.url.as_str(), None, false, None)
         });
     }
     wanted

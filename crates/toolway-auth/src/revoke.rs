@@ -90,12 +90,7 @@ impl Revocation<'_> {
         token: &Secret,
         kind: &str,
     ) -> Result<(), RevokeError> {
-        let mut answered = self.ask(web, client, token, kind).await?;
-        if client.turns(&answered.0) {
-            let second = self.ask(web, client, token, kind).await?;
-            answered = client.better(answered, second);
-        }
-        let (reply, ()) = answered;
+        let (reply, ()) = client.ask(|| self.ask(web, client, token, kind)).await?;
         if reply.is_success() {
             return Ok(());
         }

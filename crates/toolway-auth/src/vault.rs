@@ -1,13 +1,8 @@
 //! The vault: secrets by key, in the system's keychain or in a file of our own.
 //!
-//! Owns where a secret lies and that it is never lost silently. The keychain is
-//! `vault/keychain.rs`, the sealed file `vault/file.rs`, the list of what there is
-//! `vault/index.rs`, taking turns `vault/lock.rs`, and hearing of others `vault/changes.rs`. What
-//! a secret is found by is `vault/key.rs`, which places there are `vault/backend.rs`.
+//! Owns where a secret lies (in one place only) and that it is never lost silently: what stands in
+//! the keychain is read from there or the reading fails. Opening never waits.
 //! Does not own: what a secret means. Logins are `logins.rs`.
-//!
-//! Invariants: opening never waits. What stands in the keychain is read from the keychain or the
-//! reading fails; it never looks as if there had been nothing. A secret lies in one place only.
 
 mod backend;
 mod changes;
@@ -27,6 +22,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 use toolway_types::{Secret, limits};
 use tracing::warn;
@@ -34,7 +30,7 @@ use tracing::warn;
 use changes::VaultChanges;
 use error::{in_keychain, io_error};
 use file::SealedFiles;
-use index::VaultIndex;
+use index::{IndexLookup, VaultIndex};
 use keychain::Keychain;
 use lock::VaultLocks;
 
@@ -48,9 +44,10 @@ pub use lock::VaultLockGuard;
 const LONGEST: usize = limits::login::SECRET;
 
 /// Something that is in the vault.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VaultEntry {
     /// What it is found by.
+    #[serde(flatten)]
     pub key: VaultKey,
     /// When it was saved, in seconds since 1970.
     pub saved_at: u64,
@@ -134,11 +131,7 @@ impl Vault {
     /// Reads a secret.
     pub async fn read(&self, key: &VaultKey) -> Result<Option<Secret>, VaultError> {
         let inner = &self.inner;
-        let seen = self.blocking({
-            let key = key.clone();
-            move |inner| inner.index.find(&inner.sealed, &key)
-        });
-        let seen = seen.await?;
+        let seen = self.find(key).await?;
         let in_file = match seen.backend {
             Some(VaultBackend::Keychain) => false,
             Some(_) => true,
@@ -207,9 +200,7 @@ impl Vault {
     /// Removes a secret. One that is not there is no error.
     pub async fn remove(&self, key: &VaultKey) -> Result<bool, VaultError> {
         let inner = &self.inner;
-        let wanted = key.clone();
-        let seen = self.blocking(move |inner| inner.index.find(&inner.sealed, &wanted));
-        let seen = seen.await?;
+        let seen = self.find(key).await?;
         if seen.backend == Some(VaultBackend::Keychain) {
             let removed = match &inner.keychain {
                 Some(keychain) => keychain.remove(key).await,
@@ -246,6 +237,12 @@ impl Vault {
     /// Counts up whenever something was saved or removed, by any process.
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.inner.changes.subscribe()
+    }
+
+    async fn find(&self, key: &VaultKey) -> Result<IndexLookup, VaultError> {
+        let key = key.clone();
+        let found = self.blocking(move |inner| inner.index.find(&inner.sealed, &key));
+        found.await
     }
 
     /// Files may lie on a disk that does not answer.

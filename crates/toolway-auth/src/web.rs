@@ -359,14 +359,8 @@ impl WebClient {
     /// Gets a document with credentials. Redirects are not followed, because the credentials must
     /// not leave the address they are meant for.
     pub async fn get_with(&self, url: &Url, headers: HeaderMap) -> Result<WebReply, WebError> {
-        let getting = async {
-            let reply = self.send(Method::GET, url, headers, Bytes::new()).await?;
-            if (300..400).contains(&reply.status) {
-                return Err(WebError::Redirected { url: shown(url) });
-            }
-            Ok(reply)
-        };
-        self.in_time(url, getting).await
+        self.send_once(Method::GET, url, headers, Bytes::new())
+            .await
     }
 
     /// Posts a form. Redirects are not followed.
@@ -374,13 +368,15 @@ impl WebClient {
         &self,
         url: &Url,
         form: &[(&str, &str)],
-        headers: HeaderMap,
+        mut headers: HeaderMap,
     ) -> Result<WebReply, WebError> {
         let body = form_urlencoded::Serializer::new(String::new())
             .extend_pairs(form)
             .finish();
         let kind = HeaderValue::from_static("application/x-www-form-urlencoded");
-        self.post(url, kind, headers, body.into()).await
+        headers.insert(header::CONTENT_TYPE, kind);
+        self.send_once(Method::POST, url, headers, body.into())
+            .await
     }
 
     /// Posts a JSON document. Redirects are not followed.
@@ -388,22 +384,23 @@ impl WebClient {
         &self,
         url: &Url,
         body: &serde_json::Value,
-        headers: HeaderMap,
+        mut headers: HeaderMap,
     ) -> Result<WebReply, WebError> {
         let kind = HeaderValue::from_static("application/json");
-        self.post(url, kind, headers, body.to_string().into()).await
+        headers.insert(header::CONTENT_TYPE, kind);
+        self.send_once(Method::POST, url, headers, body.to_string().into())
+            .await
     }
 
-    async fn post(
+    async fn send_once(
         &self,
+        method: Method,
         url: &Url,
-        kind: HeaderValue,
-        mut headers: HeaderMap,
+        headers: HeaderMap,
         body: Bytes,
     ) -> Result<WebReply, WebError> {
-        headers.insert(header::CONTENT_TYPE, kind);
         let sending = async {
-            let reply = self.send(Method::POST, url, headers, body).await?;
+            let reply = self.send(method, url, headers, body).await?;
             if (300..400).contains(&reply.status) {
                 return Err(WebError::Redirected { url: shown(url) });
             }

@@ -1,15 +1,12 @@
-//! Cross-app access (SEP-990, enterprise-managed authorization): from who the user is at their
-//! organisation to a token for a server, without a login there.
+//! Cross-app access (SEP-990, enterprise-managed authorization): a token for a server from who the
+//! user is at their organisation, without a login there.
 //!
 //! Owns the way: identity → assertion for the server's authorization server (`idp.rs`) → its token
-//! endpoint (RFC 7523); and the checks between the steps (SEC-45). A token that has expired is
-//! renewed by going the same way again: the organisation then decides again, too.
+//! endpoint (RFC 7523), and the checks between the steps (SEC-45): the assertion must be for the
+//! issuer that discovery validated and for this server, and goes nowhere else. A renewal goes the
+//! same way again, so that the organisation decides again. The [`CrossAppRule`] that is handed in
+//! says whether another way to log in may follow.
 //! Does not own: the identity, or finding the authorization server (`discovery.rs`).
-//!
-//! The audience is the issuer that discovery validated, the resource is the server. The assertion
-//! is checked against both before it is sent, and goes nowhere but to that issuer's token endpoint.
-//! Whether another way to log in may follow is said by the [`CrossAppRule`] that is handed in, and
-//! there is always a token or an error where the rule forbids it.
 
 use serde_json::Value;
 use toolway_types::Secret;

@@ -317,28 +317,26 @@ impl StoredAccount {
             renewer: None,
         };
         let known = self.cache().key.clone();
-        let mut outcome = None;
+        let host = || self.login.host.clone();
+        let mut outcome = Err(RefreshError::NeedsLogin {
+            server: host(),
+            why: LoginEnd::NotLoggedIn,
+        });
         if let Some(key) = known {
-            outcome = Some(self.logins.fresh(&key, refused, &means).await);
+            outcome = self.logins.fresh(&key, refused, &means).await;
         }
+        let is_logged_out = |error: &RefreshError| matches!(error, RefreshError::NeedsLogin { why, .. } if *why == LoginEnd::NotLoggedIn);
         // A new login may be for another resource, and so under another key.
-        if matches!(
-            outcome,
-            None | Some(Err(RefreshError::NeedsLogin {
-                why: LoginEnd::NotLoggedIn,
-                ..
-            }))
-        ) {
+        if outcome.as_ref().is_err_and(is_logged_out) {
             let found = self.keys().await;
             let found =
                 found.map_err(|error| ProviderAccountError::Unavailable(error.to_string()))?;
             if let Some(key) = found.into_iter().next() {
-                outcome = Some(self.logins.fresh(&key, refused, &means).await);
+                outcome = self.logins.fresh(&key, refused, &means).await;
             }
         }
-        let host = || self.login.host.clone();
         match outcome {
-            Some(Ok(login)) => {
+            Ok(login) => {
                 let token = login.tokens.access.clone();
                 *self.cache() = TokenCache {
                     key: Some(login.key()),
@@ -346,20 +344,18 @@ impl StoredAccount {
                 };
                 Ok(token)
             }
-            None
-            | Some(Err(RefreshError::NeedsLogin {
-                why: LoginEnd::NotLoggedIn,
-                ..
-            })) => Err(ProviderAccountError::LoggedOut { host: host() }),
-            Some(Err(RefreshError::NeedsLogin { why, .. })) => {
+            Err(error) if is_logged_out(&error) => {
+                Err(ProviderAccountError::LoggedOut { host: host() })
+            }
+            Err(RefreshError::NeedsLogin { why, .. }) => {
                 Err(ProviderAccountError::Ended { host: host(), why })
             }
-            Some(Err(RefreshError::Unavailable { source, .. })) => {
+            Err(RefreshError::Unavailable { source, .. }) => {
                 let host = host();
                 let message = format!("the login at {host} cannot be renewed now: {source}");
                 Err(ProviderAccountError::Unavailable(message))
             }
-            Some(Err(RefreshError::Logins(error))) => {
+            Err(RefreshError::Logins(error)) => {
                 Err(ProviderAccountError::Unavailable(error.to_string()))
             }
         }

@@ -27,42 +27,25 @@ impl AuthorizationResponse {
         let mut answer = Self::default();
         for (name, value) in form_urlencoded::parse(query.as_bytes()) {
             let value = value.into_owned();
-            match name.as_ref() {
-                "code" => once(
-                    &mut answer.code,
-                    Secret::new(value),
-                    "code",
-                    &mut answer.repeated,
-                ),
-                "state" => once(
-                    &mut answer.state,
-                    Secret::new(value),
-                    "state",
-                    &mut answer.repeated,
-                ),
-                "iss" => once(&mut answer.issuer, value, "iss", &mut answer.repeated),
-                "error" => once(
-                    &mut answer.error,
-                    Untrusted::new(value),
+            let (before, name) = match name.as_ref() {
+                "code" => (answer.code.replace(Secret::new(value)).is_some(), "code"),
+                "state" => (answer.state.replace(Secret::new(value)).is_some(), "state"),
+                "iss" => (answer.issuer.replace(value).is_some(), "iss"),
+                "error" => (
+                    answer.error.replace(Untrusted::new(value)).is_some(),
                     "error",
-                    &mut answer.repeated,
                 ),
-                "error_description" => answer.error_description = Some(Untrusted::new(value)),
-                _ => {}
+                "error_description" => {
+                    answer.error_description = Some(Untrusted::new(value));
+                    continue;
+                }
+                _ => continue,
+            };
+            if before {
+                answer.repeated = Some(name);
             }
         }
         answer
-    }
-}
-
-fn once<T>(
-    slot: &mut Option<T>,
-    value: T,
-    name: &'static str,
-    repeated: &mut Option<&'static str>,
-) {
-    if slot.replace(value).is_some() {
-        *repeated = Some(name);
     }
 }
 

@@ -23,10 +23,8 @@ const RETRY_DELAY: Duration = Duration::from_secs(10);
 /// How long keys are used at most while the issuer cannot be asked for newer ones.
 const MAX_KEY_AGE: Duration = Duration::from_hours(2);
 
-type VerifiedClaims = Result<Map<String, Value>, VerifyError>;
-
 pub(super) struct TrustedIssuer {
-    name: String,
+    pub(super) name: String,
     places: Vec<Url>,
     known: RwLock<Option<Arc<PublishedKeys>>>,
     /// Held while fetching; when fetching last failed.
@@ -50,10 +48,6 @@ impl TrustedIssuer {
             known: RwLock::default(),
             turn: Mutex::default(),
         }
-    }
-
-    pub(super) fn name(&self) -> &str {
-        &self.name
     }
 
     /// The claims of a token that this issuer signed.
@@ -129,7 +123,8 @@ impl TrustedIssuer {
 
     /// The metadata is asked for each time: it is where a new place of the keys is said.
     async fn fetch(&self, web: &WebClient) -> Result<PublishedKeys, String> {
-        let metadata = discovery::trusted_metadata(web, &self.name, &self.places)
+        let is_named = |named: &str| named == self.name;
+        let metadata = discovery::authority(web, &self.places, is_named, &self.name)
             .await
             .map_err(|error| error.to_string())?
             .ok_or("it has no metadata at any of the known places")?;
@@ -148,15 +143,12 @@ fn without(
     token: &str,
     allowed: &[JwtAlgorithm],
 ) -> Result<Map<String, Value>, InboundFault> {
-    let judged: Option<VerifiedClaims> = known
+    known
         .filter(|known| known.age() < MAX_KEY_AGE)
-        .map(|known| known.keys.verify(token, allowed));
-    match judged {
-        Some(Ok(claims)) => Ok(claims),
-        _ => Err(InboundFault::NoKeys {
+        .and_then(|known| known.keys.verify(token, allowed).ok())
+        .ok_or(InboundFault::NoKeys {
             seconds: RETRY_DELAY.as_secs(),
-        }),
-    }
+        })
 }
 
 /// Whether newer keys could change a refusal. A token without a key's name can be from any key.

@@ -1,9 +1,8 @@
 //! What the outcome of a login says about the client registration it used.
 //!
 //! Owns when a registration is used again and when the next login makes another one. A server that
-//! forgot a client shows the user a page and us nothing, so a login that has no answer makes the
-//! registration suspect: that is written down before the user is sent off, and taken back when an
-//! answer arrives, so that it stays after a Ctrl-C or a crash.
+//! forgot a client shows the user a page and us nothing, so a registration is suspect from before
+//! the user is sent off until an answer arrives: that outlasts a Ctrl-C or a crash.
 //! Does not own: keeping registrations (`logins.rs`), or choosing one (`registration.rs`).
 
 use crate::authorize::AuthorizationResponseError;

@@ -108,24 +108,23 @@ impl OauthClient {
         self.is_turned.fetch_xor(true, Ordering::Relaxed);
     }
 
-    /// Whether to ask once more because the server does not recognise the client: from then on it
-    /// introduces itself in the other way.
-    pub(crate) fn turns(&self, reply: &WebReply) -> bool {
-        let turns = self.other.is_some() && !is_recognised(reply);
-        if turns {
-            self.turn();
-        }
-        turns
-    }
-
-    /// The answer that counts of two. What the server said to the first way does where it
-    /// recognises neither: that is the one that it was told to expect.
-    pub(crate) fn better<T>(&self, first: (WebReply, T), second: (WebReply, T)) -> (WebReply, T) {
-        if is_recognised(&second.0) {
-            return second;
+    /// Asks, and once more in the other way where the server does not recognise the client. Where
+    /// it recognises neither, its first answer counts: that way is the one it was told to expect.
+    pub(crate) async fn ask<T, E, F: Future<Output = Result<(WebReply, T), E>>>(
+        &self,
+        once: impl Fn() -> F,
+    ) -> Result<(WebReply, T), E> {
+        let first = once().await?;
+        if self.other.is_none() || is_recognised(&first.0) {
+            return Ok(first);
         }
         self.turn();
-        first
+        let second = once().await?;
+        if is_recognised(&second.0) {
+            return Ok(second);
+        }
+        self.turn();
+        Ok(first)
     }
 
     pub(crate) fn introduce(

@@ -218,12 +218,7 @@ impl TokenRequest<'_> {
         web: &WebClient,
         grant: &TokenGrant<'_>,
     ) -> Result<Tokens, TokenError> {
-        let mut answered = self.exchange(web, grant).await?;
-        if self.client.turns(&answered.0) {
-            let second = self.exchange(web, grant).await?;
-            answered = self.client.better(answered, second);
-        }
-        let (reply, said) = answered;
+        let (reply, said) = self.client.ask(|| self.exchange(web, grant)).await?;
         let mut secrets = said.secrets;
         secrets.extend(
             grant

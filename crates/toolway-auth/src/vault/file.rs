@@ -1,11 +1,9 @@
 //! Secrets in files of our own: one file for each, sealed.
 //!
-//! Owns the files, the key that seals them and what to do with a damaged one. A file says what it
-//! is sealed with; inside stands the key it belongs to, so that two files cannot be swapped and the
-//! list of what there is can be made again.
-//!
-//! The key is random and lies in a file of its own next to the sealed ones, unless a passphrase
-//! was handed in. The first protects against copying one file, not against reading the folder.
+//! Owns the files, the key that seals them and what to do with a damaged one. Inside a file stands
+//! the key it belongs to, so that two files cannot be swapped and the list can be made again. The
+//! sealing key is random and lies next to the files, unless a passphrase was handed in: that
+//! protects against copying one file, not against reading the folder.
 
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;

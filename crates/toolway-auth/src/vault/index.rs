@@ -38,15 +38,7 @@ pub(super) struct IndexLookup {
 struct IndexFile {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     rebuilt_at: Option<u64>,
-    secrets: BTreeMap<String, IndexEntry>,
-}
-
-#[derive(Serialize, Deserialize)]
-struct IndexEntry {
-    #[serde(flatten)]
-    key: VaultKey,
-    saved_at: u64,
-    backend: VaultBackend,
+    secrets: BTreeMap<String, VaultEntry>,
 }
 
 impl VaultIndex {
@@ -71,15 +63,7 @@ impl VaultIndex {
 
     pub(super) fn list(&self, sealed: &SealedFiles) -> Result<Vec<VaultEntry>, VaultError> {
         let content = self.read(sealed)?;
-        let mut listed: Vec<_> = content
-            .secrets
-            .into_values()
-            .map(|entry| VaultEntry {
-                key: entry.key,
-                saved_at: entry.saved_at,
-                backend: entry.backend,
-            })
-            .collect();
+        let mut listed: Vec<_> = content.secrets.into_values().collect();
         listed.sort_by(|one, other| one.key.cmp(&other.key));
         Ok(listed)
     }
@@ -91,7 +75,7 @@ impl VaultIndex {
         key: &VaultKey,
         backend: VaultBackend,
     ) -> Result<(Option<VaultBackend>, VaultKey), VaultError> {
-        let entry = IndexEntry {
+        let entry = VaultEntry {
             key: key.clone(),
             saved_at: now(),
             backend,
@@ -108,7 +92,7 @@ impl VaultIndex {
     fn change<T>(
         &self,
         sealed: &SealedFiles,
-        change: impl FnOnce(&mut BTreeMap<String, IndexEntry>) -> T,
+        change: impl FnOnce(&mut BTreeMap<String, VaultEntry>) -> T,
     ) -> Result<T, VaultError> {
         open_directory(&self.folder).map_err(io_error(&self.folder))?;
         let mut outcome = None;
@@ -164,7 +148,7 @@ impl VaultIndex {
             "the list of secrets was damaged; it is kept aside and was made anew"
         );
         let entry = |(record, backend): (super::file::SealedRecord, VaultBackend)| {
-            let entry = IndexEntry {
+            let entry = VaultEntry {
                 saved_at: record.saved_at,
                 backend,
                 key: record.key,

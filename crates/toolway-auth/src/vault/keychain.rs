@@ -1,12 +1,9 @@
 //! The keychain of the system, asked on a thread of its own so that it cannot block a caller.
 //!
-//! Owns the thread that talks to it, the time it has and what is said when it fails. On Linux it
-//! is the Secret Service on the session's bus, which outlives a restart (the kernel's own keys do
-//! not); on macOS the login keychain; on Windows the Credential Manager.
-//!
-//! Invariants: no request is ever made of a locked keychain, because that would open a window in
-//! front of a user who did not ask for it, or wait for one who is not there. While the thread hangs
-//! in a request, every other one fails at once.
+//! Owns that thread, the time it has and what is said when it fails. On Linux it is the Secret
+//! Service on the session's bus (the kernel's own keys do not outlive a restart). A locked keychain
+//! is never asked, because that would open a window that the user did not ask for. While the thread
+//! hangs in a request, every other one fails at once.
 
 #[cfg(target_os = "linux")]
 mod linux;

@@ -1,12 +1,9 @@
 //! Locks: one holder of a key at a time, among all processes of a user.
 //!
-//! Owns the locks. In this process waiters queue at a mutex, in their order; the first of them
-//! waits for the other processes in the kernel's queue (`flock`), which is in order too. The
-//! kernel gives the lock back when its holder dies, whatever the death.
-//!
-//! A thread in the kernel's queue cannot be called back. One whose waiter has given up stays
-//! there, serves the next waiter of this process if there is one by then, and otherwise gives the
-//! lock back at once. So there is one thread for each key at most.
+//! Owns the locks. In this process waiters queue at a mutex; the first of them waits for the other
+//! processes in the kernel's queue (`flock`), which gives the lock back when its holder dies. A
+//! thread in that queue cannot be called back: one whose waiter has given up serves the next waiter
+//! of this process, or gives the lock back at once. So there is one thread for each key at most.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -90,17 +87,14 @@ impl VaultLocks {
             .await
             .unwrap_or_else(|_| Err(io::Error::other("the work was given up")))
             .map_err(io_error(&path))?;
-        if is_ours {
-            return Ok(VaultLockGuard {
-                _file: file,
-                _turn: turn,
-            });
-        }
-        let file = queue.wait(file).map_err(io_error(&path))?;
-        let file = timeout_at(deadline, file).await.map_err(busy)?;
-        let file = file
-            .unwrap_or_else(|_| Err(io::Error::other("the waiting thread ended")))
-            .map_err(io_error(&path))?;
+        let file = if is_ours {
+            file
+        } else {
+            let file = queue.wait(file).map_err(io_error(&path))?;
+            let file = timeout_at(deadline, file).await.map_err(busy)?;
+            file.unwrap_or_else(|_| Err(io::Error::other("the waiting thread ended")))
+                .map_err(io_error(&path))?
+        };
         Ok(VaultLockGuard {
             _file: file,
             _turn: turn,

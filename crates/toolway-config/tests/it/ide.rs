@@ -35,8 +35,7 @@ impl Stage {
 
 fn remote(transport: &TransportSpec) -> &RemoteSpec {
     match transport {
-        TransportSpec::Remote(RemoteKind::WsIde, remote)
-        | TransportSpec::Remote(RemoteKind::SseIde, remote) => remote,
+        TransportSpec::Remote(RemoteKind::WsIde | RemoteKind::SseIde, remote) => remote,
         other => panic!("{other:?}"),
     }
 }

@@ -18,8 +18,7 @@ const SERVERS: &str = r#""mcpServers": {
 
 fn cross_app(plan: &Plan, name: &str) -> CrossApp {
     match &spec(plan, name).transport {
-        TransportSpec::Remote(RemoteKind::Http, remote)
-        | TransportSpec::Remote(RemoteKind::Sse, remote) => {
+        TransportSpec::Remote(RemoteKind::Http | RemoteKind::Sse, remote) => {
             let oauth = remote.oauth.as_ref();
             oauth.map(|oauth| oauth.xaa.clone()).unwrap_or_default()
         }

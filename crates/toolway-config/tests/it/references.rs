@@ -7,8 +7,8 @@ use toolway_types::{OauthSpec, RemoteKind, RemoteSpec, TransportSpec, WorkloadSo
 use crate::{Stage, findings, spec, table};
 
 fn remote<'a>(plan: &'a toolway_config::Plan, name: &str) -> &'a RemoteSpec {
-    let (TransportSpec::Remote(RemoteKind::Http, remote)
-    | TransportSpec::Remote(RemoteKind::Ws, remote)) = &spec(plan, name).transport
+    let TransportSpec::Remote(RemoteKind::Http | RemoteKind::Ws, remote) =
+        &spec(plan, name).transport
     else {
         panic!("`{name}` is not remote")
     };

@@ -408,7 +408,7 @@ impl AuditThread {
                 self.text.push_str(&text);
                 self.text.push('\n');
             }
-            Err(error) => self.warn(&error.into()),
+            Err(error) => note_trouble(&self.trouble, &error.into()),
         }
         if self.text.len() > WRITE_AT_ONCE {
             self.write();
@@ -424,7 +424,7 @@ impl AuditThread {
         let written = self.file.append(&self.text);
         self.text.clear();
         if let Err(error) = written {
-            self.warn(&error);
+            note_trouble(&self.trouble, &error);
         }
     }
 
@@ -442,12 +442,8 @@ impl AuditThread {
         if let Err(error) = self.file.append(&(line + "\n")) {
             // The file counts this line itself.
             self.lost.fetch_add(lost - 1, Ordering::Relaxed);
-            self.warn(&error);
+            note_trouble(&self.trouble, &error);
         }
-    }
-
-    fn warn(&self, error: &io::Error) {
-        note_trouble(&self.trouble, error);
     }
 }
 

@@ -14,7 +14,6 @@
 //! is gone before the next one begins; a connection that fails or is stopped leaves nothing
 //! running; nothing here waits for another server.
 
-use std::fmt;
 use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -133,18 +132,7 @@ impl ConnectionContext {
     }
 }
 
-impl fmt::Debug for ConnectionContext {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_struct("ConnectionContext")
-            .field("client", &self.client)
-            .field("open", &self.open)
-            .finish_non_exhaustive()
-    }
-}
-
 /// What a connection reports.
-#[derive(Debug)]
 pub(crate) struct ConnectionReport {
     /// The server.
     pub server: ServerName,
@@ -155,7 +143,6 @@ pub(crate) struct ConnectionReport {
 }
 
 /// What happened to a connection.
-#[derive(Debug)]
 pub(crate) enum ConnectionNews {
     /// It stands.
     Connected(Box<Connected>),
@@ -352,9 +339,7 @@ impl Connection {
             ConnectionEvent::Ordered(newest)
         }
     }
-}
 
-impl Connection {
     /// Reports every change of what the server offers, until the session is over.
     async fn follow(&self, mut follower: ListFollower) {
         while let Some(lists) = follower.next().await {
@@ -372,14 +357,5 @@ impl Connection {
                 news,
             })
             .await;
-    }
-}
-
-impl fmt::Debug for Connected {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_struct("Connected")
-            .field("facts", self.open_session.session.facts())
-            .finish_non_exhaustive()
     }
 }

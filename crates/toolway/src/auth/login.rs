@@ -37,7 +37,7 @@ pub use self::invitation::Invitation;
 pub use self::problem::LoginProblem;
 
 /// How to log in.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct LoginOptions {
     /// How.
     pub way: LoginMethod,
@@ -57,21 +57,6 @@ pub struct LoginOptions {
     /// Who is in front of the screen. Without one nothing is opened: the invitation says where to
     /// go.
     pub person: Option<Arc<dyn LoginUi>>,
-}
-
-impl Default for LoginOptions {
-    fn default() -> Self {
-        Self {
-            way: LoginMethod::Browser,
-            account: None,
-            whom: AccountChoice::default(),
-            scopes: Vec::new(),
-            client_id: None,
-            client_secret: None,
-            client_key: None,
-            person: None,
-        }
-    }
 }
 
 impl fmt::Debug for LoginOptions {

@@ -15,7 +15,8 @@ use crate::catalog::{AimedServer, ToolHints};
 use crate::offering::{LIST_RESOURCES, Offering, READ_RESOURCE};
 use crate::snapshot::HostSnapshot;
 
-const READS: ToolHints = ToolHints {
+/// The hints of a tool that only looks.
+pub(super) const READS: ToolHints = ToolHints {
     read_only: Some(true),
     destructive: Some(false),
     idempotent: Some(true),

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use tokio::sync::{broadcast, oneshot};
 use toolway_types::{ConnectionState, ServerName};
 
-use super::{ConnectionStart, ManagedServer, Supervisor};
+use super::{ManagedServer, Supervisor};
 use crate::account::AccountChange;
 use crate::connection::{ConnectLimits, ConnectionContext};
 use crate::event::{Changes, HostEvent};
@@ -67,11 +67,11 @@ impl Supervisor {
                 }
                 (true, true) => {
                     changes.replaced.push(name.clone());
-                    self.replace(&name, &mut old, new);
+                    self.replace(&mut old, new);
                 }
                 (false, _) => {
                     changes.started.push(name.clone());
-                    self.replace(&name, &mut old, new);
+                    self.replace(&mut old, new);
                 }
                 (true, false) => {
                     changes.stopped.push(name.clone());
@@ -86,7 +86,7 @@ impl Supervisor {
             if new.source.is_some() {
                 changes.started.push(name.clone());
             }
-            self.run_member(&name, &mut new);
+            self.run_member(&mut new);
             members.insert(name, new);
         }
         self.members = members;
@@ -108,7 +108,7 @@ impl Supervisor {
     }
 
     /// A connection to another definition takes over; calls in flight finish on the old one.
-    fn replace(&mut self, name: &ServerName, old: &mut ManagedServer, new: ManagedServer) {
+    fn replace(&mut self, old: &mut ManagedServer, new: ManagedServer) {
         old.clear();
         if !matches!(old.shown.state, ConnectionState::Pending { attempt: 1 }) {
             old.set_state(ConnectionState::Pending { attempt: 1 }, &self.events);
@@ -118,7 +118,7 @@ impl Supervisor {
         old.trouble = None;
         old.source.clone_from(&new.source);
         old.describe(new, &self.events);
-        self.run_member(name, old);
+        self.run_member(old);
     }
 
     /// Ends a server's connection for good.
@@ -148,16 +148,10 @@ impl Supervisor {
     }
 
     /// Starts a member's connection, if it may connect.
-    fn run_member(&mut self, name: &ServerName, member: &mut ManagedServer) {
+    fn run_member(&mut self, member: &mut ManagedServer) {
         self.epoch += 1;
         member.epoch = self.epoch;
-        let start = ConnectionStart {
-            name,
-            context: &self.context,
-            reports: &self.report_to,
-            stop: &self.stop,
-        };
-        start.run(member);
+        member.connect(&self.context, &self.report_to, &self.stop);
     }
 }
 

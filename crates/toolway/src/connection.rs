@@ -2,13 +2,8 @@
 //!
 //! Owns the server's session and everything behind it for as long as the server is configured, and
 //! reports every change of state. The task is a loop: it stays in a phase until an event ends it,
-//! and the event decides on the next phase. Parts: `attempt.rs` (open, greet, list), `keep.rs`
-//! (while it is connected), `transitions.rs` (which phase follows which), `backoff.rs` (when to try
-//! again), `session_slot.rs` (how calls reach the session), `open_session.rs` (what requests say
-//! about it), `lists.rs` (what the server offers), `follow.rs` (when that is fetched again),
-//! `era_memory.rs` (which era it spoke last time), `clock.rs` (whether the machine slept),
-//! `interest.rs` (resources that are followed). Where the channel comes from is `server_source.rs`.
-//! Does not own the snapshot that others see: reports go to the supervisor.
+//! and the event decides on the next phase (`transitions.rs`). Where the channel comes from is
+//! `server_source.rs`. Does not own the snapshot that others see: reports go to the supervisor.
 //!
 //! Invariants: the time limit covers opening, greeting and listing together; what an attempt opened
 //! is gone before the next one begins; a connection that fails or is stopped leaves nothing

@@ -408,10 +408,12 @@ fn compose(
             // A secret may have been cut in two: its beginning ends this piece, or its end
             // begins it.
             if *continues {
-                text = beginning(text, text.len().saturating_sub(redactor.longest()));
+                let most = text.len().saturating_sub(redactor.longest());
+                text = &text[..text.floor_char_boundary(most)];
             }
             if std::mem::replace(continued, *continues) {
-                text = end(text, redactor.longest());
+                let skipped = redactor.longest().min(text.len());
+                text = &text[text.ceil_char_boundary(skipped)..];
             }
             (JournalLineKind::Stderr, shown_line(text, redactor))
         }
@@ -424,14 +426,4 @@ fn shown_line(text: &str, redactor: &Redactor) -> String {
     let text = toolway_types::text::clean_line(text);
     let text = redactor.text(&text);
     toolway_types::text::cut(&text, SHOWN_OF_A_LINE).into_owned()
-}
-
-/// At most the first `most` bytes, whole characters.
-fn beginning(text: &str, most: usize) -> &str {
-    &text[..text.floor_char_boundary(most)]
-}
-
-/// What follows the first `skipped` bytes, whole characters.
-fn end(text: &str, skipped: usize) -> &str {
-    &text[text.ceil_char_boundary(skipped.min(text.len()))..]
 }

@@ -1,13 +1,8 @@
 //! A session: the protocol spoken with one server over one channel.
 //!
 //! Owns the handle that callers send requests through, once era, version and capabilities are
-//! settled. The parts: `correlator.rs` (requests over a channel), `probe.rs` (which era),
-//! `legacy.rs` and `modern.rs` (what each era says), `rounds.rs` and `task.rs` (modern requests
-//! that are not answered at once), `url_elicitation.rs` and `legacy_task.rs` (legacy ones),
-//! `client_side.rs` and `inbound.rs` (what the server may ask and say on its own), `question.rs`
-//! and `declared.rs` (its questions), `list.rs` (all pages of a list), `progress.rs`,
-//! `subscription.rs` (what a modern server announces), `freshness.rs` (which answers may be used
-//! again).
+//! settled. Requests that are not answered at once are driven by `rounds.rs` and `task.rs` in the
+//! modern era, by `url_elicitation.rs` and `legacy_task.rs` in the legacy one.
 //! Does not own: when to connect, or what happens after the channel ended (`connection.rs`).
 
 use std::sync::Arc;

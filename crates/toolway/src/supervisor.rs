@@ -2,9 +2,8 @@
 //!
 //! Owns the map of servers, starts and stops their connections, and publishes a new
 //! [`HostSnapshot`] whenever a connection reports. The one place where a server's state is set.
-//! Parts: `managed_server.rs` (one server), `apply.rs` (a new plan takes over), `recall.rs` (what
-//! was on offer last time). Orders about one server are `reconnect.rs`.
-//! Does not own any connection's inner life (`connection.rs`).
+//! Orders about one server are `reconnect.rs`. Does not own any connection's inner life
+//! (`connection.rs`).
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -97,13 +96,13 @@ impl Supervisor {
         let (orders_to, orders) = ServerOrders::queue(ORDERS_LEN);
         let (plans_to, plans) = mpsc::channel(ORDERS_LEN);
         let published: watch::Sender<Arc<HostSnapshot>> = watch::Sender::default();
-        let builtin_tools = BuiltinTools::new(HostHandle::new(
-            published.subscribe(),
-            orders_to.downgrade(),
-            context.auth.clone(),
-            context.connectors.clone(),
-            Arc::clone(&context.hooks),
-        ));
+        let builtin_tools = BuiltinTools::new(HostHandle {
+            snapshots: published.subscribe(),
+            orders: orders_to.downgrade(),
+            auth: context.auth.clone(),
+            connectors: context.connectors.clone(),
+            runner: Arc::clone(&context.hooks),
+        });
         let mut supervisor = Self {
             builtin_tools,
             members,
@@ -325,10 +324,7 @@ impl Supervisor {
                 .iter()
                 .filter(|(_, member)| member.open_session.is_some())
         };
-        let deferral = Deferral {
-            search: self.settings.limits.tool_search,
-            context_tokens: self.settings.limits.context_tokens,
-        };
+        let deferral = Deferral::of(&self.settings.limits);
         let shown = self.members.values();
         let shown = shown.map(|member| (&member.shown, member.address.clone()));
         let own = self.builtin_tools.offer(deferral, shown);

@@ -59,6 +59,15 @@ pub struct LoginOptions {
     pub person: Option<Arc<dyn LoginUi>>,
 }
 
+impl LoginOptions {
+    fn account_at(&self, target: &LoginTarget) -> Option<String> {
+        self.account
+            .as_ref()
+            .or(target.oauth.account.as_ref())
+            .cloned()
+    }
+}
+
 impl fmt::Debug for LoginOptions {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
@@ -157,10 +166,7 @@ impl Auth {
             });
         };
         let mut running = lock(&self.running);
-        let account = options
-            .account
-            .clone()
-            .or_else(|| target.oauth.account.clone());
+        let account = options.account_at(&target);
         // One to another account takes its place: the person changed their mind.
         if let Some(running) = running.get(server)
             && running.is_under_way()
@@ -285,10 +291,7 @@ impl Auth {
             server: target.server.clone(),
             why: Box::new(why),
         })?;
-        let account = options
-            .account
-            .clone()
-            .or_else(|| target.oauth.account.clone());
+        let account = options.account_at(target);
         let account = account.unwrap_or_else(|| DEFAULT_ACCOUNT.to_owned());
         let server = target.server.as_str();
         let before = store

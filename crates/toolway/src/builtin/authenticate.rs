@@ -82,7 +82,7 @@ async fn begin(
     challenge: &Untrusted,
     by_hand: BuiltinAnswer,
 ) -> BuiltinAnswer {
-    let Some(auth) = call.host.auth() else {
+    let Some(auth) = &call.host.auth else {
         return by_hand;
     };
     let mut login = match auth.begin(server, Some(challenge), LoginOptions::default()) {
@@ -137,7 +137,7 @@ async fn begin_account(
     url: Option<&str>,
     by_hand: BuiltinAnswer,
 ) -> BuiltinAnswer {
-    let Some(connectors) = call.host.connectors() else {
+    let Some(connectors) = &call.host.connectors else {
         return BuiltinAnswer::error(format!(
             "`{server}` is a connector: its login is that of the account. A person logs in in a \
              terminal: `toolway account login`"

@@ -88,7 +88,6 @@ impl ListChanges {
 }
 
 /// How server requests are received on one channel.
-#[derive(Debug)]
 pub(super) struct Reception {
     client_side: ClientSide,
     declared: DeclaredCapabilities,

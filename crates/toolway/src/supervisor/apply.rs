@@ -13,7 +13,7 @@ use toolway_types::{ConnectionState, ServerName};
 
 use super::{ManagedServer, Supervisor};
 use crate::account::AccountChange;
-use crate::connection::{ConnectLimits, ConnectionContext};
+use crate::connection::ConnectLimits;
 use crate::event::{Changes, HostEvent};
 use crate::server_source::ServerSource;
 use crate::snapshot::CallSettings;
@@ -32,16 +32,12 @@ impl Supervisor {
             (organisation && source.takes_federated_login()) || (account && source.is_connector())
         };
         if let AccountChange::To(connectors) = anew.account {
-            let mut context = ConnectionContext::clone(&self.context);
             self.builtin_tools.set_connectors(connectors.clone());
-            context.connectors = connectors;
-            self.context = Arc::new(context);
+            Arc::make_mut(&mut self.context).connectors = connectors;
         }
         if settings.limits != self.settings.limits {
             // Connections that stay keep the numbers they were made with.
-            let mut context = ConnectionContext::clone(&self.context);
-            context.limits = ConnectLimits::new(&settings.limits);
-            self.context = Arc::new(context);
+            Arc::make_mut(&mut self.context).limits = ConnectLimits::new(&settings.limits);
         }
         let mut changes = Changes::default();
         // Connections that stay, and whose tools are seen differently all the same.
@@ -92,16 +88,15 @@ impl Supervisor {
         self.members = members;
         self.settings = settings;
         self.leaving.retain(|task| !task.is_finished());
-        let touched: Vec<_> = [
-            &changes.started,
-            &changes.stopped,
-            &changes.replaced,
-            &recast,
-        ]
-        .into_iter()
-        .flatten()
-        .cloned()
-        .collect();
+        let Changes {
+            started,
+            stopped,
+            replaced,
+            ..
+        } = &changes;
+        let touched = [started, stopped, replaced, &recast]
+            .map(Vec::as_slice)
+            .concat();
         self.publish(&touched);
         let _ = self.events.send(HostEvent::Reloaded(changes.clone()));
         changes

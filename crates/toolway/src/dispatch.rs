@@ -51,7 +51,7 @@ pub struct Dispatch<'a> {
     /// The open connections.
     pub routes: &'a dyn Routes,
     /// What people answered before, and how tools were defined then.
-    pub approvals: &'a permission::Approvals,
+    pub approvals: &'a permission::PersonAnswers,
     /// Who asks a person, where someone can.
     pub prompter: Option<&'a dyn Prompter>,
     /// The limits where neither the call nor the server's entry says.

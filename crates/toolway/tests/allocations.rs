@@ -17,7 +17,7 @@ use toolway::catalog::ServerOffer;
 use toolway::config::{Environment, Flags, Plan, plan};
 use toolway::dispatch::Dispatch;
 use toolway::dispatch::hooks::HookRunner;
-use toolway::dispatch::permission::Approvals;
+use toolway::dispatch::permission::PersonAnswers;
 use toolway::route::{GeneralLimits, Route, Routes, SendError, SendOptions};
 use toolway::types::{ServerName, ToolKey};
 use toolway::{CallError, CallOptions, Catalog, Consent, ToolRequest, ToolTarget, view};
@@ -133,7 +133,7 @@ fn rules(home: &std::path::Path) -> Plan {
 async fn cost(catalog: &Arc<Catalog>, plan: &Plan, target: &ToolTarget) -> Usage {
     let output = std::env::temp_dir();
     let runner = HookRunner::default();
-    let approvals = Approvals::default();
+    let approvals = PersonAnswers::default();
     let dispatch = Dispatch {
         catalog,
         permissions: &plan.permissions,

@@ -29,7 +29,7 @@ mod keeper;
 #[cfg(test)]
 mod tests;
 
-pub use self::answers::Approvals;
+pub use self::answers::PersonAnswers;
 pub use self::keeper::{RuleKeeper, SettingsRules};
 pub use crate::call::KeepIn;
 

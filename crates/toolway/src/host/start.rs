@@ -24,7 +24,7 @@ use crate::catalog_memory::CatalogMemory;
 use crate::client_handler::Root;
 use crate::connection::{ConnectLimits, ConnectionContext, EraMemory, ResourceInterests};
 use crate::dispatch::hooks::HookRunnerOwner;
-use crate::dispatch::permission::Approvals;
+use crate::dispatch::permission::PersonAnswers;
 use crate::dispatch::result::MAX_PICTURE_MEMORY;
 use crate::session::ClientInfo;
 use crate::session::list::ALL_LISTS;
@@ -179,7 +179,7 @@ fn hook_runner(
     open: &OpenOptions,
     settings: &Arc<CallSettings>,
 ) -> HookRunnerOwner {
-    let approvals = Approvals::new(options.pins.take(), options.rule_keeper.take());
+    let approvals = PersonAnswers::new(options.pins.take(), options.rule_keeper.take());
     HookRunnerOwner::new(
         mem::take(&mut options.hooks),
         options.classifier.take(),

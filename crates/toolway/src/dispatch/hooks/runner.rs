@@ -26,7 +26,7 @@ use super::{HookInput, HookReply, LibraryHook, reply, tool};
 use crate::audit::{ActingHook, Audit};
 use crate::dispatch::Dispatch;
 use crate::dispatch::classifier::LibraryClassifier;
-use crate::dispatch::permission::Approvals;
+use crate::dispatch::permission::PersonAnswers;
 use crate::lock::lock;
 use crate::pins::Pins;
 use crate::snapshot::{CallSettings, HostSnapshot, ServerSnapshot};
@@ -45,7 +45,7 @@ pub struct HookRunner {
     classifier: Option<LibraryClassifier>,
     session: String,
     output_dir: PathBuf,
-    approvals: Arc<Approvals>,
+    approvals: Arc<PersonAnswers>,
     audit: Option<Audit>,
     /// None: results of hooks are wanted whole, and no snapshot is ever decoded.
     picture_memory: BytePool,
@@ -75,7 +75,7 @@ impl HookRunnerOwner {
         open: OpenOptions,
         output_dir: PathBuf,
         first: Arc<CallSettings>,
-        approvals: Arc<Approvals>,
+        approvals: Arc<PersonAnswers>,
         audit: Option<Audit>,
     ) -> Self {
         if let (None, Some(idle)) = (&classifier, first.permissions.idle_auto()) {

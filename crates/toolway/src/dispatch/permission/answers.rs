@@ -33,7 +33,7 @@ const MOST: usize = 1000;
 
 /// What a host knows of a person's answers, and of the tools they were about.
 #[derive(Default)]
-pub struct Approvals {
+pub struct PersonAnswers {
     pins: Pins,
     keeper: Option<Arc<dyn RuleKeeper>>,
     said: Mutex<Remembered>,
@@ -113,7 +113,7 @@ struct SessionApproval {
     number: u64,
 }
 
-impl Approvals {
+impl PersonAnswers {
     /// Pins in this file, and rules to this keeper.
     pub fn new(pins: Option<PathBuf>, keeper: Option<Arc<dyn RuleKeeper>>) -> Self {
         Self {
@@ -335,10 +335,10 @@ impl Approvals {
     }
 }
 
-impl fmt::Debug for Approvals {
+impl fmt::Debug for PersonAnswers {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
-            .debug_struct("Approvals")
+            .debug_struct("PersonAnswers")
             .field("answers", &lock(&self.said).answers.len())
             .field("pins", &self.pins)
             .field("keeper", &self.keeper.is_some())

@@ -142,7 +142,7 @@ async fn always_becomes_a_rule_in_the_chosen_scope_and_holds_at_once() {
         let keeper = Arc::new(Keeper(Mutex::default(), None));
         let person = Person::new([always(reach, keep_in)]);
         let mut scene = scene(&person);
-        scene.approvals = Approvals::new(None, Some(keeper.clone()));
+        scene.approvals = PersonAnswers::new(None, Some(keeper.clone()));
         let first = scene.call("do.it", asked()).await.unwrap();
         assert_eq!(first.warnings, [] as [&str; 0]);
         scene.call("do.it", asked()).await.unwrap();
@@ -163,7 +163,7 @@ async fn a_rule_that_cannot_be_kept_leaves_the_session_and_a_warning() {
     }]);
     let mut scene = scene(&person);
     let keeper = Keeper(Mutex::default(), Some("the disk is full"));
-    scene.approvals = Approvals::new(None, Some(Arc::new(keeper)));
+    scene.approvals = PersonAnswers::new(None, Some(Arc::new(keeper)));
     let first = scene.call("do.it", asked()).await.unwrap();
     let warning = first.warnings.join("\n");
     assert!(

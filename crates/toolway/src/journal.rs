@@ -65,14 +65,8 @@ const FLUSH_PATIENCE: Duration = Duration::from_secs(1);
 #[derive(Clone)]
 pub struct Journal {
     shared: Arc<JournalShared>,
-    trace: TraceMode,
-}
-
-/// Whether messages are traced. What servers log, and notes, always are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum TraceMode {
-    On,
-    Off,
+    /// Whether messages are traced. What servers log, and notes, always are.
+    trace: bool,
 }
 
 struct JournalShared {
@@ -94,14 +88,14 @@ impl Journal {
                 waiting: Arc::default(),
                 warned: Arc::default(),
             }),
-            trace: TraceMode::On,
+            trace: true,
         }
     }
 
     /// The same journals without the messages: only what servers log, and notes.
     #[must_use]
     pub fn without_messages(mut self) -> Journal {
-        self.trace = TraceMode::Off;
+        self.trace = false;
         self
     }
 
@@ -166,7 +160,7 @@ impl fmt::Debug for Journal {
 pub struct JournalWriter {
     shared: Arc<JournalShared>,
     sink: Arc<ServerSink>,
-    trace: TraceMode,
+    trace: bool,
 }
 
 impl JournalWriter {
@@ -216,7 +210,7 @@ impl JournalWriter {
     }
 
     fn message(&self, kind: JournalLineKind, message: &[u8]) {
-        if self.trace == TraceMode::On {
+        if self.trace {
             let piece = MessagePiece::of(message, self.sink.redactor().longest());
             self.put(EntryBody::Message(kind, piece));
         }

@@ -94,12 +94,13 @@ impl Connection {
                 Ok(session)
             }
             // It is there, and says who may come in.
-            Err(error @ ConnectError::NeedsAuth { .. }) => Err(error),
-            Err(ConnectError::Request {
-                source:
-                    RequestError::Closed(reason @ CloseReason::Failed(SendFailure::Denied { .. })),
-                method,
-            }) => Err(ConnectError::request(method, RequestError::Closed(reason))),
+            Err(
+                error @ (ConnectError::NeedsAuth { .. }
+                | ConnectError::Request {
+                    source: RequestError::Closed(CloseReason::Failed(SendFailure::Denied { .. })),
+                    ..
+                }),
+            ) => Err(error),
             Err(ConnectError::Request {
                 source: RequestError::Closed(CloseReason::Failed(SendFailure::Status { .. })),
                 ..

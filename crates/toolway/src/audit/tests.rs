@@ -34,7 +34,7 @@ fn unknown(tool: &str) -> Result<ToolOutcome, CallError> {
 
 async fn note(audit: &Audit, tool: &str) {
     let request = request(tool, &json!({ "secret": MARK }));
-    let mut entry = AuditEntry::begin(Some(&audit), &request, &options());
+    let mut entry = AuditEntry::begin(Some(audit), &request, &options());
     entry.asked(&request.arguments);
     entry.finish(&unknown(tool)).await;
 }

@@ -165,10 +165,10 @@ impl Connection {
         open: &OpenOptions,
     ) -> Result<(Session, MessageDelivery), ConnectError> {
         let mut older = Older::of(&self.source, filled);
-        if let Some(known) = older.take_if(|older| older.is_remembered(&self.context.eras)) {
-            if let Some(session) = self.greet_known_older(opening, &known, open).await? {
-                return Ok((session, MessageDelivery::Stream));
-            }
+        if let Some(known) = older.take_if(|older| older.is_remembered(&self.context.eras))
+            && let Some(session) = self.greet_known_older(opening, &known, open).await?
+        {
+            return Ok((session, MessageDelivery::Stream));
         }
         let key = EraKey::of(&self.source);
         let mut greeting = Greeting {

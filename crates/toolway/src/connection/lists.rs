@@ -83,7 +83,7 @@ impl ServerLists {
 pub(super) struct RefetchedList {
     pub(super) list: ListKind,
     /// With nothing in the others.
-    fresh: Result<ServerLists, ConnectError>,
+    fresh: Result<Box<ServerLists>, ConnectError>,
 }
 
 impl RefetchedList {
@@ -108,7 +108,7 @@ pub(super) async fn fetch_again(
         timeout,
         all_lists: &all_lists,
     };
-    let mut lists = ServerLists::default();
+    let mut lists = Box::<ServerLists>::default();
     let fetched = async {
         match list {
             ListKind::Tools => lists.tools = source.tools().await?,

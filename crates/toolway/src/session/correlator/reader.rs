@@ -169,9 +169,10 @@ impl ChannelReader {
             }
             InboundMessage::Unusable { id, problem } => {
                 self.shared.counters.count_malformed();
-                match id {
-                    Some(id) => (self.shared).settle(id, Err(RequestError::Malformed(problem))),
-                    None => debug!(problem, "ignored a message that is not the protocol"),
+                if let Some(id) = id {
+                    (self.shared).settle(id, Err(RequestError::Malformed(problem)));
+                } else {
+                    debug!(problem, "ignored a message that is not the protocol");
                 }
             }
             InboundMessage::Stray => {

@@ -68,9 +68,10 @@ impl LoginGrant {
 }
 
 /// How to log in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum LoginMethod {
     /// A browser on this machine is opened, and comes back to it.
+    #[default]
     Browser,
     /// The user opens the page wherever they like, and pastes the address it ended at.
     Paste,

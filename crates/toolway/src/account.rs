@@ -32,9 +32,8 @@ use toolway_types::Secret;
 pub(crate) use self::current::{AccountChange, CurrentAccount};
 pub use self::follow::{DirectoryState, PATIENCE, Refreshed, forget, refresh};
 pub(crate) use self::login::AccountLoginRunner;
-use crate::server_source::ServerSource;
-
 use crate::journal::JournalWriter;
+use crate::server_source::ServerSource;
 
 /// An account and what a host needs to have its connectors.
 #[derive(Debug, Clone)]
@@ -64,7 +63,14 @@ impl Connectors {
     ) -> Self {
         let kept = Arc::new(kept(&provider, logins, client.clone()));
         let login_runner = Arc::new(AccountLoginRunner::new(Arc::clone(&kept)));
-        let account = ProviderAccount::new(spec_of(&provider), WebClient::trusted(client), kept);
+        let spec = AccountSpec {
+            host: provider.host().to_owned(),
+            directory: provider.directory_url.clone(),
+            headers: provider.headers.clone(),
+            token_header: provider.token_header.clone(),
+            token_prefix: provider.token_prefix.clone(),
+        };
+        let account = ProviderAccount::new(spec, WebClient::trusted(client), kept);
         Self {
             account,
             provider,
@@ -87,17 +93,6 @@ pub fn kept(provider: &AccountProvider, logins: Logins, client: HttpClient) -> S
         callback_port: provider.callback_port,
     };
     StoredAccount::new(login, logins, WebClient::trusted(client))
-}
-
-/// What asking this provider takes.
-fn spec_of(provider: &AccountProvider) -> AccountSpec {
-    AccountSpec {
-        host: provider.host().to_owned(),
-        directory: provider.directory_url.clone(),
-        headers: provider.headers.clone(),
-        token_header: provider.token_header.clone(),
-        token_prefix: provider.token_prefix.clone(),
-    }
 }
 
 /// The credentials for one connection to a connector; none for every other server, and none for
@@ -145,11 +140,8 @@ impl Credentials for Bearer {
             if !self.provider.proxy.leads_to(request.url) {
                 return Ok(CredentialHeaders::default());
             }
-            let headers = self
-                .account
-                .present()
-                .await
-                .map_err(|error| explained(&error))?;
+            let headers = self.account.present().await;
+            let headers = headers.map_err(|error| explained(&error))?;
             if let Some(journal) = &self.journal {
                 let shown: Vec<(String, Secret)> = headers
                     .iter()

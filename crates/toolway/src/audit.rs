@@ -155,15 +155,6 @@ impl Audit {
             warn!("the audit could not be written in time");
         }
     }
-
-    /// Begins the line of a call. It is written when the entry is finished or dropped.
-    pub(crate) fn begin(&self, request: &ToolRequest, options: &CallOptions) -> AuditEntry {
-        AuditEntry(Some(OpenAuditEntry {
-            audit: self.clone(),
-            begun: Instant::now(),
-            facts: Box::new(CallFacts::of(request, options.caller.clone())),
-        }))
-    }
 }
 
 impl fmt::Debug for Audit {
@@ -194,7 +185,11 @@ impl AuditEntry {
         request: &ToolRequest,
         options: &CallOptions,
     ) -> Self {
-        audit.map_or_else(Self::none, |audit| audit.begin(request, options))
+        Self(audit.map(|audit| OpenAuditEntry {
+            audit: audit.clone(),
+            begun: Instant::now(),
+            facts: Box::new(CallFacts::of(request, options.caller.clone())),
+        }))
     }
 
     /// A call that is not written down.
@@ -219,46 +214,40 @@ impl AuditEntry {
         }
     }
 
+    fn note(&mut self, known: impl FnOnce(&mut CallFacts)) {
+        if let Some(open) = &mut self.0 {
+            known(&mut open.facts);
+        }
+    }
+
     /// A hook wrote the arguments.
     pub(crate) fn rewritten(&mut self, by: ActingHook) {
-        if let Some(open) = &mut self.0 {
-            open.facts.rewritten_by = Some(Box::new(by));
-        }
+        self.note(|facts| facts.rewritten_by = Some(Box::new(by)));
     }
 
     /// A hook put something in the place of the result.
     pub(crate) fn replaced(&mut self, by: ActingHook) {
-        if let Some(open) = &mut self.0 {
-            open.facts.replaced_by = Some(Box::new(by));
-        }
+        self.note(|facts| facts.replaced_by = Some(Box::new(by)));
     }
 
     /// The tool is known from here on.
     pub(crate) fn resolved(&mut self, tool: &CatalogTool) {
-        if let Some(open) = &mut self.0 {
-            open.facts.resolved(tool);
-        }
+        self.note(|facts| facts.resolved(tool));
     }
 
     /// The tool is not defined any more as it was when it was permitted.
     pub(crate) fn changed(&mut self, difference: &Difference) {
-        if let Some(open) = &mut self.0 {
-            open.facts.changed = Some(difference.lines.clone());
-        }
+        self.note(|facts| facts.changed = Some(difference.lines.clone()));
     }
 
     /// The classifier was asked.
     pub(crate) fn classified(&mut self, classified: RecordedClassification) {
-        if let Some(open) = &mut self.0 {
-            open.facts.classified = Some(Box::new(classified));
-        }
+        self.note(|facts| facts.classified = Some(Box::new(classified)));
     }
 
     /// The call may run.
     pub(crate) fn granted(&mut self, grant: &PermittedBy) {
-        if let Some(open) = &mut self.0 {
-            open.facts.granted = Some(grant.clone());
-        }
+        self.note(|facts| facts.granted = Some(grant.clone()));
     }
 
     /// The call ended.
@@ -408,7 +397,7 @@ impl AuditThread {
                 self.text.push_str(&text);
                 self.text.push('\n');
             }
-            Err(error) => self.warn(&error.into()),
+            Err(error) => note_trouble(&self.trouble, &error.into()),
         }
         if self.text.len() > WRITE_AT_ONCE {
             self.write();
@@ -424,7 +413,7 @@ impl AuditThread {
         let written = self.file.append(&self.text);
         self.text.clear();
         if let Err(error) = written {
-            self.warn(&error);
+            note_trouble(&self.trouble, &error);
         }
     }
 
@@ -442,12 +431,8 @@ impl AuditThread {
         if let Err(error) = self.file.append(&(line + "\n")) {
             // The file counts this line itself.
             self.lost.fetch_add(lost - 1, Ordering::Relaxed);
-            self.warn(&error);
+            note_trouble(&self.trouble, &error);
         }
-    }
-
-    fn warn(&self, error: &io::Error) {
-        note_trouble(&self.trouble, error);
     }
 }
 

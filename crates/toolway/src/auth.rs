@@ -1,12 +1,8 @@
 //! The credentials of servers, and what is known of servers that want a login.
 //!
 //! Owns the choice of a server's credentials (its headers helper, its login, or both), which
-//! servers wait for a login, and bringing those back when one appears. Parts: `access_token.rs`
-//! (what a login gives a request), `oauth.rs` (sending it), `combined.rs` (a helper and a login
-//! together), `store.rs` (logins in a vault), `login.rs` (logging in), `organisation.rs` and
-//! `federated_login.rs` (cross-app access), `written.rs` (entries that hold their login),
-//! `step_up.rs` (a login that needs more scopes in the middle of a request), `client_identity.rs`
-//! (what a login uses that no user types), `stored_logins.rs` (what is kept, and removing it).
+//! servers wait for a login, and bringing those back when one appears. Cross-app access is
+//! `organisation.rs` and `federated_login.rs`.
 //! Does not own: how a helper runs, how logins are kept and renewed (`toolway-auth`), or when a
 //! refused request is sent again (`toolway-transport`).
 
@@ -173,11 +169,8 @@ impl Auth {
         let (Some(memory), Some(target)) = (&self.memory, target(server, source)) else {
             return false;
         };
-        if memory
-            .since(server.as_str(), &target.definition)
-            .await
-            .is_none()
-        {
+        let since = memory.since(server.as_str(), &target.definition).await;
+        if since.is_none() {
             return false;
         }
         // A login that cannot be read or renewed is as good as none.
@@ -242,9 +235,8 @@ impl Auth {
     async fn forget(&self, target: &LoginTarget) {
         lock(&self.troubles).remove(&target.server);
         if let Some(memory) = &self.memory {
-            memory
-                .forget(target.server.as_str(), &target.definition)
-                .await;
+            let server = target.server.as_str();
+            memory.forget(server, &target.definition).await;
         }
     }
 
@@ -333,11 +325,8 @@ impl Auth {
                 for (server, epoch) in auth.ready().await {
                     info!(%server, "somebody logged in: connecting anew");
                     let unless = Unless::Later(epoch);
-                    if orders
-                        .request_reconnect(server.as_str(), unless)
-                        .await
-                        .is_none()
-                    {
+                    let asked = orders.request_reconnect(server.as_str(), unless);
+                    if asked.await.is_none() {
                         return;
                     }
                 }

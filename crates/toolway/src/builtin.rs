@@ -2,8 +2,7 @@
 //!
 //! Owns the type by which a tool of the host, or of the program that embeds it, enters the
 //! catalogue and is called like any other: found, validated, seen by hooks, permitted, answered,
-//! and its result processed. Parts: `handle.rs` (what such a tool may do with the host), `route.rs`
-//! (how the pipeline reaches it), and one file per tool.
+//! and its result processed.
 
 use std::fmt;
 use std::sync::Arc;
@@ -150,7 +149,7 @@ impl Builtin {
     }
 
     /// As a server would list it.
-    fn listed(&self, offered_as: &str) -> Value {
+    fn listed(&self) -> Value {
         let mut annotations = Map::new();
         for (key, hint) in [
             ("readOnlyHint", self.hints.read_only),
@@ -163,7 +162,7 @@ impl Builtin {
             }
         }
         json!({
-            "name": offered_as,
+            "name": self.name,
             "description": self.description,
             "inputSchema": self.input_schema,
             "annotations": annotations,

@@ -109,7 +109,6 @@ fn of_remote(remote: &RemoteSpec) -> Value {
 }
 
 /// What was kept of one server.
-#[derive(Debug)]
 pub(crate) struct RememberedLists {
     /// Its lists.
     pub(crate) lists: ServerLists,
@@ -246,25 +245,14 @@ fn record(lists: &ServerLists) -> Option<String> {
         text: "{\"version\":1".to_owned(),
         redactor: &label.redactor,
     };
-    record.add(&[(
-        "tools",
-        lists.tools.items.iter().map(|it| &*it.raw).collect(),
-    )]);
-    record.add(&[(
-        "prompts",
-        lists.prompts.items.iter().map(|it| &*it.raw).collect(),
-    )]);
+    let tools = lists.tools.items.iter().map(|it| &*it.raw).collect();
+    let prompts = lists.prompts.items.iter().map(|it| &*it.raw).collect();
+    let templates = lists.templates.items.iter().map(|it| &*it.raw).collect();
+    let resources = lists.resources.items.iter().map(|it| &*it.raw).collect();
+    record.add(&[("tools", tools)]);
+    record.add(&[("prompts", prompts)]);
     // One without the other says nothing about what there is to read.
-    record.add(&[
-        (
-            "resourceTemplates",
-            lists.templates.items.iter().map(|it| &*it.raw).collect(),
-        ),
-        (
-            "resources",
-            lists.resources.items.iter().map(|it| &*it.raw).collect(),
-        ),
-    ]);
+    record.add(&[("resourceTemplates", templates), ("resources", resources)]);
     record.text.push('}');
     Some(record.text)
 }

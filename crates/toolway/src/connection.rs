@@ -2,19 +2,13 @@
 //!
 //! Owns the server's session and everything behind it for as long as the server is configured, and
 //! reports every change of state. The task is a loop: it stays in a phase until an event ends it,
-//! and the event decides on the next phase. Parts: `attempt.rs` (open, greet, list), `keep.rs`
-//! (while it is connected), `transitions.rs` (which phase follows which), `backoff.rs` (when to try
-//! again), `session_slot.rs` (how calls reach the session), `open_session.rs` (what requests say
-//! about it), `lists.rs` (what the server offers), `follow.rs` (when that is fetched again),
-//! `era_memory.rs` (which era it spoke last time), `clock.rs` (whether the machine slept),
-//! `interest.rs` (resources that are followed). Where the channel comes from is `server_source.rs`.
-//! Does not own the snapshot that others see: reports go to the supervisor.
+//! and the event decides on the next phase (`transitions.rs`). Where the channel comes from is
+//! `server_source.rs`. Does not own the snapshot that others see: reports go to the supervisor.
 //!
 //! Invariants: the time limit covers opening, greeting and listing together; what an attempt opened
 //! is gone before the next one begins; a connection that fails or is stopped leaves nothing
 //! running; nothing here waits for another server.
 
-use std::fmt;
 use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -133,18 +127,7 @@ impl ConnectionContext {
     }
 }
 
-impl fmt::Debug for ConnectionContext {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_struct("ConnectionContext")
-            .field("client", &self.client)
-            .field("open", &self.open)
-            .finish_non_exhaustive()
-    }
-}
-
 /// What a connection reports.
-#[derive(Debug)]
 pub(crate) struct ConnectionReport {
     /// The server.
     pub server: ServerName,
@@ -155,7 +138,6 @@ pub(crate) struct ConnectionReport {
 }
 
 /// What happened to a connection.
-#[derive(Debug)]
 pub(crate) enum ConnectionNews {
     /// It stands.
     Connected(Box<Connected>),
@@ -352,9 +334,7 @@ impl Connection {
             ConnectionEvent::Ordered(newest)
         }
     }
-}
 
-impl Connection {
     /// Reports every change of what the server offers, until the session is over.
     async fn follow(&self, mut follower: ListFollower) {
         while let Some(lists) = follower.next().await {
@@ -372,14 +352,5 @@ impl Connection {
                 news,
             })
             .await;
-    }
-}
-
-impl fmt::Debug for Connected {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_struct("Connected")
-            .field("facts", self.open_session.session.facts())
-            .finish_non_exhaustive()
     }
 }

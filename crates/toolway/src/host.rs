@@ -1,13 +1,8 @@
 //! The host: the only type front-ends use.
 //!
 //! Owns the way in: start, look, wait, call, change, stop. The work is elsewhere: servers in
-//! `supervisor.rs`, calls in `dispatch.rs`. Parts: `options.rs` (what the embedding program
-//! decides), `offers.rs` (resources and prompts), `following.rs` (resources that change),
-//! `batch.rs` (several calls at once), `background.rs` (calls in the background),
-//! `attention.rs` (permission is asked for one call at a time), `logins.rs` (logging in and out),
-//! `start.rs` (how the parts are put together),
-//! `ending.rs` (the orderly end, and what is kept for the next run).
-//! What a host does with skills is `skills.rs`.
+//! `supervisor.rs`, calls in `dispatch.rs`. How the parts are put together is `start.rs`; what a
+//! host does with skills is `skills.rs`.
 //!
 //! Invariant: the host owns its tasks as a tree. `shutdown` ends them in an orderly way and
 //! returns when every process is gone; dropping a host aborts them, and their processes with

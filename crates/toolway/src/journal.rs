@@ -65,14 +65,8 @@ const FLUSH_PATIENCE: Duration = Duration::from_secs(1);
 #[derive(Clone)]
 pub struct Journal {
     shared: Arc<JournalShared>,
-    trace: TraceMode,
-}
-
-/// Whether messages are traced. What servers log, and notes, always are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum TraceMode {
-    On,
-    Off,
+    /// Whether messages are traced. What servers log, and notes, always are.
+    trace: bool,
 }
 
 struct JournalShared {
@@ -94,14 +88,14 @@ impl Journal {
                 waiting: Arc::default(),
                 warned: Arc::default(),
             }),
-            trace: TraceMode::On,
+            trace: true,
         }
     }
 
     /// The same journals without the messages: only what servers log, and notes.
     #[must_use]
     pub fn without_messages(mut self) -> Journal {
-        self.trace = TraceMode::Off;
+        self.trace = false;
         self
     }
 
@@ -166,7 +160,7 @@ impl fmt::Debug for Journal {
 pub struct JournalWriter {
     shared: Arc<JournalShared>,
     sink: Arc<ServerSink>,
-    trace: TraceMode,
+    trace: bool,
 }
 
 impl JournalWriter {
@@ -216,7 +210,7 @@ impl JournalWriter {
     }
 
     fn message(&self, kind: JournalLineKind, message: &[u8]) {
-        if self.trace == TraceMode::On {
+        if self.trace {
             let piece = MessagePiece::of(message, self.sink.redactor().longest());
             self.put(EntryBody::Message(kind, piece));
         }
@@ -408,10 +402,12 @@ fn compose(
             // A secret may have been cut in two: its beginning ends this piece, or its end
             // begins it.
             if *continues {
-                text = beginning(text, text.len().saturating_sub(redactor.longest()));
+                let most = text.len().saturating_sub(redactor.longest());
+                text = &text[..text.floor_char_boundary(most)];
             }
             if std::mem::replace(continued, *continues) {
-                text = end(text, redactor.longest());
+                let skipped = redactor.longest().min(text.len());
+                text = &text[text.ceil_char_boundary(skipped)..];
             }
             (JournalLineKind::Stderr, shown_line(text, redactor))
         }
@@ -424,14 +420,4 @@ fn shown_line(text: &str, redactor: &Redactor) -> String {
     let text = toolway_types::text::clean_line(text);
     let text = redactor.text(&text);
     toolway_types::text::cut(&text, SHOWN_OF_A_LINE).into_owned()
-}
-
-/// At most the first `most` bytes, whole characters.
-fn beginning(text: &str, most: usize) -> &str {
-    &text[..text.floor_char_boundary(most)]
-}
-
-/// What follows the first `skipped` bytes, whole characters.
-fn end(text: &str, skipped: usize) -> &str {
-    &text[text.ceil_char_boundary(skipped.min(text.len()))..]
 }

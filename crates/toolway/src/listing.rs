@@ -69,7 +69,7 @@ impl ListKind {
 }
 
 /// Everything one server offers, as far as it could be read.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub(crate) struct ServerLists {
     /// Tools.
     pub tools: FetchedList<Tool>,
@@ -133,15 +133,6 @@ impl ServerLists {
 pub(crate) struct MemoryLabel {
     pub(crate) key: CatalogKey,
     pub(crate) redactor: Arc<Redactor>,
-}
-
-impl std::fmt::Debug for MemoryLabel {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter
-            .debug_tuple("MemoryLabel")
-            .field(&self.key)
-            .finish()
-    }
 }
 
 /// The digest of a definition with everything that makes it another server, or the same server for

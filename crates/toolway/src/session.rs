@@ -1,13 +1,8 @@
 //! A session: the protocol spoken with one server over one channel.
 //!
 //! Owns the handle that callers send requests through, once era, version and capabilities are
-//! settled. The parts: `correlator.rs` (requests over a channel), `probe.rs` (which era),
-//! `legacy.rs` and `modern.rs` (what each era says), `rounds.rs` and `task.rs` (modern requests
-//! that are not answered at once), `url_elicitation.rs` and `legacy_task.rs` (legacy ones),
-//! `client_side.rs` and `inbound.rs` (what the server may ask and say on its own), `question.rs`
-//! and `declared.rs` (its questions), `list.rs` (all pages of a list), `progress.rs`,
-//! `subscription.rs` (what a modern server announces), `freshness.rs` (which answers may be used
-//! again).
+//! settled. Requests that are not answered at once are driven by `rounds.rs` and `task.rs` in the
+//! modern era, by `url_elicitation.rs` and `legacy_task.rs` in the legacy one.
 //! Does not own: when to connect, or what happens after the channel ended (`connection.rs`).
 
 use std::sync::Arc;
@@ -20,7 +15,7 @@ use tokio::sync::{broadcast, watch};
 use toolway_transport::{AnswerTimeout, Channel, CloseReason, SendFailure};
 use toolway_types::{Era, MessageDelivery, ProtocolMode, ServerFacts, Untrusted, limits};
 use toolway_wire::view::{Tool, task as task_view};
-use toolway_wire::{Message, envelope, headers};
+use toolway_wire::{Message, RpcError, envelope, headers};
 
 use self::correlator::Deadline;
 pub(crate) use self::correlator::{Correlator, Pump, Strays};
@@ -238,11 +233,8 @@ impl Session {
 
     /// Whether the server declared what this list is of.
     pub(crate) fn offers(&self, list: ListKind) -> bool {
-        self.0
-            .facts
-            .capabilities
-            .get(list.word())
-            .is_some_and(|capability| !capability.is_null())
+        let capability = self.0.facts.capabilities.get(list.word());
+        capability.is_some_and(|capability| !capability.is_null())
     }
 
     /// Whether arguments of tools are mirrored into headers where their schemas ask for it.
@@ -331,11 +323,14 @@ fn refine(error: RequestError) -> RequestError {
     if matches!(status, 401 | 403) || (*status == 404 && *had_session) {
         return error;
     }
+    rpc_error(body).map_or(error, RequestError::Rpc)
+}
+
+/// The error of the protocol in the body of a status.
+fn rpc_error(body: &[u8]) -> Option<RpcError> {
     match envelope::parse(body) {
-        Ok(Message::Response {
-            outcome: Err(rpc), ..
-        }) => RequestError::Rpc(rpc),
-        _ => error,
+        Ok(Message::Response { outcome, .. }) => outcome.err(),
+        _ => None,
     }
 }
 

@@ -353,7 +353,14 @@ impl Host {
         let mut room = view::LIST;
         let (mut known, mut cursors) = (HashSet::new(), HashSet::new());
         let mut params = json!({});
-        for _ in 0..MAX_PAGES {
+        let mut pages = 0;
+        let ended = loop {
+            if pages == MAX_PAGES {
+                break Some(format!(
+                    "`{name}`: more than {MAX_PAGES} pages; the rest is left out"
+                ));
+            }
+            pages += 1;
             let raw = self.send(permitted, name, &params, &options).await?;
             let page = view::SKILLS
                 .page(&raw, &mut room)
@@ -369,24 +376,19 @@ impl Host {
             }
             // An empty cursor is a cursor like any other; only its absence ends the list.
             let (spent, cursor) = match (page.spent, page.next_cursor) {
-                (None, None) => return Ok(SkillList { skills, warnings }),
+                (None, None) => break None,
                 (spent, cursor) => (spent, cursor.unwrap_or_default()),
             };
             if let Some(spent) = spent.or_else(|| room.take_bytes(cursor.len()).err()) {
-                warnings.push(list::ended(name, spent, skills.len()));
-                return Ok(SkillList { skills, warnings });
+                break Some(list::ended(name, spent, skills.len()));
             }
             params = json!({ "cursor": cursor });
             if !cursors.insert(cursor) {
-                warnings.push(format!(
-                    "`{name}`: the server sent a cursor twice; the list ends there"
-                ));
-                return Ok(SkillList { skills, warnings });
+                let why = "the server sent a cursor twice; the list ends there";
+                break Some(format!("`{name}`: {why}"));
             }
-        }
-        warnings.push(format!(
-            "`{name}`: more than {MAX_PAGES} pages; the rest is left out"
-        ));
+        };
+        warnings.extend(ended);
         Ok(SkillList { skills, warnings })
     }
 

@@ -2,9 +2,8 @@
 //!
 //! Owns the map of servers, starts and stops their connections, and publishes a new
 //! [`HostSnapshot`] whenever a connection reports. The one place where a server's state is set.
-//! Parts: `managed_server.rs` (one server), `apply.rs` (a new plan takes over), `recall.rs` (what
-//! was on offer last time). Orders about one server are `reconnect.rs`.
-//! Does not own any connection's inner life (`connection.rs`).
+//! Orders about one server are `reconnect.rs`. Does not own any connection's inner life
+//! (`connection.rs`).
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -97,13 +96,13 @@ impl Supervisor {
         let (orders_to, orders) = ServerOrders::queue(ORDERS_LEN);
         let (plans_to, plans) = mpsc::channel(ORDERS_LEN);
         let published: watch::Sender<Arc<HostSnapshot>> = watch::Sender::default();
-        let builtin_tools = BuiltinTools::new(HostHandle::new(
-            published.subscribe(),
-            orders_to.downgrade(),
-            context.auth.clone(),
-            context.connectors.clone(),
-            Arc::clone(&context.hooks),
-        ));
+        let builtin_tools = BuiltinTools::new(HostHandle {
+            snapshots: published.subscribe(),
+            orders: orders_to.downgrade(),
+            auth: context.auth.clone(),
+            connectors: context.connectors.clone(),
+            runner: Arc::clone(&context.hooks),
+        });
         let mut supervisor = Self {
             builtin_tools,
             members,
@@ -120,14 +119,8 @@ impl Supervisor {
             clock,
             stop,
         };
-        for (name, member) in &mut supervisor.members {
-            let start = ConnectionStart {
-                name,
-                context: &supervisor.context,
-                reports: &supervisor.report_to,
-                stop: &supervisor.stop,
-            };
-            start.run(member);
+        for member in supervisor.members.values_mut() {
+            member.connect(&supervisor.context, &supervisor.report_to, &supervisor.stop);
         }
         supervisor.publish(&[]);
         let handle = SupervisorHandle {
@@ -237,39 +230,38 @@ impl Supervisor {
     }
 
     fn reconnect(&mut self, server: String, unless: Unless) -> Result<(), UnknownServer> {
-        let known = self
-            .members
-            .iter_mut()
-            .find(|(name, _)| name.as_str() == server);
-        let Some((name, member)) = known else {
+        let Some(member) = self.member(&server) else {
             return Err(UnknownServer(server));
         };
-        let name = name.clone();
         if member.running.is_some() && !member.overtakes(unless) {
-            self.epoch += 1;
-            member.begin_anew(self.epoch, RetryMode::AsFirst, &self.events);
-            self.publish(&[name]);
+            self.begin_anew(&server, RetryMode::AsFirst);
         }
         Ok(())
     }
 
+    fn member(&mut self, server: &str) -> Option<&mut ManagedServer> {
+        let mut members = self.members.iter_mut();
+        members.find_map(|(name, member)| (name.as_str() == server).then_some(member))
+    }
+
+    fn begin_anew(&mut self, server: &str, tries: RetryMode) {
+        self.epoch += 1;
+        let (epoch, events) = (self.epoch, self.events.clone());
+        if let Some(member) = self.member(server) {
+            member.begin_anew(epoch, tries, &events);
+            let name = member.shown.name.clone();
+            self.publish(&[name]);
+        }
+    }
+
     /// Has a failed server tried once more, unless that was done a moment ago.
     fn revive(&mut self, server: &str) {
-        let known = self
-            .members
-            .iter_mut()
-            .find(|(name, _)| name.as_str() == server);
-        let Some((name, member)) = known else {
-            return;
+        let has_rested = |member: &mut ManagedServer| {
+            let rested = member.failed_at.map(|at| at.elapsed() >= FAILURE_STANDS);
+            rested.unwrap_or_default() && member.running.is_some()
         };
-        let rested = member
-            .failed_at
-            .is_some_and(|at| at.elapsed() >= FAILURE_STANDS);
-        if rested && member.running.is_some() {
-            let name = name.clone();
-            self.epoch += 1;
-            member.begin_anew(self.epoch, RetryMode::Once, &self.events);
-            self.publish(&[name]);
+        if self.member(server).is_some_and(has_rested) {
+            self.begin_anew(server, RetryMode::Once);
         }
     }
 
@@ -314,16 +306,12 @@ impl Supervisor {
                     });
                 }
                 member.set_state(ConnectionState::Pending { attempt }, &self.events);
-                if had_lists {
-                    changed.push(report.server);
-                }
+                changed.extend(had_lists.then_some(report.server));
             }
             ConnectionNews::Down(state) => {
                 member.clear();
                 member.set_state(state, &self.events);
-                if had_lists {
-                    changed.push(report.server);
-                }
+                changed.extend(had_lists.then_some(report.server));
             }
         }
     }
@@ -336,10 +324,7 @@ impl Supervisor {
                 .iter()
                 .filter(|(_, member)| member.open_session.is_some())
         };
-        let deferral = Deferral {
-            search: self.settings.limits.tool_search,
-            context_tokens: self.settings.limits.context_tokens,
-        };
+        let deferral = Deferral::of(&self.settings.limits);
         let shown = self.members.values();
         let shown = shown.map(|member| (&member.shown, member.address.clone()));
         let own = self.builtin_tools.offer(deferral, shown);
@@ -356,11 +341,8 @@ impl Supervisor {
         let lists = connected()
             .map(|(name, member)| (name.clone(), member.lists.clone()))
             .collect();
-        let servers: Vec<ServerSnapshot> = self
-            .members
-            .values()
-            .map(|member| member.show(&catalog))
-            .collect();
+        let servers = self.members.values().map(|member| member.show(&catalog));
+        let servers: Vec<ServerSnapshot> = servers.collect();
         let healing = self
             .members
             .iter()
@@ -388,50 +370,46 @@ impl Supervisor {
     }
 }
 
-/// What a connection needs to start.
-struct ConnectionStart<'a> {
-    name: &'a ServerName,
-    context: &'a Arc<ConnectionContext>,
-    reports: &'a mpsc::Sender<ConnectionReport>,
-    stop: &'a CancellationToken,
-}
-
-impl ConnectionStart<'_> {
-    /// Starts the member's connection, if it may connect.
-    fn run(&self, member: &mut ManagedServer) {
-        let Some(source) = member.source.clone() else {
+impl ManagedServer {
+    /// Starts its connection, if it may connect.
+    fn connect(
+        &mut self,
+        context: &Arc<ConnectionContext>,
+        reports: &mpsc::Sender<ConnectionReport>,
+        stop: &CancellationToken,
+    ) {
+        let Some(source) = self.source.clone() else {
             return;
         };
         let (orders, received) = watch::channel(ConnectionOrders {
-            epoch: member.epoch,
+            epoch: self.epoch,
             ..ConnectionOrders::default()
         });
         let retire = CancellationToken::new();
-        let journal = self.context.journal.as_ref();
-        let journal = journal.map(|journal| journal.open(self.name, source.secrets()));
+        let server = self.shown.name.clone();
+        let journal = context.journal.as_ref();
+        let journal = journal.map(|journal| journal.open(&server, source.secrets()));
+        let span = info_span!("connection", %server);
         let connection = Connection {
-            server: self.name.clone(),
+            server,
             source,
-            origin: member.shown.origin.clone(),
-            context: Arc::clone(self.context),
+            origin: self.shown.origin.clone(),
+            context: Arc::clone(context),
             journal,
-            reports: self.reports.clone(),
-            epoch: AtomicU64::new(member.epoch),
+            reports: reports.clone(),
+            epoch: AtomicU64::new(self.epoch),
             orders: received,
-            stop: self.stop.clone(),
+            stop: stop.clone(),
             retire: retire.clone(),
         };
-        let span = info_span!("connection", server = %self.name);
         let task = span.in_scope(|| tasks::spawn("connection", connection.run()));
-        member.running = Some(RunningConnection {
+        self.running = Some(RunningConnection {
             orders,
             retire,
             task,
         });
     }
-}
 
-impl ManagedServer {
     /// The one place where a state is set.
     fn set_state(&mut self, to: ConnectionState, events: &broadcast::Sender<HostEvent>) {
         let from = &self.shown.state;

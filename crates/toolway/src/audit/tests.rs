@@ -34,7 +34,7 @@ fn unknown(tool: &str) -> Result<ToolOutcome, CallError> {
 
 async fn note(audit: &Audit, tool: &str) {
     let request = request(tool, &json!({ "secret": MARK }));
-    let mut entry = audit.begin(&request, &options());
+    let mut entry = AuditEntry::begin(Some(audit), &request, &options());
     entry.asked(&request.arguments);
     entry.finish(&unknown(tool)).await;
 }
@@ -98,7 +98,7 @@ async fn the_arguments_are_those_that_were_sent_whatever_the_name_looks_like() {
     for name in ["t", r#"","arguments":{"n":2}}"#, r"ends with \", ""] {
         let sent = json!({ "name": name, "arguments": { "text": r#"","arguments":"# } });
         let sent = serde_json::value::to_raw_value(&sent).unwrap();
-        let mut entry = audit.begin(&asked, &options());
+        let mut entry = AuditEntry::begin(Some(&audit), &asked, &options());
         entry.asked(&asked.arguments);
         entry.sent(&sent);
         // Too late to be of interest.
@@ -119,7 +119,11 @@ async fn the_arguments_are_those_that_were_sent_whatever_the_name_looks_like() {
 async fn a_caller_that_goes_away_is_written_down() {
     let place = tempfile::tempdir().unwrap();
     let audit = Audit::in_directory(place.path().join("audit"));
-    drop(audit.begin(&request("t", &json!({})), &options()));
+    drop(AuditEntry::begin(
+        Some(&audit),
+        &request("t", &json!({})),
+        &options(),
+    ));
     audit.flush().await;
     let [record] = calls(audit.directory()).try_into().unwrap();
     assert_eq!(record.outcome, CallEnd::Cancelled);

@@ -187,15 +187,13 @@ impl Auth {
         // It is large, and lies in every request.
         let entered = Box::pin(self.obtained(target, challenge, &options, None)).await;
         match entered {
-            Ok(Some(login)) => {
-                info!(server = %target.server, "logged in by somebody else's word");
+            // Without one the ordinary login is what is left.
+            Ok(login) => {
+                if login.is_some() {
+                    info!(server = %target.server, "logged in by somebody else's word");
+                }
                 lock(&self.troubles).remove(&target.server);
-                Some(login)
-            }
-            // The ordinary login is what is left.
-            Ok(None) => {
-                lock(&self.troubles).remove(&target.server);
-                None
+                login
             }
             Err(problem) => {
                 debug!(server = %target.server, %problem, "not logged in by somebody else's word");
@@ -264,21 +262,15 @@ impl Auth {
         if !target.takes_federated_login() {
             return false;
         }
-        match store.and_then(|store| store.organisation.get()) {
-            Some(organisation) if organisation.knows_somebody().await => true,
+        let fault = match store.and_then(|store| store.organisation.get()) {
+            Some(organisation) if organisation.knows_somebody().await => return true,
             Some(organisation) => {
                 let issuer = organisation.settings().issuer.clone();
-                let error = OrganisationError::from(IdpError::NeedsLogin { issuer });
-                self.trouble(target, &target.no_federated_login(error.into()));
-                false
+                OrganisationError::from(IdpError::NeedsLogin { issuer }).into()
             }
-            None => {
-                self.trouble(
-                    target,
-                    &target.no_federated_login(NoFederatedLoginReason::NoProvider),
-                );
-                false
-            }
-        }
+            None => NoFederatedLoginReason::NoProvider,
+        };
+        self.trouble(target, &target.no_federated_login(fault));
+        false
     }
 }

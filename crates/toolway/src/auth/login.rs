@@ -37,7 +37,7 @@ pub use self::invitation::Invitation;
 pub use self::problem::LoginProblem;
 
 /// How to log in.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct LoginOptions {
     /// How.
     pub way: LoginMethod,
@@ -59,18 +59,12 @@ pub struct LoginOptions {
     pub person: Option<Arc<dyn LoginUi>>,
 }
 
-impl Default for LoginOptions {
-    fn default() -> Self {
-        Self {
-            way: LoginMethod::Browser,
-            account: None,
-            whom: AccountChoice::default(),
-            scopes: Vec::new(),
-            client_id: None,
-            client_secret: None,
-            client_key: None,
-            person: None,
-        }
+impl LoginOptions {
+    fn account_at(&self, target: &LoginTarget) -> Option<String> {
+        self.account
+            .as_ref()
+            .or(target.oauth.account.as_ref())
+            .cloned()
     }
 }
 
@@ -172,10 +166,7 @@ impl Auth {
             });
         };
         let mut running = lock(&self.running);
-        let account = options
-            .account
-            .clone()
-            .or_else(|| target.oauth.account.clone());
+        let account = options.account_at(&target);
         // One to another account takes its place: the person changed their mind.
         if let Some(running) = running.get(server)
             && running.is_under_way()
@@ -300,10 +291,7 @@ impl Auth {
             server: target.server.clone(),
             why: Box::new(why),
         })?;
-        let account = options
-            .account
-            .clone()
-            .or_else(|| target.oauth.account.clone());
+        let account = options.account_at(target);
         let account = account.unwrap_or_else(|| DEFAULT_ACCOUNT.to_owned());
         let server = target.server.as_str();
         let before = store

@@ -18,7 +18,7 @@ use tokio::time::Instant;
 use toolway_auth::challenge;
 use toolway_auth::helper::RedactHeaders;
 use toolway_auth::refresh::{DEFAULT_HOLD_OFF, LONGEST_WAIT};
-use toolway_auth::token::dpop::{DPOP, USE_NONCE};
+use toolway_auth::token::dpop::{DPOP, DpopKey, USE_NONCE};
 use toolway_transport::credentials::{
     CredentialHeaders, CredentialRefusal, CredentialRequest, Credentials, CredentialsError,
     RetryDecision,
@@ -28,7 +28,6 @@ use tracing::{debug, warn};
 
 use super::Auth;
 use crate::auth::access_token::{AccessToken, AccessTokenError, LoginTarget};
-
 use crate::error::is_short;
 
 /// The credentials of a login.
@@ -42,6 +41,7 @@ pub(crate) struct LoginCredentials {
 }
 
 /// What was asked for last.
+#[derive(Default)]
 struct LastToken {
     access_token: Option<AccessToken>,
     /// Whether it was asked for at all.
@@ -50,6 +50,13 @@ struct LastToken {
     changes: Option<watch::Receiver<u64>>,
     /// Why it cannot be renewed for a while.
     hindered: Option<RenewalPause>,
+}
+
+impl LastToken {
+    /// The key that the token is bound to.
+    fn key(&self) -> Option<&DpopKey> {
+        self.access_token.as_ref()?.key.as_ref()
+    }
 }
 
 /// A renewal that may work later. The login is kept. The store does not ask the authorization
@@ -88,12 +95,7 @@ impl LoginCredentials {
             target,
             auth,
             keep_back,
-            known: Mutex::new(LastToken {
-                access_token: None,
-                is_asked: false,
-                changes: None,
-                hindered: None,
-            }),
+            known: Mutex::default(),
             is_wider: AtomicBool::new(false),
         }
     }
@@ -117,13 +119,10 @@ impl LoginCredentials {
             changes.mark_unchanged();
         }
         known.is_asked = false;
-        let asked = self
-            .auth
-            .access_tokens
-            .access_token(&self.target, refused.as_ref())
-            .await;
-        let access_token = asked.inspect_err(|error| {
-            known.hindered = RenewalPause::of(error, refused.as_ref());
+        let refused = refused.as_ref();
+        let asked = self.auth.access_tokens.access_token(&self.target, refused);
+        let access_token = asked.await.inspect_err(|error| {
+            known.hindered = RenewalPause::of(error, refused);
         })?;
         self.learn(&mut known, access_token.as_ref());
         Ok(access_token)
@@ -131,12 +130,8 @@ impl LoginCredentials {
 
     fn learn(&self, known: &mut LastToken, access_token: Option<&AccessToken>) {
         if let Some(access_token) = access_token {
-            let value = format!(
-                "{} {}",
-                access_token.kind.scheme(),
-                access_token.access.expose()
-            );
-            (self.keep_back)(&[("Authorization".to_owned(), Secret::new(value))]);
+            let value = Secret::new(authorization(access_token));
+            (self.keep_back)(&[("Authorization".to_owned(), value)]);
             let access_tokens = &self.auth.access_tokens;
             known.changes.get_or_insert_with(|| access_tokens.changes());
         }
@@ -157,12 +152,8 @@ impl LoginCredentials {
         {
             return true;
         }
-        match self
-            .auth
-            .access_tokens
-            .access_token(&self.target, refused)
-            .await
-        {
+        let access_tokens = &self.auth.access_tokens;
+        match access_tokens.access_token(&self.target, refused).await {
             Ok(Some(access_token)) if Some(&access_token.access) != refused => {
                 self.learn(&mut known, Some(&access_token));
                 true
@@ -268,13 +259,8 @@ impl Credentials for LoginCredentials {
                 }
                 return verdict;
             }
-            if let Some(key) = self
-                .known
-                .lock()
-                .await
-                .access_token
-                .as_ref()
-                .and_then(|it| it.key.clone())
+            let key = self.known.lock().await.key().cloned();
+            if let Some(key) = key
                 && wants_nonce(&refusal)
                 && key.learn(refusal.request.url, refusal.headers)
             {
@@ -301,14 +287,14 @@ impl Credentials for LoginCredentials {
         let Ok(known) = self.known.try_lock() else {
             return;
         };
-        if let Some(key) = known
-            .access_token
-            .as_ref()
-            .and_then(|access_token| access_token.key.as_ref())
-        {
+        if let Some(key) = known.key() {
             key.learn(request.url, headers);
         }
     }
+}
+
+fn authorization(token: &AccessToken) -> String {
+    format!("{} {}", token.kind.scheme(), token.access.expose())
 }
 
 fn headers(
@@ -320,12 +306,7 @@ fn headers(
         HeaderValue::try_from(text).map_err(|_| broken("its token does not fit into a header"))
     };
     let mut headers = HeaderMap::new();
-    let shown = format!(
-        "{} {}",
-        access_token.kind.scheme(),
-        access_token.access.expose()
-    );
-    headers.insert(AUTHORIZATION, value(shown)?);
+    headers.insert(AUTHORIZATION, value(authorization(access_token))?);
     if let Some(key) = &access_token.key {
         let method = request.method.as_str();
         let proof = key.proof(method, request.url, Some(&access_token.access), None);

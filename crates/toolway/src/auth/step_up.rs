@@ -94,14 +94,9 @@ impl Widener {
     }
 
     fn has_somebody(&self) -> bool {
-        let ClientSide {
-            server,
-            client_handler,
-            hooks,
-            ..
-        } = &self.client_side;
-        let person = client_handler.as_ref();
-        person.is_some_and(|person| person.offers().url) || hooks.answers(server)
+        let side = &self.client_side;
+        let person = side.client_handler.as_ref();
+        person.is_some_and(|person| person.offers().url) || side.hooks.answers(&side.server)
     }
 
     /// Whether the login was widened since a request was sent, by another that fell short.
@@ -217,7 +212,6 @@ impl Widener {
             if !matches!(answer, ElicitationAnswer::Accept(_)) {
                 return Widened::No(NotWidened::Declined);
             }
-            return judged(outcome.await);
         }
         judged(outcome.await)
     }
@@ -231,10 +225,8 @@ struct BegunLogin<'a> {
 
 impl Drop for BegunLogin<'_> {
     fn drop(&mut self) {
-        let Widener {
-            auth, client_side, ..
-        } = self.widener;
-        auth.give_up(&client_side.server, &self.handle);
+        let server = &self.widener.client_side.server;
+        self.widener.auth.give_up(server, &self.handle);
     }
 }
 

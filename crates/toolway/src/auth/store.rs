@@ -73,9 +73,15 @@ impl Auth {
 
     /// Waits until what is being renewed is saved, and no longer than this.
     pub(crate) async fn settle(&self, within: Duration) {
-        if let Some(store) = &self.store {
-            store.settle(within).await;
-        }
+        let Some(store) = &self.store else {
+            return;
+        };
+        let organisation = async {
+            if let Some(organisation) = store.organisation.get() {
+                organisation.settle(within).await;
+            }
+        };
+        tokio::join!(store.logins.settle(within), organisation);
     }
 }
 
@@ -134,16 +140,6 @@ impl LoginStore {
             .fresh(&login.key(), refused, &means)
             .await
             .map(Some)
-    }
-
-    /// Waits until what is being renewed is saved, and no longer than this.
-    async fn settle(&self, within: Duration) {
-        let organisation = async {
-            if let Some(organisation) = self.organisation.get() {
-                organisation.settle(within).await;
-            }
-        };
-        tokio::join!(self.logins.settle(within), organisation);
     }
 
     /// Whether the way of the first login is to be gone once more, from the beginning: then it is

@@ -12,6 +12,7 @@ use url::Url;
 
 use super::{Builtin, BuiltinAnswer, BuiltinCall};
 use crate::auth::{Invitation, LoginOptions, LoginProblem};
+use crate::builtin::resources::READS;
 use crate::call::brief;
 use crate::catalog::ToolHints;
 use crate::snapshot::ServerSnapshot;
@@ -58,37 +59,20 @@ pub(super) fn tool(shown: &str, server: &ServerSnapshot, url: Option<String>) ->
     Builtin::made(shown, &description, schema, move |call| {
         let (name, url, entry) = (name.clone(), url.clone(), entry.clone());
         async move {
-            let told = state(&call, name.as_str(), url.as_deref(), &entry);
-            match told {
-                Told::Answer(answer) => answer,
-                Told::Wanted { by_hand, .. } if is_connector => {
+            match wanted(&call, name.as_str(), url.as_deref(), &entry) {
+                Err(answer) => answer,
+                Ok((_, by_hand)) if is_connector => {
                     begin_account(&call, &name, url.as_deref(), by_hand).await
                 }
-                Told::Wanted { challenge, by_hand } => {
-                    begin(&call, &name, &challenge, by_hand).await
-                }
+                Ok((challenge, by_hand)) => begin(&call, &name, &challenge, by_hand).await,
             }
         }
     })
     .hints(ToolHints {
-        read_only: Some(true),
-        destructive: Some(false),
-        idempotent: Some(true),
         open_world: Some(false),
+        ..READS
     })
     .without_asking()
-}
-
-/// What is to be said about a server.
-enum Told {
-    /// This, and nothing else.
-    Answer(BuiltinAnswer),
-    /// It wants a login.
-    Wanted {
-        challenge: Untrusted,
-        /// What to say where none can be begun.
-        by_hand: BuiltinAnswer,
-    },
 }
 
 /// Begins the login, or joins the one under way.
@@ -98,7 +82,7 @@ async fn begin(
     challenge: &Untrusted,
     by_hand: BuiltinAnswer,
 ) -> BuiltinAnswer {
-    let Some(auth) = call.host.auth() else {
+    let Some(auth) = &call.host.auth else {
         return by_hand;
     };
     let mut login = match auth.begin(server, Some(challenge), LoginOptions::default()) {
@@ -153,7 +137,7 @@ async fn begin_account(
     url: Option<&str>,
     by_hand: BuiltinAnswer,
 ) -> BuiltinAnswer {
-    let Some(connectors) = call.host.connectors() else {
+    let Some(connectors) = &call.host.connectors else {
         return BuiltinAnswer::error(format!(
             "`{server}` is a connector: its login is that of the account. A person logs in in a \
              terminal: `toolway account login`"
@@ -189,24 +173,30 @@ async fn begin_account(
     }
 }
 
-/// The state of this moment, which may be another than when the tool was listed.
-fn state(call: &BuiltinCall, name: &str, url: Option<&str>, entry: &str) -> Told {
+/// What the server wants, and what to say where no login can be begun. An error is all there is
+/// to say: its state may be another than when the tool was listed.
+fn wanted(
+    call: &BuiltinCall,
+    name: &str,
+    url: Option<&str>,
+    entry: &str,
+) -> Result<(Untrusted, BuiltinAnswer), BuiltinAnswer> {
     let snapshot = call.host.snapshot();
     let detail = match snapshot.server(name).map(|server| &server.state) {
         Some(ConnectionState::NeedsAuth { detail, .. }) => detail,
         Some(ConnectionState::Connected(_)) => {
-            return Told::Answer(BuiltinAnswer::text(format!(
+            return Err(BuiltinAnswer::text(format!(
                 "server `{name}` is connected: no login is wanted any more"
             )));
         }
         Some(state) => {
-            return Told::Answer(BuiltinAnswer::error(format!(
+            return Err(BuiltinAnswer::error(format!(
                 "server `{name}` is {}: whether it wants a login is not known now",
                 state.as_str()
             )));
         }
         None => {
-            return Told::Answer(BuiltinAnswer::error(format!(
+            return Err(BuiltinAnswer::error(format!(
                 "server `{name}` is not configured any more"
             )));
         }
@@ -235,8 +225,5 @@ fn state(call: &BuiltinCall, name: &str, url: Option<&str>, entry: &str) -> Told
          and then `toolway reconnect {word}`, or a restart. Do not ask for the token in a \
          conversation."
     ));
-    Told::Wanted {
-        challenge: detail.clone(),
-        by_hand,
-    }
+    Ok((detail.clone(), by_hand))
 }

@@ -26,46 +26,18 @@ use crate::snapshot::{HostSnapshot, ServerSnapshot};
 /// A look at the host.
 #[derive(Clone)]
 pub struct HostHandle {
-    snapshots: watch::Receiver<Arc<HostSnapshot>>,
+    pub(crate) snapshots: watch::Receiver<Arc<HostSnapshot>>,
     /// Weak: the supervisor holds this, and ends when all senders are gone.
-    orders: WeakServerOrders,
-    auth: Option<Arc<Auth>>,
-    connectors: Option<Connectors>,
+    pub(crate) orders: WeakServerOrders,
+    /// What is known of logins.
+    pub(crate) auth: Option<Arc<Auth>>,
+    /// The account whose connectors are servers too.
+    pub(crate) connectors: Option<Connectors>,
     /// Who judges what is read.
-    runner: Arc<HookRunner>,
+    pub(crate) runner: Arc<HookRunner>,
 }
 
 impl HostHandle {
-    pub(crate) fn new(
-        snapshots: watch::Receiver<Arc<HostSnapshot>>,
-        orders: WeakServerOrders,
-        auth: Option<Arc<Auth>>,
-        connectors: Option<Connectors>,
-        runner: Arc<HookRunner>,
-    ) -> Self {
-        Self {
-            snapshots,
-            orders,
-            auth,
-            connectors,
-            runner,
-        }
-    }
-
-    /// What is known of logins.
-    pub(super) fn auth(&self) -> Option<&Arc<Auth>> {
-        self.auth.as_ref()
-    }
-
-    pub(super) fn set_connectors(&mut self, connectors: Option<Connectors>) {
-        self.connectors = connectors;
-    }
-
-    /// The account whose connectors are servers too.
-    pub(super) fn connectors(&self) -> Option<&Connectors> {
-        self.connectors.as_ref()
-    }
-
     /// The snapshot of this moment.
     pub fn snapshot(&self) -> Arc<HostSnapshot> {
         Arc::clone(&self.snapshots.borrow())
@@ -139,11 +111,9 @@ impl HostHandle {
     /// Has a server tried again, if it has failed.
     async fn revive(&self, server: &ServerName) {
         let failed = |shown: &ServerSnapshot| matches!(shown.state, ConnectionState::Failed(_));
-        let snapshot = self.snapshot();
-        if !snapshot.server(server.as_str()).is_some_and(failed) {
-            return;
-        }
-        if let Some(orders) = self.orders.upgrade() {
+        if self.snapshot().server(server.as_str()).is_some_and(failed)
+            && let Some(orders) = self.orders.upgrade()
+        {
             orders.revive(server.as_str()).await;
         }
     }

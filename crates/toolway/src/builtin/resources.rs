@@ -15,7 +15,8 @@ use crate::catalog::{AimedServer, ToolHints};
 use crate::offering::{LIST_RESOURCES, Offering, READ_RESOURCE};
 use crate::snapshot::HostSnapshot;
 
-const READS: ToolHints = ToolHints {
+/// The hints of a tool that only looks.
+pub(super) const READS: ToolHints = ToolHints {
     read_only: Some(true),
     destructive: Some(false),
     idempotent: Some(true),
@@ -106,11 +107,9 @@ fn listing(call: &BuiltinCall) -> BuiltinAnswer {
         .filter(|it| wanted(&it.server))
         .map(|it| {
             let mut shown = described(&it.server, ("uri", &it.uri), &it.name, &it.description);
-            put(&mut shown, "title", it.title.as_deref());
-            put(&mut shown, "mimeType", it.mime_type.as_deref());
-            if let Some(size) = it.size {
-                shown.insert("size".to_owned(), size.into());
-            }
+            put(&mut shown, "title", it.title.clone());
+            put(&mut shown, "mimeType", it.mime_type.clone());
+            put(&mut shown, "size", it.size);
             shown.into()
         })
         .collect();
@@ -121,8 +120,8 @@ fn listing(call: &BuiltinCall) -> BuiltinAnswer {
         .map(|it| {
             let place = ("uriTemplate", it.uri_template.as_str());
             let mut shown = described(&it.server, place, &it.name, &it.description);
-            put(&mut shown, "title", it.title.as_deref());
-            put(&mut shown, "mimeType", it.mime_type.as_deref());
+            put(&mut shown, "title", it.title.clone());
+            put(&mut shown, "mimeType", it.mime_type.clone());
             shown.into()
         })
         .collect();
@@ -139,17 +138,14 @@ fn described(
     shown.insert("server".to_owned(), server.as_str().into());
     shown.insert(place.to_owned(), uri.into());
     shown.insert("name".to_owned(), name.into());
-    put(
-        &mut shown,
-        "description",
-        Some(description).filter(|text| !text.is_empty()),
-    );
+    let description = Some(description).filter(|text| !text.is_empty());
+    put(&mut shown, "description", description);
     shown
 }
 
-fn put(shown: &mut Map<String, Value>, key: &str, text: Option<&str>) {
-    if let Some(text) = text {
-        shown.insert(key.to_owned(), text.into());
+fn put(shown: &mut Map<String, Value>, key: &str, value: Option<impl Into<Value>>) {
+    if let Some(value) = value {
+        shown.insert(key.to_owned(), value.into());
     }
 }
 
@@ -160,10 +156,8 @@ async fn contents(call: &BuiltinCall) -> BuiltinAnswer {
         route: Some(route),
     }) = &call.aimed
     else {
-        return nobody(
-            &call.host.snapshot(),
-            call.text("server").unwrap_or_default(),
-        );
+        let wanted = call.text("server").unwrap_or_default();
+        return nobody(&call.host.snapshot(), wanted);
     };
     let raw = match call.host.read_by(&**route, server, uri).await {
         Ok(raw) => raw,
@@ -187,8 +181,8 @@ async fn contents(call: &BuiltinCall) -> BuiltinAnswer {
         resource.insert("uri".to_owned(), part.uri.as_str().into());
         put(&mut resource, "mimeType", part.mime_type.as_deref());
         match &part.body {
-            ResourceBody::Text(text) => put(&mut resource, "text", Some(text)),
-            ResourceBody::Blob(blob) => put(&mut resource, "blob", Some(blob)),
+            ResourceBody::Text(text) => put(&mut resource, "text", Some(text.as_str())),
+            ResourceBody::Blob(blob) => put(&mut resource, "blob", Some(blob.as_str())),
         }
         json!({ "type": "resource", "resource": resource })
     });

@@ -41,7 +41,7 @@ impl BuiltinTools {
 
     /// Another account's connectors are servers too from now on.
     pub(crate) fn set_connectors(&mut self, connectors: Option<Connectors>) {
-        self.host.set_connectors(connectors);
+        self.host.connectors = connectors;
     }
 
     /// Adds tools of the embedding program. Of two with one name the first counts.
@@ -65,8 +65,8 @@ impl BuiltinTools {
         let mut listed = Vec::new();
         for (tool, presence) in &self.tools {
             let key = ToolKey::new(ServerName::built_in(), &tool.name);
-            listed.push(tool.listed(&tool.name));
-            own.push(self.own(tool.clone(), key, tool.name.clone(), *presence));
+            listed.push(tool.listed());
+            own.push(self.own(tool.clone(), key, *presence));
         }
         let servers: Vec<_> = locked.collect();
         for (server, url) in &servers {
@@ -82,9 +82,8 @@ impl BuiltinTools {
                 _ => key.exposed_apart(),
             };
             let tool = authenticate::tool(&name, server, url.clone());
-            listed.push(tool.listed(&tool.name));
-            let name = tool.name.clone();
-            own.push(self.own(tool, key, name, Presence::Always));
+            listed.push(tool.listed());
+            own.push(self.own(tool, key, Presence::Always));
         }
         let listed = to_raw_value(&json!({ "tools": listed }));
         let tools = listed.ok().and_then(|listed| view::tools(&listed).ok());
@@ -95,8 +94,8 @@ impl BuiltinTools {
         }
     }
 
-    fn own(&self, tool: Builtin, key: ToolKey, name: String, presence: Presence) -> CatalogBuiltin {
-        let offered_as = tool.name.clone();
+    fn own(&self, tool: Builtin, key: ToolKey, presence: Presence) -> CatalogBuiltin {
+        let name = tool.name.clone();
         let (free, aims) = (tool.free, tool.aims);
         let own = BuiltinRoute {
             tool,
@@ -116,7 +115,6 @@ impl BuiltinTools {
             }
         });
         CatalogBuiltin {
-            offered_as,
             key,
             name,
             presence,

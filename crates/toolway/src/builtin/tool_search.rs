@@ -6,6 +6,7 @@
 use serde_json::{Value, json};
 
 use super::{Builtin, BuiltinAnswer, BuiltinCall};
+use crate::builtin::resources::READS;
 use crate::catalog::{CatalogTool, ToolHints};
 use crate::offering::TOOL_SEARCH;
 use crate::search::{MAX_RESULTS, SearchResult, USUAL_RESULTS};
@@ -38,10 +39,8 @@ pub(super) fn tool() -> Builtin {
         async |call| search(&call),
     )
     .hints(ToolHints {
-        read_only: Some(true),
-        destructive: Some(false),
-        idempotent: Some(true),
         open_world: Some(false),
+        ..READS
     })
     .without_asking()
 }

@@ -24,11 +24,9 @@ pub(crate) enum Presence {
 /// A built-in tool on its way into a catalogue.
 #[derive(Debug, Clone)]
 pub(crate) struct CatalogBuiltin {
-    /// The name it has among the host's offers.
-    pub(crate) offered_as: String,
     /// Its identity.
     pub(crate) key: ToolKey,
-    /// The name models see.
+    /// The name models see, and the one it has among the host's offers.
     pub(crate) name: String,
     pub(crate) presence: Presence,
     pub(crate) answers: BuiltinBackend,

@@ -8,7 +8,7 @@ mod tests;
 
 use std::collections::HashMap;
 
-use toolway_config::ToolSearch;
+use toolway_config::{RunLimits, ToolSearch};
 use toolway_types::ServerName;
 
 use crate::catalog::{Catalog, CatalogBuiltin, CatalogTool, CatalogWarning, Presence, ServerOffer};
@@ -30,7 +30,13 @@ pub(crate) struct Deferral {
 
 impl Default for Deferral {
     fn default() -> Self {
-        let limits = toolway_config::RunLimits::default();
+        Self::of(&RunLimits::default())
+    }
+}
+
+impl Deferral {
+    /// As a plan has it.
+    pub(crate) fn of(limits: &RunLimits) -> Self {
         Self {
             search: limits.tool_search,
             context_tokens: limits.context_tokens,
@@ -98,16 +104,13 @@ impl Terms {
         if all_deferred && resources {
             named.push_str("\n\nTools for the resources of servers are to be found, too.");
         }
-        catalog.set_built_in(
-            own.into_iter()
-                .map(|(mut tool, presence)| {
-                    if presence == Presence::WithDeferred {
-                        tool.description.push_str(&named);
-                    }
-                    tool
-                })
-                .collect(),
-        );
+        let own = own.into_iter().map(|(mut tool, presence)| {
+            if presence == Presence::WithDeferred {
+                tool.description.push_str(&named);
+            }
+            tool
+        });
+        catalog.set_built_in(own.collect());
     }
 
     /// Gives the host's own tools their names and their answers.
@@ -116,7 +119,7 @@ impl Terms {
             .host
             .own
             .iter()
-            .map(|own| (own.offered_as.as_str(), own))
+            .map(|own| (own.name.as_str(), own))
             .collect();
         tools
             .into_iter()

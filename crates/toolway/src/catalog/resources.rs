@@ -58,20 +58,17 @@ pub(super) fn admit(
     resources: Vec<view::Resource>,
     warnings: &mut Vec<CatalogWarning>,
 ) -> Vec<CatalogResource> {
-    let mut admitted: Vec<CatalogResource> = bounded(server, "resource", resources, warnings)
-        .filter_map(|resource| {
-            let uri = usable(server, "resource", resource.uri, warnings)?;
-            Some(CatalogResource {
-                server: server.clone(),
-                uri,
-                name: sanitize::line(&resource.name),
-                title: resource.title.as_deref().map(sanitize::line),
-                description: sanitize::description(resource.description.as_deref().unwrap_or("")),
-                mime_type: resource.mime_type.as_deref().map(sanitize::line),
-                size: resource.size,
-            })
-        })
-        .collect();
+    let cleaned = |resource: view::Resource, uri| CatalogResource {
+        server: server.clone(),
+        uri,
+        name: sanitize::line(&resource.name),
+        title: resource.title.as_deref().map(sanitize::line),
+        description: sanitize::description(resource.description.as_deref().unwrap_or("")),
+        mime_type: resource.mime_type.as_deref().map(sanitize::line),
+        size: resource.size,
+    };
+    let uri = |resource: &view::Resource| resource.uri.clone();
+    let mut admitted = admit_each(server, "resource", resources, warnings, uri, cleaned);
     admitted.sort_by(|one, other| one.uri.cmp(&other.uri));
     admitted
 }
@@ -82,34 +79,31 @@ pub(super) fn admit_templates(
     templates: Vec<view::ResourceTemplate>,
     warnings: &mut Vec<CatalogWarning>,
 ) -> Vec<CatalogTemplate> {
-    let mut admitted: Vec<CatalogTemplate> =
-        bounded(server, "resource template", templates, warnings)
-            .filter_map(|template| {
-                let uri_template = template.uri_template.clone();
-                let uri_template = usable(server, "resource template", uri_template, warnings)?;
-                Some(CatalogTemplate {
-                    server: server.clone(),
-                    uri_template,
-                    name: sanitize::line(&template.name),
-                    title: template.title.as_deref().map(sanitize::line),
-                    description: sanitize::description(
-                        template.description.as_deref().unwrap_or(""),
-                    ),
-                    mime_type: template.mime_type.as_deref().map(sanitize::line),
-                    received: Arc::new(template),
-                })
-            })
-            .collect();
+    let cleaned = |template: view::ResourceTemplate, uri_template| CatalogTemplate {
+        server: server.clone(),
+        uri_template,
+        name: sanitize::line(&template.name),
+        title: template.title.as_deref().map(sanitize::line),
+        description: sanitize::description(template.description.as_deref().unwrap_or("")),
+        mime_type: template.mime_type.as_deref().map(sanitize::line),
+        received: Arc::new(template),
+    };
+    let (what, uri) = ("resource template", |it: &view::ResourceTemplate| {
+        it.uri_template.clone()
+    });
+    let mut admitted = admit_each(server, what, templates, warnings, uri, cleaned);
     admitted.sort_by(|one, other| one.uri_template.cmp(&other.uri_template));
     admitted
 }
 
-fn bounded<T>(
+fn admit_each<T, C>(
     server: &ServerName,
     what: &str,
     items: Vec<T>,
     warnings: &mut Vec<CatalogWarning>,
-) -> std::iter::Take<std::vec::IntoIter<T>> {
+    uri: impl Fn(&T) -> String,
+    cleaned: impl Fn(T, String) -> C,
+) -> Vec<C> {
     if items.len() > MAX_RESOURCES {
         let message = format!(
             "the server offers {} {what}s; only the first {MAX_RESOURCES} it lists are used",
@@ -117,7 +111,11 @@ fn bounded<T>(
         );
         warnings.push(CatalogWarning::new(server, message));
     }
-    items.into_iter().take(MAX_RESOURCES)
+    let admitted = items.into_iter().take(MAX_RESOURCES).filter_map(|item| {
+        let uri = usable(server, what, uri(&item), warnings)?;
+        Some(cleaned(item, uri))
+    });
+    admitted.collect()
 }
 
 fn usable(

@@ -16,7 +16,7 @@ use toolway_types::{ServerName, ToolKey, Untrusted, limits};
 use toolway_wire::{headers, view};
 
 use super::names::HasExposedName;
-use super::sanitize::{SchemaSide, ShownSchema, UnfitJson};
+use super::sanitize::{SchemaSide, UnfitJson};
 use super::{CatalogWarning, sanitize};
 use crate::call::{CallError, KeptOutBy};
 use crate::catalog::BuiltinBackend;
@@ -410,21 +410,19 @@ impl Naming<'_> {
                 .map_err(|unfit| warn(without("annotations", unfit)))
                 .ok()
         });
-        if !input_schema.left_out.is_empty() {
-            warn(format!(
-                "tool `{shown}` is shown without {} of its input schema: as sent, they hold \
-                 characters that are not shown; arguments are still checked against them",
-                some_of(&input_schema.left_out)
-            ));
-        }
-        if let Some(ShownSchema { left_out, .. }) = &output_schema
-            && !left_out.is_empty()
-        {
-            warn(format!(
-                "tool `{shown}` is shown without {} of its output schema: as sent, they hold \
-                 characters that are not shown; answers are still checked against them",
-                some_of(left_out)
-            ));
+        let output = output_schema.as_ref();
+        for (side, checked, schema) in [
+            ("input", "arguments", Some(&input_schema)),
+            ("output", "answers", output),
+        ] {
+            let left_out = schema.map_or(&[][..], |schema| schema.left_out.as_slice());
+            if !left_out.is_empty() {
+                warn(format!(
+                    "tool `{shown}` is shown without {} of its {side} schema: as sent, they hold \
+                     characters that are not shown; {checked} are still checked against them",
+                    some_of(left_out)
+                ));
+            }
         }
         let meta = MetaHints::read(tool.meta.as_deref());
         let key = ToolKey::new(self.server.clone(), &tool.name);

@@ -6,7 +6,6 @@
 //! under way get them.
 
 use std::collections::VecDeque;
-use std::fmt;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -65,15 +64,6 @@ impl Remarks {
         last.range(last.len().saturating_sub(made)..)
             .cloned()
             .collect()
-    }
-}
-
-impl fmt::Debug for Remarks {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_struct("Remarks")
-            .field("count", &self.count())
-            .finish_non_exhaustive()
     }
 }
 

@@ -100,11 +100,15 @@ impl Connection {
         let limits = &self.context.limits;
         // Never closed, so there always is one in the end.
         let slot = limits.slots(self.source.group()).acquire().await;
-        let mut step = ConnectStep::Opening;
         let limit = limits.of_attempt(&self.source, number);
+        let mut opening = Opening {
+            live,
+            step: ConnectStep::Opening,
+            limit,
+        };
         let begun = Instant::now();
         let outcome = {
-            let establish = self.establish(live, &mut step, limit);
+            let establish = self.establish(&mut opening);
             let mut establish = pin!(tokio::time::timeout(limit, establish));
             tokio::select! {
                 outcome = &mut establish => outcome,
@@ -114,7 +118,7 @@ impl Connection {
                 }
             }
         };
-        let too_late = |after| self.too_late(after, step);
+        let too_late = |after| self.too_late(after, opening.step);
         match outcome {
             // A request has a limit of its own, which may be over a moment before this one.
             Ok(Err(ConnectError::Request {
@@ -126,14 +130,8 @@ impl Connection {
         }
     }
 
-    /// Opens, greets and lists. What is open at any moment stands in `live`, so that a caller
-    /// that stops waiting can still end it in an orderly way.
-    async fn establish(
-        &self,
-        live: &mut Option<LiveChannel>,
-        step: &mut ConnectStep,
-        limit: Duration,
-    ) -> Result<Connected, ConnectError> {
+    /// Opens, greets and lists.
+    async fn establish(&self, opening: &mut Opening<'_>) -> Result<Connected, ConnectError> {
         if let Some(auth) = &self.context.auth {
             auth.note_connecting(&self.server, &self.source);
             if auth.remembers(&self.server, &self.source).await {
@@ -142,12 +140,11 @@ impl Connection {
         }
         let filled = self.filled().await?;
         let open = self.open_options(&filled);
-        let settled = self.settle(live, step, limit, &filled, &open).await;
-        let (session, delivery) = match settled {
+        let (session, delivery) = match self.settle(opening, &filled, &open).await {
             Ok(settled) => settled,
             Err(error) => return Err(self.login_behind(error).await),
         };
-        *step = ConnectStep::Listing;
+        opening.step = ConnectStep::Listing;
         // Boxed: it is large, and over long before the connection is.
         let (limit, room) = (self.context.limits.usual(), &self.context.all_lists);
         let mut lists = Box::pin(ServerLists::fetch(&session, limit, room)).await?;
@@ -163,18 +160,15 @@ impl Connection {
     /// Opens and greets, with whichever transport and era the server turns out to speak.
     async fn settle(
         &self,
-        live: &mut Option<LiveChannel>,
-        step: &mut ConnectStep,
-        limit: Duration,
+        opening: &mut Opening<'_>,
         filled: &ServerSource,
         open: &OpenOptions,
     ) -> Result<(Session, MessageDelivery), ConnectError> {
         let mut older = Older::of(&self.source, filled);
-        if let Some(known) = older.take_if(|older| older.is_remembered(&self.context.eras)) {
-            let greeted = self.greet_known_older(live, step, limit, &known, open);
-            if let Some(session) = greeted.await? {
-                return Ok((session, MessageDelivery::Stream));
-            }
+        if let Some(known) = older.take_if(|older| older.is_remembered(&self.context.eras))
+            && let Some(session) = self.greet_known_older(opening, &known, open).await?
+        {
+            return Ok((session, MessageDelivery::Stream));
         }
         let key = EraKey::of(&self.source);
         let mut greeting = Greeting {
@@ -183,11 +177,11 @@ impl Connection {
             mode: self.source.protocol(),
             remembered: self.context.eras.recall(key.as_ref()),
             again: false,
-            timeout: limit,
+            timeout: opening.limit,
         };
         let eras = &self.context.eras;
         loop {
-            let error = match self.greet(live, step, &greeting, filled, open).await {
+            let error = match self.greet(opening, &greeting, filled, open).await {
                 Ok(session) => {
                     let era = session.facts().era;
                     eras.learn(key.as_ref(), Ok(era)).await;
@@ -204,7 +198,7 @@ impl Connection {
             let Some(older) = &older else {
                 return Err(error);
             };
-            let greeted = self.greet_as_older(live, step, limit, older, open, error);
+            let greeted = self.greet_as_older(opening, older, open, error);
             return Ok((greeted.await?, MessageDelivery::Stream));
         }
     }
@@ -285,60 +279,54 @@ impl Connection {
         MemoryLabel::of(&self.source, redactor)
     }
 
-    fn tap(&self) -> Option<Arc<dyn ChannelTap>> {
-        let journal = self.journal.clone()?;
-        Some(Arc::new(JournalTap(journal)))
-    }
-
     pub(super) async fn greet(
         &self,
-        live: &mut Option<LiveChannel>,
-        step: &mut ConnectStep,
+        opening: &mut Opening<'_>,
         greeting: &Greeting,
         filled: &ServerSource,
         open: &OpenOptions,
     ) -> Result<Session, ConnectError> {
         // It stays in its place until it has ended: a caller that stops waiting ends it then.
-        if let Some(old) = live {
+        if let Some(old) = opening.live {
             old.end(&self.context.panics).await;
         }
-        *live = None;
-        *step = ConnectStep::Opening;
+        *opening.live = None;
+        opening.step = ConnectStep::Opening;
         let opened = filled.open(open).await?;
         let log = opened.channel.log.clone();
         let client_side = ClientSide {
             remarks: Arc::new(Remarks::written_to(self.journal.clone())),
             ..self.context.client_side(&self.server, filled.roots())
         };
-        let (correlator, pump) = session::open(opened.channel, client_side, self.tap());
+        let tap = self.journal.clone();
+        let tap = tap.map(|journal| Arc::new(journal) as Arc<dyn ChannelTap>);
+        let (correlator, pump) = session::open(opened.channel, client_side, tap);
         // Nothing is read before the pump runs, so nothing is missed.
         let scribe = match (&log, &self.journal) {
             (Some(log), Some(journal)) => Some(ServerLogWriter::start(log, journal.clone())),
             _ => None,
         };
         let pump = tasks::spawn("session", pump.run());
-        let live = live.insert(LiveChannel {
+        let live = opening.live.insert(LiveChannel {
             correlator,
             pump: Some(pump),
             server: opened.server,
             log,
             scribe,
         });
-        *step = ConnectStep::Greeting;
+        opening.step = ConnectStep::Greeting;
         session::greet(&live.correlator, greeting).await
     }
 }
 
 /// Writes every message into the journal.
-struct JournalTap(JournalWriter);
-
-impl ChannelTap for JournalTap {
+impl ChannelTap for JournalWriter {
     fn sent(&self, message: &[u8]) {
-        self.0.sent(message);
+        JournalWriter::sent(self, message);
     }
 
     fn received(&self, message: &[u8]) {
-        self.0.received(message);
+        JournalWriter::received(self, message);
     }
 }
 
@@ -379,18 +367,27 @@ async fn write_down(
         match line {
             Ok(line) => journal.stderr(&line),
             Err(RecvError::Lagged(missed)) => {
-                journal.stderr(&Untrusted::new(format!(
-                    "[{missed} lines are missing here]"
-                )));
+                let line = format!("[{missed} lines are missing here]");
+                journal.stderr(&Untrusted::new(line));
             }
             Err(RecvError::Closed) => return,
         }
     }
 }
 
+/// A connection that is being made.
+pub(super) struct Opening<'a> {
+    /// What is open at any moment, so that a caller that stops waiting can still end it in an
+    /// orderly way.
+    live: &'a mut Option<LiveChannel>,
+    step: ConnectStep,
+    /// The longest that it may take.
+    pub(super) limit: Duration,
+}
+
 /// How far connecting has come.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum ConnectStep {
+enum ConnectStep {
     Opening,
     Greeting,
     Listing,

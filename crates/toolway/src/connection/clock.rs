@@ -2,7 +2,6 @@
 //!
 //! Owns the clocks that tell, and the comparison. What is done about it is the supervisor's.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -69,15 +68,6 @@ impl SleepDetector {
         let boot = now.boot.saturating_sub(before.boot);
         let awake = now.awake.saturating_sub(before.awake);
         boot.saturating_sub(awake) > SLEEP || awake > LOOK_EVERY + SLEEP
-    }
-}
-
-impl fmt::Debug for SleepDetector {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_struct("SleepDetector")
-            .field("last", &self.last)
-            .finish_non_exhaustive()
     }
 }
 

@@ -40,7 +40,7 @@ const DAY: u64 = 24 * 60 * 60;
 /// No file of ours is larger.
 const MAX_FILE: u64 = 1 << 20;
 
-/// The memory; clones share it.
+/// The memory; clones share it. By default it remembers nothing.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct EraMemory(Option<Arc<EraFile>>);
 
@@ -94,11 +94,6 @@ impl EraKey {
 }
 
 impl EraMemory {
-    /// Remembers nothing.
-    pub(crate) fn none() -> Self {
-        Self(None)
-    }
-
     /// Keeps what it learns in this file, which need not exist.
     pub(crate) fn at(path: PathBuf) -> Self {
         Self(Some(Arc::new(EraFile {

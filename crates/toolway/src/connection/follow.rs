@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
-use futures_util::future::BoxFuture;
+use futures_util::future::{BoxFuture, OptionFuture};
 use futures_util::stream::FuturesUnordered;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
@@ -152,21 +152,9 @@ impl ListFollower {
             });
             dues.min()
         };
-        let log = &self.log;
-        let noise = async {
-            match log {
-                Some(log) => log.noisy().await,
-                None => std::future::pending().await,
-            }
-        };
+        let noise = OptionFuture::from(self.log.as_ref().map(ServerLog::noisy));
         let subscribed = self.subscription.is_some();
-        let subscription = &mut self.subscription;
-        let over = async {
-            match subscription {
-                Some(subscription) => subscription.await,
-                None => std::future::pending().await,
-            }
-        };
+        let over = OptionFuture::from(self.subscription.as_mut());
         tokio::select! {
             changed = self.changes.changed() => changed.ok().map(|()| Woken::Look),
             changed = self.announcing.changed(), if subscribed => {
@@ -174,18 +162,18 @@ impl ListFollower {
                 let _ = changed;
                 Some(Woken::Look)
             }
-            () = over => Some(Woken::SubscriptionOver),
+            Some(()) = over => Some(Woken::SubscriptionOver),
             Some(fetched) = self.fetches.next() => Some(Woken::Fetched(fetched)),
             () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {
                 Some(Woken::Look)
             }
-            () = noise => Some(Woken::Noise),
+            Some(()) = noise => Some(Woken::Noise),
         }
     }
 
     /// Takes a list that was fetched. True when anything is seen differently.
     fn take(&mut self, fetched: RefetchedList) -> bool {
-        let list = fetched.list();
+        let list = fetched.list;
         if let Some(error) = fetched.failure() {
             self.open_session.note_failure(error);
         }

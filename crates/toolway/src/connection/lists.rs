@@ -49,60 +49,47 @@ impl ServerLists {
     /// Takes a list that was fetched again. One that could not be fetched stays as it was: an old
     /// list is better than none.
     pub(super) fn take(&mut self, fetched: RefetchedList) -> RefetchEffect {
-        let (list, taken) = match fetched {
-            RefetchedList::Tools(fresh) => (ListKind::Tools, keep_or_take(&mut self.tools, fresh)),
-            RefetchedList::Prompts(fresh) => {
-                (ListKind::Prompts, keep_or_take(&mut self.prompts, fresh))
+        let list = fetched.list;
+        let taken = match (list, fetched.fresh) {
+            (_, Err(error)) => RefetchEffect::kept(error.to_string()),
+            (ListKind::Tools, Ok(fresh)) => {
+                keep_or_take(&mut self.tools, fresh.tools, |it| &it.raw)
             }
-            RefetchedList::Resources(Err(error)) => (
-                ListKind::Resources,
-                keep_or_take(&mut self.resources, Err(error)),
-            ),
-            RefetchedList::Resources(Ok((resources, templates))) => {
-                let resources = keep_or_take(&mut self.resources, Ok(resources));
-                let templates = keep_or_take(&mut self.templates, Ok(templates));
-                (ListKind::Resources, resources.and(templates))
+            (ListKind::Prompts, Ok(fresh)) => {
+                keep_or_take(&mut self.prompts, fresh.prompts, |it| &it.raw)
+            }
+            (ListKind::Resources, Ok(fresh)) => {
+                let resources = keep_or_take(&mut self.resources, fresh.resources, |it| &it.raw);
+                let templates = keep_or_take(&mut self.templates, fresh.templates, |it| &it.raw);
+                RefetchEffect {
+                    changed: resources.changed || templates.changed,
+                    failure: resources.failure.or(templates.failure),
+                }
             }
         };
         let stale = taken.failure.as_ref().map(|why| {
             let what = list.word();
             format!("its {what} could not be fetched again, so these may be old: {why}")
         });
-        let place = &mut self.stale[list as usize];
-        let said_otherwise = *place != stale;
-        *place = stale;
+        let before = std::mem::replace(&mut self.stale[list as usize], stale);
         RefetchEffect {
-            changed: taken.changed || said_otherwise,
+            changed: taken.changed || before != self.stale[list as usize],
             ..taken
         }
     }
 }
 
 /// One list, fetched again.
-pub(super) enum RefetchedList {
-    Tools(Result<FetchedList<Tool>, ConnectError>),
-    Resources(Result<(FetchedList<Resource>, FetchedList<ResourceTemplate>), ConnectError>),
-    Prompts(Result<FetchedList<Prompt>, ConnectError>),
+pub(super) struct RefetchedList {
+    pub(super) list: ListKind,
+    /// With nothing in the others.
+    fresh: Result<Box<ServerLists>, ConnectError>,
 }
 
 impl RefetchedList {
-    /// Which list it is.
-    pub(super) fn list(&self) -> ListKind {
-        match self {
-            RefetchedList::Tools(_) => ListKind::Tools,
-            RefetchedList::Resources(_) => ListKind::Resources,
-            RefetchedList::Prompts(_) => ListKind::Prompts,
-        }
-    }
-
     /// The failure of the connection, or of its session, that kept it from being fetched.
     pub(super) fn failure(&self) -> Option<&RequestError> {
-        let error = match self {
-            RefetchedList::Tools(fresh) => fresh.as_ref().err(),
-            RefetchedList::Resources(fresh) => fresh.as_ref().err(),
-            RefetchedList::Prompts(fresh) => fresh.as_ref().err(),
-        };
-        match error? {
+        match self.fresh.as_ref().err()? {
             ConnectError::Request { source, .. } => Some(source),
             _ => None,
         }
@@ -121,11 +108,19 @@ pub(super) async fn fetch_again(
         timeout,
         all_lists: &all_lists,
     };
-    match list {
-        ListKind::Tools => RefetchedList::Tools(source.tools().await),
-        ListKind::Resources => RefetchedList::Resources(source.resources_and_templates().await),
-        ListKind::Prompts => RefetchedList::Prompts(source.prompts().await),
-    }
+    let mut lists = Box::<ServerLists>::default();
+    let fetched = async {
+        match list {
+            ListKind::Tools => lists.tools = source.tools().await?,
+            ListKind::Prompts => lists.prompts = source.prompts().await?,
+            ListKind::Resources => {
+                (lists.resources, lists.templates) = source.resources_and_templates().await?;
+            }
+        }
+        Ok(lists)
+    };
+    let fresh = fetched.await;
+    RefetchedList { list, fresh }
 }
 
 /// What came of fetching a list again.
@@ -138,65 +133,31 @@ pub(super) struct RefetchEffect {
 }
 
 impl RefetchEffect {
-    fn and(self, other: RefetchEffect) -> RefetchEffect {
-        RefetchEffect {
-            changed: self.changed || other.changed,
-            failure: self.failure.or(other.failure),
+    fn kept(why: String) -> Self {
+        Self {
+            changed: false,
+            failure: Some(why),
         }
     }
 }
 
-fn keep_or_take<T: ListItem>(
+/// `raw` gives an item as it was received.
+fn keep_or_take<T>(
     current: &mut FetchedList<T>,
-    fresh: Result<FetchedList<T>, ConnectError>,
+    fresh: FetchedList<T>,
+    raw: impl Fn(&T) -> &RawValue,
 ) -> RefetchEffect {
-    let kept = |why: String| RefetchEffect {
-        changed: false,
-        failure: Some(why),
-    };
-    match fresh {
-        Ok(fresh) if fresh.failed => kept(fresh.warnings.join("; ")),
-        Ok(fresh) => {
-            let same = fresh.warnings == current.warnings
-                && fresh.items.len() == current.items.len()
-                && std::iter::zip(&*fresh.items, &*current.items)
-                    .all(|(fresh, current)| fresh.raw().get() == current.raw().get());
-            *current = fresh;
-            RefetchEffect {
-                changed: !same,
-                failure: None,
-            }
-        }
-        Err(error) => kept(error.to_string()),
+    if fresh.failed {
+        return RefetchEffect::kept(fresh.warnings.join("; "));
     }
-}
-
-/// What is kept of an item as it was received.
-trait ListItem {
-    fn raw(&self) -> &RawValue;
-}
-
-impl ListItem for Tool {
-    fn raw(&self) -> &RawValue {
-        &self.raw
-    }
-}
-
-impl ListItem for Resource {
-    fn raw(&self) -> &RawValue {
-        &self.raw
-    }
-}
-
-impl ListItem for ResourceTemplate {
-    fn raw(&self) -> &RawValue {
-        &self.raw
-    }
-}
-
-impl ListItem for Prompt {
-    fn raw(&self) -> &RawValue {
-        &self.raw
+    let same = fresh.warnings == current.warnings
+        && fresh.items.len() == current.items.len()
+        && std::iter::zip(&*fresh.items, &*current.items)
+            .all(|(fresh, current)| raw(fresh).get() == raw(current).get());
+    *current = fresh;
+    RefetchEffect {
+        changed: !same,
+        failure: None,
     }
 }
 

@@ -12,7 +12,7 @@ use toolway_transport::{CloseReason, OpenOptions, SendFailure};
 use toolway_types::{Era, MessageDelivery, ProtocolMode, RemoteKind, TransportSpec};
 use tracing::debug;
 
-use super::attempt::{ConnectStep, LiveChannel};
+use super::attempt::Opening;
 use super::era_memory::EraKey;
 use super::{Connection, EraMemory};
 use crate::error::{ConnectError, RequestError};
@@ -56,15 +56,12 @@ impl Connection {
     /// Greets a server that is known to be old. `None` when it is not any more.
     pub(super) async fn greet_known_older(
         &self,
-        live: &mut Option<LiveChannel>,
-        step: &mut ConnectStep,
-        limit: Duration,
+        opening: &mut Opening<'_>,
         older: &Older,
         open: &OpenOptions,
     ) -> Result<Option<Session>, ConnectError> {
-        let outcome = self.greet_older(live, step, limit, older, open).await;
         let eras = &self.context.eras;
-        match outcome {
+        match self.greet_older(opening, older, open).await {
             Ok(session) => Ok(Some(session)),
             Err(error) if is_era_evidence(&error) => {
                 debug!(%error, "not reached by the old transport any more");
@@ -79,9 +76,7 @@ impl Connection {
     /// `refusal` is what it said.
     pub(super) async fn greet_as_older(
         &self,
-        live: &mut Option<LiveChannel>,
-        step: &mut ConnectStep,
-        limit: Duration,
+        opening: &mut Opening<'_>,
         older: &Older,
         open: &OpenOptions,
         refusal: ConnectError,
@@ -92,19 +87,20 @@ impl Connection {
         debug!("`initialize` is refused: trying the old transport");
         let mut open = open.clone();
         open.limits.first_byte = open.limits.first_byte.min(PATIENCE);
-        match self.greet_older(live, step, limit, older, &open).await {
+        match self.greet_older(opening, older, &open).await {
             Ok(session) => {
                 let eras = &self.context.eras;
                 eras.learn(Some(&older.key), Ok(Era::Legacy)).await;
                 Ok(session)
             }
             // It is there, and says who may come in.
-            Err(error @ ConnectError::NeedsAuth { .. }) => Err(error),
-            Err(ConnectError::Request {
-                source:
-                    RequestError::Closed(reason @ CloseReason::Failed(SendFailure::Denied { .. })),
-                method,
-            }) => Err(ConnectError::request(method, RequestError::Closed(reason))),
+            Err(
+                error @ (ConnectError::NeedsAuth { .. }
+                | ConnectError::Request {
+                    source: RequestError::Closed(CloseReason::Failed(SendFailure::Denied { .. })),
+                    ..
+                }),
+            ) => Err(error),
             Err(ConnectError::Request {
                 source: RequestError::Closed(CloseReason::Failed(SendFailure::Status { .. })),
                 ..
@@ -121,9 +117,7 @@ impl Connection {
 
     async fn greet_older(
         &self,
-        live: &mut Option<LiveChannel>,
-        step: &mut ConnectStep,
-        limit: Duration,
+        opening: &mut Opening<'_>,
         older: &Older,
         open: &OpenOptions,
     ) -> Result<Session, ConnectError> {
@@ -133,8 +127,8 @@ impl Connection {
             mode: ProtocolMode::Legacy,
             remembered: None,
             again: true,
-            timeout: limit,
+            timeout: opening.limit,
         };
-        self.greet(live, step, &greeting, &older.source, open).await
+        self.greet(opening, &greeting, &older.source, open).await
     }
 }

@@ -89,13 +89,10 @@ impl OpenSession {
     /// Waits until the session is in doubt.
     pub(crate) async fn doubted(&self) -> Doubt {
         let mut doubt = self.doubt.subscribe();
-        loop {
-            if let Some(doubt) = doubt.borrow_and_update().clone() {
-                return doubt;
-            }
-            if doubt.changed().await.is_err() {
-                return std::future::pending().await;
-            }
+        let found = doubt.wait_for(Option::is_some).await;
+        match found.ok().and_then(|doubt| doubt.clone()) {
+            Some(doubt) => doubt,
+            None => std::future::pending().await,
         }
     }
 
@@ -177,14 +174,11 @@ impl OpenSession {
             RequestError::Closed(CloseReason::Asked) => match &*self.doubt.borrow() {
                 Some(Doubt::Expired) => broken(FORGOTTEN),
                 Some(Doubt::Unreachable(message)) => broken(message),
-                Some(Doubt::Login(detail)) => {
-                    let detail = detail.clone();
-                    SendError::Unavailable(ConnectionState::NeedsAuth {
-                        detail,
-                        // A login that is missing or over, not one that is short.
-                        unnamed_scopes: false,
-                    })
-                }
+                Some(Doubt::Login(detail)) => SendError::Unavailable(ConnectionState::NeedsAuth {
+                    detail: detail.clone(),
+                    // A login that is missing or over, not one that is short.
+                    unnamed_scopes: false,
+                }),
                 None if self.gave_way.load(Ordering::Relaxed) => {
                     broken("somebody asked for the server to be connected anew")
                 }

@@ -83,31 +83,22 @@ impl Connection {
                 Some(ConnectionPhase::Connecting)
             }
             ConnectionEvent::Resumed if !transitions.may_pass => Some(ConnectionPhase::Resting),
-            ConnectionEvent::Resumed => {
-                transitions.begin(RetryMode::Series);
-                self.retrying(1, None).await;
-                Some(ConnectionPhase::Connecting)
-            }
+            ConnectionEvent::Resumed => Some(self.begin_series(transitions).await),
             ConnectionEvent::NotConnected { error, last_words } => {
                 Some(self.not_connected(&error, last_words, transitions).await)
             }
             ConnectionEvent::Lost(Loss::Expired(open_session)) => {
-                self.note(
-                    transitions,
-                    "the server forgot the session: connecting anew",
-                );
-                transitions.begin(RetryMode::Series);
-                self.retrying(1, None).await;
+                let why = "the server forgot the session: connecting anew";
+                self.note(transitions, why);
+                let next = self.begin_series(transitions).await;
                 // Every call that the server refused for the same reason must hear so, to know that
                 // it may be sent again.
                 let _ = tokio::time::timeout(EXPIRY_PATIENCE, open_session.unused()).await;
-                Some(ConnectionPhase::Connecting)
+                Some(next)
             }
             ConnectionEvent::Lost(Loss::Asleep) => {
                 self.note(transitions, "did not answer after a sleep: connecting anew");
-                transitions.begin(RetryMode::Series);
-                self.retrying(1, None).await;
-                Some(ConnectionPhase::Connecting)
+                Some(self.begin_series(transitions).await)
             }
             ConnectionEvent::Lost(Loss::Login(detail)) => {
                 // There is no way from `connected` to `needs-auth` but this one.
@@ -118,10 +109,8 @@ impl Connection {
                 self.note(transitions, &format!("lost: {}", failure.message));
                 transitions.tries = RetryMode::Series;
                 let retry = transitions.backoff.lost(stood.unwrap_or_default());
-                Some(
-                    self.try_again(transitions, retry, failure, Duration::ZERO)
-                        .await,
-                )
+                let next = self.try_again(transitions, retry, failure, Duration::ZERO);
+                Some(next.await)
             }
             ConnectionEvent::Panicked => Some(self.panicked(stood, transitions).await),
         }
@@ -163,9 +152,7 @@ impl Connection {
             info!(failure.message, "not connected");
             self.note(transitions, &format!("not connected: {}", failure.message));
             transitions.may_pass = false;
-            self.report(ConnectionNews::Down(ConnectionState::Failed(failure)))
-                .await;
-            return ConnectionPhase::Resting;
+            return self.rest(ConnectionState::Failed(failure)).await;
         }
         info!("the server asks for a login");
         self.note(transitions, "the server asks for a login");
@@ -176,11 +163,16 @@ impl Connection {
             auth.wanted(&self.server, &self.source, epoch).await;
             unnamed_scopes = auth.fell_short_of_unnamed(&self.server, &detail);
         }
-        self.report(ConnectionNews::Down(ConnectionState::NeedsAuth {
+        self.rest(ConnectionState::NeedsAuth {
             detail,
             unnamed_scopes,
-        }))
-        .await;
+        })
+        .await
+    }
+
+    /// Reports that it does not stand, and waits for an order.
+    async fn rest(&self, state: ConnectionState) -> ConnectionPhase {
+        self.report(ConnectionNews::Down(state)).await;
         ConnectionPhase::Resting
     }
 
@@ -206,10 +198,7 @@ impl Connection {
         if retry.is_some() {
             // A bug is worth being seen, even if the next attempt hides it.
             transitions.tries = RetryMode::Series;
-            self.report(ConnectionNews::Down(ConnectionState::Failed(
-                failure.clone(),
-            )))
-            .await;
+            self.rest(ConnectionState::Failed(failure.clone())).await;
         }
         self.try_again(transitions, retry, failure, Duration::ZERO)
             .await
@@ -226,9 +215,7 @@ impl Connection {
         shorten(&mut failure.stderr);
         let Some(Retry { attempt, delay }) = retry else {
             self.note(transitions, "failed: not tried again by itself");
-            self.report(ConnectionNews::Down(ConnectionState::Failed(failure)))
-                .await;
-            return ConnectionPhase::Resting;
+            return self.rest(ConnectionState::Failed(failure)).await;
         };
         let delay = delay.max(at_least);
         info!(attempt, ?delay, "trying again");
@@ -244,6 +231,13 @@ impl Connection {
             RetryMode::Once => false,
             RetryMode::Series => true,
         }
+    }
+
+    /// Begins a series of attempts, at once.
+    async fn begin_series(&self, transitions: &mut TransitionState) -> ConnectionPhase {
+        transitions.begin(RetryMode::Series);
+        self.retrying(1, None).await;
+        ConnectionPhase::Connecting
     }
 
     /// Writes a line into the journal.

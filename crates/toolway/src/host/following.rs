@@ -78,16 +78,12 @@ impl ResourceSubscription {
                 }
             };
             match heard {
-                Ok(event) if self.is_meant(&event) => {
-                    self.drain();
-                    return Ok(());
-                }
+                Ok(event) if !self.is_meant(&event) => {}
                 // What was missed may have been about this one.
-                Err(RecvError::Lagged(_)) => {
+                Ok(_) | Err(RecvError::Lagged(_)) => {
                     self.drain();
                     return Ok(());
                 }
-                Ok(_) => {}
                 Err(RecvError::Closed) => return Err(SubscribeError::Ended),
             }
         }
@@ -107,12 +103,7 @@ impl ResourceSubscription {
 
     /// Takes what has happened already.
     fn drain(&mut self) {
-        loop {
-            match self.events.try_recv() {
-                Ok(_) | Err(TryRecvError::Lagged(_)) => {}
-                Err(TryRecvError::Empty | TryRecvError::Closed) => return,
-            }
-        }
+        while let Ok(_) | Err(TryRecvError::Lagged(_)) = self.events.try_recv() {}
     }
 
     fn refusal(&self, answer: SubscribeResult) -> SubscribeError {

@@ -13,6 +13,7 @@ use crate::auth::{
 };
 use crate::event::UnknownServer;
 use crate::reconnect::Unless;
+use crate::snapshot::ServerSnapshot;
 
 impl Host {
     /// Begins a login, or joins the one under way. A server that has not said what it wants is
@@ -24,9 +25,11 @@ impl Host {
         options: LoginOptions,
     ) -> Result<LoginHandle, LoginProblem> {
         let auth = self.auth()?;
-        let name = self.known(server)?;
+        self.known(server)?;
         self.ready(server).await;
-        let mut state = self.state(server)?;
+        let ServerSnapshot {
+            name, mut state, ..
+        } = self.known(server)?;
         if !matches!(&state, ConnectionState::NeedsAuth { detail, .. } if !detail.as_received().is_empty())
             && !matches!(state, ConnectionState::Connected(_))
         {
@@ -92,15 +95,8 @@ impl Host {
         self.auth.as_ref().ok_or(LoginProblem::NoVault)
     }
 
-    fn known(&self, server: &str) -> Result<ServerName, UnknownServer> {
-        let snapshot = self.snapshot();
-        let known = snapshot.server(server).map(|server| server.name.clone());
-        known.ok_or_else(|| UnknownServer(server.to_owned()))
-    }
-
-    fn state(&self, server: &str) -> Result<ConnectionState, UnknownServer> {
-        let snapshot = self.snapshot();
-        let known = snapshot.server(server).map(|server| server.state.clone());
+    fn known(&self, server: &str) -> Result<ServerSnapshot, UnknownServer> {
+        let known = self.snapshot().server(server).cloned();
         known.ok_or_else(|| UnknownServer(server.to_owned()))
     }
 }

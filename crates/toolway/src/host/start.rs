@@ -137,17 +137,15 @@ impl SharedParts {
     ) -> ConnectionContext {
         let eras = options.era_memory.take();
         let handler = options.client_handler.take();
+        let client = ClientInfo::new(&options.client_name, &options.client_version);
         ConnectionContext {
-            client: Arc::new(ClientInfo::new(
-                &options.client_name,
-                &options.client_version,
-            )),
+            client: Arc::new(client),
             client_handler: handler.map(|handler| self.attention.of_client_handler(handler)),
             hooks: Arc::clone(self.hooks.runner()),
             roots,
             open: self.open.clone(),
             references: self.references.clone(),
-            eras: eras.map_or_else(EraMemory::none, EraMemory::at),
+            eras: eras.map(EraMemory::at).unwrap_or_default(),
             limits: ConnectLimits::new(&self.settings.limits),
             all_lists: BytePool::new(ALL_LISTS),
             retry_first: options.retry_first,

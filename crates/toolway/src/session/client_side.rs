@@ -1,6 +1,5 @@
 //! What this program offers to the server at the other end of one channel.
 
-use std::fmt;
 use std::sync::Arc;
 
 use tokio::sync::watch;
@@ -22,15 +21,4 @@ pub(crate) struct ClientSide {
     pub roots: watch::Receiver<Arc<[Root]>>,
     /// What a person should know about what became of its questions.
     pub remarks: Arc<Remarks>,
-}
-
-impl fmt::Debug for ClientSide {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_struct("ClientSide")
-            .field("server", &self.server)
-            .field("client_handler", &self.client_handler.is_some())
-            .field("roots", &*self.roots.borrow())
-            .finish_non_exhaustive()
-    }
 }

@@ -198,12 +198,7 @@ impl Correlator {
         let closed = || RequestError::Closed(self.shared.waiting.close_reason());
         let commands = self.shared.commands.upgrade().ok_or_else(closed)?;
         self.shared.tap_sent(&bytes);
-        let message = ChannelCommand::Send(OutgoingMessage {
-            bytes,
-            tag: None,
-            headers,
-            answer_timeout: AnswerTimeout::ByChannel,
-        });
+        let message = ChannelCommand::Send(outgoing(bytes, None, headers));
         tokio::select! {
             () = self.shared.closed.cancelled() => Err(closed()),
             sent = commands.send(message) => sent.map_err(|_| closed()),
@@ -214,12 +209,8 @@ impl Correlator {
     pub(super) fn order(&self, id: u64, bytes: Bytes, headers: Vec<(HeaderName, HeaderValue)>) {
         // Its answer is then received and ignored.
         if self.shared.waiting.register(id, None).is_ok() {
-            let _ = self.shared.notices.send(Notice::Order(OutgoingMessage {
-                bytes,
-                tag: Some(RequestTag(id)),
-                headers,
-                answer_timeout: AnswerTimeout::ByChannel,
-            }));
+            let order = outgoing(bytes, Some(RequestTag(id)), headers);
+            let _ = self.shared.notices.send(Notice::Order(order));
         }
     }
 
@@ -322,6 +313,20 @@ impl CorrelatorShared {
         if self.waiting.close(reason) {
             self.closed.cancel();
         }
+    }
+}
+
+/// A message to whose answer the channel has its own limits.
+fn outgoing(
+    bytes: Bytes,
+    tag: Option<RequestTag>,
+    headers: Vec<(HeaderName, HeaderValue)>,
+) -> OutgoingMessage {
+    OutgoingMessage {
+        bytes,
+        tag,
+        headers,
+        answer_timeout: AnswerTimeout::ByChannel,
     }
 }
 

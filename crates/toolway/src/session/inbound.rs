@@ -74,36 +74,20 @@ pub(super) enum InboundMessage {
 /// How often each list was said to have changed. Counts, not flags, so that several changes
 /// during one refetch are one more refetch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct ListChanges {
-    /// Of the tools.
-    pub tools: u64,
-    /// Of the resources.
-    pub resources: u64,
-    /// Of the prompts.
-    pub prompts: u64,
-}
+pub(crate) struct ListChanges([u64; 3]);
 
 impl ListChanges {
     pub(super) fn note(&mut self, list: ListKind) {
-        match list {
-            ListKind::Tools => self.tools += 1,
-            ListKind::Resources => self.resources += 1,
-            ListKind::Prompts => self.prompts += 1,
-        }
+        self.0[list as usize] += 1;
     }
 
     /// The count of one list.
     pub(crate) fn of(&self, list: ListKind) -> u64 {
-        match list {
-            ListKind::Tools => self.tools,
-            ListKind::Resources => self.resources,
-            ListKind::Prompts => self.prompts,
-        }
+        self.0[list as usize]
     }
 }
 
 /// How server requests are received on one channel.
-#[derive(Debug)]
 pub(super) struct Reception {
     client_side: ClientSide,
     declared: DeclaredCapabilities,
@@ -227,38 +211,28 @@ fn notified(name: &str, params: Option<&RawValue>, reception: &Reception) -> Inb
     if let Some(heard) = subscription::hear(name, params, &reception.subscriptions) {
         return heard;
     }
-    match name {
-        method::PROGRESS => match params.and_then(progress::read) {
-            Some((id, report)) => InboundMessage::Progress { id, report },
-            None => InboundMessage::Nothing,
-        },
-        method::RESOURCE_UPDATED => {
-            let Some(uri) = params.and_then(updated) else {
-                return InboundMessage::Nothing;
-            };
+    let message = match name {
+        method::PROGRESS => params
+            .and_then(progress::read)
+            .map(|(id, report)| InboundMessage::Progress { id, report }),
+        method::RESOURCE_UPDATED => params.and_then(updated).map(|uri| {
             reception.freshness.forget_resource(&uri);
             InboundMessage::Updated(uri)
-        }
-        method::TOOLS_CHANGED => InboundMessage::Changed(ListKind::Tools),
-        method::RESOURCES_CHANGED => InboundMessage::Changed(ListKind::Resources),
-        method::PROMPTS_CHANGED => InboundMessage::Changed(ListKind::Prompts),
-        method::TASK_CHANGED | method::TASK_STATUS => match params.and_then(task::task_id) {
-            Some(id) => InboundMessage::TaskChanged(id),
-            None => InboundMessage::Nothing,
-        },
-        method::ELICITATION_COMPLETE => match params.and_then(dealt_with) {
-            Some(id) => InboundMessage::PageDone(id),
-            None => InboundMessage::Nothing,
-        },
-        method::CANCELLED => match params.and_then(withdrawn) {
-            Some(id) => InboundMessage::Withdrawn(id),
-            None => InboundMessage::Nothing,
-        },
+        }),
+        method::TOOLS_CHANGED => Some(InboundMessage::Changed(ListKind::Tools)),
+        method::RESOURCES_CHANGED => Some(InboundMessage::Changed(ListKind::Resources)),
+        method::PROMPTS_CHANGED => Some(InboundMessage::Changed(ListKind::Prompts)),
+        method::TASK_CHANGED | method::TASK_STATUS => params
+            .and_then(task::task_id)
+            .map(InboundMessage::TaskChanged),
+        method::ELICITATION_COMPLETE => params.and_then(dealt_with).map(InboundMessage::PageDone),
+        method::CANCELLED => params.and_then(withdrawn).map(InboundMessage::Withdrawn),
         _ => {
             debug!(method = %toolway_types::Untrusted::new(name), "ignored a notification");
-            InboundMessage::Nothing
+            None
         }
-    }
+    };
+    message.unwrap_or(InboundMessage::Nothing)
 }
 
 fn dealt_with(params: &RawValue) -> Option<String> {

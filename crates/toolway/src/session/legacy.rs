@@ -116,16 +116,17 @@ pub(super) async fn send(
     } else {
         envelope::request(id, method, params)
     };
-    let exchanging = correlator.exchange(RequestExchange {
-        id,
-        bytes,
-        headers: version_header.clone(),
-        deadline,
-        progress,
-        farewell: Farewell::Notify(version_header.clone()),
-        late: makes_tasks.then(|| task::unwanted(session)),
-    });
-    exchanging.await
+    correlator
+        .exchange(RequestExchange {
+            id,
+            bytes,
+            headers: version_header.clone(),
+            deadline,
+            progress,
+            farewell: Farewell::Notify(version_header.clone()),
+            late: makes_tasks.then(|| task::unwanted(session)),
+        })
+        .await
 }
 
 /// Sends a request whose answer is not needed, without waiting.

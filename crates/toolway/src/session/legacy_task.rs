@@ -73,16 +73,9 @@ async fn follow(
         let interval = interval(current.poll_interval);
         match current.status {
             TaskStatus::Working => follower.pause(interval).await?,
-            TaskStatus::Cancelled => {
-                follower.done();
-                return Err(RequestError::TaskCancelled);
-            }
-            TaskStatus::Completed(_) => {
-                follower.done();
-                return follower.fetch(interval).await;
-            }
+            TaskStatus::Cancelled => return follower.done(Err(RequestError::TaskCancelled)),
+            TaskStatus::Completed(_) => return follower.fetch(interval).await,
             TaskStatus::Failed(_) => {
-                follower.done();
                 let answer = follower.fetch(interval).await;
                 return answer.map_err(|error| explained(error, current.message));
             }
@@ -95,10 +88,7 @@ async fn follow(
                     }
                     follower.pause(interval).await?;
                 }
-                outcome => {
-                    follower.done();
-                    return outcome;
-                }
+                outcome => return follower.done(outcome),
             },
         }
         current = follower.look(interval).await?;

@@ -49,7 +49,14 @@ pub(crate) async fn fetch<T>(
     let mut seen = HashSet::new();
     let mut params = raw("{}");
     let mut ttl_ms: Option<u64> = None;
-    for _ in 0..MAX_PAGES {
+    let mut pages = 0;
+    let ended = loop {
+        if pages == MAX_PAGES {
+            break Some(format!(
+                "`{method}`: more than {MAX_PAGES} pages; the rest is left out"
+            ));
+        }
+        pages += 1;
         let result = session
             .ask(method, &params, RequestOptions::within(timeout))
             .await?;
@@ -58,8 +65,7 @@ pub(crate) async fn fetch<T>(
             .map_err(|error| RequestError::Malformed(error.to_string()))?;
         drop(result);
         if room.share_out().is_err() {
-            listing.warnings.push(room.all_spent(method, items.len()));
-            return Ok(room.close(listing, items));
+            break Some(room.all_spent(method, items.len()));
         }
         items.extend(page.items);
         ttl_ms = match (ttl_ms, page.ttl_ms) {
@@ -72,28 +78,24 @@ pub(crate) async fn fetch<T>(
         listing.faults.extend(named);
         // An empty cursor is a cursor like any other; only its absence ends the list.
         let (spent, cursor) = match (page.spent, page.next_cursor) {
-            (None, None) => return Ok(room.close(listing, items)),
+            (None, None) => break None,
             (spent, cursor) => (spent, cursor.unwrap_or_default()),
         };
         if let Some(spent) = spent.or_else(|| room.own.take_bytes(cursor.len()).err()) {
-            listing.warnings.push(ended(method, spent, items.len()));
-            return Ok(room.close(listing, items));
+            break Some(ended(method, spent, items.len()));
         }
         params = to_raw_value(&json!({ "cursor": cursor }))
             .map_err(|error| RequestError::Malformed(error.to_string()))?;
         if seen.contains(&cursor) {
             let cursor = Untrusted::new(cursor);
             let cursor = cursor.cut(MAX_CURSOR);
-            listing.warnings.push(format!(
+            break Some(format!(
                 "`{method}`: the server sent the cursor `{cursor}` twice; the list ends there"
             ));
-            return Ok(room.close(listing, items));
         }
         seen.insert(cursor);
-    }
-    listing.warnings.push(format!(
-        "`{method}`: more than {MAX_PAGES} pages; the rest is left out"
-    ));
+    };
+    listing.warnings.extend(ended);
     Ok(room.close(listing, items))
 }
 

@@ -31,6 +31,19 @@ pub(super) struct ModernRequest<'a> {
     pub tool: Option<&'a Tool>,
 }
 
+impl<'a> ModernRequest<'a> {
+    /// One without progress, that calls no tool.
+    pub(super) fn new(method: &'a str, params: &'a RawValue, deadline: Deadline) -> Self {
+        Self {
+            method,
+            params,
+            deadline,
+            progress: None,
+            tool: None,
+        }
+    }
+}
+
 /// What `server/discover` says.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -77,14 +90,9 @@ pub(super) async fn discover(
     timeout: Duration,
 ) -> RequestResult {
     let params = raw("{}");
-    let request = ModernRequest {
-        method: method::DISCOVER,
-        params: &params,
-        // Connecting has a limit of its own.
-        deadline: Deadline::new(timeout, None).with_answer_timeout(AnswerTimeout::BySender),
-        progress: None,
-        tool: None,
-    };
+    // Connecting has a limit of its own.
+    let deadline = Deadline::new(timeout, None).with_answer_timeout(AnswerTimeout::BySender);
+    let request = ModernRequest::new(method::DISCOVER, &params, deadline);
     let mut exchange = shape(correlator, client, delivery, request)?;
     exchange.farewell = Farewell::Silent;
     correlator.exchange(exchange).await
@@ -109,13 +117,7 @@ pub(super) fn send<'a>(
 /// Sends a request whose answer is not needed, without waiting.
 pub(super) fn order(session: &Session, method: &str, params: &RawValue) {
     let inner = &*session.0;
-    let request = ModernRequest {
-        method,
-        params,
-        deadline: Deadline::new(Duration::ZERO, None),
-        progress: None,
-        tool: None,
-    };
+    let request = ModernRequest::new(method, params, Deadline::new(Duration::ZERO, None));
     if let Ok(exchange) = shape(&inner.correlator, &inner.client, inner.delivery, request) {
         let correlator = &inner.correlator;
         correlator.order(exchange.id, exchange.bytes, exchange.headers);

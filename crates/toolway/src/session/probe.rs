@@ -11,13 +11,13 @@ use std::time::Duration;
 use serde_json::value::RawValue;
 use toolway_transport::{CloseReason, SendFailure};
 use toolway_types::{Era, MessageDelivery, ProtocolMode, ServerFacts, Untrusted};
+use toolway_wire::RpcError;
 use toolway_wire::era::{LEGACY_VERSIONS, method, mutual_modern};
 use toolway_wire::error::UNSUPPORTED_PROTOCOL_VERSION;
-use toolway_wire::{Message, RpcError, envelope};
 
 use super::correlator::Correlator;
 use super::modern::Discovery;
-use super::{Greeting, legacy, modern};
+use super::{Greeting, legacy, modern, rpc_error};
 use crate::error::{ConnectError, RequestError, RequestResult};
 use crate::server_source::patience;
 
@@ -30,8 +30,8 @@ enum Evidence {
     Mutual,
     /// The answer broke off; the network may have done that, or the server's manners.
     Cut,
-    /// It is taken for legacy. `offered`: the versions it named, none of which we speak.
-    Legacy { offered: Vec<String> },
+    /// It is taken for legacy. The versions it named, none of which we speak.
+    Legacy(Vec<String>),
     /// It says nothing about the era.
     Nothing(RequestError),
 }
@@ -216,8 +216,8 @@ async fn discover_only(
     }
     match weigh(answer.clone()) {
         Evidence::Modern(facts) => Ok(*facts),
-        Evidence::Legacy { offered } if !offered.is_empty() => Err(unspoken(offered)),
-        Evidence::Legacy { .. } | Evidence::Mutual | Evidence::Cut | Evidence::Nothing(_) => {
+        Evidence::Legacy(offered) if !offered.is_empty() => Err(unspoken(offered)),
+        Evidence::Legacy(_) | Evidence::Mutual | Evidence::Cut | Evidence::Nothing(_) => {
             let error = answer.err().unwrap_or_else(|| {
                 RequestError::Malformed("the answer is not a discover result".to_owned())
             });
@@ -238,7 +238,7 @@ async fn conclude(
         Evidence::Mutual | Evidence::Cut => {
             initialize(correlator, greeting, greeting.timeout).await
         }
-        Evidence::Legacy { offered } => {
+        Evidence::Legacy(offered) => {
             match initialize(correlator, greeting, greeting.timeout).await {
                 // It named its versions, and none is ours: that is the better explanation.
                 Err(error) if !offered.is_empty() && is_refusal(&error) => Err(unspoken(offered)),
@@ -281,7 +281,7 @@ async fn settle_stream(
                 // A late refusal of the probe is not news.
                 Evidence::Mutual
                 | Evidence::Cut
-                | Evidence::Legacy { .. }
+                | Evidence::Legacy(_)
                 | Evidence::Nothing(_) => {
                     probing = false;
                 }
@@ -305,9 +305,7 @@ async fn settle_stream(
 
 /// The table: what an answer to `server/discover` proves.
 fn weigh(answer: RequestResult) -> Evidence {
-    let legacy = Evidence::Legacy {
-        offered: Vec::new(),
-    };
+    let legacy = Evidence::Legacy(Vec::new());
     match answer {
         Ok(result) => weigh_result(&result),
         Err(RequestError::Rpc(error)) => weigh_error(&error),
@@ -337,52 +335,31 @@ fn weigh(answer: RequestResult) -> Evidence {
     }
 }
 
-/// The error of the protocol in the body of a status.
-fn rpc_error(body: &[u8]) -> Option<RpcError> {
-    match envelope::parse(body) {
-        Ok(Message::Response {
-            outcome: Err(error),
-            ..
-        }) => Some(error),
-        _ => None,
-    }
-}
-
 fn weigh_result(result: &RawValue) -> Evidence {
     let Some(discovery) = Discovery::read(result) else {
-        return Evidence::Legacy {
-            offered: Vec::new(),
-        };
+        return Evidence::Legacy(Vec::new());
     };
     match mutual_modern(&discovery.supported_versions) {
         Some(version) => Evidence::Modern(Box::new(discovery.into_facts(version))),
-        None => Evidence::Legacy {
-            offered: unknown(discovery.supported_versions),
-        },
+        None => Evidence::Legacy(unknown(discovery.supported_versions)),
     }
 }
 
 fn weigh_error(error: &RpcError) -> Evidence {
     if error.code != UNSUPPORTED_PROTOCOL_VERSION {
-        return Evidence::Legacy {
-            offered: Vec::new(),
-        };
+        return Evidence::Legacy(Vec::new());
     }
     let supported = error.supported_versions();
     if mutual_modern(&supported).is_some() {
         return Evidence::Mutual;
     }
-    Evidence::Legacy {
-        offered: unknown(supported),
-    }
+    Evidence::Legacy(unknown(supported))
 }
 
 /// The versions, if all of them are foreign to us.
 fn unknown(versions: Vec<String>) -> Vec<String> {
-    if versions
-        .iter()
-        .any(|version| LEGACY_VERSIONS.contains(&version.as_str()))
-    {
+    let is_known = |version: &String| LEGACY_VERSIONS.contains(&version.as_str());
+    if versions.iter().any(is_known) {
         return Vec::new();
     }
     versions

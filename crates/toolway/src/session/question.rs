@@ -48,6 +48,17 @@ pub(super) enum AskedParty {
     HooksAlone,
 }
 
+impl AskedParty {
+    /// `answered`: whether a person answers such questions.
+    fn of(answered: bool) -> Self {
+        if answered {
+            Self::Person
+        } else {
+            Self::HooksAlone
+        }
+    }
+}
+
 /// Why a question is not put.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum QuestionRefusal {
@@ -63,13 +74,6 @@ pub(super) enum QuestionRefusal {
 }
 
 impl QuestionRefusal {
-    fn unknown(method: &str) -> Self {
-        Self::NotOffered {
-            input: method.to_owned(),
-            method_known: false,
-        }
-    }
-
     /// The same for a server that asked with a request.
     pub(super) fn to_rpc(&self) -> RpcError {
         match self {
@@ -99,11 +103,12 @@ impl ServerQuestion {
             }
             method::ELICITATION_CREATE => {
                 let offers = &declared.offers;
+                let not_offered = |method_known| QuestionRefusal::NotOffered {
+                    input: describe(name, params),
+                    method_known,
+                };
                 if !offers.form && !offers.url {
-                    return Err(QuestionRefusal::NotOffered {
-                        input: describe(name, params),
-                        method_known: false,
-                    });
+                    return Err(not_offered(false));
                 }
                 let request = elicit_request(params)
                     .map_err(|problem| QuestionRefusal::Malformed(problem.to_string()))?;
@@ -113,20 +118,15 @@ impl ServerQuestion {
                     ElicitRequest::Url { .. } => (offers.url, person.url),
                 };
                 if offered {
-                    let asked = if answered {
-                        AskedParty::Person
-                    } else {
-                        AskedParty::HooksAlone
-                    };
-                    Ok(elicitation(request, asked))
+                    Ok(elicitation(request, AskedParty::of(answered)))
                 } else {
-                    Err(QuestionRefusal::NotOffered {
-                        input: describe(name, params),
-                        method_known: true,
-                    })
+                    Err(not_offered(true))
                 }
             }
-            _ => Err(QuestionRefusal::unknown(name)),
+            _ => Err(QuestionRefusal::NotOffered {
+                input: name.to_owned(),
+                method_known: false,
+            }),
         }
     }
 
@@ -164,8 +164,8 @@ impl ServerQuestion {
                     Box::pin(elicit(request, asked, client_side)).await;
                 let (result, problems) = elicited(answer, schema.as_deref());
                 if !problems.is_empty() {
-                    let by =
-                        by.map_or_else(|| "was answered".to_owned(), |by| format!("{by} answered"));
+                    let by = by.map(|by| format!("{by} answered"));
+                    let by = by.unwrap_or_else(|| "was answered".to_owned());
                     client_side.remarks.make(format!(
                         "what {by} to server `{server}` does not fit its form, so the server heard \
                          that nobody answered: {}",
@@ -205,11 +205,7 @@ pub(crate) async fn put_to_person(
     client_side: &ClientSide,
 ) -> ElicitationAnswer {
     let person = client_side.client_handler.as_ref();
-    let asked = if person.is_some_and(|person| person.offers().url) {
-        AskedParty::Person
-    } else {
-        AskedParty::HooksAlone
-    };
+    let asked = AskedParty::of(person.is_some_and(|person| person.offers().url));
     elicit(request, asked, client_side).await.answer
 }
 
@@ -230,16 +226,13 @@ fn elicitation(request: ElicitRequest, asked: AskedParty) -> ServerQuestion {
         }
         ElicitRequest::Url { message, url, id } => match Url::parse(&url) {
             Ok(url) if may_be_opened(&url) => {
-                let message = Untrusted::new(message);
-                ServerQuestion::Elicit(
-                    Elicitation::Url {
-                        message,
-                        url,
-                        id,
-                        rights: None,
-                    },
-                    asked,
-                )
+                let request = Elicitation::Url {
+                    message: Untrusted::new(message),
+                    url,
+                    id,
+                    rights: None,
+                };
+                ServerQuestion::Elicit(request, asked)
             }
             _ => ServerQuestion::Unfit(Untrusted::new(url)),
         },

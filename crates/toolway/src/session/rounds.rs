@@ -99,8 +99,7 @@ async fn go_on(
                     if rounds > MAX_ROUNDS {
                         return Err(RequestError::TooManyRounds { rounds: MAX_ROUNDS });
                     }
-                    let input = input(session, &result, rounds, request.deadline).await?;
-                    params = Some(input.added_to(request.params)?);
+                    params = Some(with_input(session, &request, &result, rounds).await?);
                 }
                 ResultType::Task if request.method == method::TOOLS_CALL && session.has_tasks() => {
                     if let Some(is_task) = is_task {
@@ -130,44 +129,31 @@ fn unexpected(name: &str) -> RequestError {
     RequestError::Malformed(format!("the result has the unexpected type `{name}`"))
 }
 
-/// What goes along with the next try.
-struct Input {
-    responses: Option<Box<RawValue>>,
-    state: Option<Box<RawValue>>,
-}
-
-impl Input {
-    fn added_to(&self, params: &RawValue) -> RequestResult {
-        elicit::with_input(params, self.responses.as_deref(), self.state.as_deref())
-            .map_err(|error| RequestError::Malformed(error.to_string()))
-    }
-}
-
-/// Gets what a result asks for.
-async fn input(
+/// The parameters of the next try: those of the request, and what a result asks for.
+async fn with_input(
     session: &Session,
+    request: &ModernRequest<'_>,
     result: &RawValue,
     round: usize,
-    deadline: Deadline,
-) -> Result<Input, RequestError> {
+) -> RequestResult {
     let required =
         input_required(result).map_err(|error| RequestError::Malformed(error.to_string()))?;
-    let state = required.state;
-    if required.requests.is_empty() {
+    let deadline = request.deadline;
+    let responses = if required.requests.is_empty() {
         let pause = FIRST_PAUSE
             .saturating_mul(1 << (round - 1).min(16))
             .min(LONGEST_PAUSE);
         session.between(deadline, tokio::time::sleep(pause)).await?;
-        return Ok(Input {
-            responses: None,
-            state,
-        });
-    }
-    let responses = answers(session, &required.requests, deadline).await?;
-    Ok(Input {
-        responses: Some(responses),
-        state,
-    })
+        None
+    } else {
+        Some(answers(session, &required.requests, deadline).await?)
+    };
+    elicit::with_input(
+        request.params,
+        responses.as_deref(),
+        required.state.as_deref(),
+    )
+    .map_err(|error| RequestError::Malformed(error.to_string()))
 }
 
 /// Answers all of a server's questions, as one object by their keys.

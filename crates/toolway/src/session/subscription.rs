@@ -25,7 +25,8 @@ use toolway_wire::error::METHOD_NOT_FOUND;
 use super::correlator::Deadline;
 use super::freshness::spread;
 use super::inbound::InboundMessage;
-use super::{Session, modern, raw, refine};
+use super::modern::{self, ModernRequest};
+use super::{Session, raw, refine};
 use crate::error::RequestError;
 use crate::listing::ListKind;
 use crate::lock::lock;
@@ -47,11 +48,7 @@ const LIVED: Duration = Duration::from_mins(1);
 
 /// Which lists' changes are asked for, or acknowledged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct SubscriptionFilter {
-    tools: bool,
-    resources: bool,
-    prompts: bool,
-}
+pub(crate) struct SubscriptionFilter([bool; 3]);
 
 /// How the subscription stands.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -68,19 +65,11 @@ pub(crate) struct SubscriptionState {
 impl SubscriptionFilter {
     /// Whether changes of this list are in it.
     pub(crate) fn covers(self, list: ListKind) -> bool {
-        match list {
-            ListKind::Tools => self.tools,
-            ListKind::Resources => self.resources,
-            ListKind::Prompts => self.prompts,
-        }
+        self.0[list as usize]
     }
 
     fn select(chosen: impl Fn(ListKind) -> bool) -> Self {
-        Self {
-            tools: chosen(ListKind::Tools),
-            resources: chosen(ListKind::Resources),
-            prompts: chosen(ListKind::Prompts),
-        }
+        Self(ListKind::ALL.map(chosen))
     }
 
     fn lists(self) -> impl Iterator<Item = ListKind> {
@@ -131,13 +120,7 @@ impl Subscriptions {
     fn open(&self, id: u64) -> (OpenSubscription<'_>, oneshot::Receiver<Value>) {
         let (sender, receiver) = oneshot::channel();
         lock(&self.0).open.push((id, Some(sender)));
-        (
-            OpenSubscription {
-                subscriptions: self,
-                id,
-            },
-            receiver,
-        )
+        (OpenSubscription(self, id), receiver)
     }
 
     fn acknowledge(&self, id: u64, notifications: Value) {
@@ -155,19 +138,17 @@ impl Subscriptions {
 }
 
 /// A subscription that is open for as long as this is held.
-struct OpenSubscription<'a> {
-    subscriptions: &'a Subscriptions,
-    id: u64,
-}
+struct OpenSubscription<'a>(&'a Subscriptions, u64);
 
 impl Drop for OpenSubscription<'_> {
     fn drop(&mut self) {
-        let mut entries = lock(&self.subscriptions.0);
-        entries.open.retain(|(open, _)| *open != self.id);
+        let Self(Subscriptions(entries), id) = self;
+        let mut entries = lock(entries);
+        entries.open.retain(|(open, _)| open != id);
         if entries.past.len() == REMEMBERED_IDS {
             entries.past.pop_front();
         }
-        entries.past.push_back(self.id);
+        entries.past.push_back(*id);
     }
 }
 
@@ -321,13 +302,8 @@ impl Session {
             Ok(params) => params,
             Err(error) => return unsent(&error),
         };
-        let request = modern::ModernRequest {
-            method: method::SUBSCRIPTIONS_LISTEN,
-            params: &params,
-            deadline: Deadline::new(Duration::MAX, None),
-            progress: None,
-            tool: None,
-        };
+        let deadline = Deadline::new(Duration::MAX, None);
+        let request = ModernRequest::new(method::SUBSCRIPTIONS_LISTEN, &params, deadline);
         let shaped = modern::shape(correlator, &self.0.client, self.0.delivery, request);
         let exchange = match shaped {
             Ok(exchange) => exchange,

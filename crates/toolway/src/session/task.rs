@@ -61,23 +61,13 @@ pub(super) async fn follow(
         teller.tell(&current);
         let interval = interval(current.poll_interval);
         let pause = match current.status {
-            TaskStatus::Completed(Some(result)) => {
-                follower.done();
-                return Ok(result);
-            }
-            TaskStatus::Failed(error) => {
-                follower.done();
-                return Err(RequestError::Rpc(error));
-            }
-            TaskStatus::Cancelled => {
-                follower.done();
-                return Err(RequestError::TaskCancelled);
-            }
+            TaskStatus::Completed(Some(result)) => return follower.done(Ok(result)),
+            TaskStatus::Failed(error) => return follower.done(Err(RequestError::Rpc(error))),
+            TaskStatus::Cancelled => return follower.done(Err(RequestError::TaskCancelled)),
             TaskStatus::Completed(None) if is_seed => Duration::ZERO,
             TaskStatus::Completed(None) => {
-                follower.done();
                 let problem = "a completed task without a result".to_owned();
-                return Err(RequestError::Malformed(problem));
+                return follower.done(Err(RequestError::Malformed(problem)));
             }
             TaskStatus::Working => interval,
             TaskStatus::InputRequired(requests) if requests.is_empty() && is_seed => Duration::ZERO,
@@ -174,9 +164,10 @@ impl<'a> TaskFollower<'a> {
         }
     }
 
-    /// It has ended: there is nothing to cancel.
-    pub(super) fn done(&mut self) {
+    /// It has ended, and so: there is nothing to cancel.
+    pub(super) fn done(&mut self, outcome: RequestResult) -> RequestResult {
         self.is_done = true;
+        outcome
     }
 
     /// Waits, unless there are news.
@@ -203,9 +194,9 @@ impl<'a> TaskFollower<'a> {
     }
 
     /// Gets the result of a legacy task that has ended.
-    pub(super) async fn fetch(&self, interval: Duration) -> RequestResult {
-        let fetching = self.ask(method::TASKS_RESULT, self.named(), interval);
-        fetching.await
+    pub(super) async fn fetch(&mut self, interval: Duration) -> RequestResult {
+        self.is_done = true;
+        self.ask(method::TASKS_RESULT, self.named(), interval).await
     }
 
     /// Waits for the result of a legacy task, for as long as the call may take: a user may have to
@@ -224,19 +215,9 @@ impl<'a> TaskFollower<'a> {
     async fn send(&self, method: &str, params: &RawValue, deadline: Deadline) -> RequestResult {
         let session = self.session;
         let sent = match session.facts().era {
-            Era::Legacy => {
-                let sending = legacy::send(session, method, params, deadline, None);
-                sending.await
-            }
+            Era::Legacy => legacy::send(session, method, params, deadline, None).await,
             Era::Modern => {
-                let request = ModernRequest {
-                    method,
-                    params,
-                    deadline,
-                    progress: None,
-                    tool: None,
-                };
-                modern::send(session, request).await
+                modern::send(session, ModernRequest::new(method, params, deadline)).await
             }
         };
         sent.map_err(refine)

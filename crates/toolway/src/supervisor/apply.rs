@@ -11,9 +11,9 @@ use std::sync::Arc;
 use tokio::sync::{broadcast, oneshot};
 use toolway_types::{ConnectionState, ServerName};
 
-use super::{ConnectionStart, ManagedServer, Supervisor};
+use super::{ManagedServer, Supervisor};
 use crate::account::AccountChange;
-use crate::connection::{ConnectLimits, ConnectionContext};
+use crate::connection::ConnectLimits;
 use crate::event::{Changes, HostEvent};
 use crate::server_source::ServerSource;
 use crate::snapshot::CallSettings;
@@ -32,16 +32,12 @@ impl Supervisor {
             (organisation && source.takes_federated_login()) || (account && source.is_connector())
         };
         if let AccountChange::To(connectors) = anew.account {
-            let mut context = ConnectionContext::clone(&self.context);
             self.builtin_tools.set_connectors(connectors.clone());
-            context.connectors = connectors;
-            self.context = Arc::new(context);
+            Arc::make_mut(&mut self.context).connectors = connectors;
         }
         if settings.limits != self.settings.limits {
             // Connections that stay keep the numbers they were made with.
-            let mut context = ConnectionContext::clone(&self.context);
-            context.limits = ConnectLimits::new(&settings.limits);
-            self.context = Arc::new(context);
+            Arc::make_mut(&mut self.context).limits = ConnectLimits::new(&settings.limits);
         }
         let mut changes = Changes::default();
         // Connections that stay, and whose tools are seen differently all the same.
@@ -67,11 +63,11 @@ impl Supervisor {
                 }
                 (true, true) => {
                     changes.replaced.push(name.clone());
-                    self.replace(&name, &mut old, new);
+                    self.replace(&mut old, new);
                 }
                 (false, _) => {
                     changes.started.push(name.clone());
-                    self.replace(&name, &mut old, new);
+                    self.replace(&mut old, new);
                 }
                 (true, false) => {
                     changes.stopped.push(name.clone());
@@ -86,29 +82,28 @@ impl Supervisor {
             if new.source.is_some() {
                 changes.started.push(name.clone());
             }
-            self.run_member(&name, &mut new);
+            self.run_member(&mut new);
             members.insert(name, new);
         }
         self.members = members;
         self.settings = settings;
         self.leaving.retain(|task| !task.is_finished());
-        let touched: Vec<_> = [
-            &changes.started,
-            &changes.stopped,
-            &changes.replaced,
-            &recast,
-        ]
-        .into_iter()
-        .flatten()
-        .cloned()
-        .collect();
+        let Changes {
+            started,
+            stopped,
+            replaced,
+            ..
+        } = &changes;
+        let touched = [started, stopped, replaced, &recast]
+            .map(Vec::as_slice)
+            .concat();
         self.publish(&touched);
         let _ = self.events.send(HostEvent::Reloaded(changes.clone()));
         changes
     }
 
     /// A connection to another definition takes over; calls in flight finish on the old one.
-    fn replace(&mut self, name: &ServerName, old: &mut ManagedServer, new: ManagedServer) {
+    fn replace(&mut self, old: &mut ManagedServer, new: ManagedServer) {
         old.clear();
         if !matches!(old.shown.state, ConnectionState::Pending { attempt: 1 }) {
             old.set_state(ConnectionState::Pending { attempt: 1 }, &self.events);
@@ -118,7 +113,7 @@ impl Supervisor {
         old.trouble = None;
         old.source.clone_from(&new.source);
         old.describe(new, &self.events);
-        self.run_member(name, old);
+        self.run_member(old);
     }
 
     /// Ends a server's connection for good.
@@ -148,16 +143,10 @@ impl Supervisor {
     }
 
     /// Starts a member's connection, if it may connect.
-    fn run_member(&mut self, name: &ServerName, member: &mut ManagedServer) {
+    fn run_member(&mut self, member: &mut ManagedServer) {
         self.epoch += 1;
         member.epoch = self.epoch;
-        let start = ConnectionStart {
-            name,
-            context: &self.context,
-            reports: &self.report_to,
-            stop: &self.stop,
-        };
-        start.run(member);
+        member.connect(&self.context, &self.report_to, &self.stop);
     }
 }
 

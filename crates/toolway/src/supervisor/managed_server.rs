@@ -210,9 +210,7 @@ impl ManagedServer {
             ));
         }
     }
-}
 
-impl ManagedServer {
     /// Whether an order has been overtaken by what this server is now.
     pub(super) fn overtakes(&self, unless: Unless) -> bool {
         match unless {

@@ -54,10 +54,7 @@ pub fn recall_catalog(folder: &Path, plan: &Plan) -> Recalled {
     let own = ServerOffer {
         host: Some(Box::new(HostPart {
             own: Vec::new(),
-            deferral: Deferral {
-                search: plan.limits.tool_search,
-                context_tokens: plan.limits.context_tokens,
-            },
+            deferral: Deferral::of(&plan.limits),
         })),
         ..ServerOffer::new(ServerName::built_in())
     };

@@ -47,7 +47,7 @@ fn standing_still(plan: Plan) -> (Supervisor, SupervisorHandle) {
         roots: watch::channel(Arc::from([])).1,
         open: OpenOptions::default(),
         references: None,
-        eras: EraMemory::none(),
+        eras: EraMemory::default(),
         limits: ConnectLimits::new(&RunLimits::default()),
         all_lists: toolway_types::BytePool::new(1 << 20),
         retry_first: RetryFirst::Never,

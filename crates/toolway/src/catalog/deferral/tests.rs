@@ -52,13 +52,13 @@ fn catalog(
 ) -> Arc<Catalog> {
     let snapshots = tokio::sync::watch::Sender::<Arc<HostSnapshot>>::default();
     let (orders, _) = ServerOrders::queue(1);
-    let builtin_tools = BuiltinTools::new(HostHandle::new(
-        snapshots.subscribe(),
-        orders.downgrade(),
-        None,
-        None,
-        Arc::default(),
-    ));
+    let builtin_tools = BuiltinTools::new(HostHandle {
+        snapshots: snapshots.subscribe(),
+        orders: orders.downgrade(),
+        auth: None,
+        connectors: None,
+        runner: Arc::default(),
+    });
     let deferral = Deferral {
         search,
         context_tokens,

@@ -13,8 +13,7 @@ use bytes::Bytes;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 use toolway_transport::{
-    AnswerTimeout, Channel, ChannelCommand, ChannelDriver, ChannelEvent, CloseReason,
-    OutgoingMessage, RequestTag, SendFailure,
+    Channel, ChannelCommand, ChannelDriver, ChannelEvent, CloseReason, RequestTag, SendFailure,
 };
 use toolway_types::Untrusted;
 use toolway_wire::envelope;
@@ -22,7 +21,7 @@ use toolway_wire::era::method;
 use tracing::{debug, trace};
 
 use super::outbox::Outbox;
-use super::{CorrelatorShared, Farewell, Notice};
+use super::{CorrelatorShared, Farewell, Notice, outgoing};
 use crate::error::RequestError;
 use crate::lock::lock;
 use crate::session::correlator::questions::{QuestionSource, Questions};
@@ -168,17 +167,13 @@ impl ChannelReader {
             InboundMessage::Uncorrelated(error) => {
                 self.shared.settle_only(Err(RequestError::Rpc(error)));
             }
-            InboundMessage::Unusable {
-                id: Some(id),
-                problem,
-            } => {
+            InboundMessage::Unusable { id, problem } => {
                 self.shared.counters.count_malformed();
-                self.shared
-                    .settle(id, Err(RequestError::Malformed(problem)));
-            }
-            InboundMessage::Unusable { id: None, problem } => {
-                self.shared.counters.count_malformed();
-                debug!(problem, "ignored a message that is not the protocol");
+                if let Some(id) = id {
+                    (self.shared).settle(id, Err(RequestError::Malformed(problem)));
+                } else {
+                    debug!(problem, "ignored a message that is not the protocol");
+                }
             }
             InboundMessage::Stray => {
                 self.shared.counters.unknown.fetch_add(1, Ordering::Relaxed);
@@ -224,12 +219,8 @@ impl ChannelReader {
         match notice {
             Notice::Left { id, farewell } => {
                 if let Farewell::Notify(headers) = farewell {
-                    self.post(ChannelCommand::Send(OutgoingMessage {
-                        bytes: inbound::cancelled(id),
-                        tag: None,
-                        headers,
-                        answer_timeout: AnswerTimeout::ByChannel,
-                    }));
+                    let cancelled = outgoing(inbound::cancelled(id), None, headers);
+                    self.post(ChannelCommand::Send(cancelled));
                 }
                 self.post(ChannelCommand::Abandon(RequestTag(id)));
             }
@@ -257,12 +248,8 @@ impl ChannelReader {
 
     /// Says something that is no request.
     fn say(&mut self, bytes: Bytes) {
-        self.post(ChannelCommand::Send(OutgoingMessage {
-            bytes,
-            tag: None,
-            headers: self.shared.reception.headers(),
-            answer_timeout: AnswerTimeout::ByChannel,
-        }));
+        let headers = self.shared.reception.headers();
+        self.post(ChannelCommand::Send(outgoing(bytes, None, headers)));
     }
 
     fn post(&mut self, command: ChannelCommand) {

@@ -360,7 +360,7 @@ async fn refused_headers_are_made_anew_once_from_a_fresh_list() {
         }
         // The catalogue is told to fetch the list again as well.
         changes
-            .wait_for(|now| now.tools == refusals)
+            .wait_for(|now| now.of(ListKind::Tools) == refusals)
             .await
             .expect("the session lives");
     }

@@ -159,7 +159,7 @@ async fn only_our_own_subscription_is_listened_to() {
         .acknowledge(&request, json!({ "toolsListChanged": true }))
         .await;
     scene.until(|state| state.openings == 1).await;
-    assert_eq!(scene.session.changes().borrow().tools, 0);
+    assert_eq!(scene.session.changes().borrow().of(ListKind::Tools), 0);
 
     // Ours, the id spelt as numbers sometimes are; and one without a tag at all.
     let id = request.body["id"].as_u64().expect("a number");
@@ -173,7 +173,7 @@ async fn only_our_own_subscription_is_listened_to() {
         .await;
     let mut changes = scene.session.changes();
     changes
-        .wait_for(|changes| changes.tools == 3)
+        .wait_for(|changes| changes.of(ListKind::Tools) == 3)
         .await
         .expect("the session lives");
 }

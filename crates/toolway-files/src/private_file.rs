@@ -62,12 +62,16 @@ pub fn open_file(directory: impl AsFd, name: &str, flags: OFlags) -> io::Result<
 /// Writes a file whose name must be free: all of it, or nothing stays.
 pub fn create(directory: impl AsFd, name: &str, content: &[u8]) -> io::Result<File> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
-    let mut file = open_file(&directory, name, flags)?;
-    file.write_all(content).inspect_err(|_| {
-        // Half a file is of no use.
-        let _ = rustix::fs::unlinkat(&directory, name, AtFlags::empty());
-    })?;
-    Ok(file)
+    let written = open_file(&directory, name, flags).and_then(|mut file| {
+        file.write_all(content)?;
+        Ok(file)
+    });
+    written.inspect_err(|error| {
+        // Half a file, or one whose mode cannot be set, is of no use.
+        if error.kind() != io::ErrorKind::AlreadyExists {
+            let _ = rustix::fs::unlinkat(&directory, name, AtFlags::empty());
+        }
+    })
 }
 
 /// Replaces a file as a whole: readers see the old content or the new one, and the new one is on

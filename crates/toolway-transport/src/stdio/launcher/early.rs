@@ -9,7 +9,7 @@ use std::os::fd::{AsRawFd as _, OwnedFd, RawFd};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::io::Errno;
-use rustix::process::{Pid, WaitOptions, setpgid, waitpid};
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, setpgid, waitpid};
 
 use super::command_line::CommandLineMemory;
 use super::handle::{self, LauncherChild, LauncherProcess};
@@ -20,6 +20,9 @@ use super::{MARK, serve};
 static FORKED: Mutex<Option<(OwnedFd, Pid)>> = Mutex::new(None);
 
 pub(super) fn fork() -> io::Result<()> {
+    if lock().is_some() {
+        return Ok(());
+    }
     if std::fs::read_dir("/proc/self/task")?.count() != 1 {
         return Err(io::Error::other(
             "only a process with one thread can be forked",
@@ -31,6 +34,8 @@ pub(super) fn fork() -> io::Result<()> {
         return Ok(());
     }
     drop(socket);
+    // Whatever goes wrong, the copy must not go on as a second host.
+    std::panic::set_hook(Box::new(|_| raw::exit(Cleanup::Incomplete)));
     // On failure it exits at once, which the host notices: it executes another.
     match give_up_the_host(&theirs) {
         Ok(()) => serve::run(theirs),
@@ -48,6 +53,8 @@ pub(super) fn take() -> Option<LauncherProcess> {
 pub(super) fn end() {
     if let Some((socket, pid)) = lock().take() {
         drop(socket);
+        // Nothing is below it, and it may have been stopped.
+        let _ = kill_process(pid, Signal::KILL);
         while matches!(waitpid(Some(pid), WaitOptions::empty()), Err(Errno::INTR)) {}
     }
 }
@@ -57,14 +64,21 @@ fn lock() -> MutexGuard<'static, Option<(OwnedFd, Pid)>> {
     FORKED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What an exec would have done: nothing that the host was started with stays here.
+/// What an exec would have done. Only the words that were typed stay, in copies that the host had
+/// made of them; no process of the same user can read them here either.
 fn give_up_the_host(socket: &OwnedFd) -> io::Result<()> {
     // Signals from the terminal must not reach it.
     setpgid(None, None)?;
-    let open: Vec<RawFd> = std::fs::read_dir("/proc/self/fd")?
-        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
-        .filter(|number| *number > 2 && *number != socket.as_raw_fd())
-        .collect();
+    let mut open: Vec<RawFd> = Vec::new();
+    for entry in std::fs::read_dir("/proc/self/fd")? {
+        open.extend(
+            entry?
+                .file_name()
+                .to_str()
+                .and_then(|name| name.parse::<RawFd>().ok()),
+        );
+    }
+    open.retain(|number| *number > 2 && *number != socket.as_raw_fd());
     raw::close(&open);
     let nothing = std::fs::OpenOptions::new().write(true).open("/dev/null")?;
     rustix::stdio::dup2_stdout(&nothing)?;

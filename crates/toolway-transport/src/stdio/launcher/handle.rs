@@ -2,7 +2,7 @@
 //!
 //! Owns the socket to each reaper. When it closes, the server and everything it started is killed.
 
-use std::io::{self, IoSlice};
+use std::io::{self, ErrorKind, IoSlice};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream as StdStream;
@@ -91,9 +91,13 @@ impl LauncherChild {
         match self {
             Self::Executed(process) => process.wait().await.map(drop),
             Self::Forked(pid) => {
-                let process = raw::readable(pidfd_open(*pid, PidfdFlags::empty())?)?;
-                let _ = process.readable().await?;
-                waitpid(Some(*pid), WaitOptions::NOHANG)?;
+                // Older kernels and some sandboxes have no descriptor for a process.
+                if let Ok(process) = pidfd_open(*pid, PidfdFlags::empty()) {
+                    let _ = raw::readable(process)?.readable().await?;
+                }
+                while self.is_running() {
+                    sleep(BUSY).await;
+                }
                 Ok(())
             }
         }
@@ -159,10 +163,18 @@ impl LauncherHandle {
             if running.is_none() {
                 *running = Some(LauncherProcess::start(&self.program)?);
             }
-            match running {
-                Some(running) => running.send(kind, descriptors),
-                None => Err(io::ErrorKind::NotConnected.into()),
-            }
+            let Some(launcher) = running else {
+                return Err(io::ErrorKind::NotConnected.into());
+            };
+            launcher.send(kind, descriptors).inspect_err(|error| {
+                // It has let go of its end, and is on its way out: the next one is another.
+                if matches!(
+                    error.kind(),
+                    ErrorKind::BrokenPipe | ErrorKind::ConnectionReset
+                ) {
+                    *running = None;
+                }
+            })
         })
     }
 }

@@ -1,7 +1,7 @@
 //! The launcher process: one per host, single-threaded. It forks reapers and ends after the host,
 //! when everything it started is dead.
 //!
-//! Holds no secret: what a server is started with passes from the host to its reaper.
+//! Is given no secret: what a server is started with passes from the host to its reaper.
 
 use std::io::{self, IoSliceMut, Read as _, Write as _};
 use std::mem::MaybeUninit;

@@ -167,7 +167,7 @@ impl Callback {
         spend: impl AsyncFnOnce(AuthorizationCode) -> Result<T, E>,
     ) -> Result<Result<T, E>, CallbackError> {
         let (tell, mut told) = mpsc::channel(1);
-        let door = Arc::new(CallbackHandler {
+        let handler = Arc::new(CallbackHandler {
             attempt: attempt.clone(),
             hosts: self.hosts,
             path: self.path,
@@ -175,7 +175,7 @@ impl Callback {
             claimed: AtomicBool::new(false),
             tell,
         });
-        let mut serving = pin!(serve(&self.listeners, &door).fuse());
+        let mut serving = pin!(serve(&self.listeners, &handler).fuse());
         let arrival = timeout(
             LOGIN_TIMEOUT,
             alongside(&mut serving, async { told.recv().await }),
@@ -285,13 +285,13 @@ async fn alongside<T>(
 }
 
 /// Serves requests until the one that ended the login has its page.
-async fn serve(listeners: &[TcpListener], door: &Arc<CallbackHandler>) {
+async fn serve(listeners: &[TcpListener], handler: &Arc<CallbackHandler>) {
     let mut connections = FuturesUnordered::new();
     loop {
         let full = connections.len() >= MAX_CONNECTIONS;
         tokio::select! {
             stream = accept(listeners), if !full => match stream {
-                Ok((stream, _)) => connections.push(converse(stream, Arc::clone(door))),
+                Ok((stream, _)) => connections.push(converse(stream, Arc::clone(handler))),
                 // Out of descriptors, most likely: they come back.
                 Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
             },
@@ -314,13 +314,13 @@ async fn accept(listeners: &[TcpListener]) -> io::Result<(TcpStream, SocketAddr)
 }
 
 /// Serves one connection; says whether it was the one that ended the login.
-async fn converse(stream: TcpStream, door: Arc<CallbackHandler>) -> bool {
+async fn converse(stream: TcpStream, handler: Arc<CallbackHandler>) -> bool {
     let last = AtomicBool::new(false);
     let service = service_fn(|request: Request<Incoming>| {
-        let (door, last) = (&door, &last);
+        let (handler, last) = (&handler, &last);
         async move {
-            let page = door.answer(&request, last).await;
-            Ok::<Response<Full<Bytes>>, Infallible>(page.response(&door.server))
+            let page = handler.answer(&request, last).await;
+            Ok::<Response<Full<Bytes>>, Infallible>(page.response(&handler.server))
         }
     });
     // A broken connection needs no handling.

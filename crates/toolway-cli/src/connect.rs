@@ -247,7 +247,7 @@ async fn until_told<T>(
         tokio::select! {
             outcome = &mut *work => return Ok(outcome),
             signal = signals.next() => {
-                if !(signal == SignalKind::interrupt() && context.desk.interrupted()) {
+                if !(signal == SignalKind::interrupt() && context.turns.interrupted()) {
                     return Err(signal);
                 }
                 signals.forget_last();

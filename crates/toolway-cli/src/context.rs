@@ -18,10 +18,10 @@ use toolway_config::{
 };
 use toolway_types::{Diagnosis, Origin, Scope, Severity, TransportKind, TransportSpec};
 
-use crate::desk::Desk;
 use crate::exit::Exit;
 use crate::output::{Errors, Output};
 use crate::report::{self, About, Outcome, Report, login_words, render_diagnosis};
+use crate::terminal_turns::TerminalTurns;
 use crate::typed::{TypedTarget, as_address};
 
 /// Findings about servers' entries that are printed in full before the others are counted.
@@ -35,7 +35,7 @@ pub(crate) struct Context {
     /// Secrets are saved in plain text: the user said so, and nothing forbids it.
     pub(crate) insecure_storage: bool,
     /// Who has the terminal while a host runs.
-    pub(crate) desk: Arc<Desk>,
+    pub(crate) turns: Arc<TerminalTurns>,
     /// Where secrets are kept, for `connect::vault` alone.
     pub(crate) vault: OnceCell<Vault>,
     plan: OnceCell<Plan>,
@@ -55,7 +55,7 @@ impl Context {
             flags,
             output,
             insecure_storage,
-            desk: Desk::new(),
+            turns: TerminalTurns::new(),
             vault: OnceCell::new(),
             plan: OnceCell::new(),
             advice: RefCell::default(),

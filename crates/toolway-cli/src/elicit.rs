@@ -24,10 +24,10 @@ use toolway_wire::error::METHOD_NOT_FOUND;
 
 use self::page::Pages;
 use crate::context::Context;
-use crate::desk::{Asker, Desk};
 use crate::output::Output;
 use crate::screen::{Sheet, name};
 use crate::terminal::{self, Line};
+use crate::terminal_turns::{Asker, TerminalTurns};
 
 /// The most characters of a server's message, and the most rows.
 const MESSAGE: usize = 2048;
@@ -35,7 +35,7 @@ const MESSAGE_ROWS: usize = 40;
 
 /// The user at the terminal.
 pub(crate) struct TerminalUser {
-    desk: Arc<Desk>,
+    turns: Arc<TerminalTurns>,
     output: Output,
     pages: Pages,
     /// The servers whose pages the user agreed to visit, and is not known to be done with.
@@ -46,7 +46,7 @@ pub(crate) struct TerminalUser {
 pub(crate) fn client_handler(context: &Context) -> Option<Arc<dyn ClientHandler>> {
     context.output.can_ask().then(|| {
         Arc::new(TerminalUser {
-            desk: Arc::clone(&context.desk),
+            turns: Arc::clone(&context.turns),
             output: context.output,
             pages: Pages::new(&context.environment),
             visiting: Mutex::default(),
@@ -88,7 +88,7 @@ impl ClientHandler for TerminalUser {
         request: Elicitation,
     ) -> BoxFuture<'a, ElicitationAnswer> {
         Box::pin(async move {
-            let open = self.desk.open(Asker::Server).await;
+            let open = self.turns.open(Asker::Server).await;
             let mut asked = Unanswered {
                 output: self.output,
                 farewell: GONE,
@@ -96,7 +96,7 @@ impl ClientHandler for TerminalUser {
             let mut talk = Talk {
                 server,
                 output: self.output,
-                desk: &self.desk,
+                turns: &self.turns,
             };
             let answer = match &request {
                 Elicitation::Form { message, schema } => {
@@ -134,7 +134,7 @@ impl ClientHandler for TerminalUser {
             if !self.visiting().remove(server) {
                 return std::future::pending().await;
             }
-            let _open = self.desk.open(Asker::Program).await;
+            let _open = self.turns.open(Asker::Program).await;
             // The server said it, or the minute is over: the next line is not the prompt's.
             let mut asked = Unanswered {
                 output: self.output,
@@ -187,7 +187,7 @@ impl Drop for Unanswered {
 struct Talk<'a> {
     server: &'a ServerName,
     output: Output,
-    desk: &'a Desk,
+    turns: &'a TerminalTurns,
 }
 
 /// Why a question ends early.
@@ -253,7 +253,7 @@ impl Talk<'_> {
     async fn typed(&self, line: impl Future<Output = Line>) -> Typed {
         let line = tokio::select! {
             line = line => line,
-            () = self.desk.put_away() => {
+            () = self.turns.put_away() => {
                 self.say("");
                 Line::End
             }

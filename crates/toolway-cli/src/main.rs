@@ -8,7 +8,6 @@ mod commands;
 mod connect;
 mod context;
 mod demo;
-mod desk;
 mod elicit;
 mod exit;
 mod groups;
@@ -19,6 +18,7 @@ mod report;
 mod screen;
 mod signals;
 mod terminal;
+mod terminal_turns;
 mod typed;
 
 use std::process::ExitCode;

@@ -17,10 +17,10 @@ use toolway::{
 use toolway_types::text::{TextKind, counted, legible, legible_within, mark};
 
 use crate::context::Context;
-use crate::desk::{Asker, Desk};
 use crate::output::Output;
 use crate::screen::{Screen, member_name, name, turn};
 use crate::terminal::{self, Line};
+use crate::terminal_turns::{Asker, TerminalTurns};
 
 /// The longest value of an argument that is shown whole at first, in characters.
 const MAX_VALUE: usize = 600;
@@ -34,7 +34,7 @@ const ATTEMPTS: usize = 3;
 /// Asks on stderr, reads from stdin.
 pub(crate) struct TerminalPrompt {
     output: Output,
-    desk: Arc<Desk>,
+    turns: Arc<TerminalTurns>,
 }
 
 /// How much of the arguments is shown.
@@ -56,7 +56,7 @@ impl TerminalPrompt {
     pub(crate) fn new(context: &Context) -> Self {
         Self {
             output: context.output,
-            desk: Arc::clone(&context.desk),
+            turns: Arc::clone(&context.turns),
         }
     }
 
@@ -142,7 +142,7 @@ impl Prompter for TerminalPrompt {
         question: &'a PermissionQuestion<'a>,
     ) -> Pin<Box<dyn Future<Output = PermissionAnswer> + Send + 'a>> {
         Box::pin(async move {
-            let _open = self.desk.open(Asker::Program).await;
+            let _open = self.turns.open(Asker::Program).await;
             self.put(question).await
         })
     }

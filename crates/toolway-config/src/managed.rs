@@ -36,7 +36,7 @@ pub struct ManagedVariable {
     /// Where it stands.
     pub origin: Origin,
     /// Whether it counts.
-    pub standing: ManagedState,
+    pub state: ManagedState,
 }
 
 /// Whether a variable of the organisation counts.
@@ -79,7 +79,7 @@ pub(crate) fn managed_variables(
             name: named.name.clone(),
             value: Secret::new(text(value)?),
             origin: named.origin.clone(),
-            standing: match name {
+            state: match name {
                 _ if AT_ONCE.contains(&name) => ManagedState::AtOnce,
                 _ if SETTLED.contains(&name) => ManagedState::Settled,
                 _ if is_confirmed => ManagedState::Confirmed,
@@ -116,7 +116,7 @@ pub(crate) fn confirmed(
     approvals: &ApprovalsFile,
 ) -> Environment {
     let variables = managed_variables(environment, written, approvals).into_iter();
-    let confirmed = variables.filter(|variable| variable.standing == ManagedState::Confirmed);
+    let confirmed = variables.filter(|variable| variable.state == ManagedState::Confirmed);
     environment.with_variables(confirmed.map(|variable| (variable.name, variable.value)))
 }
 
@@ -128,7 +128,7 @@ pub fn confirm_managed_variables(
 ) -> Result<Edited<()>, EditError> {
     let asked = shown.iter().filter(|variable| {
         matches!(
-            variable.standing,
+            variable.state,
             ManagedState::Waiting | ManagedState::Confirmed
         )
     });

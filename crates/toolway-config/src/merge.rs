@@ -66,7 +66,7 @@ pub(crate) struct ServerCandidate {
     /// Who wrote it. Decided here, and asked wherever it matters what the entry may do.
     pub(crate) author: Author,
     /// Whether it is approved.
-    pub(crate) standing: ApprovalState,
+    pub(crate) approval: ApprovalState,
     pub(crate) order: u32,
     /// The position in its file; a later one of the same name wins, as in any JSON reader.
     pub(crate) position: u32,
@@ -99,7 +99,7 @@ impl ServerCandidate {
             let off = self.raw.definition.get("disabled") == Some(&Value::Bool(true));
             !off && self.raw.fault().is_none()
         };
-        matches!(self.standing, ApprovalState::Approved { .. })
+        matches!(self.approval, ApprovalState::Approved { .. })
             && (self.author != Author::Repository || starts())
     }
 
@@ -110,13 +110,13 @@ impl ServerCandidate {
 
     /// Finds out whether it is approved, and so who its author is.
     fn judge(&mut self, basis: &DecisionContext, installed: &InstalledPackages) {
-        self.standing = decide(basis, self, installed);
+        self.approval = decide(basis, self, installed);
         // What Toolway wrote for the user, or the user has read and approved, is the user's
         // (SEC-58).
         if let ApprovalState::Approved {
             vouched: ApprovalBasis::Seen | ApprovalBasis::Typed,
             ..
-        } = self.standing
+        } = self.approval
             && self.scope == Scope::Local
         {
             self.author = Author::Person;
@@ -146,7 +146,7 @@ pub(crate) fn merge_since(layers: Layers, began: Option<RunStart>) -> Config {
             servers.push(ServerCandidate {
                 scope: layer.scope,
                 author: layer.author,
-                standing: ApprovalState::unasked(),
+                approval: ApprovalState::unasked(),
                 order: layer.order,
                 position,
                 digest: layer
@@ -198,10 +198,10 @@ pub(crate) fn merge_since(layers: Layers, began: Option<RunStart>) -> Config {
 fn shadow_by_name(servers: &mut [ServerCandidate]) {
     for group in servers.chunk_by_mut(|a, b| a.raw.name == b.raw.name) {
         // A name with hidden characters is invalid and shadows nothing.
-        let standing = group.partition_point(|candidate| candidate.raw.name_stands);
-        let group = &mut group[..standing];
+        let active = group.partition_point(|candidate| candidate.raw.name_stands);
+        let group = &mut group[..active];
         let winner = group.iter().position(ServerCandidate::is_approved);
-        let (above, below) = group.split_at_mut(winner.unwrap_or(standing));
+        let (above, below) = group.split_at_mut(winner.unwrap_or(active));
         shadow_others(above);
         shadow_others(below);
         if let Some(winner) = winner {

@@ -1,6 +1,6 @@
 //! A scripted server that listens: over HTTP, HTTP+SSE or WebSocket.
 //!
-//! Owns the process, its port across restarts, and the back door by which a test changes it while
+//! Owns the process, its port across restarts, and the control port by which a test changes it while
 //! it runs.
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -137,20 +137,20 @@ impl ListeningServer {
     }
 
     fn ask(&self, path: &str, body: &str) -> Value {
-        let mut stream = TcpStream::connect(&self.control).expect("the back door is open");
+        let mut stream = TcpStream::connect(&self.control).expect("the control port is open");
         let length = body.len();
         write!(
             stream,
             "POST {path} HTTP/1.1\r\ncontent-length: {length}\r\n\r\n{body}"
         )
-        .expect("the back door listens");
+        .expect("the control port listens");
         let mut answer = String::new();
         stream
             .read_to_string(&mut answer)
-            .expect("the back door answers");
+            .expect("the control port answers");
         let body = answer.split_once("\r\n\r\n").map_or("", |(_, body)| body);
         serde_json::from_str(body)
-            .unwrap_or_else(|error| panic!("the back door answered `{answer}`: {error}"))
+            .unwrap_or_else(|error| panic!("the control port answered `{answer}`: {error}"))
     }
 
     fn launch(&mut self, port: &str) {

@@ -305,7 +305,7 @@ async fn a_refusal_tells_a_client_what_to_do() {
         (little.why(), little.status().as_u16()),
         (InboundFault::Scopes, 403)
     );
-    // A token may do for the door and not for a room behind it.
+    // A token may be enough for one route and not for another.
     let principal = stage.check(&stage.token(&json!({}))).await.unwrap();
     let rooms = ["read".to_owned(), "call".to_owned()];
     let more = stage.inbound.demand(&principal, &rooms).unwrap_err();

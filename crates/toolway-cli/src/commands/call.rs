@@ -180,7 +180,7 @@ pub(crate) fn run(context: &Context, args: &CallArgs) -> Outcome {
     };
     connect::with_user(context, plan, wanted, async |host| {
         let start = Instant::now();
-        let ready = context.desk.beside(|| connect::settle(context, host));
+        let ready = context.turns.beside(|| connect::settle(context, host));
         match timeout {
             None => ready.await,
             Some(limit) => tokio::time::timeout(limit, ready)
@@ -341,7 +341,7 @@ async fn watched(
     options.progress = Some(Arc::new(move |progress| {
         newest.send_replace(Some(progress));
     }));
-    let view = context.desk.beside(|| show(context, &what, news.clone()));
+    let view = context.turns.beside(|| show(context, &what, news.clone()));
     tokio::select! {
         outcome = host.call(request, options) => outcome,
         never = view => match never {},

@@ -67,7 +67,10 @@ impl Servers {
         wanted: Offering,
     ) -> Result<Arc<HostSnapshot>, Report> {
         // A server may ask something as soon as it is there.
-        context.desk.beside(|| connect::settle(context, host)).await;
+        context
+            .turns
+            .beside(|| connect::settle(context, host))
+            .await;
         let snapshot = host.snapshot();
         let only = self.only.as_ref();
         if let Some(refused) = only.and_then(|only| snapshot.refusal(only, wanted)) {

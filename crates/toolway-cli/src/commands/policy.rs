@@ -54,7 +54,7 @@ fn show(context: &Context, args: &PolicyArgs) -> Outcome {
         let variables = variables.iter().map(|variable| {
             json!({
                 "name": variable.name,
-                "state": variable.standing.word(),
+                "state": variable.state.word(),
                 "source": source(&variable.origin),
             })
         });
@@ -68,7 +68,7 @@ fn show(context: &Context, args: &PolicyArgs) -> Outcome {
     let rows = variables.iter().map(|variable| {
         vec![
             legible(&variable.name, TextKind::Code),
-            variable.standing.word().to_owned(),
+            variable.state.word().to_owned(),
             variable.origin.to_string(),
         ]
     });
@@ -81,7 +81,7 @@ fn show(context: &Context, args: &PolicyArgs) -> Outcome {
 }
 
 fn waits(variable: &ManagedVariable) -> bool {
-    variable.standing == ManagedState::Waiting
+    variable.state == ManagedState::Waiting
 }
 
 fn confirm(context: &Context, yes: bool) -> Outcome {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use toolway_testkit::TempHome;
 
 use crate::support::{command, toolway};
-use crate::terminal::Seat;
+use crate::terminal::TerminalProgram;
 
 /// The entry of the only server in the local settings.
 fn entry(home: &TempHome) -> Value {
@@ -130,10 +130,10 @@ fn a_person_is_asked_about_what_looks_like_a_slip() {
         let (home, path) = home_with_programs();
         for (answer, code) in [("n", 2), ("y", 0)] {
             let words = ["add", "x", given];
-            let mut seat = Seat::small(command(&home, &words).env("PATH", &path));
-            seat.expect(asked);
-            seat.type_line(answer);
-            assert_eq!(seat.leave().code, Some(code), "{given}: {answer}");
+            let mut terminal = TerminalProgram::small(command(&home, &words).env("PATH", &path));
+            terminal.expect(asked);
+            terminal.type_line(answer);
+            assert_eq!(terminal.leave().code, Some(code), "{given}: {answer}");
         }
         assert_eq!(entry(&home), expected);
     }

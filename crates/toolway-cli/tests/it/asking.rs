@@ -6,7 +6,7 @@ use toolway_testkit::marked::MARK;
 use toolway_testkit::{Script, ScriptedServer, SpokenEras, TempHome};
 
 use crate::support::{command, home_with, toolway};
-use crate::terminal::Seat;
+use crate::terminal::TerminalProgram;
 
 fn home() -> TempHome {
     home_with(Script {
@@ -16,9 +16,9 @@ fn home() -> TempHome {
 }
 
 /// `toolway call` of a tool that asks this, with a person in front of it.
-fn seat(home: &TempHome, request: &Value) -> Seat {
+fn terminal(home: &TempHome, request: &Value) -> TerminalProgram {
     let request = format!("request:={request}");
-    Seat::take(&mut command(home, &["call", "chaos", "elicit", &request]))
+    TerminalProgram::take(&mut command(home, &["call", "chaos", "elicit", &request]))
 }
 
 fn form(properties: &Value, required: &[&str]) -> Value {
@@ -48,8 +48,8 @@ fn a_form_is_asked_field_by_field_and_sent_after_a_look_at_it() {
         }),
         &["name", "age"],
     );
-    let mut seat = seat(&home, &request);
-    let asked = seat.expect("> ");
+    let mut terminal = terminal(&home, &request);
+    let asked = terminal.expect("> ");
     let asked = asked.split_once("server `chaos`").unwrap().1;
     assert_snapshot!(asked.replace('\r', ""), @"
      asks:
@@ -59,28 +59,29 @@ fn a_form_is_asked_field_by_field_and_sent_after_a_look_at_it() {
     field `Your name` (required): text, at least 2 characters
     >
     ");
-    seat.type_line("x");
-    let again = seat.expect("> ");
+    terminal.type_line("x");
+    let again = terminal.expect("> ");
     assert!(
         again.contains("expected: text, at least 2 characters"),
         "{again}"
     );
-    seat.type_line("Ada");
-    seat.expect("a whole number, 1 to 120\r\n> ");
-    seat.type_line("200");
-    seat.expect("expected: a whole number, 1 to 120\r\n> ");
-    seat.type_line("36");
-    seat.expect("field `news` (optional): yes or no\r\n[yes] > ");
-    seat.type_line("");
-    seat.expect("field `colour` (optional): one of these\r\n  1  Red (r)\r\n  2  Green (g)\r\n");
-    seat.expect("> ");
-    seat.type_line("2");
-    seat.expect("field `days` (optional)");
-    seat.expect("> ");
-    seat.type_line("1, we");
-    seat.expect("[left out] > ");
-    seat.type_line("");
-    let review = seat.expect("[Y/n/edit] ");
+    terminal.type_line("Ada");
+    terminal.expect("a whole number, 1 to 120\r\n> ");
+    terminal.type_line("200");
+    terminal.expect("expected: a whole number, 1 to 120\r\n> ");
+    terminal.type_line("36");
+    terminal.expect("field `news` (optional): yes or no\r\n[yes] > ");
+    terminal.type_line("");
+    terminal
+        .expect("field `colour` (optional): one of these\r\n  1  Red (r)\r\n  2  Green (g)\r\n");
+    terminal.expect("> ");
+    terminal.type_line("2");
+    terminal.expect("field `days` (optional)");
+    terminal.expect("> ");
+    terminal.type_line("1, we");
+    terminal.expect("[left out] > ");
+    terminal.type_line("");
+    let review = terminal.expect("[Y/n/edit] ");
     assert_snapshot!(review.replace('\r', ""), @"
       Your name: Ada
       age: 36
@@ -90,9 +91,9 @@ fn a_form_is_asked_field_by_field_and_sent_after_a_look_at_it() {
       note: left out
     Send this to server `chaos`? [Y/n/edit]
     ");
-    seat.type_line("");
-    seat.expect("answered");
-    let left = seat.leave();
+    terminal.type_line("");
+    terminal.expect("answered");
+    let left = terminal.leave();
     assert_eq!(left.code, Some(0), "{}", left.shown);
     assert_eq!(
         answer(&left.stdout),
@@ -106,28 +107,31 @@ fn a_question_can_be_declined_or_put_away_at_every_prompt() {
     let home = home();
     let request = form(&json!({ "word": { "type": "string" } }), &["word"]);
     for (line, action) in [("/decline", "decline"), ("/cancel", "cancel")] {
-        let mut seat = seat(&home, &request);
-        seat.expect("> ");
-        seat.type_line(line);
-        let left = seat.leave();
+        let mut terminal = terminal(&home, &request);
+        terminal.expect("> ");
+        terminal.type_line(line);
+        let left = terminal.leave();
         assert_eq!(left.code, Some(0), "{}", left.shown);
         assert_eq!(answer(&left.stdout), json!({ "action": action }));
     }
     // Also where all has been filled in; and the words themselves can be an answer.
-    let mut seat = seat(&home, &request);
-    seat.expect("> ");
-    seat.type_line("//decline");
-    seat.expect("word: /decline\r\n");
-    seat.expect("[Y/n/edit] ");
-    seat.type_line("n");
-    assert_eq!(answer(&seat.leave().stdout), json!({ "action": "decline" }));
+    let mut terminal = terminal(&home, &request);
+    terminal.expect("> ");
+    terminal.type_line("//decline");
+    terminal.expect("word: /decline\r\n");
+    terminal.expect("[Y/n/edit] ");
+    terminal.type_line("n");
+    assert_eq!(
+        answer(&terminal.leave().stdout),
+        json!({ "action": "decline" })
+    );
 }
 
 #[test]
 fn the_first_ctrl_c_puts_the_question_away_and_the_second_ends_the_program() {
     let home = home();
     let request = form(&json!({ "word": { "type": "string" } }), &["word"]);
-    let mut first = seat(&home, &request);
+    let mut first = terminal(&home, &request);
     first.expect("> ");
     first.interrupt();
     first.expect("put away without an answer");
@@ -137,7 +141,7 @@ fn the_first_ctrl_c_puts_the_question_away_and_the_second_ends_the_program() {
 
     let request = format!("request:={request}");
     let words = ["call", "chaos", "elicit", "rounds=3", &request];
-    let mut both = Seat::take(&mut command(&home, &words));
+    let mut both = TerminalProgram::take(&mut command(&home, &words));
     both.expect("> ");
     both.interrupt();
     both.expect("put away");
@@ -155,7 +159,7 @@ fn sec_36_a_form_that_asks_for_a_secret_is_flagged_and_declined_unless_told_othe
         &json!({ "user": { "type": "string" }, "api_key": { "type": "string" } }),
         &["user", "api_key"],
     );
-    let mut declined = seat(&home, &request);
+    let mut declined = terminal(&home, &request);
     let warned = declined.expect("Answer all the same? [y/N] ");
     assert!(
         warned.contains(
@@ -168,7 +172,7 @@ fn sec_36_a_form_that_asks_for_a_secret_is_flagged_and_declined_unless_told_othe
     let left = declined.leave();
     assert_eq!(answer(&left.stdout), json!({ "action": "decline" }));
 
-    let mut insisted = seat(&home, &request);
+    let mut insisted = terminal(&home, &request);
     insisted.expect("[y/N] ");
     insisted.type_line("y");
     insisted.expect("> ");
@@ -199,11 +203,11 @@ fn sec_36_a_page_is_shown_in_full_and_opened_only_after_a_yes() {
     let words = format!("request:={request}");
     let visit = |typed: &str| {
         let mut command = command(&home, &["call", "chaos", "elicit", &words]);
-        let mut seat = Seat::take(command.env("BROWSER", &browser));
-        let shown = seat.expect("Open it in your browser? [y/N] ");
+        let mut terminal = TerminalProgram::take(command.env("BROWSER", &browser));
+        let shown = terminal.expect("Open it in your browser? [y/N] ");
         assert!(!record.exists(), "nothing is opened before the yes");
-        seat.type_line(typed);
-        (shown, seat.leave())
+        terminal.type_line(typed);
+        (shown, terminal.leave())
     };
     let (shown, left) = visit("");
     assert_eq!(answer(&left.stdout), json!({ "action": "decline" }));
@@ -239,11 +243,11 @@ fn a_hook_that_stops_an_answer_is_named_after_it() {
         "hooks": { "ElicitationResult": [{ "hooks": [{ "type": "command", "command": line }] }] },
     });
     home.write_settings(settings.to_string());
-    let mut seat = seat(&home, &form(&json!({}), &[]));
-    seat.expect("Tell server `chaos` that you agree? [y/N] ");
-    seat.type_line("y");
-    seat.expect("answered\r\n");
-    let warned = seat.expect("not from here\r\n");
+    let mut terminal = terminal(&home, &form(&json!({}), &[]));
+    terminal.expect("Tell server `chaos` that you agree? [y/N] ");
+    terminal.type_line("y");
+    terminal.expect("answered\r\n");
+    let warned = terminal.expect("not from here\r\n");
     assert!(
         warned.contains("warning: server `chaos`: the hook `echo"),
         "{warned}"
@@ -252,7 +256,10 @@ fn a_hook_that_stops_an_answer_is_named_after_it() {
         warned.contains("said no to what was answered to server `chaos`: not from here"),
         "{warned}"
     );
-    assert_eq!(answer(&seat.leave().stdout), json!({ "action": "decline" }));
+    assert_eq!(
+        answer(&terminal.leave().stdout),
+        json!({ "action": "decline" })
+    );
 }
 
 #[test]
@@ -264,12 +271,15 @@ fn a_page_that_no_program_opens_is_left_to_the_person() {
     command
         .env("BROWSER", "/nonexistent/browser")
         .env("PATH", "/nonexistent");
-    let mut seat = Seat::take(&mut command);
-    seat.expect("[y/N] ");
-    seat.type_line("y");
-    seat.expect("no program opened it");
-    seat.expect("open the page above yourself");
-    assert_eq!(answer(&seat.leave().stdout), json!({ "action": "accept" }));
+    let mut terminal = TerminalProgram::take(&mut command);
+    terminal.expect("[y/N] ");
+    terminal.type_line("y");
+    terminal.expect("no program opened it");
+    terminal.expect("open the page above yourself");
+    assert_eq!(
+        answer(&terminal.leave().stdout),
+        json!({ "action": "accept" })
+    );
 }
 
 #[test]
@@ -279,11 +289,14 @@ fn what_was_typed_before_a_question_is_no_answer_to_it() {
         start_delay_ms: 700,
         ..Script::default()
     });
-    let mut seat = seat(&home, &form(&json!({}), &[]));
-    seat.type_line("y");
-    seat.expect("Tell server `chaos` that you agree? [y/N] ");
-    seat.type_line("n");
-    assert_eq!(answer(&seat.leave().stdout), json!({ "action": "decline" }));
+    let mut terminal = terminal(&home, &form(&json!({}), &[]));
+    terminal.type_line("y");
+    terminal.expect("Tell server `chaos` that you agree? [y/N] ");
+    terminal.type_line("n");
+    assert_eq!(
+        answer(&terminal.leave().stdout),
+        json!({ "action": "decline" })
+    );
 }
 
 #[test]
@@ -313,9 +326,9 @@ fn without_a_terminal_the_error_says_how_to_answer() {
 fn a_question_that_goes_with_its_call_says_so() {
     let home = home();
     let words = ["call", "chaos", "elicit", "--timeout", "2"];
-    let mut seat = Seat::take(&mut command(&home, &words));
-    seat.expect("> ");
-    seat.expect("the question is gone");
-    seat.expect("error: `elicit` of server `chaos` did not answer within 2s");
-    assert_eq!(seat.leave().code, Some(8));
+    let mut terminal = TerminalProgram::take(&mut command(&home, &words));
+    terminal.expect("> ");
+    terminal.expect("the question is gone");
+    terminal.expect("error: `elicit` of server `chaos` did not answer within 2s");
+    assert_eq!(terminal.leave().code, Some(8));
 }

@@ -14,7 +14,7 @@ use toolway_testkit::browser::{browse, fetch};
 
 use crate::login::{AS_BOT, BOT_SECRET, Scene, with_bot};
 use crate::support::servers;
-use crate::terminal::Seat;
+use crate::terminal::TerminalProgram;
 use crate::visiting::{Speaking, opened, visit};
 
 fn words(text: &str) -> Vec<String> {
@@ -279,14 +279,15 @@ fn an_address_longer_than_a_terminals_line_is_pasted_whole() {
         code_padding: 9000,
         ..AuthoritySettings::default()
     });
-    let mut seat = Seat::take(&mut scene.command(&["login", "shop", "--no-browser"]));
-    let shown = seat.expect("and press Enter:");
+    let mut terminal =
+        TerminalProgram::take(&mut scene.command(&["login", "shop", "--no-browser"]));
+    let shown = terminal.expect("and press Enter:");
     let page = shown.lines().find(|line| line.starts_with("  http"));
     let page = page.unwrap().trim();
     let ended = fetch(page).unwrap().location.expect("sent back");
     assert!(ended.len() > 9000);
-    seat.type_line(&ended);
-    let left = seat.leave();
+    terminal.type_line(&ended);
+    let left = terminal.leave();
     assert_eq!(left.code, Some(0), "{}", left.shown);
     assert!(
         !holds_secret(&left.shown),
@@ -297,15 +298,16 @@ fn an_address_longer_than_a_terminals_line_is_pasted_whole() {
 #[test]
 fn what_is_typed_is_shown_and_can_be_mended_and_the_terminal_is_as_it_was() {
     let scene = Scene::new(AuthoritySettings::default());
-    let mut seat = Seat::echoing(&mut scene.command(&["login", "shop", "--no-browser"]));
-    seat.expect("and press Enter:");
-    seat.type_keys("hallo\u{7f}\u{7f}\u{7f}\u{7f}ello\u{15}nothing\n");
-    let shown = seat.expect("that cannot be used");
+    let mut terminal =
+        TerminalProgram::echoing(&mut scene.command(&["login", "shop", "--no-browser"]));
+    terminal.expect("and press Enter:");
+    terminal.type_keys("hallo\u{7f}\u{7f}\u{7f}\u{7f}ello\u{15}nothing\n");
+    let shown = terminal.expect("that cannot be used");
     assert!(shown.contains("hallo"), "{shown:?}");
     assert!(shown.contains("nothing"), "{shown:?}");
-    seat.interrupt();
-    assert!(seat.is_as_it_was());
-    let left = seat.leave();
+    terminal.interrupt();
+    assert!(terminal.is_as_it_was());
+    let left = terminal.leave();
     assert_eq!(left.code, Some(130), "{}", left.shown);
 }
 

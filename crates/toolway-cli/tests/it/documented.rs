@@ -4,8 +4,8 @@
 //! printed, exactly that is. What the README shows of servers from npm and PyPI is in
 //! `peers/documented.rs`.
 
+pub(crate) mod command_block;
 mod hooks;
-pub(crate) mod passage;
 
 use std::fs::{self, Permissions};
 use std::io::{BufRead as _, BufReader};
@@ -21,9 +21,9 @@ use toolway_testkit::authority::{Authority, AuthoritySettings};
 use toolway_testkit::browser::browse;
 use toolway_testkit::{CommandOutput, TempHome};
 
-use self::passage::{Documented, Passage};
+use self::command_block::{CommandBlock, Documented};
 use crate::support::{program, servers};
-use crate::terminal::Seat;
+use crate::terminal::TerminalProgram;
 use crate::visiting::{visit, with_browser};
 
 /// What is run elsewhere, whole, because it takes more than a line: how it begins, and where.
@@ -103,8 +103,8 @@ impl Town {
         }
     }
 
-    fn for_passage(passage: &Passage) -> Self {
-        let text: String = passage.commands.iter().map(|it| it.line.as_str()).collect();
+    fn for_passage(block: &CommandBlock) -> Self {
+        let text: String = block.commands.iter().map(|it| it.line.as_str()).collect();
         let logs_in = text.contains("toolway login");
         let authority = logs_in.then(|| Authority::start(AuthoritySettings::default()));
         let packages = [("npx", "everything"), ("uvx", "time")];
@@ -196,13 +196,14 @@ impl Town {
             return;
         }
         if output.ends_with("[y/N]") || words.starts_with("toolway approve") {
-            let mut seat = Seat::take_with_stdout(&mut self.shell(&format!("exec {words}")));
-            let shown = seat.expect("[y/N] ");
+            let mut terminal =
+                TerminalProgram::take_with_stdout(&mut self.shell(&format!("exec {words}")));
+            let shown = terminal.expect("[y/N] ");
             if !output.is_empty() {
                 assert_eq!(self.as_printed(&shown), *output, "{place}: {words}");
             }
-            seat.type_line("y");
-            assert_eq!(seat.leave().code, Some(0), "{place}: {words}");
+            terminal.type_line("y");
+            assert_eq!(terminal.leave().code, Some(0), "{place}: {words}");
             return;
         }
         let given = self.run(line);
@@ -236,16 +237,16 @@ fn is_elsewhere(line: &str) -> bool {
 }
 
 /// Types everything, and says of all that did not hold, not of the first only.
-fn follow_all(passages: &[Passage]) {
+fn follow_all(blocks: &[CommandBlock]) {
     let mut broken = 0;
-    for passage in passages {
-        let town = Town::for_passage(passage);
-        prepare(&town, passage);
-        for documented in &passage.commands {
+    for block in blocks {
+        let town = Town::for_passage(block);
+        prepare(&town, block);
+        for documented in &block.commands {
             if is_elsewhere(&documented.line) {
                 continue;
             }
-            let follow = AssertUnwindSafe(|| town.follow(&passage.place, documented));
+            let follow = AssertUnwindSafe(|| town.follow(&block.place, documented));
             broken += usize::from(catch_unwind(follow).is_err());
         }
     }
@@ -253,9 +254,9 @@ fn follow_all(passages: &[Passage]) {
 }
 
 /// What a page says is there before its commands are typed.
-fn prepare(town: &Town, passage: &Passage) {
+fn prepare(town: &Town, block: &CommandBlock) {
     let home = &town.home;
-    let first = passage.commands[0].line.as_str();
+    let first = block.commands[0].line.as_str();
     if first.starts_with("toolway logs") || first.starts_with("toolway audit") {
         // There is something to look at.
         let call = "toolway tools && toolway call github create_issue";
@@ -284,24 +285,24 @@ fn prepare(town: &Town, passage: &Passage) {
 
 #[test]
 fn what_the_pages_say_is_what_happens() {
-    let passages = Passage::of_pages();
-    assert!(passages.len() > 15, "{}", passages.len());
-    let of_readme = |passage: &Passage| passage.place.starts_with("README.md");
-    let (_, pages): (Vec<_>, Vec<_>) = passages.into_iter().partition(of_readme);
+    let blocks = CommandBlock::of_pages();
+    assert!(blocks.len() > 15, "{}", blocks.len());
+    let of_readme = |block: &CommandBlock| block.place.starts_with("README.md");
+    let (_, pages): (Vec<_>, Vec<_>) = blocks.into_iter().partition(of_readme);
     follow_all(&pages);
 }
 
 #[test]
 fn what_the_help_says_is_what_happens() {
-    let passages = Passage::of_help();
-    assert!(passages.len() > 10, "{}", passages.len());
-    follow_all(&passages);
+    let blocks = CommandBlock::of_help();
+    assert!(blocks.len() > 10, "{}", blocks.len());
+    follow_all(&blocks);
 }
 
 #[test]
 fn nothing_is_said_to_be_run_elsewhere_that_no_page_has() {
-    let passages = [Passage::of_pages(), Passage::of_help()];
-    let commands = passages.iter().flatten().flat_map(|it| &it.commands);
+    let blocks = [CommandBlock::of_pages(), CommandBlock::of_help()];
+    let commands = blocks.iter().flatten().flat_map(|it| &it.commands);
     let lines: Vec<&str> = commands.map(|it| it.line.as_str()).collect();
     for (start, _) in ELSEWHERE {
         assert!(lines.iter().any(|line| line.starts_with(start)), "{start}");

@@ -6,7 +6,7 @@ use toolway_testkit::TempHome;
 
 use crate::reaching::{home_of, offering};
 use crate::support::{command, program, toolway};
-use crate::terminal::Seat;
+use crate::terminal::TerminalProgram;
 
 /// A tool that takes what schemas can say: references, lists, objects, choices, limits.
 fn order() -> Value {
@@ -222,8 +222,8 @@ fn a_slip_in_a_tools_name_is_told_with_the_command_that_shows_it() {
 fn on_a_small_terminal_no_row_is_broken_by_it() {
     let home = shop();
     for words in [&["tools", "shop", "order"][..], &["tools", "-l"]] {
-        let seat = Seat::small_with_stdout(&mut command(&home, words));
-        let shown = seat.shown_to_the_end();
+        let terminal = TerminalProgram::small_with_stdout(&mut command(&home, words));
+        let shown = terminal.shown_to_the_end();
         // What a live view draws and takes away is no row.
         let shown = &shown[shown.find("mcp__").unwrap()..];
         for row in shown.lines() {
@@ -357,8 +357,8 @@ fn the_place_of_a_rule_keeps_its_line_on_a_small_terminal() {
     ] {
         toolway(&home, &["permissions", "deny", "shop", tool]).expect_code(0);
     }
-    let seat = Seat::small_with_stdout(&mut command(&home, &["permissions"]));
-    let shown = seat.shown_to_the_end();
+    let terminal = TerminalProgram::small_with_stdout(&mut command(&home, &["permissions"]));
+    let shown = terminal.shown_to_the_end();
     let rows: Vec<&str> = shown
         .lines()
         .filter(|row| row.starts_with("deny"))

@@ -5,7 +5,7 @@ use serde_json::json;
 use toolway_testkit::TempHome;
 
 use crate::support::{servers, toolway};
-use crate::terminal::Seat;
+use crate::terminal::TerminalProgram;
 
 fn home_with_clients() -> TempHome {
     let home = TempHome::new();
@@ -246,21 +246,21 @@ fn a_person_is_asked_about_each_server() {
     let home = home_with_clients();
     strange_file(&home, ".cursor/mcp.json");
     let mut command = crate::support::command(&home, &["import"]);
-    let mut seat = Seat::take(&mut command);
-    seat.expect("y adds a server, n leaves it out, a adds it and all that follow, q ends");
-    seat.expect("Add `files` to the user scope? [y/N/a/q] ");
-    seat.type_line("x");
-    seat.expect("Add `files` to the user scope? [y/N/a/q] ");
-    seat.type_line("y");
-    seat.expect("added `files`");
-    seat.expect("Add `docs` to the user scope? [y/N/a/q] ");
-    seat.type_line("");
-    seat.expect("Add `tracker` to the user scope? [y/N/a/q] ");
-    seat.type_line("n");
-    seat.expect("Put `repo` into the project's `.mcp.json`, to be approved? [y/N] ");
-    seat.type_line("y");
-    seat.expect("added `repo` to the project scope");
-    assert_eq!(seat.leave().code, Some(0));
+    let mut terminal = TerminalProgram::take(&mut command);
+    terminal.expect("y adds a server, n leaves it out, a adds it and all that follow, q ends");
+    terminal.expect("Add `files` to the user scope? [y/N/a/q] ");
+    terminal.type_line("x");
+    terminal.expect("Add `files` to the user scope? [y/N/a/q] ");
+    terminal.type_line("y");
+    terminal.expect("added `files`");
+    terminal.expect("Add `docs` to the user scope? [y/N/a/q] ");
+    terminal.type_line("");
+    terminal.expect("Add `tracker` to the user scope? [y/N/a/q] ");
+    terminal.type_line("n");
+    terminal.expect("Put `repo` into the project's `.mcp.json`, to be approved? [y/N] ");
+    terminal.type_line("y");
+    terminal.expect("added `repo` to the project scope");
+    assert_eq!(terminal.leave().code, Some(0));
     let user = home.read(user_settings(&home));
     assert!(user.contains("files") && !user.contains("docs") && !user.contains("repo"));
     assert!(home.read(".mcp.json").contains("repo"));
@@ -268,10 +268,10 @@ fn a_person_is_asked_about_each_server() {
     // All that are left, and none.
     for (answer, added) in [("q", false), ("a", true)] {
         let mut command = crate::support::command(&home, &["import"]);
-        let mut seat = Seat::take(&mut command);
-        seat.expect("Add `docs` to the user scope? [y/N/a/q] ");
-        seat.type_line(answer);
-        let left = seat.leave();
+        let mut terminal = TerminalProgram::take(&mut command);
+        terminal.expect("Add `docs` to the user scope? [y/N/a/q] ");
+        terminal.type_line(answer);
+        let left = terminal.leave();
         assert_eq!(left.shown.contains("nothing was changed"), !added);
         assert_eq!(home.read(user_settings(&home)).contains("tracker"), added);
     }

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use toolway_testkit::{Script, ScriptedServer, marked};
 
-use crate::desk::{Desk, Person, skipped};
 use crate::support::servers;
+use crate::user_home::{Person, UserHome, skipped};
 
 /// Looks for the host above it and tries to look into it: prints each attempt and its outcome.
 const LOOK: &str = r#"
@@ -43,22 +43,22 @@ print(json.dumps({
 "#;
 
 /// Desks of people who are not root: root may look into everything.
-fn ordinary_desks() -> Vec<Desk> {
-    let mut desks = Desk::all();
-    desks.retain(|desk| desk.person == Person::Ordinary || !rustix::process::geteuid().is_root());
-    if desks.is_empty() {
+fn ordinary_desks() -> Vec<UserHome> {
+    let mut users = UserHome::all();
+    users.retain(|user| user.person == Person::Ordinary || !rustix::process::geteuid().is_root());
+    if users.is_empty() {
         skipped("there is no ordinary user here");
     }
-    desks
+    users
 }
 
 #[test]
 fn sec_15_no_process_of_the_same_user_looks_into_the_host() {
-    for desk in ordinary_desks() {
+    for user in ordinary_desks() {
         let argv = json!({ "argv": ["/usr/bin/python3", "-I", "-S", "-c", LOOK] });
-        let mut command = desk.command(&[]);
-        command.args(crate::desk::call("run", &argv));
-        let output = desk.home.run(command.env("TOOLWAY_SHIELD", "off"));
+        let mut command = user.command(&[]);
+        command.args(crate::user_home::call("run", &argv));
+        let output = user.home.run(command.env("TOOLWAY_SHIELD", "off"));
         let said = output.expect_code(0).stdout;
         let found: Value = serde_json::from_str(said.lines().next().unwrap()).expect(&said);
         let (no_entry, not_allowed) = ("Permission denied", "Operation not permitted");
@@ -74,17 +74,17 @@ fn sec_15_no_process_of_the_same_user_looks_into_the_host() {
 
 #[test]
 fn sec_15_a_host_that_is_closed_raises_shields_and_nobody_leaves_a_core_file() {
-    for desk in ordinary_desks() {
-        let path = desk.home.config_home().join("settings.json");
+    for user in ordinary_desks() {
+        let path = user.home.config_home().join("settings.json");
         let script = format!("ulimit -c; echo x > '{}'", path.display());
-        let words = crate::desk::call("run", &json!({ "argv": ["sh", "-c", script] }));
-        let mut command = desk.prefixed("sh");
+        let words = crate::user_home::call("run", &json!({ "argv": ["sh", "-c", script] }));
+        let mut command = user.prefixed("sh");
         command
             .args(["-c", "ulimit -c unlimited 2>/dev/null; exec \"$@\"", "sh"])
             .arg(crate::support::program())
             .args(words)
             .env("TOOLWAY_SHIELD", "required");
-        let said = desk.home.run(&mut command).expect_code(0).stdout;
+        let said = user.home.run(&mut command).expect_code(0).stdout;
         assert!(said.starts_with("0\n"), "{said}");
         assert!(said.contains("Read-only file system"), "{said}");
     }
@@ -146,36 +146,36 @@ print(json.dumps({"ended": ended, "found": found}))
 #[test]
 fn sec_15_no_copy_of_the_host_lies_open_while_a_shield_is_tried_and_raised() {
     const RUNS: usize = 16;
-    for desk in ordinary_desks() {
-        let token = desk.home.home().join("token");
-        desk.home.write(&token, concat!(marked!("race-"), "5eed"));
+    for user in ordinary_desks() {
+        let token = user.home.home().join("token");
+        user.home.write(&token, concat!(marked!("race-"), "5eed"));
         let mut server = ScriptedServer::new(Script::default()).entry();
         server["env"] = json!({ "KEY": format!("${{cmd:cat '{}'}}", token.display()) });
         server["shield"] = json!("required");
-        desk.home.write_settings(servers(&[("chaos", server)]));
-        desk.give();
-        let mut race = desk.prefixed("/usr/bin/python3");
+        user.home.write_settings(servers(&[("chaos", server)]));
+        user.give();
+        let mut race = user.prefixed("/usr/bin/python3");
         race.args(["-I", "-S", "-c", RACE, &RUNS.to_string()])
             .arg(&token)
             .arg(crate::support::program())
             .args(["call", "chaos", "echo", "text=hi"]);
-        let said = desk.home.run(&mut race).expect_code(0).json();
+        let said = user.home.run(&mut race).expect_code(0).json();
         assert_eq!(said, json!({ "ended": vec![0; RUNS], "found": 0 }));
     }
 }
 
 #[test]
 fn whoever_starts_it_under_a_tracer_sees_what_it_does() {
-    for desk in ordinary_desks() {
+    for user in ordinary_desks() {
         if !std::path::Path::new("/usr/bin/strace").exists() {
             skipped("strace is not installed");
             return;
         }
-        let log = desk.home.home().join("strace.log");
-        let mut command = desk.prefixed("/usr/bin/strace");
+        let log = user.home.home().join("strace.log");
+        let mut command = user.prefixed("/usr/bin/strace");
         command.arg("-o").arg(&log).args(["-e", "trace=openat"]);
         command.arg(crate::support::program()).arg("doctor");
-        desk.home.run(&mut command).expect_code(0);
+        user.home.run(&mut command).expect_code(0);
         let log = std::fs::read_to_string(log).unwrap();
         assert!(log.contains("settings.json"), "{log}");
     }

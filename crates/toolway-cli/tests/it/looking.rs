@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 
 use toolway_testkit::{Script, ScriptedServer, TempHome, marked};
 
-use crate::desk::skipped;
 use crate::support::{command, home_with, program, servers, toolway};
-use crate::terminal::Seat;
+use crate::terminal::TerminalProgram;
+use crate::user_home::skipped;
 
 /// A home with a server that answers and one that never does.
 fn home_with_a_silent_one() -> TempHome {
@@ -66,10 +66,10 @@ fn ctrl_c_shows_what_is_there() {
         ),
         (["tools"], "mcp__fast__echo     Says it again"),
     ] {
-        let mut seat = Seat::take(&mut command(&home, &words));
-        seat.expect("connected");
-        seat.interrupt();
-        let left = seat.leave();
+        let mut terminal = TerminalProgram::take(&mut command(&home, &words));
+        terminal.expect("connected");
+        terminal.interrupt();
+        let left = terminal.leave();
         assert_eq!(left.code, Some(130), "{}", left.shown);
         assert!(left.stdout.contains(expected), "{}", left.stdout);
     }
@@ -78,11 +78,11 @@ fn ctrl_c_shows_what_is_there() {
 #[test]
 fn rows_of_tools_appear_while_a_slow_server_is_waited_for() {
     let home = home_with_a_silent_one();
-    let mut seat = Seat::take_with_stdout(&mut command(&home, &["tools"]));
-    seat.expect("mcp__fast__echo");
-    seat.expect("pending");
-    seat.interrupt();
-    let shown = seat.shown_to_the_end();
+    let mut terminal = TerminalProgram::take_with_stdout(&mut command(&home, &["tools"]));
+    terminal.expect("mcp__fast__echo");
+    terminal.expect("pending");
+    terminal.interrupt();
+    let shown = terminal.shown_to_the_end();
     assert_eq!(shown.matches("mcp__fast__echo").count(), 1, "{shown}");
 }
 
@@ -287,8 +287,8 @@ fn nothing_wraps_on_a_small_terminal() {
         &["list"],
         &["doctor"],
     ] {
-        let seat = Seat::small_with_stdout(&mut command(&home, words));
-        let shown = seat.shown_to_the_end();
+        let terminal = TerminalProgram::small_with_stdout(&mut command(&home, words));
+        let shown = terminal.shown_to_the_end();
         // What a live view draws and takes away is no row.
         let shown = shown.rsplit('\u{1b}').next().unwrap().to_owned();
         for row in shown.lines() {
@@ -301,8 +301,8 @@ fn nothing_wraps_on_a_small_terminal() {
 #[test]
 fn the_doctor_breaks_lines_at_words() {
     let home = home_with(Script::default());
-    let seat = Seat::small_with_stdout(&mut command(&home, &["doctor"]));
-    let narrow = seat.shown_to_the_end();
+    let terminal = TerminalProgram::small_with_stdout(&mut command(&home, &["doctor"]));
+    let narrow = terminal.shown_to_the_end();
     let wide = toolway(&home, &["doctor"]).stdout;
     let words = |text: &str| {
         home.normalise(text)

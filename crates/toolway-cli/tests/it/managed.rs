@@ -155,18 +155,20 @@ fn a_variable_of_the_organisation_counts_once_a_person_confirmed_it() {
     error: nobody is there to confirm this
     hint: read the above, then run `toolway policy confirm --yes`
     ");
-    let mut seat =
-        crate::terminal::Seat::small(&mut crate::support::command(&home, &["policy", "confirm"]));
-    seat.expect("Let them count from now on? [y/N] ");
-    assert_snapshot!(home.normalise(&seat.rows().join("\n")), @"
+    let mut terminal = crate::terminal::TerminalProgram::small(&mut crate::support::command(
+        &home,
+        &["policy", "confirm"],
+    ));
+    terminal.expect("Let them count from now on? [y/N] ");
+    assert_snapshot!(home.normalise(&terminal.rows().join("\n")), @"
     the organisation sets these variables in
       |  [SYSTEM]/managed-settings.json:
       TEAM: blue
     Confirmed, they count as if they stood in your environment.
     Let them count from now on? [y/N]
     ");
-    seat.type_line("y");
-    assert_eq!(seat.leave().code, Some(0));
+    terminal.type_line("y");
+    assert_eq!(terminal.leave().code, Some(0));
     assert_snapshot!(toolway(&home, &["list", "--no-connect"]), @"
     exit: 0
     ----- stdout

@@ -7,12 +7,12 @@ use toolway_testkit::{Script, ScriptedServer, TempHome};
 use unicode_width::UnicodeWidthStr as _;
 
 use crate::support::{command, servers, toolway};
-use crate::terminal::Seat;
+use crate::terminal::TerminalProgram;
 
 /// What a command shows on a terminal with so many columns.
 fn shown(home: &TempHome, words: &[&str], columns: u16) -> String {
-    let seat = Seat::narrow_with_stdout(&mut command(home, words), columns);
-    let shown = seat.shown_to_the_end();
+    let terminal = TerminalProgram::narrow_with_stdout(&mut command(home, words), columns);
+    let shown = terminal.shown_to_the_end();
     // What a live view draws and takes away is no row.
     shown.rsplit('\u{1b}').next().unwrap().to_owned()
 }

@@ -10,12 +10,12 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 use toolway_testkit::{Script, ScriptedServer, TempHome};
 
-use crate::desk::{Desk, ORDINARY, Person, call, skipped};
 use crate::support::{command, program, servers, toolway};
+use crate::user_home::{ORDINARY, Person, UserHome, call, skipped};
 
 /// Every file of the config home and the system directory that a start reads or writes.
-fn believed(desk: &Desk) -> Vec<PathBuf> {
-    let config = desk.home.config_home();
+fn believed(user: &UserHome) -> Vec<PathBuf> {
+    let config = user.home.config_home();
     let mut paths: Vec<PathBuf> = [
         "settings.json",
         "approvals.json",
@@ -27,49 +27,49 @@ fn believed(desk: &Desk) -> Vec<PathBuf> {
     .map(|name| config.join(name))
     .into();
     for name in ["managed-mcp.json", "managed-settings.json"] {
-        paths.push(desk.home.system().join(name));
+        paths.push(user.home.system().join(name));
     }
     paths
 }
 
 #[test]
 fn sec_07_a_server_cannot_write_settings_that_exist() {
-    for desk in Desk::all() {
+    for user in UserHome::all() {
         // A `managed-mcp.json` that exists would exclude the server of this test.
         let exists = |path: &PathBuf| !path.ends_with("managed-mcp.json");
-        for path in believed(&desk).iter().filter(|path| exists(path)) {
-            desk.home.write(path, "{}");
+        for path in believed(&user).iter().filter(|path| exists(path)) {
+            user.home.write(path, "{}");
         }
-        desk.home.write(".toolway/settings.local.json", "{}");
-        desk.give();
-        for path in believed(&desk) {
-            desk.assert_refused(&path);
+        user.home.write(".toolway/settings.local.json", "{}");
+        user.give();
+        for path in believed(&user) {
+            user.assert_refused(&path);
         }
-        desk.assert_refused(&desk.home.project().join(".toolway/settings.local.json"));
-        desk.assert_refused(&desk.home.project().join(".toolway/new.json"));
+        user.assert_refused(&user.home.project().join(".toolway/settings.local.json"));
+        user.assert_refused(&user.home.project().join(".toolway/new.json"));
     }
 }
 
 #[test]
 fn sec_42_a_server_cannot_write_settings_that_do_not_exist_yet() {
-    for desk in Desk::all() {
-        assert!(!desk.home.config_home().exists());
-        for path in believed(&desk) {
-            desk.assert_refused(&path);
+    for user in UserHome::all() {
+        assert!(!user.home.config_home().exists());
+        for path in believed(&user) {
+            user.assert_refused(&path);
             assert!(!path.exists());
         }
         // It was made so that a server could not make it.
-        let made = desk.home.config_home().metadata().unwrap();
+        let made = user.home.config_home().metadata().unwrap();
         assert_eq!(made.permissions().mode() & 0o777, 0o700);
-        let made = desk.shell("mkdir -p \"$CONFIG/plugins/evil\"");
+        let made = user.shell("mkdir -p \"$CONFIG/plugins/evil\"");
         assert!(made.contains("Read-only file system"), "{made}");
     }
 }
 
 #[test]
 fn sec_42_a_server_cannot_put_another_directory_in_the_place_of_the_protected_one() {
-    for desk in Desk::all() {
-        let said = desk.shell(
+    for user in UserHome::all() {
+        let said = user.shell(
             "mv \"$CONFIG\" \"$CONFIG.old\" && echo MOVED
              rmdir \"$CONFIG\" && echo REMOVED
              ln -sfn /tmp \"$CONFIG\" && echo LINKED
@@ -82,16 +82,16 @@ fn sec_42_a_server_cannot_put_another_directory_in_the_place_of_the_protected_on
              true",
         );
         for word in ["MOVED", "REMOVED", "LINKED", "WRITTEN"] {
-            assert!(!said.contains(word), "{:?}: {said}", desk.person);
+            assert!(!said.contains(word), "{:?}: {said}", user.person);
         }
-        assert!(desk.home.config_home().is_dir());
-        desk.assert_refused(&desk.home.config_home().join("settings.json"));
+        assert!(user.home.config_home().is_dir());
+        user.assert_refused(&user.home.config_home().join("settings.json"));
     }
 }
 
 #[test]
 fn sec_07_a_server_cannot_undo_the_shield_not_even_as_root() {
-    for desk in Desk::all() {
+    for user in UserHome::all() {
         let attempt = "umount \"$CONFIG\" && echo UNMOUNTED
              umount -l \"$CONFIG\" && echo UNMOUNTED
              umount -R \"$(dirname \"$CONFIG\")\" && echo UNMOUNTED
@@ -117,23 +117,23 @@ fn sec_07_a_server_cannot_undo_the_shield_not_even_as_root() {
              done
              export ALL_ABOVE CONFIG
              for ABOVE in $ALL_ABOVE; do echo \"above is $(cat /proc/$ABOVE/comm)\"; done\n";
-        let plain = desk.shell(&format!("{above}{attempt}true"));
-        let nested = desk.shell(&format!("{above}unshare -Urm sh -c '{attempt}'\ntrue"));
+        let plain = user.shell(&format!("{above}{attempt}true"));
+        let nested = user.shell(&format!("{above}unshare -Urm sh -c '{attempt}'\ntrue"));
         for said in [plain, nested] {
             for word in ["UNMOUNTED", "REMOUNTED", "WRITTEN", "BOUND", "LEFT"] {
-                assert!(!said.contains(word), "{:?}: {said}", desk.person);
+                assert!(!said.contains(word), "{:?}: {said}", user.person);
             }
             assert!(said.contains("Read-only file system"), "{said}");
             assert!(said.contains("above is tw-reaper"), "{said}");
         }
-        assert!(!desk.home.config_home().join("settings.json").exists());
+        assert!(!user.home.config_home().join("settings.json").exists());
     }
 }
 
 #[test]
 fn behind_the_shield_a_server_sees_only_its_own_processes() {
-    for desk in Desk::all() {
-        let kernel = desk
+    for user in UserHome::all() {
+        let kernel = user
             .prefixed("unshare")
             .args(["--user", "--map-current-user", "--mount", "--pid", "--fork"])
             .args(["--mount-proc", "true"])
@@ -142,7 +142,7 @@ fn behind_the_shield_a_server_sees_only_its_own_processes() {
             skipped("this kernel refuses a namespace of process ids");
             continue;
         }
-        let said = desk.shell("for it in /proc/[0-9]*; do cat $it/comm; done; kill -9 1; true");
+        let said = user.shell("for it in /proc/[0-9]*; do cat $it/comm; done; kill -9 1; true");
         let mut seen: Vec<&str> = said.lines().collect();
         seen.pop();
         // `cat` and the shell that runs it, the server, and its reaper.
@@ -153,21 +153,21 @@ fn behind_the_shield_a_server_sees_only_its_own_processes() {
 
 #[test]
 fn sec_07_everything_else_stays_as_it_was_for_the_server() {
-    for desk in Desk::all() {
-        let home = desk.home.home();
+    for user in UserHome::all() {
+        let home = user.home.home();
         for path in [
             home.join("notes.txt"),
             home.join(".config/other.json"),
-            desk.home.project().join("notes.txt"),
+            user.home.project().join("notes.txt"),
         ] {
-            assert_eq!(desk.write(&path), "written", "{}", path.display());
-            let expected = match desk.person {
+            assert_eq!(user.write(&path), "written", "{}", path.display());
+            let expected = match user.person {
                 Person::Current => rustix::process::geteuid().as_raw(),
                 Person::Ordinary => ORDINARY,
             };
             assert_eq!(path.metadata().unwrap().uid(), expected);
         }
-        let inspected = desk.call("inspect", &json!({}));
+        let inspected = user.call("inspect", &json!({}));
         let facts: Value = serde_json::from_str(&inspected).expect("JSON");
         assert_eq!(
             facts["fds"],
@@ -175,7 +175,7 @@ fn sec_07_everything_else_stays_as_it_was_for_the_server() {
             "SEC-41 holds behind the shield"
         );
         assert_eq!(facts["cwd"], "[PROJECT]");
-        let said = desk.shell(
+        let said = user.shell(
             "id -u; cat /proc/self/loginuid >/dev/null; mv ../notes.txt notes2.txt && echo moved",
         );
         assert!(said.contains("moved"), "{said}");
@@ -184,31 +184,31 @@ fn sec_07_everything_else_stays_as_it_was_for_the_server() {
 
 #[test]
 fn sec_07_a_shield_works_inside_another_namespace() {
-    for desk in Desk::all() {
-        let path = desk.home.config_home().join("settings.json");
-        let mut command = desk.prefixed("unshare");
+    for user in UserHome::all() {
+        let path = user.home.config_home().join("settings.json");
+        let mut command = user.prefixed("unshare");
         command.args(["--user", "--map-root-user", "--mount", program()]);
         command.args(call("write", &json!({ "path": path, "text": "{}" })));
-        let output = desk.home.run(&mut command).expect_code(0);
+        let output = user.home.run(&mut command).expect_code(0);
         assert_eq!(output.stdout.trim_end(), "errno 30", "{output}");
     }
 }
 
 #[test]
 fn sec_07_a_second_mount_of_the_same_files_is_no_way_around() {
-    for desk in Desk::all() {
-        let alias = desk.home.home().parent().unwrap().join("second mount");
+    for user in UserHome::all() {
+        let alias = user.home.home().parent().unwrap().join("second mount");
         std::fs::create_dir(&alias).unwrap();
         let path = alias.join(".config/toolway/settings.json");
-        let mut command = desk.prefixed("unshare");
+        let mut command = user.prefixed("unshare");
         command
             .args(["--user", "--map-root-user", "--mount", "sh", "-c"])
             .arg("mount --rbind \"$1\" \"$2\" && shift 2 && exec \"$@\"")
             .arg("sh")
-            .args([desk.home.home(), &alias])
+            .args([user.home.home(), &alias])
             .arg(program())
             .args(call("write", &json!({ "path": path, "text": "{}" })));
-        let output = desk.home.run(&mut command).expect_code(0);
+        let output = user.home.run(&mut command).expect_code(0);
         assert_eq!(output.stdout.trim_end(), "errno 30", "{output}");
     }
 }
@@ -279,20 +279,20 @@ fn the_shield_can_be_switched_off_and_a_wrong_word_is_named() {
 
 #[test]
 fn where_the_kernel_refuses_best_effort_goes_on_and_required_does_not() {
-    for desk in Desk::all() {
-        let path = desk.home.home().join("notes.txt");
+    for user in UserHome::all() {
+        let path = user.home.home().join("notes.txt");
         let tamper = call("write", &json!({ "path": path, "text": "x" }));
         let doctor = ["doctor".to_owned()];
         let run = |mode: &str, words: &[String]| {
             // A namespace in which there can be no further ones.
-            let mut command = desk.prefixed("unshare");
+            let mut command = user.prefixed("unshare");
             command
                 .args(["--user", "--map-root-user", "sh", "-c"])
                 .arg("echo 0 > /proc/sys/user/max_user_namespaces && exec \"$@\"")
                 .args(["sh", program()])
                 .args(words)
                 .env("TOOLWAY_SHIELD", mode);
-            desk.home.run(&mut command)
+            user.home.run(&mut command)
         };
         let output = run("required", &tamper);
         assert_ne!(output.code, Some(0), "{output}");
@@ -327,8 +327,8 @@ fn nothing_is_made_before_a_server_starts() {
 
 #[test]
 fn what_a_repository_brings_is_shielded_and_what_i_configured_only_if_i_say_so() {
-    let desk = Desk::all().remove(0);
-    if !desk.can_shield() {
+    let user = UserHome::all().remove(0);
+    if !user.can_shield() {
         return;
     }
     let entry = |shield: Option<&str>| {

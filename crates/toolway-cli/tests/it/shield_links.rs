@@ -8,8 +8,8 @@ use insta::{allow_duplicates, assert_snapshot};
 use serde_json::json;
 use toolway_testkit::{Script, ScriptedServer};
 
-use crate::desk::{Desk, Homes};
 use crate::support::servers;
+use crate::user_home::{Homes, UserHome};
 
 /// What lies elsewhere, below the home, and what it holds.
 const TARGETS: [(&str, &str); 4] = [
@@ -70,30 +70,30 @@ fn lay(home: &Path, links: &[(&str, &str)]) {
 
 #[test]
 fn sec_07_links_in_the_config_home_lead_no_server_to_what_the_next_start_believes() {
-    for desk in Desk::all_with(Homes::Standard) {
-        let home = desk.home.home();
+    for user in UserHome::all_with(Homes::Standard) {
+        let home = user.home.home();
         for (path, text) in TARGETS {
-            desk.home.write(home.join(path), text);
+            user.home.write(home.join(path), text);
         }
         lay(home, &LINKS);
-        desk.give();
-        let said = desk.shell(ATTACK);
-        assert_eq!(said, "own work: mine\nexit 0", "{:?}", desk.person);
+        user.give();
+        let said = user.shell(ATTACK);
+        assert_eq!(said, "own work: mine\nexit 0", "{:?}", user.person);
         for (path, text) in TARGETS {
             let found = std::fs::read_to_string(home.join(path)).unwrap();
-            assert_eq!(found, text, "{:?}: {path}", desk.person);
+            assert_eq!(found, text, "{:?}: {path}", user.person);
         }
         for (link, target) in LINKS {
             let found = home.join(link).read_link().unwrap();
-            assert_eq!(found, Path::new(target), "{:?}: {link}", desk.person);
+            assert_eq!(found, Path::new(target), "{:?}: {link}", user.person);
         }
     }
 }
 
 #[test]
 fn sec_07_doctor_says_where_links_lead_and_which_cannot_be_protected() {
-    for desk in Desk::all_with(Homes::Standard) {
-        let home = desk.home.home();
+    for user in UserHome::all_with(Homes::Standard) {
+        let home = user.home.home();
         let entry = |shield: &str| {
             let mut entry = ScriptedServer::new(Script::default()).entry();
             entry["shield"] = json!(shield);
@@ -104,16 +104,16 @@ fn sec_07_doctor_says_where_links_lead_and_which_cannot_be_protected() {
             ("easy", entry("best-effort")),
         ];
         let settings = servers(&both);
-        desk.home
+        user.home
             .write(home.join("dotfiles/settings.json"), settings);
         // Nothing is where the second leads; the third has a second name that nobody can find.
         lay(home, &LINKS[2..4]);
         lay(home, &[("chain.json", "dotfiles/settings.json")]);
         let pinned = home.join(".config/toolway/pinned.json");
-        desk.home.write(&pinned, "{}");
+        user.home.write(&pinned, "{}");
         std::fs::hard_link(pinned, home.join("second-name")).unwrap();
-        desk.give();
-        let output = desk.toolway(&["doctor"]);
+        user.give();
+        let output = user.toolway(&["doctor"]);
         let lines = output.stdout.lines();
         let lines = lines.skip_while(|line| !line.starts_with("shield"));
         let lines = lines.take_while(|line| !line.starts_with("keychain"));
@@ -126,7 +126,7 @@ fn sec_07_doctor_says_where_links_lead_and_which_cannot_be_protected() {
                       behind it: easy
                       do not start without all of it: strict
         ") }
-        let shield = desk.toolway(&["doctor", "--json"]).json()["shield"].clone();
+        let shield = user.toolway(&["doctor", "--json"]).json()["shield"].clone();
         assert_eq!(
             shield["gaps"],
             json!([
@@ -135,8 +135,8 @@ fn sec_07_doctor_says_where_links_lead_and_which_cannot_be_protected() {
             ])
         );
         // Who insists on the shield gets all of it or does not start.
-        desk.toolway(&["tools", "easy"]).expect_code(0);
-        let refused = desk.toolway(&["tools", "strict"]);
+        user.toolway(&["tools", "easy"]).expect_code(0);
+        let refused = user.toolway(&["tools", "strict"]);
         assert!(refused.stderr.contains("cannot protect"), "{refused}");
     }
 }

@@ -10,7 +10,7 @@ use toolway_testkit::browser::browse;
 use toolway_testkit::eventually_blocking;
 
 use crate::login::Scene;
-use crate::terminal::{Left, Seat};
+use crate::terminal::{Left, TerminalProgram};
 use crate::watching::Running;
 
 /// A server whose tool, resource and prompt take `write`, and a login that has `read`.
@@ -34,14 +34,14 @@ impl Scene {
     /// Runs a command on a terminal; its question is shown, and answered with a yes, and the
     /// person goes to the page.
     fn agree(&self, words: &[&str]) -> (String, Left) {
-        let mut seat = Seat::take(&mut self.command(words));
-        let asked = seat.expect("Open the login page in your browser? [y/N] ");
+        let mut terminal = TerminalProgram::take(&mut self.command(words));
+        let asked = terminal.expect("Open the login page in your browser? [y/N] ");
         let page = self.home.home().join("page");
         assert!(!page.exists(), "nothing is opened before the yes");
-        seat.type_line("y");
+        terminal.type_line("y");
         let url = eventually_blocking(|| fs::read_to_string(&page).map_err(|it| it.to_string()));
         browse(&url);
-        let left = seat.leave();
+        let left = terminal.leave();
         assert!(!holds_secret(&left.shown), "{}", left.shown);
         (asked, left)
     }
@@ -116,17 +116,17 @@ fn resources_and_prompts_ask_too() {
 #[test]
 fn a_no_is_an_error_with_the_command_for_later() {
     let scene = scene(AuthoritySettings::default());
-    let mut seat = Seat::take(&mut scene.command(&["call", "shop", "post"]));
-    seat.expect("[y/N] ");
-    seat.type_line("");
-    seat.expect("declined\r\n");
-    let said = seat.expect("--scopes write`");
+    let mut terminal = TerminalProgram::take(&mut scene.command(&["call", "shop", "post"]));
+    terminal.expect("[y/N] ");
+    terminal.type_line("");
+    terminal.expect("declined\r\n");
+    let said = terminal.expect("--scopes write`");
     assert_snapshot!(said.replace('\r', ""), @"
     error: server `shop` wants a login that reaches `write` first
       nobody agreed to one just now
     hint: log in with `toolway login shop --scopes write`
     ");
-    let left = seat.leave();
+    let left = terminal.leave();
     assert_eq!(left.code, Some(5), "{}", left.shown);
     assert_eq!(left.stdout, "");
     assert_eq!(scene.windows(), 1);
@@ -182,9 +182,9 @@ fn a_server_that_does_not_say_which_scopes_it_wants_sends_nobody_round_a_login()
     error: server `shop` wants a login that reaches further, and did not say which scopes
     hint: ask whoever runs it which scopes it takes, then log in with `toolway login shop --scopes <scopes>`
     ");
-    let mut seat = Seat::take(&mut scene.command(&["call", "shop", "post"]));
-    seat.expect("did not say which scopes");
-    let left = seat.leave();
+    let mut terminal = TerminalProgram::take(&mut scene.command(&["call", "shop", "post"]));
+    terminal.expect("did not say which scopes");
+    let left = terminal.leave();
     assert_eq!(left.code, Some(5), "{}", left.shown);
     assert_eq!(scene.windows(), 1);
 }
@@ -225,11 +225,11 @@ fn a_connection_refused_for_scopes_that_nobody_names_is_told_with_the_login_that
     watch.wait_for("shop: needs-auth (wants a login that reaches further");
     watch.signal(Signal::TERM);
     assert_eq!(watch.end().0, Some(0));
-    let seat = Seat::small_with_stdout(&mut scene.command(&["list", "--watch"]));
-    eventually_blocking(|| match seat.rows().first() {
+    let terminal = TerminalProgram::small_with_stdout(&mut scene.command(&["list", "--watch"]));
+    eventually_blocking(|| match terminal.rows().first() {
         Some(row) if row.ends_with("wants a login that reaches further") => Ok(()),
         other => Err(format!("{other:?}")),
     });
-    seat.end();
+    terminal.end();
     assert_eq!(scene.windows(), 1);
 }

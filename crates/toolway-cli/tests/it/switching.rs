@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use toolway_testkit::TempHome;
 
 use crate::support::{command, servers, toolway};
-use crate::terminal::Seat;
+use crate::terminal::TerminalProgram;
 
 fn home_with_two() -> TempHome {
     let home = TempHome::new();
@@ -87,30 +87,30 @@ fn a_word_that_stands_above_is_named() {
 fn without_a_name_a_person_chooses_from_the_list() {
     let home = home_with_two();
     toolway(&home, &["disable", "two"]).expect_code(0);
-    let mut seat = Seat::small(&mut command(&home, &["enable"]));
-    seat.expect("Which? ");
-    assert_snapshot!(seat.rows().join("\n"), @"
+    let mut terminal = TerminalProgram::small(&mut command(&home, &["enable"]));
+    terminal.expect("Which? ");
+    assert_snapshot!(terminal.rows().join("\n"), @"
       1  one  (on, user scope)
       2  two  (off, user scope)
     Numbers or names to switch on, `all`, or Enter for none. Which?
     ");
-    seat.type_line("tow");
-    seat.expect("no server named `tow`");
-    seat.expect("Which? ");
-    seat.type_line("2");
-    assert_eq!(seat.leave().code, Some(0));
+    terminal.type_line("tow");
+    terminal.expect("no server named `tow`");
+    terminal.expect("Which? ");
+    terminal.type_line("2");
+    assert_eq!(terminal.leave().code, Some(0));
     assert_eq!(verdicts(&home), ["admitted", "admitted"]);
 
-    let mut seat = Seat::small(&mut command(&home, &["disable"]));
-    seat.expect("Which? ");
-    seat.type_line("one, 2");
-    assert_eq!(seat.leave().code, Some(0));
+    let mut terminal = TerminalProgram::small(&mut command(&home, &["disable"]));
+    terminal.expect("Which? ");
+    terminal.type_line("one, 2");
+    assert_eq!(terminal.leave().code, Some(0));
     assert_eq!(verdicts(&home), ["disabled", "disabled"]);
 
-    let mut seat = Seat::small(&mut command(&home, &["enable"]));
-    seat.expect("Which? ");
-    seat.type_line("");
-    let left = seat.leave();
+    let mut terminal = TerminalProgram::small(&mut command(&home, &["enable"]));
+    terminal.expect("Which? ");
+    terminal.type_line("");
+    let left = terminal.leave();
     assert_eq!(left.code, Some(0));
     assert!(
         left.shown.ends_with("nothing was changed\r\n"),
@@ -118,10 +118,10 @@ fn without_a_name_a_person_chooses_from_the_list() {
         left.shown
     );
 
-    let mut seat = Seat::small(&mut command(&home, &["enable"]));
-    seat.expect("Which? ");
-    seat.type_line("all");
-    assert_eq!(seat.leave().code, Some(0));
+    let mut terminal = TerminalProgram::small(&mut command(&home, &["enable"]));
+    terminal.expect("Which? ");
+    terminal.type_line("all");
+    assert_eq!(terminal.leave().code, Some(0));
     assert_eq!(verdicts(&home), ["admitted", "admitted"]);
 }
 

@@ -20,7 +20,7 @@ const ROWS: u16 = 24;
 const COLUMNS: u16 = 80;
 
 /// A program on a terminal.
-pub(crate) struct Seat {
+pub(crate) struct TerminalProgram {
     child: Child,
     keyboard: File,
     screen: Arc<(Mutex<Screen>, Condvar)>,
@@ -48,7 +48,7 @@ pub(crate) struct Left {
     pub(crate) shown: String,
 }
 
-impl Seat {
+impl TerminalProgram {
     /// Starts a program with stdin and stderr on a wide terminal. What is typed is not echoed, so
     /// that the screen holds only the program's own words.
     pub(crate) fn take(command: &mut Command) -> Self {
@@ -254,7 +254,7 @@ impl Seat {
     }
 }
 
-impl Drop for Seat {
+impl Drop for TerminalProgram {
     /// A test that is done, or failed, leaves nobody at a question.
     fn drop(&mut self) {
         // It may have ended, and its end may have been waited for.

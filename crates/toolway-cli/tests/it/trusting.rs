@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use toolway_testkit::{CommandOutput, Script, ScriptedServer, TempHome, marked};
 
 use crate::support::{command, servers, toolway};
-use crate::terminal::Seat;
+use crate::terminal::TerminalProgram;
 
 /// A scripted server that declares this environment.
 pub(crate) fn scripted(env: &[(&str, &str)]) -> Value {
@@ -47,16 +47,16 @@ fn without_the_command(shown: &CommandOutput) -> String {
 #[test]
 fn what_the_approval_screen_names_is_what_a_yes_covers() {
     let home = repository();
-    let mut seat = Seat::small(&mut with_token(&home, &["approve", "hub"]));
-    let shown = seat.expect("Start `hub` from now on? [y/N] ");
+    let mut terminal = TerminalProgram::small(&mut with_token(&home, &["approve", "hub"]));
+    let shown = terminal.expect("Start `hub` from now on? [y/N] ");
     for row in [
         "  your yes lets it read of your environment: HUB_TOKEN\r\n",
         "  your yes lets it read, once they are set: HUB_LEVEL\r\n",
     ] {
         assert!(shown.contains(row), "{shown}");
     }
-    seat.type_line("y");
-    let left = seat.leave();
+    terminal.type_line("y");
+    let left = terminal.leave();
     assert_eq!(left.code, Some(0), "{}", left.shown);
     assert!(!left.shown.contains("error:"), "{}", left.shown);
     let inspect = ["call", "hub", "inspect", "--json"];

@@ -7,7 +7,7 @@ use serde_json::json;
 use toolway_testkit::{Script, TempHome};
 
 use crate::support::{command, home_with, program, servers};
-use crate::terminal::Seat;
+use crate::terminal::TerminalProgram;
 
 const RUN_IT: &str = "(n and a reason) [n] ";
 
@@ -33,24 +33,24 @@ fn interrupting() -> (TempHome, PathBuf, PathBuf) {
 #[test]
 fn sec_34_a_server_that_asks_while_permission_is_asked_waits_for_its_turn() {
     let (home, sign, told) = interrupting();
-    let mut seat = Seat::small(&mut command(&home, &["call", "s", "t", "--ask"]));
-    seat.expect(RUN_IT);
-    let before = seat.rows();
+    let mut terminal = TerminalProgram::small(&mut command(&home, &["call", "s", "t", "--ask"]));
+    terminal.expect(RUN_IT);
+    let before = terminal.rows();
     std::fs::write(sign, "now").unwrap();
     assert_eq!(std::fs::read_to_string(told).unwrap(), "read");
     // What is no answer has the question put again: whatever else was written stands above it.
-    seat.type_line("?");
-    let again = seat.expect(RUN_IT);
+    terminal.type_line("?");
+    let again = terminal.expect(RUN_IT);
     assert!(!again.contains("cats"), "{again}");
-    assert!(seat.rows().starts_with(&before[..before.len() - 1]));
-    seat.type_line("y");
-    let asked = seat.expect("Tell server `s` that you agree? [y/N] ");
+    assert!(terminal.rows().starts_with(&before[..before.len() - 1]));
+    terminal.type_line("y");
+    let asked = terminal.expect("Tell server `s` that you agree? [y/N] ");
     assert!(
         asked.contains("server `s` asks:\r\n  | Do you like cats?"),
         "{asked}"
     );
-    seat.type_line("n");
-    let left = seat.leave();
+    terminal.type_line("n");
+    let left = terminal.leave();
     assert_eq!(
         (left.code, left.stdout.as_str()),
         (Some(0), "decline\n"),
@@ -63,13 +63,13 @@ fn sec_34_a_server_that_asks_while_permission_is_asked_waits_for_its_turn() {
 fn sec_34_what_is_typed_ahead_keeps_no_rule() {
     let home = home_with(Script::default());
     let words = ["call", "chaos", "echo", "text=hi", "--ask"];
-    let mut seat = Seat::take(&mut command(&home, &words));
-    seat.expect(RUN_IT);
-    seat.type_keys("all\nu\n");
-    seat.expect("(l)? [u] ");
-    seat.type_line("x");
-    seat.expect("No rule is kept: it runs this once.");
-    let left = seat.leave();
+    let mut terminal = TerminalProgram::take(&mut command(&home, &words));
+    terminal.expect(RUN_IT);
+    terminal.type_keys("all\nu\n");
+    terminal.expect("(l)? [u] ");
+    terminal.type_line("x");
+    terminal.expect("No rule is kept: it runs this once.");
+    let left = terminal.leave();
     assert_eq!((left.code, left.stdout.as_str()), (Some(0), "hi\n"));
 }
 
@@ -79,13 +79,13 @@ fn sec_52_what_is_typed_ahead_turns_no_page_and_approves_nothing() {
     let long = "abcdefghi ".repeat(200);
     let entry = json!({ "command": "sh", "args": ["-c", long] });
     home.write(".mcp.json", servers(&[("build", entry)]));
-    let mut seat = Seat::small(&mut command(&home, &["approve", "build"]));
-    seat.expect("(page 1 of 2: Enter shows the next one, anything else is a no) ");
-    seat.type_keys("\ny\n");
-    seat.expect("Start `build` from now on? [y/N] ");
-    seat.type_line("n");
-    seat.expect("not approved, nothing was changed");
-    assert_eq!(seat.leave().code, Some(6));
+    let mut terminal = TerminalProgram::small(&mut command(&home, &["approve", "build"]));
+    terminal.expect("(page 1 of 2: Enter shows the next one, anything else is a no) ");
+    terminal.type_keys("\ny\n");
+    terminal.expect("Start `build` from now on? [y/N] ");
+    terminal.type_line("n");
+    terminal.expect("not approved, nothing was changed");
+    assert_eq!(terminal.leave().code, Some(6));
 }
 
 /// Some terminals are left in a mode in which keys come one by one, not in lines.
@@ -97,12 +97,12 @@ fn sec_52_what_is_typed_ahead_approves_nothing_on_a_terminal_without_lines() {
     home.write(".mcp.json", servers(&[("build", entry)]));
     let mut shell = home.command("sh");
     let line = "stty -icanon min 1 && exec \"$0\" approve build";
-    let mut seat = Seat::small(shell.args(["-c", line, program()]));
-    seat.expect("(page 1 of 4: Enter shows the next one, anything else is a no) ");
+    let mut terminal = TerminalProgram::small(shell.args(["-c", line, program()]));
+    terminal.expect("(page 1 of 4: Enter shows the next one, anything else is a no) ");
     // All of it answers this page, and more than Enter is a no.
-    seat.type_keys("\n\n\ny\n");
-    seat.expect("not approved, nothing was changed");
-    assert_eq!(seat.leave().code, Some(6));
+    terminal.type_keys("\n\n\ny\n");
+    terminal.expect("not approved, nothing was changed");
+    assert_eq!(terminal.leave().code, Some(6));
 }
 
 #[test]
@@ -118,17 +118,17 @@ fn sec_52_a_log_waits_until_the_question_is_answered() {
     let entry = json!({ "command": "python3", "args": ["-S", "-u", script, sign, told] });
     home.write_settings(servers(&[("s", entry)]));
     let words = ["call", "s", "t", "--ask", "-vv"];
-    let mut seat = Seat::small(&mut command(&home, &words));
-    seat.expect(RUN_IT);
+    let mut terminal = TerminalProgram::small(&mut command(&home, &words));
+    terminal.expect(RUN_IT);
     std::fs::write(sign, "now").unwrap();
     // Told by the next server: that the first is gone has been logged.
     assert_eq!(std::fs::read_to_string(told).unwrap(), "again");
-    seat.type_line("?");
-    let again = seat.expect(RUN_IT);
+    terminal.type_line("?");
+    let again = terminal.expect(RUN_IT);
     assert!(!again.contains("wants to run"), "{again}");
     assert!(again.lines().count() < 3, "{again}");
-    seat.type_line("n");
-    let left = seat.leave();
+    terminal.type_line("n");
+    let left = terminal.leave();
     assert!(
         left.shown.contains("of server `safe` wants to run"),
         "{}",
@@ -148,11 +148,12 @@ fn sec_36_what_is_typed_ahead_sends_no_form() {
         "requestedSchema": { "type": "object", "properties": { "word": { "type": "string" } } },
     });
     let request = format!("request:={request}");
-    let mut seat = Seat::take(&mut command(&home, &["call", "chaos", "elicit", &request]));
-    seat.expect("> ");
-    seat.type_keys("x\n\n");
-    seat.expect("[Y/n/edit] ");
-    seat.type_line("n");
-    let answer: serde_json::Value = serde_json::from_str(&seat.leave().stdout).unwrap();
+    let mut terminal =
+        TerminalProgram::take(&mut command(&home, &["call", "chaos", "elicit", &request]));
+    terminal.expect("> ");
+    terminal.type_keys("x\n\n");
+    terminal.expect("[Y/n/edit] ");
+    terminal.type_line("n");
+    let answer: serde_json::Value = serde_json::from_str(&terminal.leave().stdout).unwrap();
     assert_eq!(answer, json!({ "action": "decline" }));
 }

@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 use toolway_testkit::marked::MARK;
 use toolway_testkit::{CommandOutput, Script, ScriptedServer, TempHome};
 
-use crate::desk::Desk;
 use crate::support::{command, servers, toolway};
+use crate::user_home::UserHome;
 
 /// A repository that has something under every name that a program looks for where it starts.
 struct Repository {
@@ -189,8 +189,8 @@ fn sec_48_each_server_has_a_private_directory_of_its_own() {
 
 #[test]
 fn sec_48_behind_the_shield_nothing_can_be_left_for_another_server() {
-    let desk = Desk::all().remove(0);
-    if !desk.can_shield() {
+    let user = UserHome::all().remove(0);
+    if !user.can_shield() {
         return;
     }
     let home = TempHome::new();

@@ -82,7 +82,7 @@ impl Judge<'_> {
             name: candidate.raw.name,
             scope: candidate.scope,
             author: candidate.author,
-            is_typed: candidate.standing.vouched() == ApprovalBasis::Typed,
+            is_typed: candidate.approval.vouched() == ApprovalBasis::Typed,
             origin: candidate.raw.origin,
             transport: candidate.raw.kind,
             definition: candidate.raw.definition,
@@ -163,7 +163,7 @@ impl Judge<'_> {
         if let Some(reason) = switched_off(self.basis, candidate) {
             return ServerVerdict::Disabled { reason };
         }
-        match candidate.standing.clone() {
+        match candidate.approval.clone() {
             ApprovalState::Approved { .. } => {}
             ApprovalState::Rejected { reason } => return ServerVerdict::Rejected { reason },
             ApprovalState::Pending { reason, changed } => {
@@ -211,7 +211,7 @@ impl Judge<'_> {
 
     /// Those among these variables that a server is not allowed to read.
     fn not_allowed(&self, candidate: &ServerCandidate, names: &[String]) -> Vec<String> {
-        let mut allowed = match &candidate.standing {
+        let mut allowed = match &candidate.approval {
             ApprovalState::Approved { allow_env, .. } => allow_env.clone(),
             ApprovalState::Rejected { .. } | ApprovalState::Pending { .. } => Vec::new(),
         };
@@ -243,7 +243,7 @@ impl Judge<'_> {
             all.join(" --allow-env ")
         );
         // Approval of the whole repository has its own way to allow variables.
-        if candidate.standing.vouched() == ApprovalBasis::Unseen
+        if candidate.approval.vouched() == ApprovalBasis::Unseen
             && let Some(settings) = self.basis.environment.settings_file(Scope::User)
         {
             let _ = write!(
@@ -290,7 +290,7 @@ impl Judge<'_> {
             editors: &self.basis.editors,
             scope: candidate.scope,
             author: candidate.author,
-            vouched: candidate.standing.vouched(),
+            vouched: candidate.approval.vouched(),
         }
         .build()
     }

@@ -103,7 +103,7 @@ pub(super) fn decide(
     let enabled = by_name == NameApproval::Yes || is_project && basis.settings.iter().any(all);
     if enabled || basis.consent == ProjectConsent::ThisRun {
         return match &basis.began {
-            Some(began) => began.standing(candidate),
+            Some(began) => began.approval(candidate),
             None => ApprovalState::unasked(),
         };
     }

@@ -63,10 +63,10 @@ pub(super) fn shadow(basis: &DecisionContext, servers: &mut [ServerCandidate]) {
             candidate.position,
         )
     });
-    let mut standing: HashMap<String, usize> = HashMap::new();
+    let mut first_of: HashMap<String, usize> = HashMap::new();
     for index in order {
         let signatures = signatures(&servers[index]);
-        let first = signatures.iter().find_map(|one| standing.get(one));
+        let first = signatures.iter().find_map(|one| first_of.get(one));
         match first {
             Some(first) if is_automatic(&servers[index]) => {
                 let to = servers[*first].shadow();
@@ -76,7 +76,7 @@ pub(super) fn shadow(basis: &DecisionContext, servers: &mut [ServerCandidate]) {
                 servers[*first].shadows.push(shadow);
             }
             None if stands(basis, &servers[index]) => {
-                standing.extend(signatures.into_iter().map(|signature| (signature, index)));
+                first_of.extend(signatures.into_iter().map(|signature| (signature, index)));
             }
             _ => {}
         }

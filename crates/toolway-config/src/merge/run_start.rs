@@ -32,7 +32,7 @@ impl RunStart {
     }
 
     /// What approval of the whole repository means for this server.
-    pub(super) fn standing(&self, candidate: &ServerCandidate) -> ApprovalState {
+    pub(super) fn approval(&self, candidate: &ServerCandidate) -> ApprovalState {
         let name = candidate.raw.name.as_str();
         match self.0.get(&key(candidate)) {
             Some((digest, _)) if Some(digest) == candidate.digest.as_ref() => {

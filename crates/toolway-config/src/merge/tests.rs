@@ -205,12 +205,12 @@ proptest! {
         let config = merged(files);
         prop_assert_eq!(config.servers.len(), mentions);
         for group in config.servers.chunk_by(|a, b| a.raw.name == b.raw.name) {
-            let standing = group.iter().filter(|server| {
+            let active = group.iter().filter(|server| {
                 let by_name =
                     server.lost.as_ref().is_some_and(|lost| lost.reason == "by precedence");
                 server.raw.name_stands && !by_name
             });
-            prop_assert!(standing.count() <= 1);
+            prop_assert!(active.count() <= 1);
             let highest = group.iter().filter(|s| s.raw.name_stands).map(|s| s.scope).max();
             if let Some(highest) = highest {
                 prop_assert_eq!(group[0].scope, highest);

@@ -101,7 +101,7 @@ impl RunLimits {
         }
         for variable in managed {
             let (name, origin) = (variable.name.as_str(), variable.origin.clone());
-            match variable.standing {
+            match variable.state {
                 ManagedState::AtOnce => {
                     let text = variable.value.expose();
                     if !limits.set(name, text) {

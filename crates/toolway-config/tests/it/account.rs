@@ -144,7 +144,7 @@ fn policy_sees_a_connector_and_what_it_stands_for() {
     stage.managed(r#"{"deniedMcpServers": [{"serverUrl": "https://*.evil.example/*"}]}"#);
     assert_eq!(word(&stage.plan(), "bad"), "refused");
     assert_eq!(word(&stage.plan(), "good"), "admitted");
-    // What a directory claims opens no door: the proxy's own address has to be allowed.
+    // What a directory claims widens nothing: the proxy's own address has to be allowed.
     stage.managed(r#"{"allowedMcpServers": [{"serverUrl": "https://good.example/*"}]}"#);
     assert_eq!(word(&stage.plan(), "good"), "refused");
     stage.managed(r#"{"allowedMcpServers": [{"serverUrl": "https://connect.example.com/*"}]}"#);

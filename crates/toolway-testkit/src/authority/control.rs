@@ -1,4 +1,4 @@
-//! The authority as a program of its own: arguments, and the back door by which tests of other
+//! The authority as a program of its own: arguments, and the control port by which tests of other
 //! processes ask and change it.
 
 use std::io::{self, BufReader, Read, Write};
@@ -105,21 +105,21 @@ fn act(authority: &Authority, path: &str, body: &str) -> Option<Value> {
     })
 }
 
-/// Asks the back door of a program.
+/// Asks the control port of a program.
 pub(crate) fn ask(control: &str, path: &str, body: &Value) -> Value {
-    let mut stream = TcpStream::connect(control).expect("the back door is open");
+    let mut stream = TcpStream::connect(control).expect("the control port is open");
     let body = body.to_string();
     let length = body.len();
     write!(
         stream,
         "POST {path} HTTP/1.1\r\ncontent-length: {length}\r\n\r\n{body}"
     )
-    .expect("the back door listens");
+    .expect("the control port listens");
     let mut answer = String::new();
     stream
         .read_to_string(&mut answer)
-        .expect("the back door answers");
+        .expect("the control port answers");
     let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
-    assert!(head.contains(" 200 "), "the back door refused: {answer}");
-    serde_json::from_str(body).expect("the back door answers JSON")
+    assert!(head.contains(" 200 "), "the control port refused: {answer}");
+    serde_json::from_str(body).expect("the control port answers JSON")
 }

@@ -1,4 +1,4 @@
-//! The back door of a listening server: a test changes its script, forgets its sessions, hangs up
+//! The control port of a listening server: a test changes its script, forgets its sessions, hangs up
 //! on its clients, and asks what it saw.
 
 use std::io::{self, BufReader};

@@ -26,7 +26,7 @@ pub(crate) struct Listening {
 }
 
 /// Looks at a handshake, and adds to its answer.
-pub(crate) type Door = fn(&Request, &mut HeaderMap);
+pub(crate) type Handshake = fn(&Request, &mut HeaderMap);
 
 /// Accepts every client that asks for `mcp`.
 pub(crate) fn open_door(request: &Request, answer: &mut HeaderMap) {
@@ -38,7 +38,7 @@ pub(crate) fn open_door(request: &Request, answer: &mut HeaderMap) {
 /// Starts a server that runs `script` on every connection.
 pub(crate) async fn listen<F>(
     tls: Option<ServerConfig>,
-    door: Door,
+    handshake: Handshake,
     script: impl Fn(Connection) -> F + Send + Sync + 'static,
 ) -> Listening
 where
@@ -57,7 +57,7 @@ where
             let (tls, script) = (tls.clone(), Arc::clone(&script));
             tokio::spawn(async move {
                 let _counted = counted;
-                if let Some(connection) = welcome(stream, tls, door).await {
+                if let Some(connection) = welcome(stream, tls, handshake).await {
                     script(connection).await;
                 }
             });
@@ -66,14 +66,18 @@ where
     Listening { url, census }
 }
 
-async fn welcome(stream: TcpStream, tls: Option<TlsAcceptor>, door: Door) -> Option<Connection> {
+async fn welcome(
+    stream: TcpStream,
+    tls: Option<TlsAcceptor>,
+    handshake: Handshake,
+) -> Option<Connection> {
     let stream: Box<dyn Wire> = match tls {
         None => Box::new(stream),
         Some(tls) => Box::new(tls.accept(stream).await.ok()?),
     };
     #[expect(clippy::result_large_err, reason = "the library's shape")]
     let shake = |request: &Request, mut response: Response| {
-        door(request, response.headers_mut());
+        handshake(request, response.headers_mut());
         Ok::<_, ErrorResponse>(response)
     };
     tokio_tungstenite::accept_hdr_async(stream, shake)

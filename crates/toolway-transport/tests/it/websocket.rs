@@ -23,7 +23,7 @@ use crate::authority::Authority;
 use crate::peer::{Peer, at};
 use crate::proxy::{Silencer, Tunneller};
 use crate::server::{Server, reply};
-use crate::socket::{Connection, Door, listen, open_door, receive, send};
+use crate::socket::{Connection, Handshake, listen, open_door, receive, send};
 
 fn ws(url: &str) -> TransportSpec {
     TransportSpec::Remote(
@@ -75,8 +75,8 @@ fn without_subprotocol(_: &Request, _: &mut HeaderMap) {}
 
 #[tokio::test]
 async fn the_handshake_carries_headers_and_a_server_may_name_no_subprotocol() {
-    for door in [careful as Door, without_subprotocol] {
-        let server = listen(None, door, echo).await;
+    for handshake in [careful as Handshake, without_subprotocol] {
+        let server = listen(None, handshake, echo).await;
         let mut peer = open(&server.url).await;
         peer.request(1, "x", json!({})).await;
         assert_eq!(peer.message().await["id"], 1);
@@ -93,9 +93,10 @@ async fn another_subprotocol_or_an_extension_is_refused() {
         let value = HeaderValue::from_static("permessage-deflate");
         answer.insert("sec-websocket-extensions", value);
     }
-    let doors: [(Door, &str); 2] = [(other, "graphql-ws"), (deflating, "permessage-deflate")];
-    for (door, word) in doors {
-        let server = listen(None, door, idle).await;
+    let handshakes: [(Handshake, &str); 2] =
+        [(other, "graphql-ws"), (deflating, "permessage-deflate")];
+    for (handshake, word) in handshakes {
+        let server = listen(None, handshake, idle).await;
         let reason = open(&server.url).await.closed().await;
         assert!(words(&reason).contains(word), "{reason:?}");
     }

@@ -88,7 +88,7 @@ pub(super) fn run(
     let wanted = planned.iter().flatten().map(|(wanted, _)| wanted);
     let wanted = Wanted::together(wanted);
     connect::with_user(context, plan, wanted, async |host| {
-        let ready = context.desk.beside(|| connect::settle(context, host));
+        let ready = context.turns.beside(|| connect::settle(context, host));
         ready.await;
         crate::commands::list::say_warnings(context, &host.snapshot());
         let options = CallOptions {

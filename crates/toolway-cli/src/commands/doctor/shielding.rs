@@ -35,7 +35,7 @@ struct Reach {
 
 /// What a shield means for a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Standing {
+enum ShieldedStart {
     Behind,
     Outside,
     /// It does not start.
@@ -79,12 +79,12 @@ impl Shielding {
         Self { reach, servers }
     }
 
-    fn standing(&self, mode: ShieldMode) -> Standing {
+    fn start(&self, mode: ShieldMode) -> ShieldedStart {
         match (mode, &self.reach) {
-            (ShieldMode::Off, _) | (ShieldMode::BestEffort, Err(_)) => Standing::Outside,
-            (ShieldMode::Required, Err(_)) => Standing::Stopped,
-            (ShieldMode::Required, Ok(reach)) if !reach.gaps.is_empty() => Standing::Stopped,
-            (ShieldMode::BestEffort | ShieldMode::Required, Ok(_)) => Standing::Behind,
+            (ShieldMode::Off, _) | (ShieldMode::BestEffort, Err(_)) => ShieldedStart::Outside,
+            (ShieldMode::Required, Err(_)) => ShieldedStart::Stopped,
+            (ShieldMode::Required, Ok(reach)) if !reach.gaps.is_empty() => ShieldedStart::Stopped,
+            (ShieldMode::BestEffort | ShieldMode::Required, Ok(_)) => ShieldedStart::Behind,
         }
     }
 
@@ -101,15 +101,15 @@ impl Shielding {
         for gap in self.reach.iter().flat_map(|reach| &reach.gaps) {
             let _ = writeln!(text, "{MARGIN}it {gap}");
         }
-        for (standing, words) in [
-            (Standing::Behind, "behind it"),
-            (Standing::Outside, "not behind it"),
-            (Standing::Stopped, "do not start without all of it"),
+        for (start, words) in [
+            (ShieldedStart::Behind, "behind it"),
+            (ShieldedStart::Outside, "not behind it"),
+            (ShieldedStart::Stopped, "do not start without all of it"),
         ] {
             let names: Vec<&str> = self
                 .servers
                 .iter()
-                .filter(|(_, mode)| self.standing(*mode) == standing)
+                .filter(|(_, mode)| self.start(*mode) == start)
                 .map(|(name, _)| name.as_str())
                 .collect();
             if !names.is_empty() {
@@ -124,7 +124,7 @@ impl Shielding {
             .servers
             .iter()
             .map(|(name, mode)| {
-                let shielded = self.standing(*mode) == Standing::Behind;
+                let shielded = self.start(*mode) == ShieldedStart::Behind;
                 json!({ "name": name, "mode": mode.as_str(), "shielded": shielded })
             })
             .collect();

@@ -8,13 +8,13 @@ use toolway_testkit::authority::{Authority, AuthoritySettings};
 use toolway_testkit::peers;
 
 use crate::documented::Town;
-use crate::documented::passage::Passage;
+use crate::documented::command_block::CommandBlock;
 use crate::support::servers;
 
 /// What the text says is there before the commands below it are typed.
-fn prepare(town: &Town, passage: &Passage) {
+fn prepare(town: &Town, block: &CommandBlock) {
     let home = &town.home;
-    let has = |words: &str| passage.commands.iter().any(|it| it.line.contains(words));
+    let has = |words: &str| block.commands.iter().any(|it| it.line.contains(words));
     if has("toolway approve build") {
         home.write("tools/build-server.js", "");
         let build = json!({
@@ -57,16 +57,16 @@ fn the_readme_is_what_happens() {
     ];
     let authority = Authority::start(AuthoritySettings::default());
     let town = Town::new(&packages, Some(authority));
-    let passages = Passage::of_pages();
-    let readme = passages.iter().filter(|it| it.place.starts_with("README"));
+    let blocks = CommandBlock::of_pages();
+    let readme = blocks.iter().filter(|it| it.place.starts_with("README"));
     let mut broken = 0;
-    for passage in readme {
-        prepare(&town, passage);
-        for documented in &passage.commands {
+    for block in readme {
+        prepare(&town, block);
+        for documented in &block.commands {
             if documented.line.starts_with("cargo ") {
                 continue;
             }
-            let follow = AssertUnwindSafe(|| town.follow(&passage.place, documented));
+            let follow = AssertUnwindSafe(|| town.follow(&block.place, documented));
             broken += usize::from(catch_unwind(follow).is_err());
         }
     }

@@ -19,7 +19,7 @@ use toolway_testkit::marked;
 use toolway_testkit::peers::ProtectedKind;
 
 use self::scene::Scene;
-use crate::terminal::Seat;
+use crate::terminal::TerminalProgram;
 use crate::visiting::Speaking;
 use crate::watching::Running;
 
@@ -91,15 +91,15 @@ fn a_tool_of_the_typescript_sdk_that_needs_more_gets_it_in_the_middle_of_the_cal
         "{headless}"
     );
     scene.forget_opened();
-    let mut seat = Seat::take(&mut scene.command(&["call", "peer", "change"]));
-    let asked = seat.expect("Open the login page in your browser? [y/N] ");
+    let mut terminal = TerminalProgram::take(&mut scene.command(&["call", "peer", "change"]));
+    let asked = terminal.expect("Open the login page in your browser? [y/N] ");
     assert!(asked.contains("  wants: write\r\n"), "{asked}");
-    seat.type_line("y");
+    terminal.type_line("y");
     let person = [("login", "alice"), ("password", "any")];
     let page = TestBrowser::new().log_in(&scene.opened(), &person);
     let page = page.expect("the browser comes back");
     assert!(page.body.contains("You are logged in"), "{page:?}");
-    let left = seat.leave();
+    let left = terminal.leave();
     assert_eq!(left.code, Some(0), "{}", left.shown);
     assert_eq!(left.stdout, "changed\n");
     let said = scene.whoami();
@@ -379,11 +379,11 @@ fn what_is_wrong_with_the_server_is_said_in_place_of_the_login() {
 #[test]
 fn a_person_at_a_terminal_is_told_what_is_waited_for() {
     let scene = Scene::new(ProtectedKind::TypeScriptSigned, &json!({}));
-    let mut seat = Seat::take(&mut scene.command(&["login"]));
-    seat.expect("opening a login page of 127.0.0.1 in your browser");
-    seat.expect("waiting for the browser to come back");
+    let mut terminal = TerminalProgram::take(&mut scene.command(&["login"]));
+    terminal.expect("opening a login page of 127.0.0.1 in your browser");
+    terminal.expect("waiting for the browser to come back");
     TestBrowser::new().log_in(&scene.opened(), &[("login", "alice"), ("password", "any")]);
-    let left = seat.leave();
+    let left = terminal.leave();
     assert_eq!(left.code, Some(0), "{}", left.shown);
     assert_eq!(
         left.stdout,

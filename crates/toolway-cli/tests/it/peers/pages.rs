@@ -28,7 +28,7 @@ use url::Url;
 use super::embedded::host_with;
 use super::{home_with, node};
 use crate::support::command;
-use crate::terminal::{Left, Seat};
+use crate::terminal::{Left, TerminalProgram};
 
 fn pages() -> Value {
     let script = peers::workspace().join("tests/peers/pages_server.mjs");
@@ -50,14 +50,14 @@ fn browser(home: &TempHome) -> PathBuf {
 /// A person who says yes to every page that they are asked to visit.
 fn agree(home: &TempHome, wanted: u32, asked: u32) -> Left {
     let mut command = command(home, &["call", "peer", "visit", &format!("pages={wanted}")]);
-    let mut seat = Seat::take(command.env("BROWSER", browser(home)));
+    let mut terminal = TerminalProgram::take(command.env("BROWSER", browser(home)));
     for page in 1..=asked {
-        seat.expect(&format!("  | Page {page} of {wanted}."));
-        seat.expect("  page: http://127.0.0.1:");
-        seat.expect("Open it in your browser? [y/N] ");
-        seat.type_line("y");
+        terminal.expect(&format!("  | Page {page} of {wanted}."));
+        terminal.expect("  page: http://127.0.0.1:");
+        terminal.expect("Open it in your browser? [y/N] ");
+        terminal.type_line("y");
     }
-    seat.leave()
+    terminal.leave()
 }
 
 fn opened(home: &TempHome) -> Vec<String> {

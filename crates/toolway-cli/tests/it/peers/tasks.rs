@@ -6,7 +6,7 @@ use toolway_testkit::TempHome;
 use super::listening::Peer;
 use super::{call, home_with, node};
 use crate::support::command;
-use crate::terminal::Seat;
+use crate::terminal::TerminalProgram;
 
 const TOOL: &str = "simulate-research-query";
 
@@ -22,13 +22,13 @@ fn expect_report(home: &TempHome) {
 /// The server asks only whoever waits for the result.
 fn expect_question(home: &TempHome) {
     let words = ["call", "everything", TOOL, "topic=python", "ambiguous=true"];
-    let mut seat = Seat::take(&mut command(home, &words));
-    seat.expect("server `everything` asks:");
-    seat.expect("> ");
-    seat.type_line("Python snake species");
-    seat.expect("[Y/n/edit] ");
-    seat.type_line("y");
-    let left = seat.leave();
+    let mut terminal = TerminalProgram::take(&mut command(home, &words));
+    terminal.expect("server `everything` asks:");
+    terminal.expect("> ");
+    terminal.type_line("Python snake species");
+    terminal.expect("[Y/n/edit] ");
+    terminal.type_line("y");
+    let left = terminal.leave();
     assert_eq!(left.code, Some(0), "{}", left.shown);
     let title = "# Research Report: python (snake)";
     assert!(left.stdout.starts_with(title), "{}", left.stdout);
@@ -53,11 +53,11 @@ fn a_tool_of_everything_that_requires_a_task_is_called_as_one_over_http() {
 fn how_far_the_task_of_everything_is_shows_at_a_terminal() {
     let home = over_stdio();
     let words = ["call", "everything", TOOL, "topic=tides"];
-    let mut seat = Seat::take(&mut command(&home, &words));
+    let mut terminal = TerminalProgram::take(&mut command(&home, &words));
     // Of the next words, only the letters that differ are written.
-    seat.expect("Gathering");
-    seat.expect("Analyz");
-    let left = seat.leave();
+    terminal.expect("Gathering");
+    terminal.expect("Analyz");
+    let left = terminal.leave();
     assert_eq!(left.code, Some(0), "{}", left.shown);
 }
 

@@ -4,14 +4,14 @@ use toolway_testkit::TempHome;
 
 use super::{home_with, node, tool_names};
 use crate::support::{command, toolway};
-use crate::terminal::Seat;
+use crate::terminal::TerminalProgram;
 
 fn home() -> TempHome {
     home_with("everything", node("server-everything", &["stdio"]))
 }
 
 /// A call that the server answers −32042, with a page of its own that is to be visited first.
-fn visiting_first(home: &TempHome) -> Seat {
+fn visiting_first(home: &TempHome) -> TerminalProgram {
     let words = [
         "call",
         "everything",
@@ -19,15 +19,15 @@ fn visiting_first(home: &TempHome) -> Seat {
         "url=https://example.com/then",
         "errorPath=true",
     ];
-    Seat::take(command(home, &words).env("BROWSER", "true"))
+    TerminalProgram::take(command(home, &words).env("BROWSER", "true"))
 }
 
 #[test]
 fn the_form_of_everything_is_filled_in_at_a_terminal() {
     let home = home();
     let words = ["call", "everything", "trigger-elicitation-request"];
-    let mut seat = Seat::take(&mut command(&home, &words));
-    seat.expect("server `everything` asks:\r\n  | Please provide inputs");
+    let mut terminal = TerminalProgram::take(&mut command(&home, &words));
+    terminal.expect("server `everything` asks:\r\n  | Please provide inputs");
     for (question, line) in [
         ("`String` (required): text", "Ada Lovelace"),
         ("`Boolean` (optional): yes or no", "y"),
@@ -43,16 +43,16 @@ fn the_form_of_everything_is_filled_in_at_a_terminal() {
         ("Titled Multiple Select Enum", "Tuna, Trout"),
         ("Legacy Titled Single Select Enum", "2"),
     ] {
-        seat.expect(question);
+        terminal.expect(question);
         if !question.starts_with('[') {
-            seat.expect("> ");
+            terminal.expect("> ");
         }
-        seat.type_line(line);
+        terminal.type_line(line);
     }
-    seat.expect("Legacy Titled Single Select Enum: Dogs");
-    seat.expect("[Y/n/edit] ");
-    seat.type_line("y");
-    let left = seat.leave();
+    terminal.expect("Legacy Titled Single Select Enum: Dogs");
+    terminal.expect("[Y/n/edit] ");
+    terminal.type_line("y");
+    let left = terminal.leave();
     assert_eq!(left.code, Some(0), "{}", left.shown);
     for said in [
         "User provided the requested information",
@@ -73,14 +73,14 @@ fn the_form_of_everything_is_filled_in_at_a_terminal() {
 #[test]
 fn a_page_that_everything_wants_visited_first_is_shown_and_may_be_declined() {
     let home = home();
-    let mut seat = visiting_first(&home);
-    let first = seat.expect("[y/N] ");
+    let mut terminal = visiting_first(&home);
+    let first = terminal.expect("[y/N] ");
     assert!(
         first.contains("page: https://modelcontextprotocol.io/"),
         "{first}"
     );
-    seat.type_line("n");
-    let left = seat.leave();
+    terminal.type_line("n");
+    let left = terminal.leave();
     assert_eq!(left.code, Some(7), "{}", left.shown);
 }
 
@@ -119,11 +119,11 @@ fn the_long_operation_of_everything_shows_how_far_it_is() {
         "duration=3",
         "steps=3",
     ];
-    let mut seat = Seat::take(&mut command(&home, &words));
-    seat.expect("waiting");
-    seat.expect("`trigger-long-running-operation`");
-    seat.expect("1 of 3");
-    let left = seat.leave();
+    let mut terminal = TerminalProgram::take(&mut command(&home, &words));
+    terminal.expect("waiting");
+    terminal.expect("`trigger-long-running-operation`");
+    terminal.expect("1 of 3");
+    let left = terminal.leave();
     assert_eq!(left.code, Some(0), "{}", left.shown);
     assert!(
         left.stdout.starts_with("Long running operation completed"),
@@ -135,16 +135,16 @@ fn the_long_operation_of_everything_shows_how_far_it_is() {
 #[test]
 fn whoever_is_done_with_a_page_of_everything_says_so_and_waits_no_minute() {
     let home = home();
-    let mut seat = visiting_first(&home);
-    seat.expect("[y/N] ");
-    seat.type_line("y");
+    let mut terminal = visiting_first(&home);
+    terminal.expect("[y/N] ");
+    terminal.type_line("y");
     // The server never says that its page is dealt with.
-    seat.expect("press Enter when you are done there");
-    seat.type_line("");
+    terminal.expect("press Enter when you are done there");
+    terminal.type_line("");
     // It asks once more, in the other way.
-    let second = seat.expect("[y/N] ");
+    let second = terminal.expect("[y/N] ");
     assert!(second.contains("https://example.com/then"), "{second}");
-    seat.type_line("n");
-    let left = seat.leave();
+    terminal.type_line("n");
+    let left = terminal.leave();
     assert_eq!(left.code, Some(0), "{}", left.shown);
 }

@@ -12,7 +12,7 @@ use std::process::Command;
 use toolway_testkit::TempHome;
 
 use crate::support::{program, toolway};
-use crate::terminal::Seat;
+use crate::terminal::TerminalProgram;
 
 /// A shell that the program has completions for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,7 +47,7 @@ impl Shell {
 /// A shell that waits for a line.
 pub(super) struct Session<'a> {
     home: &'a TempHome,
-    seat: Seat,
+    terminal: TerminalProgram,
 }
 
 impl<'a> Session<'a> {
@@ -104,28 +104,28 @@ impl<'a> Session<'a> {
                 command.env("TERM", "xterm");
             }
         }
-        let mut seat = Seat::take_with_stdout(&mut command);
-        seat.expect("ready> ");
-        Self { home, seat }
+        let mut terminal = TerminalProgram::take_with_stdout(&mut command);
+        terminal.expect("ready> ");
+        Self { home, terminal }
     }
 
     /// Types this, and gives the line as the shell has it then; the line goes on.
     pub(super) fn shown(&mut self, keys: &str) -> String {
-        self.seat.type_keys(&format!("{keys}\u{7}"));
-        self.seat.expect("<shown>");
+        self.terminal.type_keys(&format!("{keys}\u{7}"));
+        self.terminal.expect("<shown>");
         fs::read_to_string(self.home.home().join("line")).unwrap()
     }
 
     /// Takes the line away again.
     pub(super) fn forget_line(&mut self) {
-        self.seat.type_keys("\u{5}\u{15}");
+        self.terminal.type_keys("\u{5}\u{15}");
     }
 
     /// Types this line to its end: what `toolway` was run with, once everything on it has run.
     pub(super) fn run(&mut self, keys: &str) -> Vec<String> {
-        self.seat.type_keys(&format!("{keys}\r"));
-        self.seat.expect("<ran>");
-        self.seat.expect("ready> ");
+        self.terminal.type_keys(&format!("{keys}\r"));
+        self.terminal.expect("<ran>");
+        self.terminal.expect("ready> ");
         let noted = fs::read(self.arguments()).unwrap();
         let words = noted.split_inclusive(|byte| *byte == 0);
         words
@@ -139,7 +139,7 @@ impl<'a> Session<'a> {
 
     /// Ends it.
     pub(super) fn end(self) {
-        self.seat.end();
+        self.terminal.end();
     }
 }
 

@@ -37,7 +37,7 @@ pub(crate) enum Homes {
 }
 
 /// A home and whoever works in it.
-pub(crate) struct Desk {
+pub(crate) struct UserHome {
     pub(crate) home: TempHome,
     pub(crate) person: Person,
     homes: Homes,
@@ -72,27 +72,27 @@ pub(crate) fn skipped(reason: &str) {
     eprintln!("skipped: {reason}");
 }
 
-impl Desk {
-    /// One desk for each person the tests can be; none where the kernel refuses namespaces.
-    pub(crate) fn all() -> Vec<Desk> {
+impl UserHome {
+    /// One user for each person the tests can be; none where the kernel refuses namespaces.
+    pub(crate) fn all() -> Vec<UserHome> {
         Self::all_with(Homes::Together)
     }
 
     /// The same with homes of ours that lie elsewhere.
-    pub(crate) fn all_with(homes: Homes) -> Vec<Desk> {
+    pub(crate) fn all_with(homes: Homes) -> Vec<UserHome> {
         let mut people = vec![Person::Current];
         if rustix::process::geteuid().is_root() {
             people.push(Person::Ordinary);
         }
         people
             .into_iter()
-            .map(|person| Desk {
+            .map(|person| UserHome {
                 home: TempHome::new(),
                 person,
                 homes,
             })
-            .inspect(Desk::link)
-            .filter(|desk| desk.can_run() && desk.can_shield())
+            .inspect(UserHome::link)
+            .filter(|user| user.can_run() && user.can_shield())
             .collect()
     }
 

@@ -13,7 +13,7 @@ use crate::log;
 
 /// The terminal of one run.
 #[derive(Debug)]
-pub(crate) struct Desk {
+pub(crate) struct TerminalTurns {
     turn: Mutex<()>,
     questions: watch::Sender<usize>,
     views: watch::Sender<usize>,
@@ -33,7 +33,7 @@ pub(crate) enum Asker {
 
 /// A question stands on the terminal until this is dropped.
 pub(crate) struct Open<'a> {
-    desk: &'a Desk,
+    turns: &'a TerminalTurns,
     _count: Count<'a>,
     // Before the turn is given on, so that what was kept back stands between two questions.
     _log: log::Held,
@@ -42,7 +42,7 @@ pub(crate) struct Open<'a> {
 
 impl Drop for Open<'_> {
     fn drop(&mut self) {
-        self.desk.is_of_server.store(false, Ordering::Relaxed);
+        self.turns.is_of_server.store(false, Ordering::Relaxed);
     }
 }
 
@@ -61,7 +61,7 @@ impl Drop for Count<'_> {
     }
 }
 
-impl Desk {
+impl TerminalTurns {
     /// A terminal that is free.
     pub(crate) fn new() -> Arc<Self> {
         Arc::new(Self {
@@ -80,7 +80,7 @@ impl Desk {
         self.is_of_server
             .store(asker == Asker::Server, Ordering::Relaxed);
         let open = Open {
-            desk: self,
+            turns: self,
             _count: Count::of(&self.questions),
             _log: log::hold(),
             _turn: turn,
@@ -138,9 +138,9 @@ mod tests {
 
     #[tokio::test]
     async fn a_question_waits_until_the_view_is_gone_and_the_view_comes_back() {
-        let desk = Desk::new();
+        let turns = TerminalTurns::new();
         let shown = AtomicBool::new(false);
-        let view = desk.beside(|| async {
+        let view = turns.beside(|| async {
             shown.store(true, Ordering::Relaxed);
             let _shown = Shown(&shown);
             std::future::pending::<()>().await;
@@ -148,7 +148,7 @@ mod tests {
         let question = async {
             tokio::task::yield_now().await;
             assert!(shown.load(Ordering::Relaxed));
-            let open = desk.open(Asker::Server).await;
+            let open = turns.open(Asker::Server).await;
             assert!(!shown.load(Ordering::Relaxed));
             drop(open);
             tokio::task::yield_now().await;
@@ -163,27 +163,27 @@ mod tests {
 
     #[tokio::test]
     async fn sec_34_a_servers_question_waits_until_another_is_answered() {
-        let desk = Desk::new();
-        let ours = desk.open(Asker::Program).await;
-        assert!(!desk.interrupted(), "it ends the program");
-        let mut theirs = std::pin::pin!(desk.open(Asker::Server));
+        let turns = TerminalTurns::new();
+        let ours = turns.open(Asker::Program).await;
+        assert!(!turns.interrupted(), "it ends the program");
+        let mut theirs = std::pin::pin!(turns.open(Asker::Server));
         assert!(futures_util::poll!(&mut theirs).is_pending());
-        assert!(!desk.interrupted(), "it is for the question that is seen");
+        assert!(!turns.interrupted(), "it is for the question that is seen");
         drop(ours);
         let _theirs = theirs.await;
-        assert!(desk.interrupted());
+        assert!(turns.interrupted());
     }
 
     #[tokio::test]
     async fn only_the_first_ctrl_c_is_for_a_question() {
-        let desk = Desk::new();
-        assert!(!desk.interrupted(), "nothing is open");
-        let open = desk.open(Asker::Server).await;
-        assert!(desk.interrupted());
-        desk.put_away().await;
-        assert!(!desk.interrupted(), "the second ends the program");
+        let turns = TerminalTurns::new();
+        assert!(!turns.interrupted(), "nothing is open");
+        let open = turns.open(Asker::Server).await;
+        assert!(turns.interrupted());
+        turns.put_away().await;
+        assert!(!turns.interrupted(), "the second ends the program");
         drop(open);
-        let _again = desk.open(Asker::Server).await;
-        assert!(!desk.interrupted());
+        let _again = turns.open(Asker::Server).await;
+        assert!(!turns.interrupted());
     }
 }

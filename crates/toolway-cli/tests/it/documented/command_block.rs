@@ -7,7 +7,7 @@ use toolway_testkit::peers::workspace;
 
 /// Commands that stand together, to be typed one after the other.
 #[derive(Debug)]
-pub(crate) struct Passage {
+pub(crate) struct CommandBlock {
     /// Where, for whoever has to mend it.
     pub(crate) place: String,
     pub(crate) commands: Vec<Documented>,
@@ -21,7 +21,7 @@ pub(crate) struct Documented {
     pub(crate) output: String,
 }
 
-impl Passage {
+impl CommandBlock {
     /// Of README and docs: `console` and `sh` blocks, and blocks of no language that begin with
     /// our name. Scripts are not typed.
     pub(crate) fn of_pages() -> Vec<Self> {
@@ -40,7 +40,7 @@ impl Passage {
     fn of_page(path: &Path) -> Vec<Self> {
         let text = fs::read_to_string(path).unwrap();
         let name = path.strip_prefix(workspace()).unwrap().display();
-        let mut passages = Vec::new();
+        let mut blocks = Vec::new();
         let mut lines = text.lines().enumerate();
         while let Some((number, line)) = lines.next() {
             let Some(language) = line.strip_prefix("```") else {
@@ -60,18 +60,18 @@ impl Passage {
             if block[0].starts_with("#!") {
                 continue;
             }
-            passages.push(Passage {
+            blocks.push(CommandBlock {
                 place: format!("{name}:{}", number + 1),
                 commands,
             });
         }
-        passages
+        blocks
     }
 
     /// The examples that the help of each command ends with, as its page has them.
     pub(crate) fn of_help() -> Vec<Self> {
         let text = fs::read_to_string(workspace().join("docs/cli.md")).unwrap();
-        let (mut passages, mut section) = (Vec::new(), "");
+        let (mut blocks, mut section) = (Vec::new(), "");
         let mut lines = text.lines();
         while let Some(line) = lines.next() {
             if let Some(title) = line.strip_prefix("## ") {
@@ -84,12 +84,12 @@ impl Passage {
                 .by_ref()
                 .map_while(|line| line.strip_prefix("  "))
                 .collect();
-            passages.push(Passage {
+            blocks.push(CommandBlock {
                 place: format!("the help of {section}"),
                 commands: typed(&examples),
             });
         }
-        passages
+        blocks
     }
 }
 

@@ -108,7 +108,7 @@ fn take(stage: &mut Stage, status: u16, head: &[u8], pieces: &[&[u8]]) -> Outcom
     let mut answered = false;
     for event in &events {
         match event {
-            ChannelEvent::Message(message) => {
+            ChannelEvent::Message { bytes: message, .. } => {
                 assert!(message.len() <= LIMIT);
                 answered |= answers(message);
             }

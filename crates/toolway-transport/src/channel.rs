@@ -115,7 +115,12 @@ pub enum ChannelCommand {
 #[derive(Debug)]
 pub enum ChannelEvent {
     /// One message from the server.
-    Message(Bytes),
+    Message {
+        /// The message.
+        bytes: Bytes,
+        /// The request on whose own stream it came, where requests have streams of their own.
+        during: Option<RequestTag>,
+    },
     /// This one request could not be delivered or answered; the channel lives on.
     Failed {
         /// The request.
@@ -204,17 +209,29 @@ impl CommandInbox {
     }
 }
 
-/// Delivers a message, or the messages of a batch. Fails when the channel is about to end.
+impl ChannelEvent {
+    /// A message that came on no request's stream.
+    pub fn message(bytes: impl Into<Bytes>) -> Self {
+        Self::Message {
+            bytes: bytes.into(),
+            during: None,
+        }
+    }
+}
+
+/// Delivers a message, or the messages of a batch, which came on the stream of `during`. Fails when
+/// the channel is about to end.
 pub(crate) async fn deliver(
     events: &mpsc::Sender<ChannelEvent>,
     bytes: Bytes,
+    during: Option<RequestTag>,
 ) -> Result<(), mpsc::error::SendError<ChannelEvent>> {
     match envelope::split_batch(&bytes) {
-        None => events.send(ChannelEvent::Message(bytes)).await,
+        None => events.send(ChannelEvent::Message { bytes, during }).await,
         Some(parts) => {
             for part in parts {
-                let part = Bytes::copy_from_slice(part.get().as_bytes());
-                events.send(ChannelEvent::Message(part)).await?;
+                let bytes = Bytes::copy_from_slice(part.get().as_bytes());
+                events.send(ChannelEvent::Message { bytes, during }).await?;
             }
             Ok(())
         }

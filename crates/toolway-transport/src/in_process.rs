@@ -70,7 +70,7 @@ async fn carry_up(
     events: &mpsc::Sender<ChannelEvent>,
 ) -> CloseReason {
     while let Some(message) = from_server.recv().await {
-        if events.send(ChannelEvent::Message(message)).await.is_err() {
+        if events.send(ChannelEvent::message(message)).await.is_err() {
             return CloseReason::Asked;
         }
     }

@@ -130,7 +130,7 @@ impl SseStream {
                 Ok(StreamEvent::Endpoint(_)) => continue,
                 Err(reason) => return reason,
             };
-            if deliver(events, event).await.is_err() {
+            if deliver(events, event, None).await.is_err() {
                 return CloseReason::Asked;
             }
         }

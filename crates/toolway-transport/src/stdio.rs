@@ -216,11 +216,11 @@ async fn read(
             framer.next_line()
         } {
             let delivered = match line {
-                StdoutLine::Message(bytes) => events.send(ChannelEvent::Message(bytes)).await,
+                StdoutLine::Message(bytes) => events.send(ChannelEvent::message(bytes)).await,
                 StdoutLine::Batch(messages) => {
                     let mut delivered = Ok(());
                     for message in messages {
-                        delivered = events.send(ChannelEvent::Message(message)).await;
+                        delivered = events.send(ChannelEvent::message(message)).await;
                     }
                     delivered
                 }

@@ -118,7 +118,7 @@ impl FrameReader {
     async fn carry(&mut self, events: &mpsc::Sender<ChannelEvent>) -> CloseReason {
         loop {
             let event = match self.next().await {
-                Ok(IncomingFrame::Message(message)) => ChannelEvent::Message(message),
+                Ok(IncomingFrame::Message(message)) => ChannelEvent::message(message),
                 Ok(IncomingFrame::Oversized(id_hint)) => ChannelEvent::Oversized {
                     id_hint,
                     limit: self.limit,

@@ -19,7 +19,7 @@ use super::endpoint::{Endpoint, HttpAnswer};
 use super::session::{HttpSession, MessageRules};
 use super::stream::watchdog::SilenceWatchdog;
 use super::stream::{EventDecoder, EventTooLarge, StreamEvent};
-use crate::channel::{ChannelEvent, OutgoingMessage, deliver};
+use crate::channel::{ChannelEvent, OutgoingMessage, RequestTag, deliver};
 use crate::credentials::CredentialsError;
 use crate::error::SendFailure;
 use crate::error_text::root_cause;
@@ -105,10 +105,11 @@ impl ExchangeContext {
             }
             HttpAnswer::Json(response) => {
                 let within = self.endpoint.limits.within(outgoing.answer_timeout);
-                self.json(response, &AwaitedId::by(outgoing), within).await
+                self.json(response, &AwaitedAnswer::by(outgoing), within)
+                    .await
             }
             HttpAnswer::Stream(response) => {
-                let awaited = outgoing.tag.map(|_| AwaitedId::by(outgoing));
+                let awaited = outgoing.tag.map(|_| AwaitedAnswer::by(outgoing));
                 self.answer_stream(response, rules, awaited.as_ref()).await
             }
         }
@@ -133,7 +134,7 @@ impl ExchangeContext {
     async fn json(
         &self,
         response: Response,
-        awaited: &AwaitedId,
+        awaited: &AwaitedAnswer,
         within: Option<Duration>,
     ) -> Result<(), SendFailure> {
         let limit = self.endpoint.limits.response;
@@ -153,7 +154,7 @@ impl ExchangeContext {
         match text.first() {
             Some(b'{' | b'[') => {
                 let answered = awaited.is_answered_by(&body);
-                let _ = deliver(&self.events, body).await;
+                let _ = deliver(&self.events, body, awaited.tag).await;
                 if !answered {
                     // Nothing more can come for it.
                     let message = "the answer is not to this request";
@@ -174,7 +175,7 @@ impl ExchangeContext {
         &self,
         mut response: Response,
         rules: MessageRules,
-        awaited: Option<&AwaitedId>,
+        awaited: Option<&AwaitedAnswer>,
     ) -> Result<(), SendFailure> {
         let mut decoder = EventDecoder::new(self.endpoint.limits.sse_event);
         let (mut resumes, mut in_vain) = (0_u32, 0);
@@ -305,6 +306,10 @@ impl ExchangeContext {
         // Opening this stream again costs nothing, so it is done even when it may be alive.
         let otherwise = matches!(reading, ReadUntil::Unasked).then_some(limits.stream_idle);
         let mut watchdog = SilenceWatchdog::new(limits.keepalive, otherwise);
+        let during = match reading {
+            ReadUntil::UntilAnswer(awaited) => awaited.tag,
+            ReadUntil::ToItsEnd | ReadUntil::Unasked => None,
+        };
         loop {
             let chunk = match watchdog.guard(decoder, response.chunk()).await {
                 Ok(Ok(Some(chunk))) => chunk,
@@ -316,7 +321,7 @@ impl ExchangeContext {
             loop {
                 match decoder.next_event() {
                     Ok(Some(StreamEvent::Message(data))) => {
-                        let _ = deliver(&self.events, data.clone()).await;
+                        let _ = deliver(&self.events, data.clone(), during).await;
                         if let ReadUntil::UntilAnswer(awaited) = reading
                             && awaited.is_answered_by(&data)
                         {
@@ -365,7 +370,7 @@ fn asked_for(failure: &SendFailure) -> Duration {
 #[derive(Debug, Clone, Copy)]
 enum ReadUntil<'a> {
     /// It answers a request.
-    UntilAnswer(&'a AwaitedId),
+    UntilAnswer(&'a AwaitedAnswer),
     /// It follows a notification.
     ToItsEnd,
     /// The server speaks on it when it likes.
@@ -382,13 +387,20 @@ enum StreamEnd {
 /// The answer that a request waits for. A server may send others on the same stream, late ones
 /// and wrong ones among them (REL-22); they must not end it.
 #[derive(Debug)]
-struct AwaitedId(Option<Id>);
+struct AwaitedAnswer {
+    id: Option<Id>,
+    tag: Option<RequestTag>,
+}
 
-impl AwaitedId {
+impl AwaitedAnswer {
     fn by(outgoing: &OutgoingMessage) -> Self {
-        match envelope::parse(&outgoing.bytes) {
-            Ok(Message::Request { id, .. }) => Self(Some(id)),
-            _ => Self(None),
+        let id = match envelope::parse(&outgoing.bytes) {
+            Ok(Message::Request { id, .. }) => Some(id),
+            _ => None,
+        };
+        Self {
+            id,
+            tag: outgoing.tag,
         }
     }
 
@@ -405,7 +417,7 @@ impl AwaitedId {
 
     /// Whether it is the same id, whatever type it came back with.
     fn is(&self, id: &Id) -> bool {
-        let Some(asked) = &self.0 else {
+        let Some(asked) = &self.id else {
             return true;
         };
         id == asked || (id.as_ours().is_some() && id.as_ours() == asked.as_ours())

@@ -170,7 +170,7 @@ fn limits() -> ChannelLimits {
 /// Whether the request is over with this.
 fn ends(event: &ChannelEvent, id: u64) -> bool {
     match event {
-        ChannelEvent::Message(bytes) => matches!(
+        ChannelEvent::Message { bytes, .. } => matches!(
             envelope::parse(bytes),
             Ok(Message::Response { id: Some(answered), .. }) if answered.as_ours() == Some(id)
         ),
@@ -224,7 +224,7 @@ async fn mutated_http_answers_end_their_requests() {
         loop {
             let event = peer.event().await;
             if ends(&event, id) {
-                answered += u64::from(matches!(event, ChannelEvent::Message(_)));
+                answered += u64::from(matches!(event, ChannelEvent::Message { .. }));
                 break;
             }
         }
@@ -241,7 +241,7 @@ async fn until_each_ends(spec: impl Fn() -> TransportSpec) -> u64 {
         let mut peer = Peer::open(spec(), limits()).await;
         peer.request(1, "tools/list", json!({})).await;
         while let Some(event) = within_patience(peer.events.recv()).await {
-            messages += u64::from(matches!(event, ChannelEvent::Message(_)));
+            messages += u64::from(matches!(event, ChannelEvent::Message { .. }));
             if matches!(event, ChannelEvent::Closed(_)) {
                 break;
             }

@@ -122,7 +122,7 @@ impl Peer {
 
     pub(crate) async fn message(&mut self) -> Value {
         match self.event().await {
-            ChannelEvent::Message(bytes) => serde_json::from_slice(&bytes).expect("JSON"),
+            ChannelEvent::Message { bytes, .. } => serde_json::from_slice(&bytes).expect("JSON"),
             other => panic!("{other:?}"),
         }
     }

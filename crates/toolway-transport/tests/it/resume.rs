@@ -82,7 +82,7 @@ async fn outcome(url: &str, outgoing: OutgoingMessage) -> (Vec<String>, Option<S
     let (mut messages, mut failure) = (Vec::new(), None);
     while failure.is_none() && messages.last().is_none_or(|last| last != "answer") {
         match peer.event().await {
-            ChannelEvent::Message(bytes) => messages.push(name(&bytes)),
+            ChannelEvent::Message { bytes, .. } => messages.push(name(&bytes)),
             ChannelEvent::Failed { failure: why, .. } => failure = Some(why),
             other => panic!("{other:?}"),
         }

@@ -36,7 +36,7 @@ out.write(ok(7))
     let mut ids = Vec::new();
     let reason = loop {
         match peer.event().await {
-            ChannelEvent::Message(bytes) => {
+            ChannelEvent::Message { bytes, .. } => {
                 let message: Value = serde_json::from_slice(&bytes).expect("JSON");
                 ids.push(message["id"].as_u64().expect("a number"));
             }

@@ -95,7 +95,7 @@ impl Peer {
 
     async fn text(&self, text: impl Into<Bytes>) {
         self.events
-            .send(ChannelEvent::Message(text.into()))
+            .send(ChannelEvent::message(text))
             .await
             .expect("the session listens");
     }

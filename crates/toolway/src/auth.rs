@@ -9,7 +9,7 @@
 pub mod access_token;
 pub mod client_identity;
 mod combined;
-pub mod federated_login;
+mod federated_login;
 pub mod login;
 mod oauth;
 pub mod organisation;
@@ -39,7 +39,10 @@ use tracing::info;
 
 use self::combined::HelperAndLogin;
 pub(crate) use self::login::InvitationRelay;
-pub use self::login::{Invitation, LoggedIn, LoginHandle, LoginOptions, LoginProblem};
+pub use self::login::{
+    Invitation, LoggedIn, LoginHandle, LoginOptions, LoginProblem, NoFederatedLogin,
+    NoFederatedLoginReason,
+};
 use self::oauth::LoginCredentials;
 use self::organisation::CurrentOrganisation;
 pub use self::organisation::{Organisation, OrganisationError, OrganisationUser};
@@ -50,7 +53,6 @@ pub use crate::auth::access_token::{
 };
 pub use crate::auth::client_identity::{ClientIdentities, WorkloadToken};
 use crate::auth::federated_login::LoginObstacle;
-pub use crate::auth::federated_login::{NoFederatedLogin, NoFederatedLoginReason};
 pub use crate::auth::stored_logins::{RemovedLogin, StoredLogin, StoredLogins, used};
 pub use crate::call::NotWidened;
 use crate::journal::JournalWriter;

@@ -1,7 +1,7 @@
 //! What servers may ask of this program: a person's input, a model's words, its roots.
 //!
 //! Owns the interface between the host and the embedding program. When a server may ask, and what
-//! it gets without an answer, is the session's (`session/inbound.rs`, `session/rounds.rs`).
+//! it gets without an answer, is the session's (`session/inbound.rs`, `session/input.rs`).
 //!
 //! Nothing is offered unless the embedding program says so: without a [`ClientHandler`] no server
 //! hears of sampling, or of elicitation unless hooks are there to answer it, and without roots

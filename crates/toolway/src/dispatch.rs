@@ -25,7 +25,8 @@ use crate::call::{CallError, CallOptions, Prompter, ToolOutcome, ToolRequest, To
 use crate::catalog::Catalog;
 use crate::route::{GeneralLimits, Routes};
 
-pub mod classifier;
+pub mod answers;
+mod classifier;
 pub mod hooks;
 pub(crate) mod offered;
 pub mod permission;
@@ -51,7 +52,7 @@ pub struct Dispatch<'a> {
     /// The open connections.
     pub routes: &'a dyn Routes,
     /// What people answered before, and how tools were defined then.
-    pub approvals: &'a permission::PersonAnswers,
+    pub approvals: &'a answers::PersonAnswers,
     /// Who asks a person, where someone can.
     pub prompter: Option<&'a dyn Prompter>,
     /// The limits where neither the call nor the server's entry says.
@@ -134,20 +135,20 @@ impl Dispatch<'_> {
         let call = permission::permit(call, self, options.consent, entry).await?;
         entry.granted(call.grant());
         let mut after = hooks::AfterCall::of(&call, self);
-        let answer = send::send_audited(call, self.routes, options, self.limits, entry).await;
-        let unfit = answer.as_ref().ok().and_then(validate::structured);
-        let answer = match &mut after {
+        let mut answer = send::send_audited(call, self.routes, options, self.limits, entry).await;
+        let received = answer.as_ref().ok();
+        let unfit = received.and_then(|it| validate::structured(it.tool(), it.result()));
+        if let Some(after) = &mut after {
             // Boxed: a call without hooks must not carry the room for them along.
-            Some(after) => Box::pin(after.look(answer)).await?,
-            None => answer?,
-        };
+            Box::pin(after.look(answer.as_mut().map(send::RawResult::result_mut))).await;
+        }
         let place = result::ResultSettings {
             output_dir: self.output_dir,
             max_tokens: self.max_output_tokens,
             text: self.result_text,
             picture_memory: self.picture_memory,
         };
-        let mut outcome = result::finish(answer, &options.delivery, place).await;
+        let mut outcome = result::finish(answer?, &options.delivery, place).await;
         if let Some(after) = after {
             if let Some(hook) = after.replaced_by() {
                 entry.replaced(hook);

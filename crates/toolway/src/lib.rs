@@ -81,11 +81,11 @@ pub use client_handler::{
 };
 pub use connection::clock::{Clock, ClockReading, SystemClock};
 pub use connection::{InProcessServer, RetryFirst, forget_era};
-pub use dispatch::classifier::{
-    Classification, ClassifierFunction, ClassifierInput, ClassifierRule, LibraryClassifier,
+pub use dispatch::answers::{RuleKeeper, SettingsRules};
+pub use dispatch::hooks::{
+    Classification, ClassifierFunction, ClassifierInput, ClassifierRule, HookDecision,
+    HookFunction, HookInput, HookReply, LibraryClassifier, LibraryHook,
 };
-pub use dispatch::hooks::{HookDecision, HookFunction, HookInput, HookReply, LibraryHook};
-pub use dispatch::permission::{RuleKeeper, SettingsRules};
 pub use dispatch::result::SelectError;
 pub use error::{ConnectError, RequestError};
 pub use event::{Changes, HostEvent, NoPlanSource, Replan, UnknownServer};

@@ -33,6 +33,7 @@ mod correlator;
 mod declared;
 pub(crate) mod freshness;
 mod inbound;
+mod input;
 mod legacy;
 mod legacy_task;
 pub(crate) mod list;

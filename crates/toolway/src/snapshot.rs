@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
-use toolway_config::{Hooks, Permissions, RunLimits};
+use toolway_config::{Hooks, Permissions, Plan, RunLimits};
 use toolway_types::{
     ConnectionState, Origin, Scope, ServerName, ToolKey, TransportKind, Untrusted,
 };
@@ -53,6 +53,16 @@ pub(crate) struct CallSettings {
     pub hooks: Hooks,
     /// The numbers that limit a run.
     pub limits: RunLimits,
+}
+
+impl From<Plan> for CallSettings {
+    fn from(plan: Plan) -> Self {
+        Self {
+            permissions: plan.permissions,
+            hooks: plan.hooks,
+            limits: plan.limits,
+        }
+    }
 }
 
 impl HostSnapshot {

@@ -1,26 +1,16 @@
 //! What identifies a client without a user: the token of the platform that this runs on, and the
 //! secrets and keys of clients.
 //!
-//! Owns which of them belongs to which server, for its first login and for every renewal.
-//! Does not own: getting tokens by them (`toolway-auth`), or federated logins by an organisation,
-//! which is in the settings (`organisation.rs`).
-//!
-//! All of it comes from the embedding program, or from an entry that the user or the organisation
-//! wrote. No server decides about it.
+//! Owns what the embedding program gives of them, and for which server. Does not own: what an entry
+//! names in their place (`store.rs`), getting tokens by them (`toolway-auth`), or federated logins
+//! by an organisation, which is in the settings (`organisation.rs`).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use toolway_auth::assertion::ClientKey;
-use toolway_auth::federated::Voucher;
-use toolway_auth::logins::LoginGrant;
-use toolway_auth::references::{ReferenceError, no_resolver_error};
 use toolway_auth::workload::PlatformTokenSource;
-use toolway_transport::OpenOptions;
-use toolway_types::{OauthSpec, Secret};
-
-use crate::auth::access_token::LoginTarget;
-use crate::auth::store::LoginStore;
+use toolway_types::Secret;
 
 /// What logins can show, each by the name of the server it is for.
 #[derive(Debug, Clone, Default)]
@@ -49,49 +39,5 @@ impl ClientIdentities {
 
     pub(super) fn key(&self, server: &str) -> Option<&Arc<ClientKey>> {
         self.keys.get(server)
-    }
-}
-
-impl LoginStore {
-    /// The platform's word, where it is the login: the program has one or the entry names one, and
-    /// policy has no other way in mind.
-    pub(super) fn platform(&self, target: &LoginTarget) -> Option<Voucher> {
-        if !target.allows(LoginGrant::Workload) {
-            return None;
-        }
-        if let Some(workload) = self.client_identities.workloads.get(target.server.as_str()) {
-            return Some(Voucher::Platform {
-                source: Arc::clone(&workload.source),
-                audience: workload.audience.clone(),
-            });
-        }
-        let spec = target.oauth.workload.as_ref()?;
-        Some(Voucher::Platform {
-            source: Arc::new(PlatformTokenSource::of(
-                &spec.source,
-                self.references.clone(),
-                self.open(),
-            )),
-            audience: spec.audience.clone(),
-        })
-    }
-
-    /// The settings of a login with the secrets that they name.
-    pub(super) async fn filled(&self, spec: OauthSpec) -> Result<OauthSpec, ReferenceError> {
-        let Some(first) = spec.references.first() else {
-            return Ok(spec);
-        };
-        let finder = self
-            .references
-            .as_ref()
-            .ok_or_else(|| no_resolver_error(first))?;
-        finder.resolve_login(&spec, &self.open()).await
-    }
-
-    fn open(&self) -> OpenOptions {
-        OpenOptions {
-            client: self.client.clone(),
-            ..OpenOptions::default()
-        }
     }
 }

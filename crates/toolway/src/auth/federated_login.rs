@@ -5,87 +5,23 @@
 //! take assertions at all (SEC-45).
 //! Does not own: the steps (`toolway-auth`), or keeping the outcome (`login.rs`).
 
-use std::fmt;
 use std::sync::Arc;
 
 use toolway_auth::federated::{self, Voucher};
 use toolway_auth::idp::{IdpError, IdpLoginMethod};
-use toolway_auth::login::{LoginFault, LoginRequest, LoginUi};
+use toolway_auth::login::{LoginRequest, LoginUi};
 use toolway_auth::logins::{Login, LoginGrant};
 use toolway_auth::web::WebClient;
-use toolway_auth::xaa::{CrossAppRule, XaaError};
-use toolway_types::{CrossApp, ServerName};
+use toolway_auth::xaa::CrossAppRule;
+use toolway_types::CrossApp;
 use tracing::{debug, info};
 
 use crate::auth::Auth;
 use crate::auth::access_token::LoginTarget;
-use crate::auth::login::{LoginOptions, LoginProblem};
+use crate::auth::login::{LoginOptions, LoginProblem, NoFederatedLogin, NoFederatedLoginReason};
 use crate::auth::organisation::OrganisationError;
 use crate::auth::store::LoginStore;
 use crate::lock::lock;
-
-/// Why there was no federated login.
-#[derive(Debug, thiserror::Error)]
-#[error("cannot log in to `{server}`: {fault}{}", PolicyNote(self))]
-pub struct NoFederatedLogin {
-    /// The server.
-    pub server: ServerName,
-    /// Why.
-    #[source]
-    pub fault: NoFederatedLoginReason,
-    /// The policy that leaves no other way.
-    pub policy: Option<String>,
-}
-
-/// Why there was no federated login.
-#[derive(Debug, thiserror::Error)]
-pub enum NoFederatedLoginReason {
-    /// There is no organisation.
-    #[error(
-        "it takes cross-app access, and no identity provider is configured: set `identityProvider` in your settings"
-    )]
-    NoProvider,
-    /// Another way was asked for.
-    #[error("it takes cross-app access and no other login")]
-    OtherWay,
-    /// The organisation cannot be asked.
-    #[error(transparent)]
-    Organisation(#[from] OrganisationError),
-    /// The organisation gave no assertion, or it was refused.
-    #[error(transparent)]
-    Login(LoginFault),
-}
-
-/// Says which policy leaves no other way, where a person could think of one.
-struct PolicyNote<'a>(&'a NoFederatedLogin);
-
-impl fmt::Display for PolicyNote<'_> {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0.policy {
-            Some(policy) if !self.0.lacks_identity() => {
-                write!(formatter, "; the policy is {policy}")
-            }
-            _ => Ok(()),
-        }
-    }
-}
-
-impl NoFederatedLogin {
-    /// Whether all that is missing is a login at the identity provider.
-    pub fn lacks_identity(&self) -> bool {
-        let (NoFederatedLoginReason::Organisation(OrganisationError::Identity(error))
-        | NoFederatedLoginReason::Login(LoginFault::Organisation(XaaError::Identity(error)))) =
-            &self.fault
-        else {
-            return false;
-        };
-        let error = match error {
-            IdpError::Together(error) => error.as_ref(),
-            error => error,
-        };
-        matches!(error, IdpError::NeedsLogin { .. })
-    }
-}
 
 /// What kept a server from being logged in to, for messages.
 #[derive(Debug, Clone)]

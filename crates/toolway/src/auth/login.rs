@@ -34,7 +34,7 @@ use crate::lock::lock;
 use crate::tasks::{self, Task};
 
 pub use self::invitation::Invitation;
-pub use self::problem::LoginProblem;
+pub use self::problem::{LoginProblem, NoFederatedLogin, NoFederatedLoginReason};
 
 /// How to log in.
 #[derive(Clone, Default)]

@@ -1,6 +1,7 @@
 //! Logins in a vault as the host uses them: renewed as they are needed.
 //!
-//! Owns the way from a server to its login, and what a failure to renew means for a request.
+//! Owns the way from a server to its login, what identifies a client without a user there (the
+//! program's or the entry's, never the server's), and what a failure to renew means for a request.
 //! Does not own: renewing across processes (`toolway-auth`, `refresh.rs`).
 
 use std::collections::BTreeMap;
@@ -11,15 +12,17 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use tokio::sync::watch;
-use toolway_auth::federated::FederatedRenewal;
+use toolway_auth::federated::{FederatedRenewal, Voucher};
 use toolway_auth::logins::{Login, LoginGrant, LoginsError};
-use toolway_auth::references::ReferenceResolver;
+use toolway_auth::references::{ReferenceError, ReferenceResolver, no_resolver_error};
 use toolway_auth::refresh::{LoginEnd, RefreshError, RenewalContext, RenewedLogins, TokenRenewer};
 use toolway_auth::token::{SKEW, TokenError};
 use toolway_auth::vault::{SecretKind, VaultKey};
 use toolway_auth::web::{NetworkReach, SlowListener, WebClient};
+use toolway_auth::workload::PlatformTokenSource;
+use toolway_transport::OpenOptions;
 use toolway_transport::client::HttpClient;
-use toolway_types::{Secret, ServerName};
+use toolway_types::{OauthSpec, Secret, ServerName};
 
 use super::Auth;
 use super::organisation::CurrentOrganisation;
@@ -102,6 +105,48 @@ impl LoginStore {
         }
         WebClient::new(self.client.clone(), NetworkReach::of(&target.url).await)
             .within(&target.rules)
+    }
+
+    /// The platform's word, where it is the login: the program has one or the entry names one, and
+    /// policy has no other way in mind.
+    pub(super) fn platform(&self, target: &LoginTarget) -> Option<Voucher> {
+        if !target.allows(LoginGrant::Workload) {
+            return None;
+        }
+        if let Some(workload) = self.client_identities.workloads.get(target.server.as_str()) {
+            return Some(Voucher::Platform {
+                source: Arc::clone(&workload.source),
+                audience: workload.audience.clone(),
+            });
+        }
+        let spec = target.oauth.workload.as_ref()?;
+        Some(Voucher::Platform {
+            source: Arc::new(PlatformTokenSource::of(
+                &spec.source,
+                self.references.clone(),
+                self.open(),
+            )),
+            audience: spec.audience.clone(),
+        })
+    }
+
+    /// The settings of a login with the secrets that they name.
+    pub(super) async fn filled(&self, spec: OauthSpec) -> Result<OauthSpec, ReferenceError> {
+        let Some(first) = spec.references.first() else {
+            return Ok(spec);
+        };
+        let finder = self
+            .references
+            .as_ref()
+            .ok_or_else(|| no_resolver_error(first))?;
+        finder.resolve_login(&spec, &self.open()).await
+    }
+
+    fn open(&self) -> OpenOptions {
+        OpenOptions {
+            client: self.client.clone(),
+            ..OpenOptions::default()
+        }
     }
 
     async fn login(

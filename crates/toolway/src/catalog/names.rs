@@ -11,7 +11,7 @@ use foldhash::fast::RandomState;
 use toolway_types::ToolKey;
 use toolway_types::name::normalize;
 
-use super::{CatalogTool, CatalogWarning, sanitize};
+use super::{CatalogPrompt, CatalogTool, CatalogWarning, sanitize};
 use crate::call::ToolTarget;
 
 /// What every name with its server in it begins with.
@@ -31,6 +31,34 @@ pub(super) trait HasExposedName {
     fn name(&self) -> &str;
     fn rename(&mut self, name: String);
     fn key(&self) -> &ToolKey;
+}
+
+impl HasExposedName for CatalogTool {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn rename(&mut self, name: String) {
+        self.name = name;
+    }
+
+    fn key(&self) -> &ToolKey {
+        &self.key
+    }
+}
+
+impl HasExposedName for CatalogPrompt {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn rename(&mut self, name: String) {
+        self.name = name;
+    }
+
+    fn key(&self) -> &ToolKey {
+        &self.key
+    }
 }
 
 /// Tells items apart whose plain spellings are alike: the one that is spelled so without loss keeps

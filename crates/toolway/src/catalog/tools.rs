@@ -15,7 +15,6 @@ use toolway_config::permission::{CallSubject, ToolSpellings};
 use toolway_types::{ServerName, ToolKey, Untrusted, limits};
 use toolway_wire::{headers, view};
 
-use super::names::HasExposedName;
 use super::sanitize::{SchemaSide, UnfitJson};
 use super::{CatalogWarning, sanitize};
 use crate::call::{CallError, KeptOutBy};
@@ -159,20 +158,6 @@ impl CatalogTool {
             .output_checker
             .get_or_init(|| SchemaChecker::compile(schema));
         Some(checker)
-    }
-}
-
-impl HasExposedName for CatalogTool {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn rename(&mut self, name: String) {
-        self.name = name;
-    }
-
-    fn key(&self) -> &ToolKey {
-        &self.key
     }
 }
 

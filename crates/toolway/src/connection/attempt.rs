@@ -1,90 +1,38 @@
 //! One attempt to connect: open, greet, list.
 //!
-//! Owns what is open while a connection is made and kept, and its orderly end. Does not own when
-//! an attempt is made, or what follows one that failed (`connection.rs`).
+//! Owns its steps, and the time that it has. Does not own what is open meanwhile
+//! (`live_channel.rs`), when an attempt is made, or what follows one that failed
+//! (`connection.rs`).
 
 use std::borrow::Cow;
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use tokio::sync::broadcast;
-use tokio::sync::broadcast::error::RecvError;
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
 use toolway_auth::references::no_resolver_error;
-use toolway_transport::{OpenOptions, SendFailure, ServerLog};
+use toolway_transport::{OpenOptions, SendFailure};
 use toolway_types::{MessageDelivery, Untrusted};
-use tracing::{debug, error};
+use tracing::debug;
 
 use super::era_memory::EraKey;
+use super::live_channel::{ConnectStep, LiveChannel, Opening};
 use super::older::Older;
 use super::{Connected, Connection};
-use crate::client_handler::Remarks;
 use crate::connection::open_session::OpenSession;
 use crate::error::{ConnectError, RequestError};
-use crate::journal::{JournalWriter, Redactor, secrets_of};
+use crate::journal::{Redactor, secrets_of};
 use crate::listing::{MemoryLabel, ServerLists};
 use crate::server_source::ServerSource;
-use crate::session::{ChannelTap, ClientSide, Correlator, Greeting, Session};
-use crate::tasks::{self, Task};
-use crate::{account, auth, session};
+use crate::session::{Greeting, Session};
+use crate::{account, auth};
 
 /// The longest that an attempt holds its slot.
 const SLOT_FOR: Duration = Duration::from_secs(3);
 
-/// The longest that the end of a channel may take. Every transport is done sooner by itself; what
-/// is not is cut off, because the peer must not decide how long the host takes to end.
-const END_WITHIN: Duration = Duration::from_secs(5);
-
 /// A time as people want to read it.
 fn tenths(time: Duration) -> Duration {
     Duration::from_millis(time.as_secs() * 1000 + u64::from(time.subsec_millis() / 100 * 100))
-}
-
-/// A channel in use, with the tasks behind it.
-pub(super) struct LiveChannel {
-    correlator: Correlator,
-    /// Until it has ended.
-    pump: Option<Task<()>>,
-    server: Option<Task<()>>,
-    log: Option<ServerLog>,
-    scribe: Option<ServerLogWriter>,
-}
-
-impl LiveChannel {
-    /// What the server logged last, when it is a process.
-    pub(super) fn last_words(&self) -> Vec<Untrusted> {
-        self.log.as_ref().map(ServerLog::tail).unwrap_or_default()
-    }
-
-    /// What the server logs.
-    pub(super) fn log(&self) -> Option<ServerLog> {
-        self.log.clone()
-    }
-
-    /// Ends it in an orderly way; when this returns, nothing of it is left. A bug in what was
-    /// behind it is counted. A caller that stops waiting may call again.
-    pub(super) async fn end(&mut self, panics: &AtomicU64) {
-        self.correlator.close();
-        if let Some(pump) = &mut self.pump {
-            let ended = pump.end_within(END_WITHIN).await;
-            self.pump = None;
-            if let Err(failure) = ended {
-                error!(%failure, "the channel did not end by itself");
-                if failure.is_panic() {
-                    panics.fetch_add(1, Ordering::Relaxed);
-                }
-            }
-        }
-        if let Some(scribe) = self.scribe.take() {
-            scribe.end().await;
-        }
-        // The server's end of the channel is closed now; a server that does not notice is
-        // dropped with its task.
-        self.server = None;
-    }
 }
 
 impl Connection {
@@ -277,129 +225,5 @@ impl Connection {
             None => Arc::new(Redactor::new(&filled.secrets())),
         };
         MemoryLabel::of(&self.source, redactor)
-    }
-
-    pub(super) async fn greet(
-        &self,
-        opening: &mut Opening<'_>,
-        greeting: &Greeting,
-        filled: &ServerSource,
-        open: &OpenOptions,
-    ) -> Result<Session, ConnectError> {
-        // It stays in its place until it has ended: a caller that stops waiting ends it then.
-        if let Some(old) = opening.live {
-            old.end(&self.context.panics).await;
-        }
-        *opening.live = None;
-        opening.step = ConnectStep::Opening;
-        let opened = filled.open(open).await?;
-        let log = opened.channel.log.clone();
-        let client_side = ClientSide {
-            remarks: Arc::new(Remarks::written_to(self.journal.clone())),
-            ..self.context.client_side(&self.server, filled.roots())
-        };
-        let tap = self.journal.clone();
-        let tap = tap.map(|journal| Arc::new(journal) as Arc<dyn ChannelTap>);
-        let (correlator, pump) = session::open(opened.channel, client_side, tap);
-        // Nothing is read before the pump runs, so nothing is missed.
-        let scribe = match (&log, &self.journal) {
-            (Some(log), Some(journal)) => Some(ServerLogWriter::start(log, journal.clone())),
-            _ => None,
-        };
-        let pump = tasks::spawn("session", pump.run());
-        let live = opening.live.insert(LiveChannel {
-            correlator,
-            pump: Some(pump),
-            server: opened.server,
-            log,
-            scribe,
-        });
-        opening.step = ConnectStep::Greeting;
-        session::greet(&live.correlator, greeting).await
-    }
-}
-
-/// Writes every message into the journal.
-impl ChannelTap for JournalWriter {
-    fn sent(&self, message: &[u8]) {
-        JournalWriter::sent(self, message);
-    }
-
-    fn received(&self, message: &[u8]) {
-        JournalWriter::received(self, message);
-    }
-}
-
-/// Writes what a process logs into the journal.
-struct ServerLogWriter {
-    gone: CancellationToken,
-    writing: Task<()>,
-}
-
-impl ServerLogWriter {
-    fn start(log: &ServerLog, journal: JournalWriter) -> Self {
-        let gone = CancellationToken::new();
-        let work = write_down(log.subscribe(), journal, gone.clone());
-        let writing = tasks::spawn("scribe", work);
-        Self { gone, writing }
-    }
-
-    /// The process is gone: what it said last is written too.
-    async fn end(self) {
-        self.gone.cancel();
-        if let Err(failure) = self.writing.join().await {
-            debug!(%failure, "the last words are not in the journal");
-        }
-    }
-}
-
-async fn write_down(
-    mut lines: broadcast::Receiver<Untrusted>,
-    journal: JournalWriter,
-    gone: CancellationToken,
-) {
-    loop {
-        let line = tokio::select! {
-            biased;
-            line = lines.recv() => line,
-            () = gone.cancelled() => return,
-        };
-        match line {
-            Ok(line) => journal.stderr(&line),
-            Err(RecvError::Lagged(missed)) => {
-                let line = format!("[{missed} lines are missing here]");
-                journal.stderr(&Untrusted::new(line));
-            }
-            Err(RecvError::Closed) => return,
-        }
-    }
-}
-
-/// A connection that is being made.
-pub(super) struct Opening<'a> {
-    /// What is open at any moment, so that a caller that stops waiting can still end it in an
-    /// orderly way.
-    live: &'a mut Option<LiveChannel>,
-    step: ConnectStep,
-    /// The longest that it may take.
-    pub(super) limit: Duration,
-}
-
-/// How far connecting has come.
-#[derive(Debug, Clone, Copy)]
-enum ConnectStep {
-    Opening,
-    Greeting,
-    Listing,
-}
-
-impl ConnectStep {
-    /// What a connection that ran out of time waited for.
-    fn waits(self) -> &'static str {
-        match self {
-            ConnectStep::Opening => "it could not be started",
-            ConnectStep::Greeting => "it did not answer the handshake",
-            ConnectStep::Listing => "it did not list what it offers",
-        }
     }
 }

@@ -12,8 +12,8 @@ use toolway_transport::{CloseReason, OpenOptions, SendFailure};
 use toolway_types::{Era, MessageDelivery, ProtocolMode, RemoteKind, TransportSpec};
 use tracing::debug;
 
-use super::attempt::Opening;
 use super::era_memory::EraKey;
+use super::live_channel::Opening;
 use super::{Connection, EraMemory};
 use crate::error::{ConnectError, RequestError};
 use crate::server_source::ServerSource;

@@ -1,144 +1,23 @@
 //! The classifier: who decides in mode `auto` about a call that no rule and no hook decides.
 //!
-//! Owns what it is told, how its answer is read, and whose counts: an organisation's, then that of
-//! the embedding program, then the person's own. It runs as hooks do, by their runner. It is asked
-//! only where a person would be, so it never stands against a rule; when it fails, or says
+//! Owns whose counts (an organisation's, then that of the embedding program, then the person's
+//! own), how its answer is read, and what is made of it. It runs as hooks do, by their runner. It is
+//! asked only where a person would be, so it never stands against a rule; when it fails, or says
 //! something that cannot be understood, the person is asked after all.
+//! Does not own: what it is told, and the value an embedder makes (`hooks/library_classifier.rs`).
 
-use std::fmt;
-use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
-use std::time::Duration;
-
-use futures_util::FutureExt as _;
-use futures_util::future::BoxFuture;
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
-use tokio::time::timeout;
-use toolway_config::permission::{CallSubject, Classifier, DEFAULT_HOOK_TIMEOUT};
+use serde::Deserialize;
+use serde_json::Value;
+use toolway_config::permission::{CallSubject, Classifier};
 use toolway_types::Origin;
 
 use super::Dispatch;
-use super::hooks::{HookDecision, HookResources, HookedCall, Printed, late, one_line, title};
+use super::hooks::{
+    Classification, ClassifierInput, ClassifierRule, HookDecision, HookResources, HookedCall,
+    LibraryClassifier, Printed, one_line, title,
+};
 use crate::audit::RecordedClassification;
 use crate::call::RefusedBy;
-
-/// What a classifier is told of a call. Title, description and annotations are the words of the
-/// server about itself.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[non_exhaustive]
-pub struct ClassifierInput {
-    /// The same for everything that one host does.
-    pub session_id: String,
-    /// The directory the host works in.
-    pub cwd: String,
-    /// The server's name, as configured.
-    pub server: String,
-    /// The tool's own name, as its server spells it.
-    pub tool: String,
-    /// The tool, by the name models see.
-    pub tool_name: String,
-    /// The arguments as they would be sent.
-    pub tool_input: Map<String, Value>,
-    /// The tool's title, cleaned.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub title: Option<String>,
-    /// Its description, cleaned and cut.
-    pub description: String,
-    /// What its server claims about it: `readOnlyHint` and the like, where it says.
-    pub annotations: Map<String, Value>,
-    /// The rules that name the tool. None of them decides this call.
-    pub rules: Vec<ClassifierRule>,
-    /// Whether a repository brought the server.
-    pub brought: bool,
-}
-
-/// A rule, as a classifier is told of it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct ClassifierRule {
-    /// `deny`, `ask` or `allow`.
-    pub list: &'static str,
-    /// The rule as written.
-    pub rule: String,
-    /// Where it stands.
-    pub origin: String,
-}
-
-/// What a classifier says of a call.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Classification {
-    /// Whether it may run, or a person is to be asked.
-    pub decision: HookDecision,
-    /// Why.
-    pub reason: Option<String>,
-}
-
-/// A classifier that is a function of the embedding program.
-pub type ClassifierFunction = Arc<
-    dyn Fn(ClassifierInput) -> BoxFuture<'static, Result<Classification, String>> + Send + Sync,
->;
-
-/// The classifier of the embedding program.
-#[derive(Clone)]
-pub struct LibraryClassifier {
-    name: String,
-    timeout: Duration,
-    function: ClassifierFunction,
-}
-
-impl LibraryClassifier {
-    /// One by this name.
-    ///
-    /// ```
-    /// use toolway::{Classification, HookDecision, LibraryClassifier};
-    ///
-    /// let reading = LibraryClassifier::new("reading", |input| async move {
-    ///     let reads = input.annotations.get("readOnlyHint") == Some(&true.into());
-    ///     Ok(Classification {
-    ///         decision: if reads { HookDecision::Allow } else { HookDecision::Ask },
-    ///         reason: None,
-    ///     })
-    /// });
-    /// # let _ = reading;
-    /// ```
-    pub fn new<F, R>(name: impl Into<String>, function: F) -> Self
-    where
-        F: Fn(ClassifierInput) -> R + Send + Sync + 'static,
-        R: Future<Output = Result<Classification, String>> + Send + 'static,
-    {
-        Self {
-            name: name.into(),
-            timeout: DEFAULT_HOOK_TIMEOUT,
-            function: Arc::new(move |input| Box::pin(function(input))),
-        }
-    }
-
-    /// The longest it may take; ten seconds where nothing is said.
-    #[must_use]
-    pub fn timeout(mut self, timeout: Duration) -> Self {
-        self.timeout = timeout;
-        self
-    }
-
-    async fn run(&self, input: ClassifierInput) -> Result<Classification, String> {
-        // Called inside, so that its own panic is caught too.
-        let work = AssertUnwindSafe(async move { (self.function)(input).await }).catch_unwind();
-        match timeout(self.timeout, work).await {
-            Ok(Ok(said)) => said,
-            Ok(Err(_)) => Err("it panicked".to_owned()),
-            Err(_) => Err(late(self.timeout)),
-        }
-    }
-}
-
-impl fmt::Debug for LibraryClassifier {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_struct("LibraryClassifier")
-            .field("name", &self.name)
-            .finish_non_exhaustive()
-    }
-}
 
 /// Who is asked.
 enum ChosenClassifier<'a> {

@@ -4,8 +4,9 @@
 //! allow, and a hook that fails might have said no, so it counts as one (REL-30). What the
 //! verdict weighs against rules and people is decided in `permission.rs`.
 //! Parts: `runner.rs` (running them), `input.rs` and `reply.rs` (the JSON on both sides),
-//! `tool.rs` (a hook that is a tool), `library.rs` (one that is a function), `after.rs` (the
-//! stage after a call), `elicitation.rs` (around a server's question).
+//! `tool.rs` (a hook that is a tool), `library.rs` (one that is a function),
+//! `library_classifier.rs` (such a function in mode `auto`), `after.rs` (the stage after a call),
+//! `elicitation.rs` (around a server's question).
 
 use std::ops::Deref;
 
@@ -24,6 +25,7 @@ mod after;
 mod elicitation;
 mod input;
 mod library;
+mod library_classifier;
 mod reply;
 mod runner;
 #[cfg(test)]
@@ -33,11 +35,14 @@ mod tool;
 pub(super) use self::after::AfterCall;
 pub use self::input::HookInput;
 pub use self::library::{HookFunction, LibraryHook};
+pub use self::library_classifier::{
+    Classification, ClassifierFunction, ClassifierInput, ClassifierRule, LibraryClassifier,
+};
 pub(super) use self::reply::one_line;
 pub use self::reply::{HookDecision, HookReply};
 pub use self::runner::HookRunner;
 pub(crate) use self::runner::HookRunnerOwner;
-pub(super) use self::runner::{HookResources, Printed, late, title};
+pub(super) use self::runner::{HookResources, Printed, title};
 
 /// A call that the hooks have seen, with what they say of it.
 #[derive(Debug)]

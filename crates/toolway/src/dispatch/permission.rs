@@ -3,8 +3,7 @@
 //! Owns turning a rule, a mode or a person's answer into a [`PermittedCall`], which has no other
 //! constructor, and what a changed definition leads to (SEC-33). The rules themselves are
 //! `toolway-config`'s; how a person is asked is the front-end's; what becomes of the answers is
-//! `permission/answers.rs`, of rules that are to stay `permission/keeper.rs`. A tool's annotations
-//! count only where a person wrote a rule about them (SEC-34).
+//! `answers.rs`. A tool's annotations count only where a person wrote a rule about them (SEC-34).
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -14,7 +13,7 @@ use toolway_config::permission::{
 };
 use toolway_types::Origin;
 
-use self::answers::AskReasons;
+use super::answers::AskReasons;
 use super::hooks::{HookDecision, HookVerdict, HookedCall};
 use super::{Dispatch, classifier};
 use crate::audit::AuditEntry;
@@ -24,14 +23,8 @@ use crate::call::{
 };
 use crate::pins::{Against, PinState};
 
-mod answers;
-mod keeper;
 #[cfg(test)]
 mod tests;
-
-pub use self::answers::PersonAnswers;
-pub use self::keeper::{RuleKeeper, SettingsRules};
-pub use crate::call::KeepIn;
 
 /// A call that may run. Only this module makes one:
 ///

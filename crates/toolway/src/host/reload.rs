@@ -12,13 +12,12 @@ use toolway_config::Plan;
 use toolway_types::ServerName;
 
 use super::HostCore;
-use super::start::settings;
 use crate::account::{AccountChange, CurrentAccount};
 use crate::auth::Auth;
 use crate::event::{Changes, NoPlanSource, Replan};
 use crate::reconnect::Unless;
 use crate::server_source::InProcessServer;
-use crate::snapshot::ServerSnapshot;
+use crate::snapshot::{CallSettings, ServerSnapshot};
 use crate::supervisor::{ApplyPlan, PlanEffects};
 use crate::{supervisor, tasks};
 
@@ -54,7 +53,7 @@ impl Reload {
             organisation,
             account: account.clone(),
         };
-        let settings = settings(plan);
+        let settings = Arc::new(CallSettings::from(plan));
         let (done, answer) = oneshot::channel();
         let plan = ApplyPlan {
             members,

@@ -23,8 +23,8 @@ use crate::auth::Auth;
 use crate::catalog_memory::CatalogMemory;
 use crate::client_handler::Root;
 use crate::connection::{ConnectLimits, ConnectionContext, EraMemory, ResourceInterests};
+use crate::dispatch::answers::PersonAnswers;
 use crate::dispatch::hooks::HookRunnerOwner;
-use crate::dispatch::permission::PersonAnswers;
 use crate::dispatch::result::MAX_PICTURE_MEMORY;
 use crate::session::ClientInfo;
 use crate::session::list::ALL_LISTS;
@@ -116,7 +116,7 @@ impl SharedParts {
         let auth_options = mem::take(&mut options.auth);
         let identity = plan.identity.clone();
         let auth = Auth::new(auth_options, &open.client, identity, references.as_ref());
-        let settings = settings(plan);
+        let settings = Arc::new(CallSettings::from(plan));
         let hooks = hook_runner(options, &open, &settings);
         Self {
             open,
@@ -189,13 +189,4 @@ fn hook_runner(
         Arc::new(approvals.with_roster(options.pinned.take())),
         options.audit.clone(),
     )
-}
-
-/// What a plan says about calls.
-pub(super) fn settings(plan: Plan) -> Arc<CallSettings> {
-    Arc::new(CallSettings {
-        permissions: plan.permissions,
-        hooks: plan.hooks,
-        limits: plan.limits,
-    })
 }

@@ -4,6 +4,8 @@
 //! once, which take time and which are refused. Decides nothing about our own requests;
 //! `correlator.rs` does, from what this returns.
 
+mod subscriptions;
+
 use std::sync::OnceLock;
 
 use bytes::Bytes;
@@ -18,10 +20,10 @@ use toolway_wire::view::task;
 use toolway_wire::{Id, Message, RpcError, envelope};
 use tracing::debug;
 
+use self::subscriptions::Subscriptions;
 use super::declared::DeclaredCapabilities;
 use super::freshness::Freshness;
 use super::question::ServerQuestion;
-use super::subscription::{self, Subscriptions};
 use super::{progress, raw};
 use crate::call::Progress;
 use crate::listing::ListKind;
@@ -208,7 +210,7 @@ pub(super) fn receive(bytes: &[u8], reception: &Reception) -> InboundMessage {
 }
 
 fn notified(name: &str, params: Option<&RawValue>, reception: &Reception) -> InboundMessage {
-    if let Some(heard) = subscription::hear(name, params, &reception.subscriptions) {
+    if let Some(heard) = subscriptions::hear(name, params, &reception.subscriptions) {
         return heard;
     }
     let message = match name {

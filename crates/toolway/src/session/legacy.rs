@@ -1,9 +1,10 @@
 //! The legacy era: the handshake (`initialize`, then `notifications/initialized`), and its
 //! requests.
 //!
-//! Owns what a legacy client says about itself, reading what the server answers, and the form of
-//! requests. When it is used is decided in `probe.rs`.
+//! Owns what a legacy client says about itself, reading what the server answers, the form of
+//! requests, and cancelling a task at the server. When it is used is decided in `probe.rs`.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -13,10 +14,12 @@ use toolway_transport::AnswerTimeout;
 use toolway_types::{Era, ServerFacts, Untrusted};
 use toolway_wire::era::{LATEST_LEGACY, LEGACY_VERSIONS, method};
 use toolway_wire::meta::RequestMeta;
+use toolway_wire::view::task::created;
 use toolway_wire::{envelope, headers};
+use tracing::debug;
 
-use super::correlator::{Correlator, Deadline, Farewell, RequestExchange};
-use super::{ClientInfo, MAX_GREETING, Session, SessionInner, TASK_CALLS, facts, task};
+use super::correlator::{Correlator, Deadline, Farewell, LateAnswerHandler, RequestExchange};
+use super::{ClientInfo, MAX_GREETING, Session, SessionInner, TASK_CALLS, facts};
 use crate::call::ProgressSink;
 use crate::error::{ConnectError, RequestError, RequestResult};
 
@@ -124,19 +127,38 @@ pub(super) async fn send(
             deadline,
             progress,
             farewell: Farewell::Notify(version_header.clone()),
-            late: makes_tasks.then(|| task::unwanted(session)),
+            late: makes_tasks.then(|| unwanted(session)),
         })
         .await
 }
 
-/// Sends a request whose answer is not needed, without waiting.
-pub(super) fn order(session: &Session, method: &str, params: &RawValue) {
+/// What is done with the answer to a call that was cancelled: when it is a task, the task is
+/// cancelled too. Holds no session, which may end before any answer comes.
+fn unwanted(session: &Session) -> LateAnswerHandler {
+    let session = Arc::downgrade(&session.0);
+    Box::new(move |result| {
+        if let (Some(session), Some(Ok(made))) = (session.upgrade(), created(result)) {
+            cancel_task(&Session(session), &made.id);
+        }
+    })
+}
+
+/// Has the server cancel a task, without waiting.
+pub(super) fn cancel_task(session: &Session, task: &str) {
+    if !session.offers_tasks("/cancel") {
+        // It would not know the request.
+        debug!("the server has no way to cancel a task");
+        return;
+    }
+    let Ok(params) = to_raw_value(&json!({ "taskId": task })) else {
+        return;
+    };
     let SessionInner {
         correlator,
         version_header,
         ..
     } = &*session.0;
     let id = correlator.reserve();
-    let bytes = envelope::request(id, method, params);
+    let bytes = envelope::request(id, method::TASKS_CANCEL, &params);
     correlator.order(id, bytes, version_header.clone());
 }

@@ -1,24 +1,26 @@
 //! The modern era: no handshake, `_meta` and headers on every request, typed results.
 //!
-//! Owns shaping a modern request and reading `server/discover`. What a result asks for is done in
-//! `rounds.rs`.
+//! Owns shaping a modern request, reading `server/discover`, and cancelling a task at the server.
+//! What a result asks for is done in `rounds.rs`.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use http::{HeaderName, HeaderValue};
 use serde::Deserialize;
-use serde_json::value::RawValue;
-use serde_json::{Map, Value};
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Map, Value, json};
 use toolway_transport::AnswerTimeout;
 use toolway_types::{Era, MessageDelivery, ServerFacts};
 use toolway_wire::era::{MODERN, meta_key, method};
 use toolway_wire::meta::RequestMeta;
-use toolway_wire::view::Tool;
+use toolway_wire::view::task::task;
+use toolway_wire::view::{ResultType, Tool};
 use toolway_wire::{envelope, headers};
 
-use super::correlator::{Correlator, Deadline, Farewell, RequestExchange};
-use super::{ClientInfo, MAX_GREETING, Session, facts, raw, task};
+use super::correlator::{Correlator, Deadline, Farewell, LateAnswerHandler, RequestExchange};
+use super::{ClientInfo, MAX_GREETING, Session, facts, raw};
 use crate::call::ProgressSink;
 use crate::error::{RequestError, RequestResult};
 
@@ -107,17 +109,34 @@ pub(super) fn send<'a>(
     let makes_tasks = request.method == method::TOOLS_CALL && session.has_tasks();
     match shape(&inner.correlator, &inner.client, inner.delivery, request) {
         Ok(mut exchange) => {
-            exchange.late = makes_tasks.then(|| task::unwanted(session));
+            exchange.late = makes_tasks.then(|| unwanted(session));
             inner.correlator.exchange(exchange)
         }
         Err(error) => Box::pin(std::future::ready(Err(error))),
     }
 }
 
-/// Sends a request whose answer is not needed, without waiting.
-pub(super) fn order(session: &Session, method: &str, params: &RawValue) {
+/// What is done with the answer to a call that was cancelled: when it is a task, the task is
+/// cancelled too. Holds no session, which may end before any answer comes.
+fn unwanted(session: &Session) -> LateAnswerHandler {
+    let session = Arc::downgrade(&session.0);
+    Box::new(move |result| {
+        if let (Some(session), Ok(ResultType::Task)) = (session.upgrade(), ResultType::peek(result))
+            && let Ok(made) = task(result)
+        {
+            cancel_task(&Session(session), &made.id);
+        }
+    })
+}
+
+/// Has the server cancel a task, without waiting.
+pub(super) fn cancel_task(session: &Session, task: &str) {
+    let Ok(params) = to_raw_value(&json!({ "taskId": task })) else {
+        return;
+    };
     let inner = &*session.0;
-    let request = ModernRequest::new(method, params, Deadline::new(Duration::ZERO, None));
+    let deadline = Deadline::new(Duration::ZERO, None);
+    let request = ModernRequest::new(method::TASKS_CANCEL, &params, deadline);
     if let Ok(exchange) = shape(&inner.correlator, &inner.client, inner.delivery, request) {
         let correlator = &inner.correlator;
         correlator.order(exchange.id, exchange.bytes, exchange.headers);

@@ -1,29 +1,27 @@
 //! A modern request, driven to its end: rounds of input, stale headers, tasks.
 //!
-//! Owns the loop around one request of a caller's: a result that requires input is answered and
-//! the request sent again; headers that the server does not accept are made anew once; a result
-//! that is a task is followed (`task.rs`). The caller sees one request and one answer.
+//! Owns the loop around one request of a caller's: a result that requires input is answered
+//! (`input.rs`) and the request sent again; headers that the server does not accept are made anew
+//! once; a result that is a task is followed (`task.rs`). The caller sees one request and one answer.
 //!
 //! Invariants: every retry has an id of its own; `requestState` goes back byte for byte, once, with
-//! the request it came from, and nowhere else; nothing is asked unless everything that is asked can
-//! be answered; all rounds share one deadline, and none outlives the channel.
+//! the request it came from, and nowhere else; all rounds share one deadline, and none outlives the
+//! channel.
 
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use serde_json::value::{RawValue, to_raw_value};
+use serde_json::value::RawValue;
 use toolway_types::{BytePool, Untrusted, limits};
 use toolway_wire::era::{may_require_input, method};
 use toolway_wire::error::HEADER_MISMATCH;
-use toolway_wire::view::elicit::{self, InputRequest, input_required};
+use toolway_wire::view::elicit::{self, input_required};
 use toolway_wire::view::{self, ResultType, Tool};
 use tracing::debug;
 
-use super::correlator::{Deadline, MAX_QUESTIONS};
+use super::correlator::Deadline;
 use super::modern::{self, ModernRequest};
-use super::question::{QuestionRefusal, ServerQuestion};
-use super::{Session, list, refine, task};
+use super::{Session, input, list, refine, task};
 use crate::error::{RequestError, RequestResult};
 use crate::listing::ListKind;
 
@@ -146,7 +144,7 @@ async fn with_input(
         session.between(deadline, tokio::time::sleep(pause)).await?;
         None
     } else {
-        Some(answers(session, &required.requests, deadline).await?)
+        Some(input::answers(session, &required.requests, deadline).await?)
     };
     elicit::with_input(
         request.params,
@@ -154,55 +152,6 @@ async fn with_input(
         required.state.as_deref(),
     )
     .map_err(|error| RequestError::Malformed(error.to_string()))
-}
-
-/// Answers all of a server's questions, as one object by their keys.
-pub(super) async fn answers(
-    session: &Session,
-    requests: &[InputRequest],
-    deadline: Deadline,
-) -> RequestResult {
-    if requests.len() > MAX_QUESTIONS {
-        let problem = format!("the server asks {} questions at once", requests.len());
-        return Err(RequestError::Malformed(problem));
-    }
-    let reception = session.reception();
-    // All are looked at before any is put, so that no answer is given in vain.
-    let questions = requests
-        .iter()
-        .map(|request| {
-            let InputRequest {
-                key,
-                method,
-                params,
-            } = request;
-            let question =
-                ServerQuestion::read(method, params, reception.declared()).map_err(refused)?;
-            Ok((key, method, question))
-        })
-        .collect::<Result<Vec<_>, RequestError>>()?;
-    let mut responses: BTreeMap<&str, Box<RawValue>> = BTreeMap::new();
-    for (key, method, question) in questions {
-        let answer = session
-            .between(deadline, question.put(reception.client_side()))
-            .await?
-            .map_err(|error| RequestError::InputRefused {
-                input: Untrusted::new(format!("{method}: {}", error.message)),
-            })?;
-        responses.insert(key, answer);
-    }
-    to_raw_value(&responses).map_err(|error| RequestError::Malformed(error.to_string()))
-}
-
-fn refused(refusal: QuestionRefusal) -> RequestError {
-    match refusal {
-        QuestionRefusal::NotOffered { input, .. } => RequestError::InputRefused {
-            input: Untrusted::new(input),
-        },
-        QuestionRefusal::Malformed(problem) => {
-            RequestError::Malformed(format!("the server asks for unusable input: {problem}"))
-        }
-    }
 }
 
 /// Lists the tools again after the server refused the headers of a call, which are made from a

@@ -1,8 +1,8 @@
 //! A call that became a task at the server, followed to its result.
 //!
-//! Owns polling, the input that a modern task may want on the way, and cancelling the task at the
-//! server. News of a task only make the next poll come at once: what counts is what `tasks/get`
-//! says. How a legacy task begins and ends is `legacy_task.rs`.
+//! Owns polling, the input that a modern task may want on the way, and cancelling a task that is
+//! not followed to its end. News of a task only make the next poll come at once: what counts is
+//! what `tasks/get` says. How a legacy task begins and ends is `legacy_task.rs`.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -14,15 +14,15 @@ use tokio::sync::Notify;
 use toolway_transport::SendFailure;
 use toolway_types::{Budget, BudgetExceeded, Era, Untrusted};
 use toolway_wire::era::method;
+use toolway_wire::view::ViewError;
 use toolway_wire::view::elicit::InputRequest;
-use toolway_wire::view::task::{TaskStatus, TaskView, created, task};
-use toolway_wire::view::{ResultType, ViewError};
+use toolway_wire::view::task::{TaskStatus, TaskView, task};
 use tracing::debug;
 
-use super::correlator::{Deadline, LateAnswerHandler, MAX_QUESTIONS};
+use super::correlator::{Deadline, MAX_QUESTIONS};
 use super::freshness::spread;
 use super::modern::{self, ModernRequest};
-use super::{Session, legacy, refine, rounds};
+use super::{Session, input, legacy, refine};
 use crate::call::{Progress, ProgressSink};
 use crate::error::{RequestError, RequestResult};
 
@@ -100,39 +100,6 @@ pub(super) async fn follow(
 
 fn too_much(_: BudgetExceeded) -> RequestError {
     RequestError::Malformed("a task that asks for too much input".to_owned())
-}
-
-/// What is done with the answer to a call that was cancelled: when it is a task, the task is
-/// cancelled too. Holds no session, which may end before any answer comes.
-pub(super) fn unwanted(session: &Session) -> LateAnswerHandler {
-    let session = Arc::downgrade(&session.0);
-    Box::new(move |result| {
-        let Some(session) = session.upgrade().map(Session) else {
-            return;
-        };
-        let made = match (session.facts().era, ResultType::peek(result)) {
-            (Era::Legacy, _) => created(result).and_then(Result::ok),
-            (Era::Modern, Ok(ResultType::Task)) => task(result).ok(),
-            (Era::Modern, _) => None,
-        };
-        if let Some(made) = made {
-            cancel(&session, &made.id);
-        }
-    })
-}
-
-fn cancel(session: &Session, task: &str) {
-    let Ok(params) = to_raw_value(&json!({ "taskId": task })) else {
-        return;
-    };
-    match session.facts().era {
-        Era::Legacy if session.offers_tasks("/cancel") => {
-            legacy::order(session, method::TASKS_CANCEL, &params);
-        }
-        // It would not know the request.
-        Era::Legacy => debug!("the server has no way to cancel a task"),
-        Era::Modern => modern::order(session, method::TASKS_CANCEL, &params),
-    }
 }
 
 fn read(result: &RawValue) -> Result<TaskView, RequestError> {
@@ -225,7 +192,7 @@ impl<'a> TaskFollower<'a> {
 
     /// Answers what the task wants to know.
     async fn update(&self, requests: &[InputRequest]) -> Result<(), RequestError> {
-        let responses = rounds::answers(self.session, requests, self.deadline).await?;
+        let responses = input::answers(self.session, requests, self.deadline).await?;
         let params = to_raw_value(&json!({ "taskId": self.id, "inputResponses": responses }));
         let update = self.ask(method::TASKS_UPDATE, params, USUAL_INTERVAL);
         update.await.map(drop)
@@ -259,10 +226,14 @@ impl<'a> TaskFollower<'a> {
 
 impl Drop for TaskFollower<'_> {
     fn drop(&mut self) {
-        let correlator = self.session.correlator();
-        correlator.unfollow(&self.id);
-        if !self.is_done {
-            cancel(self.session, &self.id);
+        let session = self.session;
+        session.correlator().unfollow(&self.id);
+        if self.is_done {
+            return;
+        }
+        match session.facts().era {
+            Era::Legacy => legacy::cancel_task(session, &self.id),
+            Era::Modern => modern::cancel_task(session, &self.id),
         }
     }
 }

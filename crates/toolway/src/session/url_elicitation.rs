@@ -17,7 +17,7 @@ use toolway_wire::view::elicit::{ElicitRequest, InputRequest, elicit_request};
 use crate::call::ProgressSink;
 use crate::error::{RequestError, RequestResult};
 use crate::session::correlator::Deadline;
-use crate::session::{Session, legacy, refine, rounds};
+use crate::session::{Session, input, legacy, refine};
 
 /// How often one request may send a person somewhere.
 const MAX_PAGE_VISITS: usize = 3;
@@ -101,7 +101,7 @@ async fn run(
     }
     // From before the user is asked: a page may be dealt with before their yes is here.
     let notices = PageNotices::about(session, pages);
-    let answers = rounds::answers(session, pages, deadline).await?;
+    let answers = input::answers(session, pages, deadline).await?;
     let answers: HashMap<String, Given> = serde_json::from_str(answers.get())
         .map_err(|error| RequestError::Malformed(error.to_string()))?;
     if answers.values().any(|given| given.action != "accept") {

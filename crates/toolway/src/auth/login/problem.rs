@@ -1,13 +1,17 @@
-//! Why there is no login.
+//! Why there is no login, and why no federated one.
 
+use std::fmt;
+
+use toolway_auth::idp::IdpError;
 use toolway_auth::jwt::KeyError;
-use toolway_auth::login::LoginError;
+use toolway_auth::login::{LoginError, LoginFault};
 use toolway_auth::logins::LoginsError;
 use toolway_auth::references::ReferenceError;
 use toolway_auth::scopes::LoginAttemptError;
+use toolway_auth::xaa::XaaError;
 use toolway_types::ServerName;
 
-use crate::auth::federated_login::NoFederatedLogin;
+use crate::auth::organisation::OrganisationError;
 use crate::event::UnknownServer;
 
 /// Why there is no login.
@@ -64,5 +68,68 @@ pub enum LoginProblem {
 impl From<LoginError> for LoginProblem {
     fn from(error: LoginError) -> Self {
         Self::Failed(Box::new(error))
+    }
+}
+
+/// Why there was no federated login.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot log in to `{server}`: {fault}{}", PolicyNote(self))]
+pub struct NoFederatedLogin {
+    /// The server.
+    pub server: ServerName,
+    /// Why.
+    #[source]
+    pub fault: NoFederatedLoginReason,
+    /// The policy that leaves no other way.
+    pub policy: Option<String>,
+}
+
+/// Why there was no federated login.
+#[derive(Debug, thiserror::Error)]
+pub enum NoFederatedLoginReason {
+    /// There is no organisation.
+    #[error(
+        "it takes cross-app access, and no identity provider is configured: set `identityProvider` in your settings"
+    )]
+    NoProvider,
+    /// Another way was asked for.
+    #[error("it takes cross-app access and no other login")]
+    OtherWay,
+    /// The organisation cannot be asked.
+    #[error(transparent)]
+    Organisation(#[from] OrganisationError),
+    /// The organisation gave no assertion, or it was refused.
+    #[error(transparent)]
+    Login(LoginFault),
+}
+
+/// Says which policy leaves no other way, where a person could think of one.
+struct PolicyNote<'a>(&'a NoFederatedLogin);
+
+impl fmt::Display for PolicyNote<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0.policy {
+            Some(policy) if !self.0.lacks_identity() => {
+                write!(formatter, "; the policy is {policy}")
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl NoFederatedLogin {
+    /// Whether all that is missing is a login at the identity provider.
+    pub fn lacks_identity(&self) -> bool {
+        let (NoFederatedLoginReason::Organisation(OrganisationError::Identity(error))
+        | NoFederatedLoginReason::Login(LoginFault::Organisation(XaaError::Identity(error)))) =
+            &self.fault
+        else {
+            return false;
+        };
+        let error = match error {
+            IdpError::Together(error) => error.as_ref(),
+            error => error,
+        };
+        matches!(error, IdpError::NeedsLogin { .. })
     }
 }

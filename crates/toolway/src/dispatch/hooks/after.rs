@@ -14,12 +14,10 @@ use toolway_wire::view::{self, ResultType};
 use tracing::warn;
 
 use super::runner::{HookName, HookResult};
-use super::{HookDecision, HookInput, any, reply};
+use super::{HookDecision, HookInput, HookedCall, any, reply};
 use crate::audit::ActingHook;
 use crate::call::{CallError, ToolOutcome};
 use crate::dispatch::Dispatch;
-use crate::dispatch::permission::PermittedCall;
-use crate::dispatch::send::RawResult;
 
 /// What is to be done once a call has ended.
 pub(in crate::dispatch) struct AfterCall<'a> {
@@ -41,7 +39,7 @@ struct ToldOutcome {
 impl<'a> AfterCall<'a> {
     /// Takes note of a call before it is sent; nothing when nothing is to be done afterwards.
     pub(in crate::dispatch) fn of(
-        call: &PermittedCall<'_>,
+        call: &HookedCall<'_>,
         dispatch: &'a Dispatch<'a>,
     ) -> Option<Box<Self>> {
         let told = ToldOutcome::of(call, dispatch);
@@ -57,51 +55,47 @@ impl<'a> AfterCall<'a> {
         }))
     }
 
-    /// Runs the hooks on an answer, or on the lack of one.
-    pub(in crate::dispatch) async fn look<'c>(
+    /// Runs the hooks on an answer, or on the lack of one. What they put in the place of an answer
+    /// stands there then.
+    pub(in crate::dispatch) async fn look(
         &mut self,
-        answer: Result<RawResult<'c>, CallError>,
-    ) -> Result<RawResult<'c>, CallError> {
+        answer: Result<&mut Box<RawValue>, &mut CallError>,
+    ) {
+        if self.call.is_none() {
+            return;
+        }
         match answer {
-            answer if self.call.is_none() => answer,
             Ok(answer) => self.answered(answer).await,
-            Err(error) => {
-                self.failed(&error).await;
-                Err(error)
-            }
+            Err(error) => self.failed(error).await,
         }
     }
 
-    async fn answered<'c>(
-        &mut self,
-        mut answer: RawResult<'c>,
-    ) -> Result<RawResult<'c>, CallError> {
+    async fn answered(&mut self, answer: &mut Box<RawValue>) {
         // One that is no result fails in the next stage, and is a failure then.
-        let Ok(result) = view::tool_result(answer.result()) else {
-            return Ok(answer);
+        let Ok(result) = view::tool_result(answer) else {
+            return;
         };
         if result.result_type != ResultType::Complete {
-            return Ok(answer);
+            return;
         }
         let event = if result.is_error {
             HookEvent::PostToolUseFailure
         } else {
             HookEvent::PostToolUse
         };
-        let response: Value = serde_json::from_str(answer.result().get()).unwrap_or_default();
+        let response: Value = serde_json::from_str(answer.get()).unwrap_or_default();
         let error = result
             .is_error
             .then(|| "the tool answered an error".to_owned());
         let heard = self.run(event, Some(response), error).await;
         if let Some((hook, output)) = self.take(heard) {
             match shown(output, result.is_error) {
-                Some(shown) => self.replaced = Some((answer.replace(shown), hook)),
+                Some(shown) => self.replaced = Some((mem::replace(answer, shown), hook)),
                 None => self
                     .warnings
                     .push(format!("the output that {hook} gave is no result")),
             }
         }
-        Ok(answer)
     }
 
     /// The hook that put something in the place of the result, where one did.
@@ -206,7 +200,7 @@ impl<'a> AfterCall<'a> {
 }
 
 impl ToldOutcome {
-    fn of(call: &PermittedCall<'_>, dispatch: &Dispatch<'_>) -> Option<Self> {
+    fn of(call: &HookedCall<'_>, dispatch: &Dispatch<'_>) -> Option<Self> {
         if !any(dispatch.hooks, dispatch.runner) {
             return None;
         }
@@ -253,11 +247,4 @@ fn content(blocks: &Value) -> Map<String, Value> {
     let mut result = Map::new();
     result.insert("content".to_owned(), blocks.clone());
     result
-}
-
-impl RawResult<'_> {
-    /// Puts another result in its place; gives the server's own.
-    fn replace(&mut self, other: Box<RawValue>) -> Box<RawValue> {
-        mem::replace(self.result_mut(), other)
-    }
 }

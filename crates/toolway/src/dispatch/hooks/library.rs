@@ -1,16 +1,20 @@
 //! A hook that is a function of the embedding program.
 //!
-//! Owns the value an embedder makes. It takes the same path as a configured hook, after those.
+//! Owns the value an embedder makes, and running it. It takes the same path as a configured hook,
+//! after those.
 
 use std::fmt;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+use tokio::time::timeout;
 use toolway_config::HookEvent;
 use toolway_config::permission::{BadMatcher, DEFAULT_HOOK_TIMEOUT, Matcher};
 
-use super::{HookInput, HookReply};
+use super::{HookInput, HookReply, reply};
 
 /// What a hook of the embedding program does. An error is a failure: where a hook can say no, it
 /// is one.
@@ -23,8 +27,8 @@ pub struct LibraryHook {
     pub(super) name: String,
     pub(super) event: HookEvent,
     pub(super) matcher: Matcher,
-    pub(super) timeout: Duration,
-    pub(super) function: HookFunction,
+    timeout: Duration,
+    function: HookFunction,
 }
 
 impl LibraryHook {
@@ -68,6 +72,28 @@ impl LibraryHook {
         self.timeout = timeout;
         self
     }
+
+    pub(super) async fn run(&self, input: HookInput) -> Result<HookReply, String> {
+        let said = contained(self.timeout, async move { (self.function)(input).await });
+        said.await.map_err(|error| reply::one_line(&error))
+    }
+}
+
+/// Runs a function of the embedding program within its time; a panic is a failure. It is called
+/// inside `work`, so that its own panic is caught too.
+pub(super) async fn contained<T>(
+    limit: Duration,
+    work: impl Future<Output = Result<T, String>>,
+) -> Result<T, String> {
+    match timeout(limit, AssertUnwindSafe(work).catch_unwind()).await {
+        Ok(Ok(said)) => said,
+        Ok(Err(_)) => Err("it panicked".to_owned()),
+        Err(_) => Err(late(limit)),
+    }
+}
+
+pub(super) fn late(after: Duration) -> String {
+    format!("it did not end within {after:?}")
 }
 
 impl fmt::Debug for LibraryHook {

@@ -6,12 +6,10 @@
 //! Invariants: the answers come in the order of the configuration, whichever is ready first; a
 //! failure names what failed; dropping the future ends every hook with all it started.
 
-use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::{Duration, UNIX_EPOCH};
 
-use futures_util::FutureExt as _;
 use futures_util::future::join_all;
 use serde::Serialize;
 use tokio::sync::watch;
@@ -22,11 +20,11 @@ use toolway_transport::OpenOptions;
 use toolway_transport::program::{self, Invocation, ProgramLimits, ProgramOutput, ProgramRun};
 use toolway_types::{BytePool, Origin, ServerName, ShieldMode, limits};
 
-use super::{HookInput, HookReply, LibraryHook, reply, tool};
+use super::library::late;
+use super::{HookInput, HookReply, LibraryClassifier, LibraryHook, reply, tool};
 use crate::audit::{ActingHook, Audit};
 use crate::dispatch::Dispatch;
-use crate::dispatch::classifier::LibraryClassifier;
-use crate::dispatch::permission::PersonAnswers;
+use crate::dispatch::answers::PersonAnswers;
 use crate::lock::lock;
 use crate::pins::Pins;
 use crate::snapshot::{CallSettings, HostSnapshot, ServerSnapshot};
@@ -287,7 +285,7 @@ impl HookRunner {
         join_all(hooks.into_iter().map(|hook| async move {
             let said = match hook {
                 MatchingHook::Configured(hook) => self.configured(hook, event, input, means).await,
-                MatchingHook::Library(hook) => function(hook, input.clone()).await,
+                MatchingHook::Library(hook) => hook.run(input.clone()).await,
             };
             HookResult {
                 hook: hook.name(),
@@ -346,6 +344,14 @@ impl HookRunner {
                 let target = tool::HookTool::new(server, tool, arguments, input)?;
                 let _busy = BusyServer::with(&self.busy, target.server());
                 let calls = means.calls.ok_or("there is no host to call its tool")?;
+                // A hook on a hook's own tool would never end.
+                let (no_hooks, nobody) = (Hooks::empty(), HookRunner::none());
+                let calls = Dispatch {
+                    hooks: &no_hooks,
+                    runner: &nobody,
+                    prompter: None,
+                    ..calls.clone()
+                };
                 let work = async {
                     match self.arrived(target.server()).await {
                         Some(snapshot) => {
@@ -359,7 +365,7 @@ impl HookRunner {
                             };
                             target.call(&calls, limit).await
                         }
-                        None => target.call(calls, limit).await,
+                        None => target.call(&calls, limit).await,
                     }
                 };
                 match timeout(limit, work).await {
@@ -395,10 +401,6 @@ impl HookRunner {
     }
 }
 
-pub(in crate::dispatch) fn late(after: Duration) -> String {
-    format!("it did not end within {after:?}")
-}
-
 fn program(
     invocation: Invocation,
     limit: Duration,
@@ -424,16 +426,6 @@ fn program(
             stderr: MAX_STDERR,
         },
     })
-}
-
-async fn function(hook: &LibraryHook, input: HookInput) -> Result<HookReply, String> {
-    // Called inside, so that its own panic is caught too.
-    let work = AssertUnwindSafe(async move { (hook.function)(input).await }).catch_unwind();
-    match timeout(hook.timeout, work).await {
-        Ok(Ok(said)) => said.map_err(|error| reply::one_line(&error)),
-        Ok(Err(_)) => Err("it panicked".to_owned()),
-        Err(_) => Err(late(hook.timeout)),
-    }
 }
 
 /// A server whose tool runs as a hook, as long as it does.

@@ -1,9 +1,10 @@
 //! A hook that is a tool of a server.
 //!
-//! Owns how its arguments are filled in, who may answer, and how its result is read as a hook's output. Its call
-//! passes the rules like any other, but no hooks: a hook on a hook's own tool would never end. The
-//! user wrote this very call into their settings, which permits it, for the tool as it was: one
-//! that changed is refused, because no user is asked within a hook's time; and so is a server that a repository brought, of that name or spelled like it.
+//! Owns how its arguments are filled in, who may answer, and how its result is read as a hook's
+//! output. Its call passes the rules like any other, but the runner lets it pass no hooks: a hook on
+//! a hook's own tool would never end. The user wrote this very call into their settings, which
+//! permits it, for the tool as it was: one that changed is refused, because no user is asked within
+//! a hook's time; and so is a server that a repository brought, of that name or spelled like it.
 
 use std::time::Duration;
 
@@ -11,12 +12,12 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use serde::Serialize;
 use serde_json::{Map, Value};
-use toolway_config::{Hooks, Permissions};
+use toolway_config::Permissions;
 use toolway_types::name::as_word;
 use toolway_types::{ServerName, ToolKey, text};
 use toolway_wire::view::{ContentBlock, ResourceBody};
 
-use super::{HookRunner, reply};
+use super::reply;
 use crate::call::{
     CallError, CallOptions, Consent, RefusedBy, ToolOutcome, ToolRequest, ToolTarget,
 };
@@ -88,13 +89,6 @@ impl HookTool {
     ) -> BoxFuture<'a, Result<String, String>> {
         async move {
             self.require_own_server(calls.catalog, calls.permissions)?;
-            let (no_hooks, nobody) = (Hooks::empty(), HookRunner::none());
-            let dispatch = Dispatch {
-                hooks: &no_hooks,
-                runner: &nobody,
-                prompter: None,
-                ..calls.clone()
-            };
             let request = ToolRequest {
                 target: ToolTarget::Key(self.key),
                 arguments: self.arguments,
@@ -104,7 +98,7 @@ impl HookTool {
                 caller: Some(CALLER.into()),
                 ..CallOptions::new(Consent::Typed)
             };
-            match dispatch.forward(request, options).await {
+            match calls.forward(request, options).await {
                 Ok(outcome) => read(&outcome),
                 Err(error) => Err(failure(&error)),
             }

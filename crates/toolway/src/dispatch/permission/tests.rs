@@ -7,10 +7,13 @@ use futures_util::future::{BoxFuture, join_all};
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
+use super::super::answers::{PersonAnswers, RuleKeeper};
 use super::super::hooks::{HookReply, LibraryHook};
 use super::super::tests::scene::{Scene, settings};
 use super::*;
-use crate::call::{CallOptions, Lasting, PermissionAnswer, Prompter, RuleReach, ToolOutcome};
+use crate::call::{
+    CallOptions, KeepIn, Lasting, PermissionAnswer, Prompter, RuleReach, ToolOutcome,
+};
 
 fn hello() -> Value {
     json!({"content": [{"type": "text", "text": "hello"}]})

@@ -19,7 +19,7 @@ use std::path::Path;
 use toolway_config::ResultText;
 use toolway_types::text::clean_line;
 
-use super::bounds::{ResultBounds, TextSize};
+use super::bounds::{ResultBounds, TextSize, grouped};
 use super::format::{LineLayout, TextFormat};
 use super::hidden;
 use super::media::Media;
@@ -361,19 +361,6 @@ fn head(text: &str, chars: usize, tokens: usize) -> &str {
         if count == chars || meter.tokens() > tokens {
             return &text[..index];
         }
-    }
-    text
-}
-
-/// A number as people read it: `1,234,567`.
-pub(super) fn grouped(number: usize) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
     }
     text
 }

@@ -1,6 +1,6 @@
 //! How much of a result a model gets.
 //!
-//! Owns the numbers, and what a tool may say about them.
+//! Owns the numbers, how they are written, and what a tool may say about them.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -87,6 +87,19 @@ impl std::ops::Add for TextSize {
             pictures: self.pictures.saturating_add(other.pictures),
         }
     }
+}
+
+/// A number as people read it: `1,234,567`.
+pub(super) fn grouped(number: usize) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
 }
 
 #[cfg(test)]

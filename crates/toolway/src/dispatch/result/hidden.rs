@@ -5,8 +5,7 @@
 
 use toolway_types::text::clean_counted;
 
-use super::bound::grouped;
-use super::bounds::TextSize;
+use super::bounds::{TextSize, grouped};
 use super::pieces::{ResultPiece, size_of_block};
 use crate::call::{BoundedResult, ModelBlock};
 

@@ -79,7 +79,7 @@ pub(in super::super) struct Scene {
     hooks: Hooks,
     owner: HookRunnerOwner,
     pub(in super::super) prompter: Option<Box<dyn Prompter>>,
-    pub(in super::super) approvals: permission::PersonAnswers,
+    pub(in super::super) approvals: answers::PersonAnswers,
     /// What `do.it` is described as; a server may change its mind.
     pub(in super::super) described: Mutex<String>,
     pub(in super::super) output: tempfile::TempDir,
@@ -165,7 +165,7 @@ impl Scene {
             hooks: Hooks::empty(),
             owner: runner(Vec::new()),
             prompter: None,
-            approvals: permission::PersonAnswers::default(),
+            approvals: answers::PersonAnswers::default(),
             described: Mutex::default(),
             output: tempfile::tempdir().unwrap(),
             max_output_tokens: 25_000,

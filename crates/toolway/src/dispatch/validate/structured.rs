@@ -4,9 +4,10 @@
 //! it all the same. What is checked is what the server sent, whatever hooks make of it later.
 
 use serde_json::Value;
+use serde_json::value::RawValue;
 use toolway_wire::view::{self, ResultType};
 
-use crate::dispatch::send::RawResult;
+use crate::catalog::CatalogTool;
 use crate::json_schema::{Problem, SchemaVerdict, ValueSize};
 
 /// How many problems the warning tells.
@@ -14,11 +15,10 @@ const MAX_TOLD: usize = 4;
 
 /// What is to be said about the structured content of an answer; nothing when it fits, and
 /// nothing about a tool that promises none or that says that it failed.
-pub(in crate::dispatch) fn structured(answer: &RawResult<'_>) -> Option<String> {
-    let tool = answer.tool();
+pub(in crate::dispatch) fn structured(tool: &CatalogTool, answer: &RawValue) -> Option<String> {
     let checker = tool.output_checker()?;
     // One that is no result fails in a later stage.
-    let result = view::tool_result(answer.result()).ok()?;
+    let result = view::tool_result(answer).ok()?;
     if result.is_error || result.result_type != ResultType::Complete {
         return None;
     }

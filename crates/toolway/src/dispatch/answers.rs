@@ -3,11 +3,13 @@
 //! Owns what a host remembers of answers. Those for a session are known by the identity of the
 //! tool (its server's definition, its own name and its definition) and never by a name that is
 //! shown: a tool that changed is another tool. Those for good become rules through a
-//! [`RuleKeeper`].
+//! [`RuleKeeper`] (`answers/keeper.rs`). Does not own when a person is asked (`permission.rs`).
 //!
 //! Invariants: one question is put at a time; calls that ask the same while it is open share its
 //! answer; a call that is given up while it asks leaves the question to the next. What is
 //! remembered is bounded.
+
+mod keeper;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -19,7 +21,7 @@ use toolway_config::RepositoryServer;
 use toolway_config::permission::{rule_for_server, rule_for_tool};
 use toolway_types::{Origin, ServerName, ToolKey, Untrusted};
 
-use super::RuleKeeper;
+pub use self::keeper::{RuleKeeper, SettingsRules};
 use crate::call::{
     KeepIn, Lasting, PermissionAnswer, PermissionQuestion, PermittedBy, Prompter, RefusedBy,
     RuleReach,

@@ -14,7 +14,7 @@ use toolway_types::{ConnectionState, ServerName, Untrusted};
 use toolway_wire::view;
 
 use crate::call::{CallError, NotWidened, ProgressSink};
-use crate::error::RequestError;
+use crate::error::{RequestError, scopes_in};
 use crate::pool::ToolPool;
 
 /// An open way to one server: a session, as far as a call is concerned.
@@ -100,6 +100,21 @@ pub enum SendError {
         /// Why not.
         why: NotWidened,
     },
+}
+
+/// What a call is told of a server that is in this state.
+pub(crate) fn unavailable(server: ServerName, state: ConnectionState) -> CallError {
+    match state {
+        ConnectionState::NeedsAuth {
+            detail,
+            unnamed_scopes,
+        } => CallError::NeedsAuth {
+            server,
+            scopes: scopes_in(&detail),
+            not_widened: unnamed_scopes.then_some(NotWidened::Unnamed),
+        },
+        state => CallError::Unavailable { server, state },
+    }
 }
 
 impl From<RequestError> for SendError {

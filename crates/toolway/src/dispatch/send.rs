@@ -22,7 +22,7 @@ use crate::audit::AuditEntry;
 use crate::call::{CallError, CallFault, CallOptions, Oversize, TimeLimit};
 use crate::catalog::CatalogTool;
 use crate::error::{RequestError, is_short, scopes_in, wants_login};
-use crate::route::{GeneralLimits, Routes, SendError, SendOptions, unavailable};
+use crate::route::{GeneralLimits, Routes, SendOptions, unavailable};
 
 /// A server's answer to a permitted call, unread.
 #[derive(Debug)]
@@ -156,19 +156,8 @@ pub(super) async fn send_audited<'a>(
 }
 
 /// The one mapping from what happened on the route to what the caller is told.
-pub(crate) fn explain(error: SendError, key: &ToolKey, after: Duration) -> CallError {
+pub(crate) fn explain(error: RequestError, key: &ToolKey, after: Duration) -> CallError {
     let server = || key.server.clone();
-    let error = match error {
-        SendError::Request(error) => error,
-        SendError::Unavailable(state) => return unavailable(server(), state),
-        SendError::NotWidened { challenge, why } => {
-            return CallError::NeedsAuth {
-                server: server(),
-                scopes: scopes_in(&challenge),
-                not_widened: Some(why),
-            };
-        }
-    };
     let timed_out = |after, limit| CallFault::TimedOut { after, limit };
     let lost = |message: String| CallFault::Transport {
         message: Untrusted::new(message),
@@ -214,6 +203,14 @@ pub(crate) fn explain(error: SendError, key: &ToolKey, after: Duration) -> CallE
             remarks: Vec::new(),
         },
         RequestError::Malformed(what) => CallFault::Malformed(Untrusted::new(what)),
+        RequestError::Unavailable(state) => return unavailable(server(), state),
+        RequestError::NotWidened { challenge, why } => {
+            return CallError::NeedsAuth {
+                server: server(),
+                scopes: scopes_in(&challenge),
+                not_widened: Some(why),
+            };
+        }
     };
     CallError::Failed(key.clone(), fault)
 }

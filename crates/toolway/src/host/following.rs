@@ -117,7 +117,7 @@ impl ResourceSubscription {
             SubscribeResult::Awaited | SubscribeResult::Granted => RequestError::TimedOut,
         };
         let key = ToolKey::new(server, self.uri());
-        SubscribeError::Call(send::explain(error.into(), &key, self.timeout))
+        SubscribeError::Call(send::explain(error, &key, self.timeout))
     }
 }
 

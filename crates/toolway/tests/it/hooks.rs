@@ -273,7 +273,7 @@ async fn a_function_of_the_program_guards_every_call() {
     );
     match echo(&host, "one", "no").await {
         Err(CallError::Failed(_, CallFault::Refused(RefusedBy::Hook { title, reason, .. }))) => {
-            assert_eq!((&*title, &*reason), ("guard", "it says no"))
+            assert_eq!((&*title, &*reason), ("guard", "it says no"));
         }
         other => panic!("{other:?}"),
     }

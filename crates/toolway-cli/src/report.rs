@@ -15,11 +15,11 @@ use std::time::Duration;
 
 use toolway::auth::NotWidened;
 use toolway::catalog::KeptOutBy;
-use toolway::{CallError, RefusedBy, ToolTarget};
+use toolway::{CallError, CallFault, Problem, RefusedBy, ToolTarget};
 use toolway_auth::logins::LoginsError;
 use toolway_auth::vault::VaultError;
 use toolway_types::name::as_word;
-use toolway_types::{ConnectionState, Diagnosis, FailureKind, Severity, ToolKey};
+use toolway_types::{ConnectionState, Diagnosis, FailureKind, Severity, ToolKey, Untrusted};
 use toolway_wire::era::method;
 
 use self::hint::time_hint;
@@ -325,50 +325,6 @@ impl From<CallError> for Report {
                 "say which one, e.g. `toolway call {}`",
                 candidates.first().map_or("", String::as_str)
             )),
-            CallError::LeftOut { by, .. } => {
-                let see = format!("`toolway tools {word} --all`");
-                Report::usage(message).hint(match by {
-                    KeptOutBy::Entry => {
-                        format!("change the entry, or see what it leaves out with {see}")
-                    }
-                    KeptOutBy::Cap => {
-                        format!("choose with `includeTools` in its entry; see all with {see}")
-                    }
-                    KeptOutBy::Flaw => {
-                        format!("its server has to mend it; see what is left out with {see}")
-                    }
-                    KeptOutBy::Namesake => {
-                        "give one of them another name with `alias` in its entry".to_owned()
-                    }
-                })
-            }
-            CallError::Invalid {
-                server,
-                tool,
-                problems,
-            } => {
-                let whose = if server.is_built_in() {
-                    String::new()
-                } else {
-                    format!(" of server `{server}`")
-                };
-                Report::usage(format!("the arguments do not fit `{tool}`{whose}"))
-                    .details(problems.iter().map(|problem| {
-                        match problem.path.trim_start_matches('/') {
-                            "" => problem.message.clone(),
-                            path => format!("`{path}`: {}", problem.message),
-                        }
-                    }))
-                    .hint(format!("see its schema with `toolway tools {word} --json`"))
-            }
-            CallError::Refused { server, tool, by } => {
-                let report = Report::refused(message)
-                    .hint(refused_hint(&ToolKey::new(server, tool.as_received()), &by));
-                match by {
-                    RefusedBy::Changed { difference } => report.details(difference.all),
-                    _ => report,
-                }
-            }
             CallError::Unavailable { server, state } => {
                 Report::unavailable(server.as_str(), &state)
             }
@@ -390,38 +346,99 @@ impl From<CallError> for Report {
                 not_widened,
             } => Report::needs_login(server.as_str(), &scopes)
                 .details(not_widened.map(|why| why.to_string())),
-            CallError::TimedOut { limit, .. } => {
-                Report::new(Exit::TimedOut, message).hint(time_hint(limit))
+            CallError::Failed(key, fault) => Report::failed_call(&key, fault, message),
+        }
+    }
+}
+
+impl Report {
+    /// A call of a tool that is known, and what went wrong with it.
+    fn failed_call(key: &ToolKey, fault: CallFault, message: String) -> Self {
+        let word = as_word(key.server.as_str());
+        let (exit, hint) = match fault {
+            CallFault::LeftOut { by, .. } => {
+                let see = format!("`toolway tools {word} --all`");
+                let hint = match by {
+                    KeptOutBy::Entry => {
+                        format!("change the entry, or see what it leaves out with {see}")
+                    }
+                    KeptOutBy::Cap => {
+                        format!("choose with `includeTools` in its entry; see all with {see}")
+                    }
+                    KeptOutBy::Flaw => {
+                        format!("its server has to mend it; see what is left out with {see}")
+                    }
+                    KeptOutBy::Namesake => {
+                        "give one of them another name with `alias` in its entry".to_owned()
+                    }
+                };
+                (Exit::Usage, hint)
             }
-            CallError::Cancelled { .. } | CallError::CancelledByServer { .. } => {
-                Report::new(Exit::TimedOut, message).hint("run it again")
+            CallFault::Invalid(problems) => return Report::invalid(key, &problems),
+            CallFault::Refused(by) => {
+                let report = Report::refused(message).hint(refused_hint(key, &by));
+                return match by {
+                    RefusedBy::Changed { difference } => report.details(difference.all),
+                    _ => report,
+                };
             }
-            CallError::InputRefused { input, .. } => {
+            CallFault::TimedOut { limit, .. } => (Exit::TimedOut, time_hint(limit).to_owned()),
+            CallFault::Cancelled | CallFault::CancelledByServer => {
+                (Exit::TimedOut, "run it again".to_owned())
+            }
+            CallFault::InputRefused(input) => {
                 let hint = if input.as_received().starts_with(method::SAMPLING_CREATE) {
                     "no model answers servers here: call it from a program that offers one"
                 } else {
                     "call it in a terminal, or answer with an `Elicitation` hook"
                 };
-                Report::new(Exit::ToolError, message).hint(hint)
+                (Exit::ToolError, hint.to_owned())
             }
-            CallError::TooManyRounds { .. } => {
-                let hint = format!("it may be broken: see `toolway get {word}`");
-                Report::new(Exit::ToolError, message).hint(hint)
-            }
-            CallError::Protocol { .. } => Report::new(Exit::ToolError, message).hint(format!(
-                "see what its tools expect with `toolway tools {word} --json`"
-            )),
-            CallError::Malformed { .. } | CallError::Transport { sent: false, .. } => {
-                let hint = format!("see what happened with `toolway logs {word}`");
-                Report::new(Exit::Connection, message).hint(hint)
-            }
-            CallError::Transport { .. } => Report::new(Exit::Connection, message).hint(format!(
-                "see whether it took effect before you run it again; what happened is in \
+            CallFault::TooManyRounds(_) => (
+                Exit::ToolError,
+                format!("it may be broken: see `toolway get {word}`"),
+            ),
+            CallFault::Protocol { .. } => (
+                Exit::ToolError,
+                format!("see what its tools expect with `toolway tools {word} --json`"),
+            ),
+            CallFault::Malformed(_) | CallFault::Transport { sent: false, .. } => (
+                Exit::Connection,
+                format!("see what happened with `toolway logs {word}`"),
+            ),
+            CallFault::Transport { .. } => (
+                Exit::Connection,
+                format!(
+                    "see whether it took effect before you run it again; what happened is in \
                      `toolway logs {word}`"
-            )),
-            CallError::TooLarge { .. } => Report::new(Exit::ToolError, message).hint(format!(
-                "ask for less; see what it takes with `toolway tools {word} --json`"
-            )),
-        }
+                ),
+            ),
+            CallFault::TooLarge { .. } => (
+                Exit::ToolError,
+                format!("ask for less; see what it takes with `toolway tools {word} --json`"),
+            ),
+        };
+        Report::new(exit, message).hint(hint)
+    }
+
+    /// Arguments that do not fit.
+    fn invalid(ToolKey { server, tool }: &ToolKey, problems: &[Problem]) -> Self {
+        let word = as_word(server.as_str());
+        let tool = Untrusted::new(tool);
+        let whose = if server.is_built_in() {
+            String::new()
+        } else {
+            format!(" of server `{server}`")
+        };
+        Report::usage(format!("the arguments do not fit `{tool}`{whose}"))
+            .details(
+                problems
+                    .iter()
+                    .map(|problem| match problem.path.trim_start_matches('/') {
+                        "" => problem.message.clone(),
+                        path => format!("`{path}`: {}", problem.message),
+                    }),
+            )
+            .hint(format!("see its schema with `toolway tools {word} --json`"))
     }
 }

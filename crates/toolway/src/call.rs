@@ -30,7 +30,7 @@ pub(crate) use bounded::{
     MAX_DESCRIPTION, MAX_NAME, MAX_URI, framed, line, link_text, resource_text,
 };
 pub(crate) use error::brief;
-pub use error::{CallError, KeptOutBy, NotWidened, Oversize, TimeLimit};
+pub use error::{CallError, CallFault, KeptOutBy, NotWidened, Oversize, TimeLimit};
 pub use refused::RefusedBy;
 
 /// A wish to run a tool.

@@ -8,13 +8,15 @@ use std::time::Duration;
 use toolway_auth::challenge;
 use toolway_auth::references::ReferenceError;
 use toolway_transport::{CloseReason, CredentialsError, OpenError, SendFailure};
-use toolway_types::{Failure, FailureKind, ServerName, Untrusted};
+use toolway_types::{ConnectionState, Failure, FailureKind, ServerName, Untrusted};
 use toolway_wire::RpcError;
 
 use serde_json::value::RawValue;
 
+use crate::call::NotWidened;
+
 /// What a request came to: the result of the server, unread.
-pub(crate) type RequestResult = Result<Box<RawValue>, RequestError>;
+pub type RequestResult = Result<Box<RawValue>, RequestError>;
 
 /// Why one request has no result.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -55,6 +57,17 @@ pub enum RequestError {
     /// The call became a task, and the task was cancelled.
     #[error("the server cancelled the task that the call had become")]
     TaskCancelled,
+    /// Nothing was sent: the server is not connected, and will not be by waiting.
+    #[error("the server is {}", .0.as_str())]
+    Unavailable(ConnectionState),
+    /// The login does not reach far enough, and was not made to.
+    #[error("the login does not reach far enough: {why}")]
+    NotWidened {
+        /// What the server wants.
+        challenge: Untrusted,
+        /// Why not.
+        why: NotWidened,
+    },
 }
 
 impl RequestError {
@@ -210,7 +223,9 @@ impl ConnectError {
                 | RequestError::Malformed(_)
                 | RequestError::InputRefused { .. }
                 | RequestError::TooManyRounds { .. }
-                | RequestError::TaskCancelled => FailureKind::Protocol,
+                | RequestError::TaskCancelled
+                | RequestError::Unavailable(_)
+                | RequestError::NotWidened { .. } => FailureKind::Protocol,
             },
         };
         let stderr = match self {

@@ -15,7 +15,7 @@ use tokio::sync::{broadcast, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use toolway_config::Plan;
 use toolway_transport::stdio::launcher::Launcher;
-use toolway_types::{BytePool, ConnectionState, Untrusted};
+use toolway_types::{BytePool, ConnectionState, ToolKey};
 
 use self::background::Background;
 pub use self::background::{
@@ -30,7 +30,7 @@ use crate::attention::Attention;
 use crate::audit::{Audit, AuditEntry};
 use crate::auth::Auth;
 use crate::call::{
-    CallError, CallOptions, CallResult, Prompter, TimeLimit, ToolOutcome, ToolRequest, ToolTarget,
+    CallError, CallOptions, CallResult, Prompter, ToolOutcome, ToolRequest, ToolTarget,
 };
 use crate::catalog_memory::CatalogMemory;
 use crate::client_handler::Root;
@@ -284,14 +284,9 @@ impl HostCore {
         let general = || snapshot.general_limits().whole();
         let after = options.timeout.unwrap_or_else(general);
         let ready = tokio::time::timeout(after, self.ready(server.name.as_str())).await;
-        ready.map_err(|_| CallError::TimedOut {
-            server: server.name.clone(),
-            tool: Untrusted::new(match target {
-                ToolTarget::Exposed(name) => name,
-                ToolTarget::Key(key) => &key.tool,
-            }),
-            after,
-            limit: TimeLimit::Whole,
+        ready.map_err(|_| {
+            let (ToolTarget::Exposed(tool) | ToolTarget::Key(ToolKey { tool, .. })) = target;
+            CallError::timed_out(&server.name, tool, after)
         })
     }
 }

@@ -69,9 +69,9 @@ pub use account::{Connectors, DirectoryState};
 pub use audit::Audit;
 pub use builtin::{Builtin, BuiltinAnswer, BuiltinCall, BuiltinError, HostHandle};
 pub use call::{
-    BatchOrder, BoundedResult, CallError, CallOptions, CallResult, Consent, KeepIn, Lasting,
-    ModelBlock, Oversize, PermissionAnswer, PermissionQuestion, Progress, ProgressSink, Prompter,
-    RefusedBy, ResultDelivery, RuleReach, SavedFile, TimeLimit, ToolOutcome, ToolRequest,
+    BatchOrder, BoundedResult, CallError, CallFault, CallOptions, CallResult, Consent, KeepIn,
+    Lasting, ModelBlock, Oversize, PermissionAnswer, PermissionQuestion, Progress, ProgressSink,
+    Prompter, RefusedBy, ResultDelivery, RuleReach, SavedFile, TimeLimit, ToolOutcome, ToolRequest,
     ToolTarget, Treatment,
 };
 pub use catalog::{Catalog, CatalogTool, CatalogWarning};

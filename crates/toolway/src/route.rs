@@ -1,7 +1,7 @@
 //! The route by which a request reaches one server, as far as a call is concerned.
 //!
-//! Owns the traits, the conditions of one request and why it has no result. Connections and the
-//! built-in tools implement them; `dispatch/send.rs` uses them.
+//! Owns the traits, the conditions of one request and what a call is told where there is no route.
+//! Connections and the built-in tools implement them; `dispatch/send.rs` uses them.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -10,11 +10,11 @@ use futures_util::future::BoxFuture;
 use serde_json::value::RawValue;
 use toolway_config::RunLimits;
 pub use toolway_transport::AnswerTimeout;
-use toolway_types::{ConnectionState, ServerName, Untrusted};
+use toolway_types::{ConnectionState, ServerName};
 use toolway_wire::view;
 
 use crate::call::{CallError, NotWidened, ProgressSink};
-use crate::error::RequestError;
+use crate::error::{RequestResult, scopes_in};
 use crate::pool::ToolPool;
 
 /// An open way to one server: a session, as far as a call is concerned.
@@ -26,7 +26,7 @@ pub trait Route: Send + Sync {
         method: &'a str,
         params: Box<RawValue>,
         options: SendOptions<'a>,
-    ) -> BoxFuture<'a, Result<Box<RawValue>, SendError>>;
+    ) -> BoxFuture<'a, RequestResult>;
 
     /// The longest a call may take by the server's own entry.
     fn timeout(&self) -> Option<Duration> {
@@ -86,25 +86,18 @@ pub struct SendOptions<'a> {
     pub remarks: Option<&'a Mutex<Vec<String>>>,
 }
 
-/// Why a request has no result.
-#[derive(Debug)]
-pub enum SendError {
-    /// It was sent, or tried to be, and failed.
-    Request(RequestError),
-    /// Nothing was sent: the server is not connected, and will not be by waiting.
-    Unavailable(ConnectionState),
-    /// The login does not reach far enough, and was not made to.
-    NotWidened {
-        /// What the server wants.
-        challenge: Untrusted,
-        /// Why not.
-        why: NotWidened,
-    },
-}
-
-impl From<RequestError> for SendError {
-    fn from(error: RequestError) -> Self {
-        Self::Request(error)
+/// What a call is told of a server that is in this state.
+pub(crate) fn unavailable(server: ServerName, state: ConnectionState) -> CallError {
+    match state {
+        ConnectionState::NeedsAuth {
+            detail,
+            unnamed_scopes,
+        } => CallError::NeedsAuth {
+            server,
+            scopes: scopes_in(&detail),
+            not_widened: unnamed_scopes.then_some(NotWidened::Unnamed),
+        },
+        state => CallError::Unavailable { server, state },
     }
 }
 

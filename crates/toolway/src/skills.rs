@@ -28,7 +28,7 @@ use toolway_wire::era::method;
 use toolway_wire::view::{self, ResourceBody, SkillFile, SkillFiles, skill};
 
 pub use self::error::{FailedCheck, SkillError};
-use crate::call::{CallError, CallOptions, Consent, TimeLimit, ToolTarget};
+use crate::call::{CallError, CallFault, CallOptions, Consent, ToolTarget};
 use crate::dispatch::offered::PermittedOffering;
 use crate::host::Host;
 use crate::offering::Offering;
@@ -199,7 +199,6 @@ impl Host {
         permitted: &PermittedOffering,
         plain: Option<SkillList>,
     ) -> Result<SkillList, SkillError> {
-        let server = permitted.server();
         if let Some(list) = plain {
             return Ok(list);
         }
@@ -207,12 +206,8 @@ impl Host {
         let after = chosen.unwrap_or(RunLimits::USUAL_CONNECT);
         let listed = tokio::time::timeout(after, self.list_skills(permitted)).await;
         listed.unwrap_or_else(|_| {
-            Err(SkillError::Call(CallError::TimedOut {
-                server: server.clone(),
-                tool: Untrusted::new(method::SKILLS_LIST),
-                after,
-                limit: TimeLimit::Whole,
-            }))
+            let late = CallError::timed_out(permitted.server(), method::SKILLS_LIST, after);
+            Err(SkillError::Call(late))
         })
     }
 
@@ -227,8 +222,10 @@ impl Host {
             match self.get_skill(&permitted, which).await {
                 Ok(skill) => return Ok(skill),
                 // It does not know it, or does not know how to say so: perhaps it lists it.
-                Err(SkillError::Call(CallError::Protocol { .. } | CallError::Malformed { .. })) => {
-                }
+                Err(SkillError::Call(CallError::Failed(
+                    _,
+                    CallFault::Protocol { .. } | CallFault::Malformed(_),
+                ))) => {}
                 Err(error) => return Err(error),
             }
         }

@@ -8,17 +8,13 @@ use std::fmt;
 use std::sync::Arc;
 
 use toolway_config::{Hooks, Permissions, Plan, RunLimits};
-use toolway_types::{
-    ConnectionState, Origin, Scope, ServerName, ToolKey, TransportKind, Untrusted,
-};
+use toolway_types::{ConnectionState, Origin, Scope, ServerName, ToolKey, TransportKind};
 
-use crate::auth::NotWidened;
-use crate::call::{CallError, ToolRequest, ToolTarget};
+use crate::call::{CallError, CallFault, ToolRequest, ToolTarget};
 use crate::catalog::Catalog;
-use crate::error::scopes_in;
 use crate::listing::ServerLists;
 use crate::offering::Offering;
-use crate::route::{GeneralLimits, Route, Routes};
+use crate::route::{GeneralLimits, Route, Routes, unavailable};
 
 /// All servers and the catalogue at one moment.
 #[derive(Clone, Default)]
@@ -99,11 +95,10 @@ impl HostSnapshot {
     /// list.
     pub fn refusal(&self, server: &ServerName, offering: Offering) -> Option<CallError> {
         let by = offering.denied(server, &self.settings.permissions)?;
-        Some(CallError::Refused {
-            server: server.clone(),
-            tool: Untrusted::new(offering.name()),
-            by,
-        })
+        Some(CallError::Failed(
+            offering.of(server),
+            CallFault::Refused(by),
+        ))
     }
 
     /// The server that a call of the host's own is about, where it is about one.
@@ -168,28 +163,12 @@ impl Routes for HostSnapshot {
         if let Some(route) = self.routes.get(server) {
             return Ok(Arc::clone(route));
         }
-        let server = server.clone();
-        match self
-            .server(server.as_str())
-            .map(|known| known.state.clone())
-        {
-            Some(ConnectionState::NeedsAuth {
-                detail,
-                unnamed_scopes,
-            }) => Err(CallError::NeedsAuth {
-                server,
-                scopes: scopes_in(&detail),
-                not_widened: unnamed_scopes.then_some(NotWidened::Unnamed),
-            }),
-            Some(state) => Err(CallError::Unavailable { server, state }),
-            None => {
-                let reason = "no such server".to_owned();
-                Err(CallError::Unavailable {
-                    server,
-                    state: ConnectionState::Disabled { reason },
-                })
-            }
-        }
+        let known = self.server(server.as_str());
+        let none = || ConnectionState::Disabled {
+            reason: "no such server".to_owned(),
+        };
+        let state = known.map_or_else(none, |known| known.state.clone());
+        Err(unavailable(server.clone(), state))
     }
 }
 

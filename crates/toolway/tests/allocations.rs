@@ -18,7 +18,8 @@ use toolway::config::{Environment, Flags, Plan, plan};
 use toolway::dispatch::Dispatch;
 use toolway::dispatch::answers::PersonAnswers;
 use toolway::dispatch::hooks::HookRunner;
-use toolway::route::{GeneralLimits, Route, Routes, SendError, SendOptions};
+use toolway::error::RequestResult;
+use toolway::route::{GeneralLimits, Route, Routes, SendOptions};
 use toolway::types::{ServerName, ToolKey};
 use toolway::{CallError, CallOptions, Catalog, Consent, ToolRequest, ToolTarget, view};
 
@@ -79,7 +80,7 @@ impl Route for Answering {
         _method: &'a str,
         _params: Box<RawValue>,
         _options: SendOptions<'a>,
-    ) -> BoxFuture<'a, Result<Box<RawValue>, SendError>> {
+    ) -> BoxFuture<'a, RequestResult> {
         let result = json!({ "content": [{ "type": "text", "text": "done" }] });
         Box::pin(async move { Ok(to_raw_value(&result).expect("JSON")) })
     }

@@ -22,8 +22,8 @@ use serde_json::Value;
 use tokio::sync::watch;
 use toolway::projection::Projection;
 use toolway::{
-    BatchOrder, CallError, CallOptions, Consent, Host, Progress, ResultDelivery, TimeLimit,
-    ToolOutcome, ToolRequest, ToolTarget,
+    BatchOrder, CallError, CallFault, CallOptions, Consent, Host, Progress, ResultDelivery,
+    TimeLimit, ToolOutcome, ToolRequest, ToolTarget,
 };
 use toolway_types::ServerName;
 use toolway_wire::era::method;
@@ -253,7 +253,9 @@ async fn call(context: &Context, host: &Host, wish: Wish<'_>, start: Instant) ->
         .await
         .map_err(|mut error| {
             let better = match &error {
-                CallError::Invalid { .. } => Some(format!("it is called as `{usage}`")),
+                CallError::Failed(_, CallFault::Invalid(_)) => {
+                    Some(format!("it is called as `{usage}`"))
+                }
                 // Suggested the way it was typed.
                 CallError::Unknown {
                     target: ToolTarget::Key(_),
@@ -280,11 +282,8 @@ async fn call(context: &Context, host: &Host, wish: Wish<'_>, start: Instant) ->
             if let Some(report) = target::missing_built_in(&error) {
                 return report;
             }
-            if let CallError::TimedOut {
-                after,
-                limit: TimeLimit::Whole,
-                ..
-            } = &mut error
+            if let CallError::Failed(_, CallFault::TimedOut { after, limit }) = &mut error
+                && *limit == TimeLimit::Whole
             {
                 // The whole time counts, not what was left of it.
                 *after = wish.timeout.unwrap_or(*after);
@@ -308,11 +307,14 @@ async fn call(context: &Context, host: &Host, wish: Wish<'_>, start: Instant) ->
 
 /// Whether the call failed because the server wanted to ask the user something.
 fn wants_user(error: &CallError) -> bool {
-    match error {
-        CallError::InputRefused { input, .. } => {
+    let CallError::Failed(_, fault) = error else {
+        return false;
+    };
+    match fault {
+        CallFault::InputRefused(input) => {
             input.as_received().starts_with(method::ELICITATION_CREATE)
         }
-        CallError::Protocol { code, data, .. } => match *code {
+        CallFault::Protocol { code, data, .. } => match *code {
             URL_ELICITATION_REQUIRED => true,
             MISSING_CLIENT_CAPABILITY => data
                 .as_ref()

@@ -8,7 +8,7 @@ use clap::Args;
 use serde_json::{Map, Value};
 use toolway::catalog::CatalogPrompt;
 use toolway::view::{ContentBlock, PromptMessage, ResourceBody};
-use toolway::{CallError, CallOptions, Catalog, Consent, Offering, PromptOutcome};
+use toolway::{CallError, CallFault, CallOptions, Catalog, Consent, Offering, PromptOutcome};
 use toolway_types::name::{as_word, shell_word};
 use toolway_types::{ServerName, Untrusted, nearest};
 
@@ -94,15 +94,17 @@ pub(crate) fn run(context: &Context, args: &PromptArgs) -> Outcome {
                 Consent::Typed
             });
             let (server, name) = (&prompt.key.server, &prompt.key.tool);
-            let rendered = host
-                .get_prompt_as(server, name, arguments, &options)
-                .await
-                .map_err(|error| match error {
-                    // How it is called is not what is wrong then.
-                    CallError::NeedsAuth { .. } | CallError::Refused { .. } => Report::from(error),
-                    error => Report::from(error)
-                        .hint(format!("it is called as `{}`", usage(prompt, &place))),
-                })?;
+            let rendered = host.get_prompt_as(server, name, arguments, &options).await;
+            let rendered = rendered.map_err(|error| {
+                // How it is called is not what is wrong then.
+                let is_refused = matches!(
+                    error,
+                    CallError::NeedsAuth { .. } | CallError::Failed(_, CallFault::Refused(_))
+                );
+                let usage =
+                    (!is_refused).then(|| format!("it is called as `{}`", usage(prompt, &place)));
+                Report::from(error).better_hint(usage)
+            })?;
             print(context, &rendered, args.json)?;
             Ok(Exit::Success)
         },

@@ -12,7 +12,9 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use toolway::view::ResourceBody;
-use toolway::{CallError, CallOptions, Consent, Host, Offering, ResourceOutcome, SubscribeError};
+use toolway::{
+    CallError, CallFault, CallOptions, Consent, Host, Offering, ResourceOutcome, SubscribeError,
+};
 use toolway_types::name::as_word;
 use toolway_types::{ServerName, Untrusted};
 
@@ -117,7 +119,7 @@ async fn read(
 /// A request for it that came to nothing. Where the server does not know it, what is near it is
 /// named.
 fn failed(host: &Host, target: &Target<'_>, server: &ServerName, error: CallError) -> Report {
-    let unknown = matches!(error, CallError::Protocol { .. });
+    let unknown = matches!(error, CallError::Failed(_, CallFault::Protocol { .. }));
     let report = Report::from(error);
     if unknown {
         target.near(&host.snapshot(), report, Some(server))

@@ -15,7 +15,7 @@ use super::MAX_KEPT;
 use super::record::{
     ActingHook, CallEnd, CallRecord, DecidedBy, RecordedClassification, RecordedDecision,
 };
-use crate::call::{CallError, PermittedBy, RefusedBy, ToolRequest, ToolTarget};
+use crate::call::{CallError, CallFault, PermittedBy, RefusedBy, ToolRequest, ToolTarget};
 use crate::catalog::CatalogTool;
 use crate::journal::timestamp;
 
@@ -118,27 +118,28 @@ impl CallFacts {
             self.server = Some(server.as_str().to_owned());
         }
         self.outcome = match error {
-            CallError::Unknown { .. } | CallError::Ambiguous { .. } | CallError::LeftOut { .. } => {
-                CallEnd::Unknown
-            }
-            CallError::Invalid { .. } => CallEnd::Invalid,
-            CallError::Refused { by, .. } => {
-                self.refused = Some(refuser(by));
-                CallEnd::Refused
-            }
+            CallError::Unknown { .. } | CallError::Ambiguous { .. } => CallEnd::Unknown,
             CallError::Unavailable { .. } => CallEnd::Unavailable,
             CallError::NeedsAuth { .. } => CallEnd::NeedsAuth,
-            CallError::TimedOut { .. } => CallEnd::TimedOut,
-            CallError::Cancelled { .. } | CallError::CancelledByServer { .. } => CallEnd::Cancelled,
-            CallError::Protocol { code, .. } => {
-                self.code = Some(*code);
-                CallEnd::Failed
-            }
-            CallError::InputRefused { .. }
-            | CallError::TooManyRounds { .. }
-            | CallError::Malformed { .. }
-            | CallError::Transport { .. }
-            | CallError::TooLarge { .. } => CallEnd::Failed,
+            CallError::Failed(_, fault) => match fault {
+                CallFault::LeftOut { .. } => CallEnd::Unknown,
+                CallFault::Invalid(_) => CallEnd::Invalid,
+                CallFault::Refused(by) => {
+                    self.refused = Some(refuser(by));
+                    CallEnd::Refused
+                }
+                CallFault::TimedOut { .. } => CallEnd::TimedOut,
+                CallFault::Cancelled | CallFault::CancelledByServer => CallEnd::Cancelled,
+                CallFault::Protocol { code, .. } => {
+                    self.code = Some(*code);
+                    CallEnd::Failed
+                }
+                CallFault::InputRefused(_)
+                | CallFault::TooManyRounds(_)
+                | CallFault::Malformed(_)
+                | CallFault::Transport { .. }
+                | CallFault::TooLarge { .. } => CallEnd::Failed,
+            },
         };
     }
 

@@ -15,7 +15,7 @@ use toolway_wire::era::method;
 
 use crate::account::Connectors;
 use crate::auth::Auth;
-use crate::call::{CallError, CallOptions, Consent};
+use crate::call::{CallError, CallFault, CallOptions, Consent};
 use crate::dispatch::hooks::HookRunner;
 use crate::dispatch::send;
 use crate::offering::{Offering, PriorConsent};
@@ -93,12 +93,10 @@ impl HostHandle {
         uri: &str,
     ) -> Result<Box<RawValue>, CallError> {
         let key = ToolKey::new(server.clone(), uri);
-        let params =
-            to_raw_value(&json!({ "uri": uri })).map_err(|error| CallError::Malformed {
-                server: server.clone(),
-                tool: Untrusted::new(uri),
-                what: Untrusted::new(error.to_string()),
-            })?;
+        let params = to_raw_value(&json!({ "uri": uri })).map_err(|error| {
+            let what = Untrusted::new(error.to_string());
+            CallError::Failed(key.clone(), CallFault::Malformed(what))
+        })?;
         let options = CallOptions::new(Consent::Typed);
         let options = send::options(&options, route, self.snapshot().general_limits());
         let limit = options.timeout;

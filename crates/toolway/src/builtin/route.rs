@@ -20,8 +20,8 @@ use crate::catalog::deferral::{Deferral, HostPart};
 use crate::catalog::{
     AimedOffering, AimedServer, BuiltinBackend, CatalogBuiltin, Presence, ServerOffer,
 };
-use crate::error::RequestError;
-use crate::route::{Route, SendError, SendOptions};
+use crate::error::{RequestError, RequestResult};
+use crate::route::{Route, SendOptions};
 use crate::snapshot::ServerSnapshot;
 
 /// Where the host's own tools are kept.
@@ -140,7 +140,7 @@ impl Route for BuiltinRoute {
         _method: &'a str,
         params: Box<RawValue>,
         options: SendOptions<'a>,
-    ) -> BoxFuture<'a, Result<Box<RawValue>, SendError>> {
+    ) -> BoxFuture<'a, RequestResult> {
         #[derive(Deserialize)]
         struct Params {
             arguments: Map<String, Value>,
@@ -157,12 +157,12 @@ impl Route for BuiltinRoute {
             };
             let answer = AssertUnwindSafe(async { (self.tool.handler)(call).await });
             match tokio::time::timeout(options.timeout, answer.catch_unwind()).await {
-                Err(_) => Err(RequestError::TimedOut.into()),
-                Ok(Err(_)) => {
-                    Err(RequestError::Malformed("nothing: a bug ended it".to_owned()).into())
-                }
+                Err(_) => Err(RequestError::TimedOut),
+                Ok(Err(_)) => Err(RequestError::Malformed(
+                    "nothing: a bug ended it".to_owned(),
+                )),
                 Ok(Ok(answer)) => to_raw_value(&answer.into_result())
-                    .map_err(|error| RequestError::Malformed(error.to_string()).into()),
+                    .map_err(|error| RequestError::Malformed(error.to_string())),
             }
         }
         .boxed()

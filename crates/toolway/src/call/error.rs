@@ -12,7 +12,7 @@ use toolway_types::{ConnectionState, ServerName, ToolKey, Untrusted, text};
 use super::{RefusedBy, ToolTarget};
 use crate::json_schema::Problem;
 
-/// Why *we* have no answer to a call. Tool names are [`Untrusted`]: a server chose them.
+/// Why *we* have no answer to a call.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "a field that says what it is has no comment")]
 pub enum CallError {
@@ -32,32 +32,6 @@ pub enum CallError {
         /// The exposed names of all that match, each of which is unambiguous.
         candidates: Vec<String>,
     },
-    /// The server offers it, and it is kept out.
-    #[error("`{}` of server `{server}` is not offered: {reason}", brief(.tool))]
-    LeftOut {
-        server: ServerName,
-        tool: Untrusted,
-        /// Who keeps it out.
-        by: KeptOutBy,
-        /// Why: which key of the entry, with file and line, or what is wrong with the tool.
-        reason: String,
-    },
-    /// The arguments do not fit the tool's schema.
-    #[error("the arguments do not fit `{}` of server `{server}`: {}", brief(.tool), told(.problems))]
-    Invalid {
-        server: ServerName,
-        tool: Untrusted,
-        /// What is wrong, and where.
-        problems: Vec<Problem>,
-    },
-    /// It was refused.
-    #[error("`{}` of server `{server}` was refused {by}", brief(.tool))]
-    Refused {
-        server: ServerName,
-        tool: Untrusted,
-        /// Who.
-        by: RefusedBy,
-    },
     /// The server has no open connection.
     #[error("server `{server}` is {}", state_text(.state))]
     Unavailable {
@@ -74,43 +48,45 @@ pub enum CallError {
         /// Why there is no such login although one was tried for in the middle of the call.
         not_widened: Option<NotWidened>,
     },
+    /// The tool is known, and this is wrong. What a server was asked for instead of a tool, such
+    /// as the URI of a resource, stands in its place.
+    #[error("{}", .1.message(.0))]
+    Failed(ToolKey, CallFault),
+}
+
+/// What went wrong with a call of a tool that is known.
+#[derive(Debug)]
+#[expect(missing_docs, reason = "a field that says what it is has no comment")]
+pub enum CallFault {
+    /// The server offers it, and it is kept out.
+    LeftOut {
+        /// Who keeps it out.
+        by: KeptOutBy,
+        /// Why: which key of the entry, with file and line, or what is wrong with the tool.
+        reason: String,
+    },
+    /// The arguments do not fit the tool's schema: what is wrong, and where.
+    Invalid(Vec<Problem>),
+    /// It was refused.
+    Refused(RefusedBy),
     /// No answer in time; the server was told to stop.
-    #[error("`{}` of server `{server}` {}", brief(.tool), waited(*.limit, *.after))]
     TimedOut {
-        server: ServerName,
-        tool: Untrusted,
         /// The time it had.
         after: Duration,
         /// Which of its limits was over.
         limit: TimeLimit,
     },
     /// The host ended the connection while the call ran.
-    #[error("the call of `{}` of server `{server}` was cancelled", brief(.tool))]
-    Cancelled { server: ServerName, tool: Untrusted },
+    Cancelled,
     /// The call became a task at the server, and the task was cancelled there.
-    #[error("server `{server}` cancelled the call of `{}`", brief(.tool))]
-    CancelledByServer { server: ServerName, tool: Untrusted },
-    /// The server wants input before it answers, and this program cannot give it.
-    #[error("server `{server}` needs input for `{}` that nobody here can give: {}", brief(.tool), brief(.input))]
-    InputRefused {
-        server: ServerName,
-        tool: Untrusted,
-        /// What it wants, such as `elicitation/create (form)`.
-        input: Untrusted,
-    },
-    /// The server wanted input again and again.
-    #[error("server `{server}` asked for input for `{}` {rounds} times without an end", brief(.tool))]
-    TooManyRounds {
-        server: ServerName,
-        tool: Untrusted,
-        /// How often it asked.
-        rounds: usize,
-    },
+    CancelledByServer,
+    /// The server wants input before it answers, and this program cannot give it: such as
+    /// `elicitation/create (form)`.
+    InputRefused(Untrusted),
+    /// The server wanted input again and again, so often.
+    TooManyRounds(usize),
     /// The server answered with a JSON-RPC error.
-    #[error("server `{server}` answered `{}` with error {code}: {}{}", brief(.tool), brief(.message), remarked(.remarks))]
     Protocol {
-        server: ServerName,
-        tool: Untrusted,
         code: i64,
         /// The server's words.
         message: Untrusted,
@@ -120,29 +96,17 @@ pub enum CallError {
         /// each on one line.
         remarks: Vec<String>,
     },
-    /// The server answered something that is not a tool's result.
-    #[error("server `{server}` answered `{}` with {}", brief(.tool), brief(.what))]
-    Malformed {
-        server: ServerName,
-        tool: Untrusted,
-        /// What it was.
-        what: Untrusted,
-    },
+    /// The server answered this, which is not a tool's result.
+    Malformed(Untrusted),
     /// The call or its answer did not get through.
-    #[error("the call of `{}` of server `{server}` {}", brief(.tool), lost_text(*.sent, .message))]
     Transport {
-        server: ServerName,
-        tool: Untrusted,
         /// Why.
         message: Untrusted,
         /// Whether it may have reached the server, and so may have run.
         sent: bool,
     },
     /// Arguments or answer are larger than we carry.
-    #[error("the {what} of `{}` of server `{server}` is over {limit} bytes", brief(.tool))]
     TooLarge {
-        server: ServerName,
-        tool: Untrusted,
         /// Which of the two.
         what: Oversize,
         /// The limit in bytes.
@@ -151,36 +115,79 @@ pub enum CallError {
 }
 
 impl CallError {
-    /// The same where this is to be known about the server's questions.
-    pub(crate) fn after(mut self, about: Vec<String>) -> Self {
-        if let CallError::Protocol { remarks, .. } = &mut self {
-            *remarks = about;
-        }
-        self
+    /// A server did not answer within the time for the whole.
+    pub(crate) fn timed_out(server: &ServerName, tool: &str, after: Duration) -> Self {
+        let limit = TimeLimit::Whole;
+        Self::Failed(
+            ToolKey::new(server.clone(), tool),
+            CallFault::TimedOut { after, limit },
+        )
     }
 
     /// The server concerned, where one is known.
     pub fn server(&self) -> Option<&ServerName> {
         match self {
-            CallError::Unknown { target, .. } | CallError::Ambiguous { target, .. } => match target
-            {
+            Self::Unknown { target, .. } | Self::Ambiguous { target, .. } => match target {
                 ToolTarget::Exposed(_) => None,
-                ToolTarget::Key(ToolKey { server, .. }) => Some(server),
+                ToolTarget::Key(key) => Some(&key.server),
             },
-            CallError::LeftOut { server, .. }
-            | CallError::Invalid { server, .. }
-            | CallError::Refused { server, .. }
-            | CallError::Unavailable { server, .. }
-            | CallError::NeedsAuth { server, .. }
-            | CallError::TimedOut { server, .. }
-            | CallError::Cancelled { server, .. }
-            | CallError::CancelledByServer { server, .. }
-            | CallError::InputRefused { server, .. }
-            | CallError::TooManyRounds { server, .. }
-            | CallError::Protocol { server, .. }
-            | CallError::Malformed { server, .. }
-            | CallError::Transport { server, .. }
-            | CallError::TooLarge { server, .. } => Some(server),
+            Self::Unavailable { server, .. } | Self::NeedsAuth { server, .. } => Some(server),
+            Self::Failed(key, _) => Some(&key.server),
+        }
+    }
+}
+
+impl CallFault {
+    /// The same for people. Servers choose the names of their tools, so those are cleaned.
+    fn message(&self, ToolKey { server, tool }: &ToolKey) -> String {
+        let tool = format!("`{}`", brief(&Untrusted::new(tool)));
+        let server = format!("server `{server}`");
+        let whose = format!("{tool} of {server}");
+        match self {
+            Self::LeftOut { reason, .. } => format!("{whose} is not offered: {reason}"),
+            Self::Invalid(problems) => {
+                format!("the arguments do not fit {whose}: {}", told(problems))
+            }
+            Self::Refused(by) => format!("{whose} was refused {by}"),
+            Self::TimedOut { after, limit } => match limit {
+                TimeLimit::Whole => format!("{whose} did not answer within {after:?}"),
+                TimeLimit::Beginning => format!("{whose} did not begin to answer within {after:?}"),
+                TimeLimit::Idle => format!("{whose} gave no sign of life for {after:?}"),
+            },
+            Self::Cancelled => format!("the call of {whose} was cancelled"),
+            Self::CancelledByServer => format!("{server} cancelled the call of {tool}"),
+            Self::InputRefused(input) => {
+                let input = brief(input);
+                format!("{server} needs input for {tool} that nobody here can give: {input}")
+            }
+            Self::TooManyRounds(rounds) => {
+                format!("{server} asked for input for {tool} {rounds} times without an end")
+            }
+            Self::Protocol {
+                code,
+                message,
+                remarks,
+                ..
+            } => {
+                let remarks: String = remarks.iter().flat_map(|it| ["; ", it]).collect();
+                let message = brief(message);
+                format!("{server} answered {tool} with error {code}: {message}{remarks}")
+            }
+            Self::Malformed(what) => format!("{server} answered {tool} with {}", brief(what)),
+            Self::Transport { message, sent } => {
+                let why = brief(message);
+                if *sent {
+                    format!(
+                        "the call of {whose} was sent, but its answer was lost: {why}; nobody \
+                         knows whether it ran"
+                    )
+                } else {
+                    format!("the call of {whose} did not get through: {why}")
+                }
+            }
+            Self::TooLarge { what, limit } => {
+                format!("the {what} of {whose} is over {limit} bytes")
+            }
         }
     }
 }
@@ -194,23 +201,6 @@ pub enum TimeLimit {
     Idle,
     /// On the beginning of an answer, over HTTP.
     Beginning,
-}
-
-fn waited(limit: TimeLimit, after: Duration) -> String {
-    match limit {
-        TimeLimit::Whole => format!("did not answer within {after:?}"),
-        TimeLimit::Beginning => format!("did not begin to answer within {after:?}"),
-        TimeLimit::Idle => format!("gave no sign of life for {after:?}"),
-    }
-}
-
-fn lost_text(sent: bool, message: &Untrusted) -> String {
-    let why = brief(message);
-    if sent {
-        format!("was sent, but its answer was lost: {why}; nobody knows whether it ran")
-    } else {
-        format!("did not get through: {why}")
-    }
 }
 
 /// Which side of a call is too large.
@@ -260,11 +250,6 @@ fn with_scopes(scopes: &[String]) -> String {
 
 fn after_step_up(why: Option<&NotWidened>) -> String {
     why.map_or_else(String::new, |why| format!(": {why}"))
-}
-
-fn remarked(remarks: &[String]) -> String {
-    let remarks = remarks.iter().flat_map(|remark| ["; ", remark]);
-    remarks.collect()
 }
 
 fn suggest(names: &[String]) -> String {

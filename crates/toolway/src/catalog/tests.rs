@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use toolway_config::{Environment, Flags};
 
 use super::*;
+use crate::call::CallFault;
 
 mod cleaning;
 mod curation;

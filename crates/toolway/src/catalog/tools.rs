@@ -17,7 +17,7 @@ use toolway_wire::{headers, view};
 
 use super::sanitize::{SchemaSide, UnfitJson};
 use super::{CatalogWarning, sanitize};
-use crate::call::{CallError, KeptOutBy};
+use crate::call::{CallError, CallFault, KeptOutBy};
 use crate::catalog::BuiltinBackend;
 use crate::json_schema::SchemaChecker;
 use crate::offering::{JudgedOffering, Offering};
@@ -214,12 +214,8 @@ pub struct LeftOutTool {
 impl LeftOutTool {
     /// What a call of it gets.
     pub(super) fn error(&self) -> CallError {
-        CallError::LeftOut {
-            server: self.key.server.clone(),
-            tool: Untrusted::new(self.key.tool.as_str()),
-            by: self.by,
-            reason: self.reason.clone(),
-        }
+        let (by, reason) = (self.by, self.reason.clone());
+        CallError::Failed(self.key.clone(), CallFault::LeftOut { by, reason })
     }
 }
 

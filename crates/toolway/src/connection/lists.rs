@@ -247,6 +247,8 @@ fn is_fatal(error: &RequestError) -> bool {
         RequestError::TimedOut
         | RequestError::Idle { .. }
         | RequestError::Closed(_)
+        | RequestError::Unavailable(_)
+        | RequestError::NotWidened { .. }
         | RequestError::Send(
             SendFailure::TimedOut { .. }
             | SendFailure::Unreachable { .. }

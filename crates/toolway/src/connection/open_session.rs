@@ -16,7 +16,6 @@ use toolway_transport::{CloseReason, CredentialsError, SendFailure};
 use toolway_types::{ConnectionState, Era, MessageDelivery, Untrusted};
 
 use crate::error::{RequestError, RequestResult};
-use crate::route::SendError;
 use crate::session::Session;
 
 /// How many broken requests in a row end a connection.
@@ -168,27 +167,29 @@ impl OpenSession {
         false
     }
 
-    pub(super) fn explain(&self, error: RequestError) -> SendError {
+    pub(super) fn explain(&self, error: RequestError) -> RequestError {
         match error {
             // We closed it, but not because the caller wanted it so.
             RequestError::Closed(CloseReason::Asked) => match &*self.doubt.borrow() {
                 Some(Doubt::Expired) => broken(FORGOTTEN),
                 Some(Doubt::Unreachable(message)) => broken(message),
-                Some(Doubt::Login(detail)) => SendError::Unavailable(ConnectionState::NeedsAuth {
-                    detail: detail.clone(),
-                    // A login that is missing or over, not one that is short.
-                    unnamed_scopes: false,
-                }),
+                Some(Doubt::Login(detail)) => {
+                    RequestError::Unavailable(ConnectionState::NeedsAuth {
+                        detail: detail.clone(),
+                        // A login that is missing or over, not one that is short.
+                        unnamed_scopes: false,
+                    })
+                }
                 None if self.gave_way.load(Ordering::Relaxed) => {
                     broken("somebody asked for the server to be connected anew")
                 }
-                None => RequestError::Closed(CloseReason::Asked).into(),
+                None => error,
             },
-            error => SendError::from(error),
+            error => error,
         }
     }
 }
 
-pub(super) fn broken(message: &str) -> SendError {
-    RequestError::Closed(CloseReason::Broken(message.to_owned())).into()
+pub(super) fn broken(message: &str) -> RequestError {
+    RequestError::Closed(CloseReason::Broken(message.to_owned()))
 }

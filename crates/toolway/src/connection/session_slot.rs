@@ -23,7 +23,7 @@ use crate::call::NotWidened;
 use crate::connection::open_session::{FORGOTTEN, OpenSession, broken};
 use crate::error::{RequestError, RequestResult, is_short, wants_login};
 use crate::lock::lock;
-use crate::route::{Route, SendError, SendOptions};
+use crate::route::{Route, SendOptions};
 use crate::server_source::{ConnectGroup, ServerSource};
 use crate::session::RequestOptions;
 
@@ -109,7 +109,10 @@ struct EnteredSession {
 impl ServerRoute {
     /// Takes the session, waiting while a connection is being made. `spent` is the session
     /// that the caller has tried already.
-    async fn enter(&self, spent: Option<&Arc<OpenSession>>) -> Result<EnteredSession, SendError> {
+    async fn enter(
+        &self,
+        spent: Option<&Arc<OpenSession>>,
+    ) -> Result<EnteredSession, RequestError> {
         let of_use = |open_session: &Arc<OpenSession>| {
             // A session that has ended or is in doubt is about to be replaced, and nothing was
             // sent yet.
@@ -129,8 +132,8 @@ impl ServerRoute {
                 open_session: Arc::clone(open_session),
                 counted: open_session.token(),
             }),
-            Ok(SlotState::Shut(state)) => Err(SendError::Unavailable(state.clone())),
-            Ok(SlotState::Waiting) | Err(_) => Err(RequestError::Closed(CloseReason::Asked).into()),
+            Ok(SlotState::Shut(state)) => Err(RequestError::Unavailable(state.clone())),
+            Ok(SlotState::Waiting) | Err(_) => Err(RequestError::Closed(CloseReason::Asked)),
         }
     }
 
@@ -138,7 +141,7 @@ impl ServerRoute {
         &self,
         request: &RoutedRequest<'_>,
         spent: Option<&Arc<OpenSession>>,
-    ) -> Result<EnteredSession, SendError> {
+    ) -> Result<EnteredSession, RequestError> {
         let entering = tokio::time::timeout_at(request.deadline, self.enter(spent));
         entering.await.map_err(|_| RequestError::TimedOut)?
     }
@@ -148,7 +151,7 @@ impl ServerRoute {
         method: &str,
         params: Box<RawValue>,
         options: SendOptions<'_>,
-    ) -> Result<Box<RawValue>, SendError> {
+    ) -> RequestResult {
         let began = Instant::now();
         let is_task = AtomicBool::new(false);
         let request = RoutedRequest {
@@ -171,25 +174,21 @@ impl ServerRoute {
     }
 
     /// Where no login can be made, a server that wants one refuses what its entry has.
-    fn blame(&self, error: SendError) -> SendError {
+    fn blame(&self, error: RequestError) -> RequestError {
         let is_login = match &error {
-            SendError::Request(error) => error.transport_failure().is_some_and(wants_login),
-            SendError::Unavailable(state) => matches!(state, ConnectionState::NeedsAuth { .. }),
-            SendError::NotWidened { .. } => false,
+            RequestError::Unavailable(state) => matches!(state, ConnectionState::NeedsAuth { .. }),
+            error => error.transport_failure().is_some_and(wants_login),
         };
         match &self.written {
             Some(failure) if is_login => {
-                SendError::Unavailable(ConnectionState::Failed(failure.clone()))
+                RequestError::Unavailable(ConnectionState::Failed(failure.clone()))
             }
             _ => error,
         }
     }
 
     /// Sends a request, and again when the server had forgotten the session.
-    async fn send_in_session(
-        &self,
-        request: &RoutedRequest<'_>,
-    ) -> Result<Box<RawValue>, SendError> {
+    async fn send_in_session(&self, request: &RoutedRequest<'_>) -> RequestResult {
         let EnteredSession {
             open_session,
             counted,
@@ -213,7 +212,7 @@ impl ServerRoute {
         &self,
         request: &RoutedRequest<'_>,
         spent: &Arc<OpenSession>,
-    ) -> Result<Box<RawValue>, SendError> {
+    ) -> RequestResult {
         let entered = self.enter_in_time(request, Some(spent)).await?;
         let open_session = &entered.open_session;
         let outcome = request.attempt(open_session).await;
@@ -227,9 +226,9 @@ impl ServerRoute {
         &self,
         mut request: RoutedRequest<'_>,
         widener: &Widener,
-        error: SendError,
+        error: RequestError,
         began: Instant,
-    ) -> Result<Box<RawValue>, SendError> {
+    ) -> RequestResult {
         // What became a task has begun, and would begin a second time.
         if request.is_task.load(Ordering::Relaxed) {
             return Err(error);
@@ -249,10 +248,7 @@ impl ServerRoute {
                         return Err(not_widened(&again, NotWidened::StillRefused));
                     }
                     outcome => {
-                        if matches!(
-                            outcome,
-                            Ok(_) | Err(SendError::Request(RequestError::Rpc(_)))
-                        ) {
+                        if matches!(outcome, Ok(_) | Err(RequestError::Rpc(_))) {
                             widener.helped();
                         }
                         return outcome;
@@ -298,21 +294,21 @@ impl RoutedRequest<'_> {
 }
 
 /// What a server wants of the login that a request fell short of.
-fn challenge_of(error: &SendError) -> Option<&str> {
-    let SendError::Request(RequestError::Send(SendFailure::Status {
+fn challenge_of(error: &RequestError) -> Option<&str> {
+    let RequestError::Send(SendFailure::Status {
         status: 403,
         www_authenticate,
         ..
-    })) = error
+    }) = error
     else {
         return None;
     };
     www_authenticate.as_deref().filter(|it| is_short(Some(it)))
 }
 
-fn not_widened(error: &SendError, why: NotWidened) -> SendError {
+fn not_widened(error: &RequestError, why: NotWidened) -> RequestError {
     let challenge = challenge_of(error).unwrap_or_default();
-    SendError::NotWidened {
+    RequestError::NotWidened {
         challenge: Untrusted::new(challenge),
         why,
     }
@@ -333,7 +329,7 @@ impl Route for ServerRoute {
         method: &'a str,
         params: Box<RawValue>,
         options: SendOptions<'a>,
-    ) -> BoxFuture<'a, Result<Box<RawValue>, SendError>> {
+    ) -> BoxFuture<'a, RequestResult> {
         Box::pin(self.send(method, params, options))
     }
 

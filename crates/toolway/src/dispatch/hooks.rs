@@ -19,7 +19,7 @@ use self::runner::{HookName, HookResult};
 use super::Dispatch;
 use super::validate::ValidCall;
 use crate::audit::AuditEntry;
-use crate::call::{CallError, RefusedBy};
+use crate::call::{CallError, CallFault, RefusedBy};
 
 mod after;
 mod elicitation;
@@ -236,7 +236,7 @@ impl HookedCall<'_> {
                 return;
             };
             let why = match error {
-                CallError::Invalid { problems, .. } => problems
+                CallError::Failed(_, CallFault::Invalid(problems)) => problems
                     .iter()
                     .map(|problem| format!("`{}`: {}", problem.path, problem.message))
                     .collect::<Vec<_>>()

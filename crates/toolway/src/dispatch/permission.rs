@@ -18,8 +18,8 @@ use super::hooks::{HookDecision, HookVerdict, HookedCall};
 use super::{Dispatch, classifier};
 use crate::audit::AuditEntry;
 use crate::call::{
-    CallError, Consent, PermissionQuestion, PermittedBy, PermittingClassifier, PermittingHook,
-    RefusedBy,
+    CallError, CallFault, Consent, PermissionQuestion, PermittedBy, PermittingClassifier,
+    PermittingHook, RefusedBy,
 };
 use crate::pins::{Against, PinState};
 
@@ -80,11 +80,7 @@ pub(crate) async fn permit<'a>(
 ) -> Result<PermittedCall<'a>, CallError> {
     match decide(&mut call, dispatch, consent, entry).await {
         Ok(grant) => Ok(PermittedCall { call, grant }),
-        Err(by) => Err(CallError::Refused {
-            server: call.tool().key.server.clone(),
-            tool: call.tool_name(),
-            by,
-        }),
+        Err(by) => Err(call.failed(CallFault::Refused(by))),
     }
 }
 

@@ -7,9 +7,8 @@ use std::mem;
 use std::sync::LazyLock;
 
 use serde_json::{Map, Value};
-use toolway_types::Untrusted;
 
-use crate::call::{CallError, ToolTarget};
+use crate::call::{CallError, CallFault, ToolTarget};
 use crate::catalog::{Catalog, CatalogTool};
 
 /// A call bound to one tool of one catalogue. It borrows both the tool and the arguments, because
@@ -75,9 +74,9 @@ impl<'a> ResolvedCall<'a> {
         &self.arguments.0
     }
 
-    /// The tool's own name, for messages.
-    pub(super) fn tool_name(&self) -> Untrusted {
-        Untrusted::new(&self.tool.key.tool)
+    /// The call ends here, for this reason.
+    pub(super) fn failed(&self, fault: CallFault) -> CallError {
+        CallError::Failed(self.tool.key.clone(), fault)
     }
 }
 

@@ -16,7 +16,9 @@ use toolway_wire::view::{self, ContentBlock, ResultType};
 
 use super::permission::PermittedCall;
 use super::send::RawResult;
-use crate::call::{BoundedResult, CallError, PlainBlock, ResultDelivery, SavedFile, ToolOutcome};
+use crate::call::{
+    BoundedResult, CallError, CallFault, PlainBlock, ResultDelivery, SavedFile, ToolOutcome,
+};
 use crate::projection::{self, Projection, ProjectionError};
 use crate::tasks;
 use binary::{BinarySieve, TextScan};
@@ -115,11 +117,7 @@ async fn process(
 ) -> Result<ToolOutcome, CallError> {
     let of_editor = answer.is_of_editor();
     let (call, raw) = answer.into_parts();
-    let malformed = |what: String| CallError::Malformed {
-        server: call.tool().key.server.clone(),
-        tool: call.tool_name(),
-        what: Untrusted::new(what),
-    };
+    let malformed = |what: String| call.failed(CallFault::Malformed(Untrusted::new(what)));
     let result = view::tool_result(&raw)
         .map_err(|error| malformed(format!("something that is no result: {error}")))?;
     match &result.result_type {

@@ -13,16 +13,16 @@ use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 use toolway_transport::{CloseReason, SendFailure};
-use toolway_types::{ConnectionState, ServerName, ToolKey, Untrusted};
+use toolway_types::{ConnectionState, ToolKey, Untrusted};
 use toolway_wire::RpcError;
 
 pub(crate) use self::limits::options;
 use super::permission::PermittedCall;
 use crate::audit::AuditEntry;
-use crate::call::{CallError, CallOptions, NotWidened, Oversize, TimeLimit};
+use crate::call::{CallError, CallFault, CallOptions, Oversize, TimeLimit};
 use crate::catalog::CatalogTool;
 use crate::error::{RequestError, is_short, scopes_in, wants_login};
-use crate::route::{GeneralLimits, Routes, SendError, SendOptions};
+use crate::route::{GeneralLimits, Routes, SendOptions, unavailable};
 
 /// A server's answer to a permitted call, unread.
 #[derive(Debug)]
@@ -114,11 +114,15 @@ pub(super) async fn send_audited<'a>(
         name: &key.tool,
         arguments: call.arguments(),
     };
-    let params = to_raw_value(&params).map_err(|error| CallError::Transport {
-        server: key.server.clone(),
-        tool: Untrusted::new(&key.tool),
-        message: Untrusted::new(error.to_string()),
-        sent: false,
+    let params = to_raw_value(&params).map_err(|error| {
+        let message = Untrusted::new(error.to_string());
+        CallError::Failed(
+            key.clone(),
+            CallFault::Transport {
+                message,
+                sent: false,
+            },
+        )
     })?;
     let remarks = Mutex::default();
     let send_options = SendOptions {
@@ -141,72 +145,32 @@ pub(super) async fn send_audited<'a>(
                 of_editor: route.is_editor(),
             })
         }
-        Err(error) => Err(explain(error, key, timeout).after(remarks)),
+        Err(error) => {
+            let mut error = explain(error, key, timeout);
+            if let CallError::Failed(_, CallFault::Protocol { remarks: about, .. }) = &mut error {
+                *about = remarks;
+            }
+            Err(error)
+        }
     }
 }
 
 /// The one mapping from what happened on the route to what the caller is told.
-pub(crate) fn explain(error: SendError, key: &ToolKey, after: Duration) -> CallError {
-    let server = key.server.clone();
-    let tool = Untrusted::new(&key.tool);
-    let error = match error {
-        SendError::Request(error) => error,
-        SendError::Unavailable(ConnectionState::NeedsAuth {
-            detail,
-            unnamed_scopes,
-        }) => {
-            return CallError::NeedsAuth {
-                server,
-                scopes: scopes_in(&detail),
-                not_widened: unnamed_scopes.then_some(NotWidened::Unnamed),
-            };
-        }
-        SendError::Unavailable(state) => return CallError::Unavailable { server, state },
-        SendError::NotWidened { challenge, why } => {
-            return CallError::NeedsAuth {
-                server,
-                scopes: scopes_in(&challenge),
-                not_widened: Some(why),
-            };
-        }
-    };
-    // A channel that ends takes requests along that the server has, or may have.
-    let sent = match &error {
-        RequestError::Closed(_) | RequestError::Send(SendFailure::Cut(_)) => true,
-        RequestError::Send(SendFailure::Status { status, .. }) => *status >= 500,
-        _ => false,
-    };
-    let lost = |message: String| CallError::Transport {
-        server: server.clone(),
-        tool: tool.clone(),
+pub(crate) fn explain(error: RequestError, key: &ToolKey, after: Duration) -> CallError {
+    let server = || key.server.clone();
+    let timed_out = |after, limit| CallFault::TimedOut { after, limit };
+    let lost = |message: String| CallFault::Transport {
         message: Untrusted::new(message),
-        sent,
+        // A channel that ends takes requests along that the server has, or may have.
+        sent: true,
     };
-    match error {
-        RequestError::TimedOut => CallError::TimedOut {
-            server,
-            tool,
-            after,
-            limit: TimeLimit::Whole,
-        },
-        RequestError::Idle { after } => CallError::TimedOut {
-            server,
-            tool,
-            after,
-            limit: TimeLimit::Idle,
-        },
-        RequestError::InputRefused { input } => CallError::InputRefused {
-            server,
-            tool,
-            input,
-        },
-        RequestError::TooManyRounds { rounds } => CallError::TooManyRounds {
-            server,
-            tool,
-            rounds,
-        },
-        RequestError::TaskCancelled => CallError::CancelledByServer { server, tool },
-        RequestError::Closed(CloseReason::Asked) => CallError::Cancelled { server, tool },
+    let fault = match error {
+        RequestError::TimedOut => timed_out(after, TimeLimit::Whole),
+        RequestError::Idle { after } => timed_out(after, TimeLimit::Idle),
+        RequestError::InputRefused { input } => CallFault::InputRefused(input),
+        RequestError::TooManyRounds { rounds } => CallFault::TooManyRounds(rounds),
+        RequestError::TaskCancelled => CallFault::CancelledByServer,
+        RequestError::Closed(CloseReason::Asked) => CallFault::Cancelled,
         RequestError::Closed(CloseReason::Exited { status, .. }) => {
             lost(format!("its process ended ({status})"))
         }
@@ -214,63 +178,60 @@ pub(crate) fn explain(error: SendError, key: &ToolKey, after: Duration) -> CallE
             lost("the server closed the connection".to_owned())
         }
         RequestError::Closed(CloseReason::Broken(message)) => lost(message),
-        RequestError::Send(failure) | RequestError::Closed(CloseReason::Failed(failure)) => {
-            failed(failure, server, tool, sent)
+        RequestError::Send(failure) | RequestError::Closed(CloseReason::Failed(failure))
+            if wants_login(&failure) =>
+        {
+            return unavailable(server(), refused_login(failure));
+        }
+        RequestError::Closed(CloseReason::Failed(failure)) => failed(failure, true),
+        RequestError::Send(failure) => {
+            let sent = match &failure {
+                SendFailure::Cut(_) => true,
+                SendFailure::Status { status, .. } => *status >= 500,
+                _ => false,
+            };
+            failed(failure, sent)
         }
         RequestError::Rpc(RpcError {
             code,
             message,
             data,
-        }) => CallError::Protocol {
-            server,
-            tool,
+        }) => CallFault::Protocol {
             code,
             message: Untrusted::new(message),
             data,
             remarks: Vec::new(),
         },
-        RequestError::Malformed(what) => CallError::Malformed {
-            server,
-            tool,
-            what: Untrusted::new(what),
-        },
-    }
+        RequestError::Malformed(what) => CallFault::Malformed(Untrusted::new(what)),
+        RequestError::Unavailable(state) => return unavailable(server(), state),
+        RequestError::NotWidened { challenge, why } => {
+            return CallError::NeedsAuth {
+                server: server(),
+                scopes: scopes_in(&challenge),
+                not_widened: Some(why),
+            };
+        }
+    };
+    CallError::Failed(key.clone(), fault)
 }
 
 /// The same for what the transport says, of one request or of the connection that all share.
-fn failed(failure: SendFailure, server: ServerName, tool: Untrusted, sent: bool) -> CallError {
+fn failed(failure: SendFailure, sent: bool) -> CallFault {
+    let malformed = |what: String| CallFault::Malformed(Untrusted::new(what));
     let message = match failure {
         SendFailure::TimedOut { after } => {
-            return CallError::TimedOut {
-                server,
-                tool,
-                after,
-                limit: TimeLimit::Beginning,
-            };
+            let limit = TimeLimit::Beginning;
+            return CallFault::TimedOut { after, limit };
         }
         SendFailure::TooLarge { limit } => {
-            return CallError::TooLarge {
-                server,
-                tool,
-                what: Oversize::Answer,
-                limit,
-            };
+            let what = Oversize::Answer;
+            return CallFault::TooLarge { what, limit };
         }
         SendFailure::NotMcp { content_type } => {
-            let what = Untrusted::new(format!("content of type `{content_type}`"));
-            return CallError::Malformed { server, tool, what };
+            return malformed(format!("content of type `{content_type}`"));
         }
         SendFailure::Encoded { encoding } => {
-            let what = Untrusted::new(format!("content compressed with `{encoding}`"));
-            return CallError::Malformed { server, tool, what };
-        }
-        failure if wants_login(&failure) => {
-            return match failure {
-                SendFailure::Status {
-                    www_authenticate, ..
-                } => needs_auth(server, www_authenticate),
-                _ => needs_auth(server, None),
-            };
+            return malformed(format!("content compressed with `{encoding}`"));
         }
         SendFailure::Cut(message)
         | SendFailure::Unreachable { message, .. }
@@ -281,22 +242,22 @@ fn failed(failure: SendFailure, server: ServerName, tool: Untrusted, sent: bool)
             format!("redirected to another origin (`{location}`)")
         }
     };
-    CallError::Transport {
-        server,
-        tool,
-        message: Untrusted::new(message),
-        sent,
-    }
+    let message = Untrusted::new(message);
+    CallFault::Transport { message, sent }
 }
 
-/// What a refusal of a request wants.
-fn needs_auth(server: ServerName, challenge: Option<String>) -> CallError {
-    let is_short = is_short(challenge.as_deref());
-    let scopes = scopes_in(&Untrusted::new(challenge.unwrap_or_default()));
-    let not_widened = (is_short && scopes.is_empty()).then_some(NotWidened::Unnamed);
-    CallError::NeedsAuth {
-        server,
-        scopes,
-        not_widened,
+/// The state that the refusal of one request would put its server in.
+fn refused_login(failure: SendFailure) -> ConnectionState {
+    let challenge = match failure {
+        SendFailure::Status {
+            www_authenticate, ..
+        } => www_authenticate.unwrap_or_default(),
+        _ => String::new(),
+    };
+    let is_short = is_short(Some(&challenge));
+    let detail = Untrusted::new(challenge);
+    ConnectionState::NeedsAuth {
+        unnamed_scopes: is_short && scopes_in(&detail).is_empty(),
+        detail,
     }
 }

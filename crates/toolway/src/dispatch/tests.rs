@@ -6,12 +6,12 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use toolway_transport::{CloseReason, SendFailure};
-use toolway_types::{ServerName, ToolKey, Untrusted};
+use toolway_types::{ServerName, ToolKey};
 use toolway_wire::RpcError;
 
 use self::scene::{Scene, Sent, settings};
 use super::*;
-use crate::call::{Consent, Oversize, PermissionAnswer, PermissionQuestion, RefusedBy};
+use crate::call::{CallFault, Consent, Oversize, PermissionAnswer, PermissionQuestion, RefusedBy};
 use crate::error::RequestError;
 
 pub(super) mod scene;
@@ -116,8 +116,8 @@ async fn refusal(scene: &Scene, options: CallOptions) -> RefusedBy {
     assert_eq!(scene.sent(), [], "a refused call was sent");
     assert_eq!(error.server().map(ServerName::as_str), Some("s"));
     match error {
-        CallError::Refused { by, tool, .. } => {
-            assert_eq!(tool, Untrusted::new("do.it"));
+        CallError::Failed(key, CallFault::Refused(by)) => {
+            assert_eq!(key.tool, "do.it");
             by
         }
         other => panic!("{other}"),
@@ -211,24 +211,33 @@ async fn every_failure_on_the_way_has_its_own_error() {
     };
     assert!(matches!(
         fail(|| RequestError::TimedOut).await,
-        CallError::TimedOut { after, .. } if after == Duration::from_secs(100)
+        CallError::Failed(_, CallFault::TimedOut { after, .. }) if after == Duration::from_secs(100)
     ));
     let asked = || RequestError::Closed(CloseReason::Asked);
-    assert!(matches!(fail(asked).await, CallError::Cancelled { .. }));
+    assert!(matches!(
+        fail(asked).await,
+        CallError::Failed(_, CallFault::Cancelled)
+    ));
     let large = || RequestError::Send(SendFailure::TooLarge { limit: 9 });
     let large = fail(large).await;
     assert!(matches!(
         large,
-        CallError::TooLarge {
-            what: Oversize::Answer,
-            limit: 9,
-            ..
-        }
+        CallError::Failed(
+            _,
+            CallFault::TooLarge {
+                what: Oversize::Answer,
+                limit: 9,
+                ..
+            }
+        )
     ));
     let gone = || RequestError::Closed(CloseReason::EndOfStream { stderr: vec![] });
     // It may have run (REL-10).
     let gone = fail(gone).await;
-    assert!(matches!(gone, CallError::Transport { sent: true, .. }));
+    assert!(matches!(
+        gone,
+        CallError::Failed(_, CallFault::Transport { sent: true, .. })
+    ));
     assert_eq!(
         gone.to_string(),
         "the call of `do.it` of server `s` was sent, but its answer was lost: the server closed \
@@ -237,7 +246,7 @@ async fn every_failure_on_the_way_has_its_own_error() {
     let cut = || RequestError::Send(SendFailure::Cut("reset".to_owned()));
     assert!(matches!(
         fail(cut).await,
-        CallError::Transport { sent: true, .. }
+        CallError::Failed(_, CallFault::Transport { sent: true, .. })
     ));
     let unreachable = || {
         RequestError::Send(SendFailure::Unreachable {
@@ -300,7 +309,7 @@ async fn a_result_of_another_kind_is_malformed() {
         let scene = Scene::answering(answer.clone());
         let result = scene.call("do.it", typed()).await;
         assert!(
-            matches!(result, Err(CallError::Malformed { .. })),
+            matches!(result, Err(CallError::Failed(_, CallFault::Malformed(_)))),
             "{answer}"
         );
     }

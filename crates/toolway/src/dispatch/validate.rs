@@ -15,7 +15,7 @@ use std::ops::Deref;
 use serde_json::{Map, Value};
 
 use super::resolve::ResolvedCall;
-use crate::call::{CallError, Oversize};
+use crate::call::{CallError, CallFault, Oversize};
 use crate::json_schema::{
     MAX_ARGUMENT_BYTES, MAX_ARGUMENT_DEPTH, Problem, SchemaVerdict, ValueSize,
 };
@@ -72,7 +72,7 @@ pub fn validate(mut call: ResolvedCall<'_>) -> Result<ValidCall<'_>, CallError> 
 /// missing, they have those from here on.
 fn complete(call: &mut ResolvedCall<'_>) -> Result<Option<Box<str>>, CallError> {
     let error = match check(call) {
-        Err(error @ CallError::Invalid { .. }) => error,
+        Err(error @ CallError::Failed(_, CallFault::Invalid(_))) => error,
         verdict => return verdict,
     };
     let schema = &call.tool().received().input_schema;
@@ -90,23 +90,17 @@ fn complete(call: &mut ResolvedCall<'_>) -> Result<Option<Box<str>>, CallError> 
 pub(super) fn check(call: &ResolvedCall<'_>) -> Result<Option<Box<str>>, CallError> {
     let size = ValueSize::of(call.arguments());
     if size.bytes > MAX_ARGUMENT_BYTES {
-        return Err(CallError::TooLarge {
-            server: call.tool().key.server.clone(),
-            tool: call.tool_name(),
+        return Err(call.failed(CallFault::TooLarge {
             what: Oversize::Arguments,
             limit: MAX_ARGUMENT_BYTES,
-        });
+        }));
     }
     if size.depth > MAX_ARGUMENT_DEPTH {
         let message = format!("nested deeper than {MAX_ARGUMENT_DEPTH} levels");
-        return Err(CallError::Invalid {
-            server: call.tool().key.server.clone(),
-            tool: call.tool_name(),
-            problems: vec![Problem {
-                path: String::new(),
-                message,
-            }],
-        });
+        return Err(call.failed(CallFault::Invalid(vec![Problem {
+            path: String::new(),
+            message,
+        }])));
     }
     match call.tool().checker().check(call.value(), size) {
         SchemaVerdict::Fits => Ok(call.tool().checker().gap().map(|gap| {
@@ -120,10 +114,6 @@ pub(super) fn check(call: &ResolvedCall<'_>) -> Result<Option<Box<str>>, CallErr
             );
             Ok(Some(warning.into()))
         }
-        SchemaVerdict::Violates(problems) => Err(CallError::Invalid {
-            server: call.tool().key.server.clone(),
-            tool: call.tool_name(),
-            problems,
-        }),
+        SchemaVerdict::Violates(problems) => Err(call.failed(CallFault::Invalid(problems))),
     }
 }

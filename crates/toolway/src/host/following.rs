@@ -9,7 +9,7 @@ use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use toolway_types::{ServerName, ToolKey, Untrusted};
 
 use super::Host;
-use crate::call::{CallError, CallOptions, Consent, TimeLimit, brief};
+use crate::call::{CallError, CallOptions, Consent, brief};
 use crate::connection::{ResourceInterest, SubscribeResult};
 use crate::dispatch::send;
 use crate::error::RequestError;
@@ -117,7 +117,7 @@ impl ResourceSubscription {
             SubscribeResult::Awaited | SubscribeResult::Granted => RequestError::TimedOut,
         };
         let key = ToolKey::new(server, self.uri());
-        SubscribeError::Call(send::explain(error.into(), &key, self.timeout))
+        SubscribeError::Call(send::explain(error, &key, self.timeout))
     }
 }
 
@@ -151,14 +151,7 @@ impl Host {
         let answer = match tokio::time::timeout(timeout, answered).await {
             Ok(Ok(answer)) => answer.clone(),
             Ok(Err(_)) => return Err(SubscribeError::Ended),
-            Err(_) => {
-                return Err(SubscribeError::Call(CallError::TimedOut {
-                    server: server.clone(),
-                    tool: Untrusted::new(uri),
-                    after: timeout,
-                    limit: TimeLimit::Whole,
-                }));
-            }
+            Err(_) => SubscribeResult::Awaited,
         };
         match answer {
             SubscribeResult::Granted => Ok(subscription),

@@ -16,7 +16,7 @@ use toolway_wire::view;
 
 use super::Host;
 use crate::audit::AuditEntry;
-use crate::call::{CallError, CallOptions, Consent, SavedFile, ToolTarget};
+use crate::call::{CallError, CallFault, CallOptions, Consent, SavedFile, ToolTarget};
 use crate::dispatch::offered::PermittedOffering;
 use crate::dispatch::result::contents;
 use crate::dispatch::send;
@@ -300,9 +300,10 @@ fn members(object: Value) -> Map<String, Value> {
 }
 
 fn malformed(server: &ServerName, what: &str, error: &dyn std::fmt::Display) -> CallError {
-    CallError::Malformed {
-        server: server.clone(),
-        tool: Untrusted::new(what),
-        what: Untrusted::new(format!("something that is no result: {error}")),
-    }
+    CallError::Failed(
+        ToolKey::new(server.clone(), what),
+        CallFault::Malformed(Untrusted::new(format!(
+            "something that is no result: {error}"
+        ))),
+    )
 }

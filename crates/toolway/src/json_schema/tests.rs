@@ -7,7 +7,7 @@ use toolway_types::{ServerName, ToolKey};
 use toolway_wire::view;
 
 use super::*;
-use crate::call::{CallError, Oversize, ToolTarget};
+use crate::call::{CallError, CallFault, Oversize, ToolTarget};
 use crate::catalog::{Catalog, CatalogTool, ServerOffer};
 use crate::dispatch::resolve::{CallArguments, resolve};
 use crate::dispatch::validate::validate;
@@ -40,7 +40,7 @@ fn check(
 
 fn problems(schema: &Value, arguments: &Value) -> Vec<(String, String)> {
     match check(schema, arguments) {
-        Err(CallError::Invalid { problems, .. }) => problems
+        Err(CallError::Failed(_, CallFault::Invalid(problems))) => problems
             .into_iter()
             .map(|problem| (problem.path, problem.message))
             .collect(),
@@ -259,11 +259,14 @@ fn arguments_past_the_bounds_are_refused() {
     assert!(check(&json!({}), &text(MAX_ARGUMENT_BYTES - 64)).is_ok());
     assert!(matches!(
         check(&json!({}), &text(MAX_ARGUMENT_BYTES + 1)),
-        Err(CallError::TooLarge {
-            what: Oversize::Arguments,
-            limit: MAX_ARGUMENT_BYTES,
-            ..
-        })
+        Err(CallError::Failed(
+            _,
+            CallFault::TooLarge {
+                what: Oversize::Arguments,
+                limit: MAX_ARGUMENT_BYTES,
+                ..
+            }
+        ))
     ));
     let nested = |levels: usize| {
         let mut value = json!(1);

@@ -5,10 +5,10 @@
 
 use std::fmt;
 
-use toolway_types::{ServerName, Untrusted};
+use toolway_types::{ServerName, ToolKey, Untrusted};
 
 use super::{ListedSkill, MAX_FILES, MAX_SKILL_BYTES};
-use crate::call::{CallError, brief};
+use crate::call::{CallError, CallFault, brief};
 
 /// Why a skill was not listed, loaded or read.
 #[derive(Debug, thiserror::Error)]
@@ -170,11 +170,11 @@ impl SkillError {
 
 /// An answer that is not the extension.
 pub(super) fn malformed(server: &ServerName, what: &str, error: &dyn fmt::Display) -> SkillError {
-    SkillError::Call(CallError::Malformed {
-        server: server.clone(),
-        tool: Untrusted::new(what),
-        what: Untrusted::new(format!("something else than was asked for: {error}")),
-    })
+    let wrong = Untrusted::new(format!("something else than was asked for: {error}"));
+    SkillError::Call(CallError::Failed(
+        ToolKey::new(server.clone(), what),
+        CallFault::Malformed(wrong),
+    ))
 }
 
 /// How many of the candidates are named.

@@ -11,8 +11,8 @@ use tokio::time::Instant;
 use toolway::types::ServerName;
 use toolway::view::{ContentBlock, ResourceBody};
 use toolway::{
-    CallError, CallOptions, ClientHandler, ClientOffers, Consent, Elicitation, ElicitationAnswer,
-    Host, HostOptions, InProcessServer, Root, TimeLimit,
+    CallError, CallFault, CallOptions, ClientHandler, ClientOffers, Consent, Elicitation,
+    ElicitationAnswer, Host, HostOptions, InProcessServer, Root, TimeLimit,
 };
 use toolway_wire::RpcError;
 
@@ -144,7 +144,10 @@ async fn a_server_whose_input_nobody_gives_is_an_error_that_says_what_is_missing
     let home = Home::new();
     let host = asking_host(&home, server, home.options());
     let error = echo(&host, "asks", "x").await.expect_err("nobody answers");
-    assert!(matches!(error, CallError::InputRefused { .. }));
+    assert!(matches!(
+        error,
+        CallError::Failed(_, CallFault::InputRefused(_))
+    ));
     assert_eq!(
         error.to_string(),
         "server `asks` needs input for `echo` that nobody here can give: elicitation/create (form)"
@@ -282,7 +285,10 @@ async fn resources_are_read_and_prompts_rendered() {
         .read_resource(&library, "note://9")
         .await
         .expect_err("no such note");
-    assert!(matches!(error, CallError::Protocol { code: -32602, .. }));
+    assert!(matches!(
+        error,
+        CallError::Failed(_, CallFault::Protocol { code: -32602, .. })
+    ));
     let error = host.read_resource(&name("nobody"), "note://1").await;
     assert!(matches!(error, Err(CallError::Unavailable { .. })));
     host.shutdown().await;
@@ -337,11 +343,14 @@ async fn rel_09_silence_has_a_limit_that_the_entry_the_environment_and_the_call_
             .collect();
         let host = quiet_host(&home, entry, &vars);
         let (error, waited) = ends(&host, options).await;
-        let CallError::TimedOut {
-            limit: reached,
-            after: told,
-            ..
-        } = &error
+        let CallError::Failed(
+            _,
+            CallFault::TimedOut {
+                limit: reached,
+                after: told,
+                ..
+            },
+        ) = &error
         else {
             panic!("{error}")
         };

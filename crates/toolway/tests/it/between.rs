@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 use toolway::{
-    CallError, CallOptions, ClientHandler, ClientOffers, Consent, Elicitation, ElicitationAnswer,
-    Host, HostOptions, InProcessServer, RpcError,
+    CallError, CallFault, CallOptions, ClientHandler, ClientOffers, Consent, Elicitation,
+    ElicitationAnswer, Host, HostOptions, InProcessServer, RpcError,
 };
 use toolway_transport::in_process::ServerEnd;
 use toolway_types::ServerName;
@@ -123,7 +123,10 @@ async fn ends_at_once(result: Value, waits_for_a_person: bool) {
     };
     let ((outcome, ended), left) = tokio::join!(call, script);
     assert!(
-        matches!(outcome, Err(CallError::Transport { .. })),
+        matches!(
+            outcome,
+            Err(CallError::Failed(_, CallFault::Transport { .. }))
+        ),
         "{outcome:?}"
     );
     assert_eq!(ended.duration_since(left), Duration::ZERO);

@@ -9,8 +9,8 @@ use axum::response::IntoResponse;
 use serde_json::{Map, Value, json};
 use toolway::catalog::ToolHints;
 use toolway::{
-    Builtin, BuiltinAnswer, CallError, CallOptions, Consent, Host, HostOptions, InProcessServer,
-    RefusedBy, ToolOutcome, ToolPool, ToolRequest, ToolTarget,
+    Builtin, BuiltinAnswer, CallError, CallFault, CallOptions, Consent, Host, HostOptions,
+    InProcessServer, RefusedBy, ToolOutcome, ToolPool, ToolRequest, ToolTarget,
 };
 use toolway_config::Flags;
 use toolway_testkit::marked::MARK;
@@ -203,11 +203,14 @@ async fn what_cannot_be_read_is_an_error_of_the_tool_that_says_why() {
     // Arguments are checked before anything is asked.
     let missing = call(&host, "ReadMcpResource", json!({ "uri": "x" }), None).await;
     assert!(
-        matches!(missing, Err(CallError::Invalid { .. })),
+        matches!(missing, Err(CallError::Failed(_, CallFault::Invalid(_)))),
         "{missing:?}"
     );
     let extra = call(&host, "ListMcpResources", json!({ "serve": "lib" }), None).await;
-    assert!(matches!(extra, Err(CallError::Invalid { .. })), "{extra:?}");
+    assert!(
+        matches!(extra, Err(CallError::Failed(_, CallFault::Invalid(_)))),
+        "{extra:?}"
+    );
 }
 
 /// A server whose tools wait to be found.
@@ -267,10 +270,10 @@ async fn a_search_loads_what_it_finds_for_the_session_that_asked() {
     assert!(
         matches!(
             &refused,
-            Err(CallError::Refused {
-                by: RefusedBy::NobodyToAsk { .. },
-                ..
-            })
+            Err(CallError::Failed(
+                _,
+                CallFault::Refused(RefusedBy::NobodyToAsk { .. })
+            ))
         ),
         "{refused:?}"
     );
@@ -281,7 +284,10 @@ async fn a_search_loads_what_it_finds_for_the_session_that_asked() {
         None,
     )
     .await;
-    assert!(matches!(wrong, Err(CallError::Invalid { .. })), "{wrong:?}");
+    assert!(
+        matches!(wrong, Err(CallError::Failed(_, CallFault::Invalid(_)))),
+        "{wrong:?}"
+    );
     let none = call(&host, "ToolSearch", json!({ "query": "qqqq" }), None)
         .await
         .expect("none");
@@ -403,7 +409,7 @@ async fn a_program_adds_tools_of_its_own_that_go_through_the_same_pipeline() {
     // A person has to say yes, as to any tool, unless the program says otherwise.
     let refused = call(&host, "double", json!({ "n": 2 }), None).await;
     assert!(
-        matches!(refused, Err(CallError::Refused { .. })),
+        matches!(refused, Err(CallError::Failed(_, CallFault::Refused(_)))),
         "{refused:?}"
     );
     let typed = |arguments: Value, timeout| {
@@ -419,7 +425,7 @@ async fn a_program_adds_tools_of_its_own_that_go_through_the_same_pipeline() {
     };
     let invalid = typed(json!({ "n": "two" }), None).await;
     assert!(
-        matches!(invalid, Err(CallError::Invalid { .. })),
+        matches!(invalid, Err(CallError::Failed(_, CallFault::Invalid(_)))),
         "{invalid:?}"
     );
     assert!(seen.lock().expect("no panic").is_empty());
@@ -428,7 +434,10 @@ async fn a_program_adds_tools_of_its_own_that_go_through_the_same_pipeline() {
 
     // A bug ends the call and nothing else; a tool that hangs is given up.
     let bug = call(&host, "broken", json!({}), None).await;
-    assert!(matches!(bug, Err(CallError::Malformed { .. })), "{bug:?}");
+    assert!(
+        matches!(bug, Err(CallError::Failed(_, CallFault::Malformed(_)))),
+        "{bug:?}"
+    );
     let request = ToolRequest {
         target: ToolTarget::Exposed("slow".to_owned()),
         arguments: Map::new(),
@@ -438,6 +447,9 @@ async fn a_program_adds_tools_of_its_own_that_go_through_the_same_pipeline() {
         ..CallOptions::new(Consent::Prompt)
     };
     let late = host.call(request, options).await;
-    assert!(matches!(late, Err(CallError::TimedOut { .. })), "{late:?}");
+    assert!(
+        matches!(late, Err(CallError::Failed(_, CallFault::TimedOut { .. }))),
+        "{late:?}"
+    );
     echo(&host, "s", "still here").await.expect("an answer");
 }

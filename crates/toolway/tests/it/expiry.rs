@@ -8,7 +8,7 @@ use axum::body::Body;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
-use toolway::{CallError, CallOptions, Consent, Host, HostOptions, RetryFirst};
+use toolway::{CallError, CallFault, CallOptions, Consent, Host, HostOptions, RetryFirst};
 use toolway_types::{ConnectionState, FailureKind};
 
 use crate::http::{Server, document, reply};
@@ -104,7 +104,7 @@ async fn rel_24_a_session_that_is_forgotten_again_and_again_is_an_error() {
     let home = Home::new();
     let host = server.host(&home).await;
     let outcome = echo(&host, "web", "x").await;
-    let Err(CallError::Transport { message, .. }) = outcome else {
+    let Err(CallError::Failed(_, CallFault::Transport { message, .. })) = outcome else {
         panic!("{outcome:?}")
     };
     assert!(message.as_received().contains("404"), "{message}");
@@ -142,7 +142,10 @@ async fn rel_24_a_server_that_restarts_during_calls_answers_them_or_fails_them_i
         echo(&host, "web", "x").await.expect("an answer");
     };
     let (lost, ()) = tokio::join!(lost, found_out);
-    assert!(matches!(lost, Err(CallError::Transport { .. })), "{lost:?}");
+    assert!(
+        matches!(lost, Err(CallError::Failed(_, CallFault::Transport { .. }))),
+        "{lost:?}"
+    );
     assert_eq!(sessions.ever(), 2);
     host.shutdown().await;
 }
@@ -177,7 +180,10 @@ async fn three_broken_answers_in_a_row_end_a_connection_and_two_do_not() {
         for _ in 0..2 {
             let outcome = echo(&host, "web", "x").await;
             assert!(
-                matches!(outcome, Err(CallError::Transport { .. })),
+                matches!(
+                    outcome,
+                    Err(CallError::Failed(_, CallFault::Transport { .. }))
+                ),
                 "{outcome:?}"
             );
         }
@@ -219,7 +225,10 @@ async fn a_server_that_is_gone_is_looked_for_until_it_is_back() {
     // The first call that nobody listens to ends the connection; the next one waits.
     let refused = echo(&host, "web", "x").await;
     assert!(
-        matches!(refused, Err(CallError::Transport { .. })),
+        matches!(
+            refused,
+            Err(CallError::Failed(_, CallFault::Transport { .. }))
+        ),
         "{refused:?}"
     );
     let mut snapshots = host.watch();

@@ -12,7 +12,8 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 use toolway::{
-    CallError, CallOptions, Consent, Host, RetryFirst, ToolOutcome, ToolRequest, ToolTarget,
+    CallError, CallFault, CallOptions, Consent, Host, RetryFirst, ToolOutcome, ToolRequest,
+    ToolTarget,
 };
 use toolway_testkit::{
     LeakCheck, ListeningServer, ListeningTransport, RequestLedger, Script, ScriptedServer,
@@ -146,12 +147,12 @@ async fn call_within(
 fn word(outcome: &Result<ToolOutcome, CallError>) -> &'static str {
     match outcome {
         Ok(_) => "answered",
-        Err(CallError::Transport { .. }) => "transport",
-        Err(CallError::TimedOut { .. }) => "timed out",
-        Err(CallError::Cancelled { .. }) => "cancelled",
+        Err(CallError::Failed(_, CallFault::Transport { .. })) => "transport",
+        Err(CallError::Failed(_, CallFault::TimedOut { .. })) => "timed out",
+        Err(CallError::Failed(_, CallFault::Cancelled)) => "cancelled",
         Err(CallError::Unavailable { .. }) => "unavailable",
-        Err(CallError::Protocol { .. }) => "protocol",
-        Err(CallError::Malformed { .. }) => "malformed",
+        Err(CallError::Failed(_, CallFault::Protocol { .. })) => "protocol",
+        Err(CallError::Failed(_, CallFault::Malformed(_))) => "malformed",
         Err(CallError::Unknown { .. }) => "unknown",
         Err(_) => "other",
     }
@@ -190,7 +191,7 @@ async fn recovers(host: &Host, server: &str) {
         let outcome = call_within(host, limit, server, "echo", json!({ "text": "again" })).await;
         match outcome {
             Ok(answer) => return assert_eq!(text_of(&answer), "again"),
-            Err(CallError::Transport { .. } | CallError::Cancelled { .. }) => {}
+            Err(CallError::Failed(_, CallFault::Transport { .. } | CallFault::Cancelled)) => {}
             Err(error) => panic!("{error}"),
         }
     }

@@ -8,7 +8,8 @@ use serde_json::json;
 use tokio::sync::broadcast;
 use tokio::time::Instant;
 use toolway::{
-    CallError, CallOptions, Consent, Host, HostEvent, HostOptions, InProcessServer, RetryFirst,
+    CallError, CallFault, CallOptions, Consent, Host, HostEvent, HostOptions, InProcessServer,
+    RetryFirst,
 };
 use toolway_testkit::alone;
 use toolway_types::{ConnectionState, FailureKind};
@@ -87,7 +88,10 @@ async fn a_call_waits_for_a_server_that_is_coming_back() {
     let host = home.host([("phoenix", server)]);
     echo(&host, "phoenix", "one").await.expect("an answer");
     let lost = echo(&host, "phoenix", "two").await;
-    assert!(matches!(lost, Err(CallError::Transport { .. })), "{lost:?}");
+    assert!(
+        matches!(lost, Err(CallError::Failed(_, CallFault::Transport { .. }))),
+        "{lost:?}"
+    );
     let started = Instant::now();
     let outcome = echo(&host, "phoenix", "three").await.expect("an answer");
     assert_eq!(text_of(&outcome), "three");
@@ -119,7 +123,10 @@ async fn the_name_that_models_see_waits_too() {
     drop(pending.expect("it is lost"));
     let outcome = host.call(exposed(), options()).await;
     // The tool was found once the server was back; it dies of being called again.
-    assert!(matches!(outcome, Err(CallError::Transport { .. })));
+    assert!(matches!(
+        outcome,
+        Err(CallError::Failed(_, CallFault::Transport { .. }))
+    ));
     host.shutdown().await;
 }
 
@@ -134,7 +141,9 @@ async fn a_call_does_not_wait_longer_than_it_may_take() {
     };
     let started = Instant::now();
     let outcome = host.call(request("hung", "echo", "x"), options).await;
-    assert!(matches!(outcome, Err(CallError::TimedOut { after, .. }) if after == limit));
+    assert!(
+        matches!(outcome, Err(CallError::Failed(_, CallFault::TimedOut { after, .. })) if after == limit)
+    );
     assert_eq!(started.elapsed(), limit);
     host.shutdown().await;
 }
@@ -200,7 +209,7 @@ async fn rel_04_a_server_that_dies_after_ten_messages_fails_and_comes_back_when_
     let outcome = loop {
         match echo(&host, "ten", "x").await {
             Ok(_) => {}
-            Err(CallError::Transport { .. }) => lost += 1,
+            Err(CallError::Failed(_, CallFault::Transport { .. })) => lost += 1,
             Err(other) => break other,
         }
     };

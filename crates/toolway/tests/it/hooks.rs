@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 use toolway::config::HookEvent;
 use toolway::{
-    CallError, CallOptions, Classification, ClientHandler, Consent, ElicitationAnswer,
+    CallError, CallFault, CallOptions, Classification, ClientHandler, Consent, ElicitationAnswer,
     HookDecision, HookReply, Host, HostOptions, InProcessServer, LibraryClassifier, LibraryHook,
     RefusedBy,
 };
@@ -272,10 +272,9 @@ async fn a_function_of_the_program_guards_every_call() {
         "yes"
     );
     match echo(&host, "one", "no").await {
-        Err(CallError::Refused {
-            by: RefusedBy::Hook { title, reason, .. },
-            ..
-        }) => assert_eq!((&*title, &*reason), ("guard", "it says no")),
+        Err(CallError::Failed(_, CallFault::Refused(RefusedBy::Hook { title, reason, .. }))) => {
+            assert_eq!((&*title, &*reason), ("guard", "it says no"));
+        }
         other => panic!("{other:?}"),
     }
     host.shutdown().await;
@@ -376,10 +375,9 @@ async fn a_hook_waits_for_its_server_as_long_as_the_hook_may_take() {
     let host = Host::start(home.plan(&json!({})), options);
     host.ready("one").await;
     let reason = async || match echo(&host, "one", "x").await {
-        Err(CallError::Refused {
-            by: RefusedBy::Hook { reason, .. },
-            ..
-        }) => reason.into_string(),
+        Err(CallError::Failed(_, CallFault::Refused(RefusedBy::Hook { reason, .. }))) => {
+            reason.into_string()
+        }
         other => panic!("{other:?}"),
     };
     assert_eq!(reason().await, "it did not end within 5s");
@@ -427,7 +425,7 @@ async fn a_classifier_of_the_embedding_program_decides_in_mode_auto_alone() {
             let outcome = host.call(request("asks", "echo", text), options).await;
             let by = match outcome {
                 Ok(outcome) => text_of(&outcome),
-                Err(CallError::Refused { by, .. }) => by.to_string(),
+                Err(CallError::Failed(_, CallFault::Refused(by))) => by.to_string(),
                 Err(error) => panic!("{error}"),
             };
             let expected = match (mode, text) {

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use serde_json::Value;
 use serde_json::json;
 use tokio::sync::mpsc;
-use toolway::{CallError, CallOptions, Consent, Host, HostOptions};
+use toolway::{CallError, CallFault, CallOptions, Consent, Host, HostOptions};
 use toolway_types::{ConnectionState, Era};
 
 use crate::support::*;
@@ -108,7 +108,9 @@ async fn a_call_that_takes_too_long_times_out() {
         ..CallOptions::new(Consent::Typed)
     };
     let outcome = host.call(request("old", "mute", "x"), options).await;
-    assert!(matches!(outcome, Err(CallError::TimedOut { after, .. }) if after == limit));
+    assert!(
+        matches!(outcome, Err(CallError::Failed(_, CallFault::TimedOut { after, .. })) if after == limit)
+    );
     host.shutdown().await;
 }
 

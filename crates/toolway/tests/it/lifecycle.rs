@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 use tokio::time::Instant;
-use toolway::{CallError, CallOptions, Consent, InProcessServer};
+use toolway::{CallError, CallFault, CallOptions, Consent, InProcessServer};
 use toolway_types::{ConnectionState, FailureKind};
 
 use crate::support::*;
@@ -112,7 +112,10 @@ async fn a_server_that_dies_fails_every_waiting_call_at_once_and_leaves_the_cata
     });
     for outcome in futures_util::future::join_all(calls).await {
         assert!(
-            matches!(outcome, Err(CallError::Transport { .. })),
+            matches!(
+                outcome,
+                Err(CallError::Failed(_, CallFault::Transport { .. }))
+            ),
             "{outcome:?}"
         );
     }

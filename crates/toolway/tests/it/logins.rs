@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tokio::sync::{oneshot, watch};
 use toolway::auth::{AccessToken, AccessTokenError, AccessTokenSource, AuthOptions, LoginTarget};
 use toolway::journal::Journal;
-use toolway::{CallError, Host, HostOptions};
+use toolway::{CallError, CallFault, Host, HostOptions};
 use toolway_auth::token::TokenKind;
 use toolway_testkit::marked;
 use toolway_types::{ConnectionState, Secret};
@@ -265,7 +265,7 @@ async fn rel_27_who_wants_to_be_left_alone_is_not_asked_before_the_time() {
     });
     let calls = [0; 5].map(|_| echo(&host, "web", "hi"));
     for outcome in futures_util::future::join_all(calls).await {
-        let Err(CallError::Transport { message, .. }) = outcome else {
+        let Err(CallError::Failed(_, CallFault::Transport { message, .. })) = outcome else {
             panic!("{outcome:?}");
         };
         assert_eq!(message.as_received(), "not for a minute");

@@ -7,11 +7,12 @@ use serde_json::{Map, Value, json};
 use toolway::audit::{AuditLine, DecidedBy, read_last};
 use toolway::config::HookEvent;
 use toolway::{
-    Audit, Builtin, BuiltinAnswer, CallError, CallOptions, CompletionReference, Consent, HookInput,
-    HookReply, Host, HostOptions, InProcessServer, LibraryHook, RefusedBy, SkillError,
+    Audit, Builtin, BuiltinAnswer, CallError, CallFault, CallOptions, CompletionReference, Consent,
+    HookInput, HookReply, Host, HostOptions, InProcessServer, LibraryHook, RefusedBy, SkillError,
     SubscribeError, ToolOutcome, ToolRequest, ToolTarget,
 };
 use toolway_config::{Flags, Plan};
+use toolway_types::ToolKey;
 
 use crate::support::*;
 
@@ -184,16 +185,15 @@ async fn sec_59_a_rule_that_denies_a_server_denies_all_that_it_offers() {
     for rule in ["mcp__e", "mcp__e__*", "MCP__E"] {
         let stage = Stage::new(&json!({ "deny": [rule] }), Vec::new()).await;
         for (what, outcome) in stage.everything().await {
-            let Err(CallError::Refused {
-                server,
-                tool,
-                by: RefusedBy::Rule { rule: by, .. },
-            }) = &outcome
+            let Err(CallError::Failed(
+                ToolKey { server, tool },
+                CallFault::Refused(RefusedBy::Rule { rule: by, .. }),
+            )) = &outcome
             else {
                 panic!("{rule}: {what}: {outcome:?}");
             };
             assert_eq!(
-                (server.as_str(), tool.as_received(), by.as_str()),
+                (server.as_str(), tool.as_str(), by.as_str()),
                 ("e", what, rule)
             );
         }
@@ -269,10 +269,10 @@ async fn sec_59_hooks_about_a_servers_tools_see_all_that_is_asked_of_it() {
             assert!(
                 matches!(
                     &outcome,
-                    Err(CallError::Refused {
-                        by: RefusedBy::Hook { .. },
-                        ..
-                    })
+                    Err(CallError::Failed(
+                        _,
+                        CallFault::Refused(RefusedBy::Hook { .. })
+                    ))
                 ),
                 "{matcher}: {what}: {outcome:?}"
             );
@@ -313,7 +313,7 @@ async fn sec_59_a_hook_cannot_lead_a_read_to_a_server_that_a_rule_denies() {
     let arguments = json!({ "server": "other", "uri": "note://1" });
     let outcome = stage.call("ReadMcpResource", arguments).await;
     assert!(
-        matches!(outcome, Err(CallError::Refused { .. })),
+        matches!(outcome, Err(CallError::Failed(_, CallFault::Refused(_)))),
         "{outcome:?}"
     );
     assert_eq!(stage.asked(), [] as [&str; 0]);
@@ -386,10 +386,10 @@ async fn sec_34_an_address_that_no_server_lists_is_asked_about_like_a_tool() {
     assert!(
         matches!(
             &carried,
-            Err(CallError::Refused {
-                by: RefusedBy::NobodyToAsk { .. },
-                ..
-            })
+            Err(CallError::Failed(
+                _,
+                CallFault::Refused(RefusedBy::NobodyToAsk { .. })
+            ))
         ),
         "{carried:?}"
     );
@@ -411,7 +411,7 @@ async fn sec_34_an_address_that_no_server_lists_is_asked_about_like_a_tool() {
         .call_as("ReadMcpResource", of("note://1"), Consent::Prompt)
         .await;
     assert!(
-        matches!(outcome, Err(CallError::Refused { .. })),
+        matches!(outcome, Err(CallError::Failed(_, CallFault::Refused(_)))),
         "{outcome:?}"
     );
 }

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use serde_json::{Map, json};
 use toolway::auth::{AuthOptions, Invitation, LoginOptions};
-use toolway::{CallError, CallOptions, Consent, Host, HostOptions, ToolRequest, ToolTarget};
+use toolway::{
+    CallError, CallFault, CallOptions, Consent, Host, HostOptions, ToolRequest, ToolTarget,
+};
 use toolway_auth::logins::{Login, Logins};
 use toolway_auth::vault::{StorageChoice, Vault, VaultOptions};
 use toolway_testkit::authority::{Authority, AuthoritySettings, RequestedParty};
@@ -151,7 +153,10 @@ async fn rel_15_a_call_that_is_out_of_time_takes_no_renewal_with_it() {
     tokio::time::advance(Duration::from_secs(6)).await;
     tokio::time::resume();
     let error = call.await.expect_err("nobody answers");
-    assert!(matches!(error, CallError::TimedOut { .. }), "{error:?}");
+    assert!(
+        matches!(error, CallError::Failed(_, CallFault::TimedOut { .. })),
+        "{error:?}"
+    );
     drop(held);
     whoami(&host, None).await.expect("an answer");
     scene.assert_kept().await;

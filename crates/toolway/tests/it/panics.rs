@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::time::Instant;
-use toolway::{CallError, CallOptions, Consent, Host, InProcessServer, ProgressSink};
+use toolway::{CallError, CallFault, CallOptions, Consent, Host, InProcessServer, ProgressSink};
 use toolway_types::ConnectionState;
 
 use crate::healing::{mortal, until_failed};
@@ -76,9 +76,15 @@ async fn rel_33_a_bug_in_the_reading_loop_is_contained_and_healed() {
             CallOptions::new(Consent::Typed)
         ),
     );
-    assert!(matches!(lost, Err(CallError::Transport { .. })), "{lost:?}");
     assert!(
-        matches!(other, Err(CallError::Transport { .. })),
+        matches!(lost, Err(CallError::Failed(_, CallFault::Transport { .. }))),
+        "{lost:?}"
+    );
+    assert!(
+        matches!(
+            other,
+            Err(CallError::Failed(_, CallFault::Transport { .. }))
+        ),
         "{other:?}"
     );
     assert!(started.elapsed() < Duration::from_secs(1));

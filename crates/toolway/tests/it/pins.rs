@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Map, Value, json};
 use toolway::audit::{AuditLine, DecidedBy, read_last};
 use toolway::{
-    Audit, CallError, CallOptions, Consent, Host, HostOptions, InProcessServer, RefusedBy,
+    Audit, CallError, CallFault, CallOptions, Consent, Host, HostOptions, InProcessServer,
+    RefusedBy,
 };
 
 use crate::support::{
@@ -60,10 +61,8 @@ async fn sec_33_a_server_that_flips_its_description_after_some_calls_is_blocked_
     };
     first.watch().wait_for(flipped).await.unwrap();
     for _ in 0..2 {
-        let Err(CallError::Refused {
-            by: RefusedBy::Changed { difference },
-            ..
-        }) = echo(&first, "s", "x").await
+        let Err(CallError::Failed(_, CallFault::Refused(RefusedBy::Changed { difference }))) =
+            echo(&first, "s", "x").await
         else {
             panic!("it runs although it changed");
         };
@@ -144,10 +143,9 @@ async fn speaking(home: &Home, words: &Arc<Mutex<&'static str>>) -> Host {
 
 fn changed<T: std::fmt::Debug>(outcome: Result<T, CallError>) -> Vec<String> {
     match outcome {
-        Err(CallError::Refused {
-            by: RefusedBy::Changed { difference },
-            ..
-        }) => difference.lines,
+        Err(CallError::Failed(_, CallFault::Refused(RefusedBy::Changed { difference }))) => {
+            difference.lines
+        }
         other => panic!("{other:?}"),
     }
 }

@@ -7,7 +7,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 use toolway::{
-    CallError, CallOptions, Changes, Consent, Host, HostEvent, HostOptions, InProcessServer,
+    CallError, CallFault, CallOptions, Changes, Consent, Host, HostEvent, HostOptions,
+    InProcessServer,
 };
 use toolway_config::Plan;
 use toolway_types::ConnectionState;
@@ -220,7 +221,7 @@ async fn rel_31_an_old_connection_does_not_wait_for_ever() {
     };
     let (outcome, ()) = tokio::join!(in_flight, changing);
     assert!(
-        matches!(outcome, Err(CallError::Cancelled { .. })),
+        matches!(outcome, Err(CallError::Failed(_, CallFault::Cancelled))),
         "{outcome:?}"
     );
     assert_eq!(started.elapsed().as_secs(), 30);
@@ -281,7 +282,7 @@ async fn rules_change_with_the_plan() {
     host.apply(plan).await;
     let refused = echo(&host, "old", "x").await;
     assert!(
-        matches!(refused, Err(CallError::Refused { .. })),
+        matches!(refused, Err(CallError::Failed(_, CallFault::Refused(_)))),
         "{refused:?}"
     );
     host.apply(home.plan(&json!({}))).await;

@@ -6,7 +6,9 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use serde_json::{Map, Value, json};
 use toolway::auth::{AuthOptions, Invitation, LoginOptions};
-use toolway::{CallError, CallOptions, Consent, Host, HostOptions, ToolRequest, ToolTarget};
+use toolway::{
+    CallError, CallFault, CallOptions, Consent, Host, HostOptions, ToolRequest, ToolTarget,
+};
 use toolway_auth::login::LoginMethod;
 use toolway_auth::vault::{StorageChoice, Vault, VaultOptions};
 use toolway_testkit::authority::{Authority, AuthoritySettings, DpopMode, RequestedParty, Switch};
@@ -124,7 +126,7 @@ async fn rel_27_an_issuer_that_is_busy_fails_the_call_and_keeps_the_login() {
         bank.expire_access_tokens();
         shop.turn_on(switch);
         let error = whoami(&host, "shop").await.expect_err("not now");
-        let CallError::Transport { message, .. } = &error else {
+        let CallError::Failed(_, CallFault::Transport { message, .. }) = &error else {
             panic!("{switch:?}: {error:?}");
         };
         let message = message.as_received();

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use toolway::{
-    CallError, CallOptions, Consent, FailedCheck, Host, HostOptions, ListedSkill, SkillError,
-    SkillList,
+    CallError, CallFault, CallOptions, Consent, FailedCheck, Host, HostOptions, ListedSkill,
+    SkillError, SkillList,
 };
 use toolway_testkit::{Script, ScriptedServer, ScriptedSkills, SkillFlaw, SpokenEras};
 use toolway_types::Era;
@@ -255,7 +255,7 @@ async fn a_flood_in_place_of_a_file_is_refused_and_the_server_goes_on() {
             SkillError::Unverified {
                 check: FailedCheck::Size { .. },
                 ..
-            } | SkillError::Call(CallError::TooLarge { .. })
+            } | SkillError::Call(CallError::Failed(_, CallFault::TooLarge { .. }))
         ),
         "{error}"
     );
@@ -397,7 +397,7 @@ async fn a_server_that_never_lists_is_given_up() {
     assert!(
         matches!(
             error,
-            SkillError::Call(CallError::TimedOut { after, .. }) if after == Duration::from_secs(30)
+            SkillError::Call(CallError::Failed(_, CallFault::TimedOut { after, .. })) if after == Duration::from_secs(30)
         ),
         "{error}"
     );

@@ -6,7 +6,7 @@ use futures_util::future::join_all;
 use serde_json::{Value, json};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::{UnixListener, UnixStream};
-use toolway::{CallError, CallOptions, Consent, Host};
+use toolway::{CallError, CallFault, CallOptions, Consent, Host};
 use toolway_types::{Era, FailureKind};
 
 use crate::support::*;
@@ -171,7 +171,7 @@ async fn a_process_that_dies_in_a_call_fails_the_call_and_is_started_again() {
         host.call(request("frail", "die", "x"), options()),
     );
     for outcome in [waiting, dying] {
-        let Err(CallError::Transport { message, .. }) = outcome else {
+        let Err(CallError::Failed(_, CallFault::Transport { message, .. })) = outcome else {
             panic!("{outcome:?}")
         };
         assert!(
@@ -197,7 +197,7 @@ async fn rel_10_a_killed_server_fails_a_thousand_calls_in_flight_within_a_second
     }))
     .await;
     for (outcome, _) in &outcomes {
-        let Err(CallError::Transport { message, .. }) = outcome else {
+        let Err(CallError::Failed(_, CallFault::Transport { message, .. })) = outcome else {
             panic!("{outcome:?}")
         };
         assert!(message.as_received().contains("signal: 9"), "{message}");
@@ -222,7 +222,10 @@ async fn rel_11_an_answer_over_the_cap_fails_its_call_and_no_other() {
         CallOptions::new(Consent::Typed),
     );
     let (huge, small) = tokio::join!(huge, echo(&host, "large", "small"));
-    assert!(matches!(huge, Err(CallError::TooLarge { .. })), "{huge:?}");
+    assert!(
+        matches!(huge, Err(CallError::Failed(_, CallFault::TooLarge { .. }))),
+        "{huge:?}"
+    );
     assert_eq!(text_of(&small.expect("an answer")), "small");
     host.shutdown().await;
 }

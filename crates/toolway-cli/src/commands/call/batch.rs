@@ -12,7 +12,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use toolway::builtin::{self, RESERVED};
-use toolway::{BatchOrder, CallError, CallOptions, Consent, ToolOutcome, ToolRequest, ToolTarget};
+use toolway::{
+    BatchOrder, CallError, CallFault, CallOptions, Consent, ToolOutcome, ToolRequest, ToolTarget,
+};
 use toolway_config::Plan;
 use toolway_types::ToolKey;
 
@@ -135,9 +137,10 @@ pub(super) fn run(
 
 fn failed(error: CallError) -> Report {
     let usage = match &error {
-        CallError::Invalid { server, tool, .. } if server.is_built_in() => {
-            let name = tool.as_received();
-            builtin::own(name).map(|own| usage::line(&Place::Host, name, own.input_schema()))
+        CallError::Failed(ToolKey { server, tool }, CallFault::Invalid(_))
+            if server.is_built_in() =>
+        {
+            builtin::own(tool).map(|own| usage::line(&Place::Host, tool, own.input_schema()))
         }
         _ => None,
     };

@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value};
 use toolway::builtin::{self, AUTHENTICATE};
-use toolway::{CallError, CatalogTool, Offering, ToolTarget};
+use toolway::{CallError, CallFault, CatalogTool, Offering, ToolTarget};
 use toolway_config::Plan;
 use toolway_config::permission::{CallSubject, Permissions, UnsureName};
 use toolway_types::name::{as_word, shell_word};
@@ -166,16 +166,13 @@ fn find(
     let catalog = recall(context, &plan).snapshot.catalog;
     match catalog.find(target) {
         Ok(tool) => Ok(Some(Reading::of_tool(&plan, tool))),
-        Err(CallError::LeftOut { server, tool, .. }) => {
-            let key = ToolKey::new(server, tool.as_received());
-            Ok(Some(Reading {
-                shown: key.exposed(),
-                own: own(&plan, &key),
-                is_alone: false,
-                unsure: None,
-                key,
-            }))
-        }
+        Err(CallError::Failed(key, CallFault::LeftOut { .. })) => Ok(Some(Reading {
+            shown: key.exposed(),
+            own: own(&plan, &key),
+            is_alone: false,
+            unsure: None,
+            key,
+        })),
         Err(error @ CallError::Ambiguous { .. }) => {
             let CallError::Ambiguous { candidates, .. } = &error else {
                 return Ok(None);

@@ -40,10 +40,10 @@ fn only_what_is_included_and_not_excluded_is_offered_and_can_be_called() {
         ToolTarget::Exposed("mcp__s__get_b".to_owned()),
     ] {
         let error = catalog.find(&target).unwrap_err();
-        let CallError::LeftOut { server, .. } = &error else {
+        let CallError::Failed(key, CallFault::LeftOut { .. }) = &error else {
             panic!("{error}");
         };
-        assert_eq!(server.as_str(), "s");
+        assert_eq!(key.server.as_str(), "s");
         assert_eq!(
             error.to_string(),
             "`get_b` of server `s` is not offered: `excludeTools` has `get_b` (--mcp-config:3)"
@@ -136,7 +136,7 @@ fn sec_31_an_alias_steals_no_name() {
     let excluded = catalog([curated(entry, offer("s", &items))]);
     assert!(matches!(
         excluded.find(&key("b")),
-        Err(CallError::LeftOut { .. })
+        Err(CallError::Failed(_, CallFault::LeftOut { .. }))
     ));
     let shown = ToolTarget::Exposed("mcp__s__b".to_owned());
     assert_eq!(excluded.find(&shown).unwrap().key.tool, "a");

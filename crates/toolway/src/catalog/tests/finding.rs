@@ -255,7 +255,7 @@ fn sec_31_tools_whose_exposed_names_collide_are_both_hidden_and_told() {
     for hidden in [exposed(&name), key("s", one), key("s", other)] {
         assert!(matches!(
             catalog.find(&hidden),
-            Err(CallError::LeftOut { .. })
+            Err(CallError::Failed(_, CallFault::LeftOut { .. }))
         ));
     }
     assert_eq!(catalog.warnings.len(), 2);

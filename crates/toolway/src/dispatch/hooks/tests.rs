@@ -12,8 +12,8 @@ use toolway_types::Origin;
 
 use super::{HookInput, HookReply, LibraryHook};
 use crate::call::{
-    CallError, CallOptions, Consent, PermissionAnswer, PermissionQuestion, Prompter, RefusedBy,
-    ToolOutcome,
+    CallError, CallFault, CallOptions, Consent, PermissionAnswer, PermissionQuestion, Prompter,
+    RefusedBy, ToolOutcome,
 };
 use crate::dispatch::tests::scene::{Scene, settings};
 use crate::error::RequestError;
@@ -51,7 +51,7 @@ fn after(name: &str, reply: HookReply) -> LibraryHook {
 
 pub(super) fn refusal(result: Result<ToolOutcome, CallError>) -> RefusedBy {
     match result {
-        Err(CallError::Refused { by, .. }) => by,
+        Err(CallError::Failed(_, CallFault::Refused(by))) => by,
         other => panic!("{other:?}"),
     }
 }

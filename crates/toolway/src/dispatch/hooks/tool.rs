@@ -19,7 +19,7 @@ use toolway_wire::view::{ContentBlock, ResourceBody};
 
 use super::reply;
 use crate::call::{
-    CallError, CallOptions, Consent, RefusedBy, ToolOutcome, ToolRequest, ToolTarget,
+    CallError, CallFault, CallOptions, Consent, RefusedBy, ToolOutcome, ToolRequest, ToolTarget,
 };
 use crate::catalog::Catalog;
 use crate::dispatch::Dispatch;
@@ -109,15 +109,12 @@ impl HookTool {
 
 /// Why its call has no answer, with what to do where only a person can.
 fn failure(error: &CallError) -> String {
-    let CallError::Refused {
-        server,
-        tool,
-        by: RefusedBy::Changed { difference },
-    } = error
+    let CallError::Failed(key, CallFault::Refused(RefusedBy::Changed { difference })) = error
     else {
         return reply::one_line(&error.to_string());
     };
-    let tool = tool.line();
+    let ToolKey { server, tool } = key;
+    let tool = text::clean_line(tool);
     let lines = difference.lines.join(" | ");
     let lines = text::clean_line(&lines);
     format!(

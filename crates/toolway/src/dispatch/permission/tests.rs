@@ -29,7 +29,7 @@ fn typed() -> CallOptions {
 
 fn refusal(outcome: Result<ToolOutcome, CallError>) -> RefusedBy {
     match outcome {
-        Err(CallError::Refused { by, .. }) => by,
+        Err(CallError::Failed(_, CallFault::Refused(by))) => by,
         other => panic!("not refused: {other:?}"),
     }
 }

@@ -18,8 +18,8 @@ use super::super::result::MAX_PICTURE_MEMORY;
 use super::super::*;
 use crate::call::Progress;
 use crate::catalog::ServerOffer;
-use crate::error::RequestError;
-use crate::route::{GeneralLimits, Route, Routes, SendError, SendOptions};
+use crate::error::{RequestError, RequestResult};
+use crate::route::{GeneralLimits, Route, Routes, SendOptions};
 
 /// What a route saw of one request.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,7 +30,7 @@ pub(in super::super) struct Sent {
     pub(in super::super) tool: Option<String>,
 }
 
-type Script = Box<dyn Fn(&str) -> Result<Box<RawValue>, SendError> + Send + Sync>;
+type Script = Box<dyn Fn(&str) -> RequestResult + Send + Sync>;
 
 /// A line that answers by script and remembers what it was sent.
 pub(in super::super) struct ScriptedRoute {
@@ -46,7 +46,7 @@ impl Route for ScriptedRoute {
         method: &'a str,
         params: Box<RawValue>,
         options: SendOptions<'a>,
-    ) -> BoxFuture<'a, Result<Box<RawValue>, SendError>> {
+    ) -> BoxFuture<'a, RequestResult> {
         self.sent.lock().unwrap().push(Sent {
             method: method.to_owned(),
             params: params.get().to_owned(),
@@ -137,7 +137,7 @@ impl Scene {
     pub(in super::super) fn failing(
         error: impl Fn() -> RequestError + Send + Sync + 'static,
     ) -> Self {
-        Self::with(move |_| Err(error().into()))
+        Self::with(move |_| Err(error()))
     }
 
     /// Answers by the tool's own name.
@@ -150,9 +150,7 @@ impl Scene {
         })
     }
 
-    fn with(
-        answer: impl Fn(&str) -> Result<Box<RawValue>, SendError> + Send + Sync + 'static,
-    ) -> Self {
+    fn with(answer: impl Fn(&str) -> RequestResult + Send + Sync + 'static) -> Self {
         let answer: Script = Box::new(answer);
         Self {
             route: Arc::new(ScriptedRoute {

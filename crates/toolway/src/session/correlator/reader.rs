@@ -99,7 +99,7 @@ impl ChannelReader {
             tokio::select! {
                 () = stop.cancelled() => return CloseReason::Asked,
                 event = self.events.recv() => match event {
-                    Some(ChannelEvent::Message(bytes)) => self.receive(&bytes),
+                    Some(ChannelEvent::Message { bytes, .. }) => self.receive(&bytes),
                     Some(ChannelEvent::Failed { tag, failure }) => {
                         self.shared.settle(tag.0, Err(RequestError::Send(failure)));
                     }

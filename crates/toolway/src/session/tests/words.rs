@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 use toolway_types::text::{TRUNCATED, is_hidden};
-use toolway_types::{Era, ServerName, Untrusted};
+use toolway_types::{Era, ServerName, ToolKey, Untrusted};
 
 use super::super::facts;
-use crate::call::CallError;
+use crate::call::{CallError, CallFault};
 
 /// One of each class that hides or steers; the catalogue's tests have them all.
 const HIDDEN: [&str; 12] = [
@@ -83,23 +83,18 @@ fn sec_32_instructions_are_cut_after_cleaning_and_say_so() {
 #[test]
 fn sec_35_a_servers_words_in_an_error_are_cleaned() {
     for hidden in HIDDEN {
-        let word = || Untrusted::new(format!("be{hidden}fore"));
+        let word = format!("be{hidden}fore");
         let server = ServerName::new("s").unwrap();
-        let protocol = CallError::Protocol {
-            server: server.clone(),
-            tool: word(),
+        let protocol = CallFault::Protocol {
             code: -1,
-            message: word(),
+            message: Untrusted::new(&word),
             data: None,
             remarks: Vec::new(),
         };
-        let malformed = CallError::Malformed {
-            server,
-            tool: word(),
-            what: word(),
-        };
-        for error in [protocol, malformed] {
-            let shown = error.to_string();
+        let malformed = CallFault::Malformed(Untrusted::new(&word));
+        for fault in [protocol, malformed] {
+            let key = ToolKey::new(server.clone(), &word);
+            let shown = CallError::Failed(key, fault).to_string();
             assert!(is_clean(&shown) && shown.contains("before"), "{shown:?}");
         }
     }

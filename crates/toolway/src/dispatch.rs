@@ -134,7 +134,7 @@ impl Dispatch<'_> {
         let call = permission::permit(call, self, options.consent, entry).await?;
         entry.granted(call.grant());
         let mut after = hooks::AfterCall::of(&call, self);
-        let answer = send::send_audited(call, self.routes, options, self.limits, entry).await;
+        let answer = send::send(call, self.routes, options, self.limits, entry).await;
         let unfit = answer.as_ref().ok().and_then(validate::structured);
         let answer = match &mut after {
             // Boxed: a call without hooks must not carry the room for them along.

@@ -170,7 +170,7 @@ impl fmt::Debug for Audit {
 
 /// The line of one call under way. Dropped before it is finished, it says that the caller went
 /// away.
-pub(crate) struct AuditEntry(Option<OpenAuditEntry>);
+pub struct AuditEntry(Option<OpenAuditEntry>);
 
 struct OpenAuditEntry {
     audit: Audit,
@@ -190,11 +190,6 @@ impl AuditEntry {
             begun: Instant::now(),
             facts: Box::new(CallFacts::of(request, options.caller.clone())),
         }))
-    }
-
-    /// A call that is not written down.
-    pub(crate) fn none() -> Self {
-        Self(None)
     }
 
     /// The call may end before anything is sent, or wait for long: these are the arguments that

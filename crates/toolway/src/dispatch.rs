@@ -135,7 +135,7 @@ impl Dispatch<'_> {
         let call = permission::permit(call, self, options.consent, entry).await?;
         entry.granted(call.grant());
         let mut after = hooks::AfterCall::of(&call, self);
-        let mut answer = send::send_audited(call, self.routes, options, self.limits, entry).await;
+        let mut answer = send::send(call, self.routes, options, self.limits, entry).await;
         let received = answer.as_ref().ok();
         let unfit = received.and_then(|it| validate::structured(it.tool(), it.result()));
         if let Some(after) = &mut after {

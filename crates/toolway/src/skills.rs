@@ -358,7 +358,7 @@ impl Host {
                 ));
             }
             pages += 1;
-            let raw = self.send(permitted, name, &params, &options).await?;
+            let raw = self.request(permitted, name, &params, &options).await?;
             let page = view::SKILLS
                 .page(&raw, &mut room)
                 .map_err(|error| error::malformed(server, name, &error))?;
@@ -397,7 +397,7 @@ impl Host {
         let server = permitted.server();
         let options = CallOptions::new(Consent::Typed);
         let params = json!({ "uri": uri });
-        let raw = self.send(permitted, method::SKILLS_GET, &params, &options);
+        let raw = self.request(permitted, method::SKILLS_GET, &params, &options);
         let raw = raw.await?;
         let entry =
             view::skill_result(&raw).map_err(|error| error::malformed(server, uri, &error))?;

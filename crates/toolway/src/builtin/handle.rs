@@ -7,15 +7,15 @@
 use std::fmt;
 use std::sync::Arc;
 
-use serde_json::value::{RawValue, to_raw_value};
+use serde_json::value::RawValue;
 use serde_json::{Map, json};
 use tokio::sync::watch;
-use toolway_types::{ConnectionState, ServerName, ToolKey, Untrusted};
+use toolway_types::{ConnectionState, ServerName, ToolKey};
 use toolway_wire::era::method;
 
 use crate::account::Connectors;
 use crate::auth::Auth;
-use crate::call::{CallError, CallFault, CallOptions, Consent};
+use crate::call::{CallError, CallOptions, Consent};
 use crate::dispatch::hooks::HookRunner;
 use crate::dispatch::send;
 use crate::offering::{Offering, PriorConsent};
@@ -93,17 +93,10 @@ impl HostHandle {
         uri: &str,
     ) -> Result<Box<RawValue>, CallError> {
         let key = ToolKey::new(server.clone(), uri);
-        let params = to_raw_value(&json!({ "uri": uri })).map_err(|error| {
-            let what = Untrusted::new(error.to_string());
-            CallError::Failed(key.clone(), CallFault::Malformed(what))
-        })?;
+        let (method, params) = (method::RESOURCES_READ, json!({ "uri": uri }));
         let options = CallOptions::new(Consent::Typed);
-        let options = send::options(&options, route, self.snapshot().general_limits());
-        let limit = options.timeout;
-        route
-            .request(method::RESOURCES_READ, params, options)
-            .await
-            .map_err(|error| send::explain(error, &key, limit))
+        let general = self.snapshot().general_limits();
+        send::request(route, &key, method, &params, &options, general).await
     }
 
     /// Has a server tried again, if it has failed.

@@ -1,6 +1,6 @@
 //! Send: the permitted call goes to its server, and the server's bytes come back.
 //!
-//! Owns the shape of `tools/call` and the one table from what can go wrong on the way to a
+//! Owns the shape of `tools/call`, what else is asked of a server, and the one table from what can go wrong on the way to a
 //! [`CallError`]. Which time limits hold is `send/limits.rs`. Does not own ids, deadlines or
 //! cancellation: those are the route's, and dropping the future here drops the request there.
 
@@ -16,13 +16,12 @@ use toolway_transport::{CloseReason, SendFailure};
 use toolway_types::{ConnectionState, ToolKey, Untrusted};
 use toolway_wire::RpcError;
 
-pub(crate) use self::limits::options;
 use super::permission::PermittedCall;
 use crate::audit::AuditEntry;
 use crate::call::{CallError, CallFault, CallOptions, Oversize, TimeLimit};
 use crate::catalog::CatalogTool;
 use crate::error::{RequestError, is_short, scopes_in, wants_login};
-use crate::route::{GeneralLimits, Routes, SendOptions, unavailable};
+use crate::route::{GeneralLimits, Route, Routes, SendOptions, unavailable};
 
 /// A server's answer to a permitted call, unread.
 #[derive(Debug)]
@@ -66,39 +65,29 @@ struct CallParams<'a> {
 /// It takes a [`PermittedCall`] and nothing else, so a call without permission cannot be sent:
 ///
 /// ```compile_fail,E0308
-/// use toolway::dispatch::{hooks::HookedCall, send};
-/// use toolway::route::{GeneralLimits, Routes};
+/// use toolway::audit::AuditEntry;
+/// use toolway::dispatch::{Dispatch, hooks::HookedCall, send};
 /// use toolway::{CallOptions, Consent};
 ///
-/// async fn rush(call: HookedCall<'_>, routes: &dyn Routes, limits: GeneralLimits) {
+/// async fn rush(call: HookedCall<'_>, host: &Dispatch<'_>, entry: &mut AuditEntry) {
 ///     let options = CallOptions::new(Consent::Typed);
-///     let _ = send::send(call, routes, &options, limits).await;
+///     let _ = send::send(call, host.routes, &options, host.limits, entry).await;
 /// }
 /// ```
 ///
 /// The same with a permitted call compiles:
 ///
 /// ```
-/// use toolway::dispatch::{permission::PermittedCall, send};
-/// use toolway::route::{GeneralLimits, Routes};
+/// use toolway::audit::AuditEntry;
+/// use toolway::dispatch::{Dispatch, permission::PermittedCall, send};
 /// use toolway::{CallOptions, Consent};
 ///
-/// async fn proceed(call: PermittedCall<'_>, routes: &dyn Routes, limits: GeneralLimits) {
+/// async fn proceed(call: PermittedCall<'_>, host: &Dispatch<'_>, entry: &mut AuditEntry) {
 ///     let options = CallOptions::new(Consent::Typed);
-///     let _ = send::send(call, routes, &options, limits).await;
+///     let _ = send::send(call, host.routes, &options, host.limits, entry).await;
 /// }
 /// ```
 pub async fn send<'a>(
-    call: PermittedCall<'a>,
-    routes: &dyn Routes,
-    options: &CallOptions,
-    general: GeneralLimits,
-) -> Result<RawResult<'a>, CallError> {
-    send_audited(call, routes, options, general, &mut AuditEntry::none()).await
-}
-
-/// The same, writing down what is sent.
-pub(super) async fn send_audited<'a>(
     mut call: PermittedCall<'a>,
     routes: &dyn Routes,
     options: &CallOptions,
@@ -153,6 +142,24 @@ pub(super) async fn send_audited<'a>(
             Err(error)
         }
     }
+}
+
+/// Asks a server for something beside its tools, which was permitted: `key` names what.
+pub(crate) async fn request(
+    route: &dyn Route,
+    key: &ToolKey,
+    method: &str,
+    params: &Value,
+    options: &CallOptions,
+    general: GeneralLimits,
+) -> Result<Box<RawValue>, CallError> {
+    let options = limits::options(options, route, general);
+    let timeout = options.timeout;
+    let answer = match to_raw_value(params) {
+        Ok(params) => route.request(method, params, options).await,
+        Err(error) => Err(RequestError::Malformed(error.to_string())),
+    };
+    answer.map_err(|error| explain(error, key, timeout))
 }
 
 /// The one mapping from what happened on the route to what the caller is told.

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::mem;
 
-use serde_json::value::{RawValue, to_raw_value};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use toolway_types::{ConnectionState, ServerName, ToolKey, Untrusted};
 use toolway_wire::era::method;
@@ -227,7 +227,7 @@ impl Host {
             Ok(mut permitted) => {
                 let warnings = mem::take(&mut permitted.warnings);
                 let params = Value::Object(permitted.params().clone());
-                let sent = self.send(&permitted, method, &params, options).await;
+                let sent = self.request(&permitted, method, &params, options).await;
                 (sent, warnings)
             }
             Err(error) => (Err(error), Vec::new()),
@@ -267,7 +267,7 @@ impl Host {
     }
 
     /// Sends what was permitted, one request or several.
-    pub(crate) async fn send(
+    pub(crate) async fn request(
         &self,
         permitted: &PermittedOffering,
         method: &str,
@@ -278,16 +278,11 @@ impl Host {
         let named = ["uri", "name"]
             .into_iter()
             .find_map(|key| permitted.text(key));
-        let what = named.unwrap_or(method);
+        let key = ToolKey::new(server.clone(), named.unwrap_or(method));
         let snapshot = self.snapshot();
         let route = snapshot.route(server)?;
-        let params = to_raw_value(params).map_err(|error| malformed(server, what, &error))?;
-        let options = send::options(options, &*route, snapshot.general_limits());
-        let limit = options.timeout;
-        route
-            .request(method, params, options)
-            .await
-            .map_err(|error| send::explain(error, &ToolKey::new(server.clone(), what), limit))
+        let general = snapshot.general_limits();
+        send::request(&*route, &key, method, params, options, general).await
     }
 }
 

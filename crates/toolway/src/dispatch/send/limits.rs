@@ -16,7 +16,7 @@ use crate::call::CallOptions;
 use crate::route::{GeneralLimits, Route, SendOptions};
 
 /// The conditions under which something is asked of a server.
-pub(crate) fn options(
+pub(super) fn options(
     options: &CallOptions,
     route: &dyn Route,
     general: GeneralLimits,

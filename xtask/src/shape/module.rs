@@ -88,11 +88,6 @@ impl Crate {
         }
     }
 
-    /// The file of its root.
-    pub(crate) fn root(&self) -> &str {
-        &self.modules[ROOT].file
-    }
-
     /// Every type of it.
     pub(crate) fn types(&self) -> impl Iterator<Item = &TypeDefinition> {
         self.modules.iter().flat_map(|module| &module.types)

@@ -17,7 +17,7 @@ use toolway_auth::logins::LoginGrant;
 use toolway_auth::references::{ReferenceError, no_resolver_error};
 use toolway_auth::workload::PlatformTokenSource;
 use toolway_transport::OpenOptions;
-use toolway_types::{OauthSpec, Secret};
+use toolway_types::{OauthSpec, Secret, VoucherSpec};
 
 use crate::auth::access_token::LoginTarget;
 use crate::auth::store::LoginStore;
@@ -65,14 +65,14 @@ impl LoginStore {
                 audience: workload.audience.clone(),
             });
         }
-        let spec = target.oauth.workload.as_ref()?;
+        let VoucherSpec::Workload { source, audience } = target.oauth.voucher.as_ref()?;
         Some(Voucher::Platform {
             source: Arc::new(PlatformTokenSource::of(
-                &spec.source,
+                source,
                 self.references.clone(),
                 self.open(),
             )),
-            audience: spec.audience.clone(),
+            audience: audience.clone(),
         })
     }
 

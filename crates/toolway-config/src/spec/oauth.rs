@@ -16,14 +16,12 @@ use toolway_types::{
 use super::SpecBuild;
 use crate::expansion::mentions_variable;
 use crate::http_syntax::parse_url;
+use crate::keys::WORKLOAD_WAYS;
 use crate::policy::cross_app::cross_app_enabled;
 
 /// Where a job of GitHub Actions asks for its token, and what it shows there.
 const GITHUB_URL: &str = "ACTIONS_ID_TOKEN_REQUEST_URL";
 const GITHUB_TOKEN: &str = "ACTIONS_ID_TOKEN_REQUEST_TOKEN";
-
-/// The ways to a platform's token; an entry has one of them.
-const WAYS: [&str; 3] = ["tokenFile", "token", "githubActions"];
 
 impl SpecBuild<'_> {
     pub(super) fn oauth(&mut self) -> Option<OauthSpec> {
@@ -142,7 +140,7 @@ impl SpecBuild<'_> {
     fn workload(&mut self, map: &Map<String, Value>) -> Option<VoucherSpec> {
         const KEY: &str = "oauth.workload";
         let is_given = |key: &&&str| !matches!(map.get(**key), None | Some(Value::Bool(false)));
-        let given: Vec<&str> = WAYS.iter().filter(is_given).copied().collect();
+        let given: Vec<&str> = WORKLOAD_WAYS.iter().filter(is_given).copied().collect();
         let text = |key: &str| map.get(key).and_then(Value::as_str);
         let source = match given.as_slice() {
             ["tokenFile"] => {

@@ -1,5 +1,5 @@
-//! What identifies a client without a user: the token of the platform that this runs on, and the
-//! secrets and keys of clients.
+//! What identifies a client without a user: the word of another party, such as the platform that
+//! this runs on, and the secrets and keys of clients.
 //!
 //! Owns which of them belongs to which server, for its first login and for every renewal.
 //! Does not own: getting tokens by them (`toolway-auth`), or federated logins by an organisation,
@@ -12,12 +12,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use toolway_auth::assertion::ClientKey;
-use toolway_auth::federated::Voucher;
-use toolway_auth::logins::LoginGrant;
 use toolway_auth::references::{ReferenceError, no_resolver_error};
-use toolway_auth::workload::PlatformTokenSource;
+use toolway_auth::voucher::Voucher;
+use toolway_auth::voucher::workload::PlatformTokenSource;
 use toolway_transport::OpenOptions;
-use toolway_types::{OauthSpec, Secret, VoucherSpec};
+use toolway_types::{OauthSpec, Secret};
 
 use crate::auth::access_token::LoginTarget;
 use crate::auth::store::LoginStore;
@@ -53,27 +52,21 @@ impl ClientIdentities {
 }
 
 impl LoginStore {
-    /// The platform's word, where it is the login: the program has one or the entry names one, and
-    /// policy has no other way in mind.
-    pub(super) fn platform(&self, target: &LoginTarget) -> Option<Voucher> {
-        if !target.allows(LoginGrant::Workload) {
-            return None;
-        }
-        if let Some(workload) = self.client_identities.workloads.get(target.server.as_str()) {
-            return Some(Voucher::Platform {
+    /// Who vouches for the client: whoever the program or the entry names, unless policy has another
+    /// way in mind.
+    pub(super) fn voucher(&self, target: &LoginTarget) -> Option<Voucher> {
+        let workload = self.client_identities.workloads.get(target.server.as_str());
+        let voucher = match workload {
+            Some(workload) => Voucher::Platform {
                 source: Arc::clone(&workload.source),
                 audience: workload.audience.clone(),
-            });
-        }
-        let VoucherSpec::Workload { source, audience } = target.oauth.voucher.as_ref()?;
-        Some(Voucher::Platform {
-            source: Arc::new(PlatformTokenSource::of(
-                source,
-                self.references.clone(),
-                self.open(),
-            )),
-            audience: audience.clone(),
-        })
+            },
+            None => {
+                let spec = target.oauth.voucher.as_ref()?;
+                Voucher::of(spec, self.references.clone(), self.open())
+            }
+        };
+        target.allows(voucher.grant()).then_some(voucher)
     }
 
     /// The settings of a login with the secrets that they name.

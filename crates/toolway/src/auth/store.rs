@@ -120,8 +120,8 @@ impl LoginStore {
         };
         let web = self.web(target).await;
         let voucher = match login.how {
-            LoginGrant::Workload => self.platform(target),
             LoginGrant::CrossApp => self.organisation_voucher(target).await.ok(),
+            LoginGrant::Vouched(_) => self.voucher(target),
             _ => None,
         };
         let client_key = self.client_identities.key(target.server.as_str()).cloned();

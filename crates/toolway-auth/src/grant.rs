@@ -103,3 +103,23 @@ impl LoginMethod {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_login_is_stored_with_the_word_of_its_grant() {
+        let mut grants = vec![LoginGrant::CrossApp];
+        grants.extend(VoucherKind::ALL.map(LoginGrant::Vouched));
+        grants.extend([LoginMethod::Browser, LoginMethod::Device].map(LoginMethod::grant));
+        grants.push(LoginMethod::ClientCredentials.grant());
+        for grant in grants {
+            let stored = serde_json::to_value(grant).expect("written");
+            assert_eq!(stored, grant.as_str());
+            let read: LoginGrant = serde_json::from_value(stored).expect("read");
+            assert_eq!(read, grant);
+        }
+        assert!(serde_json::from_value::<LoginGrant>("other".into()).is_err());
+    }
+}

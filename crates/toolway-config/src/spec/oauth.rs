@@ -97,6 +97,15 @@ impl SpecBuild<'_> {
         }
     }
 
+    /// Refuses a key whose author may not write it.
+    fn not_here(&mut self, key: &str, others: &str) {
+        let message = format!(
+            "`{key}` may not be used here: only your own settings, of scope user or local, {others}"
+        );
+        let hint = "add the server with `--scope user` or `--scope local`";
+        self.refuse(key, message, hint);
+    }
+
     /// Whether a login may be made where PKCE is not announced. A repository cannot weaken what
     /// protects the user.
     fn unannounced_pkce(&mut self, oauth: &Map<String, Value>) -> UnannouncedPkce {
@@ -105,12 +114,10 @@ impl SpecBuild<'_> {
             return UnannouncedPkce::Refused;
         }
         if !self.builder.author.may_weaken_logins() {
-            let message = format!(
-                "`{KEY}` may not be used here: only your own settings, of scope user or local, \
-                 your organisation's and flags can make a login less safe"
+            self.not_here(
+                KEY,
+                "your organisation's and flags can make a login less safe",
             );
-            let hint = "add the server with `--scope user` or `--scope local`";
-            self.refuse(KEY, message, hint);
             return UnannouncedPkce::Refused;
         }
         UnannouncedPkce::Allowed
@@ -123,12 +130,10 @@ impl SpecBuild<'_> {
         let (kind, value) = VoucherKind::ALL.into_iter().find_map(named)?;
         if !self.builder.author.may_use_machine_identity() {
             let key = format!("oauth.{}", kind.as_str());
-            let message = format!(
-                "`{key}` may not be used here: only your own settings, of scope user or local, and \
-                 your organisation's can name this machine's identity"
+            self.not_here(
+                &key,
+                "and your organisation's can name this machine's identity",
             );
-            let hint = "add the server with `--scope user` or `--scope local`";
-            self.refuse(&key, message, hint);
             return None;
         }
         match kind {

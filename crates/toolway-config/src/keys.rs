@@ -25,13 +25,11 @@ pub(crate) enum ValueShape {
     Milliseconds,
     /// The `oauth` object.
     Oauth,
-    /// An object with keys of its own.
-    Object {
-        /// Its keys.
-        keys: &'static [(&'static str, ValueShape)],
-        /// Those of which it has exactly one.
-        ways: &'static [&'static str],
-    },
+    /// An object with these keys, exactly one of the second list among them.
+    Object(
+        &'static [(&'static str, ValueShape)],
+        &'static [&'static str],
+    ),
     /// A TCP port.
     Port,
     /// The `tools` object: what is said of single tools.
@@ -49,7 +47,7 @@ impl ValueShape {
             ValueShape::TextMap => "an object with string values",
             ValueShape::Switch => "`true` or `false`",
             ValueShape::Milliseconds => "a whole number of milliseconds",
-            ValueShape::Oauth | ValueShape::Object { .. } | ValueShape::Tools => "an object",
+            ValueShape::Oauth | ValueShape::Object(..) | ValueShape::Tools => "an object",
             ValueShape::Port => "a port number from 1 to 65535",
             ValueShape::Scopes => "a string or an array of strings",
         }
@@ -101,20 +99,17 @@ pub(crate) const OAUTH: [(&str, ValueShape); 9] = [
     ("scopes", ValueShape::Scopes),
     ("xaa", ValueShape::Switch),
     ("account", ValueShape::Text),
-    ("workload", WORKLOAD),
+    ("workload", ValueShape::Object(&WORKLOAD, &WORKLOAD_WAYS)),
     ("allowUnannouncedPkce", ValueShape::Switch),
 ];
 
-/// The `workload` of `oauth`.
-const WORKLOAD: ValueShape = ValueShape::Object {
-    keys: &[
-        ("tokenFile", ValueShape::Text),
-        ("token", ValueShape::Text),
-        ("githubActions", ValueShape::Switch),
-        ("audience", ValueShape::Text),
-    ],
-    ways: &WORKLOAD_WAYS,
-};
+/// The keys of `workload` in `oauth`.
+const WORKLOAD: [(&str, ValueShape); 4] = [
+    ("tokenFile", ValueShape::Text),
+    ("token", ValueShape::Text),
+    ("githubActions", ValueShape::Switch),
+    ("audience", ValueShape::Text),
+];
 
 /// The ways to a platform's token.
 pub(crate) const WORKLOAD_WAYS: [&str; 3] = ["tokenFile", "token", "githubActions"];

@@ -197,7 +197,7 @@ fn shaped(shape: ValueShape, key: &str) -> Value {
         (ValueShape::Switch, _) => json!({"type": "boolean"}),
         (ValueShape::Milliseconds, _) => json!({"type": "integer", "minimum": 1000}),
         (ValueShape::Oauth, _) => json!({"$ref": "#/$defs/oauth"}),
-        (ValueShape::Object { keys, ways }, _) => {
+        (ValueShape::Object(keys, ways), _) => {
             let ways: Vec<_> = ways.iter().map(|way| json!({"required": [way]})).collect();
             json!({"type": "object", "properties": properties(keys), "oneOf": ways})
         }
@@ -220,7 +220,7 @@ mod tests {
             let described = &schema["properties"][*key];
             assert_ne!(described["description"], "", "{key}");
             assert!(described.is_object(), "{key}");
-            if let ValueShape::Object { keys, .. } = shape {
+            if let ValueShape::Object(keys, _) = shape {
                 assert_explained(described, keys);
             }
         }

@@ -1,8 +1,8 @@
-//! Federated logins: another party vouches for the user, their organisation (`xaa.rs`) or the
-//! platform that this program runs on (`workload.rs`), so the server has no login page.
+//! Federated logins: another party vouches for the user (`voucher.rs`), so the server has no login
+//! page.
 //!
-//! Owns the steps of both, for the first login and for renewals: find the authorization server,
-//! choose the client and the scopes, get a token.
+//! Owns the steps, for the first login and for renewals: find the authorization server, choose the
+//! client and the scopes, get a token.
 //! Does not own: keeping the login (`logins.rs`), or whether the user may be asked.
 
 use std::sync::Arc;
@@ -10,62 +10,16 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 
 use crate::assertion::ClientKey;
-use crate::grant::LoginGrant;
-use crate::idp::{IdentityProvider, IdpError, IdpLoginMethod};
+use crate::idp::IdpLoginMethod;
 use crate::login::{LoginFault, LoginRequest, PreparedLogin};
 use crate::logins::{Login, Logins};
 use crate::metadata::{ServerMetadata, shown};
 use crate::refresh::TokenRenewer;
 use crate::registration::known_client;
 use crate::token::{TokenError, Tokens};
+use crate::voucher::Voucher;
+use crate::voucher::xaa::TokenTarget;
 use crate::web::WebClient;
-use crate::workload::{self, PlatformTokenSource, WorkloadError};
-use crate::xaa::{self, CrossAppRule, TokenTarget, XaaError};
-
-/// Who vouches for the user. Owned, because a renewal may outlive its caller.
-#[derive(Clone)]
-pub enum Voucher {
-    /// The user's organisation.
-    Organisation {
-        /// Its identity provider.
-        provider: IdentityProvider,
-        /// Whether another way to log in may follow.
-        rule: CrossAppRule,
-    },
-    /// The platform.
-    Platform {
-        /// Where its token comes from.
-        source: Arc<PlatformTokenSource>,
-        /// Its audience, when it is not the authorization server itself.
-        audience: Option<String>,
-    },
-}
-
-impl Voucher {
-    fn grant(&self) -> LoginGrant {
-        match self {
-            Voucher::Organisation { .. } => LoginGrant::CrossApp,
-            Voucher::Platform { .. } => LoginGrant::Workload,
-        }
-    }
-
-    /// `method` is how the user is reached, if they must be.
-    async fn tokens(
-        &self,
-        web: &WebClient,
-        target: &TokenTarget<'_>,
-        method: IdpLoginMethod<'_>,
-    ) -> Result<Option<Tokens>, LoginFault> {
-        Ok(match self {
-            Voucher::Organisation { provider, rule } => {
-                xaa::obtain(provider, method, web, target, *rule).await?
-            }
-            Voucher::Platform { source, audience } => {
-                Some(workload::obtain(web, target, source, audience.as_deref()).await?)
-            }
-        })
-    }
-}
 
 /// Logs in. `None` when the authorization server does not take what the organisation gives and the
 /// rule allows another way. `method` is how the user is reached, if they must be.
@@ -136,22 +90,8 @@ impl TokenRenewer for FederatedRenewal {
                 Ok(None) => Err(TokenError::NotAsked(
                     "the authorization server no longer takes cross-app access".to_owned(),
                 )),
-                Err(fault) => Err(token_error(fault)),
+                Err(error) => Err(error.into()),
             }
         })
-    }
-}
-
-/// A fault as the renewal of a login understands it: what the login's own authorization server
-/// said stays what it said, and everything before that means that it was not asked.
-fn token_error(fault: LoginFault) -> TokenError {
-    match fault {
-        LoginFault::Organisation(XaaError::Token(error))
-        | LoginFault::Platform(WorkloadError::Token(error))
-        | LoginFault::Token(error) => error,
-        LoginFault::Organisation(XaaError::Identity(IdpError::Together(error))) => {
-            TokenError::NotAsked(error.to_string())
-        }
-        other => TokenError::NotAsked(other.to_string()),
     }
 }

@@ -2,9 +2,10 @@
 //!
 //! Owns what a grant is called, whether it needs a user, and how its login is renewed or made once
 //! more. What asks for these facts matches no grant by itself, so a new one is told here.
-//! Does not own: the steps of a grant (`login.rs`, `federated.rs`).
+//! Does not own: the steps of a grant (`login.rs`, `voucher.rs`).
 
 use serde::{Deserialize, Serialize};
+use toolway_types::VoucherKind;
 
 use crate::token::TokenGrant;
 
@@ -20,8 +21,9 @@ pub enum LoginGrant {
     ClientCredentials,
     /// With an assertion of the identity provider.
     CrossApp,
-    /// With a token of the workload that this process is.
-    Workload,
+    /// With the word of somebody else whom the server's entry names.
+    #[serde(untagged)]
+    Vouched(VoucherKind),
 }
 
 impl LoginGrant {
@@ -32,7 +34,7 @@ impl LoginGrant {
             Self::Device => "device",
             Self::ClientCredentials => "client-credentials",
             Self::CrossApp => "cross-app",
-            Self::Workload => "workload",
+            Self::Vouched(kind) => kind.as_str(),
         }
     }
 
@@ -41,7 +43,7 @@ impl LoginGrant {
     pub fn needs_user(self) -> bool {
         match self {
             Self::Code | Self::Device => true,
-            Self::ClientCredentials | Self::CrossApp | Self::Workload => false,
+            Self::ClientCredentials | Self::CrossApp | Self::Vouched(_) => false,
         }
     }
 
@@ -52,7 +54,7 @@ impl LoginGrant {
             Self::Code => Some(LoginMethod::Browser),
             Self::Device => Some(LoginMethod::Device),
             Self::ClientCredentials => Some(LoginMethod::ClientCredentials),
-            Self::CrossApp | Self::Workload => None,
+            Self::CrossApp | Self::Vouched(_) => None,
         }
     }
 
@@ -99,5 +101,25 @@ impl LoginMethod {
             Self::Device => " --device",
             Self::ClientCredentials => " --client-credentials",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_login_is_stored_with_the_word_of_its_grant() {
+        let mut grants = vec![LoginGrant::CrossApp];
+        grants.extend(VoucherKind::ALL.map(LoginGrant::Vouched));
+        grants.extend([LoginMethod::Browser, LoginMethod::Device].map(LoginMethod::grant));
+        grants.push(LoginMethod::ClientCredentials.grant());
+        for grant in grants {
+            let stored = serde_json::to_value(grant).expect("written");
+            assert_eq!(stored, grant.as_str());
+            let read: LoginGrant = serde_json::from_value(stored).expect("read");
+            assert_eq!(read, grant);
+        }
+        assert!(serde_json::from_value::<LoginGrant>("other".into()).is_err());
     }
 }

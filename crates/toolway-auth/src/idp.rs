@@ -4,7 +4,7 @@
 //! assertion for another server's authorization server (RFC 8693). Everything about the provider is
 //! handed in from managed or user settings, nothing comes from a server's metadata (SEC-45). What
 //! the provider issues goes back to it, and the assertion to the authorization server it names.
-//! Does not own: what is done with the assertion (`xaa.rs`).
+//! Does not own: what is done with the assertion (`voucher/xaa.rs`).
 
 pub mod claims;
 mod endpoint;

@@ -33,8 +33,7 @@ pub mod scopes;
 pub mod secret;
 pub mod token;
 pub mod vault;
+pub mod voucher;
 pub mod web;
-pub mod workload;
-pub mod xaa;
 
 pub use challenge::{AuthNeed, BearerChallenge, BearerError, Challenge};

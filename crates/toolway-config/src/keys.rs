@@ -25,8 +25,11 @@ pub(crate) enum ValueShape {
     Milliseconds,
     /// The `oauth` object.
     Oauth,
-    /// The `workload` object of `oauth`.
-    Workload,
+    /// An object with these keys, exactly one of the second list among them.
+    Object(
+        &'static [(&'static str, ValueShape)],
+        &'static [&'static str],
+    ),
     /// A TCP port.
     Port,
     /// The `tools` object: what is said of single tools.
@@ -44,7 +47,7 @@ impl ValueShape {
             ValueShape::TextMap => "an object with string values",
             ValueShape::Switch => "`true` or `false`",
             ValueShape::Milliseconds => "a whole number of milliseconds",
-            ValueShape::Oauth | ValueShape::Workload | ValueShape::Tools => "an object",
+            ValueShape::Oauth | ValueShape::Object(..) | ValueShape::Tools => "an object",
             ValueShape::Port => "a port number from 1 to 65535",
             ValueShape::Scopes => "a string or an array of strings",
         }
@@ -96,17 +99,20 @@ pub(crate) const OAUTH: [(&str, ValueShape); 9] = [
     ("scopes", ValueShape::Scopes),
     ("xaa", ValueShape::Switch),
     ("account", ValueShape::Text),
-    ("workload", ValueShape::Workload),
+    ("workload", ValueShape::Object(&WORKLOAD, &WORKLOAD_WAYS)),
     ("allowUnannouncedPkce", ValueShape::Switch),
 ];
 
 /// The keys of `workload` in `oauth`.
-pub(crate) const WORKLOAD: [(&str, ValueShape); 4] = [
+const WORKLOAD: [(&str, ValueShape); 4] = [
     ("tokenFile", ValueShape::Text),
     ("token", ValueShape::Text),
     ("githubActions", ValueShape::Switch),
     ("audience", ValueShape::Text),
 ];
+
+/// The ways to a platform's token.
+pub(crate) const WORKLOAD_WAYS: [&str; 3] = ["tokenFile", "token", "githubActions"];
 
 /// What editors say about a key of an entry, or of an object in it.
 pub(crate) fn about(key: &str) -> &'static str {
@@ -152,7 +158,9 @@ pub(crate) fn about(key: &str) -> &'static str {
         "clientSecret" => {
             "The secret of that client: a reference or a variable, never the secret itself."
         }
-        "workload" => "The platform's token that is the login, for machines with an identity.",
+        "workload" => {
+            "The platform's token that is the login, for machines with an identity. User, local and managed settings only."
+        }
         "tokenFile" => "The file that the platform keeps the token in; it is read each time.",
         "token" => "The token: a variable or a reference, never the token itself.",
         "githubActions" => "`true` asks GitHub Actions for the job's token.",

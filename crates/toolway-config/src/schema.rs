@@ -8,7 +8,7 @@ use toolway_types::{ProtocolMode, ShieldMode, TransportKind};
 
 use crate::account;
 use crate::identity;
-use crate::keys::{ENTRY, OAUTH, TOOL, ValueShape, WORKLOAD, about};
+use crate::keys::{ENTRY, OAUTH, TOOL, ValueShape, about};
 
 /// The schema (draft 2020-12) of every file that holds servers or settings.
 pub fn schema() -> Value {
@@ -21,7 +21,6 @@ pub fn schema() -> Value {
         "$defs": {
             "server": server(),
             "oauth": {"type": "object", "description": "How to log in.", "properties": properties(&OAUTH)},
-            "workload": workload(),
             "tool": {"type": "object", "description": "What is changed about one tool.", "properties": properties(&TOOL)},
             "policyRule": policy_rule(),
             "account": account(),
@@ -99,15 +98,6 @@ fn server() -> Value {
         "description": "One server: a process (`command`) or a remote one (`url`).",
         "properties": properties(&ENTRY),
         "not": {"required": ["command", "url"]},
-    })
-}
-
-fn workload() -> Value {
-    json!({
-        "type": "object",
-        "description": "The platform's token that is the login. User, local and managed settings only.",
-        "properties": properties(&WORKLOAD),
-        "oneOf": [{"required": ["tokenFile"]}, {"required": ["token"]}, {"required": ["githubActions"]}],
     })
 }
 
@@ -207,7 +197,10 @@ fn shaped(shape: ValueShape, key: &str) -> Value {
         (ValueShape::Switch, _) => json!({"type": "boolean"}),
         (ValueShape::Milliseconds, _) => json!({"type": "integer", "minimum": 1000}),
         (ValueShape::Oauth, _) => json!({"$ref": "#/$defs/oauth"}),
-        (ValueShape::Workload, _) => json!({"$ref": "#/$defs/workload"}),
+        (ValueShape::Object(keys, ways), _) => {
+            let ways: Vec<_> = ways.iter().map(|way| json!({"required": [way]})).collect();
+            json!({"type": "object", "properties": properties(keys), "oneOf": ways})
+        }
         (ValueShape::Port, _) => json!({"type": "integer", "minimum": 1, "maximum": 65535}),
         (ValueShape::Scopes, _) => {
             json!({"type": ["string", "array"], "items": {"type": "string"}})
@@ -217,8 +210,21 @@ fn shaped(shape: ValueShape, key: &str) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use toolway_types::VoucherKind;
+
     use super::*;
     use crate::keys::SETTINGS;
+
+    fn assert_explained(schema: &Value, keys: &[(&str, ValueShape)]) {
+        for (key, shape) in keys {
+            let described = &schema["properties"][*key];
+            assert_ne!(described["description"], "", "{key}");
+            assert!(described.is_object(), "{key}");
+            if let ValueShape::Object(keys, _) = shape {
+                assert_explained(described, keys);
+            }
+        }
+    }
 
     #[test]
     fn every_key_the_parser_knows_is_in_the_schema_and_explained() {
@@ -226,17 +232,13 @@ mod tests {
         for key in SETTINGS.into_iter().chain(["mcpServers"]) {
             assert!(schema["properties"][key].is_object(), "{key}");
         }
-        for (definition, keys) in [
-            ("server", &ENTRY[..]),
-            ("oauth", &OAUTH[..]),
-            ("workload", &WORKLOAD[..]),
-            ("tool", &TOOL[..]),
-        ] {
-            for (key, _) in keys {
-                let described = &schema["$defs"][definition]["properties"][*key];
-                assert_ne!(described["description"], "", "{key}");
-                assert!(described.is_object(), "{key}");
-            }
+        let definitions = &schema["$defs"];
+        assert_explained(&definitions["server"], &ENTRY);
+        assert_explained(&definitions["oauth"], &OAUTH);
+        assert_explained(&definitions["tool"], &TOOL);
+        for kind in VoucherKind::ALL {
+            let described = &definitions["oauth"]["properties"][kind.as_str()];
+            assert!(described.is_object(), "{kind:?}");
         }
         let word = |key: &str| schema["$defs"]["server"]["properties"][key]["enum"].clone();
         assert_eq!(word("shield"), json!(["off", "best-effort", "required"]));

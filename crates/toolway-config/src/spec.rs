@@ -26,9 +26,9 @@ use crate::keys::listed;
 use crate::load::LayerLocation;
 use crate::source::TextSource;
 
+mod oauth;
 mod reference;
 mod remote;
-mod workload;
 
 /// What building a definition needs.
 pub(crate) struct SpecBuilder<'a> {

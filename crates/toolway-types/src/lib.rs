@@ -23,6 +23,7 @@ pub mod text;
 pub mod transport;
 pub mod url_check;
 pub mod url_rules;
+pub mod voucher;
 pub mod wildcard;
 
 pub use author::Author;
@@ -37,7 +38,7 @@ pub use scope::Scope;
 pub use secret::Secret;
 pub use server::{
     CrossApp, HeadersHelper, OauthSpec, RemoteSpec, ServerSpec, StdioSpec, TransportSpec,
-    UnannouncedPkce, WorkingDirectory, WorkloadSource, WorkloadSpec,
+    UnannouncedPkce, WorkingDirectory,
 };
 pub use shield::ShieldMode;
 pub use state::{CertificateFault, ConnectionState, Failure, FailureKind, ServerFacts};
@@ -45,3 +46,4 @@ pub use text::Untrusted;
 pub use transport::{MessageDelivery, RemoteKind, TransportFacts, TransportKind, TransportPeer};
 pub use url_check::{could_be_this_machine, is_this_machine, may_be_opened, request_url};
 pub use url_rules::{UrlList, UrlPattern, UrlRules};
+pub use voucher::{VoucherKind, VoucherSpec, WorkloadSource};

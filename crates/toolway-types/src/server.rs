@@ -16,7 +16,7 @@ use url::Url;
 
 use crate::{
     ProtocolMode, RemoteKind, Secret, SecretReference, ServerName, ShieldMode, TransportKind,
-    UrlRules,
+    UrlRules, VoucherSpec,
 };
 
 /// Everything needed to connect to one server.
@@ -187,8 +187,8 @@ pub struct OauthSpec {
     pub xaa: CrossApp,
     /// The user's word for the account whose login is used.
     pub account: Option<String>,
-    /// The platform's token that is the login.
-    pub workload: Option<WorkloadSpec>,
+    /// Another party whose word is the login.
+    pub voucher: Option<VoucherSpec>,
     /// What is done where an authorization server does not say that it knows PKCE.
     pub unannounced_pkce: UnannouncedPkce,
     /// The secrets that are looked up when a login is made or renewed.
@@ -204,36 +204,6 @@ pub enum UnannouncedPkce {
     Refused,
     /// The login is made as if it were announced, and says that it is not.
     Allowed,
-}
-
-/// The `workload` object of `oauth`: this machine has an identity of its own.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WorkloadSpec {
-    /// Where the platform's token comes from.
-    pub source: WorkloadSource,
-    /// Its audience, when that is not the authorization server itself.
-    pub audience: Option<String>,
-}
-
-/// Where a platform's token comes from.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum WorkloadSource {
-    /// A file that the platform keeps up to date.
-    File(PathBuf),
-    /// The token, once its references are in place.
-    Token {
-        /// The token, with a word for each reference.
-        text: Secret,
-        /// What is looked up, each time.
-        references: Vec<SecretReference>,
-    },
-    /// GitHub Actions gives it to a job that asks.
-    GithubActions {
-        /// Where to ask.
-        url: Url,
-        /// What shows that the job asks.
-        token: Secret,
-    },
 }
 
 /// Whether a server is logged in to by cross-app access: the user's organisation vouches, and the

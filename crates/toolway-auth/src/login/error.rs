@@ -8,9 +8,8 @@ use crate::logins::LoginsError;
 use crate::registration::RegistrationError;
 use crate::scopes::LoginAttemptError;
 use crate::token::TokenError;
+use crate::voucher::VoucherError;
 use crate::web::WebError;
-use crate::workload::WorkloadError;
-use crate::xaa::XaaError;
 
 /// A login failed. No message holds a secret.
 #[derive(Debug, thiserror::Error)]
@@ -75,12 +74,9 @@ pub enum LoginFault {
     /// The device login failed.
     #[error(transparent)]
     Device(#[from] DeviceError),
-    /// The organisation gave no assertion, or it was refused.
+    /// Nobody vouches, or it does not count.
     #[error(transparent)]
-    Organisation(#[from] XaaError),
-    /// The platform gave no token, or it was refused.
-    #[error(transparent)]
-    Platform(#[from] WorkloadError),
+    Voucher(#[from] VoucherError),
     /// There is no token.
     #[error(transparent)]
     Token(#[from] TokenError),
@@ -150,8 +146,7 @@ impl LoginError {
             LoginFault::Discovery(_)
             | LoginFault::Web(_)
             | LoginFault::NoEndpoint { .. }
-            | LoginFault::Organisation(_)
-            | LoginFault::Platform(_)
+            | LoginFault::Voucher(_)
             | LoginFault::Moved { .. } => LoginRemedy::Entry,
             LoginFault::Keep(_) => LoginRemedy::Storage,
             LoginFault::Attempt(AuthorizationStartError::NoPkce {

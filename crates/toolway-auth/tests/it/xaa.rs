@@ -16,8 +16,8 @@ use toolway_auth::idp::{
 use toolway_auth::login::{DeviceCodePrompt, LoginPage, LoginUi};
 use toolway_auth::token::{ClientAuth, OauthClient, Tokens};
 use toolway_auth::vault::{StorageChoice, Vault, VaultOptions};
+use toolway_auth::voucher::xaa::{CrossAppRule, TokenTarget, XaaError, obtain};
 use toolway_auth::web::{NetworkReach, WebClient};
-use toolway_auth::xaa::{CrossAppRule, TokenTarget, XaaError, obtain};
 use toolway_testkit::ScannedFolder;
 use toolway_testkit::authority::{
     Authority, AuthoritySettings, CANARY, KnownClient, RequestedParty, Switch, holds_secret,

@@ -11,7 +11,7 @@ use clap::{Args, ValueEnum};
 use serde_json::{Map, Value, json};
 use toolway_config::edit::{EditError, Edited};
 use toolway_config::{ServerVerdict, cross_app_enabled};
-use toolway_types::{Diagnosis, Scope, ServerName, Severity, TransportKind};
+use toolway_types::{Diagnosis, Scope, ServerName, Severity, TransportKind, VoucherKind};
 
 use super::auth::account_word;
 use crate::context::Context;
@@ -357,7 +357,8 @@ fn names_secret(definition: &Map<String, Value>) -> bool {
 /// Whether an entry logs in as this machine.
 fn names_identity(definition: &Map<String, Value>) -> bool {
     let oauth = definition.get("oauth");
-    oauth.is_some_and(|oauth| oauth.get("workload").is_some())
+    let names = |kind: &VoucherKind| oauth.is_some_and(|oauth| oauth.get(kind.as_str()).is_some());
+    VoucherKind::ALL.iter().any(names)
 }
 
 /// Refuses an entry that could never work before anything is written. What may be wrong with it

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Access, access};
 use serde_json::{Map, Value};
 use toolway_types::{
-    ReferenceKind, Secret, SecretReference, ServerSpec, StdioSpec, TransportSpec, WorkloadSource,
+    ReferenceKind, Secret, SecretReference, ServerSpec, StdioSpec, TransportSpec, VoucherSpec,
 };
 
 use crate::Environment;
@@ -93,15 +93,12 @@ impl ProgramSearch<'_> {
             });
         }
         let oauth = remote.and_then(|remote| remote.oauth.as_ref());
-        let token = oauth.and_then(|oauth| match &oauth.workload.as_ref()?.source {
-            WorkloadSource::Token { references, .. } => Some(references),
-            _ => None,
-        });
+        let voucher = oauth.and_then(|oauth| oauth.voucher.as_ref());
         let references = spec
             .references
             .iter()
             .chain(oauth.into_iter().flat_map(|oauth| &oauth.references))
-            .chain(token.into_iter().flatten());
+            .chain(voucher.map_or(&[][..], VoucherSpec::references));
         let inherited = match &spec.transport {
             TransportSpec::Stdio(stdio) => Some(stdio),
             _ => remote

@@ -160,9 +160,7 @@ impl EntryChecker<'_> {
                 }
             }
             (ValueShape::Oauth, Value::Object(map)) => self.oauth(map),
-            (ValueShape::Workload, Value::Object(map)) => {
-                self.members("oauth.workload", &keys::WORKLOAD, map);
-            }
+            (ValueShape::Object(keys, _), Value::Object(map)) => self.members(key, keys, map),
             (ValueShape::Tools, Value::Object(map)) => self.tools(map),
             (ValueShape::Port, Value::Number(number))
                 if number

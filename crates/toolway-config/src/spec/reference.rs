@@ -135,9 +135,10 @@ impl SpecBuild<'_> {
     }
 }
 
-/// Why a secret may not stand somewhere, and where it may instead.
+/// Why a secret may not stand somewhere, and where it may instead: what the last key of a place
+/// says.
 fn refusal(place: &str) -> (&'static str, &'static str) {
-    match place {
+    match place.rsplit('.').next().unwrap_or(place) {
         "args" => (
             "everyone on this machine can read arguments",
             "use it in `env`: the server gets it as a variable",
@@ -146,7 +147,7 @@ fn refusal(place: &str) -> (&'static str, &'static str) {
             "everyone on this machine can read arguments",
             "use it in `env`: the helper gets it as a variable",
         ),
-        "env.PATH" => (
+        "PATH" => (
             "no secret decides which program runs",
             "write the directories, and use the secret in another variable",
         ),
@@ -158,15 +159,15 @@ fn refusal(place: &str) -> (&'static str, &'static str) {
             "no secret decides where a program runs",
             "write the directory, and use the secret in `env`",
         ),
-        "sessionTokenFile" | "oauth.workload.tokenFile" => (
+        "sessionTokenFile" | "tokenFile" => (
             "it names a file",
             "write the path: the file is read when it is needed",
         ),
-        "oauth.authServerMetadataUrl" => (
+        "authServerMetadataUrl" => (
             "it decides who gets the login",
             "write the address, or read a variable: `${VAR}`",
         ),
-        "oauth.scopes" | "oauth.workload.audience" => (
+        "scopes" | "audience" => (
             "it is shown wherever the login is",
             "write it, or read a variable: `${VAR}`",
         ),

@@ -1,16 +1,15 @@
 //! The part of a definition that concerns servers across a network: where, and with what.
 //!
-//! Owns: the URL, headers and login settings once expanded, what an editor's lock file adds, and
-//! the token in a file. No message repeats an expanded value: it may be a secret.
+//! Owns: the URL and headers once expanded, what an editor's lock file adds, and the token in a
+//! file. No message repeats an expanded value: it may be a secret.
+//! Does not own: how to log in (`oauth.rs`).
 
 use std::path::{Component, Path};
 use std::sync::Arc;
 
 use serde_json::Value;
-use toolway_types::name::check_account;
 use toolway_types::{
-    CrossApp, HeadersHelper, OauthSpec, RemoteKind, RemoteSpec, Scope, Secret, StdioSpec,
-    TransportPeer,
+    HeadersHelper, RemoteKind, RemoteSpec, Scope, Secret, StdioSpec, TransportPeer,
 };
 use url::Url;
 
@@ -22,7 +21,6 @@ use crate::file::open_beneath;
 use crate::file::{open, read_opened};
 use crate::http_syntax::{header_value, parse_url};
 use crate::ide::TOKEN_HEADER;
-use crate::policy::cross_app::cross_app_enabled;
 
 /// More than any server takes as a header.
 const LONGEST_TOKEN: u64 = 64 * 1024;
@@ -217,63 +215,5 @@ impl SpecBuild<'_> {
             expanded.push((name.clone(), Secret::new(value)));
         }
         expanded
-    }
-
-    fn oauth(&mut self) -> Option<OauthSpec> {
-        let oauth = self
-            .builder
-            .definition
-            .get("oauth")
-            .and_then(Value::as_object)?;
-        let text = |key: &str| oauth.get(key).and_then(Value::as_str);
-        let client_id = text("clientId").map(|id| self.expand_secret("oauth.clientId", id));
-        let client_secret = text("clientSecret").map(|secret| self.client_secret(secret));
-        let auth_server_metadata_url = text("authServerMetadataUrl").and_then(|url| {
-            const KEY: &str = "oauth.authServerMetadataUrl";
-            let url = self.expand(KEY, url);
-            parse_url(&url, &["https", "http"])
-                .map_err(|why| self.fault(KEY, format!("`{KEY}` {why}")))
-                .ok()
-        });
-        let account = text("account").map(|account| self.expand("oauth", account));
-        if let Some(Err(why)) = account.as_deref().map(check_account) {
-            self.fault("oauth", format!("`oauth.account` {why}"));
-        }
-        let scopes = oauth.get("scopes").map(|scopes| match scopes {
-            Value::String(list) => self
-                .expand("oauth.scopes", list)
-                .split_whitespace()
-                .map(str::to_owned)
-                .collect(),
-            Value::Array(list) => list
-                .iter()
-                .filter_map(Value::as_str)
-                .map(|scope| self.expand("oauth.scopes", scope))
-                .collect(),
-            _ => Vec::new(),
-        });
-        let workload = oauth.get("workload").and_then(Value::as_object);
-        let workload = workload.and_then(|workload| self.workload(workload));
-        let callback_port = oauth
-            .get("callbackPort")
-            .and_then(Value::as_u64)
-            .and_then(|p| u16::try_from(p).ok());
-        let xaa = match oauth.get("xaa").and_then(Value::as_bool) {
-            Some(true) if cross_app_enabled(self.builder.environment) => CrossApp::Preferred,
-            _ => CrossApp::Off,
-        };
-        let unannounced_pkce = self.unannounced_pkce(oauth);
-        Some(OauthSpec {
-            client_id,
-            client_secret,
-            callback_port,
-            auth_server_metadata_url,
-            scopes,
-            xaa,
-            account,
-            workload,
-            unannounced_pkce,
-            references: Vec::new(),
-        })
     }
 }

@@ -1,8 +1,12 @@
 //! References to secrets: where they may stand, who may use them, and what policy makes of them.
 
+use std::path::PathBuf;
+
 use insta::assert_snapshot;
 use toolway_testkit::marked::MARK;
-use toolway_types::{OauthSpec, RemoteKind, RemoteSpec, TransportSpec, WorkloadSource};
+use toolway_types::{
+    OauthSpec, RemoteKind, RemoteSpec, TransportSpec, VoucherSpec, WorkloadSource,
+};
 
 use crate::{Stage, findings, spec, table};
 
@@ -251,35 +255,26 @@ fn a_machine_says_who_it_is_by_a_file_a_variable_or_its_platform() {
     home/.config/toolway/settings.json:13 `oauth.workload.tokenfile` is not a key Toolway reads | did you mean `oauth.workload.tokenFile`?
     home/.config/toolway/settings.json:13 `oauth.workload.tokenFile` must be a string, not a number | mend `oauth` in the entry, or leave it out
     "#);
-    let source = |name| &oauth(&plan, name).workload.as_ref().expect("one").source;
-    assert_eq!(
-        source("pod"),
-        &WorkloadSource::File("/var/run/token".into())
-    );
-    assert_eq!(
-        source("home"),
-        &WorkloadSource::File(stage.root.join("home/token"))
+    let voucher = |name| oauth(&plan, name).voucher.as_ref().expect("one");
+    let file = |path: PathBuf, audience: Option<&str>| VoucherSpec::Workload {
+        source: WorkloadSource::File(path),
+        audience: audience.map(str::to_owned),
+    };
+    let pod = file("/var/run/token".into(), Some("api://x"));
+    assert_eq!(voucher("pod"), &pod);
+    let home = file(stage.root.join("home/token"), None);
+    assert_eq!(voucher("home"), &home);
+    assert!(
+        matches!(voucher("variable"), VoucherSpec::Workload { source: WorkloadSource::Token { text, .. }, .. }
+        if text.expose() == MARK)
     );
     assert!(
-        matches!(source("variable"), WorkloadSource::Token { text, .. } if text.expose() == MARK)
-    );
-    assert!(
-        matches!(source("github"), WorkloadSource::GithubActions { url, token }
+        matches!(voucher("github"), VoucherSpec::Workload { source: WorkloadSource::GithubActions { url, token }, .. }
         if url.host_str() == Some("ci.example") && token.expose() == MARK)
     );
-    let WorkloadSource::Token { references, .. } = source("cmd") else {
-        panic!("no token")
-    };
     assert_eq!(
-        shown(references),
+        shown(voucher("cmd").references()),
         ["oauth.workload.token ${cmd:print-token}"]
-    );
-    assert_eq!(
-        oauth(&plan, "pod")
-            .workload
-            .as_ref()
-            .and_then(|it| it.audience.as_deref()),
-        Some("api://x")
     );
     assert!(!format!("{plan:?}").contains(MARK));
 }

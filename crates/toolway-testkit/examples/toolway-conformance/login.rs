@@ -27,7 +27,7 @@ use toolway::toolway_auth::login::{
 use toolway::toolway_auth::registration::ClientDocument;
 use toolway::toolway_auth::scopes::LoginAttemptError;
 use toolway::toolway_auth::vault::{StorageChoice, Vault, VaultOptions};
-use toolway::toolway_auth::workload::PlatformTokenSource;
+use toolway::toolway_auth::voucher::workload::PlatformTokenSource;
 use toolway::types::{ConnectionState, Secret};
 use toolway_testkit::TempHome;
 use toolway_testkit::browser::browse;

@@ -1,5 +1,5 @@
-//! What identifies a client without a user: the token of the platform that this runs on, and the
-//! secrets and keys of clients.
+//! What identifies a client without a user: the word of another party, such as the platform that
+//! this runs on, and the secrets and keys of clients.
 //!
 //! Owns what the embedding program gives of them, and for which server. Does not own: what an entry
 //! names in their place (`store.rs`), getting tokens by them (`toolway-auth`), or federated logins
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use toolway_auth::assertion::ClientKey;
-use toolway_auth::workload::PlatformTokenSource;
+use toolway_auth::voucher::workload::PlatformTokenSource;
 use toolway_types::Secret;
 
 /// What logins can show, each by the name of the server it is for.

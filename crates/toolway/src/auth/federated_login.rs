@@ -1,4 +1,5 @@
-//! Logins that need no login page of the server: by the organisation, or by the platform.
+//! Logins that need no login page of the server: by the organisation's word, or by that of another
+//! party whom the entry names.
 //!
 //! Owns which servers that is for, trying it first, and what follows where it fails: nothing where
 //! policy says so, and the ordinary login only where the server's authorization server does not
@@ -7,12 +8,13 @@
 
 use std::sync::Arc;
 
-use toolway_auth::federated::{self, Voucher};
+use toolway_auth::federated;
 use toolway_auth::idp::{IdpError, IdpLoginMethod};
 use toolway_auth::login::{LoginRequest, LoginUi};
 use toolway_auth::logins::{Login, LoginGrant};
+use toolway_auth::voucher::Voucher;
+use toolway_auth::voucher::xaa::CrossAppRule;
 use toolway_auth::web::WebClient;
-use toolway_auth::xaa::CrossAppRule;
 use toolway_types::CrossApp;
 use tracing::{debug, info};
 
@@ -78,8 +80,8 @@ impl LoginStore {
         })
     }
 
-    /// Logs in by the platform's word or the organisation's, with the user at the page of its
-    /// provider where there is one; `None` where another way is left.
+    /// Logs in by the word of whoever vouches for the client, else by the organisation's, with the
+    /// user at the page of its provider where there is one; `None` where another way is left.
     pub(super) async fn federated_login(
         &self,
         web: &WebClient,
@@ -88,8 +90,8 @@ impl LoginStore {
         person: Option<&dyn LoginUi>,
     ) -> Result<Option<Login>, NoFederatedLoginReason> {
         let way = request.method;
-        let voucher = match self.platform(target) {
-            Some(platform) => platform,
+        let voucher = match self.voucher(target) {
+            Some(voucher) => voucher,
             None if !target.takes_federated_login() => return Ok(None),
             None if way.grant().needs_user() => self.organisation_voucher(target).await?,
             None if target.rule() == CrossAppRule::Only => {
@@ -109,8 +111,8 @@ impl Auth {
     /// Whether a federated login can be used at a server, so that no user is needed.
     pub(super) fn takes_federated_login(&self, target: &LoginTarget) -> bool {
         let store = self.store.as_ref();
-        let platform = store.and_then(|store| store.platform(target));
-        target.takes_federated_login() || platform.is_some()
+        let voucher = store.and_then(|store| store.voucher(target));
+        target.takes_federated_login() || voucher.is_some()
     }
 
     /// A server wants a login, and a federated one may do. No user is asked.
@@ -187,12 +189,12 @@ impl Auth {
         found.map(|(_, trouble)| trouble.advice.clone())
     }
 
-    /// Whether a server that wanted a login a moment ago may get one without a user: by the
-    /// platform, or by a login at the organisation.
+    /// Whether a server that wanted a login a moment ago may get one without a user: by who vouches
+    /// for the client, or by a login at the organisation.
     pub(super) async fn may_enter(&self, target: &LoginTarget) -> bool {
         let store = self.store.as_ref();
-        // The platform can always be asked.
-        if store.is_some_and(|store| store.platform(target).is_some()) {
+        // Who vouches for a client can always be asked.
+        if store.is_some_and(|store| store.voucher(target).is_some()) {
             return true;
         }
         if !target.takes_federated_login() {

@@ -12,14 +12,14 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use tokio::sync::watch;
-use toolway_auth::federated::{FederatedRenewal, Voucher};
+use toolway_auth::federated::FederatedRenewal;
 use toolway_auth::logins::{Login, LoginGrant, LoginsError};
 use toolway_auth::references::{ReferenceError, ReferenceResolver, no_resolver_error};
 use toolway_auth::refresh::{LoginEnd, RefreshError, RenewalContext, RenewedLogins, TokenRenewer};
 use toolway_auth::token::{SKEW, TokenError};
 use toolway_auth::vault::{SecretKind, VaultKey};
+use toolway_auth::voucher::Voucher;
 use toolway_auth::web::{NetworkReach, SlowListener, WebClient};
-use toolway_auth::workload::PlatformTokenSource;
 use toolway_transport::OpenOptions;
 use toolway_transport::client::HttpClient;
 use toolway_types::{OauthSpec, Secret, ServerName};
@@ -107,27 +107,21 @@ impl LoginStore {
             .within(&target.rules)
     }
 
-    /// The platform's word, where it is the login: the program has one or the entry names one, and
-    /// policy has no other way in mind.
-    pub(super) fn platform(&self, target: &LoginTarget) -> Option<Voucher> {
-        if !target.allows(LoginGrant::Workload) {
-            return None;
-        }
-        if let Some(workload) = self.client_identities.workloads.get(target.server.as_str()) {
-            return Some(Voucher::Platform {
+    /// Who vouches for the client: whoever the program or the entry names, unless policy has another
+    /// way in mind.
+    pub(super) fn voucher(&self, target: &LoginTarget) -> Option<Voucher> {
+        let workload = self.client_identities.workloads.get(target.server.as_str());
+        let voucher = match workload {
+            Some(workload) => Voucher::Platform {
                 source: Arc::clone(&workload.source),
                 audience: workload.audience.clone(),
-            });
-        }
-        let spec = target.oauth.workload.as_ref()?;
-        Some(Voucher::Platform {
-            source: Arc::new(PlatformTokenSource::of(
-                &spec.source,
-                self.references.clone(),
-                self.open(),
-            )),
-            audience: spec.audience.clone(),
-        })
+            },
+            None => {
+                let spec = target.oauth.voucher.as_ref()?;
+                Voucher::of(spec, self.references.clone(), self.open())
+            }
+        };
+        target.allows(voucher.grant()).then_some(voucher)
     }
 
     /// The settings of a login with the secrets that they name.
@@ -165,8 +159,8 @@ impl LoginStore {
         };
         let web = self.web(target).await;
         let voucher = match login.how {
-            LoginGrant::Workload => self.platform(target),
             LoginGrant::CrossApp => self.organisation_voucher(target).await.ok(),
+            LoginGrant::Vouched(_) => self.voucher(target),
             _ => None,
         };
         let client_key = self.client_identities.key(target.server.as_str()).cloned();

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use futures_util::future::join_all;
 use serde_json::json;
 use toolway_auth::clock::unix_now;
-use toolway_auth::federated::{FederatedRenewal, Voucher, log_in};
+use toolway_auth::federated::{FederatedRenewal, log_in};
 use toolway_auth::idp::{
     IdentityProvider, IdentityStore, IdpLoginMethod, IdpLogoutOutcome, IdpSettings, UserIdentity,
 };
@@ -15,8 +15,9 @@ use toolway_auth::login::{AccountChoice, LoginFault, LoginMethod, LoginRequest};
 use toolway_auth::logins::{LoginGrant, Logins};
 use toolway_auth::refresh::{RenewalContext, RenewedLogins};
 use toolway_auth::vault::{StorageChoice, Vault, VaultOptions};
+use toolway_auth::voucher::Voucher;
+use toolway_auth::voucher::xaa::CrossAppRule;
 use toolway_auth::web::WebClient;
-use toolway_auth::xaa::CrossAppRule;
 use toolway_testkit::ScannedFolder;
 use toolway_testkit::authority::{CANARY, Switch};
 use toolway_testkit::marked;

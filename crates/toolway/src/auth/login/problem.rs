@@ -8,7 +8,8 @@ use toolway_auth::login::{LoginError, LoginFault};
 use toolway_auth::logins::LoginsError;
 use toolway_auth::references::ReferenceError;
 use toolway_auth::scopes::LoginAttemptError;
-use toolway_auth::xaa::XaaError;
+use toolway_auth::voucher::VoucherError;
+use toolway_auth::voucher::xaa::XaaError;
 use toolway_types::ServerName;
 
 use crate::auth::organisation::OrganisationError;
@@ -121,8 +122,9 @@ impl NoFederatedLogin {
     /// Whether all that is missing is a login at the identity provider.
     pub fn lacks_identity(&self) -> bool {
         let (NoFederatedLoginReason::Organisation(OrganisationError::Identity(error))
-        | NoFederatedLoginReason::Login(LoginFault::Organisation(XaaError::Identity(error)))) =
-            &self.fault
+        | NoFederatedLoginReason::Login(LoginFault::Voucher(VoucherError::Organisation(
+            XaaError::Identity(error),
+        )))) = &self.fault
         else {
             return false;
         };

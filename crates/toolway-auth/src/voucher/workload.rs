@@ -27,8 +27,8 @@ use crate::jwt;
 use crate::metadata::shown;
 use crate::references::{ReferenceError, ReferenceResolver, no_resolver_error};
 use crate::token::{TokenError, Tokens};
+use crate::voucher::xaa::TokenTarget;
 use crate::web::{WebClient, WebError};
-use crate::xaa::TokenTarget;
 
 /// The longest token that is read.
 const MAX_TOKEN: u64 = 64 * 1024;

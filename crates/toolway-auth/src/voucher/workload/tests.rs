@@ -18,7 +18,7 @@ use crate::jwt::SigningKey;
 use crate::metadata::ServerMetadata;
 use crate::token::tests::{Endpoint, Scripted, web};
 use crate::token::{OauthClient, Tokens};
-use crate::xaa::TokenTarget;
+use crate::voucher::xaa::TokenTarget;
 
 const ISSUER: &str = "https://as.example";
 

@@ -20,7 +20,7 @@ use serde::Serialize;
 use serde_json::value::to_raw_value;
 use serde_json::{Map, Value, json};
 use toolway::config::{Environment, Flags, Plan, plan};
-use toolway::route::{AnswerTimeout, Route, Routes as _, SendOptions};
+use toolway::route::{AnswerTimeout, RequestOptions, Route, Routes as _};
 use toolway::types::ServerName;
 use toolway::{
     Audit, CallOptions, Clock, ClockReading, Consent, Host, HostOptions, InProcessServer,
@@ -98,14 +98,11 @@ async fn bare(route: &dyn Route, calls: usize) {
             arguments: &arguments(number),
         };
         let params = to_raw_value(&params).expect("JSON");
-        let options = SendOptions {
-            timeout: route.timeout().unwrap_or(Duration::from_mins(1)),
+        let timeout = route.timeout().unwrap_or(Duration::from_mins(1));
+        let options = RequestOptions {
             idle: route.usual_idle(),
             answer_timeout: AnswerTimeout::ByChannel,
-            progress: None,
-            tool: None,
-            pool: None,
-            remarks: None,
+            ..RequestOptions::within(timeout)
         };
         let answer = route.request("tools/call", params, options).await;
         assert!(answer.expect("an answer").get().contains("done"));

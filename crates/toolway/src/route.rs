@@ -3,6 +3,7 @@
 //! Owns the traits, the conditions of one request and what a call is told where there is no route.
 //! Connections and the built-in tools implement them; `dispatch/send.rs` uses them.
 
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -25,7 +26,7 @@ pub trait Route: Send + Sync {
         &'a self,
         method: &'a str,
         params: Box<RawValue>,
-        options: SendOptions<'a>,
+        options: RequestOptions<'a>,
     ) -> BoxFuture<'a, RequestResult>;
 
     /// The longest a call may take by the server's own entry.
@@ -68,22 +69,40 @@ pub trait Routes: Send + Sync {
 
 /// The conditions of one request.
 #[derive(Clone)]
-pub struct SendOptions<'a> {
-    /// The longest it may take.
+pub struct RequestOptions<'a> {
+    /// The longest it may take, whatever happens meanwhile.
     pub timeout: Duration,
     /// The longest it may go without a sign of life; progress is one.
     pub idle: Option<Duration>,
     /// How long an answer may take to begin, where requests are answered one by one.
     pub answer_timeout: AnswerTimeout,
-    /// Where progress goes.
+    /// Where progress goes; the server is asked for it only where there is a listener.
     pub progress: Option<ProgressSink>,
     /// The tool called, as its server described it: its schema may ask for arguments to be
     /// mirrored into headers.
     pub tool: Option<&'a view::Tool>,
+    /// Told when the request has become a task: then it must not be sent again.
+    pub is_task: Option<&'a AtomicBool>,
     /// The session that calls, for the host's own tools.
     pub pool: Option<ToolPool>,
     /// Where it is put what a person should know about questions that the server asked meanwhile.
     pub remarks: Option<&'a Mutex<Vec<String>>>,
+}
+
+impl RequestOptions<'_> {
+    /// Only a time limit, which is the request's own.
+    pub fn within(timeout: Duration) -> Self {
+        Self {
+            timeout,
+            idle: None,
+            answer_timeout: AnswerTimeout::BySender,
+            progress: None,
+            tool: None,
+            is_task: None,
+            pool: None,
+            remarks: None,
+        }
+    }
 }
 
 /// What a call is told of a server that is in this state.

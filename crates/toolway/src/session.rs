@@ -6,13 +6,12 @@
 //! Does not own: when to connect, or what happens after the channel ended (`connection.rs`).
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 use tokio::sync::{broadcast, watch};
-use toolway_transport::{AnswerTimeout, Channel, CloseReason, SendFailure};
+use toolway_transport::{Channel, CloseReason, SendFailure};
 use toolway_types::{Era, MessageDelivery, ProtocolMode, ServerFacts, Untrusted, limits};
 use toolway_wire::view::{Tool, task as task_view};
 use toolway_wire::{Message, RpcError, envelope, headers};
@@ -21,11 +20,11 @@ use self::correlator::Deadline;
 pub(crate) use self::correlator::{Correlator, Pump, Strays};
 pub(crate) use self::inbound::ListChanges;
 pub(crate) use self::probe::is_era_evidence;
-use crate::call::ProgressSink;
 use crate::catalog::instructions::MAX_INSTRUCTIONS;
 use crate::client_handler::Remarks;
 use crate::error::{ConnectError, RequestError, RequestResult};
 use crate::listing::ListKind;
+use crate::route::RequestOptions;
 pub(crate) use crate::session::client_side::ClientSide;
 
 mod client_side;
@@ -136,36 +135,6 @@ struct SessionInner {
     version_header: Vec<(http::HeaderName, http::HeaderValue)>,
 }
 
-/// How one request is to be sent.
-pub(crate) struct RequestOptions<'a> {
-    /// The longest to wait for the answer, whatever happens meanwhile.
-    pub timeout: Duration,
-    /// The longest to wait without a sign of life: progress starts it anew.
-    pub idle: Option<Duration>,
-    /// How long an answer may take to begin, where requests are answered one by one.
-    pub answer_timeout: AnswerTimeout,
-    /// Where its progress goes; the server is asked for progress only where there is a listener.
-    pub progress: Option<ProgressSink>,
-    /// The tool that a `tools/call` calls, whose schema may ask for headers.
-    pub headers_for: Option<&'a Tool>,
-    /// Told when the request has become a task: then it must not be sent again.
-    pub is_task: Option<&'a AtomicBool>,
-}
-
-impl RequestOptions<'_> {
-    /// Only a time limit, which is the request's own.
-    pub(crate) fn within(timeout: Duration) -> Self {
-        Self {
-            timeout,
-            idle: None,
-            answer_timeout: AnswerTimeout::BySender,
-            progress: None,
-            headers_for: None,
-            is_task: None,
-        }
-    }
-}
-
 impl Session {
     /// What the handshake settled.
     pub(crate) fn facts(&self) -> &ServerFacts {
@@ -174,7 +143,7 @@ impl Session {
 
     /// Sends a request and waits for its result, through as many rounds of input and as long a task
     /// as the server makes of it. Dropping the future cancels the request at the server.
-    pub(crate) async fn ask(
+    pub(crate) async fn request(
         &self,
         method: &str,
         params: &RawValue,
@@ -185,8 +154,9 @@ impl Session {
             idle,
             answer_timeout,
             progress,
-            headers_for: tool,
+            tool,
             is_task,
+            ..
         } = options;
         let deadline = Deadline::new(timeout, idle).with_answer_timeout(answer_timeout);
         match self.0.facts.era {
@@ -207,17 +177,6 @@ impl Session {
                 rounds::drive(self, request, is_task).await
             }
         }
-    }
-
-    /// The same with owned parameters.
-    #[cfg(test)]
-    pub(crate) async fn request(
-        &self,
-        method: &str,
-        params: Box<RawValue>,
-        options: RequestOptions<'_>,
-    ) -> RequestResult {
-        self.ask(method, &params, options).await
     }
 
     /// Whether a legacy server declared this about tasks.

@@ -19,7 +19,7 @@ use toolway::dispatch::Dispatch;
 use toolway::dispatch::answers::PersonAnswers;
 use toolway::dispatch::hooks::HookRunner;
 use toolway::error::RequestResult;
-use toolway::route::{GeneralLimits, Route, Routes, SendOptions};
+use toolway::route::{GeneralLimits, RequestOptions, Route, Routes};
 use toolway::types::{ServerName, ToolKey};
 use toolway::{CallError, CallOptions, Catalog, Consent, ToolRequest, ToolTarget, view};
 
@@ -79,7 +79,7 @@ impl Route for Answering {
         &'a self,
         _method: &'a str,
         _params: Box<RawValue>,
-        _options: SendOptions<'a>,
+        _options: RequestOptions<'a>,
     ) -> BoxFuture<'a, RequestResult> {
         let result = json!({ "content": [{ "type": "text", "text": "done" }] });
         Box::pin(async move { Ok(to_raw_value(&result).expect("JSON")) })

@@ -21,7 +21,7 @@ use crate::catalog::{
     AimedOffering, AimedServer, BuiltinBackend, CatalogBuiltin, Presence, ServerOffer,
 };
 use crate::error::{RequestError, RequestResult};
-use crate::route::{Route, SendOptions};
+use crate::route::{RequestOptions, Route};
 use crate::snapshot::ServerSnapshot;
 
 /// Where the host's own tools are kept.
@@ -139,7 +139,7 @@ impl Route for BuiltinRoute {
         &'a self,
         _method: &'a str,
         params: Box<RawValue>,
-        options: SendOptions<'a>,
+        options: RequestOptions<'a>,
     ) -> BoxFuture<'a, RequestResult> {
         #[derive(Deserialize)]
         struct Params {

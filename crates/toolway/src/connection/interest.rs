@@ -19,8 +19,9 @@ use super::{Connection, ConnectionNews};
 use crate::connection::open_session::OpenSession;
 use crate::error::RequestError;
 use crate::lock::lock;
+use crate::route::RequestOptions;
+use crate::session::Session;
 use crate::session::subscription::SubscriptionEnd;
-use crate::session::{RequestOptions, Session};
 
 /// The pause before a stream that ended is opened again; it doubles with each time.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -181,7 +182,7 @@ impl Connection {
         let params = to_raw_value(&json!({ "uri": uri }))
             .map_err(|error| RequestError::Malformed(error.to_string()))?;
         let options = RequestOptions::within(self.context.limits.usual());
-        session.ask(method, &params, options).await.map(drop)
+        session.request(method, &params, options).await.map(drop)
     }
 
     /// The modern way: one stream for all, opened anew when they change.

@@ -21,8 +21,9 @@ use super::{Connected, Connection, ConnectionEvent, ConnectionNews, ConnectionOr
 use crate::connection::open_session::{Doubt, OpenSession};
 use crate::error::{self, RequestError};
 use crate::pins::{Difference, PinnedInstructions};
+use crate::route::RequestOptions;
 use crate::server_source::definition::definition;
-use crate::session::{RequestOptions, Session};
+use crate::session::Session;
 
 /// The longest that calls in flight keep a connection that another one took over from.
 const DRAIN: Duration = Duration::from_secs(30);
@@ -162,7 +163,7 @@ async fn is_alive(session: &Session) -> bool {
     };
     let options = RequestOptions::within(PROOF_OF_LIFE);
     matches!(
-        session.ask(name, &params, options).await,
+        session.request(name, &params, options).await,
         Ok(_) | Err(RequestError::Rpc(_) | RequestError::Malformed(_))
     )
 }

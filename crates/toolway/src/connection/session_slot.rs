@@ -23,9 +23,8 @@ use crate::call::NotWidened;
 use crate::connection::open_session::{FORGOTTEN, OpenSession, broken};
 use crate::error::{RequestError, RequestResult, is_short, wants_login};
 use crate::lock::lock;
-use crate::route::{Route, SendOptions};
+use crate::route::{RequestOptions, Route};
 use crate::server_source::{ConnectGroup, ServerSource};
-use crate::session::RequestOptions;
 
 /// Longer than any program runs, and still a time that can be named.
 const FOR_EVER: Duration = Duration::from_hours(10 * 365 * 24);
@@ -107,10 +106,11 @@ struct EnteredSession {
 }
 
 impl ServerRoute {
-    /// Takes the session, waiting while a connection is being made. `spent` is the session
+    /// Takes the session, waiting in time while a connection is being made. `spent` is the session
     /// that the caller has tried already.
     async fn enter(
         &self,
+        deadline: Instant,
         spent: Option<&Arc<OpenSession>>,
     ) -> Result<EnteredSession, RequestError> {
         let of_use = |open_session: &Arc<OpenSession>| {
@@ -119,14 +119,13 @@ impl ServerRoute {
             spent.is_none_or(|spent| !Arc::ptr_eq(spent, open_session)) && open_session.is_of_use()
         };
         let mut state = self.state.clone();
-        let now = state
-            .wait_for(|state| match state {
-                SlotState::Waiting => false,
-                SlotState::Open(open_session) => of_use(open_session),
-                SlotState::Shut(_) => true,
-            })
-            .await;
-        match now.as_deref() {
+        let settled = state.wait_for(|state| match state {
+            SlotState::Waiting => false,
+            SlotState::Open(open_session) => of_use(open_session),
+            SlotState::Shut(_) => true,
+        });
+        let now = tokio::time::timeout_at(deadline, settled).await;
+        match now.map_err(|_| RequestError::TimedOut)?.as_deref() {
             // Counted while the slot cannot change, so that its next change sees this call.
             Ok(SlotState::Open(open_session)) => Ok(EnteredSession {
                 open_session: Arc::clone(open_session),
@@ -134,42 +133,6 @@ impl ServerRoute {
             }),
             Ok(SlotState::Shut(state)) => Err(RequestError::Unavailable(state.clone())),
             Ok(SlotState::Waiting) | Err(_) => Err(RequestError::Closed(CloseReason::Asked)),
-        }
-    }
-
-    async fn enter_in_time(
-        &self,
-        request: &RoutedRequest<'_>,
-        spent: Option<&Arc<OpenSession>>,
-    ) -> Result<EnteredSession, RequestError> {
-        let entering = tokio::time::timeout_at(request.deadline, self.enter(spent));
-        entering.await.map_err(|_| RequestError::TimedOut)?
-    }
-
-    async fn send(
-        &self,
-        method: &str,
-        params: Box<RawValue>,
-        options: SendOptions<'_>,
-    ) -> RequestResult {
-        let began = Instant::now();
-        let is_task = AtomicBool::new(false);
-        let request = RoutedRequest {
-            method,
-            params: &params,
-            options: &options,
-            deadline: began
-                .checked_add(options.timeout)
-                .unwrap_or(began + FOR_EVER),
-            is_task: &is_task,
-        };
-        let outcome = self.send_in_session(&request).await;
-        match (outcome, &self.widener) {
-            (Err(error), Some(widener)) if challenge_of(&error).is_some() => {
-                // Boxed: a call that is not refused must not carry the room for it along.
-                Box::pin(self.send_after_step_up(request, widener, error, began)).await
-            }
-            (outcome, _) => outcome.map_err(|error| self.blame(error)),
         }
     }
 
@@ -188,11 +151,11 @@ impl ServerRoute {
     }
 
     /// Sends a request, and again when the server had forgotten the session.
-    async fn send_in_session(&self, request: &RoutedRequest<'_>) -> RequestResult {
+    async fn request_in_session(&self, request: &RoutedRequest<'_>) -> RequestResult {
         let EnteredSession {
             open_session,
             counted,
-        } = self.enter_in_time(request, None).await?;
+        } = self.enter(request.deadline, None).await?;
         let outcome = request.attempt(&open_session).await;
         let expired = open_session.judge(&outcome);
         if !(expired && open_session.expires()) {
@@ -204,16 +167,16 @@ impl ServerRoute {
         }
         drop(counted);
         // Boxed: a session that is known must not carry the room for another along.
-        Box::pin(self.send_again(request, &open_session)).await
+        Box::pin(self.request_again(request, &open_session)).await
     }
 
     /// Sends a request once more, in another session than this one.
-    async fn send_again(
+    async fn request_again(
         &self,
         request: &RoutedRequest<'_>,
         spent: &Arc<OpenSession>,
     ) -> RequestResult {
-        let entered = self.enter_in_time(request, Some(spent)).await?;
+        let entered = self.enter(request.deadline, Some(spent)).await?;
         let open_session = &entered.open_session;
         let outcome = request.attempt(open_session).await;
         open_session.judge(&outcome);
@@ -222,7 +185,7 @@ impl ServerRoute {
 
     /// Has the login widened that a request fell short of, and sends the request once more. The
     /// time that a person takes for it is not the request's.
-    async fn send_after_step_up(
+    async fn request_after_step_up(
         &self,
         mut request: RoutedRequest<'_>,
         widener: &Widener,
@@ -243,7 +206,7 @@ impl ServerRoute {
             Widened::Yes => {
                 let deadline = request.deadline.checked_add(asked.elapsed());
                 request.deadline = deadline.unwrap_or(request.deadline);
-                match self.send_in_session(&request).await {
+                match self.request_in_session(&request).await {
                     Err(again) if challenge_of(&again).is_some() => {
                         return Err(not_widened(&again, NotWidened::StillRefused));
                     }
@@ -263,8 +226,8 @@ impl ServerRoute {
 /// A request on its way through the slot.
 struct RoutedRequest<'a> {
     method: &'a str,
-    params: &'a RawValue,
-    options: &'a SendOptions<'a>,
+    params: Box<RawValue>,
+    options: RequestOptions<'a>,
     deadline: Instant,
     /// Whether it has become a task.
     is_task: &'a AtomicBool,
@@ -274,15 +237,12 @@ impl RoutedRequest<'_> {
     async fn attempt(&self, open_session: &OpenSession) -> RequestResult {
         let options = RequestOptions {
             timeout: self.deadline.saturating_duration_since(Instant::now()),
-            idle: self.options.idle,
-            answer_timeout: self.options.answer_timeout,
-            progress: self.options.progress.clone(),
-            headers_for: self.options.tool,
             is_task: Some(self.is_task),
+            ..self.options.clone()
         };
         let session = &open_session.session;
         let before = session.remarks().count();
-        let outcome = session.ask(self.method, self.params, options).await;
+        let outcome = session.request(self.method, &self.params, options).await;
         if session.remarks().count() != before
             && let Some(remarks) = self.options.remarks
         {
@@ -328,9 +288,27 @@ impl Route for ServerRoute {
         &'a self,
         method: &'a str,
         params: Box<RawValue>,
-        options: SendOptions<'a>,
+        options: RequestOptions<'a>,
     ) -> BoxFuture<'a, RequestResult> {
-        Box::pin(self.send(method, params, options))
+        Box::pin(async move {
+            let began = Instant::now();
+            let deadline = began.checked_add(options.timeout);
+            let is_task = AtomicBool::new(false);
+            let request = RoutedRequest {
+                method,
+                params,
+                is_task: options.is_task.unwrap_or(&is_task),
+                options,
+                deadline: deadline.unwrap_or(began + FOR_EVER),
+            };
+            match (self.request_in_session(&request).await, &self.widener) {
+                (Err(error), Some(widener)) if challenge_of(&error).is_some() => {
+                    // Boxed: a call that is not refused must not carry the room for it along.
+                    Box::pin(self.request_after_step_up(request, widener, error, began)).await
+                }
+                (outcome, _) => outcome.map_err(|error| self.blame(error)),
+            }
+        })
     }
 
     fn timeout(&self) -> Option<Duration> {
@@ -357,10 +335,18 @@ mod tests {
     /// Allocators keep small blocks at hand; larger ones are looked for, for every request.
     #[test]
     fn a_request_fits_into_a_small_block() {
-        fn room<A, B, C, D, F>(_: impl FnOnce(A, B, C, D) -> F) -> usize {
-            size_of::<F>()
-        }
-        let room = room(ServerRoute::send);
+        let route = ServerRoute {
+            widener: None,
+            written: None,
+            state: watch::channel(SlotState::Waiting).1,
+            timeout: None,
+            request_timeout: None,
+            idle: Duration::ZERO,
+            is_editor: false,
+        };
+        let options = RequestOptions::within(Duration::ZERO);
+        let request = route.request("ping", RawValue::NULL.to_owned(), options);
+        let room = size_of_val(&*request);
         assert!(room <= 1024, "{room}");
     }
 

@@ -21,7 +21,7 @@ use crate::audit::AuditEntry;
 use crate::call::{CallError, CallFault, CallOptions, Oversize, TimeLimit};
 use crate::catalog::CatalogTool;
 use crate::error::{RequestError, is_short, scopes_in, wants_login};
-use crate::route::{GeneralLimits, Route, Routes, SendOptions, unavailable};
+use crate::route::{GeneralLimits, RequestOptions, Route, Routes, unavailable};
 
 /// A server's answer to a permitted call, unread.
 #[derive(Debug)]
@@ -114,14 +114,14 @@ pub async fn send<'a>(
         )
     })?;
     let remarks = Mutex::default();
-    let send_options = SendOptions {
+    let conditions = RequestOptions {
         tool: Some(call.tool().received()),
         remarks: Some(&remarks),
         ..limits::options(options, &*route, general)
     };
-    let timeout = send_options.timeout;
+    let timeout = conditions.timeout;
     entry.sent(&params);
-    let answer = route.request("tools/call", params, send_options).await;
+    let answer = route.request("tools/call", params, conditions).await;
     let remarks = remarks.into_inner().unwrap_or_else(PoisonError::into_inner);
     match answer {
         Ok(result) => {

@@ -167,7 +167,7 @@ impl Correlator {
     ///
     /// In a box of its own: a request is one box around this one, and allocators are slow from a
     /// kilobyte on.
-    pub(super) fn exchange(&self, exchange: RequestExchange) -> BoxFuture<'_, RequestResult> {
+    pub(super) fn request(&self, exchange: RequestExchange) -> BoxFuture<'_, RequestResult> {
         let answer = match self.shared.waiting.register(exchange.id, exchange.progress) {
             Ok(answer) => answer,
             Err(error) => return Box::pin(std::future::ready(Err(error))),

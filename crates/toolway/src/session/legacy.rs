@@ -50,7 +50,7 @@ pub(super) async fn initialize(
     .map_err(|error| RequestError::Malformed(error.to_string()))?;
     let id = correlator.reserve();
     correlator
-        .exchange(RequestExchange {
+        .request(RequestExchange {
             id,
             bytes: envelope::request(id, method::INITIALIZE, &params),
             headers: Vec::new(),
@@ -96,7 +96,7 @@ pub(super) async fn settle(
 }
 
 /// Sends a request and gives its result.
-pub(super) async fn send(
+pub(super) async fn request(
     session: &Session,
     method: &str,
     params: &RawValue,
@@ -120,7 +120,7 @@ pub(super) async fn send(
         envelope::request(id, method, params)
     };
     correlator
-        .exchange(RequestExchange {
+        .request(RequestExchange {
             id,
             bytes,
             headers: version_header.clone(),

@@ -13,9 +13,10 @@ use serde_json::value::to_raw_value;
 use toolway_types::{Budget, BudgetExceeded, BytePool, PoolShare, Untrusted, limits};
 use toolway_wire::view::{self, ItemFault, ListView};
 
-use super::{RequestOptions, Session, freshness, raw};
+use super::{Session, freshness, raw};
 use crate::error::RequestError;
 use crate::listing::FetchedList;
+use crate::route::RequestOptions;
 
 /// A server with more pages than this is broken, or wants to keep us busy.
 pub(crate) const MAX_PAGES: usize = limits::offers::PAGES;
@@ -58,7 +59,7 @@ pub(crate) async fn fetch<T>(
         }
         pages += 1;
         let result = session
-            .ask(method, &params, RequestOptions::within(timeout))
+            .request(method, &params, RequestOptions::within(timeout))
             .await?;
         let page = view
             .page(&result, &mut room.own)

@@ -97,11 +97,11 @@ pub(super) async fn discover(
     let request = ModernRequest::new(method::DISCOVER, &params, deadline);
     let mut exchange = shape(correlator, client, delivery, request)?;
     exchange.farewell = Farewell::Silent;
-    correlator.exchange(exchange).await
+    correlator.request(exchange).await
 }
 
 /// Sends a request and gives its result, of whatever type.
-pub(super) fn send<'a>(
+pub(super) fn request<'a>(
     session: &'a Session,
     request: ModernRequest<'_>,
 ) -> BoxFuture<'a, RequestResult> {
@@ -110,7 +110,7 @@ pub(super) fn send<'a>(
     match shape(&inner.correlator, &inner.client, inner.delivery, request) {
         Ok(mut exchange) => {
             exchange.late = makes_tasks.then(|| unwanted(session));
-            inner.correlator.exchange(exchange)
+            inner.correlator.request(exchange)
         }
         Err(error) => Box::pin(std::future::ready(Err(error))),
     }

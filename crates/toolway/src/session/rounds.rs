@@ -48,7 +48,7 @@ pub(super) async fn drive(
         progress: request.progress.clone(),
         ..request
     };
-    let outcome = modern::send(session, first).await.map_err(refine);
+    let outcome = modern::request(session, first).await.map_err(refine);
     if let Ok(result) = &outcome
         && matches!(ResultType::peek(result), Ok(ResultType::Complete))
     {
@@ -117,7 +117,7 @@ async fn go_on(
             tool: relisted.as_ref().or(request.tool),
             ..request
         };
-        outcome = modern::send(session, round).await.map_err(refine);
+        outcome = modern::request(session, round).await.map_err(refine);
     }
 }
 

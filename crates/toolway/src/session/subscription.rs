@@ -197,7 +197,7 @@ impl Session {
             Err(error) => return unsent(&error),
         };
         let (_opened, answer) = correlator.reception().subscriptions().open(exchange.id);
-        let mut ended = std::pin::pin!(correlator.exchange(exchange));
+        let mut ended = std::pin::pin!(correlator.request(exchange));
         let notifications = tokio::select! {
             biased;
             Ok(notifications) = answer => notifications,

@@ -171,7 +171,7 @@ impl<'a> TaskFollower<'a> {
     pub(super) async fn wait(&self) -> RequestResult {
         let params = self.named();
         let params = params.map_err(|error| RequestError::Malformed(error.to_string()))?;
-        self.send(method::TASKS_RESULT, &params, self.deadline.absolute())
+        self.request(method::TASKS_RESULT, &params, self.deadline.absolute())
             .await
     }
 
@@ -179,12 +179,12 @@ impl<'a> TaskFollower<'a> {
         to_raw_value(&json!({ "taskId": self.id }))
     }
 
-    async fn send(&self, method: &str, params: &RawValue, deadline: Deadline) -> RequestResult {
+    async fn request(&self, method: &str, params: &RawValue, deadline: Deadline) -> RequestResult {
         let session = self.session;
         let sent = match session.facts().era {
-            Era::Legacy => legacy::send(session, method, params, deadline, None).await,
+            Era::Legacy => legacy::request(session, method, params, deadline, None).await,
             Era::Modern => {
-                modern::send(session, ModernRequest::new(method, params, deadline)).await
+                modern::request(session, ModernRequest::new(method, params, deadline)).await
             }
         };
         sent.map_err(refine)
@@ -210,7 +210,7 @@ impl<'a> TaskFollower<'a> {
         let mut failures = 0;
         loop {
             let deadline = self.deadline.within(POLL_LIMIT);
-            let error = match self.send(method, &params, deadline).await {
+            let error = match self.request(method, &params, deadline).await {
                 Err(error) if got_lost(&error) => error,
                 outcome => return outcome,
             };

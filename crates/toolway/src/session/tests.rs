@@ -14,6 +14,7 @@ use toolway_transport::{
 use toolway_types::{ProtocolMode, ServerName};
 
 use super::*;
+use crate::call::ProgressSink;
 use crate::client_handler::Root;
 use crate::tasks::{self, Task};
 
@@ -245,6 +246,18 @@ async fn settled_with(
 
 fn params(value: &Value) -> Box<RawValue> {
     to_raw_value(value).expect("JSON")
+}
+
+impl Session {
+    /// As [`Session::request`], with parameters of its own.
+    async fn request_owned(
+        &self,
+        method: &str,
+        params: Box<RawValue>,
+        options: RequestOptions<'_>,
+    ) -> RequestResult {
+        self.request(method, &params, options).await
+    }
 }
 
 fn empty() -> Box<RawValue> {

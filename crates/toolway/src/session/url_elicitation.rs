@@ -34,7 +34,7 @@ pub(super) async fn drive(
     progress: Option<ProgressSink>,
 ) -> RequestResult {
     for _ in 0..MAX_PAGE_VISITS {
-        let sent = legacy::send(session, name, params, deadline, progress.clone());
+        let sent = legacy::request(session, name, params, deadline, progress.clone());
         let outcome = sent.await.map_err(refine);
         let pages = match &outcome {
             Err(RequestError::Rpc(error)) if error.code == URL_ELICITATION_REQUIRED => pages(error),
@@ -51,7 +51,7 @@ pub(super) async fn drive(
             return outcome;
         }
     }
-    let last = legacy::send(session, name, params, deadline, progress);
+    let last = legacy::request(session, name, params, deadline, progress);
     let outcome = Box::pin(last).await.map_err(refine);
     if let Err(RequestError::Rpc(error)) = &outcome
         && error.code == URL_ELICITATION_REQUIRED

@@ -13,25 +13,21 @@ use std::time::Duration;
 use toolway_transport::AnswerTimeout;
 
 use crate::call::CallOptions;
-use crate::route::{GeneralLimits, Route, SendOptions};
+use crate::route::{GeneralLimits, RequestOptions, Route};
 
 /// The conditions under which something is asked of a server.
 pub(super) fn options(
     options: &CallOptions,
     route: &dyn Route,
     general: GeneralLimits,
-) -> SendOptions<'static> {
-    SendOptions {
-        timeout: options
-            .timeout
-            .or_else(|| route.timeout())
-            .unwrap_or_else(|| general.whole()),
+) -> RequestOptions<'static> {
+    let timeout = options.timeout.or_else(|| route.timeout());
+    RequestOptions {
         idle: idle(options, route, general),
         answer_timeout: answer_timeout(options, route, general),
         progress: options.progress.clone(),
-        tool: None,
         pool: options.pool.clone(),
-        remarks: None,
+        ..RequestOptions::within(timeout.unwrap_or_else(|| general.whole()))
     }
 }
 

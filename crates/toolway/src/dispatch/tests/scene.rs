@@ -19,7 +19,7 @@ use super::super::*;
 use crate::call::Progress;
 use crate::catalog::ServerOffer;
 use crate::error::{RequestError, RequestResult};
-use crate::route::{GeneralLimits, Route, Routes, SendOptions};
+use crate::route::{GeneralLimits, RequestOptions, Route, Routes};
 
 /// What a route saw of one request.
 #[derive(Debug, Clone, PartialEq)]
@@ -45,7 +45,7 @@ impl Route for ScriptedRoute {
         &'a self,
         method: &'a str,
         params: Box<RawValue>,
-        options: SendOptions<'a>,
+        options: RequestOptions<'a>,
     ) -> BoxFuture<'a, RequestResult> {
         self.sent.lock().unwrap().push(Sent {
             method: method.to_owned(),

@@ -203,7 +203,7 @@ async fn nothing_waits_for_a_person_and_there_is_an_end_to_questions() {
         let request = peer.expect("tools/call").await;
         peer.answer(&request, json!({})).await;
     };
-    let call = session.request("tools/call", empty(), RequestOptions::within(LIMIT));
+    let call = session.request_owned("tools/call", empty(), RequestOptions::within(LIMIT));
     let (answer, ()) = tokio::join!(call, script);
     assert!(answer.is_ok());
 

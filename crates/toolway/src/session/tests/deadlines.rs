@@ -28,7 +28,7 @@ async fn rel_09_a_server_that_never_replies_is_given_up_and_told() {
         let (session, _pump, mut peer) = settled(mode, MessageDelivery::Stream).await;
         let started = Instant::now();
         let (outcome, request) = tokio::join!(
-            session.request("tools/call", empty(), limits(600, 5)),
+            session.request_owned("tools/call", empty(), limits(600, 5)),
             peer.expect("tools/call"),
         );
         let Err(RequestError::Idle { after }) = outcome else {
@@ -45,7 +45,7 @@ async fn rel_09_a_server_that_never_replies_is_given_up_and_told() {
 async fn rel_09_a_reply_after_the_cancellation_is_dropped_and_counted() {
     let (session, _pump, mut peer) = legacy().await;
     let (outcome, request) = tokio::join!(
-        session.request("tools/call", empty(), limits(600, 5)),
+        session.request_owned("tools/call", empty(), limits(600, 5)),
         peer.expect("tools/call"),
     );
     assert!(matches!(outcome, Err(RequestError::Idle { .. })));
@@ -58,7 +58,7 @@ async fn rel_09_a_reply_after_the_cancellation_is_dropped_and_counted() {
         peer.answer(&request, json!({ "late": false })).await;
     };
     let (answer, ()) = tokio::join!(
-        session.request("tools/call", empty(), limits(600, 5)),
+        session.request_owned("tools/call", empty(), limits(600, 5)),
         script
     );
     assert_eq!(answer.expect("answered").get(), r#"{"late":false}"#);
@@ -80,7 +80,7 @@ async fn rel_09_progress_for_ever_ends_at_the_absolute_limit() {
             peer.say(progress(&request, step)).await;
         }
     };
-    let call = session.request("tools/call", empty(), limits(600, 5));
+    let call = session.request_owned("tools/call", empty(), limits(600, 5));
     let outcome = tokio::select! {
         outcome = call => outcome,
         () = script => panic!("the limit is shorter"),
@@ -116,7 +116,10 @@ async fn progress_after_the_answer_reaches_nobody() {
             .await;
         peer.next().await;
     };
-    let (outcome, ()) = tokio::join!(session.request("tools/call", empty(), options), script);
+    let (outcome, ()) = tokio::join!(
+        session.request_owned("tools/call", empty(), options),
+        script
+    );
     assert!(outcome.is_ok());
     assert_eq!(*heard.lock().expect("one thread"), [1.0]);
 }
@@ -127,11 +130,11 @@ async fn progress_keeps_only_its_own_request_alive() {
     let started = Instant::now();
     let silent = async {
         let outcome = session
-            .request("tools/call", empty(), limits(600, 10))
+            .request_owned("tools/call", empty(), limits(600, 10))
             .await;
         (outcome, started.elapsed())
     };
-    let lively = session.request("tools/call", empty(), limits(600, 10));
+    let lively = session.request_owned("tools/call", empty(), limits(600, 10));
     let script = async {
         let _silent = peer.expect("tools/call").await;
         let lively = peer.expect("tools/call").await;
@@ -157,7 +160,7 @@ async fn no_limit_on_silence_is_none_and_asks_for_no_progress() {
         };
         let started = Instant::now();
         let (outcome, request) = tokio::join!(
-            session.request("tools/call", empty(), options),
+            session.request_owned("tools/call", empty(), options),
             peer.expect("tools/call"),
         );
         assert!(matches!(outcome, Err(RequestError::TimedOut)));
@@ -175,7 +178,10 @@ async fn no_limit_on_silence_is_none_and_asks_for_no_progress() {
         tokio::time::sleep(Duration::from_hours(24)).await;
         peer.answer(&request, json!({})).await;
     };
-    let (outcome, ()) = tokio::join!(session.request("tools/call", empty(), options), script);
+    let (outcome, ()) = tokio::join!(
+        session.request_owned("tools/call", empty(), options),
+        script
+    );
     assert!(outcome.is_ok());
 }
 
@@ -186,7 +192,7 @@ async fn while_a_person_thinks_about_the_servers_question_its_silence_is_ours() 
     let (session, _pump, mut peer) =
         settled_with(ProtocolMode::Legacy, MessageDelivery::Stream, client_side).await;
     let started = Instant::now();
-    let call = session.request("tools/call", empty(), limits(6000, 10));
+    let call = session.request_owned("tools/call", empty(), limits(6000, 10));
     let script = async {
         let request = peer.expect("tools/call").await;
         peer.say(json!({
@@ -214,7 +220,7 @@ async fn rel_10_a_thousand_calls_in_flight_fail_at_once_and_once_each_when_the_s
             let (session, outcomes) = (session.clone(), Arc::clone(&outcomes));
             async move {
                 let outcome = session
-                    .request("tools/call", empty(), limits(600, 60))
+                    .request_owned("tools/call", empty(), limits(600, 60))
                     .await;
                 outcomes.lock().expect("one thread")[number] += 1;
                 outcome

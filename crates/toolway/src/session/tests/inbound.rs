@@ -52,7 +52,7 @@ async fn a_modern_server_gets_no_answer_because_it_must_not_ask() {
     peer.say(json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" }))
         .await;
     let (_, next) = tokio::join!(
-        session.request(
+        session.request_owned(
             "tools/list",
             empty(),
             RequestOptions::within(Duration::from_secs(1))
@@ -85,7 +85,7 @@ async fn changes_of_lists_are_counted_and_unknown_notifications_ignored() {
 #[tokio::test(start_paused = true)]
 async fn a_server_that_floods_and_never_reads_does_not_stop_the_answers() {
     let (session, _pump, mut peer) = legacy().await;
-    let call = session.request("tools/call", empty(), RequestOptions::within(LIMIT));
+    let call = session.request_owned("tools/call", empty(), RequestOptions::within(LIMIT));
     let script = async {
         let request = peer.expect("tools/call").await;
         for id in 0..5_000 {

@@ -60,12 +60,12 @@ async fn call(session: &Session) -> RequestResult {
 async fn call_of(session: &Session, tool: &Tool, progress: Option<ProgressSink>) -> RequestResult {
     let params = params(&json!({ "name": "slow", "arguments": { "x": 1 } }));
     let options = RequestOptions {
-        headers_for: Some(tool),
+        tool: Some(tool),
         progress,
         idle: Some(Duration::from_secs(8)),
         ..RequestOptions::within(Duration::from_mins(10))
     };
-    session.request("tools/call", params, options).await
+    session.request_owned("tools/call", params, options).await
 }
 
 fn state(status: &str, message: &str) -> Value {
@@ -109,7 +109,7 @@ async fn a_tool_that_requires_a_task_is_called_as_one_and_followed_to_its_result
     let is_task = AtomicBool::new(false);
     let tool = tool("required");
     let options = RequestOptions {
-        headers_for: Some(&tool),
+        tool: Some(&tool),
         progress: Some(sink),
         is_task: Some(&is_task),
         idle: Some(Duration::from_secs(8)),
@@ -136,7 +136,7 @@ async fn a_tool_that_requires_a_task_is_called_as_one_and_followed_to_its_result
             json!({ "content": [], "isError": true, "_meta": { RELATED: { "taskId": "t-1" } } });
         peer.answer(&wanted, result).await;
     };
-    let (outcome, ()) = tokio::join!(session.request("tools/call", called, options), script);
+    let (outcome, ()) = tokio::join!(session.request_owned("tools/call", called, options), script);
     let outcome = outcome.expect("a result");
     assert!(outcome.get().contains(r#""isError":true"#), "{outcome}");
     assert!(

@@ -12,7 +12,7 @@ fn within(timeout: Duration) -> RequestOptions<'static> {
 
 async fn call(session: &Session, name: &str) -> RequestResult {
     session
-        .request(
+        .request_owned(
             "tools/call",
             params(&json!({ "name": name })),
             within(LIMIT),
@@ -107,7 +107,7 @@ async fn a_call_that_was_answered_is_not_cancelled() {
     let (answer, ()) = tokio::join!(call(&session, "quick"), script);
     assert!(answer.is_ok());
     let (_, next) = tokio::join!(
-        session.request("tools/list", empty(), within(Duration::from_secs(1))),
+        session.request_owned("tools/list", empty(), within(Duration::from_secs(1))),
         peer.next()
     );
     assert_eq!(
@@ -123,7 +123,7 @@ async fn a_call_times_out_is_cancelled_and_its_late_answers_are_counted() {
     let started = tokio::time::Instant::now();
     let limit = Duration::from_secs(5);
     let (outcome, request) = tokio::join!(
-        session.request("tools/call", empty(), within(limit)),
+        session.request_owned("tools/call", empty(), within(limit)),
         peer.next()
     );
     assert!(matches!(outcome, Err(RequestError::TimedOut)));
@@ -222,7 +222,7 @@ async fn progress_reaches_its_own_call_in_order_and_before_the_answer() {
             progress: Some(sink),
             ..RequestOptions::within(LIMIT)
         };
-        session.request("tools/call", params(&json!({ "name": "x" })), options)
+        session.request_owned("tools/call", params(&json!({ "name": "x" })), options)
     }));
     let script = async {
         let requests = [

@@ -24,7 +24,7 @@ fn form(message: &str) -> Value {
 async fn request(session: &Session, method: &str) -> RequestResult {
     let params = params(&json!({ "name": "x", "arguments": { "a": 1 } }));
     session
-        .request(method, params, RequestOptions::within(LIMIT))
+        .request_owned(method, params, RequestOptions::within(LIMIT))
         .await
 }
 
@@ -282,7 +282,7 @@ async fn all_rounds_share_one_deadline_and_a_person_is_not_idle() {
         ..RequestOptions::within(Duration::from_secs(100))
     };
     let started = tokio::time::Instant::now();
-    let call = session.request("tools/call", empty(), options);
+    let call = session.request_owned("tools/call", empty(), options);
     let script = async {
         let request = peer.expect("tools/call").await;
         tokio::time::sleep(Duration::from_secs(9)).await;
@@ -324,10 +324,10 @@ async fn refused_headers_are_made_anew_once_from_a_fresh_list() {
     let arguments = json!({ "name": "x", "arguments": { "region": "eu" } });
     for refusals in [1, 2] {
         let options = RequestOptions {
-            headers_for: Some(&old),
+            tool: Some(&old),
             ..RequestOptions::within(LIMIT)
         };
-        let call = session.request("tools/call", params(&arguments), options);
+        let call = session.request_owned("tools/call", params(&arguments), options);
         let script = async {
             let first = peer.expect("tools/call").await;
             assert_eq!(first.header("mcp-param-old"), Some("eu"));
@@ -373,10 +373,10 @@ async fn without_a_fresh_tool_the_refusal_of_headers_stands() {
     let page = params(&json!({ "tools": [tool_with_header("Old")] }));
     let old = view::tools(&page).expect("a page").items.remove(0);
     let options = RequestOptions {
-        headers_for: Some(&old),
+        tool: Some(&old),
         ..RequestOptions::within(LIMIT)
     };
-    let call = session.request("tools/call", params(&json!({ "name": "x" })), options);
+    let call = session.request_owned("tools/call", params(&json!({ "name": "x" })), options);
     let script = async {
         let first = peer.expect("tools/call").await;
         peer.refuse(&first, -32020, Value::Null).await;

@@ -45,7 +45,7 @@ fn state(kind: &str, status: &str, more: Value) -> Value {
 async fn call(session: &Session) -> RequestResult {
     let params = params(&json!({ "name": "slow" }));
     session
-        .request(
+        .request_owned(
             "tools/call",
             params,
             RequestOptions::within(Duration::from_mins(10)),
@@ -72,7 +72,7 @@ async fn a_task_is_followed_to_its_result_at_the_pace_the_server_wants() {
         idle: Some(Duration::from_secs(8)),
         ..RequestOptions::within(Duration::from_mins(10))
     };
-    let call = session.request("tools/call", params(&json!({ "name": "slow" })), options);
+    let call = session.request_owned("tools/call", params(&json!({ "name": "slow" })), options);
     let script = async {
         let request = peer.expect("tools/call").await;
         let meta = &request.body["params"]["_meta"];

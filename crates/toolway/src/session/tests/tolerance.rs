@@ -10,7 +10,7 @@ use crate::error::RequestResult;
 
 async fn call(session: &Session) -> RequestResult {
     session
-        .request("tools/call", empty(), RequestOptions::within(LIMIT))
+        .request_owned("tools/call", empty(), RequestOptions::within(LIMIT))
         .await
 }
 
@@ -157,7 +157,7 @@ async fn sec_25_sixty_four_callers_over_one_session_get_their_own_answers() {
             for number in 0..CALLS {
                 let canary = format!("{caller}-{number}");
                 let answer = session
-                    .request(
+                    .request_owned(
                         "tools/call",
                         params(&json!({ "canary": canary })),
                         RequestOptions::within(LIMIT),

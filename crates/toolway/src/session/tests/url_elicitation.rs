@@ -15,7 +15,7 @@ async fn asked_by_legacy(client_handler: &Arc<Scripted>) -> (Session, Task<()>, 
 async fn call(session: &Session) -> RequestResult {
     let params = params(&json!({ "name": "pay" }));
     let options = RequestOptions::within(Duration::from_mins(10));
-    session.request("tools/call", params, options).await
+    session.request_owned("tools/call", params, options).await
 }
 
 fn visit(url: &str) -> Value {

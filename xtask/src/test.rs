@@ -55,6 +55,7 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
                     "clippy",
                     "--workspace",
                     "--all-targets",
+                    "--all-features",
                     "--locked",
                     "--",
                     "-D",

@@ -111,7 +111,7 @@ impl Workspace {
         name: &str,
         profile: Profile,
     ) -> Result<PathBuf> {
-        let mut words = vec!["--package", package, "--example", name];
+        let mut words = vec!["--package", package, "--all-features", "--example", name];
         if matches!(profile, Profile::Release) {
             words.push("--release");
         }

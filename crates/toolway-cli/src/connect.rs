@@ -16,13 +16,13 @@ use std::time::Duration;
 
 use tokio::signal::unix::SignalKind;
 use toolway::watch::{ConfigWatch, Watched, request_reconnect};
-use toolway::{Audit, ClientHandler, Host, HostOptions, Prompter};
+use toolway::{Audit, Caller, CallerKind, ClientHandler, Host, HostOptions, Prompter};
 use toolway_config::{Plan, PlannedServer};
 use toolway_tui::{NoticeFeed, TerminalSize, Theme};
 use toolway_types::{ConnectionState, ServerName, TransportKind};
 
 pub(crate) use self::options::{
-    CALLER, State, client_options, connectors_of, host_options, http_client, shield,
+    State, client_options, connectors_of, host_options, http_client, shield,
 };
 pub(crate) use self::typed::{Typed, TypedCommand};
 pub(crate) use self::vault::{StorageArgs, require_insecure_storage, vault};
@@ -31,6 +31,9 @@ use crate::exit::Exit;
 use crate::prompt::TerminalPrompt;
 use crate::report::Report;
 use crate::signals::Signals;
+
+/// Who this program is in the audit.
+const CALLER: &str = "cli";
 
 /// Which servers a command needs.
 pub(crate) enum Wanted {
@@ -227,6 +230,7 @@ fn prepared(
         |server: &PlannedServer| server.transport.is_some_and(TransportKind::is_connector);
     let has_connectors = plan.servers.iter().any(is_connector);
     let mut options = HostOptions {
+        caller: Caller::new(CallerKind::Person, CALLER),
         prompter: interaction.prompter,
         client_handler: interaction.client_handler,
         ..host_options(context)

@@ -1,7 +1,7 @@
 //! Times calls of one tool over a connection inside this program: bare, as the session sends
 //! them, and through the whole pipeline, with and without the audit.
 //!
-//! `cargo run --release -p toolway --example calls -- [REPETITIONS] [CALLS]`: prints one JSON
+//! `cargo run --release -p toolway --features measure --example calls -- [REPETITIONS] [CALLS]`: prints one JSON
 //! object with the nanoseconds of every repetition. `cargo xtask bench calls` makes a table of it.
 //! With `bare` or `pipeline` as a third word it makes only these calls and times nothing: for a
 //! profiler.
@@ -99,11 +99,9 @@ async fn bare(route: &dyn Route, calls: usize) {
         };
         let params = to_raw_value(&params).expect("JSON");
         let timeout = route.timeout().unwrap_or(Duration::from_mins(1));
-        let options = RequestOptions {
-            idle: route.usual_idle(),
-            answer_timeout: AnswerTimeout::ByChannel,
-            ..RequestOptions::within(timeout)
-        };
+        let mut options = RequestOptions::unpermitted(timeout);
+        options.idle = route.usual_idle();
+        options.answer_timeout = AnswerTimeout::ByChannel;
         let answer = route.request("tools/call", params, options).await;
         assert!(answer.expect("an answer").get().contains("done"));
     }

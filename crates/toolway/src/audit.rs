@@ -33,7 +33,7 @@ use tokio::sync::oneshot;
 use tracing::warn;
 
 use self::facts::CallFacts;
-use crate::call::{CallError, CallOptions, PermittedBy, ToolOutcome, ToolRequest};
+use crate::call::{CallError, CallerSide, PermittedBy, ToolOutcome, ToolRequest};
 use crate::catalog::CatalogTool;
 use crate::journal::{LogFile, timestamp};
 use crate::pins::Difference;
@@ -180,15 +180,11 @@ struct OpenAuditEntry {
 
 impl AuditEntry {
     /// The line of a call that begins now; nothing is written where there is no audit.
-    pub(crate) fn begin(
-        audit: Option<&Audit>,
-        request: &ToolRequest,
-        options: &CallOptions,
-    ) -> Self {
+    pub(crate) fn begin(audit: Option<&Audit>, request: &ToolRequest, caller: &CallerSide) -> Self {
         Self(audit.map(|audit| OpenAuditEntry {
             audit: audit.clone(),
             begun: Instant::now(),
-            facts: Box::new(CallFacts::of(request, options.caller.clone())),
+            facts: Box::new(CallFacts::of(request, caller.caller.clone())),
         }))
     }
 

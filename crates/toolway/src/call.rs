@@ -18,11 +18,18 @@ use toolway_wire::view;
 use crate::pins::Difference;
 use crate::pool::ToolPool;
 
+mod attention;
 mod bounded;
+mod caller;
 mod error;
 mod permitted;
 mod refused;
+mod remarks;
 
+pub(crate) use self::attention::Attention;
+pub(crate) use self::caller::RequestOrigin;
+pub use self::caller::{Caller, CallerKind, CallerSide};
+pub(crate) use self::remarks::Remarks;
 pub use crate::call::permitted::{PermittedBy, PermittingClassifier, PermittingHook};
 pub use crate::json_schema::Problem;
 pub use bounded::{BoundedResult, ModelBlock, ResultDelivery, Treatment};
@@ -89,8 +96,6 @@ pub struct CallOptions {
     pub idle_timeout: Option<Duration>,
     /// Where news of a long call goes.
     pub progress: Option<ProgressSink>,
-    /// Who asks, for the audit: the front-end's own word.
-    pub caller: Option<Arc<str>>,
     /// What is wanted of the result.
     pub delivery: ResultDelivery,
     /// The model session that asks: what it finds by `ToolSearch` is loaded there.
@@ -123,7 +128,6 @@ impl CallOptions {
             timeout: None,
             idle_timeout: None,
             progress: None,
-            caller: None,
             delivery: ResultDelivery::Whole,
             pool: None,
             background_after: None,
@@ -140,7 +144,6 @@ impl fmt::Debug for CallOptions {
             .field("timeout", &self.timeout)
             .field("idle_timeout", &self.idle_timeout)
             .field("progress", &self.progress.is_some())
-            .field("caller", &self.caller)
             .field("delivery", &self.delivery)
             .field("pool", &self.pool)
             .field("background_after", &self.background_after)

@@ -7,8 +7,6 @@
 //! hears of sampling, or of elicitation unless hooks are there to answer it, and without roots
 //! none hears of roots.
 
-mod remarks;
-
 use std::path::Path;
 
 use futures_util::future::BoxFuture;
@@ -18,7 +16,6 @@ use toolway_types::{Secret, ServerName, Untrusted};
 use toolway_wire::RpcError;
 use url::Url;
 
-pub(crate) use self::remarks::Remarks;
 use crate::json_schema::{SchemaChecker, SchemaVerdict, ValueSize};
 
 /// Answers what servers ask. The embedding program supplies it.

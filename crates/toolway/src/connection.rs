@@ -32,10 +32,10 @@ use self::keep::Loss;
 pub(crate) use self::limits::ConnectLimits;
 use self::live_channel::LiveChannel;
 use crate::account::Connectors;
-use crate::attention::Attention;
 use crate::auth::step_up::Widener;
 use crate::auth::{self, Auth};
-use crate::client_handler::{ClientHandler, Root};
+use crate::call::CallerSide;
+use crate::client_handler::Root;
 use crate::connection::open_session::OpenSession;
 use crate::connection::transitions::TransitionState;
 use crate::dispatch::hooks::HookRunner;
@@ -67,12 +67,10 @@ mod transitions;
 pub(crate) struct ConnectionContext {
     /// Who we are.
     pub client: Arc<ClientInfo>,
-    /// Who answers what servers ask.
-    pub client_handler: Option<Arc<dyn ClientHandler>>,
+    /// The host's own caller: who answers what servers ask that no other caused.
+    pub caller: Arc<CallerSide>,
     /// What hooks make of it first.
     pub hooks: Arc<HookRunner>,
-    /// The roots of this moment.
-    pub roots: watch::Receiver<Arc<[Root]>>,
     /// For transports.
     pub open: OpenOptions,
     /// Where secrets are that entries name.
@@ -91,8 +89,6 @@ pub(crate) struct ConnectionContext {
     pub panics: Arc<AtomicU64>,
     /// Which resources are followed.
     pub interests: Arc<ResourceInterests>,
-    /// Whether a person is being asked anything.
-    pub attention: Attention,
     /// What is known of logins; without it there are none.
     pub auth: Option<Arc<Auth>>,
     /// The account whose connectors are servers too.
@@ -105,10 +101,12 @@ impl ConnectionContext {
         let own: Arc<[Root]> = roots.iter().filter_map(|it| Root::directory(it)).collect();
         ClientSide {
             server: server.clone(),
-            client_handler: self.client_handler.clone(),
+            caller: Some(Arc::clone(&self.caller)),
+            client_handler: self.caller.client_handler.clone(),
             hooks: Arc::clone(&self.hooks),
+            has_fixed_roots: !own.is_empty(),
             roots: if own.is_empty() {
-                self.roots.clone()
+                self.caller.roots.subscribe()
             } else {
                 // What its entry says does not change while it is connected.
                 watch::channel(own).1
@@ -123,7 +121,7 @@ impl ConnectionContext {
         Some(Widener {
             auth: Arc::clone(self.auth.as_ref()?),
             client_side: self.client_side(server, &[]),
-            attention: self.attention.clone(),
+            attention: None,
         })
     }
 }

@@ -21,7 +21,9 @@ use toolway_config::permission::{Hooks, Permissions};
 use toolway_types::BytePool;
 
 use crate::audit::{Audit, AuditEntry};
-use crate::call::{CallError, CallOptions, Prompter, ToolOutcome, ToolRequest, ToolTarget};
+use crate::call::{
+    CallError, CallOptions, CallerSide, Prompter, ToolOutcome, ToolRequest, ToolTarget,
+};
 use crate::catalog::Catalog;
 use crate::route::{GeneralLimits, Routes};
 
@@ -41,6 +43,8 @@ mod tests;
 /// Everything a call needs from the host, borrowed for the time of one call.
 #[derive(Clone)]
 pub struct Dispatch<'a> {
+    /// Who asks.
+    pub caller: &'a Arc<CallerSide>,
     /// What is on offer. A call stays with this revision to its end.
     pub catalog: &'a Arc<Catalog>,
     /// The rules and the mode.
@@ -76,7 +80,7 @@ impl Dispatch<'_> {
         mut request: ToolRequest,
         options: CallOptions,
     ) -> Result<ToolOutcome, CallError> {
-        let mut entry = AuditEntry::begin(self.audit, &request, &options);
+        let mut entry = AuditEntry::begin(self.audit, &request, self.caller);
         let outcome = self.run(&mut request, &options, &mut entry).await;
         entry.finish(&outcome).await;
         outcome
@@ -135,7 +139,7 @@ impl Dispatch<'_> {
         let call = permission::permit(call, self, options.consent, entry).await?;
         entry.granted(call.grant());
         let mut after = hooks::AfterCall::of(&call, self);
-        let mut answer = send::send(call, self.routes, options, self.limits, entry).await;
+        let mut answer = send::send(call, self, options, entry).await;
         let received = answer.as_ref().ok();
         let unfit = received.and_then(|it| validate::structured(it.tool(), it.result()));
         if let Some(after) = &mut after {

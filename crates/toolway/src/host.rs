@@ -8,6 +8,7 @@
 //! returns when every process is gone; dropping a host aborts them, and their processes with
 //! them.
 
+use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -17,7 +18,8 @@ use toolway_config::Plan;
 use toolway_transport::stdio::launcher::Launcher;
 use toolway_types::{BytePool, ConnectionState, ToolKey};
 
-use self::background::Background;
+use self::attached::CallingParty;
+pub use self::attached::{AttachOptions, Attached};
 pub use self::background::{
     BackgroundCall, CallHandle, CallId, CallStage, Called, CollectError, TooManyCalls,
 };
@@ -26,27 +28,24 @@ pub use self::offers::{CompletionReference, PromptOutcome, ResourceOutcome, Sugg
 pub use self::options::HostOptions;
 use self::reload::Reload;
 use crate::account::DirectoryState;
-use crate::attention::Attention;
 use crate::audit::{Audit, AuditEntry};
 use crate::auth::Auth;
 use crate::call::{
-    CallError, CallOptions, CallResult, Prompter, ToolOutcome, ToolRequest, ToolTarget,
+    CallError, CallOptions, CallResult, Caller, CallerSide, ToolRequest, ToolTarget,
 };
 use crate::catalog_memory::CatalogMemory;
-use crate::client_handler::Root;
 use crate::connection::ResourceInterests;
 use crate::dispatch::Dispatch;
 use crate::dispatch::hooks::{HookRunner, HookRunnerOwner};
 use crate::event::{Changes, HostEvent, NoPlanSource, UnknownServer};
 use crate::journal::Journal;
-use crate::pool::ToolPool;
 use crate::reconnect::{ServerOrders, Unless};
-use crate::search::MissingTool;
 use crate::snapshot::{HostSnapshot, ServerSnapshot};
 use crate::supervisor::ApplyPlan;
 use crate::tasks::Task;
 
 mod account;
+mod attached;
 mod background;
 mod batch;
 mod ending;
@@ -60,16 +59,14 @@ mod start;
 /// A running host.
 pub struct Host {
     core: Arc<HostCore>,
-    background: Background,
-    events: broadcast::Sender<HostEvent>,
+    /// The owner's way in.
+    own: Attached,
     reload: Arc<Reload>,
     following: Option<Task<()>>,
     journal: Option<Journal>,
     hooks: HookRunnerOwner,
-    roots: watch::Sender<Arc<[Root]>>,
     stop: CancellationToken,
     launcher: Launcher,
-    interests: Arc<ResourceInterests>,
     auth: Option<Arc<Auth>>,
     attendant: Option<Task<()>>,
     supervisor: Task<()>,
@@ -82,20 +79,15 @@ struct HostCore {
     orders: ServerOrders,
     plans: mpsc::Sender<ApplyPlan>,
     audit: Option<Audit>,
-    prompter: Option<Arc<dyn Prompter>>,
     runner: Arc<HookRunner>,
     output_dir: PathBuf,
     /// The memory that images of all results are decoded in.
     picture_memory: BytePool,
-    attention: Attention,
+    events: broadcast::Sender<HostEvent>,
+    interests: Arc<ResourceInterests>,
 }
 
 impl Host {
-    /// The snapshot of this moment.
-    pub fn snapshot(&self) -> Arc<HostSnapshot> {
-        self.core.snapshot()
-    }
-
     /// Every snapshot from now on; a slow reader sees the newest only.
     pub fn watch(&self) -> watch::Receiver<Arc<HostSnapshot>> {
         self.core.snapshots.clone()
@@ -104,7 +96,7 @@ impl Host {
     /// What happens from now on. A reader that is more than a thousand events behind loses the
     /// oldest; what is true now always stands in the snapshot.
     pub fn subscribe(&self) -> broadcast::Receiver<HostEvent> {
-        self.events.subscribe()
+        self.core.events.subscribe()
     }
 
     /// Waits until no server is still connecting for the first time.
@@ -159,41 +151,23 @@ impl Host {
         self.reload.account.directory()
     }
 
-    /// Runs one call through all stages. A server that is connecting, also one that was
-    /// lost and is being brought back, is waited for when the call names it, for as long as the
-    /// call may take. A server that failed more than half a minute ago is tried once more first.
-    /// Dropping the future cancels the call and tells the server.
-    pub fn call(
-        &self,
-        request: ToolRequest,
-        options: CallOptions,
-    ) -> impl Future<Output = Result<ToolOutcome, CallError>> + Send {
-        self.core.call(request, options)
+    /// Lets a caller in: an agent, a client of the gateway, another front-end. What is asked because
+    /// of its requests is asked of it, and what it is permitted for its session is permitted to it
+    /// alone. Dropping what is given ends its calls in the background.
+    pub fn attach(&self, caller: Caller, options: AttachOptions) -> Attached {
+        let side = CallerSide::new(caller, options.client_handler, options.roots);
+        let answers = Arc::new(self.own.party.answers.of_another_caller());
+        let party = CallingParty::new(Arc::new(side), options.prompter, answers, options.pool);
+        Attached::new(Arc::clone(&self.core), party)
     }
+}
 
-    /// Waits for the server that a call names, if it is on its way.
-    pub(crate) async fn await_server(
-        &self,
-        target: &ToolTarget,
-        options: &CallOptions,
-    ) -> Result<(), CallError> {
-        let waited = self.core.await_server(target, options, || ());
-        waited.await.map(drop)
-    }
+/// A host is its owner's way in as well.
+impl Deref for Host {
+    type Target = Attached;
 
-    /// Loads tools into a session's pool, by exposed or own name; gives what is not there. What
-    /// `ToolSearch` finds is loaded by itself.
-    pub fn load_tools(&self, pool: &ToolPool, names: &[&str]) -> Vec<MissingTool> {
-        let snapshot = self.snapshot();
-        let found = snapshot.catalog.select(names.iter().copied());
-        pool.load(found.tools.iter().map(|tool| tool.key.clone()));
-        found.missing
-    }
-
-    /// Replaces the roots. Servers of the legacy era that were told of roots when they connected
-    /// hear that they changed; modern ones are told with the next request that asks.
-    pub fn set_roots(&self, roots: Vec<Root>) {
-        self.roots.send_replace(Arc::from(roots));
+    fn deref(&self) -> &Attached {
+        &self.own
     }
 }
 
@@ -212,11 +186,19 @@ impl HostCore {
         let _ = snapshots.wait_for(|snapshot| !pending(snapshot)).await;
     }
 
-    async fn call(&self, mut request: ToolRequest, options: CallOptions) -> CallResult {
-        let mut entry = AuditEntry::begin(self.audit.as_ref(), &request, &options);
+    async fn call(
+        &self,
+        party: &CallingParty,
+        mut request: ToolRequest,
+        mut options: CallOptions,
+    ) -> CallResult {
+        if options.pool.is_none() {
+            options.pool.clone_from(&party.pool);
+        }
+        let mut entry = AuditEntry::begin(self.audit.as_ref(), &request, &party.side);
         let outcome = match self.await_servers(&request, &options, &mut entry).await {
             Ok(snapshot) => {
-                let dispatch = self.dispatch(&snapshot);
+                let dispatch = self.dispatch(party, &snapshot);
                 dispatch.run(&mut request, &options, &mut entry).await
             }
             Err(error) => Err(error),
@@ -245,9 +227,11 @@ impl HostCore {
     }
 
     /// What runs calls by this snapshot.
-    fn dispatch<'a>(&'a self, snapshot: &'a HostSnapshot) -> Dispatch<'a> {
+    fn dispatch<'a>(&'a self, party: &'a CallingParty, snapshot: &'a HostSnapshot) -> Dispatch<'a> {
         Dispatch {
-            prompter: self.prompter.as_deref(),
+            caller: &party.side,
+            prompter: party.prompter.as_deref(),
+            approvals: &party.answers,
             picture_memory: &self.picture_memory,
             ..self.runner.dispatch(snapshot)
         }

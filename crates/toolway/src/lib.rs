@@ -30,7 +30,6 @@
 //! ```
 
 pub mod account;
-pub(crate) mod attention;
 pub mod audit;
 pub mod auth;
 pub mod builtin;
@@ -69,10 +68,10 @@ pub use account::{Connectors, DirectoryState};
 pub use audit::Audit;
 pub use builtin::{Builtin, BuiltinAnswer, BuiltinCall, BuiltinError, HostHandle};
 pub use call::{
-    BatchOrder, BoundedResult, CallError, CallFault, CallOptions, CallResult, Consent, KeepIn,
-    Lasting, ModelBlock, Oversize, PermissionAnswer, PermissionQuestion, Progress, ProgressSink,
-    Prompter, RefusedBy, ResultDelivery, RuleReach, SavedFile, TimeLimit, ToolOutcome, ToolRequest,
-    ToolTarget, Treatment,
+    BatchOrder, BoundedResult, CallError, CallFault, CallOptions, CallResult, Caller, CallerKind,
+    Consent, KeepIn, Lasting, ModelBlock, Oversize, PermissionAnswer, PermissionQuestion, Progress,
+    ProgressSink, Prompter, RefusedBy, ResultDelivery, RuleReach, SavedFile, TimeLimit,
+    ToolOutcome, ToolRequest, ToolTarget, Treatment,
 };
 pub use catalog::{Catalog, CatalogTool, CatalogWarning};
 pub use catalog_memory::{KnownLists, forget_catalog, refresh_turn};
@@ -90,9 +89,9 @@ pub use dispatch::result::SelectError;
 pub use error::{ConnectError, RequestError};
 pub use event::{Changes, HostEvent, NoPlanSource, Replan, UnknownServer};
 pub use host::{
-    BackgroundCall, CallHandle, CallId, CallStage, Called, CollectError, CompletionReference, Host,
-    HostOptions, PromptOutcome, ResourceOutcome, ResourceSubscription, SubscribeError, Suggestions,
-    TooManyCalls,
+    AttachOptions, Attached, BackgroundCall, CallHandle, CallId, CallStage, Called, CollectError,
+    CompletionReference, Host, HostOptions, PromptOutcome, ResourceOutcome, ResourceSubscription,
+    SubscribeError, Suggestions, TooManyCalls,
 };
 pub use journal::{Journal, JournalWriter};
 pub use json_schema::Problem;

@@ -3,8 +3,8 @@
 //! Owns the traits, the conditions of one request and what a call is told where there is no route.
 //! Connections and the built-in tools implement them; `dispatch/send.rs` uses them.
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -14,7 +14,7 @@ pub use toolway_transport::AnswerTimeout;
 use toolway_types::{ConnectionState, ServerName};
 use toolway_wire::view;
 
-use crate::call::{CallError, NotWidened, ProgressSink};
+use crate::call::{CallError, NotWidened, ProgressSink, RequestOrigin};
 use crate::error::{RequestResult, scopes_in};
 use crate::pool::ToolPool;
 
@@ -67,7 +67,32 @@ pub trait Routes: Send + Sync {
     }
 }
 
-/// The conditions of one request.
+/// The conditions of one request. Only what was permitted has some, so that nothing else can be
+/// sent, not even by the route of a snapshot:
+///
+/// ```compile_fail,E0451
+/// use toolway::route::{RequestOptions, Route};
+///
+/// async fn slip_past(route: &dyn Route, options: RequestOptions<'_>) {
+///     let params = serde_json::value::to_raw_value(&serde_json::json!({ "name": "rm" })).unwrap();
+///     let options = RequestOptions { origin: None, ..options };
+///     let _ = route.request("tools/call", params, options).await;
+/// }
+/// ```
+///
+/// ```compile_fail,E0624
+/// use std::time::Duration;
+/// use toolway::HostSnapshot;
+/// use toolway::route::{RequestOptions, Routes as _};
+/// use toolway::types::ServerName;
+///
+/// async fn slip_past(snapshot: &HostSnapshot, server: &ServerName) {
+///     let params = serde_json::value::to_raw_value(&serde_json::json!({ "name": "rm" })).unwrap();
+///     let route = snapshot.route(server).unwrap();
+///     let options = RequestOptions::within(Duration::from_secs(1));
+///     let _ = route.request("tools/call", params, options).await;
+/// }
+/// ```
 #[derive(Clone)]
 pub struct RequestOptions<'a> {
     /// The longest it may take, whatever happens meanwhile.
@@ -85,13 +110,19 @@ pub struct RequestOptions<'a> {
     pub is_task: Option<&'a AtomicBool>,
     /// The session that calls, for the host's own tools.
     pub pool: Option<ToolPool>,
-    /// Where it is put what a person should know about questions that the server asked meanwhile.
-    pub remarks: Option<&'a Mutex<Vec<String>>>,
+    /// What it is sent for: whoever is asked what the server wants to know meanwhile.
+    pub(crate) origin: Option<Arc<RequestOrigin>>,
 }
 
 impl RequestOptions<'_> {
+    /// Conditions without permission, to measure what permission costs.
+    #[cfg(feature = "measure")]
+    pub fn unpermitted(timeout: Duration) -> Self {
+        Self::within(timeout)
+    }
+
     /// Only a time limit, which is the request's own.
-    pub fn within(timeout: Duration) -> Self {
+    pub(crate) fn within(timeout: Duration) -> Self {
         Self {
             timeout,
             idle: None,
@@ -100,7 +131,7 @@ impl RequestOptions<'_> {
             tool: None,
             is_task: None,
             pool: None,
-            remarks: None,
+            origin: None,
         }
     }
 }

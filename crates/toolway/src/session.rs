@@ -20,8 +20,8 @@ use self::correlator::Deadline;
 pub(crate) use self::correlator::{Correlator, Pump, Strays};
 pub(crate) use self::inbound::ListChanges;
 pub(crate) use self::probe::is_era_evidence;
+use crate::call::RequestOrigin;
 use crate::catalog::instructions::MAX_INSTRUCTIONS;
-use crate::client_handler::Remarks;
 use crate::error::{ConnectError, RequestError, RequestResult};
 use crate::listing::ListKind;
 use crate::route::RequestOptions;
@@ -114,18 +114,23 @@ pub(crate) async fn greet(
             Vec::new()
         }
     };
-    Ok(Session(Arc::new(SessionInner {
+    let inner = SessionInner {
         correlator: correlator.clone(),
         client: Arc::clone(&greeting.client),
         delivery: greeting.delivery,
         facts,
         version_header,
-    })))
+    };
+    Ok(Session::of_host(Arc::new(inner)))
 }
 
 /// A handle to a settled session; clones share it.
 #[derive(Clone)]
-pub(crate) struct Session(Arc<SessionInner>);
+pub(crate) struct Session {
+    inner: Arc<SessionInner>,
+    /// What its requests are sent for; nothing where they are the host's own.
+    origin: Option<Arc<RequestOrigin>>,
+}
 
 struct SessionInner {
     correlator: Correlator,
@@ -136,9 +141,17 @@ struct SessionInner {
 }
 
 impl Session {
+    /// A handle for requests of the host's own.
+    fn of_host(inner: Arc<SessionInner>) -> Self {
+        Self {
+            inner,
+            origin: None,
+        }
+    }
+
     /// What the handshake settled.
     pub(crate) fn facts(&self) -> &ServerFacts {
-        &self.0.facts
+        &self.inner.facts
     }
 
     /// Sends a request and waits for its result, through as many rounds of input and as long a task
@@ -156,32 +169,37 @@ impl Session {
             progress,
             tool,
             is_task,
+            origin,
             ..
         } = options;
         let deadline = Deadline::new(timeout, idle).with_answer_timeout(answer_timeout);
-        match self.0.facts.era {
+        let session = &Session {
+            inner: Arc::clone(&self.inner),
+            origin,
+        };
+        match self.inner.facts.era {
             Era::Legacy if tool.is_some_and(|tool| self.makes_task_of(tool)) => {
                 let time = (timeout, deadline);
                 // Boxed: most calls are no task, and must not carry the room for one along.
-                Box::pin(legacy_task::drive(self, params, time, progress, is_task)).await
+                Box::pin(legacy_task::drive(session, params, time, progress, is_task)).await
             }
-            Era::Legacy => url_elicitation::drive(self, method, params, deadline, progress).await,
+            Era::Legacy => {
+                url_elicitation::drive(session, method, params, deadline, progress).await
+            }
             Era::Modern => {
                 let request = modern::ModernRequest {
-                    method,
-                    params,
-                    deadline,
                     progress,
                     tool,
+                    ..modern::ModernRequest::new(method, params, deadline)
                 };
-                rounds::drive(self, request, is_task).await
+                rounds::drive(session, request, is_task).await
             }
         }
     }
 
     /// Whether a legacy server declared this about tasks.
     fn offers_tasks(&self, what: &str) -> bool {
-        let tasks = self.0.facts.capabilities.get("tasks");
+        let tasks = self.inner.facts.capabilities.get("tasks");
         tasks.is_some_and(|tasks| tasks.pointer(what).is_some_and(|it| !it.is_null()))
     }
 
@@ -193,34 +211,35 @@ impl Session {
 
     /// Whether the server declared what this list is of.
     pub(crate) fn offers(&self, list: ListKind) -> bool {
-        let capability = self.0.facts.capabilities.get(list.word());
+        let capability = self.inner.facts.capabilities.get(list.word());
         capability.is_some_and(|capability| !capability.is_null())
     }
 
     /// Whether arguments of tools are mirrored into headers where their schemas ask for it.
     pub(crate) fn mirrors_arguments(&self) -> bool {
-        self.0.facts.era == Era::Modern && self.0.delivery == MessageDelivery::PerRequest
+        self.inner.facts.era == Era::Modern && self.inner.delivery == MessageDelivery::PerRequest
     }
 
     /// Whether the server may answer a call with a task.
     fn has_tasks(&self) -> bool {
-        let extensions = self.0.facts.capabilities.get("extensions");
+        let extensions = self.inner.facts.capabilities.get("extensions");
         extensions
             .and_then(|extensions| extensions.get(task_view::EXTENSION))
             .is_some_and(|extension| !extension.is_null())
     }
 
     fn correlator(&self) -> &Correlator {
-        &self.0.correlator
+        &self.inner.correlator
     }
 
-    /// What a person should know about the server's questions.
-    pub(crate) fn remarks(&self) -> &Remarks {
-        &self.reception().client_side().remarks
+    /// Who answers what the server asks because of its requests.
+    fn client_side(&self) -> ClientSide {
+        let origin = self.origin.as_slice();
+        self.reception().client_side().during(origin)
     }
 
     fn reception(&self) -> &inbound::Reception {
-        self.0.correlator.reception()
+        self.inner.correlator.reception()
     }
 
     /// Lets the next read of this resource go to the server, whatever was read before.
@@ -230,22 +249,22 @@ impl Session {
 
     /// Has a list fetched again as if the server had said that it changed.
     fn suspect(&self, list: ListKind) {
-        self.0.correlator.suspect(list);
+        self.inner.correlator.suspect(list);
     }
 
     /// How often the server said that each list changed.
     pub(crate) fn changes(&self) -> watch::Receiver<ListChanges> {
-        self.0.correlator.changes()
+        self.inner.correlator.changes()
     }
 
     /// Which resources the server says have changed, from now on.
     pub(crate) fn updates(&self) -> broadcast::Receiver<Untrusted> {
-        self.0.correlator.updates()
+        self.inner.correlator.updates()
     }
 
     /// Waits until the channel has ended, and says why.
     pub(crate) async fn closed(&self) -> CloseReason {
-        self.0.correlator.closed().await
+        self.inner.correlator.closed().await
     }
 
     /// Does something between two messages of one request. The server owes nothing meanwhile, so
@@ -264,7 +283,7 @@ impl Session {
 
     /// What the server sent that had no place to go.
     pub(crate) fn strays(&self) -> Strays {
-        self.0.correlator.strays()
+        self.inner.correlator.strays()
     }
 }
 

@@ -30,7 +30,7 @@ use toolway_wire::view::{self, ResourceBody, SkillFile, SkillFiles, skill};
 pub use self::error::{FailedCheck, SkillError};
 use crate::call::{CallError, CallFault, CallOptions, Consent, ToolTarget};
 use crate::dispatch::offered::PermittedOffering;
-use crate::host::Host;
+use crate::host::Attached;
 use crate::offering::Offering;
 use crate::route::Routes as _;
 use crate::session::list::{self, MAX_PAGES};
@@ -186,7 +186,7 @@ pub struct SkillContents {
     pub bytes: Vec<u8>,
 }
 
-impl Host {
+impl Attached {
     /// Lists the skills of a server: all pages, and nothing but the list. A server that is still
     /// connecting is waited for. An entry that cannot be used is a warning.
     pub async fn skills(&self, server: &ServerName) -> Result<SkillList, SkillError> {

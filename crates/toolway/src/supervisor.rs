@@ -102,6 +102,7 @@ impl Supervisor {
             auth: context.auth.clone(),
             connectors: context.connectors.clone(),
             runner: Arc::clone(&context.hooks),
+            caller: None,
         });
         let mut supervisor = Self {
             builtin_tools,

@@ -136,6 +136,7 @@ async fn cost(catalog: &Arc<Catalog>, plan: &Plan, target: &ToolTarget) -> Usage
     let runner = HookRunner::default();
     let approvals = PersonAnswers::default();
     let dispatch = Dispatch {
+        caller: &Arc::default(),
         catalog,
         permissions: &plan.permissions,
         hooks: &plan.hooks,

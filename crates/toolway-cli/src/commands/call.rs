@@ -241,7 +241,6 @@ async fn call(context: &Context, host: &Host, wish: Wish<'_>, start: Instant) ->
         timeout: wish
             .timeout
             .map(|limit| limit.saturating_sub(start.elapsed())),
-        caller: Some(connect::CALLER.into()),
         delivery: match (wish.print.bounded, wish.print.select) {
             (false, _) => ResultDelivery::Whole,
             (true, None) => ResultDelivery::Bounded,

@@ -94,9 +94,6 @@ pub(crate) fn host_options(context: &Context) -> HostOptions {
     }
 }
 
-/// Who this program is in the audit.
-pub(crate) const CALLER: &str = "cli";
-
 /// Where calls are written down, and how much of them, as `TOOLWAY_AUDIT` says.
 fn audit(context: &Context) -> Option<Audit> {
     let audit = Audit::in_directory(State(context).audit());

@@ -4,7 +4,6 @@
 //! before the thread that writes asks for it: noting must cost a call next to nothing.
 
 use std::io::{self, Write};
-use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use serde_json::value::RawValue;
@@ -13,9 +12,10 @@ use toolway_types::{Untrusted, text};
 
 use super::MAX_KEPT;
 use super::record::{
-    ActingHook, CallEnd, CallRecord, DecidedBy, RecordedClassification, RecordedDecision,
+    ActingHook, CallEnd, CallRecord, DecidedBy, RecordedCaller, RecordedClassification,
+    RecordedDecision,
 };
-use crate::call::{CallError, CallFault, PermittedBy, RefusedBy, ToolRequest, ToolTarget};
+use crate::call::{CallError, CallFault, Caller, PermittedBy, RefusedBy, ToolRequest, ToolTarget};
 use crate::catalog::CatalogTool;
 use crate::journal::timestamp;
 
@@ -25,7 +25,7 @@ const MAX_NAME: usize = 256;
 /// What is known of a call.
 pub(super) struct CallFacts {
     asked: SystemTime,
-    who: Option<Arc<str>>,
+    caller: Caller,
     /// As far as the names of server and tool are known.
     target: ToolTarget,
     /// Where the failure of a call names its server, and nothing did before.
@@ -48,10 +48,10 @@ pub(super) struct CallFacts {
 
 impl CallFacts {
     /// What is known when a call is asked for. It counts as given up until it has ended.
-    pub(super) fn of(request: &ToolRequest, who: Option<Arc<str>>) -> Self {
+    pub(super) fn of(request: &ToolRequest, caller: Caller) -> Self {
         Self {
             asked: SystemTime::now(),
-            who,
+            caller,
             target: request.target.clone(),
             server: None,
             granted: None,
@@ -157,7 +157,8 @@ impl CallFacts {
         CallRecord {
             time: timestamp(self.asked),
             process: std::process::id(),
-            who: self.who.as_deref().map(shown),
+            who: Some(shown(&self.caller.shown)),
+            caller: RecordedCaller::of(&self.caller).map(Box::new),
             tool: shown(tool),
             server: self.server.or(server),
             decision,

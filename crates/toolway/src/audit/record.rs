@@ -5,6 +5,9 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use toolway_types::Untrusted;
+
+use crate::call::{Caller, CallerKind};
 
 /// One line.
 #[derive(Debug, Serialize)]
@@ -48,6 +51,9 @@ pub struct CallRecord {
     /// Who asked, as far as the embedding program says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub who: Option<String>,
+    /// The same more exactly, where it is not the host's owner.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub caller: Option<Box<RecordedCaller>>,
     /// The server, where one is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
@@ -90,6 +96,30 @@ pub struct CallRecord {
     /// The server's result, where that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<Box<RawValue>>,
+}
+
+/// Who asked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordedCaller {
+    /// What tells it from other callers.
+    pub id: String,
+    /// `person`, `agent`, `client` or `hook`.
+    pub kind: String,
+    /// For whom it acts.
+    pub principal: String,
+}
+
+impl RecordedCaller {
+    /// What is written down of a caller beside its name; nothing of a person who is the owner.
+    pub(super) fn of(caller: &Caller) -> Option<Self> {
+        let known = Caller::new(CallerKind::Person, &caller.shown);
+        let text = |text: &str| Untrusted::new(text).line().into_owned();
+        (*caller != known).then(|| Self {
+            id: text(&caller.id),
+            kind: caller.kind.as_str().to_owned(),
+            principal: text(&caller.principal),
+        })
+    }
 }
 
 /// What a classifier said of a call.

@@ -9,7 +9,7 @@ use toolway_testkit::marked::MARK;
 use toolway_types::{ServerName, ToolKey};
 
 use super::*;
-use crate::call::{Consent, ToolTarget};
+use crate::call::{Caller, CallerKind, ToolTarget};
 
 fn request(tool: &str, arguments: &Value) -> ToolRequest {
     ToolRequest {
@@ -18,11 +18,9 @@ fn request(tool: &str, arguments: &Value) -> ToolRequest {
     }
 }
 
-fn options() -> CallOptions {
-    CallOptions {
-        caller: Some("tests".into()),
-        ..CallOptions::new(Consent::Typed)
-    }
+fn tests() -> CallerSide {
+    let caller = Caller::new(CallerKind::Person, "tests");
+    CallerSide::new(caller, None, Vec::new())
 }
 
 fn unknown(tool: &str) -> Result<ToolOutcome, CallError> {
@@ -34,7 +32,7 @@ fn unknown(tool: &str) -> Result<ToolOutcome, CallError> {
 
 async fn note(audit: &Audit, tool: &str) {
     let request = request(tool, &json!({ "secret": MARK }));
-    let mut entry = AuditEntry::begin(Some(audit), &request, &options());
+    let mut entry = AuditEntry::begin(Some(audit), &request, &tests());
     entry.asked(&request.arguments);
     entry.finish(&unknown(tool)).await;
 }
@@ -98,7 +96,7 @@ async fn the_arguments_are_those_that_were_sent_whatever_the_name_looks_like() {
     for name in ["t", r#"","arguments":{"n":2}}"#, r"ends with \", ""] {
         let sent = json!({ "name": name, "arguments": { "text": r#"","arguments":"# } });
         let sent = serde_json::value::to_raw_value(&sent).unwrap();
-        let mut entry = AuditEntry::begin(Some(&audit), &asked, &options());
+        let mut entry = AuditEntry::begin(Some(&audit), &asked, &tests());
         entry.asked(&asked.arguments);
         entry.sent(&sent);
         // Too late to be of interest.
@@ -122,7 +120,7 @@ async fn a_caller_that_goes_away_is_written_down() {
     drop(AuditEntry::begin(
         Some(&audit),
         &request("t", &json!({})),
-        &options(),
+        &tests(),
     ));
     audit.flush().await;
     let [record] = calls(audit.directory()).try_into().unwrap();
@@ -195,7 +193,8 @@ async fn a_directory_that_cannot_be_written_costs_no_call() {
 #[test]
 fn lines_that_are_not_ours_are_passed_over_and_counted() {
     let place = tempfile::tempdir().unwrap();
-    let record = CallFacts::of(&request("t", &Value::Object(Map::new())), None).into_record();
+    let record =
+        CallFacts::of(&request("t", &Value::Object(Map::new())), Caller::default()).into_record();
     let ours = serde_json::to_string(&AuditLine::Call(Box::new(record))).unwrap();
     let lost = r#"{"time":"2026-01-01T00:00:00.000Z","lost":3}"#;
     let text = format!("{ours}\nnonsense\n{{\"time\":\n{lost}\n{ours}");

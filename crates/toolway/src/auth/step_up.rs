@@ -18,9 +18,9 @@ use tracing::{debug, info};
 
 use super::Auth;
 use super::login::{Invitation, LoginHandle, LoginOptions, LoginProblem, LoginResult};
-use crate::attention::Attention;
 use crate::auth::access_token::LoginTarget;
 use crate::call::NotWidened;
+use crate::call::{Attention, RequestOrigin};
 use crate::client_handler::{Elicitation, ElicitationAnswer, MoreRights};
 use crate::error::{is_short, scopes_in};
 use crate::lock::lock;
@@ -45,7 +45,7 @@ pub(crate) struct Widener {
     /// Who is asked.
     pub(crate) client_side: ClientSide,
     /// Told as long as a person is at it.
-    pub(crate) attention: Attention,
+    pub(crate) attention: Option<Attention>,
 }
 
 /// An attempt under way. It ends when no request waits for it any more.
@@ -66,18 +66,26 @@ pub(super) struct WidenedLogin {
 impl Widener {
     /// Has a person agree to a login that reaches as far as the challenge wants. `began` is when
     /// the request was sent that fell short.
-    pub(crate) async fn widen(&self, challenge: &str, began: Instant) -> Widened {
+    pub(crate) async fn widen(
+        &self,
+        challenge: &str,
+        began: Instant,
+        origin: Option<&Arc<RequestOrigin>>,
+    ) -> Widened {
         let bearer = challenge::bearer(challenge).unwrap_or_default();
         let wanted = bearer.scopes;
         // Nothing that is not named can be asked for.
-        if wanted.is_empty() || !self.has_somebody() {
+        let side = self
+            .client_side
+            .during(origin.map_or(&[], std::slice::from_ref));
+        if wanted.is_empty() || !has_somebody(&side) {
             return Widened::Unasked;
         }
         loop {
             if self.has_reached(&wanted, began) {
                 return Widened::Yes;
             }
-            let under_way = self.joined_or_begun(challenge, &wanted);
+            let under_way = self.joined_or_begun(challenge, &wanted, &side, origin);
             let mut outcome = under_way.outcome.clone();
             let outcome = outcome.wait_for(Option::is_some).await;
             let outcome = outcome.ok().and_then(|outcome| outcome.clone());
@@ -93,12 +101,6 @@ impl Widener {
         self.auth.helped(&self.client_side.server);
     }
 
-    fn has_somebody(&self) -> bool {
-        let side = &self.client_side;
-        let person = side.client_handler.as_ref();
-        person.is_some_and(|person| person.offers().url) || side.hooks.answers(&side.server)
-    }
-
     /// Whether the login was widened since a request was sent, by another that fell short.
     fn has_reached(&self, wanted: &[String], began: Instant) -> bool {
         let reached = lock(&self.auth.reached);
@@ -106,7 +108,13 @@ impl Widener {
         reached.is_some_and(|it| it.at >= began && covers(&it.scopes, wanted))
     }
 
-    fn joined_or_begun(&self, challenge: &str, wanted: &[String]) -> Arc<StepUp> {
+    fn joined_or_begun(
+        &self,
+        challenge: &str,
+        wanted: &[String],
+        side: &ClientSide,
+        origin: Option<&Arc<RequestOrigin>>,
+    ) -> Arc<StepUp> {
         let server = &self.client_side.server;
         let mut all = lock(&self.auth.step_ups);
         let running = all.get(server).and_then(Weak::upgrade);
@@ -114,7 +122,12 @@ impl Widener {
             return running;
         }
         let (done, outcome) = watch::channel(None);
-        let (widener, challenge, scopes) = (self.clone(), challenge.to_owned(), wanted.to_vec());
+        let widener = Self {
+            auth: Arc::clone(&self.auth),
+            client_side: side.clone(),
+            attention: origin.map(|origin| origin.caller.attention.clone()),
+        };
+        let (challenge, scopes) = (challenge.to_owned(), wanted.to_vec());
         let work = async move {
             // It is large, and most of it is waiting.
             let outcome = Box::pin(widener.attempt(&challenge, &scopes)).await;
@@ -203,7 +216,7 @@ impl Widener {
                 return Widened::Unasked;
             };
             // Not only while the question stands: a person at the page is being asked still.
-            let _attention = self.attention.open();
+            let _attention = self.attention.as_ref().map(Attention::open);
             let answer = tokio::select! {
                 biased;
                 ended = &mut outcome => return judged(ended),
@@ -215,6 +228,12 @@ impl Widener {
         }
         judged(outcome.await)
     }
+}
+
+/// Whether a question about more scopes could be answered.
+fn has_somebody(side: &ClientSide) -> bool {
+    let person = side.client_handler.as_ref();
+    person.is_some_and(|person| person.offers().url) || side.hooks.answers(&side.server)
 }
 
 /// A login that was begun for a question, and is given up with it.

@@ -15,7 +15,8 @@ use toolway_wire::era::method;
 
 use crate::account::Connectors;
 use crate::auth::Auth;
-use crate::call::{CallError, CallOptions, Consent};
+use crate::call::{CallError, CallOptions, CallerSide, Consent};
+use crate::dispatch::Dispatch;
 use crate::dispatch::hooks::HookRunner;
 use crate::dispatch::send;
 use crate::offering::{Offering, PriorConsent};
@@ -35,9 +36,15 @@ pub struct HostHandle {
     pub(crate) connectors: Option<Connectors>,
     /// Who judges what is read.
     pub(crate) runner: Arc<HookRunner>,
+    /// Whose call it is for; none: the host's own.
+    pub(crate) caller: Option<Arc<CallerSide>>,
 }
 
 impl HostHandle {
+    fn caller(&self) -> &Arc<CallerSide> {
+        self.caller.as_ref().unwrap_or(self.runner.caller())
+    }
+
     /// The snapshot of this moment.
     pub fn snapshot(&self) -> Arc<HostSnapshot> {
         Arc::clone(&self.snapshots.borrow())
@@ -70,7 +77,16 @@ impl HostHandle {
         let params = Map::from_iter([("uri".to_owned(), uri.into())]);
         let options = CallOptions::new(Consent::Prompt);
         let offering = Offering::ReadResource;
-        let dispatch = self.runner.dispatch(&snapshot);
+        // What the host's owner said yes to is no other caller's.
+        let others = self.runner.approvals().of_another_caller();
+        let dispatch = Dispatch {
+            caller: self.caller(),
+            approvals: match &self.caller {
+                Some(caller) if !Arc::ptr_eq(caller, self.runner.caller()) => &others,
+                _ => self.runner.approvals(),
+            },
+            ..self.runner.dispatch(&snapshot)
+        };
         let asked =
             dispatch.permit_offering(offering, server, params, PriorConsent::Given, &options);
         let (entry, permitted) = asked.await;
@@ -96,7 +112,8 @@ impl HostHandle {
         let (method, params) = (method::RESOURCES_READ, json!({ "uri": uri }));
         let options = CallOptions::new(Consent::Typed);
         let general = self.snapshot().general_limits();
-        send::request(route, &key, method, &params, &options, general).await
+        let caller = self.caller();
+        send::request(route, &key, method, &params, &options, general, caller).await
     }
 
     /// Has a server tried again, if it has failed.

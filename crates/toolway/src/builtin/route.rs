@@ -150,7 +150,10 @@ impl Route for BuiltinRoute {
                 .map_err(|error| RequestError::Malformed(error.to_string()))?;
             let call = BuiltinCall {
                 arguments: params.arguments,
-                host: self.host.clone(),
+                host: HostHandle {
+                    caller: options.origin.map(|origin| Arc::clone(&origin.caller)),
+                    ..self.host.clone()
+                },
                 pool: options.pool,
                 progress: Progressing(options.progress),
                 aimed: self.aimed.clone(),

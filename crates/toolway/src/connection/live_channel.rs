@@ -15,7 +15,7 @@ use toolway_types::Untrusted;
 use tracing::{debug, error};
 
 use super::Connection;
-use crate::client_handler::Remarks;
+use crate::call::Remarks;
 use crate::error::ConnectError;
 use crate::journal::JournalWriter;
 use crate::server_source::ServerSource;

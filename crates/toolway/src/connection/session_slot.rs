@@ -22,7 +22,6 @@ use crate::auth::step_up::{Widened, Widener};
 use crate::call::NotWidened;
 use crate::connection::open_session::{FORGOTTEN, OpenSession, broken};
 use crate::error::{RequestError, RequestResult, is_short, wants_login};
-use crate::lock::lock;
 use crate::route::{RequestOptions, Route};
 use crate::server_source::{ConnectGroup, ServerSource};
 
@@ -200,7 +199,10 @@ impl ServerRoute {
             return Err(error);
         };
         let asked = Instant::now();
-        let why = match widener.widen(challenge, began).await {
+        let why = match widener
+            .widen(challenge, began, request.options.origin.as_ref())
+            .await
+        {
             Widened::Unasked => return Err(error),
             Widened::No(why) => why,
             Widened::Yes => {
@@ -241,15 +243,7 @@ impl RoutedRequest<'_> {
             ..self.options.clone()
         };
         let session = &open_session.session;
-        let before = session.remarks().count();
-        let outcome = session.request(self.method, &self.params, options).await;
-        if session.remarks().count() != before
-            && let Some(remarks) = self.options.remarks
-        {
-            let mut remarks = lock(remarks);
-            remarks.extend(session.remarks().since(before));
-        }
-        outcome
+        session.request(self.method, &self.params, options).await
     }
 }
 

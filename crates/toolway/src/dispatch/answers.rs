@@ -134,6 +134,16 @@ impl PersonAnswers {
         }
     }
 
+    /// The answers of another caller: none yet. How tools were defined, and where rules are kept,
+    /// is the same for all.
+    pub(crate) fn of_another_caller(&self) -> Self {
+        Self {
+            pins: self.pins.clone(),
+            keeper: self.keeper.clone(),
+            ..Self::default()
+        }
+    }
+
     pub(crate) fn pins(&self) -> &Pins {
         &self.pins
     }

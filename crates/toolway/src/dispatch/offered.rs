@@ -66,7 +66,7 @@ impl Dispatch<'_> {
             target: ToolTarget::Key(tool.key.clone()),
             arguments: Map::new(),
         };
-        let mut entry = AuditEntry::begin(self.audit, &request, options);
+        let mut entry = AuditEntry::begin(self.audit, &request, self.caller);
         entry.asked(&asked);
         let mut arguments = CallArguments::from(asked);
         let judged = self.judge(&tool, &mut arguments, options, &mut entry).await;

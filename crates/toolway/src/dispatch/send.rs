@@ -6,7 +6,7 @@
 
 mod limits;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -16,12 +16,15 @@ use toolway_transport::{CloseReason, SendFailure};
 use toolway_types::{ConnectionState, ToolKey, Untrusted};
 use toolway_wire::RpcError;
 
+use super::Dispatch;
 use super::permission::PermittedCall;
 use crate::audit::AuditEntry;
-use crate::call::{CallError, CallFault, CallOptions, Oversize, TimeLimit};
+use crate::call::{
+    CallError, CallFault, CallOptions, CallerSide, Oversize, RequestOrigin, TimeLimit,
+};
 use crate::catalog::CatalogTool;
 use crate::error::{RequestError, is_short, scopes_in, wants_login};
-use crate::route::{GeneralLimits, RequestOptions, Route, Routes, unavailable};
+use crate::route::{GeneralLimits, RequestOptions, Route, unavailable};
 
 /// A server's answer to a permitted call, unread.
 #[derive(Debug)]
@@ -71,7 +74,7 @@ struct CallParams<'a> {
 ///
 /// async fn rush(call: HookedCall<'_>, host: &Dispatch<'_>, entry: &mut AuditEntry) {
 ///     let options = CallOptions::new(Consent::Typed);
-///     let _ = send::send(call, host.routes, &options, host.limits, entry).await;
+///     let _ = send::send(call, host, &options, entry).await;
 /// }
 /// ```
 ///
@@ -84,20 +87,19 @@ struct CallParams<'a> {
 ///
 /// async fn proceed(call: PermittedCall<'_>, host: &Dispatch<'_>, entry: &mut AuditEntry) {
 ///     let options = CallOptions::new(Consent::Typed);
-///     let _ = send::send(call, host.routes, &options, host.limits, entry).await;
+///     let _ = send::send(call, host, &options, entry).await;
 /// }
 /// ```
 pub async fn send<'a>(
     mut call: PermittedCall<'a>,
-    routes: &dyn Routes,
+    dispatch: &Dispatch<'_>,
     options: &CallOptions,
-    general: GeneralLimits,
     entry: &mut AuditEntry,
 ) -> Result<RawResult<'a>, CallError> {
     let key = &call.tool().key;
     let route = match &call.tool().own {
         Some(answers) => Arc::clone(&answers.route),
-        None => routes.route(&key.server)?,
+        None => dispatch.routes.route(&key.server)?,
     };
     let params = CallParams {
         name: &key.tool,
@@ -113,16 +115,16 @@ pub async fn send<'a>(
             },
         )
     })?;
-    let remarks = Mutex::default();
+    let origin = RequestOrigin::of(dispatch.caller);
     let conditions = RequestOptions {
         tool: Some(call.tool().received()),
-        remarks: Some(&remarks),
-        ..limits::options(options, &*route, general)
+        origin: Some(Arc::clone(&origin)),
+        ..limits::options(options, &*route, dispatch.limits)
     };
     let timeout = conditions.timeout;
     entry.sent(&params);
     let answer = route.request("tools/call", params, conditions).await;
-    let remarks = remarks.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let remarks = origin.take_remarks();
     match answer {
         Ok(result) => {
             for remark in remarks {
@@ -152,8 +154,12 @@ pub(crate) async fn request(
     params: &Value,
     options: &CallOptions,
     general: GeneralLimits,
+    caller: &Arc<CallerSide>,
 ) -> Result<Box<RawValue>, CallError> {
-    let options = limits::options(options, route, general);
+    let options = RequestOptions {
+        origin: Some(RequestOrigin::of(caller)),
+        ..limits::options(options, route, general)
+    };
     let timeout = options.timeout;
     let answer = match to_raw_value(params) {
         Ok(params) => route.request(method, params, options).await,

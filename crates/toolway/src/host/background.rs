@@ -16,7 +16,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use toolway_types::{Budget, limits};
 
-use super::Host;
+use super::Attached;
 use crate::call::{
     CallError, CallOptions, CallResult, Progress, ToolOutcome, ToolRequest, ToolTarget,
 };
@@ -30,7 +30,8 @@ const FINISHED: Budget = Budget::new(256 << 20, 100);
 /// How long they are kept.
 const KEPT_FOR: Duration = limits::call::BACKGROUND_KEPT;
 
-/// The number of a call in the background. No other call of the same host ever has it.
+/// The number of a call in the background. No other call of the same caller ever has it, and of
+/// another caller's it says nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CallId(u64);
 
@@ -106,7 +107,7 @@ pub enum CollectError {
     Cancelled(CallId),
 }
 
-/// All of one host's calls in the background.
+/// All of one caller's calls in the background.
 #[derive(Default)]
 pub(super) struct Background {
     list: Arc<Mutex<CallTable>>,
@@ -186,7 +187,7 @@ impl Background {
     }
 }
 
-impl Host {
+impl Attached {
     /// Starts a call that runs by itself until it ends, is cancelled, or the host goes.
     pub fn start_call(
         &self,
@@ -211,10 +212,10 @@ impl Host {
         }));
         let (finished, state) = watch::channel(CallState::Running);
         let target = request.target.clone();
-        let core = Arc::clone(&self.core);
+        let (core, party) = (Arc::clone(&self.core), Arc::clone(&self.party));
         let others = Arc::downgrade(&self.background.list);
         let task = tasks::spawn("background call", async move {
-            let outcome = core.call(request, options).await;
+            let outcome = core.call(&party, request, options).await;
             finished.send_replace(CallState::Finished {
                 at: Instant::now(),
                 size: outcome
@@ -310,13 +311,13 @@ impl Host {
             return self.call(request, options).await.map(finished);
         };
         let mut waiting = WaitingCaller {
-            host: self,
+            attached: self,
             id: Some(handle.id),
         };
         let collected = tokio::select! {
             biased;
             collected = self.collect(handle.id) => collected,
-            () = self.core.attention.unasked(after) => {
+            () = self.party.side.attention.unasked(after) => {
                 waiting.id = None;
                 return Ok(Called::Background(handle));
             }
@@ -332,14 +333,14 @@ impl Host {
 
 /// A caller that still waits: when it goes, so does its call.
 struct WaitingCaller<'a> {
-    host: &'a Host,
+    attached: &'a Attached,
     id: Option<CallId>,
 }
 
 impl Drop for WaitingCaller<'_> {
     fn drop(&mut self) {
         if let Some(id) = self.id {
-            self.host.cancel(id);
+            self.attached.cancel(id);
         }
     }
 }

@@ -14,7 +14,8 @@ use futures_util::stream::{self, Stream, StreamExt as _};
 use tokio::sync::{RwLock, Semaphore, oneshot};
 use toolway_types::limits;
 
-use super::{Host, HostCore};
+use super::attached::CallingParty;
+use super::{Attached, HostCore};
 use crate::audit::AuditEntry;
 use crate::call::{BatchOrder, CallOptions, CallResult, ToolRequest};
 
@@ -25,8 +26,8 @@ const MAX_PARALLEL: usize = limits::call::PARALLEL;
 /// servers decide how large that is.
 const MAX_AHEAD: usize = 32;
 
-impl Host {
-    /// Makes several calls under the same conditions, each as [`Host::call`] does, and gives their
+impl Attached {
+    /// Makes several calls under the same conditions, each as [`Attached::call`] does, and gives their
     /// outcomes in the order asked. Calls that only read by their server's word run beside each
     /// other; any other waits for all before it, and what comes behind it waits for it. With
     /// [`BatchOrder::Parallel`] nothing waits. Dropping the future cancels all of them.
@@ -38,7 +39,7 @@ impl Host {
         self.call_each(requests, options).collect().await
     }
 
-    /// As [`Host::call_all`], giving each outcome as soon as it and all before it are there.
+    /// As [`Attached::call_all`], giving each outcome as soon as it and all before it are there.
     pub fn call_each(
         &self,
         requests: Vec<ToolRequest>,
@@ -58,8 +59,8 @@ impl Host {
                 done,
             };
             let (room, options) = (std::sync::Arc::clone(&room), options.clone());
-            let core = &*self.core;
-            async move { core.in_turn(request, options, turn, &room).await }
+            let (core, party) = (&*self.core, &*self.party);
+            async move { core.in_turn(party, request, options, turn, &room).await }
         });
         stream::iter(calls).buffered(MAX_AHEAD)
     }
@@ -93,6 +94,7 @@ impl BatchTurn {
 impl HostCore {
     async fn in_turn(
         &self,
+        party: &CallingParty,
         request: ToolRequest,
         options: CallOptions,
         turn: BatchTurn,
@@ -101,7 +103,7 @@ impl HostCore {
         let order = options.order;
         if let Err(error) = self.await_server(&request.target, &options, || ()).await {
             // It was waited for as long as the call may take: it is not waited for again.
-            let mut entry = AuditEntry::begin(self.audit.as_ref(), &request, &options);
+            let mut entry = AuditEntry::begin(self.audit.as_ref(), &request, &party.side);
             entry.asked(&request.arguments);
             let outcome = Err(error);
             let (done, ()) = tokio::join!(turn.comes(), entry.finish(&outcome));
@@ -111,7 +113,7 @@ impl HostCore {
         let call = async {
             // Never an error: it is never closed.
             let _place = room.places.acquire().await;
-            self.call(request.clone(), options).await
+            self.call(party, request.clone(), options).await
         };
         if order == BatchOrder::Parallel {
             let pass = async { drop(turn.comes().await) };

@@ -31,7 +31,7 @@ impl Host {
         let remembering = remember(self.catalogs.clone(), self.snapshot());
         // Both may begin renewals.
         drop((self.following, self.attendant));
-        self.background.end();
+        self.own.background.end();
         if let Some(auth) = &self.auth {
             auth.end();
         }

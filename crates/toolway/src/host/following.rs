@@ -8,7 +8,7 @@ use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use toolway_types::{ServerName, ToolKey, Untrusted};
 
-use super::Host;
+use super::Attached;
 use crate::call::{CallError, CallOptions, Consent, brief};
 use crate::connection::{ResourceInterest, SubscribeResult};
 use crate::dispatch::send;
@@ -121,7 +121,7 @@ impl ResourceSubscription {
     }
 }
 
-impl Host {
+impl Attached {
     /// Asks a server to say when a resource changes, and waits until it agreed. A server that is
     /// still connecting is waited for.
     pub async fn subscribe_resource(
@@ -140,8 +140,8 @@ impl Host {
         let timeout = snapshot.general_limits().whole();
         // Heard from before it is asked for, so that the first word is not missed.
         let mut subscription = ResourceSubscription {
-            events: self.events.subscribe(),
-            interest: self.interests.register(server, uri),
+            events: self.core.events.subscribe(),
+            interest: self.core.interests.register(server, uri),
             timeout,
         };
         let answered = subscription

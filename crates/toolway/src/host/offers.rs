@@ -14,7 +14,7 @@ use toolway_types::{ConnectionState, ServerName, ToolKey, Untrusted};
 use toolway_wire::era::method;
 use toolway_wire::view;
 
-use super::Host;
+use super::{Attached, Host};
 use crate::audit::AuditEntry;
 use crate::call::{CallError, CallFault, CallOptions, Consent, SavedFile, ToolTarget};
 use crate::dispatch::offered::PermittedOffering;
@@ -74,7 +74,7 @@ pub struct PromptOutcome {
     pub warnings: Vec<String>,
 }
 
-impl Host {
+impl Attached {
     /// Reads a resource, listed or not, as a person who typed its address does. A server that is
     /// still connecting is waited for. Where an error of the server names a tool, it is the URI.
     /// Dropping the future tells the server.
@@ -87,7 +87,7 @@ impl Host {
             .await
     }
 
-    /// As [`Host::read_resource`], under these conditions.
+    /// As [`Attached::read_resource`], under these conditions.
     pub async fn read_resource_as(
         &self,
         server: &ServerName,
@@ -105,25 +105,6 @@ impl Host {
             result,
             warnings,
         })
-    }
-
-    /// Takes what a server says to models now as what it may say, and connects to it anew.
-    pub async fn accept_instructions(&self, server: &ServerName) -> Result<(), CallError> {
-        let snapshot = self.snapshot();
-        snapshot.route(server)?;
-        let shown = snapshot.server(server.as_str()).map(|shown| &shown.state);
-        let Some(ConnectionState::Connected(facts)) = shown else {
-            return Ok(());
-        };
-        let Some(definition) = snapshot.definition(server) else {
-            return Ok(());
-        };
-        let said = facts.instructions.as_ref().map(Untrusted::as_received);
-        let said = PinnedInstructions::of(server, definition, said.unwrap_or_default());
-        said.accept(self.core.runner.pins()).await;
-        // A server that is gone by now has nothing to say.
-        let _ = self.reconnect(server.as_str()).await;
-        Ok(())
     }
 
     /// Saves the binary parts of what was read in the private directory. Gives the files, whose
@@ -192,7 +173,7 @@ impl Host {
             .await
     }
 
-    /// As [`Host::get_prompt`], under these conditions.
+    /// As [`Attached::get_prompt`], under these conditions.
     pub async fn get_prompt_as(
         &self,
         server: &ServerName,
@@ -247,7 +228,7 @@ impl Host {
         self.await_server(&ToolTarget::Key(offering.of(server)), options)
             .await?;
         let snapshot = self.snapshot();
-        let dispatch = self.core.dispatch(&snapshot);
+        let dispatch = self.core.dispatch(&self.party, &snapshot);
         let asked =
             dispatch.permit_offering(offering, server, params, PriorConsent::Wanted, options);
         Ok(asked.await)
@@ -282,7 +263,29 @@ impl Host {
         let snapshot = self.snapshot();
         let route = snapshot.route(server)?;
         let general = snapshot.general_limits();
-        send::request(&*route, &key, method, params, options, general).await
+        let caller = &self.party.side;
+        send::request(&*route, &key, method, params, options, general, caller).await
+    }
+}
+
+impl Host {
+    /// Takes what a server says to models now as what it may say, and connects to it anew.
+    pub async fn accept_instructions(&self, server: &ServerName) -> Result<(), CallError> {
+        let snapshot = self.snapshot();
+        snapshot.route(server)?;
+        let shown = snapshot.server(server.as_str()).map(|shown| &shown.state);
+        let Some(ConnectionState::Connected(facts)) = shown else {
+            return Ok(());
+        };
+        let Some(definition) = snapshot.definition(server) else {
+            return Ok(());
+        };
+        let said = facts.instructions.as_ref().map(Untrusted::as_received);
+        let said = PinnedInstructions::of(server, definition, said.unwrap_or_default());
+        said.accept(self.core.runner.pins()).await;
+        // A server that is gone by now has nothing to say.
+        let _ = self.reconnect(server.as_str()).await;
+        Ok(())
     }
 }
 

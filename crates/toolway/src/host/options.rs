@@ -15,7 +15,7 @@ use crate::account::ConnectorsOf;
 use crate::audit::Audit;
 use crate::auth::AuthOptions;
 use crate::builtin::Builtin;
-use crate::call::Prompter;
+use crate::call::{Caller, Prompter};
 use crate::client_handler::{ClientHandler, Root};
 use crate::connection::RetryFirst;
 use crate::connection::clock::{Clock, SystemClock};
@@ -31,6 +31,8 @@ pub struct HostOptions {
     pub in_process: Vec<(ServerName, InProcessServer)>,
     /// Connect only these; all when absent.
     pub only: Option<Vec<ServerName>>,
+    /// Who owns the host: calls that no other caller makes are this one's.
+    pub caller: Caller,
     /// Who asks a person, where someone can.
     pub prompter: Option<Arc<dyn Prompter>>,
     /// Who keeps the rules that answers make; answers hold for the session without one.
@@ -94,6 +96,7 @@ impl Default for HostOptions {
         Self {
             in_process: Vec::new(),
             only: None,
+            caller: Caller::default(),
             prompter: None,
             rule_keeper: None,
             pins: None,

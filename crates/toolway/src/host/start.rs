@@ -6,7 +6,7 @@ use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use tokio::sync::{broadcast, watch};
+use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 use toolway_auth::references::ReferenceResolver;
 use toolway_config::Plan;
@@ -14,36 +14,35 @@ use toolway_transport::OpenOptions;
 use toolway_transport::client::HttpClient;
 use toolway_types::BytePool;
 
-use super::background::Background;
+use super::attached::{Attached, CallingParty};
 use super::reload::Reload;
 use super::{Host, HostCore, HostOptions, account};
 use crate::account::CurrentAccount;
-use crate::attention::Attention;
 use crate::auth::Auth;
+use crate::call::CallerSide;
 use crate::catalog_memory::CatalogMemory;
-use crate::client_handler::Root;
 use crate::connection::{ConnectLimits, ConnectionContext, EraMemory, ResourceInterests};
 use crate::dispatch::answers::PersonAnswers;
 use crate::dispatch::hooks::HookRunnerOwner;
 use crate::dispatch::result::MAX_PICTURE_MEMORY;
+use crate::event::{self, HostEvent};
 use crate::session::ClientInfo;
 use crate::session::list::ALL_LISTS;
 use crate::snapshot::CallSettings;
 use crate::supervisor::{self, Supervisor, SupervisorHandle};
-use crate::{event, tasks};
+use crate::tasks;
 
 impl Host {
     /// Starts connecting to every admitted server of the plan. Must run inside a tokio runtime.
     pub fn start(plan: Plan, mut options: HostOptions) -> Host {
         let servers = supervisor::roster(&plan, &options.in_process, options.only.as_deref());
         let mut shared = SharedParts::new(plan, &mut options);
-        let (roots, current_roots) = watch::channel(Arc::from(mem::take(&mut options.roots)));
         let stop = CancellationToken::new();
         let (events, _) = broadcast::channel(event::EVENTS_LEN);
         let (mut supervisor, handle) = Supervisor::start(
             servers,
             Arc::clone(&shared.settings),
-            Arc::new(shared.connection_context(&mut options, current_roots)),
+            Arc::new(shared.connection_context(&mut options)),
             events.clone(),
             Arc::clone(&options.clock),
             stop.clone(),
@@ -53,7 +52,10 @@ impl Host {
         let auth = shared.auth.clone();
         let attendant = auth.as_ref();
         let attendant = attendant.map(|auth| auth.reconnect_after_logins(handle.orders.clone()));
-        let core = Arc::new(shared.core(&mut options, handle));
+        let core = Arc::new(shared.core(&mut options, handle, events));
+        let runner = shared.hooks.runner();
+        let (caller, answers) = (Arc::clone(runner.caller()), Arc::clone(runner.approvals()));
+        let party = CallingParty::new(caller, options.prompter.take(), answers, None);
         let reload = Arc::new(Reload {
             core: Arc::clone(&core),
             in_process: options.in_process,
@@ -68,17 +70,14 @@ impl Host {
         let following = can_follow
             .then(|| tasks::spawn("connectors", account::follow_current(Arc::clone(&reload))));
         Host {
+            own: Attached::new(Arc::clone(&core), party),
             core,
-            background: Background::default(),
-            events,
             reload,
             following,
             journal: options.journal,
             hooks: shared.hooks,
-            roots,
             stop,
             launcher: options.launcher,
-            interests: shared.interests,
             auth,
             attendant,
             supervisor: tasks::spawn("supervisor", supervisor.run()),
@@ -96,7 +95,6 @@ struct SharedParts {
     auth: Option<Arc<Auth>>,
     account: CurrentAccount,
     interests: Arc<ResourceInterests>,
-    attention: Attention,
 }
 
 impl SharedParts {
@@ -126,23 +124,16 @@ impl SharedParts {
             auth,
             account,
             interests: Arc::default(),
-            attention: Attention::default(),
         }
     }
 
-    fn connection_context(
-        &self,
-        options: &mut HostOptions,
-        roots: watch::Receiver<Arc<[Root]>>,
-    ) -> ConnectionContext {
+    fn connection_context(&self, options: &mut HostOptions) -> ConnectionContext {
         let eras = options.era_memory.take();
-        let handler = options.client_handler.take();
         let client = ClientInfo::new(&options.client_name, &options.client_version);
         ConnectionContext {
             client: Arc::new(client),
-            client_handler: handler.map(|handler| self.attention.of_client_handler(handler)),
+            caller: Arc::clone(self.hooks.runner().caller()),
             hooks: Arc::clone(self.hooks.runner()),
-            roots,
             open: self.open.clone(),
             references: self.references.clone(),
             eras: eras.map(EraMemory::at).unwrap_or_default(),
@@ -152,24 +143,27 @@ impl SharedParts {
             journal: options.journal.clone(),
             panics: Arc::new(AtomicU64::new(0)),
             interests: Arc::clone(&self.interests),
-            attention: self.attention.clone(),
             auth: self.auth.clone(),
             connectors: self.account.connectors(),
         }
     }
 
-    fn core(&self, options: &mut HostOptions, handle: SupervisorHandle) -> HostCore {
-        let prompter = options.prompter.take();
+    fn core(
+        &self,
+        options: &mut HostOptions,
+        handle: SupervisorHandle,
+        events: broadcast::Sender<HostEvent>,
+    ) -> HostCore {
         HostCore {
             snapshots: handle.snapshots,
             orders: handle.orders,
             plans: handle.plans,
             audit: options.audit.take(),
-            prompter: prompter.map(|prompter| self.attention.of_prompter(prompter)),
             runner: Arc::clone(self.hooks.runner()),
             output_dir: mem::take(&mut options.output_dir),
             picture_memory: BytePool::new(MAX_PICTURE_MEMORY),
-            attention: self.attention.clone(),
+            events,
+            interests: Arc::clone(&self.interests),
         }
     }
 }
@@ -179,6 +173,11 @@ fn hook_runner(
     open: &OpenOptions,
     settings: &Arc<CallSettings>,
 ) -> HookRunnerOwner {
+    let caller = CallerSide::new(
+        mem::take(&mut options.caller),
+        options.client_handler.take(),
+        mem::take(&mut options.roots),
+    );
     let approvals = PersonAnswers::new(options.pins.take(), options.rule_keeper.take());
     HookRunnerOwner::new(
         mem::take(&mut options.hooks),
@@ -186,7 +185,10 @@ fn hook_runner(
         open.clone(),
         options.output_dir.clone(),
         Arc::clone(settings),
-        Arc::new(approvals.with_roster(options.pinned.take())),
+        (
+            Arc::new(caller),
+            Arc::new(approvals.with_roster(options.pinned.take())),
+        ),
         options.audit.clone(),
     )
 }

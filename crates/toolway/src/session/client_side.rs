@@ -1,11 +1,18 @@
 //! What this program offers to the server at the other end of one channel.
+//!
+//! Owns whose word a question is put to: that of the caller whose request caused it, or of the host's
+//! own where no request did.
 
 use std::sync::Arc;
 
+use futures_util::future::BoxFuture;
+use serde_json::value::RawValue;
 use tokio::sync::watch;
 use toolway_types::ServerName;
+use toolway_wire::{RpcError, error};
 
-use crate::client_handler::{ClientHandler, Remarks, Root};
+use crate::call::{CallerSide, Remarks, RequestOrigin};
+use crate::client_handler::{ClientHandler, ClientOffers, Elicitation, ElicitationAnswer, Root};
 use crate::dispatch::hooks::HookRunner;
 
 /// What this program offers to the server at the other end of one channel.
@@ -13,12 +20,98 @@ use crate::dispatch::hooks::HookRunner;
 pub(crate) struct ClientSide {
     /// The server, as the client handler is told.
     pub server: ServerName,
+    /// Whose side this is, where requests of others are sent on the same channel.
+    pub caller: Option<Arc<CallerSide>>,
     /// Who answers.
     pub client_handler: Option<Arc<dyn ClientHandler>>,
     /// Who is asked before them.
     pub hooks: Arc<HookRunner>,
     /// The roots of this moment.
     pub roots: watch::Receiver<Arc<[Root]>>,
+    /// Whether these are the roots whoever asks: the server's entry names them.
+    pub has_fixed_roots: bool,
     /// What a person should know about what became of its questions.
     pub remarks: Arc<Remarks>,
+}
+
+impl ClientSide {
+    /// Whether a request is of the caller whose side this is.
+    pub(super) fn is_of(&self, origin: &RequestOrigin) -> bool {
+        let own = self.caller.as_ref();
+        own.is_some_and(|own| Arc::ptr_eq(own, &origin.caller))
+    }
+
+    /// The same for questions that these requests of one caller cause.
+    pub(crate) fn during(&self, requests: &[Arc<RequestOrigin>]) -> Self {
+        let Some(first) = requests.first() else {
+            return self.clone();
+        };
+        let caller = &first.caller;
+        Self {
+            client_handler: caller.client_handler.clone(),
+            roots: if self.has_fixed_roots {
+                self.roots.clone()
+            } else {
+                caller.roots.subscribe()
+            },
+            remarks: Arc::new(self.remarks.about(requests)),
+            ..self.clone()
+        }
+    }
+
+    /// The same for a question of which nothing says who caused it, among several callers. None of
+    /// them is asked: another's answer would be worse than none.
+    pub(super) fn of_unclear_caller(&self, declared: &ClientOffers) -> Self {
+        let decliner = UnclearCaller {
+            offers: declared.clone(),
+            remarks: Arc::clone(&self.remarks),
+        };
+        Self {
+            client_handler: Some(Arc::new(decliner)),
+            ..self.clone()
+        }
+    }
+}
+
+/// Declines what is asked of nobody in particular.
+struct UnclearCaller {
+    offers: ClientOffers,
+    remarks: Arc<Remarks>,
+}
+
+impl UnclearCaller {
+    fn remark(&self, server: &ServerName) {
+        self.remarks.make(&format!(
+            "server `{server}` asked a question while requests of several callers were under way, \
+             and did not say which of them it belongs to: it heard a no"
+        ));
+    }
+}
+
+impl ClientHandler for UnclearCaller {
+    fn offers(&self) -> ClientOffers {
+        self.offers.clone()
+    }
+
+    fn elicit<'a>(
+        &'a self,
+        server: &'a ServerName,
+        _request: Elicitation,
+    ) -> BoxFuture<'a, ElicitationAnswer> {
+        self.remark(server);
+        Box::pin(std::future::ready(ElicitationAnswer::Decline))
+    }
+
+    fn sample<'a>(
+        &'a self,
+        server: &'a ServerName,
+        _request: Box<RawValue>,
+    ) -> BoxFuture<'a, Result<Box<RawValue>, RpcError>> {
+        self.remark(server);
+        let refusal = RpcError::new(
+            error::INVALID_REQUEST,
+            "several requests are under way, and nothing says which of them this belongs to",
+        );
+        Box::pin(std::future::ready(Err(refusal)))
+    }
 }

@@ -27,7 +27,7 @@ use self::deadline::QuestionsInProgress;
 pub(crate) use self::reader::Pump;
 use super::ChannelTap;
 use super::inbound::{ListChanges, Reception};
-use crate::call::ProgressSink;
+use crate::call::{ProgressSink, RequestOrigin};
 use crate::error::{RequestError, RequestResult};
 use crate::listing::ListKind;
 use crate::lock::lock;
@@ -129,6 +129,8 @@ pub(super) struct RequestExchange {
     pub farewell: Farewell,
     /// What is done with an answer that comes all the same.
     pub late: Option<LateAnswerHandler>,
+    /// What it is sent for.
+    pub origin: Option<Arc<RequestOrigin>>,
 }
 
 /// Puts a correlator on a channel. Nothing moves until the pump is polled.
@@ -168,10 +170,11 @@ impl Correlator {
     /// In a box of its own: a request is one box around this one, and allocators are slow from a
     /// kilobyte on.
     pub(super) fn request(&self, exchange: RequestExchange) -> BoxFuture<'_, RequestResult> {
-        let answer = match self.shared.waiting.register(exchange.id, exchange.progress) {
-            Ok(answer) => answer,
-            Err(error) => return Box::pin(std::future::ready(Err(error))),
-        };
+        let answer =
+            match (self.shared.waiting).register(exchange.id, exchange.progress, exchange.origin) {
+                Ok(answer) => answer,
+                Err(error) => return Box::pin(std::future::ready(Err(error))),
+            };
         let outgoing = OutgoingMessage {
             bytes: exchange.bytes,
             tag: Some(RequestTag(exchange.id)),
@@ -208,7 +211,7 @@ impl Correlator {
     /// Sends a request whose answer is not needed. Never waits, so that it can be used in a drop.
     pub(super) fn order(&self, id: u64, bytes: Bytes, headers: Vec<(HeaderName, HeaderValue)>) {
         // Its answer is then received and ignored.
-        if self.shared.waiting.register(id, None).is_ok() {
+        if self.shared.waiting.register(id, None, None).is_ok() {
             let order = outgoing(bytes, Some(RequestTag(id)), headers);
             let _ = self.shared.notices.send(Notice::Order(order));
         }

@@ -48,6 +48,23 @@ impl DeclaredCapabilities {
         }
     }
 
+    /// The part of it that a server was told of before, on behalf of all callers.
+    pub(super) fn within(self, told: &Self) -> Self {
+        let offers = ClientOffers {
+            form: self.offers.form && told.offers.form,
+            url: self.offers.url && told.offers.url,
+            sampling: self
+                .offers
+                .sampling
+                .filter(|_| told.offers.sampling.is_some()),
+        };
+        Self {
+            offers,
+            roots: AtomicBool::new(told.roots()),
+            ..self
+        }
+    }
+
     /// Whether the server was told that there are roots. There may be none any more, which is
     /// then the answer.
     pub(super) fn roots(&self) -> bool {

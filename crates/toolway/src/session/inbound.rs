@@ -6,7 +6,7 @@
 
 mod subscriptions;
 
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue};
@@ -23,10 +23,11 @@ use tracing::debug;
 use self::subscriptions::Subscriptions;
 use super::declared::DeclaredCapabilities;
 use super::freshness::Freshness;
-use super::question::ServerQuestion;
 use super::{progress, raw};
-use crate::call::Progress;
+use crate::call::{CallerSide, Progress, RequestOrigin};
+use crate::client_handler::Root;
 use crate::listing::ListKind;
+use crate::lock::lock;
 use crate::session::ClientSide;
 
 /// The longest URI of a resource that is said to have changed. Many of them wait for slow
@@ -58,19 +59,23 @@ pub(super) enum InboundMessage {
     PageDone(String),
     /// We answer this at once.
     Reply(Bytes),
-    /// A user, a hook or a model has to be asked before we answer this.
-    Asked {
-        id: Id,
-        question: ServerQuestion,
-        /// How many bytes the server asked it in.
-        size: usize,
-        /// The task that it belongs to, which its answer has to name.
-        task: Option<Box<RawValue>>,
-    },
+    /// Somebody may have to be asked before we answer this.
+    Asked(AskedMessage),
     /// The server does not want an answer to this any more.
     Withdrawn(Id),
     /// Nothing to do.
     Nothing,
+}
+
+/// A server's request, unread: what of it is answered depends on who caused it.
+pub(super) struct AskedMessage {
+    pub(super) id: Id,
+    pub(super) method: String,
+    pub(super) params: Box<RawValue>,
+    /// How many bytes the server asked it in.
+    pub(super) size: usize,
+    /// The task that it belongs to, which its answer has to name.
+    pub(super) task: Option<Box<RawValue>>,
 }
 
 /// How often each list was said to have changed. Counts, not flags, so that several changes
@@ -92,7 +97,9 @@ impl ListChanges {
 /// How server requests are received on one channel.
 pub(super) struct Reception {
     client_side: ClientSide,
-    declared: DeclaredCapabilities,
+    declared: Arc<DeclaredCapabilities>,
+    /// What is declared with requests of other callers than the host's own.
+    declared_of_others: Mutex<Vec<(Weak<CallerSide>, Arc<DeclaredCapabilities>)>>,
     settled: OnceLock<Settled>,
     subscriptions: Subscriptions,
     freshness: Freshness,
@@ -108,7 +115,8 @@ impl Reception {
     /// Offers what the client side offers.
     pub(super) fn new(client_side: ClientSide) -> Self {
         Self {
-            declared: DeclaredCapabilities::new(&client_side),
+            declared: Arc::new(DeclaredCapabilities::new(&client_side)),
+            declared_of_others: Mutex::default(),
             client_side,
             settled: OnceLock::new(),
             subscriptions: Subscriptions::default(),
@@ -131,19 +139,50 @@ impl Reception {
         &self.client_side
     }
 
-    /// What the server was told that it may ask.
-    pub(super) fn declared(&self) -> &DeclaredCapabilities {
-        &self.declared
+    /// What the server is told that it may ask because of a request.
+    pub(super) fn declared_to(
+        &self,
+        origin: Option<&Arc<RequestOrigin>>,
+    ) -> Arc<DeclaredCapabilities> {
+        let Some(origin) = origin.filter(|origin| !self.client_side.is_of(origin)) else {
+            return Arc::clone(&self.declared);
+        };
+        let mut others = lock(&self.declared_of_others);
+        let known = others
+            .iter()
+            .find(|(caller, _)| std::ptr::eq(caller.as_ptr(), Arc::as_ptr(&origin.caller)));
+        if let Some((_, declared)) = known {
+            return Arc::clone(declared);
+        }
+        others.retain(|(caller, _)| caller.strong_count() > 0);
+        let side = self.client_side.during(std::slice::from_ref(origin));
+        let declared = Arc::new(DeclaredCapabilities::new(&side));
+        others.push((Arc::downgrade(&origin.caller), Arc::clone(&declared)));
+        declared
+    }
+
+    /// What a legacy server, which was told once for all callers, may ask this one.
+    pub(super) fn answered_by(&self, side: &ClientSide) -> DeclaredCapabilities {
+        DeclaredCapabilities::new(side).within(&self.declared)
+    }
+
+    /// Who answers a question of which nothing says who caused it.
+    pub(super) fn of_unclear_caller(&self) -> ClientSide {
+        self.client_side.of_unclear_caller(&self.declared.person)
+    }
+
+    /// The roots of whoever a request is sent for.
+    pub(super) fn roots_of(&self, origin: Option<&Arc<RequestOrigin>>) -> Arc<[Root]> {
+        let roots = match origin {
+            Some(origin) if !self.client_side.has_fixed_roots => origin.caller.roots.borrow(),
+            _ => self.client_side.roots.borrow(),
+        };
+        Arc::clone(&roots)
     }
 
     /// What a legacy server is told that it may ask.
     pub(super) fn legacy_capabilities(&self) -> serde_json::Value {
         self.declared.legacy(&self.client_side.roots.borrow())
-    }
-
-    /// What a modern server is told with every request.
-    pub(super) fn modern_capabilities(&self) -> &RawValue {
-        self.declared.modern(&self.client_side.roots.borrow())
     }
 
     /// The handshake is over. `headers` go with every answer of ours.
@@ -279,23 +318,18 @@ fn asked(id: Id, name: &str, params: Option<&RawValue>, reception: &Reception) -
     if name == method::PING {
         return InboundMessage::Reply(envelope::response(&id, &raw("{}")));
     }
-    let nothing = raw("{}");
     let named = match &id {
         Id::Number(_) => 0,
         Id::Text(text) => text.len(),
     };
     let size = named + params.map_or(0, |params| params.get().len());
-    match ServerQuestion::read(name, params.unwrap_or(&nothing), &reception.declared) {
-        Ok(question) => InboundMessage::Asked {
-            id,
-            question,
-            size,
-            task: params.and_then(related_task),
-        },
-        Err(refusal) => {
-            InboundMessage::Reply(envelope::error_response(Some(&id), &refusal.to_rpc()))
-        }
-    }
+    InboundMessage::Asked(AskedMessage {
+        id,
+        method: name.to_owned(),
+        params: params.map_or_else(|| raw("{}"), ToOwned::to_owned),
+        size,
+        task: params.and_then(related_task),
+    })
 }
 
 /// The task that a request belongs to.

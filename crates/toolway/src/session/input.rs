@@ -26,7 +26,8 @@ pub(super) async fn answers(
         let problem = format!("the server asks {} questions at once", requests.len());
         return Err(RequestError::Malformed(problem));
     }
-    let reception = session.reception();
+    let declared = session.reception().declared_to(session.origin.as_ref());
+    let client_side = session.client_side();
     // All are looked at before any is put, so that no answer is given in vain.
     let questions = requests
         .iter()
@@ -36,15 +37,14 @@ pub(super) async fn answers(
                 method,
                 params,
             } = request;
-            let question =
-                ServerQuestion::read(method, params, reception.declared()).map_err(refused)?;
+            let question = ServerQuestion::read(method, params, &declared).map_err(refused)?;
             Ok((key, method, question))
         })
         .collect::<Result<Vec<_>, RequestError>>()?;
     let mut responses: BTreeMap<&str, Box<RawValue>> = BTreeMap::new();
     for (key, method, question) in questions {
         let answer = session
-            .between(deadline, question.put(reception.client_side()))
+            .between(deadline, question.put(&client_side))
             .await?
             .map_err(|error| RequestError::InputRefused {
                 input: Untrusted::new(format!("{method}: {}", error.message)),

@@ -59,6 +59,7 @@ pub(super) async fn initialize(
             progress: None,
             farewell: Farewell::Silent,
             late: None,
+            origin: None,
         })
         .await
 }
@@ -107,7 +108,7 @@ pub(super) async fn request(
         correlator,
         version_header,
         ..
-    } = &*session.0;
+    } = &*session.inner;
     let id = correlator.reserve();
     let makes_tasks = method == method::TOOLS_CALL && session.offers_tasks(TASK_CALLS);
     let bytes = if progress.is_some() || deadline.wants_signs_of_life() {
@@ -128,6 +129,7 @@ pub(super) async fn request(
             progress,
             farewell: Farewell::Notify(version_header.clone()),
             late: makes_tasks.then(|| unwanted(session)),
+            origin: session.origin.clone(),
         })
         .await
 }
@@ -135,10 +137,10 @@ pub(super) async fn request(
 /// What is done with the answer to a call that was cancelled: when it is a task, the task is
 /// cancelled too. Holds no session, which may end before any answer comes.
 fn unwanted(session: &Session) -> LateAnswerHandler {
-    let session = Arc::downgrade(&session.0);
+    let session = Arc::downgrade(&session.inner);
     Box::new(move |result| {
         if let (Some(session), Some(Ok(made))) = (session.upgrade(), created(result)) {
-            cancel_task(&Session(session), &made.id);
+            cancel_task(&Session::of_host(session), &made.id);
         }
     })
 }
@@ -157,7 +159,7 @@ pub(super) fn cancel_task(session: &Session, task: &str) {
         correlator,
         version_header,
         ..
-    } = &*session.0;
+    } = &*session.inner;
     let id = correlator.reserve();
     let bytes = envelope::request(id, method::TASKS_CANCEL, &params);
     correlator.order(id, bytes, version_header.clone());

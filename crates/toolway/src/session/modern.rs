@@ -21,7 +21,7 @@ use toolway_wire::{envelope, headers};
 
 use super::correlator::{Correlator, Deadline, Farewell, LateAnswerHandler, RequestExchange};
 use super::{ClientInfo, MAX_GREETING, Session, facts, raw};
-use crate::call::ProgressSink;
+use crate::call::{ProgressSink, RequestOrigin};
 use crate::error::{RequestError, RequestResult};
 
 /// A modern request before it has an id.
@@ -31,6 +31,8 @@ pub(super) struct ModernRequest<'a> {
     pub deadline: Deadline,
     pub progress: Option<ProgressSink>,
     pub tool: Option<&'a Tool>,
+    /// What it is sent for.
+    pub origin: Option<&'a Arc<RequestOrigin>>,
 }
 
 impl<'a> ModernRequest<'a> {
@@ -42,6 +44,7 @@ impl<'a> ModernRequest<'a> {
             deadline,
             progress: None,
             tool: None,
+            origin: None,
         }
     }
 }
@@ -105,7 +108,11 @@ pub(super) fn request<'a>(
     session: &'a Session,
     request: ModernRequest<'_>,
 ) -> BoxFuture<'a, RequestResult> {
-    let inner = &*session.0;
+    let inner = &*session.inner;
+    let request = ModernRequest {
+        origin: session.origin.as_ref(),
+        ..request
+    };
     let makes_tasks = request.method == method::TOOLS_CALL && session.has_tasks();
     match shape(&inner.correlator, &inner.client, inner.delivery, request) {
         Ok(mut exchange) => {
@@ -119,12 +126,12 @@ pub(super) fn request<'a>(
 /// What is done with the answer to a call that was cancelled: when it is a task, the task is
 /// cancelled too. Holds no session, which may end before any answer comes.
 fn unwanted(session: &Session) -> LateAnswerHandler {
-    let session = Arc::downgrade(&session.0);
+    let session = Arc::downgrade(&session.inner);
     Box::new(move |result| {
         if let (Some(session), Ok(ResultType::Task)) = (session.upgrade(), ResultType::peek(result))
             && let Ok(made) = task(result)
         {
-            cancel_task(&Session(session), &made.id);
+            cancel_task(&Session::of_host(session), &made.id);
         }
     })
 }
@@ -134,7 +141,7 @@ pub(super) fn cancel_task(session: &Session, task: &str) {
     let Ok(params) = to_raw_value(&json!({ "taskId": task })) else {
         return;
     };
-    let inner = &*session.0;
+    let inner = &*session.inner;
     let deadline = Deadline::new(Duration::ZERO, None);
     let request = ModernRequest::new(method::TASKS_CANCEL, &params, deadline);
     if let Ok(exchange) = shape(&inner.correlator, &inner.client, inner.delivery, request) {
@@ -151,7 +158,9 @@ pub(super) fn shape(
     request: ModernRequest<'_>,
 ) -> Result<RequestExchange, RequestError> {
     let id = correlator.reserve();
-    let capabilities = correlator.reception().modern_capabilities();
+    let reception = correlator.reception();
+    let declared = reception.declared_to(request.origin);
+    let capabilities = declared.modern(&reception.roots_of(request.origin));
     let mut meta = RequestMeta::modern(MODERN, &client.info, capabilities);
     if request.progress.is_some() || request.deadline.wants_signs_of_life() {
         meta = meta.with_progress_token(id);
@@ -181,5 +190,6 @@ pub(super) fn shape(
         progress: request.progress,
         farewell,
         late: None,
+        origin: request.origin.cloned(),
     })
 }

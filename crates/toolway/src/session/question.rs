@@ -142,7 +142,7 @@ impl ServerQuestion {
         match self {
             Self::Roots => Ok(roots(&client_side.roots.borrow())),
             Self::Unfit(url) => {
-                client_side.remarks.make(format!(
+                client_side.remarks.make(&format!(
                     "server `{server}` wanted the page `{}` opened and heard a no: only `https` \
                      pages, and `http` pages of this machine, without a name or password in the \
                      address, are put before anybody",
@@ -166,7 +166,7 @@ impl ServerQuestion {
                 if !problems.is_empty() {
                     let by = by.map(|by| format!("{by} answered"));
                     let by = by.unwrap_or_else(|| "was answered".to_owned());
-                    client_side.remarks.make(format!(
+                    client_side.remarks.make(&format!(
                         "what {by} to server `{server}` does not fit its form, so the server heard \
                          that nobody answered: {}",
                         told(&problems)

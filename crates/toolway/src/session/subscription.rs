@@ -111,7 +111,7 @@ impl Session {
     /// What this server offers to announce over a subscription: nothing in the legacy era, where
     /// it speaks unasked.
     pub(crate) fn announces(&self) -> SubscriptionFilter {
-        let facts = &self.0.facts;
+        let facts = &self.inner.facts;
         if facts.era == Era::Legacy {
             return SubscriptionFilter::default();
         }
@@ -182,7 +182,7 @@ impl Session {
         wanted: &Value,
         acknowledged: impl FnOnce(&Value),
     ) -> SubscriptionEnd {
-        let correlator = &self.0.correlator;
+        let correlator = &self.inner.correlator;
         let unsent =
             |problem: &dyn std::fmt::Display| SubscriptionEnd::Unacknowledged(problem.to_string());
         let params = match to_raw_value(&json!({ "notifications": wanted })) {
@@ -191,7 +191,7 @@ impl Session {
         };
         let deadline = Deadline::new(Duration::MAX, None);
         let request = ModernRequest::new(method::SUBSCRIPTIONS_LISTEN, &params, deadline);
-        let shaped = modern::shape(correlator, &self.0.client, self.0.delivery, request);
+        let shaped = modern::shape(correlator, &self.inner.client, self.inner.delivery, request);
         let exchange = match shaped {
             Ok(exchange) => exchange,
             Err(error) => return unsent(&error),

@@ -195,8 +195,10 @@ fn client_side() -> ClientSide {
     let root = Root::directory(Path::new("/work/project")).expect("an absolute path");
     ClientSide {
         server: ServerName::new("scripted").expect("a name"),
+        caller: None,
         client_handler: None,
         hooks: Arc::default(),
+        has_fixed_roots: false,
         roots: watch::channel(Arc::from([root])).1,
         remarks: Arc::default(),
     }

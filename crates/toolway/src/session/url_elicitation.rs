@@ -43,7 +43,7 @@ pub(super) async fn drive(
         // Boxed: a request without a page must not carry the room for one along.
         if pages.is_empty() || !Box::pin(run(session, &pages, deadline)).await? {
             if !pages.is_empty() {
-                session.remarks().make(format!(
+                session.client_side().remarks.make(&format!(
                     "`{name}` was not sent again, because nobody agreed to visit the page that the \
                      server wants visited first"
                 ));
@@ -56,7 +56,7 @@ pub(super) async fn drive(
     if let Err(RequestError::Rpc(error)) = &outcome
         && error.code == URL_ELICITATION_REQUIRED
     {
-        session.remarks().make(format!(
+        session.client_side().remarks.make(&format!(
             "the server wants a page visited again after {MAX_PAGE_VISITS} visits, which are the most \
              for one request"
         ));
@@ -107,7 +107,7 @@ async fn run(
     if answers.values().any(|given| given.action != "accept") {
         return Ok(false);
     }
-    let client_side = session.reception().client_side();
+    let client_side = session.client_side();
     let said = async {
         match &client_side.client_handler {
             Some(person) => person.visited(&client_side.server).await,

@@ -40,11 +40,9 @@ fn settings(plan: Plan) -> Arc<CallSettings> {
 /// A supervisor that only does what the test has it do.
 fn standing_still(plan: Plan) -> (Supervisor, SupervisorHandle) {
     let context = Arc::new(ConnectionContext {
-        attention: crate::attention::Attention::default(),
+        caller: Arc::default(),
         client: Arc::new(ClientInfo::new("tests", "0")),
-        client_handler: None,
         hooks: Arc::default(),
-        roots: watch::channel(Arc::from([])).1,
         open: OpenOptions::default(),
         references: None,
         eras: EraMemory::default(),

@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use serde_json::json;
 use toolway::audit::{self, AuditLine, CallEnd, CallRecord, DecidedBy, RecordedDecision};
-use toolway::{Audit, CallOptions, Consent, Host, HostOptions, ToolRequest, ToolTarget};
+use toolway::{
+    AttachOptions, Audit, CallOptions, Caller, CallerKind, Consent, Host, HostOptions, ToolRequest,
+    ToolTarget,
+};
 use toolway_config::{Environment, Flags};
 use toolway_testkit::{Script, ScriptedServer};
 use toolway_types::{ServerName, ToolKey};
@@ -57,17 +60,16 @@ async fn who_decided_stands_in_the_audit_and_so_do_calls_that_were_given_up() {
     };
     let host = Arc::new(Host::start(plan, options));
     host.settled().await;
-    let options = || CallOptions {
-        caller: Some("model".into()),
-        ..CallOptions::new(Consent::Prompt)
-    };
+    let model = Caller::new(CallerKind::Agent, "model");
+    let model = host.attach(model, AttachOptions::default());
+    let options = || CallOptions::new(Consent::Prompt);
     let echo = request("echo", &json!({ "text": "x" }));
-    host.call(echo, options()).await.expect("a rule allows it");
-    let denied = host
+    model.call(echo, options()).await.expect("a rule allows it");
+    let denied = model
         .call(request("slow", &json!({ "ms": 1 })), options())
         .await;
     denied.expect_err("a rule denies it");
-    let unasked = host.call(request("hang", &json!({})), options()).await;
+    let unasked = model.call(request("hang", &json!({})), options()).await;
     unasked.expect_err("nobody can be asked");
     {
         let hang = host.call(

@@ -95,7 +95,6 @@ pub(super) fn run(
         crate::commands::list::say_warnings(context, &host.snapshot());
         let options = CallOptions {
             timeout,
-            caller: Some(connect::CALLER.into()),
             order,
             ..CallOptions::new(consent)
         };

@@ -58,6 +58,7 @@ fn catalog(
         auth: None,
         connectors: None,
         runner: Arc::default(),
+        caller: None,
     });
     let deferral = Deferral {
         search,

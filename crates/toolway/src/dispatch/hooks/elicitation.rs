@@ -9,7 +9,8 @@ use toolway_types::ServerName;
 
 use super::runner::{HookName, HookResources, HookResult, HookRunner};
 use super::{HookDecision, HookInput};
-use crate::client_handler::{Elicitation, ElicitationAnswer, GivenAnswer, Remarks};
+use crate::call::Remarks;
+use crate::client_handler::{Elicitation, ElicitationAnswer, GivenAnswer};
 use crate::snapshot::CallSettings;
 
 impl HookRunner {
@@ -118,12 +119,12 @@ fn verdict(whose: &str, heard: Vec<HookResult>, remarks: &Remarks) -> Option<Giv
             },
         };
         if let Some(objection) = objection {
-            remarks.make(objection);
+            remarks.make(&objection);
         }
         if let (Some((ElicitationAnswer::Accept(_), other)), ElicitationAnswer::Accept(_)) =
             (&verdict, &answer)
         {
-            remarks.make(format!(
+            remarks.make(&format!(
                 "{other} answered {whose}, and so did {hook}: the latter's answer was sent"
             ));
         }

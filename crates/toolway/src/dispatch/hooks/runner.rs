@@ -23,6 +23,7 @@ use toolway_types::{BytePool, Origin, ServerName, ShieldMode, limits};
 use super::library::late;
 use super::{HookInput, HookReply, LibraryClassifier, LibraryHook, reply, tool};
 use crate::audit::{ActingHook, Audit};
+use crate::call::CallerSide;
 use crate::dispatch::Dispatch;
 use crate::dispatch::answers::PersonAnswers;
 use crate::lock::lock;
@@ -43,6 +44,8 @@ pub struct HookRunner {
     classifier: Option<LibraryClassifier>,
     session: String,
     output_dir: PathBuf,
+    /// The host's own caller, in whose place the host itself asks.
+    caller: Arc<CallerSide>,
     approvals: Arc<PersonAnswers>,
     audit: Option<Audit>,
     /// None: results of hooks are wanted whole, and no snapshot is ever decoded.
@@ -73,7 +76,7 @@ impl HookRunnerOwner {
         open: OpenOptions,
         output_dir: PathBuf,
         first: Arc<CallSettings>,
-        approvals: Arc<PersonAnswers>,
+        (caller, approvals): (Arc<CallerSide>, Arc<PersonAnswers>),
         audit: Option<Audit>,
     ) -> Self {
         if let (None, Some(idle)) = (&classifier, first.permissions.idle_auto()) {
@@ -87,6 +90,7 @@ impl HookRunnerOwner {
             output_dir,
             open: Mutex::new(Some(open)),
             first,
+            caller,
             approvals,
             audit,
             ..HookRunner::default()
@@ -243,6 +247,16 @@ impl HookRunner {
         self.approvals.pins()
     }
 
+    /// What the host's own caller answered.
+    pub(crate) fn approvals(&self) -> &Arc<PersonAnswers> {
+        &self.approvals
+    }
+
+    /// The host's own caller.
+    pub(crate) fn caller(&self) -> &Arc<CallerSide> {
+        &self.caller
+    }
+
     /// What the plan of this moment says.
     pub(crate) fn settings(&self) -> Arc<CallSettings> {
         match self.snapshot() {
@@ -255,6 +269,7 @@ impl HookRunner {
     pub(crate) fn dispatch<'a>(&'a self, snapshot: &'a HostSnapshot) -> Dispatch<'a> {
         let settings = &snapshot.settings;
         Dispatch {
+            caller: &self.caller,
             catalog: &snapshot.catalog,
             permissions: &settings.permissions,
             hooks: &settings.hooks,

@@ -6,6 +6,7 @@
 //! permits it, for the tool as it was: one that changed is refused, because no user is asked within
 //! a hook's time; and so is a server that a repository brought, of that name or spelled like it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
@@ -19,7 +20,8 @@ use toolway_wire::view::{ContentBlock, ResourceBody};
 
 use super::reply;
 use crate::call::{
-    CallError, CallFault, CallOptions, Consent, RefusedBy, ToolOutcome, ToolRequest, ToolTarget,
+    CallError, CallFault, CallOptions, CallerKind, Consent, RefusedBy, ToolOutcome, ToolRequest,
+    ToolTarget,
 };
 use crate::catalog::Catalog;
 use crate::dispatch::Dispatch;
@@ -95,8 +97,12 @@ impl HookTool {
             };
             let options = CallOptions {
                 timeout: Some(timeout),
-                caller: Some(CALLER.into()),
                 ..CallOptions::new(Consent::Typed)
+            };
+            let caller = Arc::new(calls.caller.acting_as(CallerKind::Hook, CALLER));
+            let calls = Dispatch {
+                caller: &caller,
+                ..calls.clone()
             };
             match calls.forward(request, options).await {
                 Ok(outcome) => read(&outcome),

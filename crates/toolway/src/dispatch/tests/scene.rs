@@ -117,7 +117,7 @@ fn runner(hooks: Vec<LibraryHook>) -> HookRunnerOwner {
         OpenOptions::default(),
         PathBuf::new(),
         Arc::default(),
-        Arc::default(),
+        Default::default(),
         None,
     )
 }
@@ -256,6 +256,7 @@ impl Scene {
         let routes = OneRoute(self.route.clone());
         let output_dir = self.output.path().join("results");
         let dispatch = Dispatch {
+            caller: &Arc::default(),
             catalog: &catalog,
             permissions: &self.permissions,
             hooks: &self.hooks,

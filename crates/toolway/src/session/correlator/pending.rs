@@ -4,14 +4,14 @@
 //! What an id means on the wire, and what the server is told, is not decided here.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 use toolway_transport::CloseReason;
 
-use crate::call::ProgressSink;
+use crate::call::{ProgressSink, RequestOrigin};
 use crate::error::{RequestError, RequestResult};
 use crate::lock::lock;
 
@@ -37,7 +37,16 @@ struct PendingState {
 struct PendingRequest {
     answer: oneshot::Sender<RequestResult>,
     progress: Option<ProgressSink>,
+    origin: Option<Arc<RequestOrigin>>,
     last_sign: Instant,
+}
+
+/// What caused a question of the server.
+pub(super) enum QuestionCause {
+    /// Requests of one caller; none where it is no caller's.
+    Requests(Vec<Arc<RequestOrigin>>),
+    /// One of several callers' requests, and nothing says which.
+    Unclear,
 }
 
 impl PendingRequests {
@@ -46,6 +55,7 @@ impl PendingRequests {
         &self,
         id: u64,
         progress: Option<ProgressSink>,
+        origin: Option<Arc<RequestOrigin>>,
     ) -> Result<oneshot::Receiver<RequestResult>, RequestError> {
         let (answer, receiver) = oneshot::channel();
         let mut state = lock(&self.0);
@@ -55,6 +65,7 @@ impl PendingRequests {
         let waiter = PendingRequest {
             answer,
             progress,
+            origin,
             last_sign: Instant::now(),
         };
         state.requests.insert(id, waiter);
@@ -106,6 +117,24 @@ impl PendingRequests {
         match (ids.next(), ids.next()) {
             (Some(only), None) => Some(only),
             _ => None,
+        }
+    }
+
+    /// Whose question it is that the server asks now: of the request on whose stream it came, or,
+    /// where nothing says, of the only caller that has requests in flight. A request of the host's
+    /// own is no caller's.
+    pub(super) fn cause(&self, during: Option<u64>) -> QuestionCause {
+        let state = lock(&self.0);
+        let of = |request: &PendingRequest| request.origin.clone();
+        if let Some(request) = during.and_then(|id| state.requests.get(&id)) {
+            return QuestionCause::Requests(of(request).into_iter().collect());
+        }
+        let origins: Vec<_> = state.requests.values().filter_map(of).collect();
+        let is_of_one = |pair: &[Arc<RequestOrigin>]| Arc::ptr_eq(&pair[0].caller, &pair[1].caller);
+        if origins.windows(2).all(is_of_one) {
+            QuestionCause::Requests(origins)
+        } else {
+            QuestionCause::Unclear
         }
     }
 

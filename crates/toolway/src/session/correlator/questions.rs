@@ -17,8 +17,9 @@ use toolway_wire::meta::RequestMeta;
 use toolway_wire::{Id, RpcError, envelope, error};
 use tracing::debug;
 
-use crate::session::ClientSide;
 use crate::session::correlator::deadline::{QuestionGuard, QuestionsInProgress};
+use crate::session::correlator::pending::QuestionCause;
+use crate::session::inbound::{AskedMessage, Reception};
 use crate::session::question::ServerQuestion;
 use crate::tasks::{self, Task};
 
@@ -37,10 +38,10 @@ pub(super) struct Questions {
 }
 
 /// The request that a question came as.
-pub(super) struct QuestionSource {
-    pub id: Id,
+struct QuestionSource {
+    id: Id,
     /// The task that it belongs to, which the answer has to name.
-    pub task: Option<Box<RawValue>>,
+    task: Option<Box<RawValue>>,
 }
 
 impl QuestionSource {
@@ -90,18 +91,34 @@ impl Questions {
     /// Takes a question on; gives what can be said to it at once.
     pub(super) fn take(
         &mut self,
-        from: QuestionSource,
-        question: ServerQuestion,
-        size: usize,
-        client_side: &ClientSide,
+        asked: AskedMessage,
+        cause: QuestionCause,
+        reception: &Reception,
         asking: &watch::Sender<QuestionsInProgress>,
     ) -> Option<Bytes> {
+        let AskedMessage {
+            id,
+            method,
+            params,
+            size,
+            task,
+        } = asked;
+        let from = QuestionSource { id, task };
+        let client_side = match cause {
+            QuestionCause::Requests(requests) => reception.client_side().during(&requests),
+            QuestionCause::Unclear => reception.of_unclear_caller(),
+        };
+        let declared = reception.answered_by(&client_side);
+        let question = match ServerQuestion::read(&method, &params, &declared) {
+            Ok(question) => question,
+            Err(refusal) => return Some(from.answer(Err(refusal.to_rpc()))),
+        };
         let refuse = |code, why: &str| Some(from.answer(Err(RpcError::new(code, why))));
         if self.open.contains_key(&from.id) {
             return refuse(error::INVALID_REQUEST, "this id is in use");
         }
         if !question.takes_time() {
-            let outcome = question.put(client_side).now_or_never();
+            let outcome = question.put(&client_side).now_or_never();
             return outcome.map(|outcome| from.answer(outcome));
         }
         match self.room.take(size) {
@@ -116,7 +133,6 @@ impl Questions {
         self.count += 1;
         let number = self.count;
         let thinking = QuestionGuard::start(asking);
-        let client_side = client_side.clone();
         let id = from.id.clone();
         let mut reply = QuestionReply {
             from,

@@ -24,7 +24,7 @@ use super::outbox::Outbox;
 use super::{CorrelatorShared, Farewell, Notice, outgoing};
 use crate::error::RequestError;
 use crate::lock::lock;
-use crate::session::correlator::questions::{QuestionSource, Questions};
+use crate::session::correlator::questions::Questions;
 use crate::session::inbound::{self, InboundMessage};
 
 /// How many cancelled requests are remembered until they are answered.
@@ -99,7 +99,7 @@ impl ChannelReader {
             tokio::select! {
                 () = stop.cancelled() => return CloseReason::Asked,
                 event = self.events.recv() => match event {
-                    Some(ChannelEvent::Message { bytes, .. }) => self.receive(&bytes),
+                    Some(ChannelEvent::Message { bytes, during }) => self.receive(&bytes, during),
                     Some(ChannelEvent::Failed { tag, failure }) => {
                         self.shared.settle(tag.0, Err(RequestError::Send(failure)));
                     }
@@ -141,7 +141,7 @@ impl ChannelReader {
         }
     }
 
-    fn receive(&mut self, bytes: &[u8]) {
+    fn receive(&mut self, bytes: &[u8], during: Option<RequestTag>) {
         if let Some(tap) = &self.shared.tap {
             tap.received(bytes);
         }
@@ -152,14 +152,14 @@ impl ChannelReader {
         {
             for message in batch {
                 let message = inbound::receive(message.get().as_bytes(), &self.shared.reception);
-                self.act(message);
+                self.act(message, during);
             }
             return;
         }
-        self.act(inbound);
+        self.act(inbound, during);
     }
 
-    fn act(&mut self, inbound: InboundMessage) {
+    fn act(&mut self, inbound: InboundMessage, during: Option<RequestTag>) {
         match inbound {
             InboundMessage::Answer { id, outcome } => {
                 self.shared.settle(id, outcome.map_err(RequestError::Rpc));
@@ -196,17 +196,10 @@ impl ChannelReader {
                 }
             }
             InboundMessage::Reply(bytes) => self.say(bytes),
-            InboundMessage::Asked {
-                id,
-                question,
-                size,
-                task,
-            } => {
-                let client_side = self.shared.reception.client_side();
-                let asking = &self.shared.asking;
-                let from = QuestionSource { id, task };
-                let said = (self.questions).take(from, question, size, client_side, asking);
-                if let Some(bytes) = said {
+            InboundMessage::Asked(asked) => {
+                let cause = self.shared.waiting.cause(during.map(|tag| tag.0));
+                let (reception, asking) = (&self.shared.reception, &self.shared.asking);
+                if let Some(bytes) = self.questions.take(asked, cause, reception, asking) {
                     self.say(bytes);
                 }
             }

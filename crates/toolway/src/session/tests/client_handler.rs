@@ -7,6 +7,7 @@ use serde_json::Map;
 use tokio::sync::Semaphore;
 use toolway_wire::RpcError;
 
+use crate::call::{Caller, CallerSide};
 use crate::client_handler::{ClientHandler, ClientOffers, Elicitation, ElicitationAnswer};
 use crate::session::tests::*;
 
@@ -116,6 +117,16 @@ impl ClientHandler for Scripted {
             Ok(request)
         })
     }
+}
+
+/// A caller with this client handler and no roots.
+pub(super) fn answering(client_handler: &Arc<Scripted>) -> Arc<CallerSide> {
+    let handler = Arc::clone(client_handler) as Arc<dyn ClientHandler>;
+    Arc::new(CallerSide::new(
+        Caller::default(),
+        Some(handler),
+        Vec::new(),
+    ))
 }
 
 /// A program with this client handler and no roots.

@@ -202,7 +202,7 @@ async fn aborting_the_session_fails_its_calls() {
 #[tokio::test(start_paused = true)]
 async fn closing_ends_the_channel() {
     let (session, pump, mut peer) = legacy().await;
-    session.0.correlator.close();
+    session.inner.correlator.close();
     pump.join().await.expect("it ends by itself");
     assert!(
         peer.commands.recv().await.is_none(),

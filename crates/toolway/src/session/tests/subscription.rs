@@ -308,7 +308,7 @@ async fn an_open_subscription_does_not_hold_up_the_end() {
     assert_eq!(scene.state.borrow().openings, 1, "there is no time limit");
 
     let ended = tokio::time::Instant::now();
-    scene.session.0.correlator.close();
+    scene.session.inner.correlator.close();
     scene.session.closed().await;
     let Scene { _task: task, .. } = scene;
     task.join().await.expect("it ends with the channel");

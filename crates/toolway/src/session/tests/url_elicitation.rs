@@ -1,6 +1,7 @@
 //! A legacy server that will not answer before a person has visited a page.
 
-use crate::session::tests::client_handler::{Scripted, answered_by};
+use crate::call::RequestOrigin;
+use crate::session::tests::client_handler::{Scripted, answered_by, answering};
 use crate::session::tests::*;
 
 use crate::error::RequestResult;
@@ -13,8 +14,15 @@ async fn asked_by_legacy(client_handler: &Arc<Scripted>) -> (Session, Task<()>, 
 }
 
 async fn call(session: &Session) -> RequestResult {
+    call_as(session, None).await
+}
+
+async fn call_as(session: &Session, origin: Option<Arc<RequestOrigin>>) -> RequestResult {
     let params = params(&json!({ "name": "pay" }));
-    let options = RequestOptions::within(Duration::from_mins(10));
+    let options = RequestOptions {
+        origin,
+        ..RequestOptions::within(Duration::from_mins(10))
+    };
     session.request_owned("tools/call", params, options).await
 }
 
@@ -66,10 +74,12 @@ async fn a_server_that_says_nothing_is_asked_again_after_a_while_and_three_times
                 .await;
         }
     };
-    let (outcome, ()) = tokio::join!(call(&session), script);
+    let origin = RequestOrigin::of(&answering(&client_handler));
+    let call = call_as(&session, Some(Arc::clone(&origin)));
+    let (outcome, ()) = tokio::join!(call, script);
     assert!(matches!(outcome, Err(RequestError::Rpc(error)) if error.code == REQUIRED));
     assert_eq!(client_handler.asked().len(), 3);
-    let remarks = session.remarks().since(0);
+    let remarks = origin.take_remarks();
     assert!(remarks[0].contains("after 3 visits"), "{remarks:?}");
 }
 
@@ -99,13 +109,15 @@ async fn without_consent_a_page_or_somebody_to_ask_the_call_is_not_sent_again() 
             let request = peer.expect("tools/call").await;
             peer.refuse(&request, REQUIRED, data.clone()).await;
         };
-        let (outcome, ()) = tokio::join!(call(&session), script);
+        let origin = RequestOrigin::of(&answering(client_handler));
+        let call = call_as(&session, Some(Arc::clone(&origin)));
+        let (outcome, ()) = tokio::join!(call, script);
         match outcome {
             Err(RequestError::InputRefused { .. }) if refused => {}
             Err(RequestError::Rpc(error)) if !refused => assert_eq!(error.code, REQUIRED),
             other => panic!("{data}: {other:?}"),
         }
-        let remarks = session.remarks().since(0).join("; ");
+        let remarks = origin.take_remarks().join("; ");
         if data == visit("http://example.com/pay") {
             for part in ["the page `http://example.com/pay` opened", "not sent again"] {
                 assert!(remarks.contains(part), "{remarks}");

@@ -50,7 +50,7 @@ proptest! {
             match step {
                 // An id is used once while it waits, as the correlator promises.
                 Step::Register(id) if !current.contains_key(&id) => {
-                    let registered = waiting.register(id, None);
+                    let registered = waiting.register(id, None, None);
                     prop_assert_eq!(registered.is_err(), closed);
                     if let Ok(receiver) = registered {
                         current.insert(id, requests.len());

@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use toolway_types::ServerName;
 use toolway_wire::RpcError;
 
-use crate::call::{PermissionAnswer, PermissionQuestion, Prompter};
+use super::{PermissionAnswer, PermissionQuestion, Prompter};
 use crate::client_handler::{ClientHandler, ClientOffers, Elicitation, ElicitationAnswer};
 
 /// How many questions to a person are open.

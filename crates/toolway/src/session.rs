@@ -160,22 +160,15 @@ impl Session {
         &self,
         method: &str,
         params: &RawValue,
-        options: RequestOptions<'_>,
+        options: &RequestOptions<'_>,
     ) -> RequestResult {
-        let RequestOptions {
-            timeout,
-            idle,
-            answer_timeout,
-            progress,
-            tool,
-            is_task,
-            origin,
-            ..
-        } = options;
-        let deadline = Deadline::new(timeout, idle).with_answer_timeout(answer_timeout);
+        let (timeout, tool, is_task) = (options.timeout, options.tool, options.is_task);
+        let deadline = Deadline::new(timeout, options.idle);
+        let deadline = deadline.with_answer_timeout(options.answer_timeout);
+        let progress = options.progress.clone();
         let session = &Session {
             inner: Arc::clone(&self.inner),
-            origin,
+            origin: options.origin.clone(),
         };
         match self.inner.facts.era {
             Era::Legacy if tool.is_some_and(|tool| self.makes_task_of(tool)) => {

@@ -182,7 +182,7 @@ impl Connection {
         let params = to_raw_value(&json!({ "uri": uri }))
             .map_err(|error| RequestError::Malformed(error.to_string()))?;
         let options = RequestOptions::within(self.context.limits.usual());
-        session.request(method, &params, options).await.map(drop)
+        session.request(method, &params, &options).await.map(drop)
     }
 
     /// The modern way: one stream for all, opened anew when they change.

@@ -163,7 +163,7 @@ async fn is_alive(session: &Session) -> bool {
     };
     let options = RequestOptions::within(PROOF_OF_LIFE);
     matches!(
-        session.request(name, &params, options).await,
+        session.request(name, &params, &options).await,
         Ok(_) | Err(RequestError::Rpc(_) | RequestError::Malformed(_))
     )
 }

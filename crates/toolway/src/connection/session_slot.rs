@@ -150,7 +150,7 @@ impl ServerRoute {
     }
 
     /// Sends a request, and again when the server had forgotten the session.
-    async fn request_in_session(&self, request: &RoutedRequest<'_>) -> RequestResult {
+    async fn request_in_session(&self, request: &mut RoutedRequest<'_>) -> RequestResult {
         let EnteredSession {
             open_session,
             counted,
@@ -172,7 +172,7 @@ impl ServerRoute {
     /// Sends a request once more, in another session than this one.
     async fn request_again(
         &self,
-        request: &RoutedRequest<'_>,
+        request: &mut RoutedRequest<'_>,
         spent: &Arc<OpenSession>,
     ) -> RequestResult {
         let entered = self.enter(request.deadline, Some(spent)).await?;
@@ -208,7 +208,7 @@ impl ServerRoute {
             Widened::Yes => {
                 let deadline = request.deadline.checked_add(asked.elapsed());
                 request.deadline = deadline.unwrap_or(request.deadline);
-                match self.request_in_session(&request).await {
+                match self.request_in_session(&mut request).await {
                     Err(again) if challenge_of(&again).is_some() => {
                         return Err(not_widened(&again, NotWidened::StillRefused));
                     }
@@ -236,14 +236,11 @@ struct RoutedRequest<'a> {
 }
 
 impl RoutedRequest<'_> {
-    async fn attempt(&self, open_session: &OpenSession) -> RequestResult {
-        let options = RequestOptions {
-            timeout: self.deadline.saturating_duration_since(Instant::now()),
-            is_task: Some(self.is_task),
-            ..self.options.clone()
-        };
+    async fn attempt(&mut self, open_session: &OpenSession) -> RequestResult {
+        self.options.timeout = self.deadline.saturating_duration_since(Instant::now());
         let session = &open_session.session;
-        session.request(self.method, &self.params, options).await
+        let (method, params) = (self.method, &self.params);
+        session.request(method, params, &self.options).await
     }
 }
 
@@ -288,14 +285,18 @@ impl Route for ServerRoute {
             let began = Instant::now();
             let deadline = began.checked_add(options.timeout);
             let is_task = AtomicBool::new(false);
-            let request = RoutedRequest {
+            let is_task = options.is_task.unwrap_or(&is_task);
+            let mut request = RoutedRequest {
                 method,
                 params,
-                is_task: options.is_task.unwrap_or(&is_task),
-                options,
+                is_task,
+                options: RequestOptions {
+                    is_task: Some(is_task),
+                    ..options
+                },
                 deadline: deadline.unwrap_or(began + FOR_EVER),
             };
-            match (self.request_in_session(&request).await, &self.widener) {
+            match (self.request_in_session(&mut request).await, &self.widener) {
                 (Err(error), Some(widener)) if challenge_of(&error).is_some() => {
                     // Boxed: a call that is not refused must not carry the room for it along.
                     Box::pin(self.request_after_step_up(request, widener, error, began)).await

@@ -59,7 +59,7 @@ pub(crate) async fn fetch<T>(
         }
         pages += 1;
         let result = session
-            .request(method, &params, RequestOptions::within(timeout))
+            .request(method, &params, &RequestOptions::within(timeout))
             .await?;
         let page = view
             .page(&result, &mut room.own)

@@ -31,8 +31,6 @@ pub(super) struct ModernRequest<'a> {
     pub deadline: Deadline,
     pub progress: Option<ProgressSink>,
     pub tool: Option<&'a Tool>,
-    /// What it is sent for.
-    pub origin: Option<&'a Arc<RequestOrigin>>,
 }
 
 impl<'a> ModernRequest<'a> {
@@ -44,7 +42,6 @@ impl<'a> ModernRequest<'a> {
             deadline,
             progress: None,
             tool: None,
-            origin: None,
         }
     }
 }
@@ -98,7 +95,7 @@ pub(super) async fn discover(
     // Connecting has a limit of its own.
     let deadline = Deadline::new(timeout, None).with_answer_timeout(AnswerTimeout::BySender);
     let request = ModernRequest::new(method::DISCOVER, &params, deadline);
-    let mut exchange = shape(correlator, client, delivery, request)?;
+    let mut exchange = shape(correlator, client, delivery, request, None)?;
     exchange.farewell = Farewell::Silent;
     correlator.request(exchange).await
 }
@@ -109,12 +106,15 @@ pub(super) fn request<'a>(
     request: ModernRequest<'_>,
 ) -> BoxFuture<'a, RequestResult> {
     let inner = &*session.inner;
-    let request = ModernRequest {
-        origin: session.origin.as_ref(),
-        ..request
-    };
     let makes_tasks = request.method == method::TOOLS_CALL && session.has_tasks();
-    match shape(&inner.correlator, &inner.client, inner.delivery, request) {
+    let origin = session.origin.as_ref();
+    match shape(
+        &inner.correlator,
+        &inner.client,
+        inner.delivery,
+        request,
+        origin,
+    ) {
         Ok(mut exchange) => {
             exchange.late = makes_tasks.then(|| unwanted(session));
             inner.correlator.request(exchange)
@@ -144,7 +144,14 @@ pub(super) fn cancel_task(session: &Session, task: &str) {
     let inner = &*session.inner;
     let deadline = Deadline::new(Duration::ZERO, None);
     let request = ModernRequest::new(method::TASKS_CANCEL, &params, deadline);
-    if let Ok(exchange) = shape(&inner.correlator, &inner.client, inner.delivery, request) {
+    let shaped = shape(
+        &inner.correlator,
+        &inner.client,
+        inner.delivery,
+        request,
+        None,
+    );
+    if let Ok(exchange) = shaped {
         let correlator = &inner.correlator;
         correlator.order(exchange.id, exchange.bytes, exchange.headers);
     }
@@ -156,11 +163,12 @@ pub(super) fn shape(
     client: &ClientInfo,
     delivery: MessageDelivery,
     request: ModernRequest<'_>,
+    origin: Option<&Arc<RequestOrigin>>,
 ) -> Result<RequestExchange, RequestError> {
     let id = correlator.reserve();
     let reception = correlator.reception();
-    let declared = reception.declared_to(request.origin);
-    let capabilities = declared.modern(&reception.roots_of(request.origin));
+    let declared = reception.declared_to(origin);
+    let capabilities = declared.modern(&reception.roots_of(origin));
     let mut meta = RequestMeta::modern(MODERN, &client.info, capabilities);
     if request.progress.is_some() || request.deadline.wants_signs_of_life() {
         meta = meta.with_progress_token(id);
@@ -190,6 +198,6 @@ pub(super) fn shape(
         progress: request.progress,
         farewell,
         late: None,
-        origin: request.origin.cloned(),
+        origin: origin.cloned(),
     })
 }

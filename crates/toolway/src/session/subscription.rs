@@ -191,7 +191,13 @@ impl Session {
         };
         let deadline = Deadline::new(Duration::MAX, None);
         let request = ModernRequest::new(method::SUBSCRIPTIONS_LISTEN, &params, deadline);
-        let shaped = modern::shape(correlator, &self.inner.client, self.inner.delivery, request);
+        let shaped = modern::shape(
+            correlator,
+            &self.inner.client,
+            self.inner.delivery,
+            request,
+            None,
+        );
         let exchange = match shaped {
             Ok(exchange) => exchange,
             Err(error) => return unsent(&error),

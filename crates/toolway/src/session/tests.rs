@@ -258,7 +258,7 @@ impl Session {
         params: Box<RawValue>,
         options: RequestOptions<'_>,
     ) -> RequestResult {
-        self.request(method, &params, options).await
+        self.request(method, &params, &options).await
     }
 }
 

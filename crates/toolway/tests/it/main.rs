@@ -15,6 +15,7 @@ mod background;
 mod batch;
 mod between;
 mod builtin;
+mod callers;
 mod certificates;
 mod client_identities;
 mod connector_login;

@@ -216,7 +216,7 @@ impl RawFile {
         } = member;
         let origin = source.origin(lines.line);
         let mut found = Vec::new();
-        let (name, name_stands) = match ServerName::new(key.clone()) {
+        let (name, name_stands) = match ServerName::new(key.as_str()) {
             Ok(name) => (name, true),
             Err(error) => {
                 let seen = keys::visible(&key).filter(|seen| !seen.is_empty());

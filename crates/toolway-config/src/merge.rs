@@ -14,6 +14,7 @@ use crate::Environment;
 use crate::approval::{self, ApprovalBasis, ApprovalState, ApprovalsFile, InstalledPackages};
 use crate::expansion;
 use crate::ide::RunningEditors;
+use crate::json::EntryMembers as _;
 use crate::load::{LayerLocation, Layers, ProjectConsent};
 use crate::plan::ShadowedEntry;
 use crate::raw::{FileSettings, RawServer};
@@ -96,7 +97,7 @@ impl ServerCandidate {
     /// an entry of the user's own (SEC-55).
     pub(crate) fn is_approved(&self) -> bool {
         let starts = || {
-            let off = self.raw.definition.get("disabled") == Some(&Value::Bool(true));
+            let off = self.raw.definition.member("disabled") == Some(&Value::Bool(true));
             !off && self.raw.fault().is_none()
         };
         matches!(self.approval, ApprovalState::Approved { .. })

@@ -42,9 +42,8 @@ pub(crate) enum NameApproval<'a> {
 impl DecisionContext {
     /// What switches a server of the project off, in whichever spelling.
     pub(crate) fn disabled_in_project(&self, name: &str) -> Option<&LocatedName> {
-        let name = normalize(name);
         let mut listed = self.listed(|settings| &settings.disabled_project);
-        listed.find(|said| normalize(&said.name) == name)
+        listed.find(|said| normalize(&said.name) == normalize(name))
     }
 
     /// Whether a server of the project is approved by its name. Another spelling counts where it

@@ -8,6 +8,7 @@ use toolway_types::{CrossApp, Diagnosis, OauthSpec, ServerSpec};
 
 use super::Policy;
 use crate::Environment;
+use crate::json::EntryMembers as _;
 use crate::policy_rule::{PolicySubject, PolicyTarget};
 use crate::raw::RawServer;
 use crate::source::TextSource;
@@ -51,7 +52,7 @@ impl Policy {
 
 /// What is said of an entry that asks for it where it is switched off.
 pub(crate) fn ignored(raw: &RawServer, spec: &ServerSpec) -> Option<Diagnosis> {
-    let oauth = raw.definition.get("oauth")?;
+    let oauth = raw.definition.member("oauth")?;
     if oauth.get("xaa")?.as_bool() != Some(true) {
         return None;
     }

@@ -22,6 +22,7 @@ use crate::file::open_beneath;
 use crate::file::{open, read_opened};
 use crate::http_syntax::{header_value, parse_url};
 use crate::ide::TOKEN_HEADER;
+use crate::json::EntryMembers as _;
 use crate::policy::cross_app::cross_app_enabled;
 
 /// More than any server takes as a header.
@@ -52,7 +53,11 @@ impl SpecBuild<'_> {
     /// the host runs.
     fn headers_helper(&mut self) -> Option<HeadersHelper> {
         const KEY: &str = "headersHelper";
-        let command = self.builder.definition.get(KEY).and_then(Value::as_str)?;
+        let command = self
+            .builder
+            .definition
+            .member(KEY)
+            .and_then(Value::as_str)?;
         let words = match split_command(command) {
             Ok(words) => words,
             Err(error) => {
@@ -188,7 +193,14 @@ impl SpecBuild<'_> {
     }
 
     fn url(&mut self, key: &str, schemes: &[&str]) -> Option<Url> {
-        let text = self.builder.definition.get(key).and_then(Value::as_str)?;
+        if let Some(url) = self.builder.url {
+            return Some(url.clone());
+        }
+        let text = self
+            .builder
+            .definition
+            .member(key)
+            .and_then(Value::as_str)?;
         let text = self.expand_secret(key, text);
         self.without_nul(key, &text);
         let parsed = parse_url(&text, schemes);
@@ -205,12 +217,12 @@ impl SpecBuild<'_> {
         let headers = self
             .builder
             .definition
-            .get("headers")
+            .member("headers")
             .and_then(Value::as_object);
         let mut expanded = Vec::new();
         for (name, value) in headers.into_iter().flatten() {
             let value = value.as_str().unwrap_or_default();
-            let value = self.expand_secret(&format!("headers.{name}"), value);
+            let value = self.expand_secret(format_args!("headers.{name}"), value);
             if let Err(why) = header_value(&value) {
                 self.fault("headers", format!("`headers.{name}` {why}"));
             }
@@ -223,7 +235,7 @@ impl SpecBuild<'_> {
         let oauth = self
             .builder
             .definition
-            .get("oauth")
+            .member("oauth")
             .and_then(Value::as_object)?;
         let text = |key: &str| oauth.get(key).and_then(Value::as_str);
         let client_id = text("clientId").map(|id| self.expand_secret("oauth.clientId", id));

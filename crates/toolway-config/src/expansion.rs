@@ -173,12 +173,26 @@ fn names_of(
     counts: &dyn Fn(&str, Option<&str>) -> bool,
 ) -> Vec<String> {
     let mut names = BTreeSet::new();
-    for (key, value) in definition {
-        if EXPANDED.contains(&key.as_str()) {
-            collect(value, counts, &mut names);
-        }
+    for (_, value) in expanded(definition) {
+        collect(value, counts, &mut names);
     }
     names.into_iter().map(str::to_owned).collect()
+}
+
+/// The members whose strings are expanded, where they hold anything to expand.
+fn expanded(definition: &Map<String, Value>) -> impl Iterator<Item = (&String, &Value)> {
+    let members = definition.iter();
+    members.filter(|(key, value)| holds(value, "${") && EXPANDED.contains(&key.as_str()))
+}
+
+/// Whether a text is a part of any string in a value.
+pub(crate) fn holds(value: &Value, needle: &str) -> bool {
+    match value {
+        Value::String(text) => text.contains(needle),
+        Value::Array(items) => items.iter().any(|item| holds(item, needle)),
+        Value::Object(map) => map.values().any(|item| holds(item, needle)),
+        _ => false,
+    }
 }
 
 fn collect<'a>(
@@ -203,10 +217,8 @@ fn collect<'a>(
 /// not allowed: the user is to see all of them.
 pub fn references_of(definition: &Map<String, Value>) -> Vec<SecretReference> {
     let mut found = Vec::new();
-    for (key, value) in definition {
-        if EXPANDED.contains(&key.as_str()) {
-            collect_references(value, key, &mut found);
-        }
+    for (key, value) in expanded(definition) {
+        collect_references(value, key, &mut found);
     }
     found
 }

@@ -342,12 +342,13 @@ fn fill_row(row: &mut Row, server: &ServerSnapshot) {
 }
 
 fn cells(row: &Row) -> Vec<Cow<'_, str>> {
-    let glyph = match row.state {
-        "connected" => "✔",
-        "failed" => "✘",
-        "needs-auth" => "!",
-        "disabled" => "⊘",
-        _ => "·",
+    let state = match row.state {
+        "connected" => "✔ connected".into(),
+        "failed" => "✘ failed".into(),
+        "needs-auth" => "! needs-auth".into(),
+        "disabled" => "⊘ disabled".into(),
+        "pending" => "· pending".into(),
+        other => format!("· {other}").into(),
     };
     let detail: Cow<'_, str> = match (&row.error, &row.reason, &row.protocol_version) {
         (Some(error), _, _) => {
@@ -372,7 +373,7 @@ fn cells(row: &Row) -> Vec<Cow<'_, str>> {
         row.name.as_str().into(),
         row.scope.into(),
         row.transport.unwrap_or("-").into(),
-        format!("{glyph} {}", row.state).into(),
+        state,
         row.tools
             .map_or("-".into(), |count| count.to_string().into()),
         detail,

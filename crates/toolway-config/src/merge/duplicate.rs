@@ -82,7 +82,7 @@ pub(super) fn shadow(basis: &DecisionContext, servers: &mut [ServerCandidate]) {
             candidate.position,
         )
     });
-    let mut first_of = HashMap::new();
+    let mut first_of = HashMap::with_capacity(order.len());
     let mut duplicates = Vec::new();
     for index in order {
         let candidate = &servers[index];

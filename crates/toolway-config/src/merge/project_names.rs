@@ -19,7 +19,11 @@ use crate::raw::settings::LocatedName;
 pub(crate) struct ProjectNames(BTreeMap<String, BTreeSet<String>>);
 
 impl ProjectNames {
-    pub(crate) fn of(servers: &[ServerCandidate]) -> Self {
+    /// None where no list approves by name.
+    pub(crate) fn of(servers: &[ServerCandidate], settings: &[(Scope, FileSettings)]) -> Self {
+        if (settings.iter()).all(|(_, settings)| settings.enabled_project.is_empty()) {
+            return Self::default();
+        }
         let mut names: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for server in servers.iter().filter(|it| it.scope == Scope::Project) {
             let name = server.raw.name.as_str();

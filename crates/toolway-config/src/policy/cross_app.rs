@@ -4,7 +4,7 @@
 //! needs no switch and no entry: a variable must not be a way around it.
 //! Does not own: the logins (`toolway-auth`), or where the identity provider is (`identity`).
 
-use toolway_types::{CrossApp, Diagnosis, OauthSpec, ServerSpec};
+use toolway_types::{CrossApp, Diagnosis, ServerSpec};
 
 use super::Policy;
 use crate::Environment;
@@ -46,7 +46,7 @@ impl Policy {
             return;
         };
         let policy = format!("`{KEY}` ({origin})");
-        remote.oauth.get_or_insert_with(OauthSpec::default).xaa = CrossApp::Only { policy };
+        remote.oauth.get_or_insert_default().xaa = CrossApp::Only { policy };
     }
 }
 

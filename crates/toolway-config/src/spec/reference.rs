@@ -44,7 +44,7 @@ impl SpecBuild<'_> {
         let mut found = Vec::new();
         let home = self.builder.environment.home();
         let file = match self.builder.source.origin(0) {
-            Origin::File { path, .. } => Some(path),
+            Origin::File { path, .. } => Some(path.to_path_buf()),
             _ => None,
         };
         let expanded = self

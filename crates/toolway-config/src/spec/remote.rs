@@ -42,8 +42,8 @@ impl SpecBuild<'_> {
         Some(RemoteSpec {
             url: url?,
             headers,
-            headers_helper,
-            oauth,
+            headers_helper: headers_helper.map(Box::new),
+            oauth: oauth.map(Box::new),
             rules: Arc::default(),
         })
     }

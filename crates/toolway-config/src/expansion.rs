@@ -172,33 +172,25 @@ fn names_of(
     definition: &Map<String, Value>,
     counts: &dyn Fn(&str, Option<&str>) -> bool,
 ) -> Vec<String> {
-    let mut names = BTreeSet::new();
-    for (_, value) in expanded(definition) {
+    let mut names = Vec::new();
+    for value in expanded(definition).map(|(_, value)| value) {
         collect(value, counts, &mut names);
     }
+    names.sort_unstable();
+    names.dedup();
     names.into_iter().map(str::to_owned).collect()
 }
 
-/// The members whose strings are expanded, where they hold anything to expand.
+/// The members whose strings are expanded.
 fn expanded(definition: &Map<String, Value>) -> impl Iterator<Item = (&String, &Value)> {
     let members = definition.iter();
-    members.filter(|(key, value)| holds(value, "${") && EXPANDED.contains(&key.as_str()))
-}
-
-/// Whether a text is a part of any string in a value.
-pub(crate) fn holds(value: &Value, needle: &str) -> bool {
-    match value {
-        Value::String(text) => text.contains(needle),
-        Value::Array(items) => items.iter().any(|item| holds(item, needle)),
-        Value::Object(map) => map.values().any(|item| holds(item, needle)),
-        _ => false,
-    }
+    members.filter(|(key, _)| EXPANDED.contains(&key.as_str()))
 }
 
 fn collect<'a>(
     value: &'a Value,
     counts: &dyn Fn(&str, Option<&str>) -> bool,
-    names: &mut BTreeSet<&'a str>,
+    names: &mut Vec<&'a str>,
 ) {
     match value {
         Value::String(text) if text.contains("${") => {

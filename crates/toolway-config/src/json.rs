@@ -270,9 +270,9 @@ fn convert(
         ast::Value::Object(object) => {
             let mut builder = ObjectBuilder::sized(object.properties.len());
             for property in object.properties {
-                let member = member(property, starts);
-                doubled.extend(member.doubled);
-                builder.insert(member.key, member.value, member.lines);
+                let line = starts.line(property.name.start());
+                let (value, lines) = convert(property.value, line, starts, doubled);
+                builder.insert(property.name.into_string(), value, lines);
             }
             doubled.append(&mut builder.doubled);
             inside = builder.lines;

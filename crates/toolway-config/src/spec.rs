@@ -20,7 +20,7 @@ use url::Url;
 
 use crate::Environment;
 use crate::approval::ApprovalBasis;
-use crate::expansion::{ServerVariables, holds};
+use crate::expansion::ServerVariables;
 use crate::ide::RunningEditors;
 use crate::json::{EntryMembers as _, ValueLines};
 use crate::keys::listed;
@@ -342,4 +342,13 @@ fn plain_label(name: &ServerName, digits: impl Fn(&[u8]) -> String) -> String {
     let plain: String = name.chars().filter(|c| is_plain(*c)).take(24).collect();
     // A plain name has no dot, so the two forms never meet.
     format!("{plain}.{}", digits(name.as_bytes()))
+}
+
+fn holds(value: &Value, needle: &str) -> bool {
+    match value {
+        Value::String(text) => text.contains(needle),
+        Value::Array(items) => items.iter().any(|item| holds(item, needle)),
+        Value::Object(map) => map.values().any(|item| holds(item, needle)),
+        _ => false,
+    }
 }

@@ -118,8 +118,10 @@ fn render_row(
             }
             break;
         }
-        let room = width.map_or(usize::MAX, |width| width.saturating_sub(used));
-        let cell = fit(&cell, widths[column].min(room));
+        let cell = match width.map(|width| width.saturating_sub(used)) {
+            Some(room) => fit(&cell, widths[column].min(room)),
+            None => cell,
+        };
         let gap = widths[column].saturating_sub(columns(&cell)) + GAP;
         text.push_str(&cell);
         text.extend(std::iter::repeat_n(' ', gap));

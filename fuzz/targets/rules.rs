@@ -79,10 +79,7 @@ fn subject<'a>(
 }
 
 fn here() -> Origin {
-    Origin::File {
-        path: "settings.json".into(),
-        line: 1,
-    }
+    Origin::file("settings.json", 1)
 }
 
 fn read(value: &Value, scope: Scope) -> Permissions {

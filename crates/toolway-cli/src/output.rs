@@ -259,7 +259,7 @@ impl Output {
     pub(crate) fn table(
         &self,
         head: &[&str],
-        rows: impl IntoIterator<Item = Vec<String>>,
+        rows: impl IntoIterator<Item = Vec<impl AsRef<str>>>,
     ) -> io::Result<()> {
         self.verbatim(&self.table_text(head, rows))
     }
@@ -278,7 +278,7 @@ impl Output {
     pub(crate) fn table_text(
         &self,
         head: &[&str],
-        rows: impl IntoIterator<Item = Vec<String>>,
+        rows: impl IntoIterator<Item = Vec<impl AsRef<str>>>,
     ) -> String {
         let rows: Vec<_> = rows.into_iter().collect();
         render_table(&[], head, &rows, self.width)

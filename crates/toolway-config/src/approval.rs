@@ -101,7 +101,7 @@ impl ApprovalsFile {
     /// Reads the file, with a diagnosis when it cannot be used.
     pub(crate) fn read(environment: &Environment) -> (Self, Option<Diagnosis>) {
         let path = environment.approvals_file();
-        let source = TextSource::File(path.clone());
+        let source = TextSource::file(&path);
         let unreadable = |what: String, origin: Origin| {
             let message = format!(
                 "no project server is approved, because `approvals.json` is unusable: {what}"

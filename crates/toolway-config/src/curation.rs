@@ -13,7 +13,7 @@ use toolway_types::Origin;
 use toolway_types::text::{self, is_hidden};
 use toolway_types::wildcard as pattern;
 
-use crate::json::ValueLines;
+use crate::json::{EntryMembers as _, ValueLines};
 use crate::source::TextSource;
 
 /// What one entry says about its server's tools. The default changes nothing.
@@ -79,14 +79,14 @@ impl Curation {
             source,
         };
         Self {
-            include: definition.get("includeTools").map(|_| Include {
+            include: definition.member("includeTools").map(|_| Include {
                 origin: source.origin(lines.line_of(definition, "includeTools")),
                 patterns: entry.texts("includeTools"),
             }),
             exclude: entry.texts("excludeTools"),
             alias: entry.members("alias", Value::as_str),
             description: entry.members("tools", |tool| tool.get("description")?.as_str()),
-            instructions_dropped: (definition.get("instructions") == Some(&Value::Bool(false)))
+            instructions_dropped: (definition.member("instructions") == Some(&Value::Bool(false)))
                 .then(|| {
                     let origin = source.origin(lines.line_of(definition, "instructions"));
                     format!("`instructions` is `false` ({origin})")
@@ -189,7 +189,7 @@ struct CurationReader<'a> {
 impl CurationReader<'_> {
     fn texts(&self, key: &str) -> Vec<LocatedText> {
         let (Some(Value::Array(items)), Some(lines)) =
-            (self.definition.get(key), self.lines_of(key))
+            (self.definition.member(key), self.lines_of(key))
         else {
             return Vec::new();
         };
@@ -208,7 +208,7 @@ impl CurationReader<'_> {
         text: impl Fn(&Value) -> Option<&str>,
     ) -> BTreeMap<String, LocatedText> {
         let (Some(Value::Object(members)), Some(lines)) =
-            (self.definition.get(key), self.lines_of(key))
+            (self.definition.member(key), self.lines_of(key))
         else {
             return BTreeMap::new();
         };

@@ -124,10 +124,7 @@ pub(crate) fn note_repository_servers(
     approvals: &ApprovalsFile,
     file: &Path,
 ) {
-    let kept = Origin::File {
-        path: file.to_owned(),
-        line: 1,
-    };
+    let kept = Origin::file(file, 1);
     // The first of a name is the one that counts.
     let counting = servers
         .chunk_by(|a, b| a.name == b.name)

@@ -172,19 +172,25 @@ fn names_of(
     definition: &Map<String, Value>,
     counts: &dyn Fn(&str, Option<&str>) -> bool,
 ) -> Vec<String> {
-    let mut names = BTreeSet::new();
-    for (key, value) in definition {
-        if EXPANDED.contains(&key.as_str()) {
-            collect(value, counts, &mut names);
-        }
+    let mut names = Vec::new();
+    for value in expanded(definition).map(|(_, value)| value) {
+        collect(value, counts, &mut names);
     }
+    names.sort_unstable();
+    names.dedup();
     names.into_iter().map(str::to_owned).collect()
+}
+
+/// The members whose strings are expanded.
+fn expanded(definition: &Map<String, Value>) -> impl Iterator<Item = (&String, &Value)> {
+    let members = definition.iter();
+    members.filter(|(key, _)| EXPANDED.contains(&key.as_str()))
 }
 
 fn collect<'a>(
     value: &'a Value,
     counts: &dyn Fn(&str, Option<&str>) -> bool,
-    names: &mut BTreeSet<&'a str>,
+    names: &mut Vec<&'a str>,
 ) {
     match value {
         Value::String(text) if text.contains("${") => {
@@ -203,10 +209,8 @@ fn collect<'a>(
 /// not allowed: the user is to see all of them.
 pub fn references_of(definition: &Map<String, Value>) -> Vec<SecretReference> {
     let mut found = Vec::new();
-    for (key, value) in definition {
-        if EXPANDED.contains(&key.as_str()) {
-            collect_references(value, key, &mut found);
-        }
+    for (key, value) in expanded(definition) {
+        collect_references(value, key, &mut found);
     }
     found
 }

@@ -54,7 +54,7 @@ pub(crate) fn text_of(file: File, facts: &Metadata, limit: u64) -> Result<String
     if facts.len() > limit {
         return Err(FileReadError::TooLarge { limit });
     }
-    let bytes = read_at_most(file, limit)?.ok_or(FileReadError::TooLarge { limit })?;
+    let bytes = read_at_most(file, facts, limit)?.ok_or(FileReadError::TooLarge { limit })?;
     String::from_utf8(bytes).map_err(|error| {
         let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
         let lines = good.split(|byte| *byte == b'\n').count();

@@ -143,10 +143,7 @@ impl RunningEditors {
             && !locks.is_empty()
         {
             let message = format!("the editors' lock files here are not believed: {why}");
-            let origin = Origin::File {
-                path: directory.to_owned(),
-                line: 1,
-            };
+            let origin = Origin::file(directory, 1);
             let hint = format!("run `chmod 700 {}`", directory.display());
             self.diagnoses
                 .push(Diagnosis::warning(message).at(origin).hint(hint));
@@ -159,7 +156,7 @@ impl RunningEditors {
                 Ok(None) => {}
                 Err(why) => self.diagnoses.push(
                     Diagnosis::warning(format!("the editor's lock file {why}"))
-                        .at(Origin::File { path, line: 1 })
+                        .at(Origin::file(path, 1))
                         .hint("delete it if that editor is not running; editors write a new one"),
                 ),
             }

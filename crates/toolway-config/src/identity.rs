@@ -156,7 +156,7 @@ impl<'r> IdentityReader<'r, '_> {
             target: (*target).to_owned(),
             place: CLIENT_SECRET.to_owned(),
             file: match self.reader.source.origin(0) {
-                Origin::File { path, .. } => Some(path),
+                Origin::File { path, .. } => Some(path.to_path_buf()),
                 _ => None,
             },
         };

@@ -248,9 +248,8 @@ pub struct ClientFile {
 impl ClientFile {
     /// Says something about an entry, or about the file when the line is unknown.
     fn say(&mut self, line: Option<u32>, diagnosis: Diagnosis) {
-        let (path, line) = (self.path.clone(), line.unwrap_or(1));
-        self.diagnoses
-            .push(diagnosis.at(Origin::File { path, line }));
+        let origin = Origin::file(&self.path, line.unwrap_or(1));
+        self.diagnoses.push(diagnosis.at(origin));
     }
 }
 

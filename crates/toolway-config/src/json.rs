@@ -44,6 +44,23 @@ impl ValueLines {
     }
 }
 
+/// Looking into an entry. Most have few members, and comparing those is faster than a hash.
+pub(crate) trait EntryMembers {
+    /// The member of this name.
+    fn member(&self, key: &str) -> Option<&Value>;
+}
+
+impl EntryMembers for Map<String, Value> {
+    fn member(&self, key: &str) -> Option<&Value> {
+        const FEW: usize = 8;
+        if self.len() > FEW {
+            return self.get(key);
+        }
+        let found = self.iter().find(|(name, _)| *name == key);
+        found.map(|(_, value)| value)
+    }
+}
+
 /// A member of an object, in the order of the file. A key may occur more than once.
 #[derive(Debug)]
 pub(crate) struct LocatedMember {
@@ -154,8 +171,7 @@ fn root_members(object: ast::Object<'_>, starts: &LineStarts) -> Vec<RootMember>
                 ),
                 other => {
                     let mut doubled = Vec::new();
-                    let (value, mut lines) = convert(other, starts, &mut doubled);
-                    lines.line = line;
+                    let (value, lines) = convert(other, line, starts, &mut doubled);
                     RootContent::Other(value, lines, doubled)
                 }
             };
@@ -171,8 +187,7 @@ fn root_members(object: ast::Object<'_>, starts: &LineStarts) -> Vec<RootMember>
 fn member(property: ast::ObjectProp<'_>, starts: &LineStarts) -> LocatedMember {
     let line = starts.line(property.name.start());
     let mut doubled = Vec::new();
-    let (value, mut lines) = convert(property.value, starts, &mut doubled);
-    lines.line = line;
+    let (value, lines) = convert(property.value, line, starts, &mut doubled);
     LocatedMember {
         key: property.name.into_string(),
         value,
@@ -227,10 +242,10 @@ impl ObjectBuilder {
 
 fn convert(
     value: ast::Value<'_>,
+    line: u32,
     starts: &LineStarts,
     doubled: &mut Vec<DuplicateKey>,
 ) -> (Value, ValueLines) {
-    let line = starts.line(value.start());
     let mut inside = Vec::new();
     let value = match value {
         ast::Value::StringLit(text) => Value::String(text.value.into_owned()),
@@ -245,7 +260,8 @@ fn convert(
             let mut values = Vec::with_capacity(array.elements.len());
             inside.reserve_exact(array.elements.len());
             for element in array.elements {
-                let (value, lines) = convert(element, starts, doubled);
+                let line = starts.line(element.start());
+                let (value, lines) = convert(element, line, starts, doubled);
                 values.push(value);
                 inside.push(lines);
             }
@@ -254,9 +270,9 @@ fn convert(
         ast::Value::Object(object) => {
             let mut builder = ObjectBuilder::sized(object.properties.len());
             for property in object.properties {
-                let member = member(property, starts);
-                doubled.extend(member.doubled);
-                builder.insert(member.key, member.value, member.lines);
+                let line = starts.line(property.name.start());
+                let (value, lines) = convert(property.value, line, starts, doubled);
+                builder.insert(property.name.into_string(), value, lines);
             }
             doubled.append(&mut builder.doubled);
             inside = builder.lines;
@@ -271,13 +287,7 @@ struct LineStarts(Vec<usize>);
 
 impl LineStarts {
     fn new(text: &str) -> Self {
-        Self(
-            text.bytes()
-                .enumerate()
-                .filter(|(_, byte)| *byte == b'\n')
-                .map(|(i, _)| i)
-                .collect(),
-        )
+        Self(text.match_indices('\n').map(|(at, _)| at).collect())
     }
 
     fn line(&self, offset: usize) -> u32 {

@@ -243,7 +243,7 @@ impl<'a> Loader<'a> {
     /// Reads a file that may be absent. What cannot be read is diagnosed, and its last good content
     /// is used.
     fn file(&mut self, path: &Path, kind: FileKind) -> Option<RawFile> {
-        let source = TextSource::File(path.to_path_buf());
+        let source = TextSource::file(path);
         let (opened, stranger) = if owner::is_projects(kind) {
             let opened = owner::open_in_project(path);
             let stranger = self.stranger(path, &opened);
@@ -355,7 +355,7 @@ impl<'a> Loader<'a> {
                         "{keys} in the project's local settings do not count: nobody on this \
                          machine approved them"
                     ))
-                    .at(TextSource::File(path.clone()).origin(1))
+                    .at(TextSource::file(&path).origin(1))
                     .hint("run `toolway approve --local-settings` if you wrote them"),
                 );
                 file.settings.narrow();
@@ -387,7 +387,7 @@ impl<'a> Loader<'a> {
         if !file.servers.is_empty() && file.stranger.is_none() {
             self.diagnoses.push(
                 Diagnosis::warning("servers in this file are not loaded")
-                    .at(TextSource::File(path).origin(1))
+                    .at(TextSource::file(path).origin(1))
                     .hint("a project's servers belong into `.mcp.json`"),
             );
         }

@@ -14,6 +14,7 @@ use crate::Environment;
 use crate::approval::{self, ApprovalBasis, ApprovalState, ApprovalsFile, InstalledPackages};
 use crate::expansion;
 use crate::ide::RunningEditors;
+use crate::json::EntryMembers as _;
 use crate::load::{LayerLocation, Layers, ProjectConsent};
 use crate::plan::ShadowedEntry;
 use crate::raw::{FileSettings, RawServer};
@@ -96,7 +97,7 @@ impl ServerCandidate {
     /// an entry of the user's own (SEC-55).
     pub(crate) fn is_approved(&self) -> bool {
         let starts = || {
-            let off = self.raw.definition.get("disabled") == Some(&Value::Bool(true));
+            let off = self.raw.definition.member("disabled") == Some(&Value::Bool(true));
             !off && self.raw.fault().is_none()
         };
         matches!(self.approval, ApprovalState::Approved { .. })
@@ -135,11 +136,9 @@ pub(crate) fn merge_since(layers: Layers, began: Option<RunStart>) -> Config {
         .files
         .iter()
         .find(|layer| layer.scope == Scope::Enterprise && !layer.settings.lists_only)
-        .map(|layer| Origin::File {
-            path: layer.place.file.clone().into(),
-            line: 1,
-        });
-    let mut servers = Vec::new();
+        .map(|layer| Origin::file(&layer.place.file, 1));
+    let count = layers.files.iter().map(|layer| layer.servers.len()).sum();
+    let mut servers = Vec::with_capacity(count);
     let mut settings = Vec::new();
     for layer in layers.files {
         for (position, raw) in (0..).zip(layer.servers) {
@@ -167,10 +166,10 @@ pub(crate) fn merge_since(layers: Layers, began: Option<RunStart>) -> Config {
         environment: layers.environment,
         consent: layers.consent,
         began,
+        project_names: ProjectNames::of(&servers, &settings),
         settings,
         approvals: layers.approvals,
         editors: layers.editors,
-        project_names: ProjectNames::of(&servers),
     };
     let installed = InstalledPackages::default();
     for candidate in &mut servers {

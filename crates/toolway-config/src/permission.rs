@@ -291,12 +291,11 @@ impl Permissions {
     /// server's own counts where it can mean only this one. Returns those that nearly name one of
     /// them, also kept as faults.
     pub(crate) fn aim(&mut self, hooks: &Hooks, servers: &[&ServerName]) -> Vec<Diagnosis> {
-        let own = self.rules.own(servers);
-        let mut rules = RuleSet::clone(&self.rules);
+        let rules = Arc::make_mut(&mut self.rules);
+        let own = rules.own(servers);
         for rule in &mut rules.allow {
             rule.aim(&own);
         }
-        self.rules = Arc::new(rules);
         let slips = misses::missed(self, hooks, servers, &|_| true).slips;
         self.faults.extend(slips.iter().cloned());
         slips

@@ -67,6 +67,7 @@ pub fn adhoc(
         name: &server.name,
         kind,
         definition: &server.definition,
+        url: server.url.as_ref(),
         lines: &server.lines,
         source: TextSource::Program,
         place: &place,

@@ -104,12 +104,9 @@ impl Policy {
         entry: &Map<String, Value>,
         scope: Scope,
     ) -> Result<(), String> {
-        let search = ProgramSearch {
-            environment,
-            wanted: self.servers.speak_of_commands(),
-        };
-        let started = started(&search, spec, entry);
-        let beside = search.beside(spec);
+        let search = search(&self.servers, environment);
+        let started = started(search.as_ref(), spec, entry);
+        let beside = search.map_or_else(Vec::new, |search| search.beside(spec));
         let asked = |target| PolicySubject {
             name: spec.name.as_str(),
             target,
@@ -163,11 +160,8 @@ impl Policy {
         spec: &ServerSpec,
         entry: &Map<String, Value>,
     ) -> Result<(), String> {
-        let search = ProgramSearch {
-            environment,
-            wanted: self.instructions.speak_of_commands(),
-        };
-        let started = started(&search, spec, entry);
+        let search = search(&self.instructions, environment);
+        let started = started(search.as_ref(), spec, entry);
         let subject = PolicySubject {
             name: spec.name.as_str(),
             target: target(spec, started.as_ref()),
@@ -205,14 +199,21 @@ impl Policy {
     }
 }
 
-/// The program that a server is, where it is a process.
+/// Programs are looked for only where a rule is about them: looking costs time.
+fn search<'a>(lists: &PolicyLists, environment: &'a Environment) -> Option<ProgramSearch<'a>> {
+    lists
+        .speak_of_commands()
+        .then_some(ProgramSearch { environment })
+}
+
+/// The program that a server is, where it is a process and rules ask for it.
 fn started(
-    search: &ProgramSearch<'_>,
+    search: Option<&ProgramSearch<'_>>,
     spec: &ServerSpec,
     entry: &Map<String, Value>,
 ) -> Option<StartedProgram> {
     match &spec.transport {
-        TransportSpec::Stdio(stdio) => Some(search.process(stdio, Some(entry))),
+        TransportSpec::Stdio(stdio) => Some(search?.process(stdio, Some(entry))),
         _ => None,
     }
 }

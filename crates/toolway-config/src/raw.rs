@@ -10,6 +10,7 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 use toolway_types::{Diagnosis, Origin, ServerName, Severity, TransportKind, nearest};
+use url::Url;
 
 pub(crate) mod entry;
 pub(crate) mod settings;
@@ -35,6 +36,8 @@ pub(crate) struct RawServer {
     pub(crate) definition: Map<String, Value>,
     pub(crate) lines: ValueLines,
     pub(crate) kind: Option<TransportKind>,
+    /// Its `url`, where no variable completes it.
+    pub(crate) url: Option<Url>,
     pub(crate) diagnoses: Vec<Diagnosis>,
 }
 
@@ -216,7 +219,7 @@ impl RawFile {
         } = member;
         let origin = source.origin(lines.line);
         let mut found = Vec::new();
-        let (name, name_stands) = match ServerName::new(key.clone()) {
+        let (name, name_stands) = match ServerName::new(key.as_str()) {
             Ok(name) => (name, true),
             Err(error) => {
                 let seen = keys::visible(&key).filter(|seen| !seen.is_empty());
@@ -245,11 +248,11 @@ impl RawFile {
                 .hint("keep one of them"),
             );
         }
-        let (definition, kind) = match value {
+        let (definition, kind, url) = match value {
             Value::Object(definition) => {
                 let checked = entry::check(name.as_str(), &definition, &lines, source);
                 found.extend(checked.diagnoses);
-                (definition, checked.kind)
+                (definition, checked.kind, checked.url)
             }
             other => {
                 found.push(
@@ -260,7 +263,7 @@ impl RawFile {
                     .at(origin.clone())
                     .hint("write `{\"command\": \"…\", \"args\": []}` or `{\"type\": \"http\", \"url\": \"https://…\"}`"),
                 );
-                (Map::new(), None)
+                (Map::new(), None, None)
             }
         };
         let diagnoses = found
@@ -274,6 +277,7 @@ impl RawFile {
             definition,
             lines,
             kind,
+            url,
             diagnoses,
         });
     }

@@ -1,6 +1,6 @@
 //! Where a configuration text comes from, and which keys a file of each kind may hold.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 
 use toolway_types::Origin;
@@ -9,7 +9,7 @@ use toolway_types::Origin;
 #[derive(Debug, Clone)]
 pub(crate) enum TextSource {
     /// A file.
-    File(PathBuf),
+    File(Arc<Path>),
     /// The value of a flag.
     Flag(&'static str),
     /// The embedding program.
@@ -19,10 +19,15 @@ pub(crate) enum TextSource {
 }
 
 impl TextSource {
+    /// A file.
+    pub(crate) fn file(path: impl AsRef<Path>) -> Self {
+        TextSource::File(path.as_ref().into())
+    }
+
     /// The text that an origin points into.
     pub(crate) fn of(origin: &Origin) -> Self {
         match origin {
-            Origin::File { path, .. } => TextSource::File(path.clone()),
+            Origin::File { path, .. } => TextSource::File(Arc::clone(path)),
             Origin::Flag { flag, .. } => TextSource::Flag(flag),
             Origin::Program => TextSource::Program,
             Origin::Directory(host) => TextSource::Directory(Arc::clone(host)),
@@ -32,7 +37,7 @@ impl TextSource {
     pub(crate) fn origin(&self, line: u32) -> Origin {
         match self {
             TextSource::File(path) => Origin::File {
-                path: path.clone(),
+                path: Arc::clone(path),
                 line,
             },
             TextSource::Flag(flag) => Origin::Flag { flag, line },

@@ -16,12 +16,13 @@ use toolway_types::{
     Author, Diagnosis, ProtocolMode, Scope, Secret, SecretReference, ServerName, ServerSpec,
     ShieldMode, StdioSpec, TransportKind, TransportSpec, WorkingDirectory,
 };
+use url::Url;
 
 use crate::Environment;
 use crate::approval::ApprovalBasis;
 use crate::expansion::ServerVariables;
 use crate::ide::RunningEditors;
-use crate::json::ValueLines;
+use crate::json::{EntryMembers as _, ValueLines};
 use crate::keys::listed;
 use crate::load::LayerLocation;
 use crate::source::TextSource;
@@ -35,6 +36,8 @@ pub(crate) struct SpecBuilder<'a> {
     pub(crate) name: &'a ServerName,
     pub(crate) kind: TransportKind,
     pub(crate) definition: &'a Map<String, Value>,
+    /// Its `url`, where no variable completes it.
+    pub(crate) url: Option<&'a Url>,
     pub(crate) lines: &'a ValueLines,
     pub(crate) source: TextSource,
     pub(crate) place: &'a LayerLocation,
@@ -77,7 +80,7 @@ impl SpecBuilder<'_> {
                 request_timeout: self.milliseconds("requestTimeout"),
                 protocol: self
                     .definition
-                    .get("protocol")
+                    .member("protocol")
                     .and_then(Value::as_str)
                     .and_then(ProtocolMode::parse)
                     .unwrap_or_default(),
@@ -89,7 +92,7 @@ impl SpecBuilder<'_> {
     }
 
     fn milliseconds(&self, key: &str) -> Option<Duration> {
-        let number = self.definition.get(key)?.as_u64()?;
+        let number = self.definition.member(key)?.as_u64()?;
         Some(Duration::from_millis(number))
     }
 }
@@ -160,7 +163,11 @@ impl SpecBuild<'_> {
     }
 
     fn text(&mut self, key: &str) -> Option<String> {
-        let text = self.builder.definition.get(key).and_then(Value::as_str)?;
+        let text = self
+            .builder
+            .definition
+            .member(key)
+            .and_then(Value::as_str)?;
         let text = self.expand(key, text);
         self.without_nul(key, &text);
         Some(text)
@@ -198,7 +205,7 @@ impl SpecBuild<'_> {
         }
         let mut args = Vec::new();
         for word in definition
-            .get("args")
+            .member("args")
             .and_then(Value::as_array)
             .into_iter()
             .flatten()
@@ -247,7 +254,7 @@ impl SpecBuild<'_> {
 
     /// The directories that the server is told of.
     fn roots(&mut self) -> Vec<PathBuf> {
-        let written = self.builder.definition.get("roots");
+        let written = self.builder.definition.member("roots");
         let written = written.and_then(Value::as_array).into_iter().flatten();
         let mut roots = Vec::new();
         for word in written.filter_map(Value::as_str) {
@@ -261,7 +268,7 @@ impl SpecBuild<'_> {
     /// A program named by a relative path must have a directory that it is relative to.
     fn require_place(&mut self, command: &str) {
         let builder = self.builder;
-        let has_place = builder.definition.contains_key("cwd")
+        let has_place = builder.definition.member("cwd").is_some()
             || matches!(builder.scope, Scope::Project | Scope::Plugin);
         if has_place || !command.contains('/') || Path::new(command).is_absolute() {
             return;
@@ -282,17 +289,16 @@ impl SpecBuild<'_> {
         }
         let definition = self.builder.definition;
         for (name, value) in definition
-            .get("env")
+            .member("env")
             .and_then(Value::as_object)
             .into_iter()
             .flatten()
         {
             let value = value.as_str().unwrap_or_default();
-            let place = format!("env.{name}");
             let value = if name == "PATH" {
-                self.expand(&place, value)
+                self.expand("env.PATH", value)
             } else {
-                self.expand_secret(&place, value)
+                self.expand_secret(format_args!("env.{name}"), value)
             };
             self.without_nul("env", &value);
             env.insert(name.clone(), Secret::new(value));
@@ -302,7 +308,7 @@ impl SpecBuild<'_> {
 
     fn shield(&self) -> ShieldMode {
         let definition = self.builder.definition;
-        let entry = definition.get("shield").and_then(Value::as_str);
+        let entry = definition.member("shield").and_then(Value::as_str);
         let entry = entry.and_then(ShieldMode::parse);
         let person = self.builder.environment.shield_mode();
         self.builder.author.shield(entry, person)

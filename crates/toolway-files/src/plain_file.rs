@@ -29,9 +29,11 @@ fn open_with(path: &Path, flags: OFlags) -> io::Result<Option<(File, Metadata)>>
     Ok(facts.is_file().then_some((file, facts)))
 }
 
-/// All that can be read, up to this many bytes; `None` when there is more.
-pub fn read_at_most(file: impl Read, limit: u64) -> io::Result<Option<Vec<u8>>> {
-    let mut bytes = Vec::new();
+/// All that can be read, up to this many bytes; `None` when there is more. Room is made at once for
+/// what the metadata says is there.
+pub fn read_at_most(file: File, facts: &Metadata, limit: u64) -> io::Result<Option<Vec<u8>>> {
+    let room = facts.len().min(limit) + 1;
+    let mut bytes = Vec::with_capacity(usize::try_from(room).unwrap_or_default());
     // One more than is taken, so that a longer one is not mistaken for its beginning.
     file.take(limit + 1).read_to_end(&mut bytes)?;
     Ok((bytes.len() as u64 <= limit).then_some(bytes))

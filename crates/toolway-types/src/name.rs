@@ -83,8 +83,8 @@ pub fn check_account(word: &str) -> Result<(), AccountNameError> {
 
 impl ServerName {
     /// Takes a name as written, refusing what a user could not see or type again.
-    pub fn new(name: impl Into<String>) -> Result<Self, NameError> {
-        let name = name.into();
+    pub fn new(name: impl AsRef<str>) -> Result<Self, NameError> {
+        let name = name.as_ref();
         if name.trim().is_empty() {
             return Err(NameError::Empty);
         }
@@ -92,7 +92,7 @@ impl ServerName {
             return Err(NameError::Invisible(bad as u32));
         }
         if name.trim() != name {
-            return Err(NameError::HiddenSpace(name));
+            return Err(NameError::HiddenSpace(name.to_owned()));
         }
         if name == BUILT_IN {
             return Err(NameError::Reserved);

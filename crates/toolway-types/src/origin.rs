@@ -1,7 +1,7 @@
 //! Where a piece of configuration was written.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 
 /// The place a definition came from, precise enough to open an editor at.
@@ -9,8 +9,8 @@ use std::sync::Arc;
 pub enum Origin {
     /// A file, with the line (from 1) where the entry's key stands.
     File {
-        /// The file as it was opened.
-        path: PathBuf,
+        /// The file as it was opened; shared, because all that it says carries it along.
+        path: Arc<Path>,
         /// The line of the entry's key, counted from 1.
         line: u32,
     },
@@ -28,6 +28,12 @@ pub enum Origin {
 }
 
 impl Origin {
+    /// A line of a file, counted from 1.
+    pub fn file(path: impl AsRef<Path>, line: u32) -> Self {
+        let path = path.as_ref().into();
+        Origin::File { path, line }
+    }
+
     /// What `--json` shows as `source.path`: the file, or the flag's name.
     pub fn path(&self) -> String {
         match self {

@@ -40,10 +40,6 @@ pub struct ServerSpec {
 }
 
 /// The ways to reach a server.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "one for each server, and most of those that are kept are remote"
-)]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TransportSpec {
     /// A child process.
@@ -140,9 +136,9 @@ pub struct RemoteSpec {
     /// Headers sent with every request, in the order written.
     pub headers: Vec<(String, Secret)>,
     /// A program that prints more headers.
-    pub headers_helper: Option<HeadersHelper>,
+    pub headers_helper: Option<Box<HeadersHelper>>,
     /// OAuth settings.
-    pub oauth: Option<OauthSpec>,
+    pub oauth: Option<Box<OauthSpec>>,
     /// What policy says about addresses that the server leads to.
     pub rules: Arc<UrlRules>,
 }
@@ -225,7 +221,7 @@ pub enum CrossApp {
 impl TransportSpec {
     /// The settings of logins, where the entry has some.
     pub fn oauth_mut(&mut self) -> Option<&mut OauthSpec> {
-        self.remote_mut()?.oauth.as_mut()
+        self.remote_mut()?.oauth.as_deref_mut()
     }
 
     /// What a server across a network is reached by.

@@ -18,7 +18,7 @@ mod legible;
 mod tests;
 
 use std::borrow::Cow;
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 use serde_json::{Map, Value};
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
@@ -35,6 +35,9 @@ pub const TRUNCATED: &str = "… [truncated]";
 /// annotation marks and everything that Unicode calls default-ignorable: zero-width and bidi
 /// marks, fillers, variation selectors and the tag block.
 pub fn is_hidden(c: char) -> bool {
+    if c.is_ascii() {
+        return c.is_ascii_control(); // Nearly every character that is asked about.
+    }
     c.is_control()
         || matches!(
             c,
@@ -105,15 +108,15 @@ pub fn clean_line(text: &str) -> Cow<'_, str> {
 /// The text with everything invisible spelled out, for places where a user decides about it: what
 /// cleaning would take away, they would approve unseen.
 pub fn spelled_out(text: &str) -> String {
-    text.chars()
-        .map(|c| {
-            if is_hidden(c) {
-                format!("\\u{{{:04X}}}", c as u32)
-            } else {
-                c.to_string()
-            }
-        })
-        .collect()
+    let mut spelled = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_hidden(c) {
+            let _ = write!(spelled, "\\u{{{:04X}}}", c as u32);
+        } else {
+            spelled.push(c);
+        }
+    }
+    spelled
 }
 
 /// Cleans every string and every key of a JSON value; also says how many characters went.

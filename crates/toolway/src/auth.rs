@@ -394,7 +394,7 @@ pub(crate) fn target(server: &ServerName, source: &ServerSource) -> Option<Login
         server: server.clone(),
         definition: definition(server, source),
         url: remote.url.clone(),
-        oauth: remote.oauth.clone().unwrap_or_default(),
+        oauth: remote.oauth.as_deref().cloned().unwrap_or_default(),
         rules: Arc::clone(&remote.rules),
     })
 }
@@ -424,7 +424,7 @@ pub(crate) fn credentials(
             credentials: None,
             ..open.clone()
         };
-        let helper = HelperRunner::new(server.clone(), remote.url.clone(), definition, open);
+        let helper = HelperRunner::new(server.clone(), remote.url.clone(), *definition, open);
         HelperCredentials::new(helper, keep_back())
     });
     let login = auth.and_then(|auth| {

@@ -15,11 +15,11 @@ use std::io;
 use std::time::Duration;
 
 use clap::Args;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 use toolway::{HostSnapshot, ServerSnapshot};
 use toolway_config::{Plan, PlannedServer, ServerVerdict};
-use toolway_types::{ConnectionState, Diagnosis, Severity, TransportKind};
+use toolway_types::{ConnectionState, Diagnosis, Origin, Severity, TransportKind};
 
 use self::hints::{hint, login_command, say_hints, say_off, say_waiting};
 use super::account;
@@ -80,7 +80,8 @@ impl ListArgs {
 pub(crate) struct Row {
     pub(crate) name: String,
     scope: &'static str,
-    source: Value,
+    #[serde(serialize_with = "as_source")]
+    source: Option<Origin>,
     transport: Option<&'static str>,
     state: &'static str,
     reason: Option<String>,
@@ -112,6 +113,10 @@ pub(crate) struct Row {
     /// The logins there; absent where there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     logins: Vec<Shown>,
+}
+
+fn as_source<S: Serializer>(origin: &Option<Origin>, serializer: S) -> Result<S::Ok, S::Error> {
+    origin.as_ref().map(source).serialize(serializer)
 }
 
 /// Runs the command.
@@ -254,7 +259,7 @@ fn planned(server: &PlannedServer) -> Row {
     Row {
         name: server.name.to_string(),
         scope: server.scope.as_str(),
-        source: source(&server.origin),
+        source: Some(server.origin.clone()),
         transport: server.transport.map(TransportKind::as_str),
         state,
         reason,
@@ -336,40 +341,41 @@ fn fill_row(row: &mut Row, server: &ServerSnapshot) {
     }
 }
 
-fn cells(row: &Row) -> Vec<String> {
-    let glyph = match row.state {
-        "connected" => "✔",
-        "failed" => "✘",
-        "needs-auth" => "!",
-        "disabled" => "⊘",
-        _ => "·",
+fn cells(row: &Row) -> Vec<Cow<'_, str>> {
+    let state = match row.state {
+        "connected" => "✔ connected".into(),
+        "failed" => "✘ failed".into(),
+        "needs-auth" => "! needs-auth".into(),
+        "disabled" => "⊘ disabled".into(),
+        "pending" => "· pending".into(),
+        other => format!("· {other}").into(),
     };
-    let detail = match (&row.error, &row.reason, &row.protocol_version) {
+    let detail: Cow<'_, str> = match (&row.error, &row.reason, &row.protocol_version) {
         (Some(error), _, _) => {
             let error = error.lines().next().unwrap_or_default();
             // The server knows better than we do why it ended.
             match why::telling_line(&row.stderr) {
-                Some(line) => format!("{line} ({error})"),
-                None => error.to_owned(),
+                Some(line) => format!("{line} ({error})").into(),
+                None => error.into(),
             }
         }
-        (None, Some(reason), _) => reason.clone(),
-        (None, None, Some(version)) => format!("protocol {version}"),
-        (None, None, None) => row.note.clone().unwrap_or_default(),
+        (None, Some(reason), _) => reason.into(),
+        (None, None, Some(version)) => format!("protocol {version}").into(),
+        (None, None, None) => row.note.as_deref().unwrap_or_default().into(),
     };
     let logins: Vec<String> = row.logins.iter().map(Shown::words).collect();
-    let detail = match (detail.as_str(), logins.as_slice()) {
+    let detail = match (&*detail, logins.as_slice()) {
         (_, []) => detail,
-        ("", logins) => format!("login {}", logins.join(", ")),
-        (detail, logins) => format!("{detail}; login {}", logins.join(", ")),
+        ("", logins) => format!("login {}", logins.join(", ")).into(),
+        (detail, logins) => format!("{detail}; login {}", logins.join(", ")).into(),
     };
     vec![
-        row.name.clone(),
-        row.scope.to_owned(),
-        row.transport.unwrap_or("-").to_owned(),
-        format!("{glyph} {}", row.state),
+        row.name.as_str().into(),
+        row.scope.into(),
+        row.transport.unwrap_or("-").into(),
+        state,
         row.tools
-            .map_or_else(|| "-".to_owned(), |count| count.to_string()),
+            .map_or("-".into(), |count| count.to_string().into()),
         detail,
     ]
 }

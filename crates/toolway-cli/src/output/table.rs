@@ -3,6 +3,8 @@
 //! Owns how wide columns are, and what is cut where there is no room; lines are `output/fold.rs`. Knows nothing of
 //! streams.
 
+use std::borrow::Cow;
+
 use toolway_types::text::clean;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
@@ -26,13 +28,13 @@ const FURTHER: usize = 4;
 pub(crate) fn render_table(
     whole: &[&str],
     head: &[&str],
-    rows: &[Vec<String>],
+    rows: &[Vec<impl AsRef<str>>],
     width: Option<usize>,
 ) -> String {
     let mut widths: Vec<usize> = head.iter().map(|cell| columns(cell)).collect();
     for row in rows {
         for (column, cell) in row.iter().enumerate() {
-            widths[column] = widths[column].max(columns(cell));
+            widths[column] = widths[column].max(columns(cell.as_ref()));
         }
     }
     if let Some(width) = width {
@@ -45,7 +47,7 @@ pub(crate) fn render_table(
     };
     render(&mut head.iter().copied());
     for row in rows {
-        render(&mut row.iter().map(String::as_str));
+        render(&mut row.iter().map(AsRef::as_ref));
     }
     text
 }
@@ -116,8 +118,10 @@ fn render_row(
             }
             break;
         }
-        let room = width.map_or(usize::MAX, |width| width.saturating_sub(used));
-        let cell = fit(&cell, widths[column].min(room));
+        let cell = match width.map(|width| width.saturating_sub(used)) {
+            Some(room) => fit(&cell, widths[column].min(room)),
+            None => cell,
+        };
         let gap = widths[column].saturating_sub(columns(&cell)) + GAP;
         text.push_str(&cell);
         text.extend(std::iter::repeat_n(' ', gap));
@@ -138,9 +142,9 @@ pub(super) fn columns(text: &str) -> usize {
 
 /// Cuts text to a width, with an ellipsis where something is missing: the end, or the beginning of a
 /// path, whose end says which file and line it is.
-pub(super) fn fit(text: &str, width: usize) -> String {
+pub(super) fn fit(text: &str, width: usize) -> Cow<'_, str> {
     if columns(text) <= width {
-        return text.to_owned();
+        return text.into();
     }
     if text.starts_with('/') && !text.contains(' ') {
         let mut kept: Vec<char> = Vec::new();
@@ -164,7 +168,7 @@ pub(super) fn fit(text: &str, width: usize) -> String {
         cut = longer;
     }
     cut.push('…');
-    cut
+    cut.into()
 }
 
 /// The first line of a description, for a cell.

@@ -14,7 +14,7 @@ use crate::source::{FileKind, TextSource};
 /// What a settings file with this `account` says.
 fn read(account: &str) -> (Option<AccountProvider>, Vec<Diagnosis>) {
     let text = format!("{{\n\"account\": {account}\n}}");
-    let source = TextSource::File("f.json".into());
+    let source = TextSource::file("f.json");
     let file = raw::read(&text, &source, FileKind::User).expect("JSON");
     let provider = file.settings.account.and_then(|account| match account {
         raw::settings::ObjectSetting::Read(provider) => Some((*provider).clone()),

@@ -14,6 +14,7 @@ use crate::account::directory::stands_for;
 use crate::approval::{ApprovalBasis, ApprovalState};
 use crate::curation::Curation;
 use crate::expansion::{self, ServerVariables};
+use crate::json::EntryMembers as _;
 use crate::keys::listed;
 use crate::merge::{DecisionContext, ServerCandidate, switched_off};
 use crate::plan::{PlannedServer, ServerVerdict};
@@ -28,7 +29,7 @@ fn weakened(candidate: &ServerCandidate, spec: &ServerSpec) -> Option<Diagnosis>
         return None;
     };
     let raw = &candidate.raw;
-    let asked = ShieldMode::parse(raw.definition.get("shield")?.as_str()?)?;
+    let asked = ShieldMode::parse(raw.definition.member("shield")?.as_str()?)?;
     (asked < stdio.shield).then(|| {
         let line = raw.lines.line_of(&raw.definition, "shield");
         Diagnosis::warning(format!(
@@ -152,7 +153,11 @@ impl Judge<'_> {
         // Without variables the definition is final as written, so policy can be checked before
         // approval. A file that it names is not read before approval.
         let mut early = None;
-        let reads_file = candidate.raw.definition.contains_key("sessionTokenFile");
+        let reads_file = candidate
+            .raw
+            .definition
+            .member("sessionTokenFile")
+            .is_some();
         if candidate.variables.is_empty() && !reads_file {
             match self.checked(candidate) {
                 Ok(spec) => early = Some(spec),
@@ -278,6 +283,7 @@ impl Judge<'_> {
             name: &raw.name,
             kind,
             definition: &raw.definition,
+            url: raw.url.as_ref(),
             lines: &raw.lines,
             source: TextSource::of(&raw.origin),
             place: &candidate.place,

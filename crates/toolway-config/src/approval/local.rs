@@ -61,7 +61,7 @@ pub fn local_settings_text(environment: &Environment) -> Result<Option<String>, 
     let Some(path) = environment.settings_file(Scope::Local) else {
         return Ok(None);
     };
-    let source = TextSource::File(path.clone());
+    let source = TextSource::file(&path);
     let text = read_text(&path).map_err(|error| {
         Diagnosis::error(format!("`{}` {error}", path.display()))
             .at(source.origin(error.line()))
@@ -75,7 +75,7 @@ pub fn local_settings_text(environment: &Environment) -> Result<Option<String>, 
 
 fn settings_of(environment: &Environment, text: &str) -> FileSettings {
     let path = environment.settings_file(Scope::Local).unwrap_or_default();
-    let file = raw::read(text, &TextSource::File(path), FileKind::Local);
+    let file = raw::read(text, &TextSource::file(path), FileKind::Local);
     file.map(|file| file.settings).unwrap_or_default()
 }
 

@@ -9,7 +9,7 @@ use crate::source::FileKind;
 
 fn curation(entry: &str) -> Curation {
     let text = format!("{{\"mcpServers\": {{\"s\":\n{entry}\n}}}}");
-    let source = TextSource::File("f.json".into());
+    let source = TextSource::file("f.json");
     let file = raw::read(&text, &source, FileKind::User).unwrap();
     let server = &file.servers[0];
     Curation::read(&server.definition, &server.lines, &source)
@@ -122,7 +122,7 @@ fn a_malformed_change_is_an_error_that_names_its_line() {
     "includeTools": [],
     "instructions": "no"}
 }}"#;
-    let file = raw::read(text, &TextSource::File("f.json".into()), FileKind::User).unwrap();
+    let file = raw::read(text, &TextSource::file("f.json"), FileKind::User).unwrap();
     let said: Vec<String> = file.servers[0]
         .diagnoses
         .iter()

@@ -176,7 +176,7 @@ fn read(path: &Path) -> Result<Option<PreviousFile>, EditError> {
         Err(error) => return Err(fail(error)),
     };
     // What is too large to be read as configuration must not be rewritten as such either.
-    let content = read_at_most(file, MAX_BYTES)
+    let content = read_at_most(file, &metadata, MAX_BYTES)
         .map_err(&fail)?
         .ok_or_else(|| {
             fail(io::Error::new(

@@ -13,7 +13,7 @@ use crate::source::{FileKind, TextSource};
 /// What a settings file with this `identityProvider` says.
 fn read(kind: FileKind, provider: &str) -> (Option<IdentitySettings>, Vec<Diagnosis>) {
     let text = format!("{{\n\"identityProvider\": {provider}\n}}");
-    let file = raw::read(&text, &TextSource::File("f.json".into()), kind).expect("JSON");
+    let file = raw::read(&text, &TextSource::file("f.json"), kind).expect("JSON");
     let settings = file.settings.identity.and_then(|identity| match identity {
         ObjectSetting::Read(settings) => Some((*settings).clone()),
         ObjectSetting::Faulty => None,

@@ -50,9 +50,8 @@ pub(super) fn read(path: &Path) -> Result<String, Diagnosis> {
 
 /// The diagnosis of a file that does not parse.
 pub(super) fn broken(path: &Path, error: &syntax_tree::SyntaxError) -> Diagnosis {
-    let (path, line) = (path.to_owned(), error.line);
     Diagnosis::error(format!("not valid: {}", error.message))
-        .at(Origin::File { path, line })
+        .at(Origin::file(path, error.line))
         .column(error.column)
         .hint("mend the file at that place; nothing of it was imported")
 }

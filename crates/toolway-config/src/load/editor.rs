@@ -55,7 +55,7 @@ impl Loader<'_> {
         else {
             return;
         };
-        let source = TextSource::File(editor.lock_file.clone());
+        let source = TextSource::file(&editor.lock_file);
         let file = raw::single(NAME.to_owned(), definition, &source);
         let place = self.place_at_cwd(editor.lock_file.to_string_lossy());
         // Before the flags that name servers, so that theirs win.

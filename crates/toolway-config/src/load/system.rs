@@ -67,7 +67,7 @@ pub(crate) fn system_settings(
             if let Some(fault) = file.settings.policy_fault.take() {
                 return Err(blocked(fault));
             }
-            all.push((scope, TextSource::File(path), file.settings));
+            all.push((scope, TextSource::file(path), file.settings));
         }
     }
     Ok(all)
@@ -111,7 +111,7 @@ fn read_file(
     path: &Path,
     kind: FileKind,
 ) -> Result<Option<RawFile>, Diagnosis> {
-    let source = TextSource::File(path.to_path_buf());
+    let source = TextSource::file(path);
     let text = match trusted_text(system, path) {
         Ok(text) => text,
         // A broken link is not an absent file: a policy was meant to be there.

@@ -1,47 +1,66 @@
 //! The same server under two names.
 //!
-//! Owns: the signature, and the rule that a server configured by hand replaces the same one of a
+//! Owns: what identifies a server, and the rule that a server configured by hand replaces the same one of a
 //! plugin or connector. Two configured by hand both stay.
 
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
+use serde::Serialize;
 use serde_json::{Map, Value};
 use toolway_types::Scope;
 use url::Url;
 
 use super::{DecisionContext, ServerCandidate, ShadowedBy, switched_off};
 use crate::account::directory::stands_for;
+use crate::json::EntryMembers as _;
 
-/// What two definitions of one server have in common: for a process its command, arguments and
-/// environment; for a remote server its URL. As written: no variable is expanded for it.
+/// What two definitions of one server have in common, as written: no variable is expanded for it.
+#[derive(PartialEq, Eq, Hash, Serialize)]
+enum ServerIdentity<'a> {
+    /// The address of a remote server.
+    Url(Cow<'a, str>),
+    /// The command of a process, its arguments, and its environment in order of name.
+    Process(&'a str, Option<&'a Value>, Vec<(&'a String, &'a Value)>),
+}
+
+/// What two definitions of one server have in common, as text.
 pub fn signature(definition: &Map<String, Value>) -> Option<String> {
-    if let Some(url) = definition.get("url").and_then(Value::as_str) {
-        return Some(format!("url {}", normalized(url)));
+    serde_json::to_string(&identity(definition, None)?).ok()
+}
+
+/// `url` is that of the definition, where it is known already.
+fn identity<'a>(
+    definition: &'a Map<String, Value>,
+    url: Option<&'a Url>,
+) -> Option<ServerIdentity<'a>> {
+    if let Some(text) = definition.member("url").and_then(Value::as_str) {
+        let parsed = || Url::parse(text).map(|url| normalized(&url).into_owned().into());
+        let address = url.map_or_else(|| parsed().unwrap_or(text.into()), normalized);
+        return Some(ServerIdentity::Url(address));
     }
-    let command = definition.get("command").and_then(Value::as_str)?;
-    let mut env: Vec<_> = definition
-        .get("env")
-        .and_then(Value::as_object)
-        .into_iter()
-        .flatten()
-        .collect();
+    let command = definition.member("command").and_then(Value::as_str)?;
+    let args = definition.member("args");
+    let env = definition.member("env").and_then(Value::as_object);
+    let mut env: Vec<_> = env.into_iter().flatten().collect();
     env.sort_unstable_by_key(|(name, _)| *name);
-    let none = Value::Array(Vec::new());
-    let args = definition.get("args").unwrap_or(&none);
-    serde_json::to_string(&(command, args, env)).ok()
+    let has_any = |args: &&Value| args.as_array().is_none_or(|args| !args.is_empty());
+    let args = args.filter(has_any);
+    Some(ServerIdentity::Process(command, args, env))
 }
 
 /// The URL without what makes no difference: letter case of the host, a default port, a trailing
 /// slash, a fragment.
-fn normalized(text: &str) -> String {
-    let Ok(mut url) = Url::parse(text) else {
-        return text.to_owned();
-    };
-    url.set_fragment(None);
-    let path = url.path().trim_end_matches('/').to_owned();
-    url.set_path(&path);
-    url.to_string()
+fn normalized(url: &Url) -> Cow<'_, str> {
+    let path = url.path().trim_end_matches('/');
+    if url.fragment().is_none() && path == url.path() {
+        return url.as_str().into();
+    }
+    let mut bare = url.clone();
+    bare.set_fragment(None);
+    bare.set_path(path);
+    String::from(bare).into()
 }
 
 /// Marks plugin and connector servers that another one already stands for.
@@ -63,41 +82,49 @@ pub(super) fn shadow(basis: &DecisionContext, servers: &mut [ServerCandidate]) {
             candidate.position,
         )
     });
-    let mut first_of: HashMap<String, usize> = HashMap::new();
+    let mut first_of = HashMap::with_capacity(order.len());
+    let mut duplicates = Vec::new();
     for index in order {
-        let signatures = signatures(&servers[index]);
-        let first = signatures.iter().find_map(|one| first_of.get(one));
-        match first {
-            Some(first) if is_automatic(&servers[index]) => {
-                let to = servers[*first].shadow();
-                let reason = format!("duplicate of `{}`", servers[*first].raw.name);
-                let shadow = servers[index].shadow();
-                servers[index].lost = Some(ShadowedBy { to, reason });
-                servers[*first].shadows.push(shadow);
-            }
-            None if stands(basis, &servers[index]) => {
-                first_of.extend(signatures.into_iter().map(|signature| (signature, index)));
+        let candidate = &servers[index];
+        let (is_automatic, stands) = (is_automatic(candidate), stands(basis, candidate));
+        if !is_automatic && !stands {
+            continue;
+        }
+        let identities = identities(candidate);
+        match identities.iter().find_map(|one| first_of.get(one)) {
+            Some(first) if is_automatic => duplicates.push((index, *first)),
+            None if stands => {
+                first_of.extend(identities.into_iter().map(|identity| (identity, index)));
             }
             _ => {}
         }
     }
+    for (index, first) in duplicates {
+        let to = servers[first].shadow();
+        let reason = format!("duplicate of `{}`", servers[first].raw.name);
+        let shadow = servers[index].shadow();
+        servers[index].lost = Some(ShadowedBy { to, reason });
+        servers[first].shadows.push(shadow);
+    }
 }
 
-/// The signatures of a server. A connector is reached through a proxy, so it also has that of the
-/// server its directory names; other entries cannot claim that.
-fn signatures(candidate: &ServerCandidate) -> Vec<String> {
-    let definition = &candidate.raw.definition;
-    let mut signatures: Vec<String> = signature(definition).into_iter().collect();
-    if let Some(url) = stands_for(candidate.scope, definition) {
-        signatures.push(format!("url {}", normalized(url.as_str())));
+/// What identifies a server. A connector is reached through a proxy, so it is also the server that
+/// its directory names; other entries cannot claim that.
+fn identities(candidate: &ServerCandidate) -> Vec<ServerIdentity<'_>> {
+    let raw = &candidate.raw;
+    let mut identities: Vec<_> = identity(&raw.definition, raw.url.as_ref())
+        .into_iter()
+        .collect();
+    if let Some(url) = stands_for(candidate.scope, &raw.definition) {
+        identities.push(ServerIdentity::Url(normalized(&url).into_owned().into()));
     }
-    signatures
+    identities
 }
 
 /// Whether a server can replace another: one that is broken, switched off or not approved must not
 /// remove a working one (a repository could use that).
 fn stands(basis: &DecisionContext, candidate: &ServerCandidate) -> bool {
-    candidate.raw.fault().is_none()
+    candidate.is_approved()
+        && candidate.raw.fault().is_none()
         && switched_off(basis, candidate).is_none()
-        && candidate.is_approved()
 }

@@ -19,7 +19,11 @@ use crate::raw::settings::LocatedName;
 pub(crate) struct ProjectNames(BTreeMap<String, BTreeSet<String>>);
 
 impl ProjectNames {
-    pub(crate) fn of(servers: &[ServerCandidate]) -> Self {
+    /// None where no list approves by name.
+    pub(crate) fn of(servers: &[ServerCandidate], settings: &[(Scope, FileSettings)]) -> Self {
+        if (settings.iter()).all(|(_, settings)| settings.enabled_project.is_empty()) {
+            return Self::default();
+        }
         let mut names: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for server in servers.iter().filter(|it| it.scope == Scope::Project) {
             let name = server.raw.name.as_str();
@@ -42,9 +46,8 @@ pub(crate) enum NameApproval<'a> {
 impl DecisionContext {
     /// What switches a server of the project off, in whichever spelling.
     pub(crate) fn disabled_in_project(&self, name: &str) -> Option<&LocatedName> {
-        let name = normalize(name);
         let mut listed = self.listed(|settings| &settings.disabled_project);
-        listed.find(|said| normalize(&said.name) == name)
+        listed.find(|said| normalize(&said.name) == normalize(name))
     }
 
     /// Whether a server of the project is approved by its name. Another spelling counts where it

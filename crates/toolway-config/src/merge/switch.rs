@@ -6,6 +6,8 @@ use serde_json::Value;
 use toolway_types::Scope;
 
 use super::{DecisionContext, ServerCandidate};
+use crate::json::EntryMembers as _;
+use crate::raw::FileSettings;
 
 /// A server's switch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,7 +43,7 @@ pub(crate) fn switched_off(basis: &DecisionContext, candidate: &ServerCandidate)
     let definition = &candidate.raw.definition;
     let origin = &candidate.raw.origin;
     let says = |key: &str, value: bool| {
-        let is_said = definition.get(key) == Some(&Value::Bool(value));
+        let is_said = definition.member(key) == Some(&Value::Bool(value));
         is_said.then(|| format!("its entry says `\"{key}\": {value}` ({origin})"))
     };
     says("disabled", true).or_else(|| says("enabled", false))
@@ -58,7 +60,11 @@ pub(crate) struct SwitchSetting {
 /// The setting about a server that counts: the organisation's, else that of the file nearest to the
 /// project. Within one file, off beats on.
 pub(crate) fn switch_setting(basis: &DecisionContext, name: &str) -> Option<SwitchSetting> {
-    basis.settings.iter().rev().find_map(|(scope, settings)| {
+    let speaks = |(_, settings): &&(Scope, FileSettings)| {
+        !settings.disabled.is_empty() || !settings.enabled.is_empty()
+    };
+    let mut files = basis.settings.iter().rev().filter(speaks);
+    files.find_map(|(scope, settings)| {
         let lists = [
             (Switch::Off, "disabledMcpServers", &settings.disabled),
             (Switch::On, "enabledMcpServers", &settings.enabled),

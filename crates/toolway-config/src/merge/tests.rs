@@ -11,7 +11,7 @@ use crate::raw;
 use crate::source::{FileKind, TextSource};
 
 fn layer(scope: Scope, order: u32, text: &str) -> Layer {
-    let source = TextSource::File(format!("/{scope}/{order}").into());
+    let source = TextSource::file(format!("/{scope}/{order}"));
     let file = raw::read(text, &source, FileKind::User).unwrap();
     let place = Arc::new(LayerLocation {
         file: format!("/{scope}/{order}"),

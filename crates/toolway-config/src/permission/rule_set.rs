@@ -40,8 +40,11 @@ pub(super) struct RuleSet {
 
 impl RuleSet {
     /// Those of these servers that no repository brought, each once: a repository must not make the
-    /// user's rule ambiguous.
+    /// user's rule ambiguous. None where there is no rule that allows anything.
     pub(super) fn own<'s>(&self, servers: &[&'s ServerName]) -> Vec<&'s ServerName> {
+        if self.allow.is_empty() {
+            return Vec::new();
+        }
         let mut own = servers.to_vec();
         own.retain(|name| !self.repository_servers.contains_key(*name));
         own.sort();

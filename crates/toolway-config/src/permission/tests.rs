@@ -12,10 +12,7 @@ mod spelled;
 mod written;
 
 fn here() -> Origin {
-    Origin::File {
-        path: "/home/ada/.config/toolway/settings.json".into(),
-        line: 3,
-    }
+    Origin::file("/home/ada/.config/toolway/settings.json", 3)
 }
 
 fn key(server: &str, tool: &str) -> ToolKey {

@@ -4,10 +4,11 @@
 //! needs no switch and no entry: a variable must not be a way around it.
 //! Does not own: the logins (`toolway-auth`), or where the identity provider is (`identity`).
 
-use toolway_types::{CrossApp, Diagnosis, OauthSpec, ServerSpec};
+use toolway_types::{CrossApp, Diagnosis, ServerSpec};
 
 use super::Policy;
 use crate::Environment;
+use crate::json::EntryMembers as _;
 use crate::policy_rule::{PolicySubject, PolicyTarget};
 use crate::raw::RawServer;
 use crate::source::TextSource;
@@ -45,13 +46,13 @@ impl Policy {
             return;
         };
         let policy = format!("`{KEY}` ({origin})");
-        remote.oauth.get_or_insert_with(OauthSpec::default).xaa = CrossApp::Only { policy };
+        remote.oauth.get_or_insert_default().xaa = CrossApp::Only { policy };
     }
 }
 
 /// What is said of an entry that asks for it where it is switched off.
 pub(crate) fn ignored(raw: &RawServer, spec: &ServerSpec) -> Option<Diagnosis> {
-    let oauth = raw.definition.get("oauth")?;
+    let oauth = raw.definition.member("oauth")?;
     if oauth.get("xaa")?.as_bool() != Some(true) {
         return None;
     }

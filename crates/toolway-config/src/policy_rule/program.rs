@@ -52,8 +52,6 @@ pub(crate) struct HelperProgram {
 /// Where programs are looked for.
 pub(crate) struct ProgramSearch<'a> {
     pub(crate) environment: &'a Environment,
-    /// Whether any rule needs to know; looking costs time.
-    pub(crate) wanted: bool,
 }
 
 impl ProgramSearch<'_> {
@@ -132,9 +130,6 @@ impl ProgramSearch<'_> {
     /// Where the system would find a program: it passes over what it cannot execute and takes
     /// relative directories from the child's own.
     fn find(&self, command: &str, base: &Path, path: Option<&str>) -> Option<ProgramLocation> {
-        if !self.wanted {
-            return None;
-        }
         let found = |candidate: PathBuf, written: &Path| {
             Some(ProgramLocation {
                 real: candidate.canonicalize().ok()?,

@@ -6,11 +6,12 @@
 
 use serde_json::{Map, Value};
 use toolway_types::{Diagnosis, ProtocolMode, Severity, ShieldMode, TransportKind, nearest};
+use url::Url;
 
 use super::ENOUGH;
 use crate::expansion;
 use crate::http_syntax::{header_value, is_header_name, parse_url};
-use crate::json::{ValueLines, kind_of};
+use crate::json::{EntryMembers as _, ValueLines, kind_of};
 use crate::keys::{self, ValueShape};
 use crate::source::TextSource;
 
@@ -23,6 +24,8 @@ const MIN_TIMEOUT: u64 = 1_000;
 /// What checking an entry found.
 pub(crate) struct CheckedEntry {
     pub(crate) kind: Option<TransportKind>,
+    /// Its `url`, where no variable completes it.
+    pub(crate) url: Option<Url>,
     pub(crate) diagnoses: Vec<Diagnosis>,
 }
 
@@ -38,6 +41,7 @@ pub(crate) fn check(
         definition,
         lines,
         source,
+        url: None,
         found: Vec::new(),
     };
     for (key, value) in definition {
@@ -52,6 +56,7 @@ pub(crate) fn check(
     checker.aliases();
     CheckedEntry {
         kind,
+        url: checker.url,
         diagnoses: checker.found,
     }
 }
@@ -61,6 +66,7 @@ struct EntryChecker<'a> {
     definition: &'a Map<String, Value>,
     lines: &'a ValueLines,
     source: &'a TextSource,
+    url: Option<Url>,
     found: Vec<Diagnosis>,
 }
 
@@ -108,7 +114,7 @@ impl EntryChecker<'_> {
             .split_once('.')
             .map_or((key, None), |(a, b)| (a, Some(b)));
         let line = match (self.lines.member(self.definition, outer), inner) {
-            (Some(lines), Some(inner)) => match self.definition.get(outer) {
+            (Some(lines), Some(inner)) => match self.definition.member(outer) {
                 Some(Value::Object(object)) => lines.line_of(object, inner),
                 Some(Value::Array(_)) => inner.parse().map_or(lines.line, |i| lines.line_at(i)),
                 _ => lines.line,
@@ -231,7 +237,7 @@ impl EntryChecker<'_> {
     }
 
     fn has(&self, key: &str) -> bool {
-        match self.definition.get(key) {
+        match self.definition.member(key) {
             Some(Value::String(text)) => !text.trim().is_empty(),
             Some(Value::Null) | None => false,
             // A wrong type has its own diagnosis; it is not missing as well.
@@ -242,7 +248,7 @@ impl EntryChecker<'_> {
     /// Settles the transport from `type`, `command` and `url`.
     fn transport(&mut self) -> Option<TransportKind> {
         let (command, url) = (self.has("command"), self.has("url"));
-        let kind = match self.definition.get("type") {
+        let kind = match self.definition.member("type") {
             Some(Value::String(word)) => {
                 let kind = TransportKind::parse(word);
                 if kind.is_none() {
@@ -330,8 +336,8 @@ impl EntryChecker<'_> {
     }
 
     fn stdio(&mut self) -> TransportKind {
-        if let Some(command) = self.definition.get("command").and_then(Value::as_str)
-            && !self.definition.contains_key("args")
+        if let Some(command) = self.definition.member("command").and_then(Value::as_str)
+            && self.definition.member("args").is_none()
             && command.contains(char::is_whitespace)
             && !command.contains(['/', '\\'])
         {
@@ -344,7 +350,7 @@ impl EntryChecker<'_> {
     fn inferred(&mut self) -> TransportKind {
         let text = self
             .definition
-            .get("url")
+            .member("url")
             .and_then(Value::as_str)
             .unwrap_or_default();
         let kind = TransportKind::of_address(text);
@@ -359,11 +365,13 @@ impl EntryChecker<'_> {
     }
 
     fn url(&mut self, kind: TransportKind) {
-        if let Some(Value::String(text)) = self.definition.get("url")
+        if let Some(Value::String(text)) = self.definition.member("url")
             && !expansion::mentions_variable(text)
-            && let Err(why) = parse_url(text, kind.facts().schemes)
         {
-            self.error("url", format!("`url` {why}"), None);
+            match parse_url(text, kind.facts().schemes) {
+                Ok(url) => self.url = Some(url),
+                Err(why) => self.error("url", format!("`url` {why}"), None),
+            }
         }
     }
 
@@ -388,7 +396,7 @@ impl EntryChecker<'_> {
     /// The values with a range: time limits, `protocol` and `shield`.
     fn limits(&mut self) {
         for key in ["timeout", "requestTimeout"] {
-            let Some(value) = self.definition.get(key) else {
+            let Some(value) = self.definition.member(key) else {
                 continue;
             };
             match value.as_u64() {
@@ -415,7 +423,7 @@ impl EntryChecker<'_> {
                 }
             }
         }
-        let is_on = |key| self.definition.get(key) == Some(&Value::Bool(true));
+        let is_on = |key| self.definition.member(key) == Some(&Value::Bool(true));
         if is_on("alwaysLoad") && is_on("deferTools") {
             let message =
                 "`alwaysLoad` and `deferTools` contradict each other; its tools are loaded";
@@ -431,7 +439,7 @@ impl EntryChecker<'_> {
     }
 
     fn word(&mut self, key: &str, hint: &str, is_known: fn(&str) -> bool) {
-        if let Some(Value::String(word)) = self.definition.get(key)
+        if let Some(Value::String(word)) = self.definition.member(key)
             && !is_known(word)
         {
             let message = format!("unknown `{key}` `{}`", keys::spelled_out(word));

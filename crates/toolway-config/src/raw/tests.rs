@@ -8,7 +8,7 @@ use super::*;
 
 /// Everything that was found, one line each, the way a person would read it.
 fn shown(text: &str, kind: FileKind) -> String {
-    let source = TextSource::File("f.json".into());
+    let source = TextSource::file("f.json");
     let file = match raw_file(text, &source, kind) {
         Ok(file) => file,
         Err(fault) => return line(&fault),
@@ -64,8 +64,7 @@ fn broken_json_has_its_line_and_column() {
         "{} {}",
         "\"x",
     ] {
-        let fault =
-            line(&raw_file(text, &TextSource::File("f.json".into()), FileKind::User).unwrap_err());
+        let fault = line(&raw_file(text, &TextSource::file("f.json"), FileKind::User).unwrap_err());
         assert!(fault.starts_with("error f.json:"), "{fault}");
     }
     assert_snapshot!(shown("{\n  \"mcpServers\": {\n    \"a\": {\"command\" \"x\"}\n  }\n}", FileKind::User), @"error f.json:3:21 not valid JSON: expected colon after the string or word in object property | hint: mend the file at that place; nothing in it is read until then");
@@ -276,7 +275,7 @@ fn hidden_characters_and_doubled_keys_are_found() {
 fn other_programs_keys_are_named_and_not_loaded() {
     for key in ["servers", "mcp", "context_servers"] {
         let text = format!("{{\n  \"{key}\": {{\"a\": {{\"command\": \"x\"}}}}\n}}");
-        let file = raw_file(&text, &TextSource::File("f.json".into()), FileKind::Project).unwrap();
+        let file = raw_file(&text, &TextSource::file("f.json"), FileKind::Project).unwrap();
         assert_eq!(file.servers.len(), 0);
         assert_eq!(file.diagnoses.len(), 1, "{key}");
         assert_eq!(
@@ -321,7 +320,7 @@ fn sec_03_a_projects_file_cannot_speak_about_trust() {
     warning f.json:9 `allowedMcpServers` is ignored: a project's own file cannot set it | hint: it counts only in the system directory's `managed-settings.json`
     warning f.json:10 `env` is ignored: a project's own file cannot set it | hint: it counts only in the system directory's `managed-settings.json`
     ");
-    let file = raw_file(text, &TextSource::File("f.json".into()), FileKind::Project).unwrap();
+    let file = raw_file(text, &TextSource::file("f.json"), FileKind::Project).unwrap();
     assert!(file.settings.enabled_project.is_empty() && file.settings.enable_all_project.is_none());
     assert!(file.settings.permissions.is_none() && file.settings.hooks.is_none());
     assert!(file.settings.allowed.is_none() && file.settings.env.is_empty());
@@ -344,8 +343,8 @@ fn sec_14_a_policy_that_could_mean_something_else_is_a_fault() {
         r#"{"deniedMcpInstructions": [{"name": "a"}]}"#,
         r#"{"deniedMcpInstruction": []}"#,
     ] {
-        let file = raw_file(text, &TextSource::File("f.json".into()), FileKind::Managed).unwrap();
+        let file = raw_file(text, &TextSource::file("f.json"), FileKind::Managed).unwrap();
         assert!(file.settings.policy_fault.is_some(), "{text}");
     }
-    assert!(raw_file("", &TextSource::File("f.json".into()), FileKind::Managed).is_err());
+    assert!(raw_file("", &TextSource::file("f.json"), FileKind::Managed).is_err());
 }

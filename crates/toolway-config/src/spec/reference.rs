@@ -5,6 +5,8 @@
 //! everyone on the machine can read, or a part of what decides which program runs or where a
 //! connection goes. `docs/vault.md` has the table.
 
+use std::fmt::Display;
+
 use toolway_types::name::as_word;
 use toolway_types::{Origin, ReferenceKind, Scope, SecretReference};
 use url::Url;
@@ -35,11 +37,14 @@ impl SpecBuild<'_> {
     }
 
     /// Expands a string that may hold a secret: `place` is its full name.
-    pub(super) fn expand_secret(&mut self, place: &str, text: &str) -> String {
+    pub(super) fn expand_secret(&mut self, place: impl Display, text: &str) -> String {
+        if !text.contains("${") {
+            return text.to_owned();
+        }
         let mut found = Vec::new();
         let home = self.builder.environment.home();
         let file = match self.builder.source.origin(0) {
-            Origin::File { path, .. } => Some(path),
+            Origin::File { path, .. } => Some(path.to_path_buf()),
             _ => None,
         };
         let expanded = self
@@ -54,7 +59,7 @@ impl SpecBuild<'_> {
                 let reference = SecretReference {
                     kind,
                     target,
-                    place: place.to_owned(),
+                    place: place.to_string(),
                     file: file.clone(),
                 };
                 let word = reference.placeholder();

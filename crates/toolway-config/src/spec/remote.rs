@@ -21,6 +21,7 @@ use crate::file::open_beneath;
 use crate::file::{open, read_opened};
 use crate::http_syntax::{header_value, parse_url};
 use crate::ide::TOKEN_HEADER;
+use crate::json::EntryMembers as _;
 
 /// More than any server takes as a header.
 const LONGEST_TOKEN: u64 = 64 * 1024;
@@ -39,8 +40,8 @@ impl SpecBuild<'_> {
         Some(RemoteSpec {
             url: url?,
             headers,
-            headers_helper,
-            oauth,
+            headers_helper: headers_helper.map(Box::new),
+            oauth: oauth.map(Box::new),
             rules: Arc::default(),
         })
     }
@@ -50,7 +51,11 @@ impl SpecBuild<'_> {
     /// the host runs.
     fn headers_helper(&mut self) -> Option<HeadersHelper> {
         const KEY: &str = "headersHelper";
-        let command = self.builder.definition.get(KEY).and_then(Value::as_str)?;
+        let command = self
+            .builder
+            .definition
+            .member(KEY)
+            .and_then(Value::as_str)?;
         let words = match split_command(command) {
             Ok(words) => words,
             Err(error) => {
@@ -186,7 +191,14 @@ impl SpecBuild<'_> {
     }
 
     fn url(&mut self, key: &str, schemes: &[&str]) -> Option<Url> {
-        let text = self.builder.definition.get(key).and_then(Value::as_str)?;
+        if let Some(url) = self.builder.url {
+            return Some(url.clone());
+        }
+        let text = self
+            .builder
+            .definition
+            .member(key)
+            .and_then(Value::as_str)?;
         let text = self.expand_secret(key, text);
         self.without_nul(key, &text);
         let parsed = parse_url(&text, schemes);
@@ -203,12 +215,12 @@ impl SpecBuild<'_> {
         let headers = self
             .builder
             .definition
-            .get("headers")
+            .member("headers")
             .and_then(Value::as_object);
         let mut expanded = Vec::new();
         for (name, value) in headers.into_iter().flatten() {
             let value = value.as_str().unwrap_or_default();
-            let value = self.expand_secret(&format!("headers.{name}"), value);
+            let value = self.expand_secret(format_args!("headers.{name}"), value);
             if let Err(why) = header_value(&value) {
                 self.fault("headers", format!("`headers.{name}` {why}"));
             }

@@ -32,7 +32,7 @@ fn the_highest_scope_wins_and_the_rest_is_kept() {
     ");
     let winner = server(&plan, "x");
     let path = stage.root.join("system/managed-settings.json");
-    assert_eq!(winner.origin, Origin::File { path, line: 3 });
+    assert_eq!(winner.origin, Origin::file(path, 3));
     let shadowed: Vec<_> = winner.shadows.iter().map(|shadow| shadow.scope).collect();
     assert_eq!(
         shadowed,

@@ -6,10 +6,7 @@ use toolway_types::{ServerName, Severity};
 use super::*;
 
 fn here() -> Origin {
-    Origin::File {
-        path: "/home/ada/.config/toolway/settings.json".into(),
-        line: 9,
-    }
+    Origin::file("/home/ada/.config/toolway/settings.json", 9)
 }
 
 fn parse(value: &Value) -> (Hooks, Vec<Diagnosis>) {

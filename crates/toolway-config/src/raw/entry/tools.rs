@@ -8,13 +8,13 @@ use serde_json::{Map, Value};
 use toolway_types::name::{MAX_EXPOSED_LEN, normalize};
 
 use super::EntryChecker;
-use crate::json::kind_of;
+use crate::json::{EntryMembers as _, kind_of};
 use crate::keys::{self, TOOL};
 
 impl EntryChecker<'_> {
     /// An empty list is valid, and hardly meant.
     pub(super) fn include_tools(&mut self) {
-        if self.definition.get("includeTools") == Some(&Value::Array(Vec::new())) {
+        if self.definition.member("includeTools") == Some(&Value::Array(Vec::new())) {
             self.warning(
                 "includeTools",
                 "`includeTools` is empty, so none of its tools is offered".to_owned(),
@@ -25,7 +25,7 @@ impl EntryChecker<'_> {
 
     /// `alias`: other names for tools, each unlike the others, so that a name means one tool.
     pub(super) fn aliases(&mut self) {
-        let Some(Value::Object(aliases)) = self.definition.get("alias") else {
+        let Some(Value::Object(aliases)) = self.definition.member("alias") else {
             return;
         };
         let mut first: BTreeMap<&str, &str> = BTreeMap::new();

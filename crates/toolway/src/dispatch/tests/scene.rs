@@ -123,10 +123,7 @@ fn runner(hooks: Vec<LibraryHook>) -> HookRunnerOwner {
 }
 
 pub(in super::super) fn settings() -> Origin {
-    Origin::File {
-        path: PathBuf::from("/home/u/settings.json"),
-        line: 4,
-    }
+    Origin::file("/home/u/settings.json", 4)
 }
 
 impl Scene {

@@ -9,7 +9,6 @@ use toolway_types::text::is_hidden;
 use toolway_types::{ServerName, ToolKey, limits};
 use toolway_wire::view;
 
-use super::names::HasExposedName;
 use super::{CatalogWarning, sanitize};
 
 /// The most prompts of one server.
@@ -47,20 +46,6 @@ pub struct CatalogPromptArgument {
     pub description: String,
     /// Whether the prompt needs it.
     pub required: bool,
-}
-
-impl HasExposedName for CatalogPrompt {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn rename(&mut self, name: String) {
-        self.name = name;
-    }
-
-    fn key(&self) -> &ToolKey {
-        &self.key
-    }
 }
 
 /// Takes in one server's prompts, ordered by name.

@@ -5,6 +5,7 @@
 //! taken is in `paired.rs`; what the figures mean is in `bench/README.md`.
 
 mod calls;
+mod example;
 mod home;
 mod paired;
 mod report;

@@ -156,7 +156,7 @@ async fn start(home: &Path, audit: Option<Audit>) -> Host {
     };
     let host = Host::start(rules(home), options);
     host.settled().await;
-    assert_eq!(host.snapshot().catalog.tools.len(), TOOLS);
+    assert_eq!(host.snapshot().catalog.tools().count(), TOOLS);
     host
 }
 

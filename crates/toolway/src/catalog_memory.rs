@@ -28,7 +28,7 @@ use tracing::debug;
 use crate::journal::Redactor;
 use crate::listing::{CatalogKey, MemoryLabel, ServerLists};
 use crate::server_source::ServerSource;
-use crate::snapshot::HostSnapshot;
+use crate::snapshot::{ConnectedServer, HostSnapshot};
 
 /// What is kept of one server. A list that does not fit any more is not kept at all.
 const MAX_SERVER: usize = limits::offers::KEPT_CATALOG;
@@ -138,7 +138,12 @@ impl CatalogMemory {
     /// Keeps what the connected servers of a snapshot offer. A file that cannot be written costs
     /// only itself.
     pub(crate) fn keep(&self, snapshot: &HostSnapshot) {
-        for (server, lists) in &snapshot.lists {
+        for connected in &snapshot.connected {
+            let ConnectedServer {
+                name: server,
+                lists,
+                ..
+            } = &**connected;
             let kept = match (&lists.label, record(lists)) {
                 (Some(label), Some(text)) => self.save(&label.key, text),
                 _ => continue,

@@ -15,7 +15,7 @@
 //! // …connected, each server on its own.
 //! let host = Host::start(plan, HostOptions::default());
 //! host.settled().await;
-//! for tool in &host.snapshot().catalog.tools {
+//! for tool in host.snapshot().catalog.tools() {
 //!     println!("{}: {}", tool.name, tool.description);
 //! }
 //! let request = ToolRequest {

@@ -106,7 +106,7 @@ pub(crate) enum PriorConsent {
 }
 
 /// How a tool that stands for an offering is judged.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct JudgedOffering {
     /// Whether it may run unless a rule or a hook has something against it.
     pub(crate) free: bool,
@@ -115,7 +115,7 @@ pub(crate) struct JudgedOffering {
 }
 
 /// What is remembered of an offering's definition (SEC-33).
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) enum PinnedOffering {
     /// The prompt of this name.
     Prompt(String),

@@ -6,7 +6,7 @@
 use toolway_types::Untrusted;
 
 use crate::call::{CallError, ToolTarget, brief};
-use crate::catalog::index::{QueryWord, SearchIndex, words};
+use crate::catalog::index::{QueryWord, words};
 use crate::catalog::{Catalog, CatalogTool};
 
 #[cfg(test)]
@@ -58,21 +58,21 @@ impl Catalog {
         // Who gives a name in full means that tool.
         if !query.contains(char::is_whitespace)
             && let Ok(tool) = self.find(&ToolTarget::Exposed(query.to_owned()))
-            && is_found(tool)
+            && self.is_found(tool)
         {
             return SearchResult {
                 tools: vec![tool],
                 missing: Vec::new(),
             };
         }
-        let ranked = self.index().rank(&wanted(query));
+        let ranked = self.search_index().rank(&wanted(query));
         let least = ranked.first().map_or(0.0, |(_, best)| best * RELEVANT);
         SearchResult {
             tools: ranked
                 .into_iter()
                 .take_while(|(_, score)| *score >= least)
                 .take(max_results)
-                .filter_map(|(place, _)| self.searchable().nth(place))
+                .filter_map(|(place, _)| self.searchable_at(place))
                 .collect(),
             missing: Vec::new(),
         }
@@ -86,10 +86,9 @@ impl Catalog {
         for name in names.filter(|name| !name.is_empty()).take(MAX_RESULTS) {
             let mut tools: Vec<&CatalogTool> =
                 match self.find(&ToolTarget::Exposed(name.to_owned())) {
-                    Ok(tool) if is_found(tool) => vec![tool],
+                    Ok(tool) if self.is_found(tool) => vec![tool],
                     Err(CallError::Ambiguous { candidates, .. }) => self
-                        .tools
-                        .iter()
+                        .tools()
                         .filter(|tool| candidates.contains(&tool.name))
                         .collect(),
                     Ok(_) | Err(_) => Vec::new(),
@@ -100,7 +99,7 @@ impl Catalog {
                     tool.key.tool.eq_ignore_ascii_case(name)
                         || alias.is_some_and(|alias| alias.eq_ignore_ascii_case(name))
                 };
-                tools = self.tools.iter().filter(own).take(MAX_RESULTS).collect();
+                tools = self.tools().filter(own).take(MAX_RESULTS).collect();
             }
             if tools.is_empty() {
                 found.missing.push(MissingTool {
@@ -124,22 +123,17 @@ impl Catalog {
             _ => None,
         }
         .or_else(|| {
-            let best = self.index().rank(&wanted(name)).first()?.0;
-            let best = self.searchable().nth(best)?;
+            let best = self.search_index().rank(&wanted(name)).first()?.0;
+            let best = self.searchable_at(best)?;
             Some(best.name.clone())
         })
     }
 
-    fn index(&self) -> &SearchIndex {
-        self.search
-            .get_or_init(|| SearchIndex::build(&self.searchable().collect::<Vec<_>>()))
+    /// Whether a search may give this tool: those of the host's own that a session has anyway are no
+    /// find.
+    fn is_found(&self, tool: &CatalogTool) -> bool {
+        !tool.is_built_in() || self.is_deferred(tool)
     }
-}
-
-/// Whether a search may give this tool: those of the host's own that a session has anyway are no
-/// find.
-fn is_found(tool: &CatalogTool) -> bool {
-    !tool.is_built_in() || tool.deferred
 }
 
 /// The words of a query that say something; all of them, where none does.

@@ -3,7 +3,6 @@
 //! Owns the values that front-ends read. They are made by the supervisor and never change; a new
 //! snapshot replaces the old one as a whole, so servers and catalogue always fit together.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -20,17 +19,13 @@ use crate::route::{GeneralLimits, Route, Routes, unavailable};
 #[derive(Clone, Default)]
 pub struct HostSnapshot {
     /// Every server of the plan that is not shadowed by another, by name.
-    pub servers: Vec<ServerSnapshot>,
+    pub servers: Vec<Arc<ServerSnapshot>>,
     /// What the connected ones offer.
     pub catalog: Arc<Catalog>,
-    /// The ways to the connected ones.
-    pub(crate) routes: BTreeMap<ServerName, Arc<dyn Route>>,
-    /// The digests of what they are defined as.
-    pub(crate) definitions: BTreeMap<ServerName, Arc<str>>,
-    /// What they listed, as it was received.
-    pub(crate) lists: BTreeMap<ServerName, ServerLists>,
-    /// Those that were connected, are lost, and are being brought back.
-    pub(crate) healing: BTreeSet<ServerName>,
+    /// The connected ones, by name.
+    pub(crate) connected: Vec<Arc<ConnectedServer>>,
+    /// Those that were connected, are lost, and are being brought back, by name.
+    pub(crate) healing: Vec<ServerName>,
     /// Whether one that is not connected may come.
     pub(crate) awaited: bool,
     /// How many bugs ended a connection since the host started. Each was contained: that connection
@@ -38,6 +33,17 @@ pub struct HostSnapshot {
     pub panics: u64,
     /// What the plan says about calls.
     pub(crate) settings: Arc<CallSettings>,
+}
+
+/// What the host knows of a connected server and nobody is shown.
+pub(crate) struct ConnectedServer {
+    pub(crate) name: ServerName,
+    /// The way to it.
+    pub(crate) route: Arc<dyn Route>,
+    /// The digest of what it is defined as.
+    pub(crate) definition: Arc<str>,
+    /// What it listed, as it was received.
+    pub(crate) lists: ServerLists,
 }
 
 /// What a plan says about calls, beside the servers.
@@ -64,9 +70,15 @@ impl From<Plan> for CallSettings {
 impl HostSnapshot {
     /// One server, by the name it was configured under.
     pub fn server(&self, name: &str) -> Option<&ServerSnapshot> {
-        self.servers
-            .iter()
-            .find(|server| server.name.as_str() == name)
+        let mut servers = self.servers.iter().map(|server| &**server);
+        servers.find(|server| server.name.as_str() == name)
+    }
+
+    fn connected(&self, server: &ServerName) -> Option<&ConnectedServer> {
+        let found = self
+            .connected
+            .binary_search_by(|connected| connected.name.cmp(server));
+        found.ok().map(|place| &*self.connected[place])
     }
 
     /// The server that a call means, if it is not connected but may come: a name that models see
@@ -82,7 +94,8 @@ impl HostSnapshot {
                 if self.catalog.has_name(name) {
                     return None;
                 }
-                self.servers.iter().filter(may_come).find(|server| {
+                let servers = self.servers.iter().map(|server| &**server);
+                servers.filter(may_come).find(|server| {
                     name.strip_prefix("mcp__")
                         .and_then(|rest| rest.strip_prefix(&server.name.normalized()))
                         .is_some_and(|rest| rest.starts_with("__"))
@@ -128,7 +141,7 @@ impl HostSnapshot {
         !self
             .servers
             .iter()
-            .any(|server| server.is_pending() && !self.healing.contains(&server.name))
+            .any(|server| server.is_pending() && self.healing.binary_search(&server.name).is_err())
     }
 }
 
@@ -156,12 +169,13 @@ impl Routes for HostSnapshot {
     }
 
     fn definition(&self, server: &ServerName) -> Option<&Arc<str>> {
-        self.definitions.get(server)
+        self.connected(server)
+            .map(|connected| &connected.definition)
     }
 
     fn route(&self, server: &ServerName) -> Result<Arc<dyn Route>, CallError> {
-        if let Some(route) = self.routes.get(server) {
-            return Ok(Arc::clone(route));
+        if let Some(connected) = self.connected(server) {
+            return Ok(Arc::clone(&connected.route));
         }
         let known = self.server(server.as_str());
         let none = || ConnectionState::Disabled {

@@ -28,7 +28,7 @@ use crate::connection::{
 use crate::event::{HostEvent, UnknownServer};
 use crate::listing::ServerLists;
 use crate::reconnect::{ServerOrder, ServerOrders, Unless};
-use crate::snapshot::{CallSettings, HostSnapshot, ServerSnapshot};
+use crate::snapshot::{CallSettings, HostSnapshot};
 pub(crate) use crate::supervisor::managed_server::{ManagedServer, roster};
 use crate::tasks::{self, Task};
 
@@ -275,6 +275,7 @@ impl Supervisor {
         if report.epoch != member.epoch {
             return;
         }
+        member.is_touched = true;
         let had_lists = member.open_session.is_some();
         match report.news {
             ConnectionNews::Connected(connected) => {
@@ -283,12 +284,12 @@ impl Supervisor {
                 member.stood = true;
                 member.slot.open(&connected.open_session);
                 member.open_session = Some(connected.open_session);
-                member.lists = connected.lists;
+                member.set_lists(connected.lists);
                 member.instructions = connected.instructions;
                 changed.push(report.server);
             }
             ConnectionNews::Offers(lists) => {
-                member.lists = *lists;
+                member.set_lists(*lists);
                 changed.push(report.server);
             }
             ConnectionNews::Updated(uri) => {
@@ -320,47 +321,35 @@ impl Supervisor {
     /// Makes the snapshot of this moment.
     fn publish(&mut self, changed: &[ServerName]) {
         let previous = Arc::clone(&self.published.borrow().catalog);
-        let connected = || {
-            self.members
-                .iter()
-                .filter(|(_, member)| member.open_session.is_some())
-        };
         let deferral = Deferral::of(&self.settings.limits);
-        let shown = self.members.values();
-        let shown = shown.map(|member| (&member.shown, member.address.clone()));
-        let own = self.builtin_tools.offer(deferral, shown);
+        let members = self.members.values();
+        let shown = members.map(|member| (&member.shown, member.address.as_deref()));
+        let own = self.builtin_tools.part(deferral, &shown);
         let permissions = &self.settings.permissions;
-        let offers = connected().map(|(name, member)| member.offer(name, permissions));
-        let catalog = Catalog::after(&previous, offers.chain([own]));
+        let members = self.members.values_mut();
+        let offers = members.map(|member| member.catalog(permissions)).collect();
+        let catalog = Catalog::of_host(&previous, offers, own);
         let revision = catalog.revision;
-        let routes = connected()
-            .filter_map(|(name, member)| Some((name.clone(), member.route(name, &self.context)?)))
-            .collect();
-        let definitions = connected()
-            .filter_map(|(name, member)| Some((name.clone(), member.definition(name)?)))
-            .collect();
-        let lists = connected()
-            .map(|(name, member)| (name.clone(), member.lists.clone()))
-            .collect();
-        let servers = self.members.values().map(|member| member.show(&catalog));
-        let servers: Vec<ServerSnapshot> = servers.collect();
-        let healing = self
-            .members
-            .iter()
-            .filter(|(_, member)| member.stood && member.shown.is_pending())
-            .map(|(name, _)| name.clone())
-            .collect();
-        self.published.send_replace(Arc::new(HostSnapshot {
-            awaited: servers.iter().any(ServerSnapshot::may_come),
-            servers,
-            healing,
-            catalog,
-            routes,
-            definitions,
-            lists,
+        let mut snapshot = HostSnapshot {
+            servers: Vec::with_capacity(self.members.len()),
+            connected: Vec::with_capacity(self.members.len()),
             panics: self.context.panics.load(Ordering::Relaxed),
             settings: Arc::clone(&self.settings),
-        }));
+            ..HostSnapshot::default()
+        };
+        // Both are in the order of names.
+        for (member, view) in self.members.values_mut().zip(catalog.servers()) {
+            let shown = member.show(view);
+            snapshot.awaited |= shown.may_come();
+            if member.stood && shown.is_pending() {
+                snapshot.healing.push(shown.name.clone());
+            }
+            snapshot.servers.push(shown);
+            snapshot.connected.extend(member.connected(&self.context));
+            member.is_touched = false;
+        }
+        snapshot.catalog = catalog;
+        self.published.send_replace(Arc::new(snapshot));
         for server in changed {
             // There may be no listener.
             let _ = self.events.send(HostEvent::CatalogChanged {
@@ -440,11 +429,17 @@ impl ManagedServer {
     /// is ever served.
     fn clear(&mut self) {
         self.open_session = None;
-        self.lists = ServerLists::default();
+        self.set_lists(ServerLists::default());
+    }
+
+    fn set_lists(&mut self, lists: ServerLists) {
+        self.lists = lists;
+        self.offered = None;
     }
 
     /// Orders a new connection from the task that runs; its older reports do not count any more.
     fn begin_anew(&mut self, epoch: u64, tries: RetryMode, events: &broadcast::Sender<HostEvent>) {
+        self.is_touched = true;
         self.clear();
         self.trouble = None;
         self.stood = false;

@@ -1,4 +1,5 @@
-//! What a call allocates does not depend on how many tools there are.
+//! What a call allocates does not depend on how many tools there are, nor does what a new catalogue
+//! allocates when one server of many changes.
 //!
 //! A program of its own, because it counts what it allocates. The pool is the only difference
 //! between the two runs; the call, the rules and the answer are the same.
@@ -13,7 +14,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
-use toolway::catalog::ServerOffer;
+use toolway::catalog::{ServerCatalog, ServerOffer};
 use toolway::config::{Environment, Flags, Plan, plan};
 use toolway::dispatch::Dispatch;
 use toolway::dispatch::answers::PersonAnswers;
@@ -92,24 +93,31 @@ impl Routes for Answering {
     }
 }
 
+/// A server with so many tools.
+fn offer(server: &str, tools: usize) -> Arc<ServerCatalog> {
+    let listed: Vec<Value> = (0..tools)
+        .map(|number| {
+            json!({ "name": format!("tool_{number}"), "description": "does it",
+                "inputSchema": { "type": "object", "required": ["path"],
+                    "properties": { "path": { "type": "string" } } } })
+        })
+        .collect();
+    let page = to_raw_value(&json!({ "tools": listed })).expect("JSON");
+    let mut offer = ServerOffer::new(name(server));
+    offer.tools = view::tools(&page).expect("a list").items;
+    offer.instructions = Some("Read before you write.".to_owned());
+    offer.into()
+}
+
 /// Ten servers that share these tools.
+fn servers(tools: usize) -> Vec<Arc<ServerCatalog>> {
+    let servers = (0..10).map(|server| offer(&format!("server{server}"), tools / 10));
+    servers.collect()
+}
+
 fn pool(tools: usize) -> Arc<Catalog> {
-    let each = tools / 10;
-    let offers = (0..10).map(|server| {
-        let listed: Vec<Value> = (0..each)
-            .map(|number| {
-                json!({ "name": format!("tool_{number}"), "description": "does it",
-                    "inputSchema": { "type": "object", "required": ["path"],
-                        "properties": { "path": { "type": "string" } } } })
-            })
-            .collect();
-        let page = to_raw_value(&json!({ "tools": listed })).expect("JSON");
-        let mut offer = ServerOffer::new(name(&format!("server{server}")));
-        offer.tools = view::tools(&page).expect("a list").items;
-        offer
-    });
-    let catalog = Catalog::build(1, offers);
-    assert_eq!(catalog.tools.len(), tools);
+    let catalog = Catalog::build(1, servers(tools));
+    assert_eq!(catalog.tools().count(), tools);
     catalog
 }
 
@@ -187,5 +195,47 @@ async fn a_call_allocates_the_same_among_ten_tools_and_two_thousand() {
         let many = cost(&large, &plan, &target).await;
         assert!(few.times > 0, "something is counted");
         assert_eq!(few, many, "{target}");
+    }
+}
+
+/// What new catalogues allocate when a server goes and comes back.
+fn flapping_cost(tools: usize) -> Usage {
+    let all = servers(tools);
+    let mut gone = all.clone();
+    gone[3] = offer("server3", 0);
+    let mut catalog = Catalog::build(1, all.clone());
+    let before = USED.get();
+    for servers in [gone, all] {
+        catalog = Catalog::after(&catalog, servers);
+    }
+    let after = USED.get();
+    assert_eq!(catalog.revision, 3);
+    Usage {
+        times: after.times - before.times,
+        bytes: after.bytes - before.bytes,
+    }
+}
+
+#[test]
+fn a_server_that_comes_and_goes_allocates_the_same_among_ten_tools_and_two_thousand() {
+    let (few, many) = (flapping_cost(10), flapping_cost(2000));
+    assert!(few.times > 0, "something is counted");
+    assert_eq!(few, many);
+}
+
+#[test]
+fn a_call_of_another_server_after_that_compiles_nothing_anew() {
+    let all = servers(100);
+    let first = Catalog::build(1, all.clone());
+    let mut gone = all;
+    gone[3] = offer("server3", 0);
+    let next = Catalog::after(&first, gone);
+    for server in (0..10).filter(|server| *server != 3) {
+        let server = name(&format!("server{server}"));
+        let (before, after) = (first.tools_of(&server), next.tools_of(&server));
+        assert_eq!(before.len(), 10);
+        for (before, after) in before.iter().zip(after) {
+            assert!(Arc::ptr_eq(before.tool(), after.tool()));
+        }
     }
 }

@@ -4,14 +4,13 @@
 //! Owns the targets and the reading of the figures. They are taken by an example of the library
 //! (`crates/toolway/examples/calls.rs`), because this crate depends on none of the product.
 
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::Result;
 use serde_json::Value;
 
-use super::paired;
 use super::report::{Report, Row};
+use super::{example, paired};
 use crate::workspace::{Profile, Workspace};
 
 /// How many calls make one time: a single one is too short to be timed.
@@ -37,18 +36,8 @@ pub(super) fn measure(
 ) -> Result<Report> {
     let binary = workspace.build_measured("toolway", "calls", profile)?;
     println!("\nmeasuring: 2 pairs, {repetitions} repetitions of {CALLS} calls");
-    let output = Command::new(&binary)
-        .args([repetitions.to_string(), CALLS.to_string()])
-        .stdin(Stdio::null())
-        .stderr(Stdio::inherit())
-        .output()
-        .context("the example `calls` cannot be run")?;
-    if !output.status.success() {
-        bail!("the example `calls` failed: {}", output.status);
-    }
-    let figures =
-        serde_json::from_slice(&output.stdout).context("the example `calls` printed no JSON")?;
-    report(&figures, repetitions)
+    let words = [repetitions.to_string(), CALLS.to_string()];
+    report(&example::figures(&binary, &words)?, repetitions)
 }
 
 fn report(figures: &Value, repetitions: usize) -> Result<Report> {
@@ -77,20 +66,9 @@ fn report(figures: &Value, repetitions: usize) -> Result<Report> {
 /// The times of one candidate: each is that of all calls of a repetition, since one alone would
 /// not show in a table of milliseconds.
 fn times(figures: &Value, name: &str, repetitions: usize) -> Result<Vec<Duration>> {
-    let times = figures["nanoseconds"][name].as_array();
-    let times = times.with_context(|| format!("no times of `{name}` were printed"))?;
-    let times: Option<Vec<Duration>> = times
-        .iter()
-        .map(|time| Some(Duration::from_nanos(time.as_u64()?) * u32::try_from(CALLS).ok()?))
-        .collect();
-    let times = times.with_context(|| format!("the times of `{name}` are no numbers"))?;
-    if times.len() != repetitions {
-        bail!(
-            "`{name}` was timed {} times, not {repetitions}",
-            times.len()
-        );
-    }
-    Ok(times)
+    let calls = u32::try_from(CALLS)?;
+    let times = example::times(figures, name, repetitions)?;
+    Ok(times.into_iter().map(|time| time * calls).collect())
 }
 
 #[cfg(test)]

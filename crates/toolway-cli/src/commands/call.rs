@@ -261,7 +261,7 @@ async fn call(context: &Context, host: &Host, wish: Wish<'_>, start: Instant) ->
                     suggestions,
                 } => {
                     let near = suggestions.iter().filter_map(|near| {
-                        let mut tools = snapshot.catalog.tools.iter();
+                        let mut tools = snapshot.catalog.tools();
                         let tool = tools.find(|tool| tool.name == *near)?;
                         let alias = snapshot.catalog.alias(&tool.key);
                         let name = alias.unwrap_or(&tool.key.tool);

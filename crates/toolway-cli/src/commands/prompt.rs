@@ -119,7 +119,7 @@ pub(super) fn find<'a>(
 ) -> Result<&'a CatalogPrompt, Report> {
     let of_server =
         |prompt: &&CatalogPrompt| server.is_none_or(|server| prompt.key.server == *server);
-    let prompts: Vec<&CatalogPrompt> = catalog.prompts.iter().filter(of_server).collect();
+    let prompts: Vec<&CatalogPrompt> = catalog.prompts().filter(of_server).collect();
     let found = prompts
         .iter()
         .find(|prompt| prompt.key.tool == wanted)

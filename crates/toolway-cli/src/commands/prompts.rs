@@ -35,16 +35,18 @@ pub(crate) struct PromptsArgs {
 pub(crate) fn run(context: &Context, args: &PromptsArgs) -> Outcome {
     let wanted = Offering::ListPrompts;
     let snapshot = offers::listed(context, args.server.as_deref(), &args.command, wanted)?;
-    let prompts = &snapshot.catalog.prompts;
+    let prompts: Vec<&CatalogPrompt> = snapshot.catalog.prompts().collect();
     if args.json {
-        let rows: Vec<Value> = prompts.iter().map(row).collect();
+        let rows: Vec<Value> = prompts.iter().copied().map(row).collect();
         return context.json(&json!({ "prompts": rows }));
     }
     if prompts.is_empty() {
         context.say("no prompts");
     } else {
         let head = ["NAME", "ARGUMENTS", "DESCRIPTION"];
-        context.output.table(&head, prompts.iter().map(cells))?;
+        context
+            .output
+            .table(&head, prompts.iter().copied().map(cells))?;
     }
     Ok(Exit::Success)
 }

@@ -44,24 +44,24 @@ pub(crate) fn run(context: &Context, args: &ResourcesArgs) -> Outcome {
     let snapshot = offers::listed(context, args.server.as_deref(), &args.command, wanted)?;
     let catalog = &*snapshot.catalog;
     if args.json {
-        let resources: Vec<Value> = catalog.resources.iter().map(resource_row).collect();
-        let templates: Vec<Value> = catalog.templates.iter().map(template_row).collect();
+        let resources: Vec<Value> = catalog.resources().map(resource_row).collect();
+        let templates: Vec<Value> = catalog.templates().map(template_row).collect();
         return context.json(&json!({ "resources": resources, "templates": templates }));
     }
     if args.templates {
-        let rows = catalog.templates.iter().map(|it| {
+        let rows = catalog.templates().map(|it| {
             let label = label(&it.name, it.title.as_deref(), &it.description);
             cells(&it.uri_template, &it.server, it.mime_type.as_deref(), label)
         });
         show(context, "templates", "TEMPLATE", rows)?;
         return Ok(Exit::Success);
     }
-    let rows = catalog.resources.iter().map(|it| {
+    let rows = catalog.resources().map(|it| {
         let label = label(&it.name, it.title.as_deref(), &it.description);
         cells(&it.uri, &it.server, it.mime_type.as_deref(), label)
     });
     show(context, "resources", "URI", rows)?;
-    let (there_are, them) = match catalog.templates.len() {
+    let (there_are, them) = match catalog.templates().count() {
         0 => return Ok(Exit::Success),
         1 => ("there is a template".to_owned(), "it"),
         many => (format!("there are {many} templates"), "them"),
@@ -76,9 +76,10 @@ fn show(
     context: &Context,
     what: &str,
     first: &str,
-    rows: impl ExactSizeIterator<Item = Vec<String>>,
+    rows: impl Iterator<Item = Vec<String>>,
 ) -> std::io::Result<()> {
-    if rows.len() == 0 {
+    let mut rows = rows.peekable();
+    if rows.peek().is_none() {
         context.say(format!("no {what}"));
         return Ok(());
     }

@@ -120,23 +120,26 @@ fn print(context: &Context, plan: &Plan, snapshot: &HostSnapshot) -> Outcome {
             originals.push(planned.name.as_str());
         }
     }
-    for tool in &catalog.tools {
+    for tool in catalog.tools() {
         let meant = json!({ "server": tool.key.server, "tool": tool.key.tool });
         names.tools.insert(&tool.name, meant);
     }
-    for prompt in &catalog.prompts {
+    for prompt in catalog.prompts() {
         let meant = json!({ "server": prompt.key.server, "prompt": prompt.key.tool });
         names.prompts.insert(&prompt.name, meant);
     }
-    let resources = catalog.resources.iter().map(resources::resource_row);
-    let templates = catalog.templates.iter().map(resources::template_row);
+    let resources = catalog.resources().map(resources::resource_row);
+    let templates = catalog.templates().map(resources::template_row);
     context.json(&State {
         version: VERSION,
         servers: servers.collect(),
-        tools: catalog.tools.iter().map(tools::row).collect(),
+        tools: catalog
+            .tools()
+            .map(|tool| tools::row(catalog, tool))
+            .collect(),
         resources: resources.collect(),
         templates: templates.collect(),
-        prompts: catalog.prompts.iter().map(prompts::row).collect(),
+        prompts: catalog.prompts().map(prompts::row).collect(),
         names,
     })
 }

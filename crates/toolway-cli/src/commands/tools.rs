@@ -196,10 +196,10 @@ pub(crate) fn run(context: &Context, args: &ToolsArgs) -> Outcome {
     } else {
         say_missing(context, &snapshot);
         say_late(context, &snapshot, limit);
-        let nothing = snapshot.catalog.tools.is_empty()
+        let nothing = snapshot.catalog.tools().next().is_none()
             && meant.is_none()
             && !args.instructions
-            && (!args.all || snapshot.catalog.left_out.is_empty());
+            && (!args.all || snapshot.catalog.left_out().next().is_none());
         if nothing && !args.json && args.format.is_none() {
             say_none(context, &snapshot);
             return stopped.map_or(Ok(Exit::Success), Err);
@@ -236,7 +236,12 @@ fn show_found(
         print_export(context, format.into(), &found.tools)?;
     } else if args.json {
         context.output.json(&Listing {
-            tools: found.tools.iter().copied().map(listed(args)).collect(),
+            tools: found
+                .tools
+                .iter()
+                .copied()
+                .map(listed(args, catalog))
+                .collect(),
             asked: known.map(asked_of),
             ..Listing::default()
         })?;
@@ -246,9 +251,9 @@ fn show_found(
             context.hint("use other words, or fewer; `toolway tools` shows all");
         }
     } else if args.long {
-        show_long(context, found.tools.iter().copied(), &[])?;
+        show_long(context, catalog, found.tools.iter().copied(), [])?;
     } else {
-        let rows = found.tools.iter().copied().map(cells);
+        let rows = found.tools.iter().copied().map(cells(catalog));
         context.output.table(&["NAME", "DESCRIPTION"], rows)?;
     }
     Ok(Exit::Success)
@@ -260,7 +265,7 @@ fn say_none(context: &Context, snapshot: &HostSnapshot) {
     let connected = |server: &ServerSnapshot| matches!(server.state, ConnectionState::Connected(_));
     if snapshot.servers.is_empty() {
         context.hint("add a server with `toolway add <name> <command or url>`");
-    } else if !snapshot.servers.iter().any(connected) {
+    } else if !snapshot.servers.iter().any(|server| connected(server)) {
         context.hint("no server is connected; see why with `toolway list`");
     }
 }
@@ -279,24 +284,29 @@ fn show(
         return show_pool(context, format.into(), catalog, args.all, only);
     }
     if args.json {
-        let tools = catalog.tools.iter().map(listed(args)).collect();
-        let left_out = args
-            .all
-            .then(|| catalog.left_out.iter().map(left_out).collect());
+        let tools = catalog.tools().map(listed(args, catalog)).collect();
+        let left_out = args.all.then(|| catalog.left_out().map(left_out).collect());
         context.output.json(&Listing {
             tools,
             left_out,
             asked: known.map(asked_of),
             servers: None,
         })?;
-    } else if args.long && !(catalog.tools.is_empty() && catalog.left_out.is_empty()) {
-        let left_out = if args.all { &catalog.left_out[..] } else { &[] };
-        show_long(context, &catalog.tools, left_out)?;
+    } else if args.long
+        && !(catalog.tools().next().is_none() && catalog.left_out().next().is_none())
+    {
+        let left_out = args.all.then(|| catalog.left_out());
+        show_long(
+            context,
+            catalog,
+            catalog.tools(),
+            left_out.into_iter().flatten(),
+        )?;
         say_deferred(context, catalog);
-    } else if args.all && !catalog.left_out.is_empty() {
+    } else if args.all && catalog.left_out().next().is_some() {
         table_of_all(context, catalog)?;
         say_deferred(context, catalog);
-    } else if catalog.tools.is_empty() {
+    } else if catalog.tools().next().is_none() {
         context.say("no tools");
     } else {
         table(context, catalog)?;
@@ -307,14 +317,17 @@ fn show(
 
 /// How many of the tools are deferred.
 fn deferred(catalog: &Catalog) -> usize {
-    let tools = catalog.tools.iter().chain(catalog.built_in());
-    tools.filter(|tool| tool.deferred).count()
+    let tools = catalog.tools().chain(catalog.built_in());
+    tools.filter(|tool| catalog.is_deferred(tool)).count()
 }
 
 /// Tells what `(deferred)` in a table means.
 fn say_deferred(context: &Context, catalog: &Catalog) {
-    let count = catalog.tools.iter().filter(|tool| tool.deferred).count();
-    let all = catalog.tools.len();
+    let count = catalog
+        .tools()
+        .filter(|tool| catalog.is_deferred(tool))
+        .count();
+    let all = catalog.tools().count();
     let (are, them) = match count {
         0 => return,
         1 => ("is", "it"),
@@ -345,9 +358,15 @@ fn show_instructions(context: &Context, args: &ToolsArgs, catalog: &Catalog) -> 
 
 /// The table of all tools, with what keeps some of them out.
 fn table_of_all(context: &Context, catalog: &Catalog) -> io::Result<()> {
-    let offered = catalog.tools.iter();
-    let offered = offered.map(|tool| vec![tool.name.clone(), "yes".to_owned(), said_first(tool)]);
-    let left_out = catalog.left_out.iter();
+    let offered = catalog.tools();
+    let offered = offered.map(|tool| {
+        vec![
+            tool.name.clone(),
+            "yes".to_owned(),
+            said_first(catalog, tool),
+        ]
+    });
+    let left_out = catalog.left_out();
     let left_out =
         left_out.map(|tool| vec![tool.key.exposed(), "no".to_owned(), tool.reason.clone()]);
     context
@@ -357,18 +376,18 @@ fn table_of_all(context: &Context, catalog: &Catalog) -> io::Result<()> {
 
 /// The table of a catalogue's tools.
 pub(crate) fn table(context: &Context, catalog: &Catalog) -> io::Result<()> {
-    let rows = catalog.tools.iter().map(cells);
+    let rows = catalog.tools().map(cells(catalog));
     context.output.table(&["NAME", "DESCRIPTION"], rows)
 }
 
-fn cells(tool: &CatalogTool) -> Vec<String> {
-    vec![tool.name.clone(), said_first(tool)]
+fn cells(catalog: &Catalog) -> impl Fn(&CatalogTool) -> Vec<String> {
+    |tool| vec![tool.name.clone(), said_first(catalog, tool)]
 }
 
 /// The first line of what is said about a tool.
-fn said_first(tool: &CatalogTool) -> String {
+fn said_first(catalog: &Catalog, tool: &CatalogTool) -> String {
     let first = first_line(&tool.description);
-    if tool.deferred {
+    if catalog.is_deferred(tool) {
         format!("(deferred) {first}")
     } else {
         first

@@ -36,8 +36,8 @@ pub(crate) fn say_if_absent(context: &Context, plan: &Plan, key: &ToolKey) {
         return;
     }
     let catalog = &recalled.snapshot.catalog;
-    let offered = catalog.tools.iter().map(|tool| &tool.key);
-    let left_out = catalog.left_out.iter().map(|tool| &tool.key);
+    let offered = catalog.tools().map(|tool| &tool.key);
+    let left_out = catalog.left_out().map(|tool| &tool.key);
     let names: Vec<&str> = offered
         .chain(left_out)
         .filter(|other| other.server == key.server)

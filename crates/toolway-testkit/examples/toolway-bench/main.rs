@@ -52,7 +52,7 @@ fn main() -> ExitCode {
     };
     let report = json!({
         "optimised": !cfg!(debug_assertions),
-        "tools": catalog.tools.len(),
+        "tools": catalog.tools().count(),
         "ranking": figures(|_| true),
         "tuned": figures(|number| number % 2 == 0),
         "heldOut": figures(|number| number % 2 == 1),
@@ -119,24 +119,17 @@ impl Pool {
             let (catalog, took) = timed(|| Catalog::build(1, offers));
             note("build the catalogue", took);
 
-            let (_, took) = timed(|| {
-                catalog
-                    .tools
-                    .iter()
-                    .map(|tool| tool.name.len())
-                    .sum::<usize>()
-            });
+            let (_, took) = timed(|| catalog.tools().map(|tool| tool.name.len()).sum::<usize>());
             note("look at every name", took);
             let (_, took) = timed(|| catalog.default_pool().count());
             note("list the pool", took);
 
             let names: HashMap<&str, usize> = catalog
-                .tools
-                .iter()
+                .tools()
                 .enumerate()
                 .map(|(place, tool)| (tool.name.as_str(), place))
                 .collect();
-            let last = catalog.tools.last().map(|tool| tool.name.clone());
+            let last = catalog.tools().last().map(|tool| tool.name.clone());
             let name = last.unwrap_or_default();
             let ((), took) = timed(|| {
                 for _ in 0..OFTEN {
@@ -171,8 +164,7 @@ fn scan(catalog: &Catalog) -> usize {
     let words: Vec<&str> = QUERY.split(' ').collect();
     let has = |text: &str| words.iter().filter(|word| text.contains(**word)).count();
     let found = catalog
-        .tools
-        .iter()
+        .tools()
         .map(|tool| has(&tool.name) + has(&tool.description));
     found.max().unwrap_or_default()
 }

@@ -14,8 +14,8 @@ use toolway::auth::LoginProblem;
 use toolway::catalog::CatalogPrompt;
 use toolway::config::{Environment, Flags, plan};
 use toolway::{
-    CallError, CallOptions, CatalogTool, Consent, Host, HostOptions, SkillError, ToolRequest,
-    ToolTarget,
+    CallError, CallOptions, Catalog, CatalogTool, Consent, Host, HostOptions, SkillError,
+    ToolRequest, ToolTarget,
 };
 use toolway_testkit::TempHome;
 
@@ -192,28 +192,27 @@ async fn use_everything(task: &Task, host: &Host) -> Result<(), Failure> {
     credentials.connect(&task.scenario, host, SERVER).await?;
     let picture = host.snapshot();
     let catalog = &picture.catalog;
-    let tools = &catalog.tools;
     match task.scenario.as_str() {
         // Its canary watches what listing alone fetches.
         "json-schema-ref-no-deref" => return Ok(()),
-        "json-schema-2020-12-preservation" => return echo_the_schema(task, host, tools).await,
+        "json-schema-2020-12-preservation" => return echo_the_schema(task, host, catalog).await,
         scenario if scenario.starts_with("sep-2640-client-") => {
             return skills::walk(scenario, host, SERVER).await;
         }
         _ => {}
     }
     if task.context.tool_calls.is_empty() {
-        for tool in tools {
+        for tool in catalog.tools() {
             let arguments = specimen::object(&schema_of(tool), Fields::Required);
             call(task, host, tool, arguments).await?;
         }
     }
     for wanted in &task.context.tool_calls {
-        let tool = find(tools, &wanted.name)?;
+        let tool = find(catalog, &wanted.name)?;
         let arguments = without_nulls(&wanted.arguments);
         call(task, host, tool, arguments).await?;
     }
-    for resource in &catalog.resources {
+    for resource in catalog.resources() {
         host.read_resource(&resource.server, &resource.uri)
             .await
             .map_err(|source| Failure::Call {
@@ -221,7 +220,7 @@ async fn use_everything(task: &Task, host: &Host) -> Result<(), Failure> {
                 source: Box::new(source),
             })?;
     }
-    for prompt in &catalog.prompts {
+    for prompt in catalog.prompts() {
         get(host, prompt).await?;
     }
     Ok(())
@@ -255,10 +254,10 @@ fn without_nulls(arguments: &Map<String, Value>) -> Map<String, Value> {
 }
 
 /// The suite compares what it gets back with what it sent, keyword by keyword.
-async fn echo_the_schema(task: &Task, host: &Host, tools: &[CatalogTool]) -> Result<(), Failure> {
-    let schema = schema_of(find(tools, "json_schema_2020_12_tool")?);
+async fn echo_the_schema(task: &Task, host: &Host, catalog: &Catalog) -> Result<(), Failure> {
+    let schema = schema_of(find(catalog, "json_schema_2020_12_tool")?);
     let arguments = Map::from_iter([("schema".to_owned(), schema)]);
-    let echo = find(tools, "json_schema_echo")?;
+    let echo = find(catalog, "json_schema_echo")?;
     call(task, host, echo, arguments).await
 }
 
@@ -297,9 +296,9 @@ async fn call(
     }
 }
 
-fn find<'a>(tools: &'a [CatalogTool], name: &str) -> Result<&'a CatalogTool, Failure> {
-    tools
-        .iter()
+fn find<'a>(catalog: &'a Catalog, name: &str) -> Result<&'a CatalogTool, Failure> {
+    catalog
+        .tools()
         .find(|tool| tool.key.tool == name)
         .ok_or_else(|| Failure::NoTool(name.to_owned()))
 }

@@ -150,7 +150,7 @@ pub(crate) fn failed() -> ConnectionState {
 
 pub(crate) fn snapshot(servers: Vec<ServerSnapshot>) -> Arc<HostSnapshot> {
     let mut snapshot = HostSnapshot::default();
-    snapshot.servers = servers;
+    snapshot.servers = servers.into_iter().map(Arc::new).collect();
     Arc::new(snapshot)
 }
 

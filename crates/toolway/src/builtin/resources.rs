@@ -72,10 +72,9 @@ pub(super) fn read() -> Builtin {
 fn nobody(snapshot: &HostSnapshot, wanted: &str) -> BuiltinAnswer {
     let mut having: Vec<&ServerName> = snapshot
         .catalog
-        .resources
-        .iter()
+        .resources()
         .map(|resource| &resource.server)
-        .chain(snapshot.catalog.templates.iter().map(|it| &it.server))
+        .chain(snapshot.catalog.templates().map(|it| &it.server))
         .collect();
     having.dedup();
     having.sort();
@@ -102,8 +101,7 @@ fn listing(call: &BuiltinCall) -> BuiltinAnswer {
     let wanted = |server: &ServerName| only.is_none_or(|only| only == server);
     let catalog = &snapshot.catalog;
     let resources: Vec<Value> = catalog
-        .resources
-        .iter()
+        .resources()
         .filter(|it| wanted(&it.server))
         .map(|it| {
             let mut shown = described(&it.server, ("uri", &it.uri), &it.name, &it.description);
@@ -114,8 +112,7 @@ fn listing(call: &BuiltinCall) -> BuiltinAnswer {
         })
         .collect();
     let templates: Vec<Value> = catalog
-        .templates
-        .iter()
+        .templates()
         .filter(|it| wanted(&it.server))
         .map(|it| {
             let place = ("uriTemplate", it.uri_template.as_str());

@@ -1,7 +1,7 @@
 //! How the pipeline reaches a built-in tool: by a route like that of a server.
 //!
-//! Owns the way there, and the offer by which the tools enter a catalogue. A bug in a tool ends
-//! that call and nothing else.
+//! Owns the way there, and the part of a catalogue by which the tools enter it, which is made again
+//! only when something about them changes. A bug in a tool ends that call and nothing else.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -16,9 +16,9 @@ use toolway_wire::view;
 
 use crate::account::Connectors;
 use crate::builtin::{Builtin, BuiltinCall, HostHandle, Progressing, authenticate};
-use crate::catalog::deferral::{Deferral, HostPart};
+use crate::catalog::deferral::Deferral;
 use crate::catalog::{
-    AimedOffering, AimedServer, BuiltinBackend, CatalogBuiltin, Presence, ServerOffer,
+    AimedOffering, AimedServer, BuiltinBackend, CatalogBuiltin, HostPart, Presence,
 };
 use crate::error::{RequestError, RequestResult};
 use crate::route::{RequestOptions, Route};
@@ -28,6 +28,15 @@ use crate::snapshot::ServerSnapshot;
 pub(crate) struct BuiltinTools {
     host: HostHandle,
     tools: Vec<(Builtin, Presence)>,
+    made: Option<MadePart>,
+}
+
+/// The part that was made last, and what for.
+struct MadePart {
+    deferral: Deferral,
+    /// The servers that want a login.
+    locked: Vec<ServerName>,
+    part: Arc<HostPart>,
 }
 
 impl BuiltinTools {
@@ -36,16 +45,24 @@ impl BuiltinTools {
         Self {
             host,
             tools: crate::builtin::standard().into(),
+            made: None,
         }
     }
 
     /// Another account's connectors are servers too from now on.
     pub(crate) fn set_connectors(&mut self, connectors: Option<Connectors>) {
         self.host.connectors = connectors;
+        self.made = None;
+    }
+
+    /// The servers are others now, or are described otherwise.
+    pub(crate) fn forget_servers(&mut self) {
+        self.made = None;
     }
 
     /// Adds tools of the embedding program. Of two with one name the first counts.
     pub(crate) fn add(&mut self, tools: Vec<Builtin>) {
+        self.made = None;
         for tool in tools {
             if self.tools.iter().any(|(known, _)| known.name == tool.name) {
                 tracing::warn!(name = tool.name, "two built-in tools of one name");
@@ -55,12 +72,25 @@ impl BuiltinTools {
         }
     }
 
-    /// The host's offer beside those of its servers.
-    pub(crate) fn offer<'a>(
-        &self,
+    /// The host's part of a catalogue beside these servers, each with its address: the one that
+    /// was made before, as long as the same servers want a login.
+    pub(crate) fn part<'a>(
+        &mut self,
         deferral: Deferral,
-        locked: impl Iterator<Item = (&'a ServerSnapshot, Option<String>)>,
-    ) -> ServerOffer {
+        servers: &(impl Iterator<Item = (&'a ServerSnapshot, Option<&'a str>)> + Clone),
+    ) -> Arc<HostPart> {
+        let wants_login =
+            |server: &ServerSnapshot| matches!(server.state, ConnectionState::NeedsAuth { .. });
+        let locked = servers.clone().filter(|(server, _)| wants_login(server));
+        if let Some(made) = &self.made
+            && made.deferral == deferral
+            && locked
+                .clone()
+                .map(|(server, _)| &server.name)
+                .eq(&made.locked)
+        {
+            return Arc::clone(&made.part);
+        }
         let mut own = Vec::new();
         let mut listed = Vec::new();
         for (tool, presence) in &self.tools {
@@ -68,30 +98,29 @@ impl BuiltinTools {
             listed.push(tool.listed());
             own.push(self.own(tool.clone(), key, *presence));
         }
-        let servers: Vec<_> = locked.collect();
-        for (server, url) in &servers {
-            if !matches!(server.state, ConnectionState::NeedsAuth { .. }) {
-                continue;
-            }
+        for (server, url) in locked.clone() {
             let key = ToolKey::new(server.name.clone(), authenticate::NAME);
-            let is_alike = |(other, _): &&(&ServerSnapshot, _)| {
-                other.name.normalized() == server.name.normalized()
-            };
-            let name = match servers.iter().filter(is_alike).count() {
+            let normalized = server.name.normalized();
+            let is_alike =
+                |(other, _): &(&ServerSnapshot, _)| other.name.normalized() == normalized;
+            let name = match servers.clone().filter(is_alike).count() {
                 1 => key.exposed(),
                 _ => key.exposed_apart(),
             };
-            let tool = authenticate::tool(&name, server, url.clone());
+            let tool = authenticate::tool(&name, server, url.map(ToOwned::to_owned));
             listed.push(tool.listed());
             own.push(self.own(tool, key, Presence::Always));
         }
         let listed = to_raw_value(&json!({ "tools": listed }));
         let tools = listed.ok().and_then(|listed| view::tools(&listed).ok());
-        ServerOffer {
-            tools: tools.map(|page| page.items).unwrap_or_default(),
-            host: Some(Box::new(HostPart { own, deferral })),
-            ..ServerOffer::new(ServerName::built_in())
-        }
+        let tools = tools.map(|page| page.items).unwrap_or_default();
+        let part = Arc::new(HostPart::new(tools, own, deferral));
+        self.made = Some(MadePart {
+            deferral,
+            locked: locked.map(|(server, _)| server.name.clone()).collect(),
+            part: Arc::clone(&part),
+        });
+        part
     }
 
     fn own(&self, tool: Builtin, key: ToolKey, presence: Presence) -> CatalogBuiltin {
@@ -117,8 +146,8 @@ impl BuiltinTools {
         CatalogBuiltin {
             key,
             name,
-            presence,
             answers: BuiltinBackend {
+                presence,
                 free,
                 aim,
                 route: Arc::new(own),

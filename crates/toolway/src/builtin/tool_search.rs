@@ -54,7 +54,9 @@ fn search(call: &BuiltinCall) -> BuiltinAnswer {
     let snapshot = call.host.snapshot();
     let SearchResult { tools, missing } = snapshot.catalog.search(query, max_results);
     if let Some(pool) = &call.pool {
-        let deferred = tools.iter().filter(|tool| tool.deferred);
+        let deferred = tools
+            .iter()
+            .filter(|tool| snapshot.catalog.is_deferred(tool));
         pool.load(deferred.map(|tool| tool.key.clone()));
     }
     let missing: Vec<Value> = missing

@@ -28,7 +28,6 @@ pub(crate) struct CatalogBuiltin {
     pub(crate) key: ToolKey,
     /// The name models see, and the one it has among the host's offers.
     pub(crate) name: String,
-    pub(crate) presence: Presence,
     pub(crate) answers: BuiltinBackend,
 }
 
@@ -36,6 +35,7 @@ pub(crate) struct CatalogBuiltin {
 #[derive(Clone)]
 pub(crate) struct BuiltinBackend {
     pub(crate) route: Arc<dyn Route>,
+    pub(crate) presence: Presence,
     /// Whether it may run unless a rule or a hook has something against it.
     pub(crate) free: bool,
     /// What it asks of a server that it names.
@@ -73,6 +73,7 @@ impl BuiltinBackend {
     ) -> Self {
         Self {
             route: (aim.route)(AimedServer { server, route }),
+            presence: self.presence,
             free: self.free,
             aim: None,
         }

@@ -1,20 +1,25 @@
 //! Which tools are deferred, and which of the host's own are there.
 //!
-//! Owns the decision for one catalogue, made once while it is built. A person's word about a
-//! server comes first, then the setting of the host, then what the tool says of itself.
+//! Owns the decision for one catalogue, made when somebody first asks: who only calls tools never
+//! does. The setting of the host comes before what the tool or its entry says of it
+//! (`admission.rs`), except that a tool which is always to be in the list is.
 
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use toolway_config::{RunLimits, ToolSearch};
 use toolway_types::ServerName;
+use toolway_wire::view;
 
-use crate::catalog::{Catalog, CatalogBuiltin, CatalogTool, CatalogWarning, Presence, ServerOffer};
-use crate::offering::RESERVED;
-use crate::pool::Loading;
-use crate::tokens::estimate;
+use super::builtin::{CatalogBuiltin, Presence};
+use super::offer::ServerOffer;
+use super::server_catalog::ServerCatalog;
+use super::tools::{CatalogTool, LeftOutTool, ServerTool};
+use super::{Catalog, CatalogWarning};
 
 /// The most servers that the search tool names.
 const MAX_NAMED: usize = 40;
@@ -45,199 +50,174 @@ impl Deferral {
 }
 
 /// The host's part of a catalogue, beside what servers offer.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct HostPart {
     /// The host's own tools, by the name they were offered under.
-    pub(crate) own: Vec<CatalogBuiltin>,
+    pub(super) own: Vec<OwnTool>,
+    /// Those that are kept out.
+    pub(super) left_out: Arc<[LeftOutTool]>,
+    /// What is to be said about them.
+    pub(super) warnings: Vec<CatalogWarning>,
     /// When tools are deferred.
-    pub(crate) deferral: Deferral,
+    deferral: Deferral,
 }
 
-/// What the offers say about the pool.
-pub(crate) struct Terms {
-    host: HostPart,
-    loading: HashMap<ServerName, Loading>,
-    /// Whether any server says that it has resources.
-    resources: bool,
+/// One of the host's own tools.
+#[derive(Debug)]
+pub(super) struct OwnTool {
+    /// The name models see, unless another server's tool has it.
+    name: String,
+    presence: Presence,
+    tool: Arc<ServerTool>,
 }
 
-impl Terms {
-    /// Reads the offers, before they are taken apart.
-    pub(crate) fn of(offers: &mut [ServerOffer]) -> Self {
-        let host = offers.iter_mut().find_map(|offer| offer.host.take());
+impl HostPart {
+    /// These tools of the host's own, as a server would list them, and who answers each.
+    pub(crate) fn new(
+        listed: Vec<view::Tool>,
+        own: Vec<CatalogBuiltin>,
+        deferral: Deferral,
+    ) -> Self {
+        let mut known: HashMap<String, CatalogBuiltin> =
+            own.into_iter().map(|own| (own.name.clone(), own)).collect();
+        let (offered, tools) = ServerCatalog::without_tools(ServerOffer {
+            tools: listed,
+            ..ServerOffer::new(ServerName::built_in())
+        });
+        let own = tools.admitted.into_iter().filter_map(|mut tool| {
+            let own = known.remove(tool.key.tool.as_str())?;
+            tool.key = own.key;
+            let presence = own.answers.presence;
+            tool.own = Some(own.answers);
+            Some(OwnTool {
+                name: own.name,
+                presence,
+                tool: Arc::new(tool),
+            })
+        });
         Self {
-            host: host.map(|host| *host).unwrap_or_default(),
-            loading: offers
-                .iter()
-                .filter(|offer| offer.loading != Loading::Usual)
-                .map(|offer| (offer.server.clone(), offer.loading))
-                .collect(),
-            resources: offers.iter().any(|offer| offer.declares_resources),
+            own: own.collect(),
+            left_out: offered.nameable.left_out,
+            warnings: offered.warnings,
+            deferral,
+        }
+    }
+}
+
+/// Which tools of servers are deferred.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum DeferralRule {
+    /// None.
+    Nothing,
+    /// Those that want to be.
+    Wishes,
+    /// All that do not object.
+    Everything,
+}
+
+impl Catalog {
+    /// Whether a tool stays out of the default list until someone searches for it.
+    pub fn is_deferred(&self, tool: &CatalogTool) -> bool {
+        let rule = self.deferral();
+        match &tool.own {
+            Some(own) => {
+                rule == DeferralRule::Everything && own.presence == Presence::WithResources
+            }
+            None => match rule {
+                DeferralRule::Nothing => false,
+                DeferralRule::Wishes => tool.defer_loading,
+                DeferralRule::Everything => !tool.always_load,
+            },
         }
     }
 
-    /// Settles a catalogue whose tools have their names.
-    pub(crate) fn settle(self, catalog: &mut Catalog) {
-        let (own, tools): (Vec<_>, Vec<_>) = std::mem::take(&mut catalog.tools)
-            .into_iter()
-            .partition(|tool| tool.key.server.is_built_in());
-        catalog.tools = tools;
-        let mut own = self.introduce(own);
-        give_way(catalog, &mut own);
-        free_names(catalog, &own);
-        let all_deferred = self.defer(&mut catalog.tools);
-        let listed = !catalog.resources.is_empty() || !catalog.templates.is_empty();
-        let resources = self.resources || listed;
-        let deferred = deferred_servers(&catalog.tools);
-        let any_deferred = !deferred.is_empty() || (resources && all_deferred);
-        own.retain(|(_, presence)| match presence {
+    /// The host's own tools: they stand beside those of servers, and are called like them.
+    pub fn built_in(&self) -> &[CatalogTool] {
+        self.on_demand.built_in.get_or_init(|| self.own_tools())
+    }
+
+    fn deferral(&self) -> DeferralRule {
+        *self.on_demand.deferral.get_or_init(|| {
+            let Deferral {
+                search,
+                context_tokens,
+            } = self.host.deferral;
+            match search {
+                ToolSearch::Off => DeferralRule::Nothing,
+                ToolSearch::On => DeferralRule::Everything,
+                ToolSearch::Auto { percent } => {
+                    let limit = context_tokens / 100 * usize::from(percent);
+                    if self.list_exceeds(limit) {
+                        DeferralRule::Everything
+                    } else {
+                        DeferralRule::Wishes
+                    }
+                }
+            }
+        })
+    }
+
+    /// Whether the tools of the list take more than this many tokens. Counting stops there, so a
+    /// pool of any size takes the same time.
+    fn list_exceeds(&self, limit: usize) -> bool {
+        let mut left = limit;
+        self.servers.iter().any(|server| {
+            let rest = left.checked_sub(server.names().listed_tokens());
+            left = rest.unwrap_or_default();
+            rest.is_none()
+        })
+    }
+
+    /// How many tools of each server are deferred, of those that have any.
+    fn deferred_servers(&self) -> Vec<(&ServerName, usize)> {
+        let rule = self.deferral();
+        let counts = self.servers.iter().map(|server| {
+            let names = server.names();
+            let count = match rule {
+                DeferralRule::Nothing => 0,
+                DeferralRule::Wishes => names.deferring,
+                DeferralRule::Everything => names.deferrable,
+            };
+            (&server.catalog.server, count)
+        });
+        counts.filter(|(_, count)| *count > 0).collect()
+    }
+
+    /// The host's own tools that have something to do.
+    fn own_tools(&self) -> Vec<CatalogTool> {
+        let is_everything = self.deferral() == DeferralRule::Everything;
+        let resources = self.servers.iter().any(|it| it.catalog.has_resources);
+        let deferred = self.deferred_servers();
+        let any_deferred = !deferred.is_empty() || (resources && is_everything);
+        let present = self.host.own.iter().filter(|own| match own.presence {
             Presence::Always => true,
             Presence::WithResources => resources,
             Presence::WithDeferred => any_deferred,
         });
         let mut named = name_servers(&deferred);
-        for (tool, presence) in &mut own {
-            if all_deferred && *presence == Presence::WithResources {
-                tool.deferred = true;
-            }
-        }
-        if all_deferred && resources {
+        if is_everything && resources {
             named.push_str("\n\nTools for the resources of servers are to be found, too.");
         }
-        let own = own.into_iter().map(|(mut tool, presence)| {
-            if presence == Presence::WithDeferred {
-                tool.description.push_str(&named);
-            }
-            tool
+        let shown = present.map(|own| {
+            let tool = match own.presence {
+                Presence::WithDeferred => Arc::new(own.tool.saying_more(&named)),
+                Presence::Always | Presence::WithResources => Arc::clone(&own.tool),
+            };
+            CatalogTool::new(self.name_of_own(own).into_owned(), tool)
         });
-        catalog.set_built_in(own.collect());
+        shown.collect()
     }
 
-    /// Gives the host's own tools their names and their answers.
-    fn introduce(&self, tools: Vec<CatalogTool>) -> Vec<(CatalogTool, Presence)> {
-        let mut known: HashMap<&str, &CatalogBuiltin> = self
-            .host
-            .own
-            .iter()
-            .map(|own| (own.name.as_str(), own))
-            .collect();
-        tools
-            .into_iter()
-            .filter_map(|mut tool| {
-                let own = known.remove(tool.key.tool.as_str())?;
-                tool.name.clone_from(&own.name);
-                tool.key = own.key.clone();
-                tool.own = Some(own.answers.clone());
-                Some((tool, own.presence))
-            })
-            .collect()
-    }
-
-    /// Defers what is to be; says whether that is everything that does not object.
-    fn defer(&self, tools: &mut [CatalogTool]) -> bool {
-        let search = self.host.deferral.search;
-        for tool in tools.iter_mut() {
-            match self.loading.get(&tool.key.server) {
-                Some(Loading::Always) => (tool.always_load, tool.deferred) = (true, false),
-                Some(Loading::Deferred) => (tool.always_load, tool.deferred) = (false, true),
-                Some(Loading::Usual) | None => {}
-            }
-        }
-        let all = match search {
-            ToolSearch::Off => {
-                for tool in tools {
-                    tool.deferred = false;
-                }
-                return false;
-            }
-            ToolSearch::On => true,
-            ToolSearch::Auto { percent } => {
-                let limit = self.host.deferral.context_tokens / 100 * usize::from(percent);
-                exceeds(tools, limit)
-            }
-        };
-        if all {
-            for tool in tools.iter_mut().filter(|tool| !tool.always_load) {
-                tool.deferred = true;
-            }
-        }
-        all
-    }
-}
-
-/// About how many tokens of a context a tool takes: its name, its description and its schema.
-pub(crate) fn tokens(tool: &CatalogTool) -> usize {
-    [
-        tool.name.as_str(),
-        tool.description.as_str(),
-        tool.input_schema.get(),
-    ]
-    .map(estimate)
-    .iter()
-    .sum()
-}
-
-/// Whether the tools of the list take more than this many tokens. Counting stops there, so a
-/// pool of any size takes the same time.
-fn exceeds(listed: &[CatalogTool], limit: usize) -> bool {
-    let mut left = limit;
-    listed.iter().filter(|tool| !tool.deferred).any(|tool| {
-        let rest = left.checked_sub(tokens(tool));
-        left = rest.unwrap_or_default();
-        rest.is_none()
-    })
-}
-
-/// Where one of the host's own tools stands for a server, it gives way to a tool that is spelled
-/// alike and is another server's.
-fn give_way(catalog: &Catalog, own: &mut [(CatalogTool, Presence)]) {
-    for (own, _) in own {
-        if !own.key.server.is_built_in()
-            && !own.key.is_lossless()
-            && catalog.tools.iter().any(|tool| tool.name == own.name)
-        {
-            own.name = own.key.exposed_apart();
-        }
-    }
-}
-
-/// Takes the host's names from servers that show tools under them: such a tool goes by its full
-/// name, or not at all.
-fn free_names(catalog: &mut Catalog, own: &[(CatalogTool, Presence)]) {
-    let taken = |name: &str| {
-        RESERVED.contains(&name) || own.iter().any(|(own, _)| own.name.as_str() == name)
-    };
-    let warnings = &mut catalog.warnings;
-    catalog.tools.retain_mut(|tool| {
-        if !taken(&tool.name) {
-            return true;
-        }
-        let full = tool.key.exposed_apart();
-        let free = !taken(&full);
-        let now = if free {
-            format!("it is shown as `{full}`")
+    /// What one of the host's own tools is called. Where it stands for a server, it gives way to a
+    /// tool that is spelled alike and is another server's.
+    pub(super) fn name_of_own<'a>(&self, own: &'a OwnTool) -> Cow<'a, str> {
+        let key = &own.tool.key;
+        if !key.server.is_built_in() && !key.is_lossless() && self.place_of(&own.name).is_some() {
+            Cow::Owned(key.exposed_apart())
         } else {
-            "it is hidden".to_owned()
-        };
-        warnings.push(CatalogWarning::new(
-            &tool.key.server,
-            format!("the name `{}` is the host's own; {now}", tool.name),
-        ));
-        tool.name = full;
-        free
-    });
-}
-
-/// How many tools of each server are deferred. Tools stand in the order of their servers.
-fn deferred_servers(tools: &[CatalogTool]) -> Vec<(&ServerName, usize)> {
-    let mut counts: Vec<(&ServerName, usize)> = Vec::new();
-    for tool in tools.iter().filter(|tool| tool.deferred) {
-        match counts.last_mut() {
-            Some((server, count)) if *server == &tool.key.server => *count += 1,
-            _ => counts.push((&tool.key.server, 1)),
+            Cow::Borrowed(&own.name)
         }
     }
-    counts
 }
 
 fn name_servers(deferred: &[(&ServerName, usize)]) -> String {

@@ -12,8 +12,6 @@ use std::sync::Arc;
 
 use toolway_types::{ServerName, limits, text};
 
-use super::ServerOffer;
-
 /// The longest instructions of one server, in characters.
 pub const MAX_INSTRUCTIONS: usize = limits::offers::INSTRUCTIONS;
 
@@ -54,10 +52,10 @@ impl fmt::Display for Section {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Instructions {
     /// One per server that has any to say, by name.
-    pub sections: Vec<Section>,
+    pub sections: Arc<[Section]>,
     revision: u64,
     /// Who had a section and has none, and since when; the latest last.
-    gone: Vec<(ServerName, u64)>,
+    gone: Arc<[(ServerName, u64)]>,
     /// What was gone up to here is forgotten.
     horizon: u64,
 }
@@ -124,7 +122,7 @@ impl Instructions {
             revision: self.revision,
             ..InstructionsDelta::default()
         };
-        for section in &self.sections {
+        for section in self.sections.iter() {
             if section.since > revision {
                 delta.new.push(section);
             } else if section.changed > revision {
@@ -145,57 +143,57 @@ impl Instructions {
         }
     }
 
-    /// The sections of the next revision. The offers come in the order of their servers.
-    pub(super) fn next(&self, revision: u64, offers: &[ServerOffer]) -> Self {
+    /// The same sections at another revision.
+    pub(super) fn unchanged(&self, revision: u64) -> Self {
+        Self {
+            revision,
+            ..self.clone()
+        }
+    }
+
+    /// The sections of the next revision: what each server says now, in the order of the servers.
+    pub(super) fn next<'a>(
+        &self,
+        revision: u64,
+        said: impl Iterator<Item = (&'a ServerName, &'a Arc<str>)>,
+    ) -> Self {
+        let mut known = self.sections.iter().peekable();
+        let mut left = Vec::new();
         let mut sections: Vec<Section> = Vec::new();
-        for offer in offers {
-            let Some(text) = offer
-                .instructions
-                .as_deref()
-                .filter(|_| offer.curation.instructions_dropped.is_none())
-                .and_then(cleaned)
-            else {
-                continue;
-            };
-            let before = self.of(&offer.server);
-            let same = before.filter(|section| *section.text == *text);
+        for (server, text) in said {
+            while let Some(section) = known.next_if(|section| section.server < *server) {
+                left.push((section.server.clone(), revision));
+            }
+            let before = known.next_if(|section| section.server == *server);
+            let same = before.filter(|section| section.text == *text);
             sections.push(Section {
-                server: offer.server.clone(),
-                text: same.map_or_else(|| text.into(), |section| Arc::clone(&section.text)),
+                server: server.clone(),
+                text: Arc::clone(same.map_or(text, |section| &section.text)),
                 since: before.map_or(revision, |section| section.since),
                 changed: same.map_or(revision, |section| section.changed),
             });
         }
-        let mut next = Self {
-            sections,
-            revision,
-            gone: self.gone.clone(),
-            horizon: self.horizon,
+        left.extend(known.map(|section| (section.server.clone(), revision)));
+        let is_back = |server: &ServerName| {
+            let found = sections.binary_search_by(|section| section.server.cmp(server));
+            found.is_ok()
         };
-        let left = self
-            .sections
-            .iter()
-            .filter(|section| next.of(&section.server).is_none());
-        let left: Vec<_> = left
-            .map(|section| (section.server.clone(), revision))
-            .collect();
-        next.gone.extend(left);
-        let back: Vec<_> = next
-            .sections
-            .iter()
-            .filter(|section| section.since == revision)
-            .map(|section| section.server.clone())
-            .collect();
-        next.gone.retain(|(server, _)| !back.contains(server));
-        let excess = next.gone.len().saturating_sub(MAX_GONE);
-        for (_, since) in next.gone.drain(..excess) {
-            next.horizon = next.horizon.max(since);
+        let gone = self.gone.iter().filter(|(server, _)| !is_back(server));
+        let mut gone: Vec<(ServerName, u64)> = gone.cloned().chain(left).collect();
+        let excess = gone.len().saturating_sub(MAX_GONE);
+        let forgotten = gone.drain(..excess).map(|(_, since)| since);
+        let horizon = forgotten.fold(self.horizon, u64::max);
+        Self {
+            sections: sections.into(),
+            revision,
+            gone: gone.into(),
+            horizon,
         }
-        next
     }
 }
 
-fn cleaned(text: &str) -> Option<String> {
+/// What a server says, cleaned and cut, if that is anything.
+pub(super) fn cleaned(text: &str) -> Option<String> {
     let text = text::clean(text);
     let text = text.trim();
     (!text.is_empty()).then(|| text::cut(text, MAX_INSTRUCTIONS).into_owned())

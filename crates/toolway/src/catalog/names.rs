@@ -1,21 +1,25 @@
 //! Names in the catalogue: which tool a name stands for, and what to do when it is unclear.
 //!
-//! Owns collisions, loose matching and near misses. The encoding itself is
+//! Owns collisions, loose matching and near misses; who is asked together is `naming.rs` and
+//! `neighbours.rs`. The encoding itself is
 //! `toolway_types::name`; a tool's identity is its key, never a flattened string (SEC-31). An alias
 //! is one more name, which never takes the place of a tool's own.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 
 use toolway_types::ToolKey;
 use toolway_types::name::normalize;
 
-use super::{CatalogPrompt, CatalogTool, CatalogWarning, sanitize};
+use super::prompts::CatalogPrompt;
+use super::tools::CatalogTool;
+use super::{CatalogWarning, sanitize};
 use crate::call::ToolTarget;
 
 /// What every name with its server in it begins with.
-const PREFIX: &str = "mcp__";
+pub(super) const PREFIX: &str = "mcp__";
 
 /// How alike two names must be (Jaro-Winkler, 0 to 1) to suggest one for the other.
 const NEAR: f64 = 0.8;
@@ -31,6 +35,8 @@ pub(super) trait HasExposedName {
     fn name(&self) -> &str;
     fn rename(&mut self, name: String);
     fn key(&self) -> &ToolKey;
+    /// The key that its name is made from: its own, or an alias in its place.
+    fn named_by(&self) -> &ToolKey;
 }
 
 impl HasExposedName for CatalogTool {
@@ -45,44 +51,55 @@ impl HasExposedName for CatalogTool {
     fn key(&self) -> &ToolKey {
         &self.key
     }
+
+    fn named_by(&self) -> &ToolKey {
+        (**self).named_by()
+    }
 }
 
-impl HasExposedName for CatalogPrompt {
+impl HasExposedName for Arc<CatalogPrompt> {
     fn name(&self) -> &str {
         &self.name
     }
 
     fn rename(&mut self, name: String) {
-        self.name = name;
+        Arc::make_mut(self).name = name;
     }
 
     fn key(&self) -> &ToolKey {
         &self.key
     }
+
+    fn named_by(&self) -> &ToolKey {
+        &self.key
+    }
+}
+
+/// How many items have each name.
+fn counted<T: HasExposedName>(items: &[T]) -> HashMap<&str, usize, RandomState> {
+    let mut seen = HashMap::with_capacity_and_hasher(items.len(), RandomState::default());
+    for item in items {
+        *seen.entry(item.name()).or_default() += 1;
+    }
+    seen
 }
 
 /// Tells items apart whose plain spellings are alike: the one that is spelled so without loss keeps
 /// the spelling, all others get a digest. So nothing that another server offers can rename it.
-/// `alias` is the key that a name is made from in place of the item's own; `kept_out` are names of
-/// tools that no list shows: no other tool gets them either.
-pub(super) fn tell_apart<'a, T: HasExposedName>(
-    items: &mut [T],
-    kept_out: &HashSet<String>,
-    alias: impl Fn(&ToolKey) -> Option<&'a ToolKey>,
-) {
-    let mut seen: HashMap<String, usize, RandomState> =
-        HashMap::with_capacity_and_hasher(items.len(), RandomState::default());
-    for item in items.iter() {
-        *seen.entry(item.name().to_owned()).or_default() += 1;
-    }
-    for item in items {
+/// `kept_out` are names of tools that no list shows: no other tool gets them either.
+pub(super) fn tell_apart<T: HasExposedName>(items: &mut [T], kept_out: &HashSet<String>) {
+    let seen = counted(items);
+    let apart = |item: &T| {
         let is_alone = seen.get(item.name()) == Some(&1) && !kept_out.contains(item.name());
-        let key = alias(item.key()).unwrap_or(item.key());
-        if is_alone || key.is_lossless() || key.exposed() != item.name() {
-            continue;
-        }
-        let apart = key.exposed_apart();
-        item.rename(apart);
+        let key = item.named_by();
+        let keeps = is_alone || key.is_lossless() || key.exposed() != item.name();
+        (!keeps).then(|| key.exposed_apart())
+    };
+    let apart: Vec<(usize, String)> = (items.iter().enumerate())
+        .filter_map(|(place, item)| Some((place, apart(item)?)))
+        .collect();
+    for (place, name) in apart {
+        items[place].rename(name);
     }
 }
 
@@ -92,8 +109,10 @@ pub(super) fn hide_collisions<T: HasExposedName>(
     items: &mut Vec<T>,
     warnings: &mut Vec<CatalogWarning>,
 ) -> Vec<(T, String)> {
-    let mut owners: HashMap<String, Vec<ToolKey>, RandomState> =
-        HashMap::with_capacity_and_hasher(items.len(), RandomState::default());
+    if counted(items).len() == items.len() {
+        return Vec::new();
+    }
+    let mut owners: HashMap<String, Vec<ToolKey>, RandomState> = HashMap::default();
     for item in items.iter() {
         owners
             .entry(item.name().to_owned())
@@ -101,9 +120,6 @@ pub(super) fn hide_collisions<T: HasExposedName>(
             .push(item.key().clone());
     }
     owners.retain(|_, keys| keys.len() > 1);
-    if owners.is_empty() {
-        return Vec::new();
-    }
     let reason = |item: &T| {
         let keys = owners.get(item.name())?;
         let others: Vec<String> = keys
@@ -132,6 +148,36 @@ pub(super) fn hide_collisions<T: HasExposedName>(
     hidden
 }
 
+/// Takes names that are the host's from tools that are shown under them: such a tool goes by its
+/// full name, or not at all.
+pub(super) fn free_names(
+    tools: &mut Vec<CatalogTool>,
+    taken: &HashSet<String>,
+    warnings: &mut Vec<CatalogWarning>,
+) {
+    if taken.is_empty() {
+        return;
+    }
+    tools.retain_mut(|tool| {
+        if !taken.contains(&tool.name) {
+            return true;
+        }
+        let full = tool.key.exposed_apart();
+        let free = !taken.contains(&full);
+        let now = if free {
+            format!("it is shown as `{full}`")
+        } else {
+            "it is hidden".to_owned()
+        };
+        warnings.push(CatalogWarning::new(
+            &tool.key.server,
+            format!("the name `{}` is the host's own; {now}", tool.name),
+        ));
+        tool.name = full;
+        free
+    });
+}
+
 /// Gives the prefix back to tools without one whose names are not theirs alone. A name that another
 /// has too says nothing; with its prefix it does.
 pub(super) fn prefix_collisions(tools: &mut [CatalogTool], warnings: &mut Vec<CatalogWarning>) {
@@ -142,8 +188,10 @@ pub(super) fn prefix_collisions(tools: &mut [CatalogTool], warnings: &mut Vec<Ca
         exact: usize,
     }
     let is_exact = |tool: &CatalogTool| tool.name == tool.key.tool;
-    let mut owners: HashMap<String, NameOwners, RandomState> =
-        HashMap::with_capacity_and_hasher(tools.len(), RandomState::default());
+    if tools.iter().all(|tool| tool.name.starts_with(PREFIX)) {
+        return;
+    }
+    let mut owners: HashMap<String, NameOwners, RandomState> = HashMap::default();
     for tool in tools.iter() {
         let owners = owners.entry(tool.name.clone()).or_default();
         owners.all += 1;
@@ -187,21 +235,19 @@ pub(super) fn answers(key: &ToolKey, target: &ToolTarget) -> bool {
 
 /// The one match that is meant without doubt: the only one, or the only one of the very server
 /// that was named.
-pub(super) fn closest(
-    tools: &[CatalogTool],
-    matching: &[usize],
+pub(super) fn closest<'a>(
+    matching: &[&'a CatalogTool],
     target: &ToolTarget,
-) -> Option<usize> {
+) -> Option<&'a CatalogTool> {
     if let [only] = matching {
-        return Some(*only);
+        return Some(only);
     }
     let ToolTarget::Key(wanted) = target else {
         return None;
     };
     let mut of_server = matching
         .iter()
-        .copied()
-        .filter(|index| tools[*index].key.server == wanted.server);
+        .filter(|tool| tool.key.server == wanted.server);
     match (of_server.next(), of_server.next()) {
         (Some(only), None) => Some(only),
         _ => None,
@@ -211,7 +257,7 @@ pub(super) fn closest(
 /// The nearest exposed names there are, if any are near: those that are equally near, but not
 /// many.
 pub(super) fn suggest<'a>(
-    tools: impl Iterator<Item = (&'a CatalogTool, Option<&'a ToolKey>)>,
+    tools: impl Iterator<Item = &'a CatalogTool>,
     target: &ToolTarget,
 ) -> Vec<String> {
     let wanted = target.spelled().to_lowercase();
@@ -227,12 +273,13 @@ pub(super) fn suggest<'a>(
     };
     let mut best = NEAR;
     let mut nearest: Vec<&str> = Vec::new();
-    for (tool, alias) in tools {
+    for tool in tools {
         let own = if tool.key.server.is_built_in() {
             likeness(&tool.name, &tool.name)
         } else {
             likeness(&tool.key.spelled(), &tool.key.tool)
         };
+        let alias = tool.alias.as_ref();
         let alias = alias.map_or(0.0, |alias| likeness(&alias.spelled(), &alias.tool));
         let near = own.max(alias);
         if near > best + f64::EPSILON {

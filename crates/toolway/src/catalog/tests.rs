@@ -6,14 +6,16 @@ use proptest::prelude::*;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 use toolway_config::{Environment, Flags};
+use toolway_wire::view;
 
 use super::*;
-use crate::call::CallFault;
+use crate::call::{CallError, CallFault, ToolTarget};
 
 mod cleaning;
 mod curation;
 mod finding;
 mod instructions;
+mod layers;
 mod poison;
 mod schemas;
 
@@ -70,9 +72,13 @@ fn catalog(offers: impl IntoIterator<Item = ServerOffer>) -> Arc<Catalog> {
     Catalog::build(7, offers)
 }
 
+fn warnings(catalog: &Catalog) -> Vec<CatalogWarning> {
+    catalog.warnings().cloned().collect()
+}
+
 fn keys(catalog: &Catalog) -> Vec<(String, String)> {
     let parts = |tool: &CatalogTool| (tool.key.server.to_string(), tool.key.tool.clone());
-    catalog.tools.iter().map(parts).collect()
+    catalog.tools().map(parts).collect()
 }
 
 #[test]
@@ -82,7 +88,7 @@ fn the_order_is_by_server_and_tool_however_the_offers_come() {
     let one = catalog([a(), b()]);
     let other = catalog([b(), a()]);
     assert_eq!(keys(&one), keys(&other));
-    let tools: Vec<&str> = one.tools.iter().map(|tool| tool.name.as_str()).collect();
+    let tools: Vec<&str> = one.tools().map(|tool| tool.name.as_str()).collect();
     assert_eq!(
         tools,
         ["mcp__alpha__one", "mcp__alpha__two", "mcp__beta__three"]
@@ -96,9 +102,9 @@ fn the_order_is_by_server_and_tool_however_the_offers_come() {
 #[test]
 fn a_tool_listed_twice_is_there_once_and_told() {
     let catalog = catalog([offer("s", &[named("same"), named("same")])]);
-    assert_eq!(catalog.tools.len(), 1);
+    assert_eq!(catalog.tools().count(), 1);
     assert_eq!(
-        catalog.warnings,
+        warnings(&catalog),
         [CatalogWarning::new(
             &server("s"),
             "tool `same` is listed twice; the first one is used".into()
@@ -111,8 +117,12 @@ fn hints_of_meta_and_annotations_are_read() {
     let with = |meta: Value| json!({"name": "t", "inputSchema": {}, "_meta": meta});
     let read = |meta: Value| {
         let catalog = catalog([offer("s", &[with(meta)])]);
-        let tool = &catalog.tools[0];
-        (tool.deferred, tool.always_load, tool.search_hint.clone())
+        let tool = catalog.tools().next().unwrap();
+        (
+            tool.defer_loading,
+            tool.always_load,
+            tool.search_hint.clone(),
+        )
     };
     assert_eq!(read(json!({})), (false, false, None));
     assert_eq!(
@@ -135,7 +145,7 @@ fn hints_of_meta_and_annotations_are_read() {
     let annotated = json!({"name": "t", "inputSchema": {}, "annotations":
         {"title": "Shown", "readOnlyHint": true, "destructiveHint": false, "vendor": 1}});
     let catalog = catalog([offer("s", &[annotated])]);
-    let tool = &catalog.tools[0];
+    let tool = catalog.tools().next().unwrap();
     assert_eq!(tool.title.as_deref(), Some("Shown"));
     let expected = ToolHints {
         read_only: Some(true),
@@ -160,7 +170,7 @@ fn prompts_are_commands_and_resources_keep_their_address() {
         resource_templates: view::resource_templates(&lists).unwrap().items,
         ..ServerOffer::new(server("s"))
     }]);
-    let prompt = &catalog.prompts[0];
+    let prompt = catalog.prompts().next().unwrap();
     assert_eq!(prompt.name, "mcp__s__greet_me");
     assert_eq!(
         (
@@ -169,15 +179,14 @@ fn prompts_are_commands_and_resources_keep_their_address() {
         ),
         ("who", true)
     );
-    let uris: Vec<&str> = catalog
-        .resources
-        .iter()
-        .map(|one| one.uri.as_str())
-        .collect();
+    let uris: Vec<&str> = catalog.resources().map(|one| one.uri.as_str()).collect();
     assert_eq!(uris, ["file:///a", "file:///b"]);
-    assert_eq!(catalog.resources[0].name, "file:///a");
-    assert_eq!(catalog.templates[0].uri_template, "file:///{path}");
-    assert_eq!(catalog.warnings, []);
+    assert_eq!(catalog.resources().next().unwrap().name, "file:///a");
+    assert_eq!(
+        catalog.templates().next().unwrap().uri_template,
+        "file:///{path}"
+    );
+    assert_eq!(warnings(&catalog), []);
 }
 
 #[test]
@@ -192,7 +201,7 @@ fn sec_28_a_tool_with_an_impossible_header_wish_is_left_out_and_told() {
     )]);
     assert_eq!(keys(&catalog), [("s".to_owned(), "good".to_owned())]);
     assert_eq!(
-        catalog.warnings[0].message,
+        catalog.warnings().next().unwrap().message,
         "tool `bad` is skipped: property `region`: only string, integer and boolean properties \
          can be mirrored"
     );

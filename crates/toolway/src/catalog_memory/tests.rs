@@ -6,6 +6,7 @@ use toolway_testkit::{ScannedFolder, marked};
 use toolway_types::{ProtocolMode, Secret, ServerName, ShieldMode, WorkingDirectory};
 
 use super::*;
+use crate::connection::session_slot::SessionSlot;
 
 fn process(env: &[(&str, &str)]) -> StdioSpec {
     let secret = |(name, value): &(&str, &str)| ((*name).to_owned(), Secret::new(*value));
@@ -53,8 +54,14 @@ fn snapshot(source: &ServerSource, tools: Vec<view::Tool>) -> HostSnapshot {
     };
     lists.tools.items = Arc::new(tools);
     let name = ServerName::new("server").expect("a name");
+    let connected = ConnectedServer {
+        name,
+        route: SessionSlot::new().route(source, None, None),
+        definition: "definition".into(),
+        lists,
+    };
     HostSnapshot {
-        lists: BTreeMap::from([(name, lists)]),
+        connected: vec![Arc::new(connected)],
         ..HostSnapshot::default()
     }
 }

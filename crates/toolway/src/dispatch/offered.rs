@@ -123,13 +123,13 @@ impl Dispatch<'_> {
             arguments: call.arguments(),
             leave: PriorConsent::Wanted,
         };
-        let mut tool = ask.tool(self.catalog);
+        let tool = ask.tool(self.catalog);
         // Bound to the route of this very server, so that what is judged is what is read.
         let route = match aim.offering {
             Offering::ReadResource => Some(self.routes.route(&server)?),
             _ => None,
         };
-        tool.own = Some(own.aimed_at(aim, server.clone(), route));
+        let tool = tool.answered_by(own.aimed_at(aim, server.clone(), route));
         Ok(Some(Box::new(tool)))
     }
 }

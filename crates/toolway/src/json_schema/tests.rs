@@ -1,5 +1,6 @@
 //! What a schema accepts, what a person is told, and what a hostile schema can cost.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use serde_json::json;
@@ -8,7 +9,7 @@ use toolway_wire::view;
 
 use super::*;
 use crate::call::{CallError, CallFault, Oversize, ToolTarget};
-use crate::catalog::{Catalog, CatalogTool, ServerOffer};
+use crate::catalog::{Catalog, CatalogTool, ServerCatalog, ServerOffer, ServerTool};
 use crate::dispatch::resolve::{CallArguments, resolve};
 use crate::dispatch::validate::validate;
 
@@ -31,7 +32,7 @@ fn check(
             ..ServerOffer::new(server.clone())
         }],
     );
-    assert_eq!(catalog.warnings, []);
+    assert_eq!(catalog.warnings().next(), None);
     let target = ToolTarget::Key(ToolKey::new(server, "t"));
     let mut arguments = CallArguments::from(arguments.as_object().unwrap().clone());
     let call = validate(resolve(&catalog, &target, &mut arguments).unwrap())?;
@@ -284,8 +285,12 @@ fn arguments_past_the_bounds_are_refused() {
     }
 }
 
+fn only(catalog: &Catalog) -> &CatalogTool {
+    catalog.tools().next().unwrap()
+}
+
 #[test]
-fn a_validator_is_compiled_once_for_each_catalogue() {
+fn a_validator_is_compiled_once_for_each_list() {
     let offer = || {
         let schema = json!({"type": "object", "required": ["a"]});
         let list = json!({"tools": [{"name": "t", "inputSchema": schema, "outputSchema": schema}]});
@@ -295,16 +300,19 @@ fn a_validator_is_compiled_once_for_each_catalogue() {
             ..ServerOffer::new(ServerName::new("s").unwrap())
         }
     };
-    let (first, second) = (Catalog::build(1, [offer()]), Catalog::build(2, [offer()]));
-    let (old, new) = (&first.tools[0], &second.tools[0]);
+    let shared: Arc<ServerCatalog> = offer().into();
+    let first = Catalog::build(1, [Arc::clone(&shared)]);
+    let next = Catalog::after(&first, [Arc::clone(&shared)]);
+    let other = Catalog::after(&first, [offer()]);
+    let (old, kept, new) = (only(&first), only(&next), only(&other));
     for checker in [
-        CatalogTool::checker,
-        (|tool| tool.output_checker().unwrap()) as fn(&CatalogTool) -> &SchemaChecker,
+        ServerTool::checker,
+        (|tool| tool.output_checker().unwrap()) as fn(&ServerTool) -> &SchemaChecker,
     ] {
-        assert!(std::ptr::eq(checker(old), checker(old)), "kept");
+        assert!(std::ptr::eq(checker(old), checker(kept)), "kept");
         assert!(
             !std::ptr::eq(checker(old), checker(new)),
-            "a new revision has its own"
+            "a new list has its own"
         );
     }
     assert!(!std::ptr::eq(old.checker(), old.output_checker().unwrap()));

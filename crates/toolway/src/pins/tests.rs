@@ -191,12 +191,12 @@ async fn sec_33_what_a_catalogue_keeps_of_a_tool_is_made_anew_for_the_next_one()
     let pins = Pins::at(None);
     let server: Arc<str> = "definition".into();
     let state = |catalog: &Catalog| {
-        let tool = &catalog.tools[0];
+        let tool = catalog.tools().next().unwrap();
         pins.check(&tool.place(Some(&server)), tool.definition(), None)
     };
     let first = catalog(&Catalog::default(), "d");
     assert_eq!(state(&first), PinState::New);
-    let tool = &first.tools[0];
+    let tool = first.tools().next().unwrap();
     pins.pin(
         (*tool.place(Some(&server))).clone(),
         tool.pin_label(),
@@ -258,7 +258,7 @@ async fn sec_31_a_tool_that_comes_to_a_name_that_was_anothers_is_asked_about_onc
 #[test]
 fn sec_33_the_place_of_a_tool_follows_the_definition_of_its_server() {
     let catalog = catalog(&Catalog::default(), "d");
-    let tool = &catalog.tools[0];
+    let tool = catalog.tools().next().unwrap();
     for server in [Some("one"), Some("another"), None, Some("one")] {
         let shared: Option<Arc<str>> = server.map(Arc::from);
         let place = tool.place(shared.as_ref());

@@ -19,9 +19,8 @@ const MAIN_FILE: &str = "/SKILL.md";
 /// The skills among the resources of a server, in its order; none where there are none.
 pub(super) fn list(catalog: &Catalog, server: &ServerName) -> Option<SkillList> {
     let mut skills: Vec<ListedSkill> = catalog
-        .resources
+        .resources_of(server)
         .iter()
-        .filter(|resource| resource.server == *server)
         .filter_map(|resource| {
             let name = name(&resource.uri)?;
             let entry = view::Skill {

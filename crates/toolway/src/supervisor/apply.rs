@@ -6,7 +6,7 @@
 //! call sees either the old ones or the new ones, never a mixture.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use tokio::sync::{broadcast, oneshot};
 use toolway_types::{ConnectionState, ServerName};
@@ -85,6 +85,11 @@ impl Supervisor {
             self.run_member(&mut new);
             members.insert(name, new);
         }
+        // Rules, limits and what entries say may all be others now.
+        for member in members.values_mut() {
+            member.is_touched = true;
+        }
+        self.builtin_tools.forget_servers();
         self.members = members;
         self.settings = settings;
         self.leaving.retain(|task| !task.is_finished());
@@ -112,6 +117,7 @@ impl Supervisor {
         old.stood = false;
         old.trouble = None;
         old.source.clone_from(&new.source);
+        old.definition = OnceLock::new();
         old.describe(new, &self.events);
         self.run_member(old);
     }

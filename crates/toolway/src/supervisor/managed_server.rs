@@ -5,32 +5,33 @@
 //! (`supervisor.rs`).
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
 use tokio::time::Instant;
-use toolway_config::{Curation, Permissions, PinPolicy, Plan, PlannedServer, ServerVerdict};
-use toolway_types::name::as_word;
+use toolway_config::{Curation, Plan, PlannedServer, ServerVerdict};
 use toolway_types::{
     ConnectionState, Origin, ProtocolMode, Scope, ServerName, TransportKind, TransportSpec,
 };
 
 use crate::auth::written;
 use crate::builtin::address;
-use crate::catalog::{Catalog, EDITOR_TOOLS, ServerOffer};
+use crate::catalog::ServerView;
 use crate::connection::ConnectionContext;
 use crate::connection::open_session::OpenSession;
 use crate::connection::session_slot::SessionSlot;
 use crate::listing::ServerLists;
-use crate::offering::Offering;
-use crate::pins::{Against, Difference};
+use crate::pins::Difference;
 use crate::pool::Loading;
 use crate::reconnect::Unless;
-use crate::route::Route;
 use crate::server_source::definition::definition;
 use crate::server_source::{InProcessServer, ServerSource};
-use crate::snapshot::{Counts, ServerSnapshot};
+use crate::snapshot::{ConnectedServer, Counts, ServerSnapshot};
 use crate::supervisor::RunningConnection;
+
+mod offered;
+
+use self::offered::OfferedServer;
 
 /// One server, and what to connect to if it may connect.
 pub(crate) struct ManagedServer {
@@ -61,6 +62,17 @@ pub(crate) struct ManagedServer {
     pub(super) curation: Arc<Curation>,
     /// Whether a server inside this program shows its tools by their own names.
     pub(super) no_prefix: bool,
+    /// The digest of what it is defined as, made once.
+    pub(super) definition: OnceLock<Arc<str>>,
+    /// Whether its lists are those of an earlier run.
+    pub(super) is_recalled: bool,
+    /// Whether anything here changed since it was last published.
+    pub(super) is_touched: bool,
+    /// What it offers; none when its lists are new.
+    pub(super) offered: Option<OfferedServer>,
+    /// What was last shown of it, beside which part of the catalogue.
+    last_shown: Option<(ServerView, Arc<ServerSnapshot>)>,
+    last_connected: Option<Arc<ConnectedServer>>,
 }
 
 /// The plan's servers that are not shadowed, and the objects of the embedding program.
@@ -103,12 +115,6 @@ pub(crate) fn roster(
 }
 
 impl ManagedServer {
-    /// The digest of what it is defined as.
-    pub(super) fn definition(&self, name: &ServerName) -> Option<Arc<str>> {
-        let source = self.source.as_ref()?;
-        Some(definition(name, source).into())
-    }
-
     fn new(shown: ServerSnapshot, source: Option<ServerSource>) -> Self {
         Self {
             shown,
@@ -126,6 +132,12 @@ impl ManagedServer {
             address: None,
             curation: Arc::default(),
             no_prefix: false,
+            definition: OnceLock::new(),
+            is_recalled: false,
+            is_touched: true,
+            offered: None,
+            last_shown: None,
+            last_connected: None,
         }
     }
 
@@ -220,102 +232,6 @@ impl ManagedServer {
         }
     }
 
-    /// The way to it.
-    pub(super) fn route(
-        &self,
-        server: &ServerName,
-        context: &ConnectionContext,
-    ) -> Option<Arc<dyn Route>> {
-        let source = self.source.as_ref()?;
-        let refused = written::refused(source, &self.shown.origin);
-        Some((self.slot).route(source, context.widener(server, source), refused))
-    }
-
-    /// What it offers, without what a rule denies as a whole, so that lists need not ask.
-    pub(super) fn offer(&self, name: &ServerName, permissions: &Permissions) -> ServerOffer {
-        let mut offer = self.lists.offer(name);
-        if self.shown.transport.is_some_and(TransportKind::is_editor) {
-            offer.listed = Some(&EDITOR_TOOLS);
-        }
-        offer.loading = self.loading;
-        offer.curation = Arc::clone(&self.curation);
-        offer.bare_names = self.no_prefix && self.shown.transport == Some(TransportKind::Sdk);
-        if let ConnectionState::Connected(facts) = &self.shown.state {
-            let said = facts.instructions.as_ref();
-            offer.instructions = said.map(|said| said.as_received().to_owned());
-            let resources = facts.capabilities.get("resources");
-            offer.declares_resources = resources.is_some_and(|said| !said.is_null());
-        }
-        self.leave_out_denied(&mut offer, permissions);
-        self.hold_back(&mut offer, permissions.pins());
-        offer
-    }
-
-    /// Leaves out what a rule denies as a whole, and says so once.
-    fn leave_out_denied(&self, offer: &mut ServerOffer, permissions: &Permissions) {
-        let name = &self.shown.name;
-        let mut refused = None;
-        let mut left_out = Vec::new();
-        let mut denies = |offering: Offering, has_any: bool, what: &'static str| {
-            let by = has_any
-                .then(|| offering.denied(name, permissions))
-                .flatten();
-            let is_denied = by.is_some();
-            if is_denied {
-                left_out.push(what);
-                refused = refused.take().or(by);
-            }
-            is_denied
-        };
-        let has_resources = !(offer.resources.is_empty() && offer.resource_templates.is_empty());
-        if denies(Offering::ListResources, has_resources, "resources") {
-            offer.resources.clear();
-            offer.resource_templates.clear();
-        }
-        // What is not listed can still be read, unless that is denied too.
-        let is_read = Offering::ReadResource.denied(name, permissions).is_none();
-        offer.declares_resources &= is_read;
-        if denies(Offering::ListPrompts, !offer.prompts.is_empty(), "prompts") {
-            offer.prompts.clear();
-        }
-        let has_instructions = offer.instructions.is_some();
-        if denies(Offering::ReadInstructions, has_instructions, "instructions") {
-            offer.instructions = None;
-        }
-        if let Some(by) = refused {
-            offer.remarks.push(format!(
-                "its {} are left out: refused {by}",
-                left_out.join(" and its ")
-            ));
-        }
-    }
-
-    /// Holds back instructions that changed, where a change takes a person's word (SEC-33).
-    fn hold_back(&self, offer: &mut ServerOffer, policy: PinPolicy) {
-        let (Some(change), Some(_)) = (&self.instructions, &offer.instructions) else {
-            return;
-        };
-        let lines = change.lines.join(" | ");
-        let found = if change.against == Against::Permitted {
-            "what it says to models is not what it said when it first connected"
-        } else {
-            "nobody can tell whether what it says to models is what it said when it first connected"
-        };
-        let server = as_word(offer.server.as_str()).into_owned();
-        let remark = match policy {
-            PinPolicy::Off => return,
-            PinPolicy::Warn => format!("{found}: {lines}"),
-            PinPolicy::Ask => {
-                offer.instructions = None;
-                format!(
-                    "{found}, so it is held back until you accept it with `toolway tools {server} \
-                     --instructions --accept-change`: {lines}"
-                )
-            }
-        };
-        offer.remarks.push(remark);
-    }
-
     /// A state of it as it is shown. What the server says to models is remembered, for the next
     /// plan may let it speak, and shown nowhere while this one does not.
     pub(super) fn outward(&self, mut state: ConnectionState) -> ConnectionState {
@@ -328,33 +244,67 @@ impl ManagedServer {
     }
 
     /// How much it offers.
-    pub(super) fn counts(&self, catalog: &Catalog) -> Counts {
+    fn counts(&self, view: &ServerView) -> Counts {
         Counts {
-            tools: catalog.tools_of(&self.shown.name).len(),
+            tools: view.tools().len(),
             resources: self.lists.resources.items.len(),
             prompts: self.lists.prompts.items.len(),
         }
     }
 
-    /// What is shown of it.
-    pub(super) fn show(&self, catalog: &Catalog) -> ServerSnapshot {
+    /// What is shown of it beside this part of the catalogue; the same value as before, while
+    /// nothing has changed.
+    pub(super) fn show(&mut self, view: &ServerView) -> Arc<ServerSnapshot> {
+        if let Some((of, shown)) = &self.last_shown
+            && !self.is_touched
+            && of.is(view)
+        {
+            return Arc::clone(shown);
+        }
+        let shown = Arc::new(self.describe_now(view));
+        self.last_shown = Some((view.clone(), Arc::clone(&shown)));
+        shown
+    }
+
+    fn describe_now(&self, view: &ServerView) -> ServerSnapshot {
         let mut shown = self.shown.clone();
         shown.state = self.outward(shown.state);
-        if self.open_session.is_none() {
+        if self.open_session.is_none() && !self.is_recalled {
             if shown.is_pending() {
                 shown.warnings.extend(self.trouble.clone());
             }
             return shown;
         }
-        shown.counts = Some(self.counts(catalog));
-        shown.warnings.extend(self.lists.warnings());
-        let left_out = catalog
-            .warnings
-            .iter()
-            .filter(|warning| warning.server == shown.name);
+        shown.counts = Some(self.counts(view));
+        if self.open_session.is_some() {
+            shown.warnings.extend(self.lists.warnings());
+            let left_out = view.warnings().map(|warning| warning.message.clone());
+            shown.warnings.extend(left_out);
+        }
         shown
-            .warnings
-            .extend(left_out.map(|warning| warning.message.clone()));
-        shown
+    }
+
+    /// The way to it and what it listed, while it is connected.
+    pub(super) fn connected(
+        &mut self,
+        context: &ConnectionContext,
+    ) -> Option<Arc<ConnectedServer>> {
+        if self.is_touched {
+            self.last_connected = self.connect_to(context).map(Arc::new);
+        }
+        self.last_connected.clone()
+    }
+
+    fn connect_to(&self, context: &ConnectionContext) -> Option<ConnectedServer> {
+        self.open_session.as_ref()?;
+        let (name, source) = (&self.shown.name, self.source.as_ref()?);
+        let refused = written::refused(source, &self.shown.origin);
+        let digest = || definition(name, source).into();
+        Some(ConnectedServer {
+            name: name.clone(),
+            route: (self.slot).route(source, context.widener(name, source), refused),
+            definition: Arc::clone(self.definition.get_or_init(digest)),
+            lists: self.lists.clone(),
+        })
     }
 }

@@ -13,10 +13,10 @@ use std::time::Duration;
 use toolway_config::Plan;
 use toolway_types::ServerName;
 
-use crate::catalog::deferral::{Deferral, HostPart};
-use crate::catalog::{Catalog, ServerOffer};
+use crate::catalog::deferral::Deferral;
+use crate::catalog::{Catalog, HostPart};
 use crate::catalog_memory::{CatalogMemory, KnownLists};
-use crate::snapshot::{HostSnapshot, ServerSnapshot};
+use crate::snapshot::HostSnapshot;
 use crate::supervisor::managed_server::roster;
 
 /// What servers offered when they were last connected.
@@ -47,32 +47,17 @@ pub fn recall_catalog(folder: &Path, plan: &Plan) -> Recalled {
         let source = member.source.as_ref();
         if let Some(kept) = source.and_then(|source| memory.recall(source)) {
             member.lists = kept.lists;
+            member.is_recalled = true;
             let (age, lists) = (kept.age, kept.known);
             known.insert(name.clone(), RecalledServer { age, lists });
         }
     }
-    let own = ServerOffer {
-        host: Some(Box::new(HostPart {
-            own: Vec::new(),
-            deferral: Deferral::of(&plan.limits),
-        })),
-        ..ServerOffer::new(ServerName::built_in())
-    };
-    let offers = members
-        .iter()
-        .filter(|(name, _)| known.contains_key(*name))
-        .map(|(name, member)| member.offer(name, &plan.permissions));
-    let catalog = Catalog::build(1, offers.chain([own]));
-    let servers: Vec<ServerSnapshot> = members
-        .iter()
-        .map(|(name, member)| {
-            let mut shown = member.show(&catalog);
-            if known.contains_key(name) {
-                shown.counts = Some(member.counts(&catalog));
-            }
-            shown
-        })
-        .collect();
+    let offers = members.values_mut();
+    let offers = offers.map(|member| member.catalog(&plan.permissions));
+    let own = HostPart::new(Vec::new(), Vec::new(), Deferral::of(&plan.limits));
+    let catalog = Catalog::of_host(&Catalog::default(), offers.collect(), Arc::new(own));
+    let both = members.values_mut().zip(catalog.servers());
+    let servers = both.map(|(member, view)| member.show(view)).collect();
     let snapshot = HostSnapshot {
         servers,
         catalog: Arc::clone(&catalog),

@@ -306,12 +306,9 @@ async fn entries_and_the_environment_decide_what_is_deferred_and_a_reload_change
     };
     let deferred = |host: &Host| {
         let snapshot = host.snapshot();
-        snapshot
-            .catalog
-            .tools
-            .iter()
-            .filter(|tool| tool.deferred)
-            .count()
+        let catalog = &snapshot.catalog;
+        let tools = catalog.tools();
+        tools.filter(|tool| catalog.is_deferred(tool)).count()
     };
     let entry = |extra: &str| json!({ "s": { "type": "sdk", extra: true } });
     let host = Host::start(home.plan(&entry("deferTools")), options());

@@ -256,8 +256,7 @@ async fn sec_45_one_window_serves_three_servers_in_every_process() {
         assert!(
             tools
                 .catalog
-                .tools
-                .iter()
+                .tools()
                 .any(|tool| tool.name.starts_with(&prefix))
         );
         // The provider was asked for an assertion for this issuer and this server.

@@ -10,7 +10,7 @@ use crate::support::*;
 
 fn names(host: &Host) -> Vec<String> {
     let snapshot = host.snapshot();
-    let tools = snapshot.catalog.tools.iter();
+    let tools = snapshot.catalog.tools();
     tools.map(|tool| tool.name.clone()).collect()
 }
 

@@ -408,7 +408,7 @@ async fn rel_08_one_hung_server_does_not_keep_nine_waiting() {
     let host = home.host_of(hung.into_iter().chain(fast));
     let started = Instant::now();
     let mut snapshots = host.watch();
-    let all = snapshots.wait_for(|snapshot| snapshot.catalog.tools.len() == 18);
+    let all = snapshots.wait_for(|snapshot| snapshot.catalog.tools().count() == 18);
     drop(all.await.expect("the tools of the nine"));
     assert_eq!(started.elapsed(), Duration::ZERO);
     host.shutdown().await;
@@ -446,14 +446,14 @@ async fn rel_08_eighty_healthy_servers_are_there_while_twenty_bad_ones_are_tryin
         started.elapsed()
     );
     let snapshot = host.snapshot();
-    assert_eq!(snapshot.catalog.tools.len(), 160);
-    let trying = |server: &&toolway::ServerSnapshot| server.is_pending();
+    assert_eq!(snapshot.catalog.tools().count(), 160);
+    let trying = |server: &&Arc<toolway::ServerSnapshot>| server.is_pending();
     assert_eq!(snapshot.servers.iter().filter(trying).count(), 20);
     host.settled().await;
-    let failed = |server: &&toolway::ServerSnapshot| server.state.as_str() == "failed";
+    let failed = |server: &&Arc<toolway::ServerSnapshot>| server.state.as_str() == "failed";
     assert_eq!(host.snapshot().servers.iter().filter(failed).count(), 20);
     assert_eq!(
-        host.snapshot().catalog.tools.len(),
+        host.snapshot().catalog.tools().count(),
         160,
         "nobody else noticed"
     );

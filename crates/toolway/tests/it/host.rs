@@ -1,14 +1,41 @@
 //! Servers and calls as a front-end sees them.
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
 use serde_json::json;
 use tokio::sync::mpsc;
-use toolway::{CallError, CallFault, CallOptions, Consent, Host, HostOptions};
+use toolway::{CallError, CallFault, CallOptions, Consent, Host, HostOptions, HostSnapshot};
 use toolway_types::{ConnectionState, Era};
 
 use crate::support::*;
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_is_connected_anew_leaves_what_was_made_of_the_others() {
+    let home = Home::new();
+    let host = home.host([("calm", legacy_server()), ("wild", legacy_server())]);
+    host.settled().await;
+    echo(&host, "calm", "x").await.expect("an answer");
+    let before = host.snapshot();
+    host.reconnect("wild").await.expect("a known server");
+    let after = host.snapshot();
+    assert!(after.catalog.revision > before.catalog.revision + 1);
+    // The tool, and the schema that was compiled for the call, are the same object.
+    let is_same_tool = |server: &str| {
+        let tool = |snapshot: &HostSnapshot| {
+            let tools = snapshot.catalog.tools_of(&name(server));
+            Arc::clone(tools[0].tool())
+        };
+        Arc::ptr_eq(&tool(&before), &tool(&after))
+    };
+    assert!(is_same_tool("calm"));
+    assert!(!is_same_tool("wild"), "nothing outlives the session");
+    // So is what is shown of its server.
+    assert!(Arc::ptr_eq(&before.servers[0], &after.servers[0]));
+    assert!(!Arc::ptr_eq(&before.servers[1], &after.servers[1]));
+    echo(&host, "calm", "y").await.expect("an answer");
+    host.shutdown().await;
+}
 
 #[tokio::test(start_paused = true)]
 async fn both_eras_connect_and_answer() {
@@ -26,8 +53,7 @@ async fn both_eras_connect_and_answer() {
     let names: Vec<String> = host
         .snapshot()
         .catalog
-        .tools
-        .iter()
+        .tools()
         .map(|tool| tool.name.clone())
         .collect();
     assert_eq!(
@@ -189,10 +215,14 @@ async fn a_changed_list_makes_a_new_catalogue_and_leaves_the_old_one_alone() {
     let mut snapshots = host.watch();
     echo(&host, "old", "x").await.expect("an answer");
     snapshots
-        .wait_for(|snapshot| snapshot.catalog.tools.len() == 2)
+        .wait_for(|snapshot| snapshot.catalog.tools().count() == 2)
         .await
         .expect("a new list");
-    assert_eq!(before.catalog.tools.len(), 1, "a catalogue never changes");
+    assert_eq!(
+        before.catalog.tools().count(),
+        1,
+        "a catalogue never changes"
+    );
     assert!(host.snapshot().catalog.revision > before.catalog.revision);
 
     // The third list fails: the second stays.
@@ -202,7 +232,7 @@ async fn a_changed_list_makes_a_new_catalogue_and_leaves_the_old_one_alone() {
         .wait_for(|snapshot| snapshot.catalog.revision > revision)
         .await
         .expect("a report");
-    assert_eq!(host.snapshot().catalog.tools.len(), 2);
+    assert_eq!(host.snapshot().catalog.tools().count(), 2);
     host.shutdown().await;
 }
 

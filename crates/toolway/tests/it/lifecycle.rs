@@ -26,7 +26,7 @@ async fn a_hung_server_does_not_delay_the_others() {
         Duration::ZERO,
         "the third slot served them all"
     );
-    assert_eq!(host.snapshot().catalog.tools.len(), 60);
+    assert_eq!(host.snapshot().catalog.tools().count(), 60);
     assert!(shown(&host, "hung-1").is_pending());
 
     host.settled().await;
@@ -38,7 +38,7 @@ async fn a_hung_server_does_not_delay_the_others() {
         "not connected after 30 s: it did not answer the handshake"
     );
     assert_eq!(
-        host.snapshot().catalog.tools.len(),
+        host.snapshot().catalog.tools().count(),
         60,
         "nobody else noticed"
     );
@@ -130,12 +130,7 @@ async fn a_server_that_dies_fails_every_waiting_call_at_once_and_leaves_the_cata
         .await
         .expect("the host runs")
         .clone();
-    let tools: Vec<String> = gone
-        .catalog
-        .tools
-        .iter()
-        .map(|tool| tool.name.clone())
-        .collect();
+    let tools: Vec<String> = gone.catalog.tools().map(|tool| tool.name.clone()).collect();
     assert_eq!(
         tools,
         ["mcp__firm__echo"],

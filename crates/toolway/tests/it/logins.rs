@@ -169,8 +169,7 @@ fn names(host: &Host) -> Vec<String> {
     let snapshot = host.snapshot();
     snapshot
         .catalog
-        .tools
-        .iter()
+        .tools()
         .chain(snapshot.catalog.built_in())
         .map(|tool| tool.name.clone())
         .collect()

@@ -208,8 +208,7 @@ async fn sec_59_a_rule_that_denies_a_server_denies_all_that_it_offers() {
         assert!(
             snapshot
                 .catalog
-                .prompts
-                .iter()
+                .prompts()
                 .all(|prompt| prompt.key.server.as_str() == "other")
         );
         let sections = &snapshot.catalog.instructions.sections;

@@ -31,7 +31,7 @@ async fn rel_33_a_bug_in_the_connection_is_contained_and_healed() {
     assert_eq!(seen, ["pending 1", "failed"], "a bug is seen");
     assert!(failure_message(&host, "clumsy").contains("internal error"));
     let mut snapshots = host.watch();
-    let back = snapshots.wait_for(|snapshot| snapshot.catalog.tools.len() == 4);
+    let back = snapshots.wait_for(|snapshot| snapshot.catalog.tools().count() == 4);
     assert_eq!(back.await.expect("it is back").panics, 1);
     assert_eq!(starts.load(Ordering::SeqCst), 3);
     echo(&host, "old", "x").await.expect("nobody else noticed");

@@ -56,8 +56,8 @@ async fn sec_33_a_server_that_flips_its_description_after_some_calls_is_blocked_
         assert_eq!(text_of(&echo(&first, "s", "x").await.unwrap()), "x");
     }
     let flipped = |snapshot: &Arc<toolway::HostSnapshot>| {
-        let tools = &snapshot.catalog.tools;
-        tools.iter().any(|tool| tool.description.contains("keys"))
+        let mut tools = snapshot.catalog.tools();
+        tools.any(|tool| tool.description.contains("keys"))
     };
     first.watch().wait_for(flipped).await.unwrap();
     for _ in 0..2 {

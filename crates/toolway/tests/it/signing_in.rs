@@ -205,8 +205,7 @@ async fn the_pseudo_tool_answers_with_the_page_and_is_replaced_by_the_real_tools
     assert!(
         snapshot
             .catalog
-            .tools
-            .iter()
+            .tools()
             .any(|tool| tool.name.starts_with("mcp__shop__"))
     );
     host.shutdown().await;

@@ -163,7 +163,7 @@ async fn rel_13_a_sleep_ends_the_wait_and_gives_a_failed_server_another_chance()
     // Failed for good, but the network may be another one now.
     up.store(true, Ordering::SeqCst);
     hands.sleep();
-    let back = snapshots.wait_for(|snapshot| !snapshot.catalog.tools.is_empty());
+    let back = snapshots.wait_for(|snapshot| snapshot.catalog.tools().next().is_some());
     drop(back.await.expect("it is tried again"));
     host.shutdown().await;
 }

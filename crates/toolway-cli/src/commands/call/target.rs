@@ -118,7 +118,7 @@ pub(super) fn the_only(snapshot: &HostSnapshot, word: &str) -> Result<ToolKey, R
     let is_meant = |tool: &&CatalogTool| {
         tool.key.tool == word || catalog.alias(&tool.key).is_some_and(|alias| alias == word)
     };
-    let found: Vec<&CatalogTool> = catalog.tools.iter().filter(is_meant).collect();
+    let found: Vec<&CatalogTool> = catalog.tools().filter(is_meant).collect();
     let is_out = |state: &ConnectionState| {
         !matches!(
             state,
@@ -146,7 +146,7 @@ pub(super) fn the_only(snapshot: &HostSnapshot, word: &str) -> Result<ToolKey, R
         ))
         .hint(format!("name the server: `{}`", named(only)))),
         ([], missing) => {
-            let tools = catalog.tools.iter().map(|tool| tool.key.tool.as_str());
+            let tools = catalog.tools().map(|tool| tool.key.tool.as_str());
             let servers = snapshot.servers.iter().map(|server| server.name.as_str());
             let near = nearest(word, tools.chain(servers));
             let report =

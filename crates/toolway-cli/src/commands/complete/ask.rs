@@ -99,8 +99,8 @@ pub(super) fn uris(context: &Context, plan: &Plan, word: &str) -> Vec<String> {
 }
 
 fn uris_in(catalog: &Catalog) -> Vec<String> {
-    let listed = catalog.resources.iter().map(|it| it.uri.clone());
-    let templates = catalog.templates.iter().map(|it| it.uri_template.clone());
+    let listed = catalog.resources().map(|it| it.uri.clone());
+    let templates = catalog.templates().map(|it| it.uri_template.clone());
     // No address has a blank; behind one, where a line is read twice, a server could stand.
     let is_address = |uri: &String| !uri.contains(char::is_whitespace);
     listed.chain(templates).filter(is_address).collect()
@@ -186,7 +186,7 @@ fn found(catalog: &Catalog, line: &Unfinished) -> Option<Found> {
             return arguments_of(&schema, &given(before), word).map(Found::Words);
         }
         Wish::PromptName { flat } => {
-            let prompts = catalog.prompts.iter();
+            let prompts = catalog.prompts();
             let of_server = prompts.filter(|prompt| prompt.key.server == *server);
             let name = |prompt: &CatalogPrompt| match flat {
                 true => prompt.name.clone(),

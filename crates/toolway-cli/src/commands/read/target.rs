@@ -104,13 +104,12 @@ impl<'a> Target<'a> {
         }
         let catalog = &snapshot.catalog;
         let listing = catalog
-            .resources
-            .iter()
+            .resources()
             .filter(|resource| resource.uri == self.uri)
             .map(|resource| &resource.server);
         let mut owners: Vec<&ServerName> = listing.collect();
         if owners.is_empty() {
-            let families = catalog.templates.iter().filter(|family| {
+            let families = catalog.templates().filter(|family| {
                 self.template == Some(family.uri_template.as_str())
                     || UriTemplate::parse(&family.uri_template)
                         .is_ok_and(|template| template.could_be(&self.uri))
@@ -149,8 +148,7 @@ impl<'a> Target<'a> {
         let catalog = &snapshot.catalog;
         let of = |owner: &ServerName| server.is_none_or(|server| server == owner);
         let listed = catalog
-            .resources
-            .iter()
+            .resources()
             .filter(|resource| of(&resource.server))
             .map(|resource| resource.uri.as_str());
         let near = several_nearest(&self.uri, listed, MAX_NEAR);
@@ -164,10 +162,9 @@ impl<'a> Target<'a> {
             ));
         }
         let mut owners: Vec<&ServerName> = catalog
-            .resources
-            .iter()
+            .resources()
             .map(|resource| &resource.server)
-            .chain(catalog.templates.iter().map(|template| &template.server))
+            .chain(catalog.templates().map(|template| &template.server))
             .collect();
         owners.sort();
         owners.dedup();

@@ -65,13 +65,13 @@ impl Early {
     /// The rows of servers that none was printed of yet.
     fn rows(&mut self, context: &Context, catalog: &Catalog) -> Option<String> {
         let is_new = |tool: &&CatalogTool| !self.told.contains(&tool.key.server);
-        let new: Vec<&CatalogTool> = catalog.tools.iter().filter(is_new).collect();
+        let new: Vec<&CatalogTool> = catalog.tools().filter(is_new).collect();
         if new.is_empty() {
             return None;
         }
         let text = context
             .output
-            .table_text(&HEAD, new.iter().copied().map(cells));
+            .table_text(&HEAD, new.iter().copied().map(cells(catalog)));
         let is_first = self.told.is_empty();
         let servers: Vec<ServerName> = new.iter().map(|tool| tool.key.server.clone()).collect();
         self.told.extend(servers);

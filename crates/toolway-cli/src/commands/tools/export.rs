@@ -49,7 +49,7 @@ pub(super) fn show_pool(
 ) -> Outcome {
     let pool = ToolPool::new();
     if all {
-        let tools = catalog.tools.iter().chain(catalog.built_in());
+        let tools = catalog.tools().chain(catalog.built_in());
         pool.load(tools.map(|tool| tool.key.clone()));
     }
     let mut tools = catalog.pool(&pool);

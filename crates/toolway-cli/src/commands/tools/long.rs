@@ -2,8 +2,8 @@
 
 use std::io;
 
-use toolway::CatalogTool;
 use toolway::catalog::LeftOutTool;
+use toolway::{Catalog, CatalogTool};
 
 use super::one::signature_of;
 use super::rows::{Row, row};
@@ -11,10 +11,13 @@ use super::{ToolsArgs, said_first};
 use crate::context::Context;
 
 /// The row of a list, with what the tool takes where that is wanted.
-pub(super) fn listed<'a>(args: &ToolsArgs) -> impl Fn(&'a CatalogTool) -> Row<'a> {
+pub(super) fn listed<'a>(
+    args: &ToolsArgs,
+    catalog: &'a Catalog,
+) -> impl Fn(&'a CatalogTool) -> Row<'a> {
     let long = args.long;
     move |tool| {
-        let mut row = row(tool);
+        let mut row = row(catalog, tool);
         row.signature = long.then(|| signature_of(tool));
         row
     }
@@ -23,13 +26,17 @@ pub(super) fn listed<'a>(args: &ToolsArgs) -> impl Fn(&'a CatalogTool) -> Row<'a
 /// The list with what each tool takes: two rows for each.
 pub(super) fn show_long<'a>(
     context: &Context,
+    catalog: &Catalog,
     tools: impl IntoIterator<Item = &'a CatalogTool>,
-    left_out: &[LeftOutTool],
+    left_out: impl IntoIterator<Item = &'a LeftOutTool>,
 ) -> io::Result<()> {
-    let offered = tools
-        .into_iter()
-        .flat_map(|tool| [signature_of(tool), format!("  {}", said_first(tool))]);
-    let others = left_out.iter().flat_map(|tool| {
+    let offered = tools.into_iter().flat_map(|tool| {
+        [
+            signature_of(tool),
+            format!("  {}", said_first(catalog, tool)),
+        ]
+    });
+    let others = left_out.into_iter().flat_map(|tool| {
         let reason = format!("  (not offered) {}", tool.reason);
         [tool.key.exposed(), reason]
     });

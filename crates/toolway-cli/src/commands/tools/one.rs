@@ -145,7 +145,7 @@ pub(super) fn show(
         returns: returns.map(|shape| shape.spelled(TYPE_DEPTH)),
         permission: judged.json(),
         example: example.as_ref().map(|words| words.join(" ")),
-        row: row(tool),
+        row: row(catalog, tool),
     };
     if args.json {
         context.output.json(&page)?;
@@ -177,7 +177,7 @@ fn head(sheet: &mut Sheet, tool: &CatalogTool, page: &Page<'_>) {
         tool.name,
         screen::name(&tool.key.tool),
         tool.key.server,
-        if tool.deferred { ", deferred" } else { "" }
+        if page.row.deferred { ", deferred" } else { "" }
     ));
     if let Some(title) = &tool.title {
         sheet.row(&format!("  title: {}", screen::words(title, 120)));
@@ -326,7 +326,7 @@ fn unknown(catalog: &Catalog, place: &Place<'_>, error: CallError) -> Report {
         _ => &[],
     };
     let near = near.iter().filter_map(|near| {
-        let tool = catalog.tools.iter().find(|tool| tool.name == *near)?;
+        let tool = catalog.tools().find(|tool| tool.name == *near)?;
         let name = catalog.alias(&tool.key).unwrap_or(&tool.key.tool);
         let line = match place {
             Place::Server(server) => {

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use toolway::catalog::LeftOutTool;
-use toolway::{CatalogTool, RecalledServer};
+use toolway::{Catalog, CatalogTool, RecalledServer};
 use toolway_types::ServerName;
 
 /// One tool, as `tools --json` prints it. Absent values are null, never left out.
@@ -21,7 +21,7 @@ pub(in crate::commands) struct Row<'a> {
     input_schema: &'a RawValue,
     output_schema: Option<&'a RawValue>,
     annotations: Option<&'a RawValue>,
-    deferred: bool,
+    pub(super) deferred: bool,
     /// Only with `--long`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) signature: Option<String>,
@@ -42,7 +42,7 @@ pub(super) struct Listing<'a> {
     pub(super) servers: Option<Vec<Value>>,
 }
 
-pub(in crate::commands) fn row(tool: &CatalogTool) -> Row<'_> {
+pub(in crate::commands) fn row<'a>(catalog: &Catalog, tool: &'a CatalogTool) -> Row<'a> {
     Row {
         name: &tool.name,
         server: &tool.key.server,
@@ -52,7 +52,7 @@ pub(in crate::commands) fn row(tool: &CatalogTool) -> Row<'_> {
         input_schema: &tool.input_schema,
         output_schema: tool.output_schema.as_deref(),
         annotations: tool.annotations.as_deref(),
-        deferred: tool.deferred,
+        deferred: catalog.is_deferred(tool),
         signature: None,
     }
 }

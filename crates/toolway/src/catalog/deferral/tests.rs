@@ -9,7 +9,8 @@ use toolway_types::ServerName;
 use toolway_wire::view;
 
 use crate::builtin::{BuiltinTools, HostHandle};
-use crate::catalog::deferral::{Deferral, tokens};
+use crate::catalog::deferral::Deferral;
+use crate::catalog::naming::tokens;
 use crate::catalog::{Catalog, ServerOffer};
 use crate::pool::*;
 use crate::reconnect::ServerOrders;
@@ -52,7 +53,7 @@ fn catalog(
 ) -> Arc<Catalog> {
     let snapshots = tokio::sync::watch::Sender::<Arc<HostSnapshot>>::default();
     let (orders, _) = ServerOrders::queue(1);
-    let builtin_tools = BuiltinTools::new(HostHandle {
+    let mut builtin_tools = BuiltinTools::new(HostHandle {
         snapshots: snapshots.subscribe(),
         orders: orders.downgrade(),
         auth: None,
@@ -64,15 +65,15 @@ fn catalog(
         search,
         context_tokens,
     };
-    let own = builtin_tools.offer(deferral, std::iter::empty());
-    Catalog::build(1, offers.into_iter().chain([own]))
+    let own = builtin_tools.part(deferral, &std::iter::empty());
+    let offers = offers.into_iter().map(Into::into);
+    Catalog::of_host(&Catalog::default(), offers.collect(), own)
 }
 
 fn deferred(catalog: &Catalog) -> Vec<String> {
     catalog
-        .tools
-        .iter()
-        .filter(|tool| tool.deferred)
+        .tools()
+        .filter(|tool| catalog.is_deferred(tool))
         .map(|tool| format!("{}.{}", tool.key.server, tool.key.tool))
         .collect()
 }
@@ -117,9 +118,8 @@ fn nothing_is_deferred_and_nothing_to_search_when_it_is_off() {
 fn a_list_that_takes_too_much_of_the_context_is_deferred() {
     let listed = catalog(auto(10), 200_000, offers());
     let size: usize = listed
-        .tools
-        .iter()
-        .filter(|tool| !tool.deferred)
+        .tools()
+        .filter(|tool| !listed.is_deferred(tool))
         .map(tokens)
         .sum();
     // Exactly the share still fits; a hundred tokens of context are ten of it.
@@ -177,11 +177,7 @@ fn no_server_takes_a_name_of_the_host() {
             &[tool("ToolSearch", &json!({}))],
         )],
     );
-    let names: Vec<&str> = catalog
-        .tools
-        .iter()
-        .map(|tool| tool.name.as_str())
-        .collect();
+    let names: Vec<&str> = catalog.tools().map(|tool| tool.name.as_str()).collect();
     assert_eq!(names, ["mcp__s__ToolSearch"]);
     let found = catalog
         .find(&crate::call::ToolTarget::Exposed("ToolSearch".to_owned()))

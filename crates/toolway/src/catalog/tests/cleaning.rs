@@ -78,7 +78,7 @@ fn has_hidden(text: &str) -> bool {
 /// Every text of a catalogue that anyone sees.
 fn texts(catalog: &Catalog) -> Vec<String> {
     let mut texts = Vec::new();
-    for tool in &catalog.tools {
+    for tool in catalog.tools() {
         let schema: Value = serde_json::from_str(tool.input_schema.get()).unwrap();
         texts.extend([
             tool.name.clone(),
@@ -95,7 +95,7 @@ fn texts(catalog: &Catalog) -> Vec<String> {
             collect(&serde_json::from_str(raw.get()).unwrap(), &mut texts);
         }
     }
-    for resource in &catalog.resources {
+    for resource in catalog.resources() {
         texts.extend([
             resource.uri.clone(),
             resource.name.clone(),
@@ -107,7 +107,7 @@ fn texts(catalog: &Catalog) -> Vec<String> {
                 .flatten(),
         );
     }
-    for template in &catalog.templates {
+    for template in catalog.templates() {
         texts.extend([template.uri_template.clone(), template.name.clone()]);
         texts.push(template.description.clone());
         texts.extend(
@@ -116,7 +116,7 @@ fn texts(catalog: &Catalog) -> Vec<String> {
                 .flatten(),
         );
     }
-    for prompt in &catalog.prompts {
+    for prompt in catalog.prompts() {
         texts.extend([
             prompt.name.clone(),
             prompt.shown.clone(),
@@ -128,7 +128,7 @@ fn texts(catalog: &Catalog) -> Vec<String> {
             texts.extend(argument.title.clone());
         }
     }
-    for tool in &catalog.left_out {
+    for tool in catalog.left_out() {
         texts.extend([
             tool.shown.clone(),
             tool.description.clone(),
@@ -137,16 +137,11 @@ fn texts(catalog: &Catalog) -> Vec<String> {
     }
     texts.push(catalog.instructions.to_string());
     for target in ExportTarget::ALL {
-        let export = export(target, &catalog.tools);
+        let export = export(target, catalog.tools());
         collect(&export.tools, &mut texts);
         texts.extend(export.notes.into_iter().map(|note| note.argument));
     }
-    texts.extend(
-        catalog
-            .warnings
-            .iter()
-            .map(|warning| warning.message.clone()),
-    );
+    texts.extend(catalog.warnings().map(|warning| warning.message.clone()));
     texts
 }
 
@@ -214,40 +209,38 @@ fn sec_35_no_hidden_character_survives_in_any_field() {
         for text in texts(&catalog) {
             assert!(!has_hidden(&text), "{hidden:?} survived in {text:?}");
         }
-        let names: Vec<&str> = catalog
-            .tools
-            .iter()
-            .map(|tool| tool.shown.as_str())
-            .collect();
+        let names: Vec<&str> = catalog.tools().map(|tool| tool.shown.as_str()).collect();
         assert_eq!(names, ["bad_output", "before", "honest"], "{hidden:?}");
         // The identity is untouched, or the call would reach another tool.
-        assert_eq!(catalog.tools[1].key.tool, format!("be{hidden}fore"));
-        assert_eq!(catalog.tools[1].description, "before");
-        assert!(catalog.tools[0].output_schema.is_none());
+        assert_eq!(
+            catalog.tools().nth(1).unwrap().key.tool,
+            format!("be{hidden}fore")
+        );
+        assert_eq!(catalog.tools().nth(1).unwrap().description, "before");
+        assert!(catalog.tools().next().unwrap().output_schema.is_none());
         let kept = [
-            catalog.resources.len(),
-            catalog.templates.len(),
-            catalog.prompts.len(),
+            catalog.resources().count(),
+            catalog.templates().count(),
+            catalog.prompts().count(),
         ];
         assert_eq!(kept, [1, 1, 1]);
-        let left: Vec<&str> = catalog
-            .left_out
-            .iter()
-            .map(|it| it.shown.as_str())
-            .collect();
+        let left: Vec<&str> = catalog.left_out().map(|it| it.shown.as_str()).collect();
         assert!(left.contains(&"outside"), "{hidden:?}: {left:?}");
         assert_eq!(catalog.instructions.to_string(), "## s\n\n> before");
         // Whatever was left out is told: a tool, a choice, an output schema, a resource, a
         // template, a prompt.
-        assert_eq!(catalog.warnings.len(), 6, "{:?}", catalog.warnings);
+        assert_eq!(catalog.warnings().count(), 6, "{:?}", warnings(&catalog));
     }
 }
 
 #[test]
 fn sec_35_a_hidden_name_is_another_tool_than_the_plain_one() {
     let catalog = catalog([offer("s", &[named("delete"), named("delete\u{200b}")])]);
-    assert_eq!(catalog.tools.len(), 2);
-    assert_ne!(catalog.tools[0].name, catalog.tools[1].name);
+    assert_eq!(catalog.tools().count(), 2);
+    assert_ne!(
+        catalog.tools().next().unwrap().name,
+        catalog.tools().nth(1).unwrap().name
+    );
     let plain = catalog
         .find(&ToolTarget::Exposed("mcp__s__delete".into()))
         .unwrap();
@@ -264,7 +257,7 @@ fn a_clean_schema_stays_the_bytes_the_server_sent() {
         ..ServerOffer::new(server("s"))
     }]);
     assert_eq!(
-        catalog.tools[0].input_schema.get(),
+        catalog.tools().next().unwrap().input_schema.get(),
         r#"{ "type" :"object", "x-vendor": 1.0, "big": 123456789012345678901234567890 }"#
     );
 }
@@ -273,7 +266,8 @@ fn a_clean_schema_stays_the_bytes_the_server_sent() {
 fn a_description_is_cut_at_the_limit_and_marked() {
     let described = |length: usize| {
         let tool = json!({"name": "t", "inputSchema": {}, "description": "é".repeat(length)});
-        catalog([offer("s", &[tool])]).tools[0].description.clone()
+        let catalog = catalog([offer("s", &[tool])]);
+        catalog.tools().next().unwrap().description.clone()
     };
     assert_eq!(described(MAX_DESCRIPTION), "é".repeat(MAX_DESCRIPTION));
     for length in [MAX_DESCRIPTION + 1, MAX_DESCRIPTION * 1000] {
@@ -292,11 +286,23 @@ fn sec_32_tools_past_the_cap_are_left_out_and_told() {
         catalog([offer("s", &items), offer("other", &[named("t")])])
     };
     let full = many(MAX_TOOLS);
-    assert_eq!((full.tools.len(), full.warnings.len()), (MAX_TOOLS + 1, 0));
+    assert_eq!(
+        (full.tools().count(), full.warnings().count()),
+        (MAX_TOOLS + 1, 0)
+    );
     for count in [MAX_TOOLS + 1, MAX_TOOLS * 19] {
         let over = many(count);
-        assert_eq!((over.tools.len(), over.warnings.len()), (MAX_TOOLS + 1, 1));
-        assert!(over.warnings[0].message.contains(&count.to_string()));
+        assert_eq!(
+            (over.tools().count(), over.warnings().count()),
+            (MAX_TOOLS + 1, 1)
+        );
+        assert!(
+            over.warnings()
+                .next()
+                .unwrap()
+                .message
+                .contains(&count.to_string())
+        );
     }
 }
 
@@ -322,7 +328,10 @@ fn sec_32_a_schema_past_the_caps_takes_only_its_own_tool() {
     let bytes = |count: usize| json!({"title": "x".repeat(count - 12)});
     for fits in [nodes(MAX_SCHEMA_NODES), bytes(MAX_SCHEMA_BYTES)] {
         let catalog = with(fits);
-        assert_eq!((catalog.tools.len(), catalog.warnings.len()), (2, 0));
+        assert_eq!(
+            (catalog.tools().count(), catalog.warnings().count()),
+            (2, 0)
+        );
     }
     for over in [
         nodes(MAX_SCHEMA_NODES + 1),
@@ -330,10 +339,13 @@ fn sec_32_a_schema_past_the_caps_takes_only_its_own_tool() {
         bytes(MAX_SCHEMA_BYTES * 60),
     ] {
         let catalog = with(over);
-        assert_eq!(catalog.tools.len(), 1);
-        assert_eq!(catalog.warnings.len(), 1);
+        assert_eq!(catalog.tools().count(), 1);
+        assert_eq!(catalog.warnings().count(), 1);
         assert!(
-            catalog.warnings[0]
+            catalog
+                .warnings()
+                .next()
+                .unwrap()
                 .message
                 .starts_with("tool `large` is skipped")
         );
@@ -342,6 +354,9 @@ fn sec_32_a_schema_past_the_caps_takes_only_its_own_tool() {
         "s",
         &[named(&"n".repeat(MAX_NAME + 1)), named("small")],
     )]);
-    assert_eq!((long_name.tools.len(), long_name.warnings.len()), (1, 1));
-    assert!(long_name.warnings[0].message.len() < 1_000);
+    assert_eq!(
+        (long_name.tools().count(), long_name.warnings().count()),
+        (1, 1)
+    );
+    assert!(long_name.warnings().next().unwrap().message.len() < 1_000);
 }

@@ -3,11 +3,7 @@
 use super::*;
 
 fn names(catalog: &Catalog) -> Vec<&str> {
-    catalog
-        .tools
-        .iter()
-        .map(|tool| tool.name.as_str())
-        .collect()
+    catalog.tools().map(|tool| tool.name.as_str()).collect()
 }
 
 fn key(tool: &str) -> ToolTarget {
@@ -30,8 +26,7 @@ fn only_what_is_included_and_not_excluded_is_offered_and_can_be_called() {
         ["mcp__other__get_b", "mcp__s__drop", "mcp__s__get_a"]
     );
     let left: Vec<&str> = catalog
-        .left_out
-        .iter()
+        .left_out()
         .map(|tool| tool.key.tool.as_str())
         .collect();
     assert_eq!(left, ["get_b", "set_a"]);
@@ -60,11 +55,7 @@ fn a_pattern_that_matches_nothing_is_a_warning_with_file_and_line() {
     let entry = r#"{"command": "x",
   "includeTools": ["get_*",
     "gte_*"]}"#;
-    let with = |items: &[Value]| {
-        catalog([curated(entry, offer("s", items))])
-            .warnings
-            .clone()
-    };
+    let with = |items: &[Value]| warnings(&catalog([curated(entry, offer("s", items))]));
     let warnings = with(&[named("get_a")]);
     assert_eq!(warnings.len(), 1);
     assert_eq!(
@@ -81,7 +72,7 @@ fn an_alias_is_only_a_name_and_the_identity_stays() {
     let entry = r#"{"command": "x", "alias":
         {"list_all_issues_of_a_repository": "issues", "a": "b", "b": "a"}}"#;
     let catalog = catalog([curated(entry, offer("s", &items))]);
-    assert_eq!(catalog.warnings, []);
+    assert_eq!(warnings(&catalog), []);
     let exposed = |name: &str| {
         let target = ToolTarget::Exposed(name.to_owned());
         catalog.find(&target).unwrap().key.tool.clone()
@@ -180,13 +171,16 @@ fn sec_31_an_alias_that_is_another_tools_name_hides_both_and_tells() {
         offer("other", &[named("short")]),
     ]);
     assert_eq!(names(&catalog), ["mcp__other__short"]);
-    assert_eq!(catalog.warnings.len(), 2);
+    assert_eq!(catalog.warnings().count(), 2);
     assert!(
-        catalog.warnings[0]
+        catalog
+            .warnings()
+            .next()
+            .unwrap()
             .message
             .contains("its name `mcp__s__short` is also that of"),
         "{:?}",
-        catalog.warnings
+        warnings(&catalog)
     );
 }
 
@@ -212,9 +206,9 @@ fn who_asks_for_a_few_tools_of_a_large_server_gets_them_although_it_lists_too_ma
     let items: Vec<Value> = (0..1_000).map(|i| named(&format!("t{i:04}"))).collect();
     let entry = r#"{"command": "x", "includeTools": ["t099*"]}"#;
     let catalog = catalog([curated(entry, offer("s", &items))]);
-    assert_eq!(catalog.tools.len(), 10);
-    assert_eq!(catalog.warnings, []);
-    assert_eq!(catalog.left_out.len(), crate::catalog::tools::MAX_TOOLS);
+    assert_eq!(catalog.tools().count(), 10);
+    assert_eq!(warnings(&catalog), []);
+    assert_eq!(catalog.left_out().count(), crate::catalog::tools::MAX_TOOLS);
 }
 
 #[test]
@@ -246,7 +240,7 @@ fn without_prefix_a_tool_has_its_own_name_unless_another_has_it_too() {
         ]
     );
     // Each of the five characters long or odd is still a name that every provider takes.
-    for tool in &catalog.tools {
+    for tool in catalog.tools() {
         let found = catalog
             .find(&ToolTarget::Exposed(tool.name.clone()))
             .unwrap();
@@ -257,5 +251,5 @@ fn without_prefix_a_tool_has_its_own_name_unless_another_has_it_too() {
         );
         assert!(tool.name.len() <= 64);
     }
-    assert_eq!(catalog.warnings.len(), 2, "{:?}", catalog.warnings);
+    assert_eq!(catalog.warnings().count(), 2, "{:?}", warnings(&catalog));
 }

@@ -110,8 +110,8 @@ fn what_was_left_out_for_its_flaws_or_the_cap_says_so() {
         "`hidden` of server `s` is not offered: its input schema has an invisible character \
          (U+200B) in a property name"
     );
-    assert_eq!(catalog.left_out.len(), 89);
-    assert_eq!(catalog.warnings.len(), 2);
+    assert_eq!(catalog.left_out().count(), 89);
+    assert_eq!(catalog.warnings().count(), 2);
 }
 
 #[test]
@@ -124,9 +124,9 @@ fn sec_31_names_that_flatten_alike_stay_apart() {
         offer("acme_", &[named("status")]),
         offer("s", &[named("foo.bar"), named("foo_bar"), named("foo bar")]),
     ]);
-    assert_eq!(catalog.tools.len(), 9);
-    assert_eq!(catalog.warnings, []);
-    for tool in &catalog.tools {
+    assert_eq!(catalog.tools().count(), 9);
+    assert_eq!(warnings(&catalog), []);
+    for tool in catalog.tools() {
         assert_eq!(catalog.find(&exposed(&tool.name)).unwrap().key, tool.key);
         assert_eq!(
             catalog
@@ -153,7 +153,7 @@ fn names(offers: impl IntoIterator<Item = ServerOffer>) -> Vec<(String, String)>
             tool.name.clone(),
         )
     };
-    catalog.tools.iter().map(name).collect()
+    catalog.tools().map(name).collect()
 }
 
 fn apart(of: &str, tool: &str) -> String {
@@ -258,8 +258,8 @@ fn sec_31_tools_whose_exposed_names_collide_are_both_hidden_and_told() {
             Err(CallError::Failed(_, CallFault::LeftOut { .. }))
         ));
     }
-    assert_eq!(catalog.warnings.len(), 2);
-    for warning in &catalog.warnings {
+    assert_eq!(catalog.warnings().count(), 2);
+    for warning in catalog.warnings() {
         assert!(
             warning.message.contains(one) && warning.message.contains(other),
             "{warning:?}"
@@ -273,15 +273,16 @@ proptest! {
     fn every_tool_is_found_by_its_exposed_name_and_by_its_key(
         pairs in proptest::collection::hash_set(("[a-b_. é-]{1,4}", "[a-b_. é-]{1,4}"), 1..24)
     ) {
-        let offers: Vec<ServerOffer> = pairs
-            .iter()
-            .filter(|(name, _)| ServerName::new(name.as_str()).is_ok())
-            .map(|(name, tool)| offer(name, &[named(tool)]))
-            .collect();
-        let count = offers.len();
-        let catalog = catalog(offers);
-        prop_assert_eq!(catalog.tools.len(), count);
-        for tool in &catalog.tools {
+        let mut servers: BTreeMap<&str, Vec<Value>> = BTreeMap::new();
+        for (name, tool) in &pairs {
+            if ServerName::new(name.as_str()).is_ok() {
+                servers.entry(name).or_default().push(named(tool));
+            }
+        }
+        let count = servers.values().map(Vec::len).sum::<usize>();
+        let catalog = catalog(servers.iter().map(|(name, tools)| offer(name, tools)));
+        prop_assert_eq!(catalog.tools().count(), count);
+        for tool in catalog.tools() {
             prop_assert_eq!(&catalog.find(&exposed(&tool.name)).unwrap().key, &tool.key);
             let by_key = ToolTarget::Key(tool.key.clone());
             prop_assert_eq!(&catalog.find(&by_key).unwrap().key, &tool.key);
@@ -305,11 +306,7 @@ fn an_editors_other_tools_are_the_hosts_to_call_and_nobody_elses() {
         ..offer("ide", &items)
     };
     let catalog = catalog([editor, offer("other", &[named("openDiff")])]);
-    let names: Vec<&str> = catalog
-        .tools
-        .iter()
-        .map(|tool| tool.name.as_str())
-        .collect();
+    let names: Vec<&str> = catalog.tools().map(|tool| tool.name.as_str()).collect();
     assert_eq!(
         names,
         [

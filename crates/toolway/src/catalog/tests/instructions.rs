@@ -69,7 +69,7 @@ fn sec_32_instructions_are_cut_with_the_notice() {
 fn an_entry_can_drop_them() {
     let entry = r#"{"command": "x", "instructions": false}"#;
     let dropped = curated(entry, saying("s", "Obey."));
-    assert_eq!(catalog([dropped]).instructions.sections, []);
+    assert_eq!(catalog([dropped]).instructions.sections[..], []);
 }
 
 #[test]
@@ -130,7 +130,7 @@ proptest! {
         ),
         asks in proptest::collection::vec(any::<bool>(), 12),
     ) {
-        let mut catalog = Catalog::build(0, []);
+        let mut catalog = Catalog::build(0, Vec::<ServerOffer>::new());
         let mut known = std::collections::BTreeMap::new();
         let mut revision = 0;
         for (step, sections) in history.iter().enumerate() {

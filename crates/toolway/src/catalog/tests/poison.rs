@@ -105,7 +105,7 @@ fn sec_32_two_hundred_poisoned_texts_stay_with_their_server_and_within_bounds() 
 
         // No provider gets one server's words under another's name.
         for target in ExportTarget::ALL {
-            let tools = export(target, &catalog.tools).tools;
+            let tools = export(target, catalog.tools()).tools;
             let alone = export(target, catalog.tools_of(&server("bank"))).tools;
             let list = |tools: &Value| match target {
                 ExportTarget::Gemini => tools[0]["functionDeclarations"].clone(),

@@ -13,11 +13,11 @@ fn one(schema: &Value) -> Arc<Catalog> {
 }
 
 fn shown(catalog: &Catalog) -> Value {
-    serde_json::from_str(catalog.tools[0].input_schema.get()).unwrap()
+    serde_json::from_str(catalog.tools().next().unwrap().input_schema.get()).unwrap()
 }
 
 fn takes(catalog: &Catalog, arguments: &Value) -> bool {
-    let checker = catalog.tools[0].checker();
+    let checker = catalog.tools().next().unwrap().checker();
     match checker.check(arguments, ValueSize::of_value(arguments)) {
         SchemaVerdict::Fits => true,
         SchemaVerdict::Violates(_) => false,
@@ -44,8 +44,8 @@ fn arguments_are_checked_against_the_schema_as_received() {
     ] {
         assert_eq!(takes(&catalog, &arguments), fits, "{arguments}");
     }
-    let [warning] = &catalog.warnings[..] else {
-        panic!("{:?}", catalog.warnings);
+    let [warning] = &warnings(&catalog)[..] else {
+        panic!("{:?}", warnings(&catalog));
     };
     assert_eq!(
         warning.message,
@@ -67,8 +67,8 @@ fn a_tool_that_takes_only_what_cannot_be_shown_is_left_out() {
         ),
     ] {
         let catalog = one(&json!({"properties": {"r": part}}));
-        assert!(catalog.tools.is_empty(), "{part}");
-        let message = &catalog.warnings[0].message;
+        assert!(catalog.tools().next().is_none(), "{part}");
+        let message = &catalog.warnings().next().unwrap().message;
         assert!(
             message.starts_with(&format!(
                 "tool `t` is skipped: its input schema takes at `{place}` only values"
@@ -88,7 +88,7 @@ fn only_keywords_of_a_schema_are_kept_from_being_rewritten() {
             "e": {"examples": [dirty], "default": {"enum": [dirty], "const": dirty}},
         },
     }));
-    assert_eq!(catalog.warnings, []);
+    assert_eq!(warnings(&catalog), []);
     assert_eq!(
         shown(&catalog),
         json!({
@@ -113,7 +113,7 @@ fn only_keywords_of_a_schema_are_kept_from_being_rewritten() {
             "patternProperties": {"^x-": {}},
         })
     );
-    let message = &catalog.warnings[0].message;
+    let message = &catalog.warnings().next().unwrap().message;
     assert!(
         message.contains(
             "without `/properties/r/oneOf/0/const`, `/properties/n/not`, `/properties/n/if`, \
@@ -133,7 +133,7 @@ fn names_keep_their_spelling_and_are_seen_whole() {
     let catalog = one(&schema);
     assert_eq!(shown(&catalog), schema);
     let hidden = one(&json!({"required": ["a\u{200b}"]}));
-    assert!(hidden.tools.is_empty());
+    assert!(hidden.tools().next().is_none());
 }
 
 #[test]
@@ -141,12 +141,15 @@ fn structured_content_is_checked_against_the_schema_as_received() {
     let tool = json!({"name": "t", "inputSchema": {}, "outputSchema": {"properties": {
         "c": {"const": HEART}, "e": {"enum": [HEART, "x"]}}}});
     let catalog = catalog([offer("s", &[tool])]);
-    let tool = &catalog.tools[0];
+    let tool = catalog.tools().next().unwrap();
     let shown: Value = serde_json::from_str(tool.output_schema.as_ref().unwrap().get()).unwrap();
     // Nothing is promised that may be otherwise.
     assert_eq!(shown, json!({"properties": {"c": {}, "e": {}}}));
     assert!(
-        catalog.warnings[0]
+        catalog
+            .warnings()
+            .next()
+            .unwrap()
             .message
             .contains("`/properties/c/const`, `/properties/e/enum`")
     );

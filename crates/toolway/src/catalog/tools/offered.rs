@@ -3,14 +3,15 @@
 //! Owns how one is made, and what is different about it: whether a user has to permit it, and what
 //! its pin is. What they stand for is `offering.rs`.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
 use serde_json::value::to_raw_value;
 use toolway_types::ToolKey;
 use toolway_wire::view;
 
-use super::{CatalogTool, ToolHints};
+use super::{CatalogTool, MadeOnce, ServerTool, ToolHints};
+use crate::catalog::BuiltinBackend;
 use crate::offering::{JudgedOffering, PinnedOffering};
 use crate::pins::{Definition, ShownTool, label_of};
 
@@ -25,8 +26,13 @@ impl CatalogTool {
     ) -> Self {
         let input_schema = to_raw_value(schema).unwrap_or_default();
         let name = key.tool.clone();
-        Self {
-            name: name.clone(),
+        let made = MadeOnce {
+            definition: definition.map_or_else(OnceLock::new, OnceLock::from),
+            ..MadeOnce::default()
+        };
+        let tool = ServerTool {
+            usual_name: name.clone(),
+            alias: None,
             shown: name.clone(),
             title: None,
             description: String::new(),
@@ -36,10 +42,9 @@ impl CatalogTool {
             hints,
             search_hint: None,
             always_load: false,
-            deferred: false,
-            own_name: OnceLock::new(),
+            defer_loading: false,
             received: view::Tool {
-                name,
+                name: name.clone(),
                 title: None,
                 description: None,
                 raw: input_schema.clone(),
@@ -49,17 +54,22 @@ impl CatalogTool {
                 requires_task: false,
                 meta: None,
             },
-            checker: OnceLock::new(),
-            output_checker: OnceLock::new(),
-            definition: definition.map_or_else(OnceLock::new, OnceLock::from),
-            place: OnceLock::new(),
-            // No tool of a server has one of these names.
-            spelled_alone: true,
-            spellings: OnceLock::new(),
+            made: Arc::new(made),
             own: None,
             offered: Some(Box::new(offered)),
             key,
+        };
+        Self {
+            // No tool of a server has one of these names.
+            spelled_alone: true,
+            ..Self::new(name, Arc::new(tool))
         }
+    }
+
+    /// The same, answered by the host itself.
+    pub(crate) fn answered_by(mut self, own: BuiltinBackend) -> Self {
+        Arc::make_mut(&mut self.tool).own = Some(own);
+        self
     }
 
     /// Whether it may run unless a rule or a hook has something against it.
@@ -91,7 +101,9 @@ impl CatalogTool {
         let (name, key) = (self.name.as_str(), &self.key);
         self.offered.is_none().then_some(ShownTool { name, key })
     }
+}
 
+impl ServerTool {
     /// What it is pinned as, when it stands for something else.
     pub(super) fn pinned_as(&self) -> Option<&PinnedOffering> {
         self.offered.as_ref()?.pin.as_ref()

@@ -205,10 +205,8 @@ async fn headers_that_the_server_refuses_are_made_anew() {
     // The catalogue catches up, so that the next call is right at once.
     let mut snapshots = host.watch();
     let caught_up = snapshots.wait_for(|snapshot| {
-        let tools = &snapshot.catalog.tools;
-        tools
-            .iter()
-            .any(|tool| tool.input_schema.get().contains("New"))
+        let mut tools = snapshot.catalog.tools();
+        tools.any(|tool| tool.input_schema.get().contains("New"))
     });
     assert!(caught_up.await.is_ok());
     host.shutdown().await;

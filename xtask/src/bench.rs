@@ -5,6 +5,7 @@
 //! taken is in `paired.rs`; what the figures mean is in `bench/README.md`.
 
 mod calls;
+mod catalogue;
 mod example;
 mod home;
 mod paired;
@@ -43,6 +44,8 @@ enum Suite {
     Startup,
     /// What the pipeline adds to a call
     Calls,
+    /// What a change of one server costs
+    Catalogue,
     /// Finding tools, and a pool of two thousand
     Search,
 }
@@ -52,6 +55,7 @@ impl Suite {
         match self {
             Suite::Startup => "startup",
             Suite::Calls => "calls",
+            Suite::Catalogue => "catalogue",
             Suite::Search => "search",
         }
     }
@@ -67,6 +71,9 @@ impl Suite {
             Suite::Startup => startup::measure(workspace, if quick { QUICK_STARTS } else { 400 }),
             // Medians of 200 wobble by 0.03 from run to run.
             Suite::Calls => calls::measure(workspace, profile, if quick { 200 } else { 2000 }),
+            Suite::Catalogue => {
+                catalogue::measure(workspace, profile, if quick { 30 } else { 200 })
+            }
             Suite::Search => search::measure(workspace, profile, if quick { 10 } else { 50 }),
         }
     }

@@ -213,7 +213,10 @@ fn started(
     entry: &Map<String, Value>,
 ) -> Option<StartedProgram> {
     match &spec.transport {
-        TransportSpec::Stdio(stdio) => Some(search?.process(stdio, Some(entry))),
+        TransportSpec::Stdio(stdio) => {
+            search?;
+            Some(ProgramSearch::process(stdio, Some(entry)))
+        }
         _ => None,
     }
 }

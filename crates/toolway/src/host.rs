@@ -18,8 +18,9 @@ use toolway_config::Plan;
 use toolway_transport::stdio::launcher::Launcher;
 use toolway_types::{BytePool, ConnectionState, ToolKey};
 
+pub use self::attached::AttachOptions;
 use self::attached::CallingParty;
-pub use self::attached::{AttachOptions, Attached};
+use self::background::Background;
 pub use self::background::{
     BackgroundCall, CallHandle, CallId, CallStage, Called, CollectError, TooManyCalls,
 };
@@ -71,6 +72,23 @@ pub struct Host {
     attendant: Option<Task<()>>,
     supervisor: Task<()>,
     catalogs: Option<CatalogMemory>,
+}
+
+/// A caller's way into a host.
+pub struct Attached {
+    core: Arc<HostCore>,
+    party: Arc<CallingParty>,
+    background: Background,
+}
+
+impl Attached {
+    fn new(core: Arc<HostCore>, party: Arc<CallingParty>) -> Self {
+        Self {
+            core,
+            party,
+            background: Background::default(),
+        }
+    }
 }
 
 /// What a call needs of the host, so that one can outlive its caller.

@@ -115,6 +115,7 @@ pub(crate) struct Row {
     logins: Vec<Shown>,
 }
 
+#[expect(clippy::ref_option, reason = "what serde hands over")]
 fn as_source<S: Serializer>(origin: &Option<Origin>, serializer: S) -> Result<S::Ok, S::Error> {
     origin.as_ref().map(source).serialize(serializer)
 }

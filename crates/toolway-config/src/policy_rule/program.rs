@@ -56,18 +56,14 @@ pub(crate) struct ProgramSearch<'a> {
 
 impl ProgramSearch<'_> {
     /// A process. `entry` is what it was made of, where that is the entry's own command.
-    pub(crate) fn process(
-        &self,
-        stdio: &StdioSpec,
-        entry: Option<&Map<String, Value>>,
-    ) -> StartedProgram {
+    pub(crate) fn process(stdio: &StdioSpec, entry: Option<&Map<String, Value>>) -> StartedProgram {
         let words = std::iter::once(&stdio.command).chain(&stdio.args).cloned();
         let path = stdio.variable("PATH").map(Secret::expose);
         let is_news = |name: &&String| {
             decides_what_runs(name) && stdio.env.get(*name) != stdio.inherited.get(*name)
         };
         StartedProgram {
-            found: self.find(&stdio.command, stdio.cwd.path(), path),
+            found: Self::find(&stdio.command, stdio.cwd.path(), path),
             words: words.collect(),
             line: None,
             steering: stdio.env.keys().filter(is_news).cloned().collect(),
@@ -87,7 +83,7 @@ impl ProgramSearch<'_> {
             let name = words.first().map(String::as_str).unwrap_or_default();
             all.push(HelperProgram {
                 about: format!("its `headersHelper` runs `{name}`"),
-                started: self.process(&helper.process, None),
+                started: Self::process(&helper.process, None),
             });
         }
         let oauth = remote.and_then(|remote| remote.oauth.as_ref());
@@ -119,7 +115,7 @@ impl ProgramSearch<'_> {
         HelperProgram {
             about: format!("its `{}` runs `{name}` (`{reference}`)", reference.place),
             started: StartedProgram {
-                found: first.and_then(|first| self.find(first, directory.path(), path)),
+                found: first.and_then(|first| Self::find(first, directory.path(), path)),
                 words: [SHELL, "-c", &reference.target].map(str::to_owned).to_vec(),
                 line: Some(read),
                 ..StartedProgram::default()
@@ -129,7 +125,7 @@ impl ProgramSearch<'_> {
 
     /// Where the system would find a program: it passes over what it cannot execute and takes
     /// relative directories from the child's own.
-    fn find(&self, command: &str, base: &Path, path: Option<&str>) -> Option<ProgramLocation> {
+    fn find(command: &str, base: &Path, path: Option<&str>) -> Option<ProgramLocation> {
         let found = |candidate: PathBuf, written: &Path| {
             Some(ProgramLocation {
                 real: candidate.canonicalize().ok()?,

@@ -111,15 +111,14 @@ impl LoginStore {
     /// way in mind.
     pub(super) fn voucher(&self, target: &LoginTarget) -> Option<Voucher> {
         let workload = self.client_identities.workloads.get(target.server.as_str());
-        let voucher = match workload {
-            Some(workload) => Voucher::Platform {
+        let voucher = if let Some(workload) = workload {
+            Voucher::Platform {
                 source: Arc::clone(&workload.source),
                 audience: workload.audience.clone(),
-            },
-            None => {
-                let spec = target.oauth.voucher.as_ref()?;
-                Voucher::of(spec, self.references.clone(), self.open())
             }
+        } else {
+            let spec = target.oauth.voucher.as_ref()?;
+            Voucher::of(spec, self.references.clone(), self.open())
         };
         target.allows(voucher.grant()).then_some(voucher)
     }

@@ -9,8 +9,7 @@
 
 use std::sync::Arc;
 
-use super::HostCore;
-use super::background::Background;
+use super::Attached;
 use crate::call::{
     CallError, CallOptions, Caller, CallerSide, Prompter, ToolOutcome, ToolRequest, ToolTarget,
 };
@@ -31,13 +30,6 @@ pub struct AttachOptions {
     pub roots: Vec<Root>,
     /// Which tools it has loaded, where it keeps track of that.
     pub pool: Option<ToolPool>,
-}
-
-/// A caller's way into a host.
-pub struct Attached {
-    pub(super) core: Arc<HostCore>,
-    pub(super) party: Arc<CallingParty>,
-    pub(super) background: Background,
 }
 
 /// What every call of one caller runs with.
@@ -65,14 +57,6 @@ impl CallingParty {
 }
 
 impl Attached {
-    pub(super) fn new(core: Arc<HostCore>, party: Arc<CallingParty>) -> Self {
-        Self {
-            core,
-            party,
-            background: Background::default(),
-        }
-    }
-
     /// Who it is.
     pub fn caller(&self) -> &Caller {
         &self.party.side.caller

@@ -14,9 +14,9 @@ use toolway_transport::OpenOptions;
 use toolway_transport::client::HttpClient;
 use toolway_types::BytePool;
 
-use super::attached::{Attached, CallingParty};
+use super::attached::CallingParty;
 use super::reload::Reload;
-use super::{Host, HostCore, HostOptions, account};
+use super::{Attached, Host, HostCore, HostOptions, account};
 use crate::account::CurrentAccount;
 use crate::auth::Auth;
 use crate::call::CallerSide;

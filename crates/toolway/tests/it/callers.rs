@@ -90,7 +90,7 @@ fn drama(speaks: SpokenEras) -> ScriptedServer {
     })
 }
 
-fn asks(tool: &str, arguments: Value) -> ToolRequest {
+fn asks(tool: &str, arguments: &Value) -> ToolRequest {
     ToolRequest {
         target: ToolTarget::Key(ToolKey::new(name("s"), tool)),
         arguments: arguments.as_object().cloned().unwrap_or_default(),
@@ -99,7 +99,7 @@ fn asks(tool: &str, arguments: Value) -> ToolRequest {
 
 async fn typed(caller: &Attached, tool: &str) -> Result<ToolOutcome, CallError> {
     let options = CallOptions::new(Consent::Typed);
-    caller.call(asks(tool, json!({})), options).await
+    caller.call(asks(tool, &json!({})), options).await
 }
 
 /// What a call answered, as text.
@@ -196,10 +196,10 @@ async fn a_question_that_may_be_of_two_callers_is_put_to_neither() {
     let host = host(&home, drama(SpokenEras::Legacy).entry(), &owner).await;
     let (first, second) = (attach(&host, &ada), attach(&host, &bob));
     let hanging = first
-        .start_call(asks("hang", json!({})), CallOptions::new(Consent::Typed))
+        .start_call(asks("hang", &json!({})), CallOptions::new(Consent::Typed))
         .expect("room for a call");
     // It has been sent once the server answers what was sent after it.
-    let echo = asks("echo", json!({ "text": "sent" }));
+    let echo = asks("echo", &json!({ "text": "sent" }));
     let echo = first.call(echo, CallOptions::new(Consent::Typed)).await;
     echo.expect("an answer");
     let answer = said(&second, "elicit").await;
@@ -275,15 +275,15 @@ async fn a_yes_for_the_session_is_one_callers_alone() {
     };
     let prompted = || CallOptions::new(Consent::Prompt);
     for expected in [[1, 0], [1, 0]] {
-        let echo = callers[0].call(asks("echo", json!({ "text": "x" })), prompted());
+        let echo = callers[0].call(asks("echo", &json!({ "text": "x" })), prompted());
         echo.await.expect("permitted");
         assert_eq!(asked(), expected);
     }
-    let echo = callers[1].call(asks("echo", json!({ "text": "x" })), prompted());
+    let echo = callers[1].call(asks("echo", &json!({ "text": "x" })), prompted());
     echo.await.expect("permitted");
     assert_eq!(asked(), [1, 1]);
     // The host has nobody to ask, and no yes of theirs is its own.
-    let refused = host.call(asks("echo", json!({ "text": "x" })), prompted());
+    let refused = host.call(asks("echo", &json!({ "text": "x" })), prompted());
     refused.await.expect_err("nobody was asked");
     drop(callers);
     host.shutdown().await;
@@ -306,7 +306,7 @@ async fn calls_in_the_background_are_one_callers_and_end_with_it() {
     });
     let typed = || CallOptions::new(Consent::Typed);
     let handle = first
-        .start_call(asks("hang", json!({})), typed())
+        .start_call(asks("hang", &json!({})), typed())
         .expect("room");
     assert_eq!(
         [
@@ -321,7 +321,7 @@ async fn calls_in_the_background_are_one_callers_and_end_with_it() {
     assert!(matches!(collected, Err(CollectError::Unknown(id)) if id == handle.id));
     assert_eq!(first.calls().len(), 1, "it still runs");
     // Cancelling a call of one leaves the other's alone.
-    let slow = second.call(asks("slow", json!({ "ms": 300 })), typed());
+    let slow = second.call(asks("slow", &json!({ "ms": 300 })), typed());
     let (slow, ()) = tokio::join!(slow, async { assert!(first.cancel(handle.id)) });
     slow.expect("its own call goes on");
     host.shutdown().await;

@@ -1,13 +1,12 @@
 //! Running the host for the length of one command.
 //!
 //! Owns the runtime, the live view while servers connect, and that the host is shut down before the
-//! program exits. Parts: `options.rs` (what every host starts with), `vault.rs` (where secrets are
-//! kept), `typed.rs` (servers that no file configures), `memory.rs` (what servers offered before).
+//! program exits. Parts: `setup.rs` (what every host starts with), `typed.rs` (servers that no file
+//! configures), `memory.rs` (what servers offered before).
 
 pub(crate) mod memory;
-mod options;
+mod setup;
 mod typed;
-mod vault;
 
 use std::io;
 use std::pin::Pin;
@@ -15,25 +14,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::signal::unix::SignalKind;
-use toolway::watch::{ConfigWatch, Watched, request_reconnect};
+use toolway::watch::ConfigWatch;
 use toolway::{Audit, Caller, CallerKind, ClientHandler, Host, HostOptions, Prompter};
 use toolway_config::{Plan, PlannedServer};
 use toolway_tui::{NoticeFeed, TerminalSize, Theme};
 use toolway_types::{ConnectionState, ServerName, TransportKind};
 
-pub(crate) use self::options::{
-    State, client_options, connectors_of, host_options, http_client, shield,
+pub(crate) use self::setup::{
+    CALLER, StorageArgs, host_options, logins, reconnect_elsewhere, vault,
 };
 pub(crate) use self::typed::{Typed, TypedCommand};
-pub(crate) use self::vault::{StorageArgs, require_insecure_storage, vault};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::prompt::TerminalPrompt;
 use crate::report::Report;
 use crate::signals::Signals;
-
-/// Who this program is in the audit.
-const CALLER: &str = "cli";
 
 /// Which servers a command needs.
 pub(crate) enum Wanted {
@@ -124,24 +119,9 @@ const HANGS_AFTER: Duration = Duration::from_secs(1);
 /// there. A request that is quick is spared the watching.
 async fn follow_reconnects<T>(context: &Context, host: &Host) -> T {
     tokio::time::sleep(HANGS_AFTER).await;
-    let watch = ConfigWatch::start(Watched {
-        paths: Arc::new(Vec::new),
-        reconnects: Some(State(context).reconnects()),
-    });
+    let watch = ConfigWatch::start(context.setup.watched_requests());
     watch.follow(host).await;
     std::future::pending().await
-}
-
-/// Has running processes connect to a server anew. They notice a refusal by themselves; this is only
-/// sooner, and not worth failing for.
-pub(crate) fn reconnect_elsewhere(context: &Context, server: &str) {
-    if let Ok(name) = ServerName::new(server)
-        && let Err(error) = request_reconnect(&State(context).reconnects(), &name)
-    {
-        context.warn(format!(
-            "server `{server}`: running processes could not be told: {error}"
-        ));
-    }
 }
 
 /// As [`with_host`], for work without an end of its own, or with something to show before it:
@@ -235,8 +215,8 @@ fn prepared(
         client_handler: interaction.client_handler,
         ..host_options(context)
     };
-    if asks_provider || has_connectors {
-        options.connectors = Some(connectors_of(context));
+    if !asks_provider && !has_connectors {
+        options.connectors = None;
     }
     (plan, options)
 }

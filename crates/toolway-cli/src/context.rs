@@ -10,11 +10,9 @@ use std::fmt::Display;
 use std::sync::Arc;
 
 use serde::Serialize;
-use toolway::builtin::RESERVED;
-use toolway::{Offering, installs_first};
-use toolway_auth::vault::Vault;
+use toolway::{UserSetup, installs_first};
 use toolway_config::{
-    Environment, Flags, Hooks, Plan, PlannedServer, ServerVerdict, address_without_secrets,
+    Environment, Flags, Plan, PlannedServer, ServerVerdict, address_without_secrets,
 };
 use toolway_types::{Diagnosis, Origin, Scope, Severity, TransportKind, TransportSpec};
 
@@ -29,38 +27,50 @@ const ENTRIES_AT_ONCE: usize = 4;
 
 /// One run of the program.
 pub(crate) struct Context {
-    pub(crate) environment: Environment,
-    pub(crate) flags: Flags,
+    /// What hosts are made of.
+    pub(crate) setup: UserSetup,
     pub(crate) output: Output,
-    /// Secrets are saved in plain text: the user said so, and nothing forbids it.
-    pub(crate) insecure_storage: bool,
     /// Who has the terminal while a host runs.
     pub(crate) turns: Arc<TerminalTurns>,
-    /// Where secrets are kept, for `connect::vault` alone.
-    pub(crate) vault: OnceCell<Vault>,
     plan: OnceCell<Plan>,
     /// What keeps servers from being logged in to by themselves, as hosts found out.
     advice: RefCell<BTreeMap<String, String>>,
     /// The server that was typed in place of a configured one.
     typed: RefCell<Option<(String, TypedTarget)>>,
+    /// What was said of the set-up.
+    said: RefCell<Vec<Diagnosis>>,
 }
 
 impl Context {
     /// Captures the environment.
-    pub(crate) fn new(flags: Flags, insecure_storage: bool, errors: Errors) -> Self {
+    pub(crate) fn new(flags: Flags, errors: Errors) -> Self {
         let environment = toolway_config::with_managed_variables(Environment::capture());
         let output = Output::new(&environment).telling(errors);
         Self {
-            environment,
-            flags,
+            setup: UserSetup::new(environment, flags),
             output,
-            insecure_storage,
             turns: TerminalTurns::new(),
-            vault: OnceCell::new(),
             plan: OnceCell::new(),
             advice: RefCell::default(),
             typed: RefCell::default(),
+            said: RefCell::default(),
         }
+    }
+
+    /// What the process was started with.
+    pub(crate) fn environment(&self) -> &Environment {
+        self.setup.environment()
+    }
+
+    /// What the command line says about configuration.
+    pub(crate) fn flags(&self) -> &Flags {
+        self.setup.flags()
+    }
+
+    /// Has secrets saved in plain text, unless that is forbidden.
+    pub(crate) fn keep_in_plain_text(&mut self) -> Result<(), Report> {
+        let plan = self.plan.get_or_init(|| self.setup.plan());
+        Ok(self.setup.keep_in_plain_text(plan)?)
     }
 
     /// Says something that is not a result.
@@ -109,13 +119,13 @@ impl Context {
                 format!("add it first: {}{login}", what.adding())
             });
         }
-        if self.flags.mcp_config.is_empty() && self.flags.mcp_server.is_empty() {
+        if self.flags().mcp_config.is_empty() && self.flags().mcp_server.is_empty() {
             return hint;
         }
         let given = self.plan().servers.iter();
         let given = given.filter(|server| server.scope == Scope::Dynamic);
         let given: Vec<&str> = given.map(|server| server.name.as_str()).collect();
-        report::by_flags(&hint, &given, &self.flags)
+        report::by_flags(&hint, &given, self.flags())
     }
 
     /// Notes what a host found out about a server that wants a login.
@@ -154,7 +164,7 @@ impl Context {
         {
             return report.hint("log in to your account with `toolway account login`");
         }
-        match entry.and_then(account_of) {
+        match entry.and_then(PlannedServer::account) {
             Some(account) => {
                 let words = login_words(&server, Some(account));
                 report.hint(format!("log in with `toolway login {words}`"))
@@ -176,13 +186,12 @@ impl Context {
 
     /// The plan, made on first use: commands that need none read no file.
     pub(crate) fn plan(&self) -> &Plan {
-        self.plan
-            .get_or_init(|| toolway_config::plan(&self.environment, &self.flags))
+        self.plan.get_or_init(|| self.setup.plan())
     }
 
     /// A plan for other flags, e.g. with a server typed on the command line.
     pub(crate) fn plan_with(&self, flags: &Flags) -> Plan {
-        toolway_config::plan(&self.environment, flags)
+        toolway_config::plan(self.environment(), flags)
     }
 
     /// Prints what is wrong with the configuration. Many findings about entries are counted, so that
@@ -215,6 +224,17 @@ impl Context {
     pub(crate) fn say_findings<'a>(&self, findings: impl IntoIterator<Item = &'a Diagnosis>) {
         for finding in findings {
             self.say(render_diagnosis(finding));
+        }
+    }
+
+    /// As [`Context::say_findings`], each finding once in a run.
+    pub(crate) fn say_once(&self, findings: impl IntoIterator<Item = Diagnosis>) {
+        for finding in findings {
+            let mut said = self.said.borrow_mut();
+            if !said.contains(&finding) {
+                self.say_findings([&finding]);
+                said.push(finding);
+            }
         }
     }
 
@@ -254,18 +274,6 @@ pub(crate) fn require_flags_only(plan: &Plan) -> Result<(), Report> {
     Ok(())
 }
 
-/// Every finding of a plan: about files first, then server by server.
-pub(crate) fn diagnoses(plan: &Plan) -> impl Iterator<Item = &Diagnosis> {
-    plan.diagnoses
-        .iter()
-        .chain(plan.servers.iter().flat_map(|server| &server.diagnoses))
-}
-
-/// Whether any finding of a plan is an error.
-pub(crate) fn has_errors(plan: &Plan) -> bool {
-    diagnoses(plan).any(|diagnosis| diagnosis.severity == Severity::Error)
-}
-
 /// No such server: says so, and names the nearest.
 pub(crate) fn unknown_server(plan: &Plan, name: &str) -> Report {
     let report = Report::configuration(format!("no server named `{name}` is configured"));
@@ -283,21 +291,4 @@ pub(crate) fn unknown_server(plan: &Plan, name: &str) -> Report {
         }
         None => report.hint("see what is configured with `toolway list --no-connect`"),
     }
-}
-
-/// The account that an entry names.
-pub(crate) fn account_of(server: &PlannedServer) -> Option<&str> {
-    let ServerVerdict::Admitted(spec) = &server.verdict else {
-        return None;
-    };
-    let remote = spec.transport.open_to_logins()?;
-    remote.oauth.as_ref()?.account.as_deref()
-}
-
-/// The rules of a plan, and the matchers of these hooks, that miss or are not what they seem.
-pub(crate) fn rule_remarks(plan: &Plan, hooks: &Hooks) -> Vec<Diagnosis> {
-    let servers: Vec<_> = plan.servers.iter().map(|server| &server.name).collect();
-    let is_own =
-        |name: &str| plan.no_prefix || RESERVED.contains(&name) || Offering::named(name).is_some();
-    plan.permissions.remarks(hooks, &servers, &is_own)
 }

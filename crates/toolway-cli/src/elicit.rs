@@ -48,7 +48,7 @@ pub(crate) fn client_handler(context: &Context) -> Option<Arc<dyn ClientHandler>
         Arc::new(TerminalUser {
             turns: Arc::clone(&context.turns),
             output: context.output,
-            pages: Pages::new(&context.environment),
+            pages: Pages::new(context.environment()),
             visiting: Mutex::default(),
         }) as Arc<dyn ClientHandler>
     })

@@ -58,8 +58,8 @@ fn main() -> ExitCode {
     if let Err(error) = closed {
         tracing::warn!(%error, "other processes of this user may look into this one");
     }
-    let context = Context::new(cli.global.flags(), cli.command.insecure_storage(), errors);
-    let exit = match run(&context, cli.command) {
+    let mut context = Context::new(cli.global.flags(), errors);
+    let exit = match run(&mut context, cli.command) {
         Ok(exit) => exit,
         Err(report) => {
             context.output.report(&report);
@@ -73,10 +73,11 @@ fn main() -> ExitCode {
 }
 
 /// One line per command; each stands in the file of its name.
-fn run(context: &Context, command: Command) -> Outcome {
-    if context.insecure_storage {
-        connect::require_insecure_storage(context)?;
+fn run(context: &mut Context, command: Command) -> Outcome {
+    if command.insecure_storage() {
+        context.keep_in_plain_text()?;
     }
+    let context = &*context;
     let outcome = match command {
         Command::Add(args) => commands::add::run(context, &args),
         Command::AddJson(args) => commands::add_json::run(context, &args),

@@ -136,6 +136,17 @@ pub struct PlannedServer {
     pub curation: Arc<Curation>,
 }
 
+impl PlannedServer {
+    /// The account that its entry names.
+    pub fn account(&self) -> Option<&str> {
+        let ServerVerdict::Admitted(spec) = &self.verdict else {
+            return None;
+        };
+        let remote = spec.transport.open_to_logins()?;
+        remote.oauth.as_ref()?.account.as_deref()
+    }
+}
+
 impl fmt::Debug for PlannedServer {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter

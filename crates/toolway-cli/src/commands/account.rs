@@ -9,14 +9,13 @@ use toolway::Host;
 use toolway::account::{self, DirectoryState, refresh};
 use toolway_auth::account::StoredAccount;
 use toolway_auth::account::stored::AccountLoginError;
-use toolway_auth::logins::Logins;
 use toolway_config::account::directory::copy_file;
 use toolway_config::{AccountProvider, ConnectorDirectory, Plan};
 use toolway_types::{Scope, TransportKind};
 
 use super::auth::{StatusArgs, shown_time};
 use super::login::{AtTerminal, WayArgs, until_given_up};
-use crate::connect::{self, StorageArgs, connectors_of, http_client};
+use crate::connect::{self, StorageArgs};
 use crate::context::{Context, require_flags_only};
 use crate::exit::Exit;
 use crate::report::{Outcome, Report};
@@ -89,7 +88,7 @@ async fn log_in(context: &Context, provider: &AccountProvider, args: &LoginArgs)
     outcome.map_err(not_logged_in)?;
     let text = format!("logged in at {host}\n");
     context.output.result(&text)?;
-    let copy = copy_file(&context.environment);
+    let copy = copy_file(context.environment());
     let plan = context.plan();
     if let Some(origin) = &plan.connectors_off {
         account::forget(&copy)?;
@@ -97,7 +96,7 @@ async fn log_in(context: &Context, provider: &AccountProvider, args: &LoginArgs)
         context.say(&off);
         return Ok(Exit::Success);
     }
-    if let Some(connectors) = connectors_of(context)(plan) {
+    if let Some(connectors) = context.setup.connectors()(plan) {
         let refreshed = refresh(&connectors).await;
         // The program ends soon, and the time for the directory may be over before a renewal is.
         connectors.account.settle(account::PATIENCE).await;
@@ -122,10 +121,10 @@ async fn log_out(context: &Context, provider: &AccountProvider) -> Outcome {
     let host = provider.host();
     // First, so that none are found once the logout is known; and also when nobody is logged in:
     // what is left of an earlier login goes.
-    connect::memory::forget(context, context.plan(), |planned| {
+    context.setup.forget_offers(context.plan(), |planned| {
         planned.transport.is_some_and(TransportKind::is_connector)
     });
-    account::forget(&copy_file(&context.environment))?;
+    account::forget(&copy_file(context.environment()))?;
     match kept(context, provider).log_out().await? {
         Some(out) => {
             context.output.result(&format!("logged out at {host}\n"))?;
@@ -195,7 +194,7 @@ pub(crate) async fn freshened(context: &Context, host: &Host, plan: &Plan) -> Op
     let known = directory.wait_for(|state| *state != DirectoryState::Asking);
     let state = known.await.ok()?.clone();
     say(context, &state);
-    let fresh = context.plan_with(&context.flags);
+    let fresh = context.setup.plan();
     if listed(plan) == listed(&fresh) {
         return None;
     }
@@ -246,12 +245,12 @@ fn without_copy(state: DirectoryState) -> DirectoryState {
 }
 
 fn kept(context: &Context, provider: &AccountProvider) -> StoredAccount {
-    let logins = Logins::new(connect::vault(context));
-    account::kept(provider, logins, http_client(context))
+    context.say_once(context.setup.vault_finding());
+    context.setup.account(provider)
 }
 
 fn kept_list(context: &Context, provider: &AccountProvider) -> ConnectorDirectory {
-    ConnectorDirectory::kept(&context.environment, provider).unwrap_or_default()
+    ConnectorDirectory::kept(context.environment(), provider).unwrap_or_default()
 }
 
 fn not_logged_in(error: AccountLoginError) -> Report {

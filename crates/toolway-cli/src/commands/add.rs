@@ -139,7 +139,7 @@ fn transports() -> impl TypedValueParser<Value = TransportKind> {
 pub(crate) fn run(context: &Context, args: &AddArgs) -> Outcome {
     let target = target::settled(context, args)?;
     let mut definition = definition(args, &target)?;
-    let (cwd, scope) = (context.environment.cwd(), args.writing.scope);
+    let (cwd, scope) = (context.environment().cwd(), args.writing.scope);
     place::write_out(&mut definition, cwd, scope);
     let exit = write(context, &args.name, &definition, &args.writing)?;
     if let Some(advice) = place::advice(&args.name, &definition, cwd, scope) {
@@ -153,12 +153,12 @@ pub(crate) fn run(context: &Context, args: &AddArgs) -> Outcome {
 
 /// Says what cross-app access still lacks.
 fn say_cross_app(context: &Context) {
-    if !cross_app_enabled(&context.environment) {
+    if !cross_app_enabled(context.environment()) {
         context.warn(
             "`--xaa` does not count yet: cross-app access is switched off\n\
              hint: set `TOOLWAY_ENABLE_XAA=1`",
         );
-    } else if context.plan_with(&context.flags).identity.is_none() {
+    } else if context.setup.plan().identity.is_none() {
         context.warn(
             "`--xaa` needs an identity provider, and none is configured\n\
              hint: set `identityProvider` in your settings",
@@ -306,7 +306,7 @@ pub(crate) fn write(
     }
     context.say_findings(&toolway_config::unpinned(&server, definition));
     let edited = toolway_config::add_server(
-        &context.environment,
+        context.environment(),
         scope,
         &server,
         definition,
@@ -322,7 +322,7 @@ pub(crate) fn write(
         &format!("added `{name}` to the {scope} scope"),
         &edited,
     );
-    let plan = context.plan_with(&context.flags);
+    let plan = context.setup.plan();
     let mut written = plan.servers.iter();
     let written = written.find(|entry| entry.name == server && entry.scope == scope);
     if let Some(ServerVerdict::Refused { reason }) = written.map(|entry| &entry.verdict) {
@@ -369,7 +369,7 @@ fn check(
     definition: &Map<String, Value>,
     scope: Scope,
 ) -> Result<Vec<Diagnosis>, Report> {
-    let findings = toolway_config::check_definition(&context.environment, name, definition, scope);
+    let findings = toolway_config::check_definition(context.environment(), name, definition, scope);
     let (warnings, errors): (Vec<_>, Vec<_>) = findings
         .into_iter()
         .partition(|finding| finding.severity == Severity::Warning);

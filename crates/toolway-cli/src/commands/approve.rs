@@ -117,7 +117,7 @@ pub(crate) fn approve(context: &Context, args: &ApproveArgs) -> Outcome {
     let mut exit = Exit::Success;
     for server in servers {
         // Digested before the question: the answer is about what was there when it was asked.
-        let files = toolway_config::repository_files(&context.environment, server);
+        let files = toolway_config::repository_files(context.environment(), server);
         // The answer covers what is on the screen, which is not read with `--yes`.
         let variables = if args.yes {
             &args.allow_env
@@ -131,7 +131,7 @@ pub(crate) fn approve(context: &Context, args: &ApproveArgs) -> Outcome {
                 server,
                 variables,
                 &files,
-                &context.environment,
+                context.environment(),
                 context.output.screen(),
             ),
             &format!("Start `{}` from now on?", name(server.name.as_str())),
@@ -149,7 +149,7 @@ pub(crate) fn approve(context: &Context, args: &ApproveArgs) -> Outcome {
             Err(no) => return Err(no),
         }
         let edited =
-            toolway_config::approve(&context.environment, server, variables, &files.bound)?;
+            toolway_config::approve(context.environment(), server, variables, &files.bound)?;
         say_written(context, &format!("approved `{}`", server.name), &edited);
         allow_rules(context, server, args)?;
         say_what_is_missing(context, server);
@@ -168,7 +168,7 @@ fn allow_rules(
         return Ok(());
     };
     // Now that it is approved, it is the one that counts.
-    let plan = context.plan_with(&context.flags);
+    let plan = context.setup.plan();
     let all = plan.permissions.all_unheeded();
     let unheeded: Vec<&UnheededRule> = all
         .iter()
@@ -186,7 +186,7 @@ fn allow_rules(
         let rules = unheeded.iter().map(|unheeded| unheeded.rule.rule.clone());
         let rules: Vec<String> = rules.collect();
         let edited =
-            toolway_config::allow_for_repository_server(&context.environment, &brought, &rules)?;
+            toolway_config::allow_for_repository_server(context.environment(), &brought, &rules)?;
         say_written(
             context,
             &format!("from now on {shown} counts for it"),
@@ -224,7 +224,7 @@ fn require_used(servers: &[&PlannedServer], allowed: &[String]) -> Result<(), Re
 /// An approval alone may not be enough: it may read a variable that was not allowed, or other
 /// settings may keep the server off.
 fn say_what_is_missing(context: &Context, server: &PlannedServer) {
-    let plan = context.plan_with(&context.flags);
+    let plan = context.setup.plan();
     let Some(now) = plan.winner(server.name.as_str()) else {
         return;
     };
@@ -242,14 +242,14 @@ fn say_what_is_missing(context: &Context, server: &PlannedServer) {
 /// Runs `reject`.
 pub(crate) fn reject(context: &Context, args: &RejectArgs) -> Outcome {
     let server = decidable(context, &args.name)?;
-    let edited = toolway_config::reject(&context.environment, server)?;
+    let edited = toolway_config::reject(context.environment(), server)?;
     say_written(context, &format!("rejected `{}`", server.name), &edited);
     Ok(Exit::Success)
 }
 
 /// Runs `reset-approvals`.
 pub(crate) fn reset(context: &Context, _args: &ResetArgs) -> Outcome {
-    let edited = toolway_config::reset(&context.environment)?;
+    let edited = toolway_config::reset(context.environment())?;
     let what = match edited.value {
         1 => "forgot 1 decision".to_owned(),
         count => format!("forgot {count} decisions"),
@@ -259,8 +259,8 @@ pub(crate) fn reset(context: &Context, _args: &ResetArgs) -> Outcome {
 }
 
 fn trust_local_settings(context: &Context, args: &ApproveArgs) -> Outcome {
-    let path = context.environment.settings_file(Scope::Local);
-    let text = toolway_config::local_settings_text(&context.environment)?;
+    let path = context.environment().settings_file(Scope::Local);
+    let text = toolway_config::local_settings_text(context.environment())?;
     let (Some(path), Some(text)) = (path, text) else {
         return Err(Report::configuration("this project has no local settings")
             .hint("`toolway add <name> <command or url>` makes them"));
@@ -273,7 +273,7 @@ fn trust_local_settings(context: &Context, args: &ApproveArgs) -> Outcome {
     ask(context, args.yes, &sheet.finish(), question, |last| {
         spaced("toolway approve --local-settings", last)
     })?;
-    let edited = toolway_config::trust_local(&context.environment, &text)?;
+    let edited = toolway_config::trust_local(context.environment(), &text)?;
     say_written(context, "trusted the local settings", &edited);
     Ok(Exit::Success)
 }

@@ -14,7 +14,6 @@ use toolway::audit::{self, AuditLine, CallEnd, CallRecord, DecidedBy, RecordedDe
 use toolway::journal::timestamp;
 
 use super::follow::follow;
-use crate::connect::State;
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::report::{Outcome, Report, unwritable};
@@ -91,7 +90,7 @@ impl Choice<'_> {
 
 /// Runs the command.
 pub(crate) fn run(context: &Context, args: &AuditArgs) -> Outcome {
-    let directory = State(context).audit();
+    let directory = context.setup.files().audit();
     let since = args.since.map(|since| {
         let then = SystemTime::now().checked_sub(since);
         timestamp(then.unwrap_or(SystemTime::UNIX_EPOCH))

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use clap::{Args, Subcommand};
 use serde::Serialize;
 use serde_json::json;
-use toolway::auth::{StoredLogin, StoredLogins, used};
+use toolway::auth::{StoredLogin, used};
 use toolway::journal::timestamp;
 use toolway_auth::logins::{DEFAULT_ACCOUNT, LoginsError};
 use toolway_types::name::{AccountNameError, check_account};
@@ -124,10 +124,8 @@ fn every(context: &Context) -> Result<(Vec<Shown>, Vec<LoginsError>), Report> {
     if vault.is_unused() {
         return Ok((Vec::new(), Vec::new()));
     }
-    let (kept, unread) = connect::block_on(async {
-        let book = StoredLogins::new(vault, connect::client_options(context));
-        Ok(book.every_login().await?)
-    })?;
+    let (kept, unread) =
+        connect::block_on(async { Ok(context.setup.logins().every_login().await?) })?;
     let now = SystemTime::now();
     let specs = context.plan().admitted().map(|(_, spec)| spec);
     let used: Vec<StoredLogin> = specs

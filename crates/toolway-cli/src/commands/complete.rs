@@ -112,7 +112,7 @@ pub(crate) fn run(context: &Context, args: &CompleteArgs, cli: Command) -> Outco
         return Ok(Exit::Success);
     };
     let mut text = String::new();
-    let charset = Charset::of(&context.environment);
+    let charset = Charset::of(context.environment());
     for candidate in candidates(context, &line).unwrap_or_default() {
         if !candidate.starts_with(&line.word) || !spelling::is_offered(&candidate, charset) {
             continue;

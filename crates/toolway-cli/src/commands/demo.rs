@@ -86,7 +86,7 @@ fn environment(context: &Context, directory: &Path) -> Result<Environment, Repor
     std::fs::create_dir(&project)?;
     let mut variables: BTreeMap<String, String> = ["PATH", "NO_COLOR", "TERM"]
         .into_iter()
-        .filter_map(|name| Some((name.to_owned(), context.environment.var(name)?.to_owned())))
+        .filter_map(|name| Some((name.to_owned(), context.environment().var(name)?.to_owned())))
         .collect();
     variables.insert(
         "TOOLWAY_HOME".to_owned(),

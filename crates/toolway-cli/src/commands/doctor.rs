@@ -16,7 +16,7 @@ use toolway_types::{Diagnosis, Severity, TransportSpec, text};
 
 use self::checks::{Check, Health};
 use self::shielding::Shielding;
-use crate::context::{Context, diagnoses, has_errors, rule_remarks};
+use crate::context::Context;
 use crate::exit::Exit;
 use crate::report::{Outcome, diagnosis_json, render_diagnosis, source};
 
@@ -52,15 +52,14 @@ const VERDICTS: [&str; 7] = [
 /// Runs the command.
 pub(crate) fn run(context: &Context, args: &DoctorArgs) -> Outcome {
     let plan = context.plan();
-    let mut found: Vec<Diagnosis> = diagnoses(plan).cloned().collect();
+    let mut found: Vec<Diagnosis> = plan.all_diagnoses().cloned().collect();
     found.extend(missing_programs(plan));
     found.extend(unpinned(plan));
-    found.extend(rule_remarks(plan, &plan.hooks));
+    found.extend(toolway::rule_remarks(plan, &plan.hooks));
     found.extend(plan.permissions.idle_auto());
     found.extend(plan.weak_rules());
     let checks = checks::all(context, plan, args.network);
-    let exit = if has_errors(plan)
-        || found.iter().any(|d| d.severity == Severity::Error)
+    let exit = if found.iter().any(|d| d.severity == Severity::Error)
         || checks.iter().any(|check| check.health == Health::Fail)
     {
         Exit::Configuration
@@ -83,8 +82,8 @@ pub(crate) fn run(context: &Context, args: &DoctorArgs) -> Outcome {
             invalid,
         ] = counts.map(|(_, count)| count);
         context.output.json(&json!({
-            "configHome": context.environment.config_home().display().to_string(),
-            "projectRoot": context.environment.project_root().display().to_string(),
+            "configHome": context.environment().config_home().display().to_string(),
+            "projectRoot": context.environment().project_root().display().to_string(),
             "shield": shield.json(),
             "servers": {
                 "admitted": admitted,
@@ -109,8 +108,8 @@ pub(crate) fn run(context: &Context, args: &DoctorArgs) -> Outcome {
     };
     let mut text = format!(
         "config home   {}\nproject root  {}\nservers       {counts}\n",
-        context.environment.config_home().display(),
-        context.environment.project_root().display()
+        context.environment().config_home().display(),
+        context.environment().project_root().display()
     );
     text.push_str(&shield.lines());
     for check in &checks {

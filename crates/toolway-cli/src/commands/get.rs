@@ -9,7 +9,7 @@ use toolway_types::TransportKind;
 use toolway_types::text::spelled_out;
 
 use super::auth::{self, Shown};
-use crate::context::{Context, account_of};
+use crate::context::Context;
 use crate::exit::Exit;
 use crate::report::{Outcome, login_words, source};
 
@@ -42,7 +42,7 @@ pub(crate) fn run(context: &Context, args: &GetArgs) -> Outcome {
     } else {
         let text = as_text(server, login.as_ref());
         context.output.paragraphs(&text, Some(LABEL))?;
-        if let (None, Some(account)) = (&login, account_of(server)) {
+        if let (None, Some(account)) = (&login, server.account()) {
             let words = login_words(server.name.as_str(), Some(account));
             let hint = format!("hint: log in with `toolway login {words}`");
             context.say(context.reached(hint));
@@ -79,7 +79,7 @@ fn as_json(server: &PlannedServer, login: Option<&Shown>) -> Value {
         "reason": server.verdict.reason(),
         "definition": without_secrets(&server.definition),
     });
-    if let Some(account) = account_of(server) {
+    if let Some(account) = server.account() {
         shown["account"] = json!(account);
     }
     if let Some(login) = login {
@@ -99,7 +99,7 @@ fn as_text(server: &PlannedServer, login: Option<&Shown>) -> String {
         Some(reason) => line("verdict", &format!("{}: {reason}", server.verdict.word())),
         None => line("verdict", server.verdict.word()),
     }
-    match (login, account_of(server)) {
+    match (login, server.account()) {
         (Some(login), _) => line("login", &login.words()),
         (None, Some(account)) => line("login", &format!("`{account}`: nobody is logged in")),
         (None, None) => {}

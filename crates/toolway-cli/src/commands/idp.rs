@@ -4,16 +4,13 @@
 //! Owns what the user does about it (log in, log out, look). No secret is ever shown. The steps of
 //! the login, and where it is kept, are the library's.
 
-use std::sync::Arc;
-
 use clap::{Args, Subcommand};
 use serde::Serialize;
 use serde_json::json;
-use toolway::auth::{Organisation, OrganisationError, OrganisationUser, StoredLogins};
+use toolway::auth::{Organisation, OrganisationError, OrganisationUser};
 use toolway_auth::idp::IdpLogoutOutcome;
 use toolway_auth::logins::LoginGrant;
-use toolway_auth::references::ReferenceResolver;
-use toolway_config::{IdentitySettings, Plan};
+use toolway_config::Plan;
 use toolway_types::CrossApp;
 
 use super::auth::{StatusArgs, shown_time};
@@ -61,12 +58,12 @@ pub(super) struct Served {
 pub(crate) fn run(context: &Context, args: &IdpArgs) -> Outcome {
     let plan = context.plan();
     require_flags_only(plan)?;
-    let Some(settings) = &plan.identity else {
+    let Some(organisation) = context.setup.organisation(plan) else {
         context.say_unreadable(plan);
         return Err(none_configured());
     };
+    context.say_once(context.setup.vault_finding());
     connect::block_on(async {
-        let organisation = organisation(context, plan, settings);
         match &args.what {
             What::Login(args) => log_in(context, &organisation, args).await,
             What::Logout => log_out(context, &organisation).await,
@@ -80,17 +77,6 @@ fn none_configured() -> Report {
         "add it to your settings: `\"identityProvider\": {\"issuer\": \"https://login.example.com\", \
          \"clientId\": \"…\"}`",
     )
-}
-
-fn organisation(context: &Context, plan: &Plan, settings: &Arc<IdentitySettings>) -> Organisation {
-    let vault = connect::vault(context);
-    let references = ReferenceResolver {
-        vault: vault.clone(),
-        inherited: Arc::clone(&plan.inherited_env),
-        cwd: plan.command_directory.clone(),
-    };
-    let client = connect::http_client(context);
-    Organisation::new(Arc::clone(settings), vault, client, Some(references))
 }
 
 async fn log_in(context: &Context, organisation: &Organisation, args: &WayArgs) -> Outcome {
@@ -117,7 +103,7 @@ async fn log_out(context: &Context, organisation: &Organisation) -> Outcome {
     let current_user = organisation.current_user().await?;
     // First, so that no server is logged in to anew meanwhile.
     let given_back = organisation.logout().await?;
-    let book = StoredLogins::new(connect::vault(context), connect::client_options(context));
+    let book = connect::logins(context);
     let logins = book.logins().await?;
     for login in logins
         .iter()

@@ -243,7 +243,7 @@ fn answer(context: &Context, question: &str, more_follow: bool) -> std::io::Resu
 }
 
 fn find(context: &Context, args: &ImportArgs) -> Result<Vec<ClientFile>, Report> {
-    let places = ClientLocations::from(&context.environment);
+    let places = ClientLocations::from(context.environment());
     if let Some(path) = &args.from {
         let [client] = args.clients.as_slice() else {
             return Err(
@@ -350,7 +350,7 @@ fn add(context: &Context, candidate: &Candidate<'_>, target: Target) -> Result<(
         definition.insert("disabled".to_owned(), json!(true));
     }
     let scope = target.scope();
-    let environment = &context.environment;
+    let environment = context.environment();
     let edited = match target {
         Target::Vouched(scope) => {
             toolway_config::add_server(environment, scope, &name, &definition, Existing::Keep)

@@ -25,7 +25,7 @@ use self::hints::{hint, login_command, say_hints, say_off, say_waiting};
 use super::account;
 use super::auth::{self, Shown};
 use crate::connect::{self, Wanted};
-use crate::context::{Context, account_of};
+use crate::context::Context;
 use crate::exit::Exit;
 use crate::report::{Outcome, UNNAMED_SCOPES, source};
 
@@ -265,7 +265,7 @@ fn planned(server: &PlannedServer) -> Row {
         state,
         reason,
         error,
-        account: account_of(server).map(str::to_owned),
+        account: server.account().map(str::to_owned),
         ..Row::default()
     }
 }

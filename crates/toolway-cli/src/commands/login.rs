@@ -18,7 +18,7 @@ use toolway::auth::{LoggedIn, LoginOptions, LoginProblem};
 use toolway::{Host, HostSnapshot};
 use toolway_auth::jwt::SigningKey;
 use toolway_auth::login::{AccountChoice, LoginFault, LoginMethod};
-use toolway_config::Plan;
+use toolway_config::{Plan, PlannedServer};
 use toolway_types::name::as_word;
 use toolway_types::{ConnectionState, Secret, ServerName, TransportKind};
 
@@ -27,7 +27,7 @@ pub(super) use self::terminal::{AtTerminal, say_slow};
 use super::admitted::require_admitted;
 use super::auth::{account_word, shown_time};
 use crate::connect::{self, StorageArgs, Wanted};
-use crate::context::{Context, account_of, require_flags_only};
+use crate::context::{Context, require_flags_only};
 use crate::elicit;
 use crate::exit::Exit;
 use crate::output::Output;
@@ -131,7 +131,7 @@ pub(crate) fn run(context: &Context, args: &LoginArgs) -> Outcome {
         None => only_one(context, &plan)?,
     };
     let entry = plan.winner(server.as_str());
-    let of_entry = entry.and_then(account_of).map(str::to_owned);
+    let of_entry = entry.and_then(PlannedServer::account).map(str::to_owned);
     if entry
         .and_then(|entry| entry.transport)
         .is_some_and(TransportKind::is_connector)
@@ -297,7 +297,7 @@ fn wanting(snapshot: &HostSnapshot) -> Vec<&ServerName> {
 
 /// The secret of a client: never an argument, which every user of the machine could read.
 fn secret(context: &Context, args: &LoginArgs) -> Result<Option<Secret>, Report> {
-    let variable = context.environment.var(CLIENT_SECRET);
+    let variable = context.environment().var(CLIENT_SECRET);
     if let Some(value) = variable.filter(|value| !value.is_empty()) {
         return Ok(Some(Secret::new(value)));
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use clap::Args;
-use toolway::auth::{RemovedLogin, StoredLogins};
+use toolway::auth::RemovedLogin;
 use toolway_auth::logins::LoginsError;
 use toolway_types::TransportKind;
 use toolway_types::name::as_word;
@@ -44,8 +44,7 @@ pub(crate) fn run(context: &Context, args: &LogoutArgs) -> Outcome {
     let account = args.account.as_deref();
     let out = connect::block_on(async {
         let output = context.output;
-        let book = StoredLogins::new(connect::vault(context), connect::client_options(context))
-            .telling(Arc::new(move |place| say_slow(output, place)));
+        let book = connect::logins(context).telling(Arc::new(move |place| say_slow(output, place)));
         book.log_out(server, account)
             .await
             .map_err(|error| unread(server, &error))
@@ -89,9 +88,9 @@ fn told(context: &Context, login: &RemovedLogin) -> Result<(), Report> {
         ));
     }
     // What it offered to that account must not be shown to another.
-    connect::memory::forget(context, context.plan(), |planned| {
-        planned.name.as_str() == server
-    });
+    context
+        .setup
+        .forget_offers(context.plan(), |planned| planned.name.as_str() == server);
     connect::reconnect_elsewhere(context, server);
     Ok(())
 }

@@ -13,7 +13,6 @@ use toolway_types::name::as_word;
 use toolway_types::{ServerName, nearest};
 
 use super::follow::follow;
-use crate::connect::State;
 use crate::context::{Context, unknown_server};
 use crate::exit::Exit;
 use crate::report::{Outcome, Report};
@@ -65,7 +64,7 @@ impl LogsArgs {
 
 /// Runs the command.
 pub(crate) fn run(context: &Context, args: &LogsArgs) -> Outcome {
-    let directory = State(context).logs();
+    let directory = context.setup.files().logs();
     let server =
         ServerName::new(args.server.as_str()).map_err(|error| Report::usage(error.to_string()))?;
     let read = journal::read_last(&directory, &server, args.lines, |kind| args.wants(kind));

@@ -20,7 +20,7 @@ use self::change::Change;
 pub(super) use self::judged::Judged;
 use self::judged::told;
 use self::named::readings;
-use crate::context::{Context, rule_remarks};
+use crate::context::Context;
 use crate::exit::Exit;
 use crate::report::{Outcome, Report, diagnosis_json, source};
 
@@ -91,7 +91,7 @@ fn mode(permissions: &Permissions) -> &'static str {
 
 fn list(context: &Context, plan: &Plan, as_json: bool) -> Outcome {
     let permissions = &plan.permissions;
-    let remarks = rule_remarks(plan, &Hooks::empty());
+    let remarks = toolway::rule_remarks(plan, &Hooks::empty());
     let displaced = permissions.classifier_displaced_by();
     let banned = permissions.bypass_forbidden_by();
     let unheeded = permissions.all_unheeded();

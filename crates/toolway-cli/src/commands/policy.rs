@@ -109,7 +109,7 @@ fn confirm(context: &Context, yes: bool) -> Outcome {
     ask(context, yes, &sheet.finish(), question, |last| {
         spaced("toolway policy confirm", last)
     })?;
-    let edited = toolway_config::confirm_managed_variables(&context.environment, &asked)?;
+    let edited = toolway_config::confirm_managed_variables(context.environment(), &asked)?;
     say_written(context, "confirmed the organisation's variables", &edited);
     Ok(Exit::Success)
 }

@@ -8,7 +8,7 @@ use toolway_types::{ConnectionState, ServerName};
 
 use crate::commands::admitted::require_admitted;
 use crate::commands::list;
-use crate::connect::{self, State};
+use crate::connect;
 use crate::context::{Context, require_flags_only};
 use crate::exit::Exit;
 use crate::report::{Outcome, Report};
@@ -40,9 +40,14 @@ pub(crate) fn run(context: &Context, args: &ReconnectArgs) -> Outcome {
     plan.servers.retain(|planned| {
         servers.contains(&planned.name) && matches!(planned.verdict, ServerVerdict::Admitted(_))
     });
-    for server in &servers {
-        forget(context, &plan, server);
-    }
+    // Neither forgetting nor telling others is worth failing for: the connection here is what was
+    // asked for first.
+    connect::block_on(async {
+        for server in &servers {
+            context.say_findings(&context.setup.start_afresh(&plan, server).await);
+        }
+        Ok(())
+    })?;
     let snapshot = connect::with_host(context, plan.clone(), connect::Wanted::All, async |host| {
         connect::settle(context, host).await;
         Ok(host.snapshot())
@@ -91,33 +96,4 @@ fn chosen(context: &Context, plan: &Plan, args: &ReconnectArgs) -> Result<Vec<Se
             .hint("see why with `toolway list --no-connect`"));
     }
     Ok(all)
-}
-
-/// Forgets what is remembered about a server and tells running processes. Neither is worth
-/// failing for: the connection here is what was asked for first.
-fn forget(context: &Context, plan: &Plan, server: &ServerName) {
-    let state = State(context);
-    let warn = |what: &str, error: &dyn std::fmt::Display| {
-        context.warn(format!("server `{server}`: {what}: {error}"));
-    };
-    connect::memory::forget(context, plan, |planned| planned.name == *server);
-    let needs = state.needs();
-    for (planned, spec) in plan.admitted() {
-        if planned.name == *server {
-            let forgetting = async {
-                toolway::auth::forget_need(&needs, spec).await;
-                Ok(())
-            };
-            // It never fails.
-            let _ = connect::block_on(forgetting);
-        }
-    }
-    for (planned, spec) in plan.admitted() {
-        if planned.name == *server
-            && let Err(error) = toolway::forget_era(&state.eras(), spec)
-        {
-            warn("which era it speaks could not be forgotten", &error);
-        }
-    }
-    connect::reconnect_elsewhere(context, server.as_str());
 }

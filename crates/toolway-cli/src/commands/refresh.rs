@@ -9,7 +9,7 @@ use clap::Args;
 use toolway::refresh_turn;
 use toolway_types::ServerName;
 
-use crate::connect::{self, State, Wanted};
+use crate::connect::{self, Wanted};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::report::{Outcome, Report};
@@ -30,7 +30,7 @@ pub(crate) fn run(context: &Context, args: &RefreshArgs) -> Outcome {
     // started by a completion, and stays.
     let _ = rustix::process::setsid();
     let plan = context.plan();
-    let folder = State(context).catalogs();
+    let folder = context.setup.files().catalogs();
     let mut turns = Vec::new();
     let mut servers: Vec<ServerName> = Vec::new();
     for (planned, spec) in plan.admitted() {

@@ -80,7 +80,7 @@ pub(crate) fn run(context: &Context, args: &RemoveArgs) -> Outcome {
         .iter()
         .find(|server| server.name.as_str() == args.name && server.scope == scope)
         .ok_or_else(|| unknown_server(plan, &args.name))?;
-    let edited = toolway_config::remove_server(&context.environment, entry)?;
+    let edited = toolway_config::remove_server(context.environment(), entry)?;
     say_written(
         context,
         &format!("removed `{}` from the {scope} scope", args.name),

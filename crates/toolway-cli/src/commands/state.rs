@@ -14,7 +14,7 @@ use toolway_config::{Plan, without_secrets};
 
 use super::list::{self, say_warnings};
 use super::{prompts, resources, tools};
-use crate::connect::memory::{recall, refresh_old};
+use crate::connect::memory::refresh_old;
 use crate::connect::{self, Wanted};
 use crate::context::Context;
 use crate::report::Outcome;
@@ -85,7 +85,7 @@ pub(crate) fn run(context: &Context, args: &StateArgs) -> Outcome {
         return print(context, plan, &HostSnapshot::default());
     }
     if args.cached {
-        let recalled = recall(context, plan);
+        let recalled = context.setup.recall(plan);
         let exit = print(context, plan, &recalled.snapshot)?;
         refresh_old(context, &recalled);
         return Ok(exit);

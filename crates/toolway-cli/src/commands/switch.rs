@@ -61,7 +61,7 @@ pub(crate) fn run(context: &Context, args: &SwitchArgs, to: Switch) -> Outcome {
 }
 
 fn apply(context: &Context, scope: Scope, names: &[ServerName], to: Switch) -> Outcome {
-    let switched = toolway_config::switch_servers(&context.environment, scope, names, to)?;
+    let switched = toolway_config::switch_servers(context.environment(), scope, names, to)?;
     let word = match to {
         Switch::On => "enabled",
         Switch::Off => "disabled",
@@ -96,7 +96,7 @@ fn apply(context: &Context, scope: Scope, names: &[ServerName], to: Switch) -> O
 
 /// What is switched on may still wait for approval.
 fn say_what_waits(context: &Context, names: &[ServerName]) {
-    let plan = context.plan_with(&context.flags);
+    let plan = context.setup.plan();
     let waits = |name: &&ServerName| {
         let server = plan.winner(name.as_str());
         server.is_some_and(|it| matches!(it.verdict, ServerVerdict::PendingApproval { .. }))

@@ -234,7 +234,7 @@ fn set(context: &Context, vault: &Vault, args: &SetArgs) -> Outcome {
         let listed = vault.list().await?;
         let found = listed.iter().find(|listed| listed.key == key);
         let backend = found.map_or(VaultBackend::Keychain, |listed| listed.backend);
-        if !context.insecure_storage
+        if !context.setup.keeps_in_plain_text()
             && backend != VaultBackend::Keychain
             && let Some(trouble) = vault.keychain_trouble().await
         {

@@ -6,12 +6,11 @@
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use toolway::{Offering, Recalled, RecalledServer, forget_catalog, recall_catalog};
-use toolway_config::{Flags, Plan, PlannedServer};
+use toolway::{Offering, Recalled, RecalledServer};
+use toolway_config::{Flags, Plan};
 use toolway_types::name::as_word;
 use toolway_types::{ServerName, ToolKey, Untrusted, several_nearest};
 
-use super::State;
 use crate::context::Context;
 use crate::report::did_you_mean;
 
@@ -22,15 +21,10 @@ pub(crate) const REFRESH: &str = "__refresh";
 /// that connects to one makes it new.
 const OLD: Duration = Duration::from_hours(1);
 
-/// What the admitted servers of a plan offered before.
-pub(crate) fn recall(context: &Context, plan: &Plan) -> Recalled {
-    recall_catalog(&State(context).catalogs(), plan)
-}
-
 /// Says so where a server did not offer such a tool when it was last asked: it is not asked now, and
 /// a typing error would be answered as if it were a tool.
 pub(crate) fn say_if_absent(context: &Context, plan: &Plan, key: &ToolKey) {
-    let recalled = recall(context, plan);
+    let recalled = context.setup.recall(plan);
     let known = recalled.known.get(&key.server);
     if !known.is_some_and(|known| known.lists.tools) {
         return;
@@ -62,16 +56,6 @@ pub(crate) fn say_if_absent(context: &Context, plan: &Plan, key: &ToolKey) {
     ));
 }
 
-/// Forgets what these servers offered.
-pub(crate) fn forget(context: &Context, plan: &Plan, which: impl Fn(&PlannedServer) -> bool) {
-    let folder = State(context).catalogs();
-    for (planned, spec) in plan.admitted() {
-        if which(planned) {
-            forget_catalog(&folder, spec);
-        }
-    }
-}
-
 /// Has those asked again that were asked long ago.
 pub(crate) fn refresh_old(context: &Context, recalled: &Recalled) {
     let is_old = |(_, known): &(&ServerName, &RecalledServer)| known.age > OLD;
@@ -82,7 +66,7 @@ pub(crate) fn refresh_old(context: &Context, recalled: &Recalled) {
 /// Has servers asked again by a process in the background; none that flags gave to this run.
 pub(crate) fn refresh<'a>(context: &Context, servers: impl Iterator<Item = &'a ServerName>) {
     let names: Vec<&str> = servers.map(ServerName::as_str).collect();
-    if names.is_empty() || !is_plain(&context.flags) {
+    if names.is_empty() || !is_plain(context.flags()) {
         return;
     }
     let Ok(program) = std::env::current_exe() else {

@@ -40,7 +40,7 @@ impl TypedCommand {
             Some(("", _)) => Err(Report::usage("a variable has no name")
                 .hint("write `-e NAME=VALUE`, or `-e NAME` for your own value")),
             Some((name, value)) => Ok((name.to_owned(), json!(value))),
-            None => match context.environment.var(word) {
+            None => match context.environment().var(word) {
                 // Named, not copied: what stands in a value is no variable.
                 Some(_) => Ok((word.clone(), json!(format!("${{{word}}}")))),
                 None => Err(Report::usage(format!("the variable `{word}` is not set"))
@@ -189,7 +189,7 @@ impl Typed {
                 mcp_config: vec![file.to_string()],
                 mcp_server: Vec::new(),
                 strict: true,
-                ..context.flags.clone()
+                ..context.flags().clone()
             },
         }
     }

@@ -98,12 +98,12 @@ fn is_there(context: &Context, args: &AddArgs, program: &str) -> bool {
     if args.env.iter().any(|pair| pair.starts_with("PATH=")) {
         return true;
     }
-    let cwd = context.environment.cwd();
+    let cwd = context.environment().cwd();
     let base = match &args.cwd {
         Some(named) if !named.contains("${") => cwd.join(Path::new(named)),
         _ => cwd.to_path_buf(),
     };
-    let path = context.environment.var("PATH").unwrap_or_default();
+    let path = context.environment().var("PATH").unwrap_or_default();
     is_program(&base, program, path)
 }
 

@@ -18,7 +18,7 @@ use toolway_types::{ServerName, ToolKey};
 
 use super::{Unfinished, Wish, arguments_of, given};
 use crate::commands::prompt;
-use crate::connect::memory::{recall, refresh, refresh_old};
+use crate::connect::memory::{refresh, refresh_old};
 use crate::connect::{self, Wanted};
 use crate::context::Context;
 use crate::report::Report;
@@ -43,7 +43,7 @@ enum Found {
 
 /// What could come next, of the one server that the line names.
 pub(super) fn asked(context: &Context, plan: &Plan, line: &Unfinished) -> Option<Vec<String>> {
-    let recalled = recall(context, plan);
+    let recalled = context.setup.recall(plan);
     if knows(&recalled, &line.server, &line.wanted) {
         refresh_old(context, &recalled);
         if let Found::Words(words) = found(&recalled.snapshot.catalog, line)? {
@@ -73,7 +73,7 @@ fn knows(recalled: &Recalled, server: &ServerName, wanted: &Wish) -> bool {
 /// What can be read, of all servers. Those that nothing is kept of are asked only once something was
 /// typed, so that a tab alone does not start them all.
 pub(super) fn uris(context: &Context, plan: &Plan, word: &str) -> Vec<String> {
-    let recalled = recall(context, plan);
+    let recalled = context.setup.recall(plan);
     refresh_old(context, &recalled);
     let mut uris = uris_in(&recalled.snapshot.catalog);
     let known = |name: &ServerName| {

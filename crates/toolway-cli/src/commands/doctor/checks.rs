@@ -96,7 +96,7 @@ impl Check {
 
 /// All of them, in order.
 pub(super) fn all(context: &Context, plan: &Plan, network: bool) -> Vec<Check> {
-    let client = connect::http_client(context);
+    let client = context.setup.http_client();
     let mut checks = Vec::new();
     checks.push(keychain(context));
     checks.push(vault(context));
@@ -312,7 +312,7 @@ fn proxy(context: &Context) -> Check {
     let mut used = Vec::new();
     for names in [["HTTPS_PROXY", "https_proxy"], ["HTTP_PROXY", "http_proxy"]] {
         let variable = names.iter().find_map(|name| {
-            let value = context.environment.var(name)?;
+            let value = context.environment().var(name)?;
             (!value.is_empty()).then_some((*name, value))
         });
         let Some((name, value)) = variable else {
@@ -357,7 +357,7 @@ fn certificates(context: &Context, client: &HttpClient) -> Check {
     .into_iter()
     .filter(|name| {
         context
-            .environment
+            .environment()
             .var(name)
             .is_some_and(|it| !it.is_empty())
     })

@@ -12,7 +12,6 @@ use toolway::launcher::Launcher;
 use toolway_config::{Plan, ServerVerdict};
 use toolway_types::{ShieldMode, TransportSpec};
 
-use crate::connect;
 use crate::context::Context;
 
 /// How wide the labels of `doctor` are.
@@ -56,12 +55,16 @@ impl Shielding {
             })
             .collect();
         let wanted = servers.iter().any(|(_, mode)| *mode != ShieldMode::Off);
-        let switched_off = context.environment.shield_mode() == Some(ShieldMode::Off);
+        let switched_off = context.environment().shield_mode() == Some(ShieldMode::Off);
         let shown = |paths: Vec<PathBuf>| {
             let paths = paths.iter().map(|path| path.display().to_string());
             paths.collect::<Vec<_>>()
         };
-        let reach = match connect::shield(context).state(Launcher::same_program().file()) {
+        let reach = match context
+            .setup
+            .shield()
+            .state(Launcher::same_program().file())
+        {
             // An entry's own word counts for more.
             _ if switched_off && !wanted => Err("`TOOLWAY_SHIELD` is `off`".to_owned()),
             ShieldState::On {

@@ -5,12 +5,12 @@
 use toolway_config::{Plan, ServerVerdict};
 
 use super::Row;
-use crate::connect::memory::{ago, recall, refresh_old};
+use crate::connect::memory::{ago, refresh_old};
 use crate::context::Context;
 
 /// Adds what is kept to the rows of servers that may connect.
 pub(super) fn fill(context: &Context, rows: &mut [Row], plan: &Plan) {
-    let recalled = recall(context, plan);
+    let recalled = context.setup.recall(plan);
     for (row, planned) in rows.iter_mut().zip(&plan.servers) {
         if !matches!(planned.verdict, ServerVerdict::Admitted(_)) {
             continue;

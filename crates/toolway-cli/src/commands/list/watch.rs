@@ -9,13 +9,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::mpsc;
 use toolway::event::Replan;
-use toolway::{ConfigWatch, Host, HostOptions, RetryFirst, Watched};
+use toolway::{ConfigWatch, Host, HostOptions, RetryFirst};
 use toolway_config::{Environment, Plan, Planner};
 use toolway_tui::TerminalSize;
 
 use super::event;
-use crate::connect::{self, State};
-use crate::context::{Context, diagnoses, require_flags_only};
+use crate::connect;
+use crate::context::{Context, require_flags_only};
 use crate::exit::Exit;
 use crate::report::{Outcome, Report, render_diagnosis};
 use crate::signals::{Signals, stdout_closed};
@@ -27,18 +27,14 @@ const FINDINGS_LEN: usize = 64;
 pub(super) fn run(context: &Context, json: bool) -> Outcome {
     connect::block_on(async {
         let mut signals = Signals::listen();
-        let planner = Arc::new(Planner::new(
-            context.environment.clone(),
-            context.flags.clone(),
-        ));
+        let planner = context.setup.planner();
         // Before the first plan, so that no change falls between the two.
-        let files = ConfigWatch::start(watched(context, &planner));
+        let files = ConfigWatch::start(context.setup.watched(&planner));
         let plan = planner.plan();
         require_flags_only(&plan)?;
         let (said, findings) = Findings::new(&plan);
         let options = HostOptions {
             retry_first: RetryFirst::Backoff,
-            connectors: Some(connect::connectors_of(context)),
             replan: Some(replan(planner, said)),
             ..connect::host_options(context)
         };
@@ -52,14 +48,6 @@ pub(super) fn run(context: &Context, json: bool) -> Outcome {
         connect::end(host, &mut signals).await?;
         outcome.map(|()| Exit::Success)
     })
-}
-
-fn watched(context: &Context, planner: &Arc<Planner>) -> Watched {
-    let planner = Arc::clone(planner);
-    Watched {
-        paths: Arc::new(move || planner.watched_paths()),
-        reconnects: Some(State(context).reconnects()),
-    }
 }
 
 fn replan(planner: Arc<Planner>, findings: Findings) -> Replan {
@@ -84,7 +72,7 @@ async fn show(
                 let _ = texts.send(context.output.painted(&text)).await;
             }
         };
-        let rewraps = rewraps(&context.environment);
+        let rewraps = rewraps(context.environment());
         let screen = || TerminalSize {
             rewraps,
             ..TerminalSize::of(io::stdout())
@@ -132,7 +120,7 @@ impl Findings {
     }
 
     fn say_new(&self, plan: &Plan) {
-        let now: Vec<String> = diagnoses(plan).map(render_diagnosis).collect();
+        let now: Vec<String> = plan.all_diagnoses().map(render_diagnosis).collect();
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         for finding in now.iter().filter(|finding| !known.contains(finding)) {
             // What does not fit is found again by `toolway doctor`.

@@ -30,7 +30,7 @@ impl AtTerminal {
     pub(in crate::commands) fn new(context: &Context) -> Self {
         Self {
             output: context.output,
-            browser: elicit::browser(&context.environment),
+            browser: elicit::browser(context.environment()),
             lines: tokio::sync::Mutex::new(None),
             opened: AtomicBool::new(false),
         }

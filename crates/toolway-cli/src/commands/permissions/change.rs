@@ -74,7 +74,7 @@ fn write(context: &Context, args: &RuleArgs, list: PermissionList) -> Outcome {
     let scope = writable(args.scope)?;
     let plan = context.plan();
     let rule = rule(plan, &args.words, list)?;
-    let edited = toolway_config::write_rule(&context.environment, scope, list, &rule)?;
+    let edited = toolway_config::write_rule(context.environment(), scope, list, &rule)?;
     let moved = match edited.value.as_slice() {
         [] => String::new(),
         lists => format!(", no longer in {}", named(lists)),
@@ -84,7 +84,7 @@ fn write(context: &Context, args: &RuleArgs, list: PermissionList) -> Outcome {
         list.as_str()
     );
     say_written(context, &what, &edited);
-    let now = toolway_config::plan(&context.environment, &context.flags);
+    let now = context.setup.plan();
     say_what_stands_against(context, &now, list, &rule, scope);
     Ok(Exit::Success)
 }
@@ -147,13 +147,13 @@ fn remove(context: &Context, args: &RemoveArgs) -> Outcome {
             continue;
         }
         let holds = context
-            .environment
+            .environment()
             .settings_file(scope)
             .is_some_and(|path| path.exists());
         if !holds {
             continue;
         }
-        let edited = toolway_config::remove_rule(&context.environment, scope, &rule)?;
+        let edited = toolway_config::remove_rule(context.environment(), scope, &rule)?;
         if edited.value.is_empty() {
             continue;
         }

@@ -15,7 +15,7 @@ use super::change;
 use super::judged::{Judged, Own};
 use crate::commands::admitted::{near_built_in, spelled_servers};
 use crate::commands::call::dotted;
-use crate::connect::memory::{recall, say_if_absent};
+use crate::connect::memory::say_if_absent;
 use crate::context::{Context, unknown_server};
 use crate::report::Report;
 
@@ -128,7 +128,7 @@ fn by_exposed(
     let target = ToolTarget::Exposed(whole.to_owned());
     let found = find(context, plan, servers, &target)?;
     let mut readings = Vec::new();
-    let known = recall(context, plan).known;
+    let known = context.setup.recall(plan).known;
     for server in servers {
         let start = format!("mcp__{}__", server.normalized());
         let Some(tool) = whole.strip_prefix(&start).filter(|tool| !tool.is_empty()) else {
@@ -163,7 +163,7 @@ fn find(
     let mut plan = plan.clone();
     plan.servers
         .retain(|server| servers.contains(&&server.name));
-    let catalog = recall(context, &plan).snapshot.catalog;
+    let catalog = context.setup.recall(&plan).snapshot.catalog;
     match catalog.find(target) {
         Ok(tool) => Ok(Some(Reading::of_tool(&plan, tool))),
         Err(CallError::Failed(key, CallFault::LeftOut { .. })) => Ok(Some(Reading {

@@ -10,7 +10,7 @@ use toolway_types::name::as_word;
 
 use super::one::{self, Meant};
 use super::{ToolsArgs, show, show_found};
-use crate::connect::memory::{ago, recall, refresh_old};
+use crate::connect::memory::{ago, refresh_old};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::report::{Outcome, Report};
@@ -25,7 +25,7 @@ pub(super) fn run(
 ) -> Outcome {
     plan.servers
         .retain(|server| only.is_none_or(|only| server.name.as_str() == only));
-    let recalled = recall(context, &plan);
+    let recalled = context.setup.recall(&plan);
     let unknown: Vec<&ServerName> = plan
         .admitted()
         .map(|(server, _)| &server.name)

@@ -55,7 +55,7 @@ impl ValueShape {
 }
 
 /// The keys of a server's entry.
-pub(crate) const ENTRY: [(&str, ValueShape); 24] = [
+pub(crate) const ENTRY: [(&str, ValueShape); 25] = [
     ("type", ValueShape::Word),
     ("command", ValueShape::Text),
     ("args", ValueShape::Texts),
@@ -71,6 +71,7 @@ pub(crate) const ENTRY: [(&str, ValueShape); 24] = [
     ("requestTimeout", ValueShape::Milliseconds),
     ("protocol", ValueShape::Word),
     ("shield", ValueShape::Word),
+    ("share", ValueShape::Word),
     ("disabled", ValueShape::Switch),
     ("enabled", ValueShape::Switch),
     ("alwaysLoad", ValueShape::Switch),
@@ -134,6 +135,9 @@ pub(crate) fn about(key: &str) -> &'static str {
         "protocol" => "Which era of the protocol to speak.",
         "shield" => {
             "Whether it is kept from writing Toolway's own files: `off`, `best-effort` or `required`."
+        }
+        "share" => {
+            "Who shares one instance of it: `user`, `project` or `session` (each caller has its own)."
         }
         "disabled" => "`true` switches the server off.",
         "enabled" => "`false` switches the server off.",

@@ -4,7 +4,7 @@
 //! tables in `keys`, and a test keeps every key of those in here.
 
 use serde_json::{Value, json};
-use toolway_types::{ProtocolMode, ShieldMode, TransportKind};
+use toolway_types::{ProtocolMode, ShareMode, ShieldMode, TransportKind};
 
 use crate::account;
 use crate::identity;
@@ -174,6 +174,7 @@ fn shaped(shape: ValueShape, key: &str) -> Value {
             json!({"enum": words})
         }
         (ValueShape::Word, "shield") => json!({"enum": ShieldMode::ALL.map(ShieldMode::as_str)}),
+        (ValueShape::Word, "share") => json!({"enum": ShareMode::ALL.map(ShareMode::as_str)}),
         (ValueShape::Word, _) => {
             let modes = [
                 ProtocolMode::Auto,

@@ -30,6 +30,7 @@ use crate::source::TextSource;
 mod oauth;
 mod reference;
 mod remote;
+mod share;
 
 /// What building a definition needs.
 pub(crate) struct SpecBuilder<'a> {
@@ -74,6 +75,7 @@ impl SpecBuilder<'_> {
         }
         match transport {
             Some(transport) if work.faults.is_empty() => Ok(ServerSpec {
+                share: self.share(&transport, &references),
                 name: self.name.clone(),
                 transport,
                 timeout: self.milliseconds("timeout"),

@@ -17,6 +17,7 @@ pub mod reference;
 pub mod scope;
 pub mod secret;
 pub mod server;
+pub mod share;
 pub mod shield;
 pub mod state;
 pub mod text;
@@ -40,6 +41,7 @@ pub use server::{
     CrossApp, HeadersHelper, OauthSpec, RemoteSpec, ServerSpec, StdioSpec, TransportSpec,
     UnannouncedPkce, WorkingDirectory,
 };
+pub use share::{ServerShare, ShareMode};
 pub use shield::ShieldMode;
 pub use state::{CertificateFault, ConnectionState, Failure, FailureKind, ServerFacts};
 pub use text::Untrusted;

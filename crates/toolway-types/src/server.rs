@@ -15,8 +15,8 @@ use std::time::Duration;
 use url::Url;
 
 use crate::{
-    ProtocolMode, RemoteKind, Secret, SecretReference, ServerName, ShieldMode, TransportKind,
-    UrlRules, VoucherSpec,
+    ProtocolMode, RemoteKind, Secret, SecretReference, ServerName, ServerShare, ShieldMode,
+    TransportKind, UrlRules, VoucherSpec,
 };
 
 /// Everything needed to connect to one server.
@@ -32,6 +32,8 @@ pub struct ServerSpec {
     pub request_timeout: Option<Duration>,
     /// Which era to speak.
     pub protocol: ProtocolMode,
+    /// With whom an instance of it is shared.
+    pub share: ServerShare,
     /// The directories that it is told of, in place of those of the host.
     pub roots: Vec<PathBuf>,
     /// The secrets that are looked up when a connection is made. Until then a word stands for

@@ -57,9 +57,8 @@ pub use crate::auth::stored_logins::{RemovedLogin, StoredLogin, StoredLogins, us
 pub use crate::call::NotWidened;
 use crate::journal::JournalWriter;
 use crate::lock::lock;
-use crate::reconnect::{ServerOrders, Unless};
 use crate::server_source::ServerSource;
-use crate::server_source::definition::definition;
+use crate::server_source::definition::{ServerIdentity, definition};
 use crate::tasks::{self, Task};
 
 /// What a host needs for logins.
@@ -87,23 +86,23 @@ pub(crate) struct Auth {
     document: Option<ClientDocument>,
     attempts: LoginAttempts,
     /// The servers that were connected to.
-    known: Mutex<BTreeMap<ServerName, KnownServer>>,
+    known: Mutex<BTreeMap<ServerIdentity, KnownServer>>,
     /// The logins under way.
-    running: Mutex<BTreeMap<ServerName, login::RunningLogin>>,
+    running: Mutex<BTreeMap<ServerIdentity, login::RunningLogin>>,
     /// The servers that wait for a login, with the token that was refused last.
-    waiting: Mutex<BTreeMap<ServerName, WaitingServer>>,
+    waiting: Mutex<BTreeMap<ServerIdentity, WaitingServer>>,
     /// Notified when one more server waits: a login may have been made a moment before.
     more: Notify,
     /// The token that each server was shown last.
-    shown: Mutex<BTreeMap<ServerName, Secret>>,
+    shown: Mutex<BTreeMap<ServerIdentity, Secret>>,
     /// What each server said last to a login that did not reach far enough.
-    short: Mutex<BTreeMap<ServerName, String>>,
+    short: Mutex<BTreeMap<ServerIdentity, String>>,
     /// The logins that are being widened in the middle of a request.
-    step_ups: Mutex<BTreeMap<ServerName, Weak<StepUp>>>,
+    step_ups: Mutex<BTreeMap<ServerIdentity, Weak<StepUp>>>,
     /// How far the last of them reached.
-    reached: Mutex<BTreeMap<ServerName, WidenedLogin>>,
+    reached: Mutex<BTreeMap<ServerIdentity, WidenedLogin>>,
     /// What kept servers from being logged in to by themselves.
-    troubles: Mutex<BTreeMap<ServerName, LoginObstacle>>,
+    troubles: Mutex<BTreeMap<ServerIdentity, LoginObstacle>>,
 }
 
 /// A server, as far as a login has to know it.
@@ -235,7 +234,7 @@ impl Auth {
 
     /// Forgets that a server wants a login, before the next attempt.
     async fn forget(&self, target: &LoginTarget) {
-        lock(&self.troubles).remove(&target.server);
+        lock(&self.troubles).remove(&target.identity());
         if let Some(memory) = &self.memory {
             let server = target.server.as_str();
             memory.forget(server, &target.definition).await;
@@ -243,19 +242,16 @@ impl Auth {
     }
 
     /// The same for a server that was connected to.
-    pub(crate) async fn forget_server(&self, server: &str) {
-        let target = {
-            let known = lock(&self.known);
-            let known = known.iter().find(|(name, _)| name.as_str() == server);
-            known.and_then(|(_, known)| known.login.clone())
-        };
+    pub(crate) async fn forget_server(&self, server: &ServerIdentity) {
+        let known = lock(&self.known).get(server).cloned();
+        let target = known.and_then(|known| known.login);
         if let Some(target) = target {
             self.forget(&target).await;
         }
     }
 
     /// The account that a server's entry names.
-    pub(crate) fn account_of(&self, server: &ServerName) -> Option<String> {
+    pub(crate) fn account_of(&self, server: &ServerIdentity) -> Option<String> {
         let known = lock(&self.known);
         known.get(server)?.login.as_ref()?.oauth.account.clone()
     }
@@ -267,9 +263,10 @@ impl Auth {
             is_remote: source.spec().is_some_and(is_remote),
             login: target(server, source),
         };
-        lock(&self.known).insert(server.clone(), known);
+        let server = ServerIdentity::of(server, source);
         // A server that is being connected does not wait for a login.
-        lock(&self.waiting).remove(server);
+        lock(&self.waiting).remove(&server);
+        lock(&self.known).insert(server, known);
     }
 
     /// A server wants a login, or another one than it got.
@@ -285,10 +282,11 @@ impl Auth {
         {
             memory.remember(server.as_str(), &target.definition).await;
         }
-        let refused = lock(&self.shown).get(server).cloned();
+        let server = target.identity();
+        let refused = lock(&self.shown).get(&server).cloned();
         let lacks_identity = {
             let troubles = lock(&self.troubles);
-            let trouble = troubles.get(server);
+            let trouble = troubles.get(&server);
             trouble.is_some_and(|trouble| trouble.lacks_identity)
         };
         let waiting = WaitingServer {
@@ -297,12 +295,12 @@ impl Auth {
             refused,
             lacks_identity,
         };
-        lock(&self.waiting).insert(server.clone(), waiting);
+        lock(&self.waiting).insert(server, waiting);
         self.more.notify_one();
     }
 
     /// What a server is shown from now on.
-    fn note_sent_token(&self, server: &ServerName, token: Option<&Secret>) {
+    fn note_sent_token(&self, server: &ServerIdentity, token: Option<&Secret>) {
         let mut shown = lock(&self.shown);
         match token {
             Some(token) => shown.insert(server.clone(), token.clone()),
@@ -312,12 +310,16 @@ impl Auth {
 
     /// A login did not reach far enough for a request. The connection stands; the next login
     /// knows.
-    fn note_missing_scopes(&self, server: &ServerName, challenge: String) {
+    fn note_missing_scopes(&self, server: &ServerIdentity, challenge: String) {
         lock(&self.short).insert(server.clone(), challenge);
     }
 
     /// Connects waiting servers anew as soon as there is a login for them, made in any process.
-    pub(crate) fn reconnect_after_logins(self: &Arc<Self>, orders: ServerOrders) -> Task<()> {
+    /// `reconnect` has the server's connection made anew, unless it was since that epoch.
+    pub(crate) fn reconnect_after_logins(
+        self: &Arc<Self>,
+        reconnect: impl Fn(&ServerName, u64) + Send + Sync + 'static,
+    ) -> Task<()> {
         let auth = Arc::clone(self);
         tasks::spawn("logins", async move {
             // Nothing is watched before a server waits.
@@ -326,11 +328,7 @@ impl Auth {
             loop {
                 for (server, epoch) in auth.ready().await {
                     info!(%server, "somebody logged in: connecting anew");
-                    let unless = Unless::Later(epoch);
-                    let asked = orders.request_reconnect(server.as_str(), unless);
-                    if asked.await.is_none() {
-                        return;
-                    }
+                    reconnect(&server.name, epoch);
                 }
                 tokio::select! {
                     heard = changes.changed() => if heard.is_err() {
@@ -343,7 +341,7 @@ impl Auth {
     }
 
     /// The servers that waited for a login that is there now, and since which epoch.
-    async fn ready(&self) -> Vec<(ServerName, u64)> {
+    async fn ready(&self) -> Vec<(ServerIdentity, u64)> {
         let waiting = lock(&self.waiting).clone();
         let mut ready = Vec::new();
         for (server, waiting) in waiting {
@@ -364,7 +362,7 @@ impl Auth {
 
     /// Whether the server still waited as it did in that epoch: looking for its login took a
     /// while, in which it may have been connected, or refused something newer.
-    fn stops_waiting(&self, server: &ServerName, epoch: u64) -> bool {
+    fn stops_waiting(&self, server: &ServerIdentity, epoch: u64) -> bool {
         let mut waiting = lock(&self.waiting);
         let same = waiting.get(server).is_some_and(|it| it.epoch == epoch);
         if same {

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use toolway_auth::references::ReferenceResolver;
 use toolway_transport::OpenOptions;
@@ -27,10 +27,12 @@ pub use self::backoff::RetryFirst;
 pub(crate) use self::era_memory::EraMemory;
 pub use self::era_memory::forget_era;
 use self::follow::ListFollower;
-pub(crate) use self::interest::{ResourceInterest, ResourceInterests, SubscribeResult};
 use self::keep::Loss;
 pub(crate) use self::limits::ConnectLimits;
 use self::live_channel::LiveChannel;
+pub use self::pool::ConnectionPool;
+use self::pool::Followers;
+pub(crate) use self::pool::{ConnectionClaim, ConnectionKey, Instance, LeavingConnection};
 use crate::account::Connectors;
 use crate::auth::step_up::Widener;
 use crate::auth::{self, Auth};
@@ -43,8 +45,10 @@ use crate::error::ConnectError;
 use crate::journal::{Journal, JournalWriter};
 use crate::listing::ServerLists;
 use crate::pins::Difference;
+use crate::resource_interest::ResourceInterests;
 pub use crate::server_source::InProcessServer;
 use crate::server_source::ServerSource;
+use crate::server_source::definition::ServerIdentity;
 use crate::session::{ClientInfo, ClientSide};
 
 mod attempt;
@@ -59,6 +63,7 @@ mod lists;
 mod live_channel;
 mod older;
 pub(crate) mod open_session;
+mod pool;
 pub(crate) mod session_slot;
 mod transitions;
 
@@ -87,8 +92,6 @@ pub(crate) struct ConnectionContext {
     pub journal: Option<Journal>,
     /// How many bugs of ours, or of the embedding program, ended a connection.
     pub panics: Arc<AtomicU64>,
-    /// Which resources are followed.
-    pub interests: Arc<ResourceInterests>,
     /// What is known of logins; without it there are none.
     pub auth: Option<Arc<Auth>>,
     /// The account whose connectors are servers too.
@@ -120,6 +123,7 @@ impl ConnectionContext {
         auth::target(server, source)?;
         Some(Widener {
             auth: Arc::clone(self.auth.as_ref()?),
+            server: ServerIdentity::of(server, source),
             client_side: self.client_side(server, &[]),
             attention: None,
         })
@@ -127,9 +131,12 @@ impl ConnectionContext {
 }
 
 /// What a connection reports.
+#[derive(Clone)]
 pub(crate) struct ConnectionReport {
     /// The server.
     pub server: ServerName,
+    /// The number of the connection.
+    pub connection: u64,
     /// The epoch of the order that the connection follows.
     pub epoch: u64,
     /// What happened.
@@ -137,6 +144,7 @@ pub(crate) struct ConnectionReport {
 }
 
 /// What happened to a connection.
+#[derive(Clone)]
 pub(crate) enum ConnectionNews {
     /// It stands.
     Connected(Box<Connected>),
@@ -156,6 +164,7 @@ pub(crate) enum ConnectionNews {
 }
 
 /// A connection that stands.
+#[derive(Clone)]
 pub(crate) struct Connected {
     /// The way to the server.
     pub open_session: Arc<OpenSession>,
@@ -194,15 +203,19 @@ pub(crate) struct Connection {
     /// The server.
     pub server: ServerName,
     /// What to connect to.
-    pub source: ServerSource,
+    pub source: Arc<ServerSource>,
     /// Where its entry stands.
     pub origin: Origin,
     /// What all connections share.
     pub context: Arc<ConnectionContext>,
     /// Where it is written down what happens to it.
     pub journal: Option<JournalWriter>,
-    /// Where reports go.
-    pub reports: mpsc::Sender<ConnectionReport>,
+    /// Who hears of it.
+    pub followers: Arc<Followers>,
+    /// Tells it from connections before and after it.
+    pub number: u64,
+    /// Which resources are followed.
+    pub interests: Arc<ResourceInterests>,
     /// The epoch of the order that it follows.
     pub epoch: AtomicU64,
     /// What is wanted of it.
@@ -342,14 +355,12 @@ impl Connection {
     }
 
     async fn report(&self, news: ConnectionNews) {
-        // The supervisor ends after its connections; if it is gone, so are all callers.
-        let _ = self
-            .reports
-            .send(ConnectionReport {
-                server: self.server.clone(),
-                epoch: self.epoch.load(Ordering::Relaxed),
-                news,
-            })
-            .await;
+        let report = ConnectionReport {
+            server: self.server.clone(),
+            connection: self.number,
+            epoch: self.epoch.load(Ordering::Relaxed),
+            news,
+        };
+        self.followers.tell(report).await;
     }
 }

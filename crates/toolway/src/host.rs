@@ -12,12 +12,13 @@ use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use tokio::sync::{broadcast, mpsc, watch};
-use tokio_util::sync::CancellationToken;
+use tokio::sync::{broadcast, watch};
+use tokio_util::sync::DropGuard;
 use toolway_config::Plan;
 use toolway_transport::stdio::launcher::Launcher;
-use toolway_types::{BytePool, ConnectionState, ToolKey};
+use toolway_types::{BytePool, ConnectionState};
 
+pub use self::agent::{AgentError, AgentSpec};
 pub use self::attached::AttachOptions;
 use self::attached::CallingParty;
 use self::background::Background;
@@ -28,6 +29,8 @@ pub use self::following::{ResourceSubscription, SubscribeError};
 pub use self::offers::{CompletionReference, PromptOutcome, ResourceOutcome, Suggestions};
 pub use self::options::HostOptions;
 use self::reload::Reload;
+use self::view::ViewMaker;
+pub use self::view::{ServerObstacle, View, ViewSpec};
 use crate::account::DirectoryState;
 use crate::audit::{Audit, AuditEntry};
 use crate::auth::Auth;
@@ -35,17 +38,16 @@ use crate::call::{
     CallError, CallOptions, CallResult, Caller, CallerSide, ToolRequest, ToolTarget,
 };
 use crate::catalog_memory::CatalogMemory;
-use crate::connection::ResourceInterests;
 use crate::dispatch::Dispatch;
 use crate::dispatch::hooks::{HookRunner, HookRunnerOwner};
 use crate::event::{Changes, HostEvent, NoPlanSource, UnknownServer};
 use crate::journal::Journal;
-use crate::reconnect::{ServerOrders, Unless};
-use crate::snapshot::{HostSnapshot, ServerSnapshot};
-use crate::supervisor::ApplyPlan;
+use crate::reconnect::Unless;
+use crate::snapshot::HostSnapshot;
 use crate::tasks::Task;
 
 mod account;
+mod agent;
 mod attached;
 mod background;
 mod batch;
@@ -56,6 +58,7 @@ mod offers;
 mod options;
 pub(crate) mod reload;
 mod start;
+mod view;
 
 /// A running host.
 pub struct Host {
@@ -66,11 +69,11 @@ pub struct Host {
     following: Option<Task<()>>,
     journal: Option<Journal>,
     hooks: HookRunnerOwner,
-    stop: CancellationToken,
+    /// Ends every view with the host, whoever still holds one.
+    stop: DropGuard,
     launcher: Launcher,
     auth: Option<Arc<Auth>>,
     attendant: Option<Task<()>>,
-    supervisor: Task<()>,
     catalogs: Option<CatalogMemory>,
 }
 
@@ -93,42 +96,20 @@ impl Attached {
 
 /// What a call needs of the host, so that one can outlive its caller.
 struct HostCore {
-    snapshots: watch::Receiver<Arc<HostSnapshot>>,
-    orders: ServerOrders,
-    plans: mpsc::Sender<ApplyPlan>,
     audit: Option<Audit>,
     runner: Arc<HookRunner>,
     output_dir: PathBuf,
     /// The memory that images of all results are decoded in.
     picture_memory: BytePool,
     events: broadcast::Sender<HostEvent>,
-    interests: Arc<ResourceInterests>,
+    views: Arc<ViewMaker>,
 }
 
 impl Host {
-    /// Every snapshot from now on; a slow reader sees the newest only.
-    pub fn watch(&self) -> watch::Receiver<Arc<HostSnapshot>> {
-        self.core.snapshots.clone()
-    }
-
     /// What happens from now on. A reader that is more than a thousand events behind loses the
     /// oldest; what is true now always stands in the snapshot.
     pub fn subscribe(&self) -> broadcast::Receiver<HostEvent> {
         self.core.events.subscribe()
-    }
-
-    /// Waits until no server is still connecting for the first time.
-    pub async fn settled(&self) {
-        // An error means that the supervisor is gone, and then nothing connects any more.
-        let _ = self
-            .watch()
-            .wait_for(|snapshot| snapshot.is_settled())
-            .await;
-    }
-
-    /// Waits until this server is not connecting any more. An unknown server is not.
-    pub async fn ready(&self, server: &str) {
-        self.core.ready(server).await;
     }
 
     /// Ends whatever there is of this server's connection and connects anew, as at the first
@@ -136,11 +117,13 @@ impl Host {
     /// stays `disabled`. Callers that ask at the same time share one connection.
     pub async fn reconnect(&self, server: &str) -> Result<ConnectionState, UnknownServer> {
         let unknown = || UnknownServer(server.to_owned());
-        let core = &self.core;
         if let Some(auth) = &self.auth {
-            auth.forget_server(server).await;
+            if let Some(identity) = self.snapshot().identity(server) {
+                auth.forget_server(&identity).await;
+            }
         }
-        core.orders
+        let orders = self.party.view.orders();
+        orders
             .reconnect(server, Unless::Never)
             .await
             .unwrap_or_else(|| Err(unknown()))?;
@@ -174,9 +157,21 @@ impl Host {
     /// alone. Dropping what is given ends its calls in the background.
     pub fn attach(&self, caller: Caller, options: AttachOptions) -> Attached {
         let side = CallerSide::new(caller, options.client_handler, options.roots);
-        let answers = Arc::new(self.own.party.answers.of_another_caller());
-        let party = CallingParty::new(Arc::new(side), options.prompter, answers, options.pool);
+        let view = options.view.unwrap_or_else(|| self.own.party.view.clone());
+        let party = CallingParty::new(
+            Arc::new(side),
+            options.prompter,
+            Arc::new(self.own.party.answers.of_another_caller()),
+            options.pool,
+            view,
+        );
         Attached::new(Arc::clone(&self.core), party)
+    }
+
+    /// A view of this host, for callers that see less than all of it, or servers of their own
+    /// beside it. It follows the host's plan.
+    pub async fn view(&self, spec: ViewSpec) -> View {
+        self.reload.view(spec).await
     }
 }
 
@@ -190,20 +185,6 @@ impl Deref for Host {
 }
 
 impl HostCore {
-    fn snapshot(&self) -> Arc<HostSnapshot> {
-        Arc::clone(&self.snapshots.borrow())
-    }
-
-    async fn ready(&self, server: &str) {
-        let pending = |snapshot: &Arc<HostSnapshot>| {
-            snapshot
-                .server(server)
-                .is_some_and(ServerSnapshot::is_pending)
-        };
-        let mut snapshots = self.snapshots.clone();
-        let _ = snapshots.wait_for(|snapshot| !pending(snapshot)).await;
-    }
-
     async fn call(
         &self,
         party: &CallingParty,
@@ -214,7 +195,10 @@ impl HostCore {
             options.pool.clone_from(&party.pool);
         }
         let mut entry = AuditEntry::begin(self.audit.as_ref(), &request, &party.side);
-        let outcome = match self.await_servers(&request, &options, &mut entry).await {
+        let outcome = match self
+            .await_servers(party, &request, &options, &mut entry)
+            .await
+        {
             Ok(snapshot) => {
                 let dispatch = self.dispatch(party, &snapshot);
                 dispatch.run(&mut request, &options, &mut entry).await
@@ -228,17 +212,18 @@ impl HostCore {
     /// Waits for the servers that a call is about, and gives the snapshot that it runs by.
     async fn await_servers(
         &self,
+        party: &CallingParty,
         request: &ToolRequest,
         options: &CallOptions,
         entry: &mut AuditEntry,
     ) -> Result<Arc<HostSnapshot>, CallError> {
         let waits = || entry.asked(&request.arguments);
-        let snapshot = self.await_server(&request.target, options, waits).await?;
+        let snapshot = party.await_server(&request.target, options, waits).await?;
         // A tool of the host's own may be about a server, which is waited for as well.
         match snapshot.awaited.then(|| snapshot.aim(request)).flatten() {
             Some(key) => {
-                self.await_server(&ToolTarget::Key(key), options, || ())
-                    .await
+                let target = ToolTarget::Key(key);
+                party.await_server(&target, options, || ()).await
             }
             None => Ok(snapshot),
         }
@@ -253,42 +238,5 @@ impl HostCore {
             picture_memory: &self.picture_memory,
             ..self.runner.dispatch(snapshot)
         }
-    }
-
-    /// Waits for the server that a call names, if it is on its way, having said so with `waits`;
-    /// gives the snapshot then.
-    async fn await_server(
-        &self,
-        target: &ToolTarget,
-        options: &CallOptions,
-        waits: impl FnOnce(),
-    ) -> Result<Arc<HostSnapshot>, CallError> {
-        let snapshot = self.snapshot();
-        let Some(server) = snapshot.absent(target) else {
-            return Ok(snapshot);
-        };
-        waits();
-        // Boxed: a call of a server that is there must not carry the room for waiting along.
-        Box::pin(self.await_absent(&snapshot, server, target, options)).await?;
-        Ok(self.snapshot())
-    }
-
-    async fn await_absent(
-        &self,
-        snapshot: &HostSnapshot,
-        server: &ServerSnapshot,
-        target: &ToolTarget,
-        options: &CallOptions,
-    ) -> Result<(), CallError> {
-        if matches!(server.state, ConnectionState::Failed(_)) {
-            self.orders.revive(server.name.as_str()).await;
-        }
-        let general = || snapshot.general_limits().whole();
-        let after = options.timeout.unwrap_or_else(general);
-        let ready = tokio::time::timeout(after, self.ready(server.name.as_str())).await;
-        ready.map_err(|_| {
-            let (ToolTarget::Exposed(tool) | ToolTarget::Key(ToolKey { tool, .. })) = target;
-            CallError::timed_out(&server.name, tool, after)
-        })
     }
 }

@@ -52,6 +52,7 @@ mod pins;
 pub mod pool;
 pub mod projection;
 mod reconnect;
+mod resource_interest;
 pub mod route;
 pub mod search;
 mod server_source;
@@ -80,7 +81,7 @@ pub use client_handler::{
     ClientHandler, ClientOffers, Elicitation, ElicitationAnswer, MoreRights, Root,
 };
 pub use connection::clock::{Clock, ClockReading, SystemClock};
-pub use connection::{InProcessServer, RetryFirst, forget_era};
+pub use connection::{ConnectionPool, InProcessServer, RetryFirst, forget_era};
 pub use dispatch::answers::{RuleKeeper, SettingsRules};
 pub use dispatch::hooks::{
     Classification, ClassifierFunction, ClassifierInput, ClassifierRule, HookDecision,
@@ -90,9 +91,10 @@ pub use dispatch::result::SelectError;
 pub use error::{ConnectError, RequestError};
 pub use event::{Changes, HostEvent, NoPlanSource, Replan, UnknownServer};
 pub use host::{
-    AttachOptions, Attached, BackgroundCall, CallHandle, CallId, CallStage, Called, CollectError,
-    CompletionReference, Host, HostOptions, PromptOutcome, ResourceOutcome, ResourceSubscription,
-    SubscribeError, Suggestions, TooManyCalls,
+    AgentError, AgentSpec, AttachOptions, Attached, BackgroundCall, CallHandle, CallId, CallStage,
+    Called, CollectError, CompletionReference, Host, HostOptions, PromptOutcome, ResourceOutcome,
+    ResourceSubscription, ServerObstacle, SubscribeError, Suggestions, TooManyCalls, View,
+    ViewSpec,
 };
 pub use journal::{Journal, JournalWriter};
 pub use json_schema::Problem;

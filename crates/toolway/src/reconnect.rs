@@ -31,15 +31,6 @@ impl ServerOrders {
 
     /// Has a server connected anew; `None` when the supervisor is gone.
     pub(crate) async fn reconnect(&self, server: &str, unless: Unless) -> Option<Reconnected> {
-        self.request_reconnect(server, unless).await?.await.ok()
-    }
-
-    /// The same without waiting for the answer.
-    pub(crate) async fn request_reconnect(
-        &self,
-        server: &str,
-        unless: Unless,
-    ) -> Option<oneshot::Receiver<Reconnected>> {
         let (done, answer) = oneshot::channel();
         let server = server.to_owned();
         let order = ServerOrder::Reconnect {
@@ -47,7 +38,8 @@ impl ServerOrders {
             unless,
             done,
         };
-        self.0.send(order).await.ok().map(|()| answer)
+        self.0.send(order).await.ok()?;
+        answer.await.ok()
     }
 
     /// Has a server that failed tried again; returns when that was begun, or the supervisor is
@@ -93,8 +85,6 @@ pub(crate) enum ServerOrder {
 pub(crate) enum Unless {
     /// Nothing: a user asked for it.
     Never,
-    /// Another order, or another connection, since this epoch.
-    Later(u64),
     /// The server does not wait for a login any more.
     LoggedIn,
 }

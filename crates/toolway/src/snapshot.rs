@@ -13,7 +13,10 @@ use crate::call::{CallError, CallFault, ToolRequest, ToolTarget};
 use crate::catalog::Catalog;
 use crate::listing::ServerLists;
 use crate::offering::Offering;
+use crate::resource_interest::ResourceInterests;
 use crate::route::{GeneralLimits, Route, Routes, unavailable};
+use crate::server_source::ServerSource;
+use crate::server_source::definition::ServerIdentity;
 
 /// All servers and the catalogue at one moment.
 #[derive(Clone, Default)]
@@ -24,6 +27,8 @@ pub struct HostSnapshot {
     pub catalog: Arc<Catalog>,
     /// The connected ones, by name.
     pub(crate) connected: Vec<Arc<ConnectedServer>>,
+    /// What they are defined as, in the order of `servers`; none where that may not connect.
+    pub(crate) sources: Vec<Option<Arc<ServerSource>>>,
     /// Those that were connected, are lost, and are being brought back, by name.
     pub(crate) healing: Vec<ServerName>,
     /// Whether one that is not connected may come.
@@ -42,6 +47,8 @@ pub(crate) struct ConnectedServer {
     pub(crate) route: Arc<dyn Route>,
     /// The digest of what it is defined as.
     pub(crate) definition: Arc<str>,
+    /// Which of its resources are followed.
+    pub(crate) interests: Arc<ResourceInterests>,
     /// What it listed, as it was received.
     pub(crate) lists: ServerLists,
 }
@@ -57,12 +64,12 @@ pub(crate) struct CallSettings {
     pub limits: RunLimits,
 }
 
-impl From<Plan> for CallSettings {
-    fn from(plan: Plan) -> Self {
+impl From<&Plan> for CallSettings {
+    fn from(plan: &Plan) -> Self {
         Self {
-            permissions: plan.permissions,
-            hooks: plan.hooks,
-            limits: plan.limits,
+            permissions: plan.permissions.clone(),
+            hooks: plan.hooks.clone(),
+            limits: plan.limits.clone(),
         }
     }
 }
@@ -74,7 +81,14 @@ impl HostSnapshot {
         servers.find(|server| server.name.as_str() == name)
     }
 
-    fn connected(&self, server: &ServerName) -> Option<&ConnectedServer> {
+    /// What is remembered of this server is known by.
+    pub(crate) fn identity(&self, server: &str) -> Option<ServerIdentity> {
+        let mut all = self.servers.iter().zip(&self.sources);
+        let (shown, source) = all.find(|(shown, _)| shown.name.as_str() == server)?;
+        Some(ServerIdentity::of(&shown.name, source.as_deref()?))
+    }
+
+    pub(crate) fn connected(&self, server: &ServerName) -> Option<&ConnectedServer> {
         let found = self
             .connected
             .binary_search_by(|connected| connected.name.cmp(server));

@@ -8,14 +8,13 @@
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::sync::{broadcast, mpsc, watch};
 use tokio::time::{Instant, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
 use toolway_types::{ConnectionState, ServerName};
-use tracing::info_span;
 
 pub(crate) use self::apply::{ApplyPlan, PlanEffects};
 use crate::builtin::{Builtin, BuiltinTools, HostHandle};
@@ -23,14 +22,14 @@ use crate::catalog::Catalog;
 use crate::catalog::deferral::Deferral;
 use crate::connection::clock::{self, Clock};
 use crate::connection::{
-    Connection, ConnectionContext, ConnectionNews, ConnectionOrders, ConnectionReport, RetryMode,
+    ConnectionClaim, ConnectionContext, ConnectionKey, ConnectionNews, ConnectionPool,
+    ConnectionReport, Instance, LeavingConnection, RetryMode,
 };
 use crate::event::{HostEvent, UnknownServer};
 use crate::listing::ServerLists;
 use crate::reconnect::{ServerOrder, ServerOrders, Unless};
 use crate::snapshot::{CallSettings, HostSnapshot};
-pub(crate) use crate::supervisor::managed_server::{ManagedServer, roster};
-use crate::tasks::{self, Task};
+pub(crate) use crate::supervisor::managed_server::{ManagedServer, Roster, add_objects, roster};
 
 mod apply;
 mod managed_server;
@@ -43,21 +42,13 @@ const ORDERS_LEN: usize = 64;
 /// How long a failure stands before a call may have the server tried again.
 const FAILURE_STANDS: Duration = Duration::from_secs(30);
 
-/// A connection's task, and the ways to speak to it.
-pub(crate) struct RunningConnection {
-    orders: watch::Sender<ConnectionOrders>,
-    retire: CancellationToken,
-    task: Task<()>,
-}
-
 /// Owns every server of a host.
 pub(crate) struct Supervisor {
-    members: BTreeMap<ServerName, ManagedServer>,
-    /// The newest epoch of any server. Epochs are never used twice, not even for another server
-    /// of the same name, so nothing need be remembered of servers that are gone.
-    epoch: u64,
+    members: Roster,
+    /// Where connections are claimed.
+    pool: ConnectionPool,
     /// Connections that others took over from, on their way out.
-    leaving: Vec<Task<()>>,
+    leaving: Vec<LeavingConnection>,
     settings: Arc<CallSettings>,
     context: Arc<ConnectionContext>,
     report_to: mpsc::Sender<ConnectionReport>,
@@ -85,9 +76,10 @@ pub(crate) struct SupervisorHandle {
 impl Supervisor {
     /// Starts every connection and publishes the first snapshot.
     pub(crate) fn start(
-        members: BTreeMap<ServerName, ManagedServer>,
+        members: Roster,
         settings: Arc<CallSettings>,
         context: Arc<ConnectionContext>,
+        pool: ConnectionPool,
         events: broadcast::Sender<HostEvent>,
         clock: Arc<dyn Clock>,
         stop: CancellationToken,
@@ -106,8 +98,8 @@ impl Supervisor {
         });
         let mut supervisor = Self {
             builtin_tools,
-            members,
-            epoch: 0,
+            members: BTreeMap::new(),
+            pool,
             leaving: Vec::new(),
             settings,
             context,
@@ -120,8 +112,10 @@ impl Supervisor {
             clock,
             stop,
         };
-        for member in supervisor.members.values_mut() {
-            member.connect(&supervisor.context, &supervisor.report_to, &supervisor.stop);
+        for (name, mut member) in members {
+            let standing = supervisor.claim(&mut member);
+            supervisor.members.insert(name, member);
+            supervisor.take_standing(standing);
         }
         supervisor.publish(&[]);
         let handle = SupervisorHandle {
@@ -182,12 +176,13 @@ impl Supervisor {
         self.stop.cancel();
         // Connections that still report must not wait for a reader that is gone.
         self.reports.close();
-        let running = std::mem::take(&mut self.members).into_values();
-        let tasks = running.filter_map(|member| member.running.map(|running| running.task));
-        for connection in tasks.chain(std::mem::take(&mut self.leaving)) {
-            if let Err(failure) = connection.join().await {
-                tracing::warn!(%failure, "a connection did not end by itself");
-            }
+        let members = std::mem::take(&mut self.members).into_values();
+        let claims = members.filter_map(|member| member.claim);
+        let mut leaving = std::mem::take(&mut self.leaving);
+        leaving.extend(claims.filter_map(ConnectionClaim::release));
+        leaving.iter().for_each(LeavingConnection::stop);
+        for connection in leaving {
+            connection.gone().await;
         }
     }
 
@@ -203,9 +198,8 @@ impl Supervisor {
     /// The machine slept: every connection is looked after.
     fn resume(&mut self) {
         tracing::info!("the machine slept, or the program was stopped: looking after every server");
-        for running in self.members.values().filter_map(|it| it.running.as_ref()) {
-            running.orders.send_modify(|orders| orders.resumed += 1);
-        }
+        let claims = self.members.values().filter_map(|it| it.claim.as_ref());
+        claims.for_each(ConnectionClaim::resume);
     }
 
     // In these two the caller may be gone; what was asked for is done all the same.
@@ -234,7 +228,7 @@ impl Supervisor {
         let Some(member) = self.member(&server) else {
             return Err(UnknownServer(server));
         };
-        if member.running.is_some() && !member.overtakes(unless) {
+        if member.claim.is_some() && !member.overtakes(unless) {
             self.begin_anew(&server, RetryMode::AsFirst);
         }
         Ok(())
@@ -246,10 +240,9 @@ impl Supervisor {
     }
 
     fn begin_anew(&mut self, server: &str, tries: RetryMode) {
-        self.epoch += 1;
-        let (epoch, events) = (self.epoch, self.events.clone());
+        let events = self.events.clone();
         if let Some(member) = self.member(server) {
-            member.begin_anew(epoch, tries, &events);
+            member.begin_anew(tries, &events);
             let name = member.shown.name.clone();
             self.publish(&[name]);
         }
@@ -259,10 +252,31 @@ impl Supervisor {
     fn revive(&mut self, server: &str) {
         let has_rested = |member: &mut ManagedServer| {
             let rested = member.failed_at.map(|at| at.elapsed() >= FAILURE_STANDS);
-            rested.unwrap_or_default() && member.running.is_some()
+            rested.unwrap_or_default() && member.claim.is_some()
         };
         if self.member(server).is_some_and(has_rested) {
             self.begin_anew(server, RetryMode::Once);
+        }
+    }
+
+    /// Claims a member's connection, if it may connect; gives what is known of it already.
+    fn claim(&mut self, member: &mut ManagedServer) -> Option<ConnectionReport> {
+        let key = ConnectionKey {
+            server: member.shown.name.clone(),
+            source: member.source.clone()?,
+            instance: Instance::Shared,
+        };
+        let origin = &member.shown.origin;
+        let (claim, standing) = self.pool.claim(key, origin, &self.context, &self.report_to);
+        member.epoch = standing.as_ref().map_or(claim.epoch(), |it| it.epoch);
+        member.claim = Some(claim);
+        standing
+    }
+
+    /// Takes what a connection had reported before it was claimed here.
+    fn take_standing(&mut self, standing: Option<ConnectionReport>) {
+        if let Some(report) = standing {
+            self.take(report, &mut Vec::new());
         }
     }
 
@@ -272,9 +286,13 @@ impl Supervisor {
             return;
         };
         // From before the last order, or from a connection that another one took over from.
-        if report.epoch != member.epoch {
+        let claim = member.claim.as_ref();
+        let is_current = claim.is_some_and(|claim| claim.number() == report.connection);
+        if !is_current || report.epoch < member.epoch {
             return;
         }
+        // Others that hold the connection give orders as well.
+        member.epoch = report.epoch;
         member.is_touched = true;
         let had_lists = member.open_session.is_some();
         match report.news {
@@ -345,6 +363,7 @@ impl Supervisor {
                 snapshot.healing.push(shown.name.clone());
             }
             snapshot.servers.push(shown);
+            snapshot.sources.push(member.source.clone());
             snapshot.connected.extend(member.connected(&self.context));
             member.is_touched = false;
         }
@@ -361,45 +380,6 @@ impl Supervisor {
 }
 
 impl ManagedServer {
-    /// Starts its connection, if it may connect.
-    fn connect(
-        &mut self,
-        context: &Arc<ConnectionContext>,
-        reports: &mpsc::Sender<ConnectionReport>,
-        stop: &CancellationToken,
-    ) {
-        let Some(source) = self.source.clone() else {
-            return;
-        };
-        let (orders, received) = watch::channel(ConnectionOrders {
-            epoch: self.epoch,
-            ..ConnectionOrders::default()
-        });
-        let retire = CancellationToken::new();
-        let server = self.shown.name.clone();
-        let journal = context.journal.as_ref();
-        let journal = journal.map(|journal| journal.open(&server, source.secrets()));
-        let span = info_span!("connection", %server);
-        let connection = Connection {
-            server,
-            source,
-            origin: self.shown.origin.clone(),
-            context: Arc::clone(context),
-            journal,
-            reports: reports.clone(),
-            epoch: AtomicU64::new(self.epoch),
-            orders: received,
-            stop: stop.clone(),
-            retire: retire.clone(),
-        };
-        let task = span.in_scope(|| tasks::spawn("connection", connection.run()));
-        self.running = Some(RunningConnection {
-            orders,
-            retire,
-            task,
-        });
-    }
-
     /// The one place where a state is set.
     fn set_state(&mut self, to: ConnectionState, events: &broadcast::Sender<HostEvent>) {
         let from = &self.shown.state;
@@ -438,18 +418,14 @@ impl ManagedServer {
     }
 
     /// Orders a new connection from the task that runs; its older reports do not count any more.
-    fn begin_anew(&mut self, epoch: u64, tries: RetryMode, events: &broadcast::Sender<HostEvent>) {
+    fn begin_anew(&mut self, tries: RetryMode, events: &broadcast::Sender<HostEvent>) {
         self.is_touched = true;
         self.clear();
         self.trouble = None;
         self.stood = false;
         self.set_state(ConnectionState::Pending { attempt: 1 }, events);
-        self.epoch = epoch;
-        if let Some(running) = &self.running {
-            running.orders.send_modify(|orders| {
-                orders.epoch = self.epoch;
-                orders.tries = tries;
-            });
+        if let Some(claim) = &self.claim {
+            self.epoch = claim.reconnect(tries);
         }
     }
 }

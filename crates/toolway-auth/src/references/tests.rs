@@ -55,6 +55,7 @@ fn process(references: Vec<SecretReference>) -> ServerSpec {
         timeout: None,
         request_timeout: None,
         protocol: ProtocolMode::Auto,
+        share: toolway_types::ServerShare::User,
         roots: Vec::new(),
         references,
     }

@@ -5,7 +5,9 @@
 //! (`spec`).
 
 use serde_json::{Map, Value};
-use toolway_types::{Diagnosis, ProtocolMode, Severity, ShieldMode, TransportKind, nearest};
+use toolway_types::{
+    Diagnosis, ProtocolMode, Severity, ShareMode, ShieldMode, TransportKind, nearest,
+};
 use url::Url;
 
 use super::ENOUGH;
@@ -435,6 +437,9 @@ impl EntryChecker<'_> {
         });
         self.word("shield", "use `off`, `best-effort` or `required`", |word| {
             ShieldMode::parse(word).is_some()
+        });
+        self.word("share", "use `user`, `project` or `session`", |word| {
+            ShareMode::parse(word).is_some()
         });
     }
 

@@ -175,6 +175,7 @@ pub(crate) fn spec(transport: TransportSpec) -> ServerSpec {
         timeout: None,
         request_timeout: None,
         protocol: ProtocolMode::Auto,
+        share: toolway_types::ServerShare::User,
         roots: Vec::new(),
         references: Vec::new(),
     }

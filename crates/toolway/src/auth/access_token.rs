@@ -7,6 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::server_source::definition::ServerIdentity;
 use futures_util::future::BoxFuture;
 use tokio::sync::watch;
 use toolway_auth::token::TokenKind;
@@ -27,6 +28,16 @@ pub struct LoginTarget {
     pub oauth: OauthSpec,
     /// The hosts that policy denies, also for redirects of the login.
     pub rules: Arc<UrlRules>,
+}
+
+impl LoginTarget {
+    /// What is remembered of it is known by.
+    pub(super) fn identity(&self) -> ServerIdentity {
+        ServerIdentity {
+            name: self.server.clone(),
+            definition: self.definition.as_str().into(),
+        }
+    }
 }
 
 /// What a request shows.

@@ -24,6 +24,7 @@ use crate::auth::login::{LoginOptions, LoginProblem, NoFederatedLogin, NoFederat
 use crate::auth::organisation::OrganisationError;
 use crate::auth::store::LoginStore;
 use crate::lock::lock;
+use crate::server_source::definition::ServerIdentity;
 
 /// What kept a server from being logged in to, for messages.
 #[derive(Debug, Clone)]
@@ -130,7 +131,7 @@ impl Auth {
                 if login.is_some() {
                     info!(server = %target.server, "logged in by somebody else's word");
                 }
-                lock(&self.troubles).remove(&target.server);
+                lock(&self.troubles).remove(&target.identity());
                 login
             }
             Err(problem) => {
@@ -178,15 +179,13 @@ impl Auth {
             advice: problem.to_string(),
             lacks_identity,
         };
-        lock(&self.troubles).insert(target.server.clone(), trouble);
+        lock(&self.troubles).insert(target.identity(), trouble);
     }
 
     /// What keeps a server from being logged in to by itself.
-    pub(crate) fn advice(&self, server: &str) -> Option<String> {
+    pub(crate) fn advice(&self, server: &ServerIdentity) -> Option<String> {
         let troubles = lock(&self.troubles);
-        let mut troubles = troubles.iter();
-        let found = troubles.find(|(name, _)| name.as_str() == server);
-        found.map(|(_, trouble)| trouble.advice.clone())
+        Some(troubles.get(server)?.advice.clone())
     }
 
     /// Whether a server that wanted a login a moment ago may get one without a user: by who vouches

@@ -31,6 +31,7 @@ use super::Auth;
 use crate::auth::access_token::LoginTarget;
 use crate::event::UnknownServer;
 use crate::lock::lock;
+use crate::server_source::definition::ServerIdentity;
 use crate::tasks::{self, Task};
 
 pub use self::invitation::Invitation;
@@ -149,7 +150,7 @@ impl Auth {
     /// refused to connect; without one it is what it said to a request that needed more.
     pub(crate) fn begin(
         self: &Arc<Self>,
-        server: &ServerName,
+        server: &ServerIdentity,
         challenge: Option<&Untrusted>,
         options: LoginOptions,
     ) -> Result<LoginHandle, LoginProblem> {
@@ -157,12 +158,12 @@ impl Auth {
             return Err(LoginProblem::NoVault);
         }
         let known = lock(&self.known).get(server).cloned();
-        let known = known.ok_or_else(|| UnknownServer(server.as_str().to_owned()))?;
+        let known = known.ok_or_else(|| UnknownServer(server.to_string()))?;
         let Some(target) = known.login else {
             return Err(if known.is_remote {
-                LoginProblem::Written(server.clone())
+                LoginProblem::Written(server.name.clone())
             } else {
-                LoginProblem::NotRemote(server.clone())
+                LoginProblem::NotRemote(server.name.clone())
             });
         };
         let mut running = lock(&self.running);
@@ -215,7 +216,7 @@ impl Auth {
     }
 
     /// Leaves a login to any caller that waits for its end.
-    pub(crate) fn leave(&self, server: &ServerName, mut login: LoginHandle) {
+    pub(crate) fn leave(&self, server: &ServerIdentity, mut login: LoginHandle) {
         let mut running = lock(&self.running);
         if let Some(running) = running.get_mut(server)
             && running.invited.same_channel(&login.invited)
@@ -232,13 +233,13 @@ impl Auth {
                 invited: running.invited.clone(),
                 outcome: Some(running.left.take()?),
             };
-            Some((server.clone(), login))
+            Some((server.name.clone(), login))
         });
         left.collect()
     }
 
     /// Ends a login that no caller wants any more.
-    pub(super) fn give_up(&self, server: &ServerName, login: &LoginHandle) {
+    pub(super) fn give_up(&self, server: &ServerIdentity, login: &LoginHandle) {
         let mut running = lock(&self.running);
         if let Some(running) = running.get_mut(server)
             && running.invited.same_channel(&login.invited)
@@ -249,7 +250,7 @@ impl Auth {
     }
 
     /// Whether a login to a server is under way.
-    pub(super) fn is_logging_in(&self, server: &ServerName) -> bool {
+    pub(super) fn is_logging_in(&self, server: &ServerIdentity) -> bool {
         let running = lock(&self.running);
         let running = running.get(server);
         running.is_some_and(RunningLogin::is_under_way)
@@ -402,8 +403,8 @@ impl Auth {
                 }),
             };
         }
-        let server = target.server.as_str();
-        let scopes = self.attempts.step_up(server, requested, &bearer.scopes);
+        let server = target.identity().to_key();
+        let scopes = self.attempts.step_up(&server, requested, &bearer.scopes);
         scopes.map(Some).map_err(|why| LoginProblem::Spent {
             server: target.server.clone(),
             why,

@@ -136,7 +136,7 @@ impl LoginCredentials {
             known.changes.get_or_insert_with(|| access_tokens.changes());
         }
         let token = access_token.map(|access_token| &access_token.access);
-        self.auth.note_sent_token(&self.target.server, token);
+        self.auth.note_sent_token(&self.target.identity(), token);
         known.access_token = access_token.cloned();
         known.is_asked = true;
         known.hindered = None;
@@ -255,7 +255,7 @@ impl Credentials for LoginCredentials {
                     && let Some(challenge) = challenge
                 {
                     self.auth
-                        .note_missing_scopes(&self.target.server, challenge);
+                        .note_missing_scopes(&self.target.identity(), challenge);
                 }
                 return verdict;
             }
@@ -278,7 +278,7 @@ impl Credentials for LoginCredentials {
 
     fn taken(&self) {
         if self.is_wider.swap(false, Ordering::Relaxed) {
-            self.auth.helped(&self.target.server);
+            self.auth.helped(&self.target.identity());
         }
     }
 

@@ -24,6 +24,7 @@ use crate::call::{Attention, RequestOrigin};
 use crate::client_handler::{Elicitation, ElicitationAnswer, MoreRights};
 use crate::error::{is_short, scopes_in};
 use crate::lock::lock;
+use crate::server_source::definition::ServerIdentity;
 use crate::session::{ClientSide, question};
 use crate::tasks::{self, Task};
 
@@ -42,6 +43,8 @@ pub(crate) enum Widened {
 #[derive(Clone)]
 pub(crate) struct Widener {
     pub(crate) auth: Arc<Auth>,
+    /// Whose login it is.
+    pub(crate) server: ServerIdentity,
     /// Who is asked.
     pub(crate) client_side: ClientSide,
     /// Told as long as a person is at it.
@@ -98,13 +101,13 @@ impl Widener {
 
     /// A request was taken that was not before: attempts are counted anew.
     pub(crate) fn helped(&self) {
-        self.auth.helped(&self.client_side.server);
+        self.auth.helped(&self.server);
     }
 
     /// Whether the login was widened since a request was sent, by another that fell short.
     fn has_reached(&self, wanted: &[String], began: Instant) -> bool {
         let reached = lock(&self.auth.reached);
-        let reached = reached.get(&self.client_side.server);
+        let reached = reached.get(&self.server);
         reached.is_some_and(|it| it.at >= began && covers(&it.scopes, wanted))
     }
 
@@ -115,7 +118,7 @@ impl Widener {
         side: &ClientSide,
         origin: Option<&Arc<RequestOrigin>>,
     ) -> Arc<StepUp> {
-        let server = &self.client_side.server;
+        let server = &self.server;
         let mut all = lock(&self.auth.step_ups);
         let running = all.get(server).and_then(Weak::upgrade);
         if let Some(running) = running.filter(|it| it.outcome.borrow().is_none()) {
@@ -124,6 +127,7 @@ impl Widener {
         let (done, outcome) = watch::channel(None);
         let widener = Self {
             auth: Arc::clone(&self.auth),
+            server: server.clone(),
             client_side: side.clone(),
             attention: origin.map(|origin| origin.caller.attention.clone()),
         };
@@ -145,7 +149,7 @@ impl Widener {
 
     /// What the next login has to know.
     fn conclude(&self, outcome: &Widened, challenge: String) {
-        let server = &self.client_side.server;
+        let server = &self.server;
         match outcome {
             Widened::Yes => {
                 info!(%server, "the login reaches further now");
@@ -159,7 +163,7 @@ impl Widener {
     }
 
     async fn attempt(&self, challenge: &str, wanted: &[String]) -> Widened {
-        let server = &self.client_side.server;
+        let server = &self.server;
         let Some(login) = self.auth.login_of(server).await else {
             return Widened::Unasked;
         };
@@ -244,7 +248,7 @@ struct BegunLogin<'a> {
 
 impl Drop for BegunLogin<'_> {
     fn drop(&mut self) {
-        let server = &self.widener.client_side.server;
+        let server = &self.widener.server;
         self.widener.auth.give_up(server, &self.handle);
     }
 }
@@ -308,19 +312,23 @@ fn covers(all: &[String], some: &[String]) -> bool {
 
 impl Auth {
     /// A server took what a step-up got it.
-    pub(super) fn helped(&self, server: &ServerName) {
-        self.attempts.helped(server.as_str());
+    pub(super) fn helped(&self, server: &ServerIdentity) {
+        self.attempts.helped(&server.to_key());
     }
 
     /// Whether a server was shown a login, and wants one that reaches further without saying how
     /// far.
-    pub(crate) fn fell_short_of_unnamed(&self, server: &ServerName, challenge: &Untrusted) -> bool {
+    pub(crate) fn fell_short_of_unnamed(
+        &self,
+        server: &ServerIdentity,
+        challenge: &Untrusted,
+    ) -> bool {
         let is_unnamed = is_short(Some(challenge.as_received())) && scopes_in(challenge).is_empty();
         is_unnamed && lock(&self.shown).contains_key(server)
     }
 
     /// The login that a server is shown, where one is kept.
-    async fn login_of(&self, server: &ServerName) -> Option<Login> {
+    async fn login_of(&self, server: &ServerIdentity) -> Option<Login> {
         let known = lock(&self.known).get(server).cloned();
         self.kept_login(&known?.login?).await
     }

@@ -22,13 +22,14 @@ use toolway_auth::voucher::Voucher;
 use toolway_auth::web::{NetworkReach, SlowListener, WebClient};
 use toolway_transport::OpenOptions;
 use toolway_transport::client::HttpClient;
-use toolway_types::{OauthSpec, Secret, ServerName};
+use toolway_types::{OauthSpec, Secret};
 
 use super::Auth;
 use super::organisation::CurrentOrganisation;
 use crate::auth::access_token::{AccessToken, AccessTokenError, AccessTokenSource, LoginTarget};
 use crate::auth::client_identity::ClientIdentities;
 use crate::lock::lock;
+use crate::server_source::definition::ServerIdentity;
 
 /// The logins of a vault.
 #[derive(Clone)]
@@ -49,13 +50,13 @@ pub(crate) struct LoginStore {
 
 /// The authorization servers that are being asked to renew a login, by server.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct RenewalsUnderWay(Arc<Mutex<BTreeMap<ServerName, String>>>);
+pub(crate) struct RenewalsUnderWay(Arc<Mutex<BTreeMap<ServerIdentity, String>>>);
 
 /// One is being asked until this is dropped.
-struct RenewalGuard<'a>(&'a RenewalsUnderWay, &'a ServerName);
+struct RenewalGuard<'a>(&'a RenewalsUnderWay, ServerIdentity);
 
 impl RenewalsUnderWay {
-    fn note<'a>(&'a self, server: &'a ServerName, issuer: &str) -> RenewalGuard<'a> {
+    fn note(&self, server: ServerIdentity, issuer: &str) -> RenewalGuard<'_> {
         lock(&self.0).insert(server.clone(), issuer.to_owned());
         RenewalGuard(self, server)
     }
@@ -63,13 +64,13 @@ impl RenewalsUnderWay {
 
 impl Drop for RenewalGuard<'_> {
     fn drop(&mut self) {
-        lock(&self.0.0).remove(self.1);
+        lock(&self.0.0).remove(&self.1);
     }
 }
 
 impl Auth {
     /// The authorization server that is being asked to renew the login of this server.
-    pub(crate) fn asks(&self, server: &ServerName) -> Option<String> {
+    pub(crate) fn asks(&self, server: &ServerIdentity) -> Option<String> {
         let store = self.store.as_ref()?;
         lock(&store.asked.0).get(server).cloned()
     }
@@ -173,7 +174,7 @@ impl LoginStore {
             client_key,
             renewer: renewal.map(|renewal| Arc::new(renewal) as Arc<dyn TokenRenewer>),
         };
-        let _asking = self.asked.note(&target.server, &login.issuer);
+        let _asking = self.asked.note(target.identity(), &login.issuer);
         self.logins
             .fresh(&login.key(), refused, &means)
             .await

@@ -80,7 +80,7 @@ impl Auth {
         };
         let has_helper = matches!(source, ServerSource::Spec(spec)
             if spec.transport.open_to_logins().is_some_and(|remote| remote.headers_helper.is_some()));
-        if has_helper || lock(&self.shown).contains_key(server) {
+        if has_helper || lock(&self.shown).contains_key(&target.identity()) {
             return false;
         }
         let described = async {

@@ -85,7 +85,10 @@ async fn begin(
     let Some(auth) = &call.host.auth else {
         return by_hand;
     };
-    let mut login = match auth.begin(server, Some(challenge), LoginOptions::default()) {
+    let Some(identity) = call.host.snapshot().identity(server.as_str()) else {
+        return by_hand;
+    };
+    let mut login = match auth.begin(&identity, Some(challenge), LoginOptions::default()) {
         Ok(login) => login,
         Err(LoginProblem::NoVault | LoginProblem::Written(_) | LoginProblem::NotRemote(_)) => {
             return by_hand;
@@ -93,11 +96,11 @@ async fn begin(
         Err(problem) => return BuiltinAnswer::error(problem.to_string()),
     };
     let mut word = as_word(server.as_str()).into_owned();
-    if let Some(account) = auth.account_of(server) {
+    if let Some(account) = auth.account_of(&identity) {
         word = format!("{word} --account {}", shell_word(&account));
     }
     if let Some(invitation) = login.invitation().await {
-        auth.leave(server, login);
+        auth.leave(&identity, login);
         return invited(server, &word, &invitation);
     }
     match login.outcome().await {

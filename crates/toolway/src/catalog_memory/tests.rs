@@ -28,6 +28,7 @@ fn source(process: StdioSpec) -> ServerSource {
         timeout: None,
         request_timeout: None,
         protocol: ProtocolMode::Auto,
+        share: toolway_types::ServerShare::User,
         roots: Vec::new(),
         references: Vec::new(),
     }))
@@ -55,6 +56,7 @@ fn snapshot(source: &ServerSource, tools: Vec<view::Tool>) -> HostSnapshot {
     lists.tools.items = Arc::new(tools);
     let name = ServerName::new("server").expect("a name");
     let connected = ConnectedServer {
+        interests: Arc::default(),
         name,
         route: SessionSlot::new().route(source, None, None),
         definition: "definition".into(),

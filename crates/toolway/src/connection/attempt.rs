@@ -24,6 +24,7 @@ use crate::error::{ConnectError, RequestError};
 use crate::journal::{Redactor, secrets_of};
 use crate::listing::{MemoryLabel, ServerLists};
 use crate::server_source::ServerSource;
+use crate::server_source::definition::ServerIdentity;
 use crate::session::{Greeting, Session};
 use crate::{account, auth};
 
@@ -167,7 +168,7 @@ impl Connection {
     /// the login first, or the server itself.
     fn too_late(&self, after: Duration, step: ConnectStep) -> ConnectError {
         let auth = self.context.auth.as_ref();
-        match auth.and_then(|auth| auth.asks(&self.server)) {
+        match auth.and_then(|auth| auth.asks(&ServerIdentity::of(&self.server, &self.source))) {
             Some(issuer) => ConnectError::NotRenewed {
                 server: self.server.clone(),
                 issuer: Untrusted::new(issuer),
@@ -200,7 +201,7 @@ impl Connection {
     /// What to connect to, with the secrets that it names. The journal keeps them back before
     /// anything is said to the server.
     async fn filled(&self) -> Result<Cow<'_, ServerSource>, ConnectError> {
-        let ServerSource::Spec(spec) = &self.source else {
+        let ServerSource::Spec(spec) = &*self.source else {
             return Ok(Cow::Borrowed(&self.source));
         };
         let Some(first) = spec.references.first() else {

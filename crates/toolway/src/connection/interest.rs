@@ -1,24 +1,23 @@
-//! Which resources are followed, and subscribing to them at their servers.
+//! Subscribing to the resources of a server that somebody follows (`resource_interest.rs`).
 //!
-//! Owns what a host follows, which outlives every connection, and what a connection does about it:
+//! Owns what a connection does about them:
 //! `resources/subscribe` in the legacy era, one `subscriptions/listen` in the modern one. What the
 //! server then says is reported as any other news. A subscription that is made again, in a new
 //! session or a new stream, counts as an update: what happened in between was not announced.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde_json::json;
 use serde_json::value::to_raw_value;
 use tokio::sync::watch;
-use toolway_types::{Era, ServerName, Untrusted};
+use toolway_types::{Era, Untrusted};
 use toolway_wire::era::method;
 
 use super::{Connection, ConnectionNews};
 use crate::connection::open_session::OpenSession;
 use crate::error::RequestError;
-use crate::lock::lock;
+use crate::resource_interest::{SubscribeResult, WantedResource, WantedResources};
 use crate::route::RequestOptions;
 use crate::session::Session;
 use crate::session::subscription::SubscriptionEnd;
@@ -30,101 +29,10 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 /// How often in a row a stream may fail to be acknowledged.
 const BUDGET: u32 = 3;
 
-/// What a server made of a wish.
-#[derive(Debug, Clone, Default)]
-pub(crate) enum SubscribeResult {
-    /// Nothing yet.
-    #[default]
-    Awaited,
-    /// It says when the resource changes.
-    Granted,
-    /// It does not offer that.
-    NotOffered,
-    /// It was asked, and did not agree.
-    Refused(RequestError),
-}
-
-#[derive(Debug, Clone, Default)]
-struct WantedResource {
-    holders: usize,
-    /// Grows when it is asked for again after a refusal.
-    round: u64,
-    answer: watch::Sender<SubscribeResult>,
-}
-
-type WantedResources = BTreeMap<String, WantedResource>;
-
-/// The wishes of a host, by server.
-#[derive(Debug, Default)]
-pub(crate) struct ResourceInterests(Mutex<BTreeMap<ServerName, watch::Sender<WantedResources>>>);
-
-impl ResourceInterests {
-    /// Wants to hear of this resource, for as long as what is returned is held.
-    pub(crate) fn register(self: &Arc<Self>, server: &ServerName, uri: &str) -> ResourceInterest {
-        let mut servers = lock(&self.0);
-        let wishes = servers.entry(server.clone()).or_default();
-        let mut answer = None;
-        wishes.send_modify(|wishes| {
-            let wish = wishes.entry(uri.to_owned()).or_default();
-            wish.holders += 1;
-            // A refusal is an answer to those who asked then.
-            if wish.is_turned_down() {
-                wish.round += 1;
-                wish.answer.send_replace(SubscribeResult::Awaited);
-            }
-            answer = Some(wish.answer.subscribe());
-        });
-        ResourceInterest {
-            interests: Arc::clone(self),
-            server: server.clone(),
-            uri: uri.to_owned(),
-            answer: answer.unwrap_or_else(|| watch::channel(SubscribeResult::NotOffered).1),
-        }
-    }
-
-    fn release(&self, server: &ServerName, uri: &str) {
-        let servers = lock(&self.0);
-        let Some(wishes) = servers.get(server) else {
-            return;
-        };
-        wishes.send_if_modified(|wishes| {
-            let Some(wish) = wishes.get_mut(uri) else {
-                return false;
-            };
-            wish.holders -= 1;
-            let last = wish.holders == 0;
-            if last {
-                wishes.remove(uri);
-            }
-            last
-        });
-    }
-
-    fn of(&self, server: &ServerName) -> watch::Receiver<WantedResources> {
-        lock(&self.0).entry(server.clone()).or_default().subscribe()
-    }
-}
-
-/// One followed resource. Dropping it ends the subscription at the server.
-#[derive(Debug)]
-pub(crate) struct ResourceInterest {
-    interests: Arc<ResourceInterests>,
-    pub(crate) server: ServerName,
-    pub(crate) uri: String,
-    /// What the server made of it, now and later.
-    pub(crate) answer: watch::Receiver<SubscribeResult>,
-}
-
-impl Drop for ResourceInterest {
-    fn drop(&mut self) {
-        self.interests.release(&self.server, &self.uri);
-    }
-}
-
 impl Connection {
     /// Sees to the wishes about this server for as long as the session stands.
     pub(super) async fn follow_resources(&self, open_session: &OpenSession) {
-        let wishes = self.context.interests.of(&self.server);
+        let wishes = self.interests.watch();
         let session = &open_session.session;
         match session.facts().era {
             Era::Legacy => self.attend_each(session, wishes).await,
@@ -288,13 +196,4 @@ async fn others(
         !wishes.iter().all(asked_for) || !wanted.iter().all(still_wanted)
     };
     wishes.wait_for(|wishes| moved(wishes)).await.map(drop)
-}
-
-impl WantedResource {
-    fn is_turned_down(&self) -> bool {
-        matches!(
-            *self.answer.borrow(),
-            SubscribeResult::NotOffered | SubscribeResult::Refused(_)
-        )
-    }
 }

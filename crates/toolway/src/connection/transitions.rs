@@ -19,6 +19,7 @@ use crate::connection::{
     backoff,
 };
 use crate::error::ConnectError;
+use crate::server_source::definition::ServerIdentity;
 
 /// How long requests that a forgotten session turned away are waited for.
 const EXPIRY_PATIENCE: Duration = Duration::from_millis(800);
@@ -77,9 +78,10 @@ impl Connection {
             }
             ConnectionEvent::Ordered(orders) => {
                 self.note(transitions, "connecting anew, as asked for");
-                // The supervisor has set the state, in the same moment as the order.
                 self.epoch.store(orders.epoch, Ordering::Relaxed);
                 transitions.begin(orders.tries);
+                // Whoever gave the order knows already; others that hold the connection do not.
+                self.retrying(1, None).await;
                 Some(ConnectionPhase::Connecting)
             }
             ConnectionEvent::Resumed if !transitions.may_pass => Some(ConnectionPhase::Resting),
@@ -161,7 +163,8 @@ impl Connection {
         if let Some(auth) = &self.context.auth {
             let epoch = self.epoch.load(Ordering::Relaxed);
             auth.wanted(&self.server, &self.source, epoch).await;
-            unnamed_scopes = auth.fell_short_of_unnamed(&self.server, &detail);
+            let server = ServerIdentity::of(&self.server, &self.source);
+            unnamed_scopes = auth.fell_short_of_unnamed(&server, &detail);
         }
         self.rest(ConnectionState::NeedsAuth {
             detail,

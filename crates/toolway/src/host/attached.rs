@@ -9,7 +9,10 @@
 
 use std::sync::Arc;
 
-use super::Attached;
+use tokio::sync::watch;
+use toolway_types::{ConnectionState, ToolKey};
+
+use super::{Attached, View};
 use crate::call::{
     CallError, CallOptions, Caller, CallerSide, Prompter, ToolOutcome, ToolRequest, ToolTarget,
 };
@@ -17,7 +20,7 @@ use crate::client_handler::{ClientHandler, Root};
 use crate::dispatch::answers::PersonAnswers;
 use crate::pool::ToolPool;
 use crate::search::MissingTool;
-use crate::snapshot::HostSnapshot;
+use crate::snapshot::{HostSnapshot, ServerSnapshot};
 
 /// What one caller can be asked, and where it works.
 #[derive(Default)]
@@ -30,6 +33,8 @@ pub struct AttachOptions {
     pub roots: Vec<Root>,
     /// Which tools it has loaded, where it keeps track of that.
     pub pool: Option<ToolPool>,
+    /// What it sees; as much as the owner when absent.
+    pub view: Option<View>,
 }
 
 /// What every call of one caller runs with.
@@ -38,6 +43,7 @@ pub(super) struct CallingParty {
     pub(super) prompter: Option<Arc<dyn Prompter>>,
     pub(super) answers: Arc<PersonAnswers>,
     pub(super) pool: Option<ToolPool>,
+    pub(super) view: View,
 }
 
 impl CallingParty {
@@ -46,12 +52,51 @@ impl CallingParty {
         prompter: Option<Arc<dyn Prompter>>,
         answers: Arc<PersonAnswers>,
         pool: Option<ToolPool>,
+        view: View,
     ) -> Arc<Self> {
         Arc::new(Self {
             prompter: prompter.map(|prompter| side.attention.of_prompter(prompter)),
             side,
             answers,
             pool,
+            view,
+        })
+    }
+
+    /// Waits for the server that a call names, if it is on its way, having said so with `waits`;
+    /// gives the snapshot then.
+    pub(super) async fn await_server(
+        &self,
+        target: &ToolTarget,
+        options: &CallOptions,
+        waits: impl FnOnce(),
+    ) -> Result<Arc<HostSnapshot>, CallError> {
+        let snapshot = self.view.snapshot();
+        let Some(server) = snapshot.absent(target) else {
+            return Ok(snapshot);
+        };
+        waits();
+        // Boxed: a call of a server that is there must not carry the room for waiting along.
+        Box::pin(self.await_absent(&snapshot, server, target, options)).await?;
+        Ok(self.view.snapshot())
+    }
+
+    async fn await_absent(
+        &self,
+        snapshot: &HostSnapshot,
+        server: &ServerSnapshot,
+        target: &ToolTarget,
+        options: &CallOptions,
+    ) -> Result<(), CallError> {
+        if matches!(server.state, ConnectionState::Failed(_)) {
+            self.view.orders().revive(server.name.as_str()).await;
+        }
+        let general = || snapshot.general_limits().whole();
+        let after = options.timeout.unwrap_or_else(general);
+        let ready = tokio::time::timeout(after, self.view.ready(server.name.as_str())).await;
+        ready.map_err(|_| {
+            let (ToolTarget::Exposed(tool) | ToolTarget::Key(ToolKey { tool, .. })) = target;
+            CallError::timed_out(&server.name, tool, after)
         })
     }
 }
@@ -64,7 +109,27 @@ impl Attached {
 
     /// The snapshot of this moment.
     pub fn snapshot(&self) -> Arc<HostSnapshot> {
-        self.core.snapshot()
+        self.party.view.snapshot()
+    }
+
+    /// Every snapshot from now on; a slow reader sees the newest only.
+    pub fn watch(&self) -> watch::Receiver<Arc<HostSnapshot>> {
+        self.party.view.watch()
+    }
+
+    /// What it sees of the host.
+    pub fn view(&self) -> &View {
+        &self.party.view
+    }
+
+    /// Waits until no server is still connecting for the first time.
+    pub async fn settled(&self) {
+        self.party.view.settled().await;
+    }
+
+    /// Waits until this server is not connecting any more. An unknown server is not.
+    pub async fn ready(&self, server: &str) {
+        self.party.view.ready(server).await;
     }
 
     /// Runs one call through all stages. A server that is connecting, also one that was
@@ -85,7 +150,7 @@ impl Attached {
         target: &ToolTarget,
         options: &CallOptions,
     ) -> Result<(), CallError> {
-        let waited = self.core.await_server(target, options, || ());
+        let waited = self.party.await_server(target, options, || ());
         waited.await.map(drop)
     }
 

@@ -101,7 +101,8 @@ impl HostCore {
         room: &BatchLimits,
     ) -> CallResult {
         let order = options.order;
-        if let Err(error) = self.await_server(&request.target, &options, || ()).await {
+        let waited = party.await_server(&request.target, &options, || ());
+        if let Err(error) = waited.await {
             // It was waited for as long as the call may take: it is not waited for again.
             let mut entry = AuditEntry::begin(self.audit.as_ref(), &request, &party.side);
             entry.asked(&request.arguments);
@@ -121,7 +122,7 @@ impl HostCore {
         }
         let turn = turn.comes().await;
         // The next one goes once this one has its hold: it queues behind it, never before.
-        if self.only_reads(&request) {
+        if party.only_reads(&request) {
             let _beside = room.writing.read().await;
             drop(turn);
             call.await
@@ -131,9 +132,11 @@ impl HostCore {
             call.await
         }
     }
+}
 
+impl CallingParty {
     fn only_reads(&self, request: &ToolRequest) -> bool {
-        let snapshot = self.snapshot();
+        let snapshot = self.view.snapshot();
         let tool = snapshot.catalog.find(&request.target);
         tool.is_ok_and(|tool| tool.hints.read_only == Some(true))
     }

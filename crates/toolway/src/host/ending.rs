@@ -9,6 +9,7 @@ use tokio::time::Instant;
 use toolway_auth::account::ProviderAccount;
 
 use super::Host;
+use super::view::View;
 use crate::auth::Auth;
 use crate::catalog_memory::CatalogMemory;
 use crate::snapshot::HostSnapshot;
@@ -40,11 +41,11 @@ impl Host {
             connectors.login_runner.end();
         }
         let account = connectors.map(|connectors| connectors.account);
-        self.stop.cancel();
-        let (ended, ()) = tokio::join!(self.supervisor.join(), remembering);
-        if let Err(failure) = ended {
-            tracing::warn!(%failure, "the supervisor did not end by itself");
-        }
+        drop(self.stop);
+        let views = self.core.views.following.all();
+        let others = futures_util::future::join_all(views.iter().map(View::end));
+        let ending = self.core.views.ending.gone();
+        tokio::join!(self.own.party.view.end(), others, ending, remembering);
         drop(self.hooks);
         let within = settled_by.saturating_duration_since(Instant::now());
         // The end of a server whose start was given up half-way is waited for here alone.

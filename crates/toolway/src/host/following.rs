@@ -3,19 +3,22 @@
 //! Owns the subscription that an embedding program holds. Telling the server, also after every
 //! new connection, is `connection/interest.rs`.
 
+use std::sync::Arc;
+
 use serde_json::Map;
-use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
+use tokio::sync::{broadcast, watch};
 use toolway_types::{ServerName, ToolKey, Untrusted};
 
 use super::Attached;
 use crate::call::{CallError, CallOptions, Consent, brief};
-use crate::connection::{ResourceInterest, SubscribeResult};
 use crate::dispatch::send;
 use crate::error::RequestError;
 use crate::event::HostEvent;
 use crate::offering::Offering;
+use crate::resource_interest::{ResourceInterest, ResourceInterests, SubscribeResult};
 use crate::route::Routes as _;
+use crate::snapshot::HostSnapshot;
 
 /// Why a resource cannot be followed.
 #[derive(Debug, thiserror::Error)]
@@ -40,7 +43,9 @@ pub enum SubscribeError {
 /// ends the subscription.
 #[derive(Debug)]
 pub struct ResourceSubscription {
+    server: ServerName,
     interest: ResourceInterest,
+    snapshots: watch::Receiver<Arc<HostSnapshot>>,
     events: broadcast::Receiver<HostEvent>,
     timeout: std::time::Duration,
 }
@@ -48,7 +53,7 @@ pub struct ResourceSubscription {
 impl ResourceSubscription {
     /// The server.
     pub fn server(&self) -> &ServerName {
-        &self.interest.server
+        &self.server
     }
 
     /// The resource.
@@ -67,8 +72,22 @@ impl ResourceSubscription {
                     SubscribeResult::NotOffered | SubscribeResult::Refused(_)
                 )
             });
+            let (server, interest) = (&self.server, &self.interest);
+            let mut snapshots = self.snapshots.clone();
+            let moved =
+                snapshots.wait_for(|snapshot| moved_to(snapshot, server, interest).is_some());
             let heard = tokio::select! {
                 heard = self.events.recv() => heard,
+                moved = moved => {
+                    let Ok(snapshot) = moved.map(|snapshot| Arc::clone(&snapshot)) else {
+                        return Err(SubscribeError::Ended);
+                    };
+                    if let Some(interests) = moved_to(&snapshot, server, interest) {
+                        self.interest = interests.register(&self.interest.uri);
+                    }
+                    // What happened in between was not announced.
+                    return Ok(());
+                }
                 answer = turned_down => {
                     let answer = answer.map(|answer| answer.clone());
                     return Err(match answer {
@@ -95,7 +114,7 @@ impl ResourceSubscription {
             return false;
         };
         let part = uri.as_received().strip_prefix(self.uri());
-        *server == self.interest.server
+        *server == self.server
             && part.is_some_and(|part| {
                 part.is_empty() || part.starts_with(['/', '?', '#']) || self.uri().ends_with('/')
             })
@@ -107,7 +126,7 @@ impl ResourceSubscription {
     }
 
     fn refusal(&self, answer: SubscribeResult) -> SubscribeError {
-        let server = self.interest.server.clone();
+        let server = self.server.clone();
         let error = match answer {
             SubscribeResult::Refused(error) => error,
             SubscribeResult::NotOffered => {
@@ -119,6 +138,17 @@ impl ResourceSubscription {
         let key = ToolKey::new(server, self.uri());
         SubscribeError::Call(send::explain(error, &key, self.timeout))
     }
+}
+
+/// Where the server's resources are followed now, if that is not where this one is: another
+/// definition took over.
+fn moved_to<'a>(
+    snapshot: &'a HostSnapshot,
+    server: &ServerName,
+    interest: &ResourceInterest,
+) -> Option<&'a Arc<ResourceInterests>> {
+    let interests = &snapshot.connected(server)?.interests;
+    (!interest.is_of(interests)).then_some(interests)
 }
 
 impl Attached {
@@ -138,10 +168,14 @@ impl Attached {
         let snapshot = self.snapshot();
         snapshot.route(server)?;
         let timeout = snapshot.general_limits().whole();
+        let connected = snapshot.connected(server).ok_or(SubscribeError::Ended)?;
+        let view = &self.party.view;
         // Heard from before it is asked for, so that the first word is not missed.
         let mut subscription = ResourceSubscription {
-            events: self.core.events.subscribe(),
-            interest: self.core.interests.register(server, uri),
+            server: server.clone(),
+            events: view.subscribe(),
+            snapshots: view.watch(),
+            interest: connected.interests.register(uri),
             timeout,
         };
         let answered = subscription

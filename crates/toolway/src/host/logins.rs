@@ -39,7 +39,9 @@ impl Host {
             ConnectionState::NeedsAuth { detail, .. } => Some(detail),
             _ => None,
         };
-        auth.begin(&name, challenge, options)
+        let identity = self.snapshot().identity(name.as_str());
+        let identity = identity.ok_or_else(|| UnknownServer(server.to_owned()))?;
+        auth.begin(&identity, challenge, options)
     }
 
     /// The logins that a call of `mcp__<server>__authenticate` began and that are not waited for.
@@ -70,7 +72,8 @@ impl Host {
         self.known(server)?;
         let out = auth.log_out(server, account).await?;
         if !out.is_empty() {
-            self.core.orders.reconnect(server, Unless::Never).await;
+            let orders = self.party.view.orders();
+            orders.reconnect(server, Unless::Never).await;
         }
         Ok(out)
     }
@@ -83,7 +86,8 @@ impl Host {
     /// What keeps a server that takes cross-app access from being logged in to by itself, and
     /// what to do about it.
     pub fn login_advice(&self, server: &str) -> Option<String> {
-        self.auth.as_ref()?.advice(server)
+        let identity = self.snapshot().identity(server)?;
+        self.auth.as_ref()?.advice(&identity)
     }
 
     /// Every login that is kept, of servers that are configured and of others.

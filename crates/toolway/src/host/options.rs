@@ -17,8 +17,8 @@ use crate::auth::AuthOptions;
 use crate::builtin::Builtin;
 use crate::call::{Caller, Prompter};
 use crate::client_handler::{ClientHandler, Root};
-use crate::connection::RetryFirst;
 use crate::connection::clock::{Clock, SystemClock};
+use crate::connection::{ConnectionPool, RetryFirst};
 use crate::dispatch::answers::RuleKeeper;
 use crate::dispatch::hooks::{LibraryClassifier, LibraryHook};
 use crate::event::Replan;
@@ -29,6 +29,9 @@ use crate::server_source::InProcessServer;
 pub struct HostOptions {
     /// Servers that live inside this program.
     pub in_process: Vec<(ServerName, InProcessServer)>,
+    /// The connections that this host shares with others: servers that are equal in two hosts of
+    /// one pool are one connection. By default it has its own.
+    pub connections: ConnectionPool,
     /// Connect only these; all when absent.
     pub only: Option<Vec<ServerName>>,
     /// Who owns the host: calls that no other caller makes are this one's.
@@ -95,6 +98,7 @@ impl Default for HostOptions {
     fn default() -> Self {
         Self {
             in_process: Vec::new(),
+            connections: ConnectionPool::default(),
             only: None,
             caller: Caller::default(),
             prompter: None,

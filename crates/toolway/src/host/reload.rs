@@ -6,24 +6,30 @@
 
 use std::sync::Arc;
 
-use tokio::sync::{Mutex, oneshot};
+use tokio::sync::Mutex;
 use toolway_auth::references::ReferenceResolver;
 use toolway_config::Plan;
 use toolway_types::ServerName;
 
-use super::HostCore;
+use super::view::{View, ViewMaker, ViewSpec};
 use crate::account::{AccountChange, CurrentAccount};
 use crate::auth::Auth;
 use crate::event::{Changes, NoPlanSource, Replan};
+use crate::lock::lock;
 use crate::reconnect::Unless;
 use crate::server_source::InProcessServer;
 use crate::snapshot::{CallSettings, ServerSnapshot};
-use crate::supervisor::{ApplyPlan, PlanEffects};
+use crate::supervisor::{PlanEffects, Roster};
 use crate::{supervisor, tasks};
 
 /// Where plans come from, and who takes them.
 pub(crate) struct Reload {
-    pub(super) core: Arc<HostCore>,
+    /// The owner's view.
+    pub(super) view: View,
+    /// What other views are made of.
+    pub(super) views: Arc<ViewMaker>,
+    /// The plan of this moment.
+    pub(super) plan: std::sync::Mutex<Arc<Plan>>,
     pub(super) in_process: Vec<(ServerName, InProcessServer)>,
     pub(super) only: Option<Vec<ServerName>>,
     pub(super) replan: Option<Replan>,
@@ -42,7 +48,7 @@ impl Reload {
     }
 
     async fn take_over(&self, plan: Plan) -> Changes {
-        let members = supervisor::roster(&plan, &self.in_process, self.only.as_deref());
+        let members = self.roster(&plan);
         let auth = self.auth.as_ref();
         let organisation = auth.is_some_and(|auth| {
             let identity = plan.identity.clone();
@@ -53,22 +59,39 @@ impl Reload {
             organisation,
             account: account.clone(),
         };
-        let settings = Arc::new(CallSettings::from(plan));
-        let (done, answer) = oneshot::channel();
-        let plan = ApplyPlan {
-            members,
-            settings,
-            anew,
-            done,
-        };
-        // Nothing changes when the supervisor is gone.
-        let _ = self.core.plans.send(plan).await;
-        let changes = answer.await.unwrap_or_default();
+        let plan = Arc::new(plan);
+        *lock(&self.plan) = Arc::clone(&plan);
+        let settings = Arc::new(CallSettings::from(&*plan));
+        let changed = self.view.apply(members, Arc::clone(&settings), anew).await;
+        for view in self.views.following.all() {
+            let members = view.spec().roster(&plan, self.roster(&plan));
+            let settings = Arc::new(view.spec().settings(&settings));
+            let anew = PlanEffects {
+                organisation,
+                account: account.clone(),
+            };
+            view.apply(members, settings, anew).await;
+        }
+        let changes = changed.unwrap_or_default();
         // Last, because it ends the task that follows the old account, and that may be the caller.
         if let AccountChange::To(connectors) = account {
             self.account.replace(connectors);
         }
         changes
+    }
+
+    fn roster(&self, plan: &Plan) -> Roster {
+        supervisor::roster(plan, &self.in_process, self.only.as_deref())
+    }
+
+    /// Makes a view, which follows the plan from now on.
+    pub(crate) async fn view(&self, spec: ViewSpec) -> View {
+        // Not while a plan takes over, which the view would miss.
+        let _turn = self.turn.lock().await;
+        let plan = Arc::clone(&lock(&self.plan));
+        let members = spec.roster(&plan, self.roster(&plan));
+        let settings = spec.settings(&CallSettings::from(&*plan));
+        self.views.start(members, settings, spec)
     }
 
     /// Makes a fresh plan and applies it.
@@ -86,11 +109,11 @@ impl Reload {
 
     /// Has those of these servers connected anew that wait for a login; waits for none of them.
     pub(crate) async fn reconnect_waiting(&self, which: impl Fn(&ServerSnapshot) -> bool) {
-        let snapshot = self.core.snapshot();
+        let snapshot = self.view.snapshot();
         for server in snapshot.servers.iter().filter(|server| which(server)) {
             let name = server.name.as_str();
             // A server that is gone by now needs nothing.
-            let _ = self.core.orders.reconnect(name, Unless::LoggedIn).await;
+            let _ = self.view.orders().reconnect(name, Unless::LoggedIn).await;
         }
     }
 }

@@ -16,12 +16,13 @@ use toolway_types::BytePool;
 
 use super::attached::CallingParty;
 use super::reload::Reload;
+use super::view::{FollowingViews, ViewMaker, ViewSpec};
 use super::{Attached, Host, HostCore, HostOptions, account};
 use crate::account::CurrentAccount;
 use crate::auth::Auth;
 use crate::call::CallerSide;
 use crate::catalog_memory::CatalogMemory;
-use crate::connection::{ConnectLimits, ConnectionContext, EraMemory, ResourceInterests};
+use crate::connection::{ConnectLimits, ConnectionContext, EraMemory};
 use crate::dispatch::answers::PersonAnswers;
 use crate::dispatch::hooks::HookRunnerOwner;
 use crate::dispatch::result::MAX_PICTURE_MEMORY;
@@ -29,35 +30,47 @@ use crate::event::{self, HostEvent};
 use crate::session::ClientInfo;
 use crate::session::list::ALL_LISTS;
 use crate::snapshot::CallSettings;
-use crate::supervisor::{self, Supervisor, SupervisorHandle};
-use crate::tasks;
+use crate::{supervisor, tasks};
 
 impl Host {
     /// Starts connecting to every admitted server of the plan. Must run inside a tokio runtime.
     pub fn start(plan: Plan, mut options: HostOptions) -> Host {
         let servers = supervisor::roster(&plan, &options.in_process, options.only.as_deref());
-        let mut shared = SharedParts::new(plan, &mut options);
+        let plan = Arc::new(plan);
+        let mut shared = SharedParts::new(&plan, &mut options);
         let stop = CancellationToken::new();
         let (events, _) = broadcast::channel(event::EVENTS_LEN);
-        let (mut supervisor, handle) = Supervisor::start(
+        let views = Arc::new(ViewMaker {
+            context: Arc::new(shared.connection_context(&mut options)),
+            pool: mem::take(&mut options.connections),
+            clock: Arc::clone(&options.clock),
+            stop: stop.clone(),
+            following: FollowingViews::default(),
+            ending: Arc::default(),
+        });
+        let view = views.start_with(
             servers,
             Arc::clone(&shared.settings),
-            Arc::new(shared.connection_context(&mut options)),
+            ViewSpec::default(),
             events.clone(),
-            Arc::clone(&options.clock),
-            stop.clone(),
+            mem::take(&mut options.builtins),
         );
-        supervisor.add_builtins(mem::take(&mut options.builtins));
-        shared.hooks.follow(handle.snapshots.clone());
+        shared.hooks.follow(view.watch());
         let auth = shared.auth.clone();
         let attendant = auth.as_ref();
-        let attendant = attendant.map(|auth| auth.reconnect_after_logins(handle.orders.clone()));
-        let core = Arc::new(shared.core(&mut options, handle, events));
+        let attendant = attendant.map(|auth| {
+            let pool = views.pool.clone();
+            auth.reconnect_after_logins(move |server, epoch| pool.reconnect_since(server, epoch))
+        });
+        let core = Arc::new(shared.core(&mut options, events, Arc::clone(&views)));
         let runner = shared.hooks.runner();
         let (caller, answers) = (Arc::clone(runner.caller()), Arc::clone(runner.approvals()));
-        let party = CallingParty::new(caller, options.prompter.take(), answers, None);
+        let prompter = options.prompter.take();
+        let party = CallingParty::new(caller, prompter, answers, None, view.clone());
         let reload = Arc::new(Reload {
-            core: Arc::clone(&core),
+            view,
+            views,
+            plan: std::sync::Mutex::new(plan),
             in_process: options.in_process,
             only: options.only,
             replan: options.replan,
@@ -76,11 +89,10 @@ impl Host {
             following,
             journal: options.journal,
             hooks: shared.hooks,
-            stop,
+            stop: stop.drop_guard(),
             launcher: options.launcher,
             auth,
             attendant,
-            supervisor: tasks::spawn("supervisor", supervisor.run()),
             catalogs: options.catalog_memory.map(CatalogMemory::at),
         }
     }
@@ -94,11 +106,10 @@ struct SharedParts {
     hooks: HookRunnerOwner,
     auth: Option<Arc<Auth>>,
     account: CurrentAccount,
-    interests: Arc<ResourceInterests>,
 }
 
 impl SharedParts {
-    fn new(plan: Plan, options: &mut HostOptions) -> Self {
+    fn new(plan: &Plan, options: &mut HostOptions) -> Self {
         let open = OpenOptions {
             client: HttpClient::new(mem::take(&mut options.http)),
             shield: mem::take(&mut options.shield),
@@ -110,7 +121,7 @@ impl SharedParts {
             inherited: Arc::clone(&plan.inherited_env),
             cwd: plan.command_directory.clone(),
         });
-        let account = CurrentAccount::new(options.connectors.take(), &plan);
+        let account = CurrentAccount::new(options.connectors.take(), plan);
         let auth_options = mem::take(&mut options.auth);
         let identity = plan.identity.clone();
         let auth = Auth::new(auth_options, &open.client, identity, references.as_ref());
@@ -123,7 +134,6 @@ impl SharedParts {
             hooks,
             auth,
             account,
-            interests: Arc::default(),
         }
     }
 
@@ -142,7 +152,6 @@ impl SharedParts {
             retry_first: options.retry_first,
             journal: options.journal.clone(),
             panics: Arc::new(AtomicU64::new(0)),
-            interests: Arc::clone(&self.interests),
             auth: self.auth.clone(),
             connectors: self.account.connectors(),
         }
@@ -151,19 +160,16 @@ impl SharedParts {
     fn core(
         &self,
         options: &mut HostOptions,
-        handle: SupervisorHandle,
         events: broadcast::Sender<HostEvent>,
+        views: Arc<ViewMaker>,
     ) -> HostCore {
         HostCore {
-            snapshots: handle.snapshots,
-            orders: handle.orders,
-            plans: handle.plans,
             audit: options.audit.take(),
             runner: Arc::clone(self.hooks.runner()),
             output_dir: mem::take(&mut options.output_dir),
             picture_memory: BytePool::new(MAX_PICTURE_MEMORY),
             events,
-            interests: Arc::clone(&self.interests),
+            views,
         }
     }
 }

@@ -1,10 +1,42 @@
 //! The digest by which a definition of a server is known.
 
+use std::fmt;
+use std::sync::Arc;
+
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 use toolway_types::{ServerName, ServerSpec, TransportSpec};
 
 use crate::server_source::ServerSource;
+
+/// A server as far as anything is remembered of it: another definition under the same name is another
+/// server, whether in the next plan or in another project at the same time.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct ServerIdentity {
+    pub(crate) name: ServerName,
+    /// The digest of its definition.
+    pub(crate) definition: Arc<str>,
+}
+
+impl ServerIdentity {
+    pub(crate) fn of(name: &ServerName, source: &ServerSource) -> Self {
+        Self {
+            name: name.clone(),
+            definition: definition(name, source).into(),
+        }
+    }
+
+    /// The same as one text.
+    pub(crate) fn to_key(&self) -> String {
+        format!("{} {}", self.definition, self.name)
+    }
+}
+
+impl fmt::Display for ServerIdentity {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.name.fmt(formatter)
+    }
+}
 
 /// The digest of a definition, whichever era it speaks; an object of this program is known by
 /// its name alone.

@@ -9,11 +9,11 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use tokio::sync::{broadcast, oneshot};
-use toolway_types::{ConnectionState, ServerName};
+use toolway_types::ConnectionState;
 
-use super::{ManagedServer, Supervisor};
+use super::{ManagedServer, Roster, Supervisor};
 use crate::account::AccountChange;
-use crate::connection::ConnectLimits;
+use crate::connection::{ConnectLimits, ConnectionReport};
 use crate::event::{Changes, HostEvent};
 use crate::server_source::ServerSource;
 use crate::snapshot::CallSettings;
@@ -22,7 +22,7 @@ impl Supervisor {
     /// Makes the running servers those of a new roster.
     pub(super) fn apply(
         &mut self,
-        mut fresh: BTreeMap<ServerName, ManagedServer>,
+        mut fresh: Roster,
         settings: Arc<CallSettings>,
         anew: PlanEffects,
     ) -> Changes {
@@ -43,6 +43,7 @@ impl Supervisor {
         // Connections that stay, and whose tools are seen differently all the same.
         let mut recast = Vec::new();
         let mut members = BTreeMap::new();
+        let mut standing = Vec::new();
         for (name, mut old) in std::mem::take(&mut self.members) {
             let Some(new) = fresh.remove(&name) else {
                 if old.source.is_some() {
@@ -52,7 +53,9 @@ impl Supervisor {
                 continue;
             };
             match (old.source.is_some(), new.source.is_some()) {
-                _ if old.source == new.source && !old.source.as_ref().is_some_and(rests_on_it) => {
+                _ if old.source == new.source
+                    && !old.source.as_deref().is_some_and(rests_on_it) =>
+                {
                     if old.source.is_some() {
                         changes.kept.push(name.clone());
                     }
@@ -63,11 +66,11 @@ impl Supervisor {
                 }
                 (true, true) => {
                     changes.replaced.push(name.clone());
-                    self.replace(&mut old, new);
+                    standing.extend(self.replace(&mut old, new));
                 }
                 (false, _) => {
                     changes.started.push(name.clone());
-                    self.replace(&mut old, new);
+                    standing.extend(self.replace(&mut old, new));
                 }
                 (true, false) => {
                     changes.stopped.push(name.clone());
@@ -82,7 +85,7 @@ impl Supervisor {
             if new.source.is_some() {
                 changes.started.push(name.clone());
             }
-            self.run_member(&mut new);
+            standing.extend(self.claim(&mut new));
             members.insert(name, new);
         }
         // Rules, limits and what entries say may all be others now.
@@ -92,7 +95,10 @@ impl Supervisor {
         self.builtin_tools.forget_servers();
         self.members = members;
         self.settings = settings;
-        self.leaving.retain(|task| !task.is_finished());
+        for report in standing {
+            self.take(report, &mut Vec::new());
+        }
+        self.leaving.retain(|connection| !connection.is_gone());
         let Changes {
             started,
             stopped,
@@ -108,24 +114,35 @@ impl Supervisor {
     }
 
     /// A connection to another definition takes over; calls in flight finish on the old one.
-    fn replace(&mut self, old: &mut ManagedServer, new: ManagedServer) {
+    fn replace(&mut self, old: &mut ManagedServer, new: ManagedServer) -> Option<ConnectionReport> {
         old.clear();
         if !matches!(old.shown.state, ConnectionState::Pending { attempt: 1 }) {
             old.set_state(ConnectionState::Pending { attempt: 1 }, &self.events);
         }
-        self.let_go(old);
+        // An equal one is replaced for what it rests on, and that is no part of the key.
+        let is_superseded = old.source == new.source;
+        if let Some(claim) = old.claim.take() {
+            self.leaving.extend(if is_superseded {
+                claim.supersede()
+            } else {
+                claim.release()
+            });
+        }
         old.stood = false;
         old.trouble = None;
         old.source.clone_from(&new.source);
         old.definition = OnceLock::new();
         old.describe(new, &self.events);
-        self.run_member(old);
+        self.claim(old)
     }
 
     /// Ends a server's connection for good.
     fn retire(&mut self, member: &mut ManagedServer, reason: &str) {
         member.clear();
-        self.let_go(member);
+        // It finishes what is in flight, watched until it has ended.
+        if let Some(claim) = member.claim.take() {
+            self.leaving.extend(claim.release());
+        }
         // There is no way from any other state.
         if !matches!(
             member.shown.state,
@@ -135,24 +152,6 @@ impl Supervisor {
         }
         let reason = reason.to_owned();
         member.set_state(ConnectionState::Disabled { reason }, &self.events);
-    }
-
-    /// The connection finishes what is in flight and ends, watched until it has.
-    fn let_go(&mut self, member: &mut ManagedServer) {
-        if let Some(running) = member.running.take() {
-            running.retire.cancel();
-            self.leaving.push(running.task);
-        }
-        // What it still reports does not count.
-        self.epoch += 1;
-        member.epoch = self.epoch;
-    }
-
-    /// Starts a member's connection, if it may connect.
-    fn run_member(&mut self, member: &mut ManagedServer) {
-        self.epoch += 1;
-        member.epoch = self.epoch;
-        member.connect(&self.context, &self.report_to, &self.stop);
     }
 }
 
@@ -174,7 +173,7 @@ impl ManagedServer {
 
 /// A new plan that takes over.
 pub(crate) struct ApplyPlan {
-    pub(crate) members: BTreeMap<ServerName, ManagedServer>,
+    pub(crate) members: Roster,
     pub(crate) settings: Arc<CallSettings>,
     pub(crate) anew: PlanEffects,
     pub(crate) done: oneshot::Sender<Changes>,

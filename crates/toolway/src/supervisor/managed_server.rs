@@ -17,9 +17,9 @@ use toolway_types::{
 use crate::auth::written;
 use crate::builtin::address;
 use crate::catalog::ServerView;
-use crate::connection::ConnectionContext;
 use crate::connection::open_session::OpenSession;
 use crate::connection::session_slot::SessionSlot;
+use crate::connection::{ConnectionClaim, ConnectionContext};
 use crate::listing::ServerLists;
 use crate::pins::Difference;
 use crate::pool::Loading;
@@ -27,7 +27,6 @@ use crate::reconnect::Unless;
 use crate::server_source::definition::definition;
 use crate::server_source::{InProcessServer, ServerSource};
 use crate::snapshot::{ConnectedServer, Counts, ServerSnapshot};
-use crate::supervisor::RunningConnection;
 
 mod offered;
 
@@ -36,9 +35,9 @@ use self::offered::OfferedServer;
 /// One server, and what to connect to if it may connect.
 pub(crate) struct ManagedServer {
     pub(super) shown: ServerSnapshot,
-    pub(super) source: Option<ServerSource>,
-    /// The task that connects it, if it may connect.
-    pub(super) running: Option<RunningConnection>,
+    pub(super) source: Option<Arc<ServerSource>>,
+    /// Its hold on the connection, if it may connect.
+    pub(super) claim: Option<ConnectionClaim>,
     /// Of the newest order or definition; reports from before it do not count.
     pub(super) epoch: u64,
     /// Where calls come in.
@@ -75,12 +74,15 @@ pub(crate) struct ManagedServer {
     last_connected: Option<Arc<ConnectedServer>>,
 }
 
+/// The servers of a host or a view, by name.
+pub(crate) type Roster = BTreeMap<ServerName, ManagedServer>;
+
 /// The plan's servers that are not shadowed, and the objects of the embedding program.
 pub(crate) fn roster(
     plan: &Plan,
     objects: &[(ServerName, InProcessServer)],
     only: Option<&[ServerName]>,
-) -> BTreeMap<ServerName, ManagedServer> {
+) -> Roster {
     let mut members = BTreeMap::new();
     for planned in &plan.servers {
         // The winner of a name comes first; what it shadows is shown from the plan.
@@ -90,6 +92,24 @@ pub(crate) fn roster(
                 .or_insert_with(|| ManagedServer::planned(planned));
         }
     }
+    add_objects(&mut members, plan, objects);
+    for (name, member) in &mut members {
+        member.no_prefix = plan.no_prefix;
+        if member.source.is_some() && only.is_some_and(|only| !only.contains(name)) {
+            member.source = None;
+            let reason = "not selected for this run".to_owned();
+            member.shown.state = ConnectionState::Disabled { reason };
+        }
+    }
+    members
+}
+
+/// Adds objects of the embedding program to the servers of a plan.
+pub(crate) fn add_objects(
+    members: &mut Roster,
+    plan: &Plan,
+    objects: &[(ServerName, InProcessServer)],
+) {
     for (name, object) in objects {
         let blocked = plan
             .blocked
@@ -103,23 +123,14 @@ pub(crate) fn roster(
             members.insert(name.clone(), member);
         }
     }
-    for (name, member) in &mut members {
-        member.no_prefix = plan.no_prefix;
-        if member.source.is_some() && only.is_some_and(|only| !only.contains(name)) {
-            member.source = None;
-            let reason = "not selected for this run".to_owned();
-            member.shown.state = ConnectionState::Disabled { reason };
-        }
-    }
-    members
 }
 
 impl ManagedServer {
     fn new(shown: ServerSnapshot, source: Option<ServerSource>) -> Self {
         Self {
             shown,
-            source,
-            running: None,
+            source: source.map(Arc::new),
+            claim: None,
             epoch: 0,
             slot: SessionSlot::new(),
             open_session: None,
@@ -206,15 +217,15 @@ impl ManagedServer {
     /// Puts the object behind the entry that names it. An entry that may not connect, or that is
     /// reached in another way, stays as it is: an object never gets around the plan.
     fn take_object(&mut self, object: &InProcessServer) {
-        let Some(ServerSource::Spec(spec)) = &self.source else {
+        let Some(ServerSource::Spec(spec)) = self.source.as_deref() else {
             return;
         };
         if spec.transport == TransportSpec::Sdk {
-            self.source = Some(ServerSource::Object {
+            self.source = Some(Arc::new(ServerSource::Object {
                 server: Arc::clone(object),
                 timeout: spec.timeout,
                 protocol: spec.protocol,
-            });
+            }));
         } else {
             let word = spec.transport.kind().as_str();
             self.shown.warnings.push(format!(
@@ -227,7 +238,6 @@ impl ManagedServer {
     pub(super) fn overtakes(&self, unless: Unless) -> bool {
         match unless {
             Unless::Never => false,
-            Unless::Later(epoch) => self.epoch != epoch,
             Unless::LoggedIn => !matches!(self.shown.state, ConnectionState::NeedsAuth { .. }),
         }
     }
@@ -304,6 +314,7 @@ impl ManagedServer {
             name: name.clone(),
             route: (self.slot).route(source, context.widener(name, source), refused),
             definition: Arc::clone(self.definition.get_or_init(digest)),
+            interests: Arc::clone(self.claim.as_ref()?.interests()),
             lists: self.lists.clone(),
         })
     }

@@ -44,7 +44,7 @@ pub fn recall_catalog(folder: &Path, plan: &Plan) -> Recalled {
     let mut members = roster(plan, &[], None);
     let mut known = BTreeMap::new();
     for (name, member) in &mut members {
-        let source = member.source.as_ref();
+        let source = member.source.as_deref();
         if let Some(kept) = source.and_then(|source| memory.recall(source)) {
             member.lists = kept.lists;
             member.is_recalled = true;

@@ -51,7 +51,6 @@ fn standing_still(plan: Plan) -> (Supervisor, SupervisorHandle) {
         retry_first: RetryFirst::Never,
         journal: None,
         panics: Arc::default(),
-        interests: Arc::default(),
         auth: None,
         connectors: None,
     });
@@ -59,7 +58,8 @@ fn standing_still(plan: Plan) -> (Supervisor, SupervisorHandle) {
     let (events, _) = broadcast::channel(64);
     let stop = CancellationToken::new();
     let clock = Arc::new(SystemClock);
-    Supervisor::start(members, settings(plan), context, events, clock, stop)
+    let pool = ConnectionPool::default();
+    Supervisor::start(members, settings(plan), context, pool, events, clock, stop)
 }
 
 fn name(text: &str) -> ServerName {
@@ -71,7 +71,9 @@ async fn a_report_of_a_server_that_was_removed_does_not_count_for_its_successor(
     let home = tempfile::tempdir().expect("a directory");
     let home = home.path();
     let (mut supervisor, _handle) = standing_still(plan(home, &["a", "b"]));
-    let epoch = supervisor.members[&name("a")].epoch;
+    let member = &supervisor.members[&name("a")];
+    let (epoch, claim) = (member.epoch, member.claim.as_ref().expect("a claim"));
+    let connection = claim.number();
     let failure = Failure {
         kind: FailureKind::Spawn,
         message: "of old".to_owned(),
@@ -79,6 +81,7 @@ async fn a_report_of_a_server_that_was_removed_does_not_count_for_its_successor(
     };
     let late = ConnectionReport {
         server: name("a"),
+        connection,
         epoch,
         news: ConnectionNews::Down(ConnectionState::Failed(failure)),
     };

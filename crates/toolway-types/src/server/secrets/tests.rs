@@ -35,6 +35,7 @@ fn filled(url: &str, value: &str) -> Url {
         timeout: None,
         request_timeout: None,
         protocol: ProtocolMode::Auto,
+        share: crate::ServerShare::User,
         roots: Vec::new(),
         references: vec![reference],
     };

@@ -40,6 +40,7 @@ fn process(command: &str) -> ServerSpec {
         timeout: None,
         request_timeout: None,
         protocol: ProtocolMode::Auto,
+        share: toolway_types::ServerShare::User,
         roots: Vec::new(),
         references: Vec::new(),
     }

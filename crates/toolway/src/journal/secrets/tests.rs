@@ -16,6 +16,7 @@ fn found(transport: TransportSpec) -> Vec<String> {
         timeout: None,
         request_timeout: None,
         protocol: ProtocolMode::default(),
+        share: toolway_types::ServerShare::User,
         roots: Vec::new(),
         references: Vec::new(),
     };

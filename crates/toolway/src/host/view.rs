@@ -1,0 +1,312 @@
+//! What a caller sees of a host: servers, their names, and the rules that hold for it.
+//!
+//! Owns views: which of the host's servers belong to one, its own servers beside them, and following
+//! the host's plan. A view has a supervisor of its own, and shares its connections with all others
+//! (`connection/pool.rs`): what it names as the host does is the host's connection.
+//!
+//! Invariant: a view only narrows. Its rules deny and ask, never allow; servers of its own were
+//! admitted by a plan, as the host's were.
+
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use tokio::sync::{broadcast, mpsc, oneshot, watch};
+use tokio_util::sync::CancellationToken;
+use toolway_config::{Permissions, Plan};
+use toolway_types::{ConnectionState, ServerName};
+
+use crate::builtin::Builtin;
+use crate::connection::clock::Clock;
+use crate::connection::{ConnectionContext, ConnectionPool};
+use crate::event::{self, Changes, HostEvent};
+use crate::lock::lock;
+use crate::reconnect::ServerOrders;
+use crate::server_source::InProcessServer;
+use crate::snapshot::{CallSettings, HostSnapshot, ServerSnapshot};
+use crate::supervisor::{self, ApplyPlan, PlanEffects, Roster, Supervisor};
+use crate::tasks::{self, Task};
+
+/// What a view shows.
+#[derive(Default, Clone)]
+pub struct ViewSpec {
+    /// Which of the host's servers; all of them when absent.
+    pub servers: Option<Vec<ServerName>>,
+    /// Rules that hold beside the host's. Only those count that deny or ask.
+    pub rules: Option<Permissions>,
+    /// Servers of its own, which end with it: the ones that this plan admits. One that has the name
+    /// of a server of the host is seen in its place.
+    pub own: Option<Arc<Plan>>,
+    /// Server objects of its own, which end with it.
+    pub objects: Vec<(ServerName, InProcessServer)>,
+}
+
+/// A part of a host's servers, under rules of its own. Clones are the same view; its own servers end
+/// with the last of them.
+#[derive(Clone)]
+pub struct View(Arc<RunningView>);
+
+pub(super) struct RunningView {
+    snapshots: watch::Receiver<Arc<HostSnapshot>>,
+    pub(super) orders: ServerOrders,
+    plans: mpsc::Sender<ApplyPlan>,
+    events: broadcast::Sender<HostEvent>,
+    spec: ViewSpec,
+    stop: CancellationToken,
+    supervisor: Mutex<Option<Task<()>>>,
+    ending: Arc<EndingViews>,
+}
+
+/// The views of a host that nobody holds any more, on their way out.
+#[derive(Default)]
+pub(super) struct EndingViews(Mutex<Vec<Task<()>>>);
+
+/// The views of a host that follow its plan.
+#[derive(Default)]
+pub(super) struct FollowingViews(Mutex<Vec<Weak<RunningView>>>);
+
+impl ViewSpec {
+    /// What this view has of a plan of the host.
+    pub(super) fn roster(&self, plan: &Plan, of_host: Roster) -> Roster {
+        let is_seen = |name: &ServerName| {
+            let servers = self.servers.as_ref();
+            servers.is_none_or(|servers| servers.contains(name))
+        };
+        let mut roster = of_host;
+        roster.retain(|name, _| is_seen(name));
+        if let Some(own) = &self.own {
+            roster.extend(supervisor::roster(own, &[], None));
+        }
+        supervisor::add_objects(&mut roster, plan, &self.objects);
+        roster
+    }
+
+    /// What holds for its calls.
+    pub(super) fn settings(&self, of_host: &CallSettings) -> CallSettings {
+        let mut settings = of_host.clone();
+        if let Some(rules) = &self.rules {
+            let narrower = rules.clone().narrowing_only();
+            settings.permissions = Permissions::merged([settings.permissions, narrower]);
+        }
+        settings
+    }
+}
+
+impl View {
+    /// The snapshot of this moment.
+    pub fn snapshot(&self) -> Arc<HostSnapshot> {
+        Arc::clone(&self.0.snapshots.borrow())
+    }
+
+    /// Every snapshot from now on; a slow reader sees the newest only.
+    pub fn watch(&self) -> watch::Receiver<Arc<HostSnapshot>> {
+        self.0.snapshots.clone()
+    }
+
+    /// What happens to its servers from now on.
+    pub(super) fn subscribe(&self) -> broadcast::Receiver<HostEvent> {
+        self.0.events.subscribe()
+    }
+
+    /// Where orders about its servers go.
+    pub(super) fn orders(&self) -> &ServerOrders {
+        &self.0.orders
+    }
+
+    /// Waits until this server is not connecting any more. An unknown server is not.
+    pub async fn ready(&self, server: &str) {
+        let pending = |snapshot: &Arc<HostSnapshot>| {
+            let server = snapshot.server(server);
+            server.is_some_and(ServerSnapshot::is_pending)
+        };
+        let mut snapshots = self.watch();
+        let _ = snapshots.wait_for(|snapshot| !pending(snapshot)).await;
+    }
+
+    /// Waits until no server is still connecting for the first time.
+    pub async fn settled(&self) {
+        // An error means that the supervisor is gone, and then nothing connects any more.
+        let _ = self
+            .watch()
+            .wait_for(|snapshot| snapshot.is_settled())
+            .await;
+    }
+
+    /// Puts another roster in the place of the one before.
+    pub(super) async fn apply(
+        &self,
+        members: Roster,
+        settings: Arc<CallSettings>,
+        anew: PlanEffects,
+    ) -> Option<Changes> {
+        let (done, answer) = oneshot::channel();
+        let plan = ApplyPlan {
+            members,
+            settings,
+            anew,
+            done,
+        };
+        // Nothing changes when the supervisor is gone.
+        let _ = self.0.plans.send(plan).await;
+        answer.await.ok()
+    }
+
+    /// Ends what is its own; returns when that is gone.
+    pub(super) async fn end(&self) {
+        self.0.stop.cancel();
+        let supervisor = lock(&self.0.supervisor).take();
+        if let Some(supervisor) = supervisor
+            && let Err(failure) = supervisor.join().await
+        {
+            tracing::warn!(%failure, "the supervisor did not end by itself");
+        }
+    }
+
+    /// The same, if nobody else holds it.
+    pub(super) async fn end_unless_shared(&self) {
+        if Arc::strong_count(&self.0) == 1 {
+            self.end().await;
+        }
+    }
+
+    pub(super) fn spec(&self) -> &ViewSpec {
+        &self.0.spec
+    }
+
+    /// Why this server cannot be called; nothing if it is connected.
+    pub(super) fn obstacle(&self, server: &ServerName) -> Option<ServerObstacle> {
+        let snapshot = self.snapshot();
+        let Some(shown) = snapshot.server(server.as_str()) else {
+            return Some(ServerObstacle::Missing);
+        };
+        match &shown.state {
+            ConnectionState::Connected(_) => None,
+            state => Some(ServerObstacle::NotConnected(Box::new(state.clone()))),
+        }
+    }
+}
+
+impl std::fmt::Debug for View {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_tuple("View")
+            .field(&self.snapshot())
+            .finish()
+    }
+}
+
+/// Why a server that is needed cannot be called.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ServerObstacle {
+    /// No server of this name is configured, or the view does not have it.
+    Missing,
+    /// It is not connected.
+    NotConnected(Box<ConnectionState>),
+}
+
+impl std::fmt::Display for ServerObstacle {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self::NotConnected(state) = self else {
+            return formatter.write_str("is not configured");
+        };
+        match &**state {
+            ConnectionState::Failed(failure) => write!(formatter, "failed: {}", failure.message),
+            ConnectionState::NeedsAuth { .. } => formatter.write_str("needs a login"),
+            ConnectionState::Disabled { reason } => write!(formatter, "may not connect: {reason}"),
+            ConnectionState::Pending { .. } => formatter.write_str("is still connecting"),
+            ConnectionState::Connected(_) => formatter.write_str("is connected"),
+        }
+    }
+}
+
+impl Drop for RunningView {
+    /// Ends in an orderly way although nobody waits; the end of the host does.
+    fn drop(&mut self) {
+        self.stop.cancel();
+        let supervisor = self.supervisor.get_mut();
+        let supervisor = supervisor.unwrap_or_else(PoisonError::into_inner).take();
+        self.ending.add(supervisor);
+    }
+}
+
+impl EndingViews {
+    fn add(&self, supervisor: Option<Task<()>>) {
+        let mut ending = lock(&self.0);
+        ending.retain(|task| !task.is_finished());
+        ending.extend(supervisor);
+    }
+
+    /// Waits until all of them are gone.
+    pub(super) async fn gone(&self) {
+        let ending = std::mem::take(&mut *lock(&self.0));
+        for supervisor in ending {
+            let _ = supervisor.join().await;
+        }
+    }
+}
+
+/// Makes the views of a host.
+pub(super) struct ViewMaker {
+    pub(super) context: Arc<ConnectionContext>,
+    pub(super) pool: ConnectionPool,
+    pub(super) clock: Arc<dyn Clock>,
+    /// All views end when this is cancelled.
+    pub(super) stop: CancellationToken,
+    pub(super) following: FollowingViews,
+    pub(super) ending: Arc<EndingViews>,
+}
+
+impl ViewMaker {
+    /// Starts a view that follows the host's plan.
+    pub(super) fn start(&self, members: Roster, settings: CallSettings, spec: ViewSpec) -> View {
+        let (events, _) = broadcast::channel(event::EVENTS_LEN);
+        let view = self.start_with(members, Arc::new(settings), spec, events, Vec::new());
+        self.following.add(&view);
+        view
+    }
+
+    /// Starts a view with the events and the tools of the embedding program.
+    pub(super) fn start_with(
+        &self,
+        members: Roster,
+        settings: Arc<CallSettings>,
+        spec: ViewSpec,
+        events: broadcast::Sender<HostEvent>,
+        builtins: Vec<Builtin>,
+    ) -> View {
+        let stop = self.stop.child_token();
+        let (mut supervisor, handle) = Supervisor::start(
+            members,
+            settings,
+            Arc::clone(&self.context),
+            self.pool.clone(),
+            events.clone(),
+            Arc::clone(&self.clock),
+            stop.clone(),
+        );
+        supervisor.add_builtins(builtins);
+        let task = tasks::spawn("supervisor", supervisor.run());
+        View(Arc::new(RunningView {
+            snapshots: handle.snapshots,
+            orders: handle.orders,
+            plans: handle.plans,
+            events,
+            spec,
+            stop,
+            supervisor: Mutex::new(Some(task)),
+            ending: Arc::clone(&self.ending),
+        }))
+    }
+}
+
+impl FollowingViews {
+    pub(super) fn add(&self, view: &View) {
+        let mut views = lock(&self.0);
+        views.retain(|view| view.strong_count() > 0);
+        views.push(Arc::downgrade(&view.0));
+    }
+
+    /// Those that somebody holds.
+    pub(super) fn all(&self) -> Vec<View> {
+        let views = lock(&self.0);
+        views.iter().filter_map(Weak::upgrade).map(View).collect()
+    }
+}

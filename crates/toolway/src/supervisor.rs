@@ -56,7 +56,7 @@ pub(crate) struct Supervisor {
     orders: mpsc::Receiver<ServerOrder>,
     plans: mpsc::Receiver<ApplyPlan>,
     events: broadcast::Sender<HostEvent>,
-    published: watch::Sender<Arc<HostSnapshot>>,
+    published: Arc<watch::Sender<Arc<HostSnapshot>>>,
     /// The host's own tools.
     builtin_tools: BuiltinTools,
     clock: Arc<dyn Clock>,
@@ -87,9 +87,9 @@ impl Supervisor {
         let (report_to, reports) = mpsc::channel(REPORTS_LEN);
         let (orders_to, orders) = ServerOrders::queue(ORDERS_LEN);
         let (plans_to, plans) = mpsc::channel(ORDERS_LEN);
-        let published: watch::Sender<Arc<HostSnapshot>> = watch::Sender::default();
+        let published: Arc<watch::Sender<Arc<HostSnapshot>>> = Arc::default();
         let builtin_tools = BuiltinTools::new(HostHandle {
-            snapshots: published.subscribe(),
+            snapshots: Arc::downgrade(&published),
             orders: orders_to.downgrade(),
             auth: context.auth.clone(),
             connectors: context.connectors.clone(),

@@ -5,7 +5,7 @@
 //! tried again for a reader.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use serde_json::value::RawValue;
 use serde_json::{Map, json};
@@ -27,7 +27,8 @@ use crate::snapshot::{HostSnapshot, ServerSnapshot};
 /// A look at the host.
 #[derive(Clone)]
 pub struct HostHandle {
-    pub(crate) snapshots: watch::Receiver<Arc<HostSnapshot>>,
+    /// Weak: a snapshot holds the tools that hold this.
+    pub(crate) snapshots: Weak<watch::Sender<Arc<HostSnapshot>>>,
     /// Weak: the supervisor holds this, and ends when all senders are gone.
     pub(crate) orders: WeakServerOrders,
     /// What is known of logins.
@@ -47,7 +48,9 @@ impl HostHandle {
 
     /// The snapshot of this moment.
     pub fn snapshot(&self) -> Arc<HostSnapshot> {
-        Arc::clone(&self.snapshots.borrow())
+        let snapshots = self.snapshots.upgrade();
+        // A host that is gone has no servers.
+        snapshots.map_or_else(Arc::default, |snapshots| Arc::clone(&snapshots.borrow()))
     }
 
     /// Reads a resource, as its server answers. A server that is connecting is waited for, and one
@@ -66,12 +69,11 @@ impl HostHandle {
             let server = snapshot.server(server.as_str());
             server.is_some_and(ServerSnapshot::is_pending)
         };
-        // An error means that the host is gone; then the last snapshot has no route either.
-        let _ = self
-            .snapshots
-            .clone()
-            .wait_for(|snapshot| !pending(snapshot))
-            .await;
+        let snapshots = self.snapshots.upgrade();
+        if let Some(mut snapshots) = snapshots.map(|snapshots| snapshots.subscribe()) {
+            // An error means that the host is gone; then no snapshot has a route either.
+            let _ = snapshots.wait_for(|snapshot| !pending(snapshot)).await;
+        }
         let snapshot = self.snapshot();
         let route = snapshot.route(server)?;
         let params = Map::from_iter([("uri".to_owned(), uri.into())]);

@@ -1,6 +1,6 @@
 //! Which tools are deferred, by which setting, and what a session sees of it.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
@@ -14,7 +14,6 @@ use crate::catalog::naming::tokens;
 use crate::catalog::{Catalog, ServerOffer};
 use crate::pool::*;
 use crate::reconnect::ServerOrders;
-use crate::snapshot::HostSnapshot;
 
 fn offer(server: &str, loading: Loading, tools: &[Value]) -> ServerOffer {
     let list = to_raw_value(&json!({ "tools": tools })).unwrap();
@@ -51,10 +50,9 @@ fn catalog(
     context_tokens: usize,
     offers: impl IntoIterator<Item = ServerOffer>,
 ) -> Arc<Catalog> {
-    let snapshots = tokio::sync::watch::Sender::<Arc<HostSnapshot>>::default();
     let (orders, _) = ServerOrders::queue(1);
     let mut builtin_tools = BuiltinTools::new(HostHandle {
-        snapshots: snapshots.subscribe(),
+        snapshots: Weak::new(),
         orders: orders.downgrade(),
         auth: None,
         connectors: None,

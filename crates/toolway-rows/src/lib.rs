@@ -1,0 +1,48 @@
+//! What every front-end shows, as plain values that one process writes and another reads.
+//!
+//! Owns the shapes, which are an interface: `--json` prints them, and clients in other languages
+//! read them. Fields may be added; none changes its meaning or goes. How a host's values become
+//! rows is `toolway::rows`.
+
+mod answer;
+mod call;
+mod event;
+mod export;
+mod finding;
+mod log;
+mod login;
+mod prompt;
+mod resource;
+mod server;
+mod skill;
+mod tool;
+
+use std::borrow::Cow;
+
+pub use answer::AnswerRow;
+pub use call::{
+    ActingHook, AuditLine, CallEnd, CallRecord, DecidedBy, RecordedCaller, RecordedClassification,
+    RecordedDecision,
+};
+pub use event::{EventRow, HostChange, StateRow};
+pub use export::{ExportedServer, NameTable, PromptMeaning, StateExport, ToolMeaning};
+pub use finding::{DiagnosisRow, ErrorRow, FindingPlace, HookRow, SourceRow};
+pub use log::LogRow;
+pub use login::{AccountRow, ConnectorsRow, IdentityRow, LoginListing, LoginRow, ServedRow};
+pub use prompt::{PromptArgumentRow, PromptListing, PromptRow};
+pub use resource::{ResourceListing, ResourceRow, TemplateRow};
+pub use server::{
+    EntryRow, ExplainedEntry, Explanation, ServerListing, ServerPlace, ServerRow, ShadowRow,
+};
+pub use skill::{SkillListing, SkillRow, SkillTextRow};
+pub use tool::{
+    AskedRow, InstructionsListing, InstructionsRow, LeftOutRow, ToolArgumentRow, ToolListing,
+    ToolPage, ToolRow,
+};
+
+/// A word of ours, such as a state's: it costs nothing to write, and whoever reads it owns it.
+/// More words may come.
+pub type Word = Cow<'static, str>;
+
+#[cfg(test)]
+mod tests;

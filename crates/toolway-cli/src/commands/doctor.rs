@@ -11,14 +11,16 @@ use std::path::Path;
 
 use clap::Args;
 use serde_json::{Value, json};
+use toolway::rows::hook_row;
 use toolway_config::{Hook, Plan, PlannedServer, ServerVerdict};
+use toolway_rows::DiagnosisRow;
 use toolway_types::{Diagnosis, Severity, TransportSpec, text};
 
 use self::checks::{Check, Health};
 use self::shielding::Shielding;
 use crate::context::Context;
 use crate::exit::Exit;
-use crate::report::{Outcome, diagnosis_json, render_diagnosis, source};
+use crate::report::{Outcome, render_diagnosis};
 
 /// Check the configuration and say how to mend it
 ///
@@ -94,9 +96,9 @@ pub(crate) fn run(context: &Context, args: &DoctorArgs) -> Outcome {
                 "shadowed": shadowed,
                 "invalid": invalid,
             },
-            "hooks": plan.hooks.iter().map(hook_json).collect::<Vec<_>>(),
+            "hooks": plan.hooks.iter().map(hook_row).collect::<Vec<_>>(),
             "checks": checks.iter().map(Check::json).collect::<Vec<_>>(),
-            "diagnoses": found.iter().map(diagnosis_json).collect::<Vec<_>>(),
+            "diagnoses": found.iter().map(DiagnosisRow::from).collect::<Vec<_>>(),
         }))?;
         return Ok(exit);
     }
@@ -139,17 +141,6 @@ pub(crate) fn hook_line(hook: &Hook) -> String {
     let event = hook.event.as_str();
     let title = text::spelled_out(&hook.title());
     format!("{event} on {matcher}: `{title}` at {}", hook.origin)
-}
-
-/// A hook, as JSON.
-pub(crate) fn hook_json(hook: &Hook) -> Value {
-    json!({
-        "event": hook.event.as_str(),
-        "matcher": hook.matcher(),
-        "runs": hook.title(),
-        "timeoutSeconds": hook.timeout.as_secs_f64(),
-        "source": source(&hook.origin),
-    })
 }
 
 /// Commands that no directory of `PATH` holds: said now, before a connection fails on it.

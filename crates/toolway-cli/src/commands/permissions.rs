@@ -14,6 +14,7 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 use toolway_config::permission::Permissions;
 use toolway_config::{Hooks, PermissionMode, Plan, UnheededRule};
+use toolway_rows::{DiagnosisRow, SourceRow};
 use toolway_types::name::as_word;
 
 use self::change::Change;
@@ -22,7 +23,7 @@ use self::judged::told;
 use self::named::readings;
 use crate::context::Context;
 use crate::exit::Exit;
-use crate::report::{Outcome, Report, diagnosis_json, source};
+use crate::report::{Outcome, Report};
 
 /// Show permission rules, change them, or try them on a tool
 #[derive(Debug, Args)]
@@ -100,7 +101,7 @@ fn list(context: &Context, plan: &Plan, as_json: bool) -> Outcome {
             .rules()
             .map(|(list, rule, scope, origin)| {
                 let list = list.as_str();
-                json!({ "list": list, "rule": rule, "scope": scope, "source": source(origin) })
+                json!({ "list": list, "rule": rule, "scope": scope, "source": SourceRow::from(origin) })
             })
             .collect();
         return context.json(&json!({
@@ -109,18 +110,18 @@ fn list(context: &Context, plan: &Plan, as_json: bool) -> Outcome {
             "pins": permissions.pins().as_str(),
             "classifier": permissions.classifier().map(|classifier| json!({
                 "title": classifier.action.title(),
-                "source": source(&classifier.origin),
+                "source": SourceRow::from(&classifier.origin),
                 "decides": displaced.is_none(),
             })),
             "rules": rules,
-            "remarks": remarks.iter().chain(permissions.faults()).map(diagnosis_json).collect::<Vec<_>>(),
+            "remarks": remarks.iter().chain(permissions.faults()).map(DiagnosisRow::from).collect::<Vec<_>>(),
             "unheeded": unheeded
                 .iter()
                 .map(|UnheededRule { rule, server }| json!({
                     "rule": rule.rule,
-                    "source": source(&rule.origin),
+                    "source": SourceRow::from(&rule.origin),
                     "server": server.server.as_str(),
-                    "entry": source(&server.origin),
+                    "entry": SourceRow::from(&server.origin),
                 }))
                 .collect::<Vec<_>>(),
         }));

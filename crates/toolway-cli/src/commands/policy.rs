@@ -6,13 +6,14 @@
 use clap::{Args, Subcommand};
 use serde_json::json;
 use toolway_config::{ManagedState, ManagedVariable};
+use toolway_rows::SourceRow;
 use toolway_types::text::{TextKind, legible};
 
 use crate::commands::add::say_written;
 use crate::commands::approve::{ask, spaced};
 use crate::context::Context;
 use crate::exit::Exit;
-use crate::report::{Outcome, source};
+use crate::report::Outcome;
 
 /// Show which variables the organisation sets, and confirm them
 ///
@@ -55,7 +56,7 @@ fn show(context: &Context, args: &PolicyArgs) -> Outcome {
             json!({
                 "name": variable.name,
                 "state": variable.state.word(),
-                "source": source(&variable.origin),
+                "source": SourceRow::from(&variable.origin),
             })
         });
         let variables: Vec<_> = variables.collect();

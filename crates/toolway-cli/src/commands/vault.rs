@@ -10,11 +10,11 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use serde_json::json;
+use toolway::rows::shown_time;
 use toolway_auth::vault::export::{self, ExportError};
 use toolway_auth::vault::{SecretKind, Vault, VaultBackend, VaultEntry, VaultKey};
 use toolway_types::Secret;
 
-use super::auth::shown_time;
 use super::login::until_given_up;
 use crate::connect::{StorageArgs, block_on, vault};
 use crate::context::Context;

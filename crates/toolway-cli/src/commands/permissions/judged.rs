@@ -8,11 +8,11 @@ use serde_json::{Value, json};
 use toolway::{Builtin, CatalogTool, Offering, builtin};
 use toolway_config::permission::{CallSubject, CitedRule, PermissionDecision, Permissions};
 use toolway_config::{PermissionMode, UnheededRule};
+use toolway_rows::SourceRow;
 use toolway_types::name::as_word;
 use toolway_types::{ToolKey, Untrusted};
 
 use super::mode;
-use crate::report::source;
 
 /// Whether it is the host's own.
 pub(super) enum Own {
@@ -149,14 +149,14 @@ impl<'a> Judged<'a> {
             "tool": self.key.tool,
             "decision": self.word,
             "rule": self.rule.as_ref().map(|cited| &cited.rule),
-            "source": self.rule.as_ref().map(|cited| source(&cited.origin)),
+            "source": self.rule.as_ref().map(|cited| SourceRow::from(&cited.origin)),
             "mode": self.mode,
         });
         if let Some(UnheededRule { rule, server }) = &self.unheeded {
             decided["unheeded"] = json!({
                 "rule": rule.rule,
-                "source": source(&rule.origin),
-                "entry": source(&server.origin),
+                "source": SourceRow::from(&rule.origin),
+                "entry": SourceRow::from(&server.origin),
             });
         }
         if self.is_presumed {

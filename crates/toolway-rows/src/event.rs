@@ -5,10 +5,10 @@
 use serde::{Deserialize, Serialize};
 use toolway_types::ServerName;
 
-use crate::Word;
+use crate::{CallRow, QuestionRow, Word};
 
 /// A change, and when it happened.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EventRow {
     /// When, in UTC.
     pub time: String,
@@ -18,7 +18,7 @@ pub struct EventRow {
 }
 
 /// What changed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "lowercase")]
 pub enum HostChange {
     /// Where a server stands: at the start, and whenever that changes.
@@ -39,6 +39,24 @@ pub enum HostChange {
         /// The line.
         message: String,
     },
+    /// The content of a resource changed.
+    Resource {
+        /// Its server.
+        server: ServerName,
+        /// Its address, cleaned.
+        uri: String,
+    },
+    /// A person is asked.
+    Question(Box<QuestionRow>),
+    /// A question waits no longer.
+    Answered {
+        /// Its id.
+        question: String,
+        /// The word of the answer; `expired` or `withdrawn` when nobody gave one.
+        answer: Word,
+    },
+    /// A call began, came further, or ended.
+    Call(Box<CallRow>),
 }
 
 /// Where a server stands. Absent values are null, never left out.

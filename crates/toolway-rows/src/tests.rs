@@ -21,6 +21,9 @@ const TEMPLATE: &str = r#"{"uriTemplate":"file:///{x}","server":"s","name":"a","
 const PROMPT: &str = r#"{"name":"mcp__s__p","server":"s","prompt":"p","title":null,"description":"d","arguments":[{"name":"x","title":null,"description":"","required":true}]}"#;
 const HOOK: &str = r#"{"event":"PreToolUse","matcher":"","runs":"check","timeoutSeconds":1.5,"source":{"path":"f","line":1}}"#;
 const DIAGNOSIS: &str = r#"{"severity":"error","server":"s","source":{"path":"f","line":1,"column":2},"message":"m","hint":null}"#;
+const CALLER: &str = r#"{"id":"7","kind":"agent","principal":"owner","shown":"helper"}"#;
+const JUDGMENT: &str =
+    r#"{"server":"s","tool":"t","decision":"asked","rule":null,"source":null,"mode":"default"}"#;
 
 fn server(more: &str) -> String {
     format!(
@@ -59,7 +62,8 @@ fn servers_and_their_entries() {
 #[test]
 fn tools_with_schemas_as_they_were_written() {
     let long = TOOL.replace("false}", r#"false,"signature":"t(a)"}"#);
-    let page = r#""arguments":[{"path":"a","type":"string","needed":true,"default":null,"limits":["1 to 9"],"description":null}],"oneOf":[["a"],["b"]],"returns":null,"permission":{"decision":"ask"},"example":"toolway call s t""#;
+    let page = r#""arguments":[{"path":"a","type":"string","needed":true,"default":null,"limits":["1 to 9"],"description":null}],"oneOf":[["a"],["b"]],"returns":null,"permission":{judgment},"example":"toolway call s t""#;
+    let page = &page.replace("{judgment}", JUDGMENT);
     let whole = long.replace(r#""t(a)"}"#, &format!(r#""t(a)",{page}}}"#));
     same::<ToolRow<'_>>(&[TOOL, &long, &whole]);
     same::<ToolPage>(&[&format!("{{{page}}}")]);
@@ -101,12 +105,141 @@ fn everything_in_one_document() {
     )]);
 }
 
+fn call(progress: &str) -> String {
+    format!(
+        r#"{{"id":"3","server":"s","tool":"t","caller":{CALLER},"background":true,"stage":"running","milliseconds":5,"progress":{progress},"outcome":null}}"#
+    )
+}
+
+/// A question; what differs from kind to kind is written out.
+fn question(more: &str) -> String {
+    format!(
+        r#"{{"id":"4","kind":"permission","server":"s","tool":"t","call":null,"caller":{CALLER},"message":"m","choices":[{{"answer":"yes"}},{{"answer":"always-tool","rule":"mcp__s__t"}}],"askedAt":"t","expiresAt":null{more}}}"#
+    )
+}
+
+const PERMISSION: &str = r#","name":"mcp__s__t","title":"T","arguments":{"b":1,"a":[2.5]},"destructive":true,"rule":"mcp__s","source":{"path":"f","line":1},"unheeded":{"rule":"r","source":{"path":"f","line":1},"entry":{"path":"g","line":2}},"hook":"h","classifier":"c","changed":["d"]"#;
+
+#[test]
+fn questions_calls_and_callers() {
+    let form = r#","schema":{"type":"object","properties":{"z":{},"a":{}}}"#;
+    let login = r#","url":"https://a.example/","code":"AB-12","has":["read"],"wants":["write"]"#;
+    let questions = ["", PERMISSION, form, login].map(question);
+    for question in &questions {
+        same::<QuestionRow>(&[question]);
+    }
+    same::<QuestionListing>(&[&format!(r#"{{"questions":[{}]}}"#, questions.join(","))]);
+    same::<ChoiceRow>(&[
+        r#"{"answer":"no"}"#,
+        r#"{"answer":"always-server","rule":"mcp__s"}"#,
+    ]);
+    let progress = r#"{"progress":0.5,"total":1.0,"message":null}"#;
+    let calls = [call("null"), call(progress)];
+    let ended = call("null").replace(r#""outcome":null"#, r#""outcome":"timed-out""#);
+    same::<ProgressRow>(&[progress]);
+    same::<CallRow>(&[&calls[0], &calls[1], &ended]);
+    same::<CallListing>(&[&format!(r#"{{"calls":[{}]}}"#, calls.join(","))]);
+    same::<CallerRow>(&[CALLER]);
+    same::<CallerListing>(&[&format!(r#"{{"callers":[{CALLER}]}}"#)]);
+}
+
+#[test]
+fn rules_and_what_they_decide() {
+    let rule = format!(r#"{{"list":"allow","rule":"mcp__s","scope":"user","source":{SOURCE}}}"#);
+    let classifier = format!(r#"{{"title":"c","source":{SOURCE},"decides":true}}"#);
+    let unheeded =
+        format!(r#"{{"rule":"mcp__s","source":{SOURCE},"server":"s","entry":{SOURCE}}}"#);
+    same::<RuleRow>(&[&rule]);
+    same::<ClassifierRow>(&[&classifier]);
+    same::<UnheededRow>(&[&unheeded, &unheeded.replace(r#""server":"s","#, "")]);
+    let listing = |classifier: &str| {
+        format!(
+            r#"{{"mode":"auto","bypassForbidden":false,"pins":"ask","classifier":{classifier},"rules":[{rule}],"remarks":[{DIAGNOSIS}],"unheeded":[{unheeded}]}}"#
+        )
+    };
+    same::<RuleListing>(&[&listing("null"), &listing(&classifier)]);
+    let more = format!(
+        r#""mode":"default","unheeded":{},"nameIsKnown":false,"while":"needs-auth","otherwise":"asked"}}"#,
+        unheeded.replace(r#""server":"s","#, "")
+    );
+    same::<JudgmentRow>(&[
+        JUDGMENT,
+        &JUDGMENT.replace(r#""mode":"default"}"#, &more),
+        &JUDGMENT.replace(
+            r#""rule":null,"source":null"#,
+            &format!(r#""rule":"r","source":{SOURCE}"#),
+        ),
+    ]);
+    let variable = format!(r#"{{"name":"A","state":"waiting","source":{SOURCE}}}"#);
+    same::<VariableRow>(&[&variable]);
+    same::<PolicyListing>(&[&format!(r#"{{"variables":[{variable}]}}"#)]);
+}
+
+#[test]
+fn what_lies_in_the_vault() {
+    let named = r#"{"kind":"named","name":"n","savedAt":"t","where":"keychain"}"#;
+    let login = r#"{"kind":"login","server":"s","account":"a","issuer":"i","resource":"r","savedAt":"t","where":"file"}"#;
+    same::<SecretRow>(&[named, login]);
+    same::<SecretListing>(&[&format!(r#"{{"secrets":[{named},{login}]}}"#)]);
+    same::<SavedSecret>(&[r#"{"name":"n","where":"keychain"}"#]);
+    same::<RemovedSecrets>(&[r#"{"removed":2}"#]);
+    same::<ExportedSecrets>(&[r#"{"file":"f","secrets":1,"sealed":true}"#]);
+    same::<ImportedSecrets>(&[r#"{"imported":1}"#]);
+}
+
+#[test]
+fn what_the_doctor_finds() {
+    let check = r#"{"name":"clock","state":"ok","message":"m","hint":null}"#;
+    let server = r#"{"name":"s","mode":"best-effort","shielded":true}"#;
+    let on = format!(r#"{{"on":true,"protects":["p"],"hides":[],"gaps":[],"servers":[{server}]}}"#);
+    let off = r#"{"on":false,"reason":"r","servers":[]}"#;
+    let counts = r#"{"admitted":1,"pendingApproval":0,"refused":0,"rejected":0,"disabled":0,"shadowed":0,"invalid":2}"#;
+    same::<CheckRow>(&[check]);
+    same::<ShieldedRow>(&[server]);
+    same::<ShieldRow>(&[&on, off]);
+    same::<VerdictCounts>(&[counts]);
+    same::<Checkup>(&[&format!(
+        r#"{{"configHome":"/h","projectRoot":"/p","shield":{on},"servers":{counts},"hooks":[{HOOK}],"checks":[{check}],"diagnoses":[{DIAGNOSIS}]}}"#
+    )]);
+}
+
+#[test]
+fn servers_of_other_clients() {
+    let taken = format!(
+        r#"{{"name":"s","client":"cursor","source":{SOURCE},"writer":"person","definition":{{"url":"u"}},"scope":"user","enabled":true,"notes":["n"],"dropped":["d"],"skipped":null}}"#
+    );
+    let skipped = taken.replace(r#""scope":"user""#, r#""scope":null"#);
+    same::<ImportRow>(&[&taken, &skipped]);
+    same::<ImportListing>(&[&format!(r#"{{"servers":[{taken}]}}"#)]);
+}
+
+#[test]
+fn answers_as_they_were_received_and_as_models_get_them() {
+    same::<ServerAnswer<'_>>(&[r#"{ "content": [ ], "x": 1.00 }"#]);
+    same::<SelectedValues>(&[r#"[1,"a",{"b":null}]"#]);
+    let text = r#"{"type":"text","text":"t"}"#;
+    let image = r#"{"type":"image","data":"AAAA","mimeType":"image/png"}"#;
+    let embedded = r#"{"uri":"file:///a","mimeType":"text/plain","text":"t"}"#;
+    let resource = format!(r#"{{"type":"resource","resource":{embedded}}}"#);
+    let link = r#"{"type":"resource_link","uri":"file:///a","name":"a"}"#;
+    let described = r#"{"type":"resource_link","uri":"file:///a","name":"a","description":"d","mimeType":"text/plain"}"#;
+    same::<EmbeddedText<'_>>(&[embedded, r#"{"uri":"file:///a","text":"t"}"#]);
+    same::<BlockRow<'_>>(&[text, image, &resource, link, described]);
+    same::<BoundedAnswer<'_>>(&[&format!(
+        r#"{{"content":[{text},{image},{resource},{link}],"isError":false}}"#
+    )]);
+}
+
 #[test]
 fn events() {
     same::<EventRow>(&[
         r#"{"time":"2026-01-01T00:00:00.000Z","event":"state","server":"s","state":"pending","attempt":2,"error":"e","reason":null,"protocolVersion":null,"tools":null,"resources":null,"prompts":null}"#,
         r#"{"time":"t","event":"reload","started":["a"],"stopped":[],"replaced":["b"]}"#,
         r#"{"time":"t","event":"notice","server":"s","message":"m"}"#,
+        r#"{"time":"t","event":"resource","server":"s","uri":"file:///a"}"#,
+        r#"{"time":"t","event":"answered","question":"4","answer":"expired"}"#,
+        &question(PERMISSION).replacen('{', r#"{"time":"t","event":"question","#, 1),
+        &call("null").replacen('{', r#"{"time":"t","event":"call","#, 1),
     ]);
 }
 

@@ -9,7 +9,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use toolway_types::ServerName;
 
-use crate::ServerPlace;
+use crate::{JudgmentRow, ServerPlace};
 
 /// Tools.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -69,7 +69,7 @@ pub struct ToolPage {
     /// What it gives, in one line.
     pub returns: Option<String>,
     /// Which rule decides about it.
-    pub permission: Value,
+    pub permission: JudgmentRow,
     /// A call that can be typed.
     pub example: Option<String>,
 }

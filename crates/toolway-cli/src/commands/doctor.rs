@@ -10,10 +10,10 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::Value;
 use toolway::rows::hook_row;
 use toolway_config::{Hook, Plan, PlannedServer, ServerVerdict};
-use toolway_rows::DiagnosisRow;
+use toolway_rows::{Checkup, DiagnosisRow, VerdictCounts};
 use toolway_types::{Diagnosis, Severity, TransportSpec, text};
 
 use self::checks::{Check, Health};
@@ -76,30 +76,30 @@ pub(crate) fn run(context: &Context, args: &DoctorArgs) -> Outcome {
     if args.json {
         let [
             admitted,
-            pending,
+            pending_approval,
             refused,
             rejected,
             disabled,
             shadowed,
             invalid,
         ] = counts.map(|(_, count)| count);
-        context.output.json(&json!({
-            "configHome": context.environment().config_home().display().to_string(),
-            "projectRoot": context.environment().project_root().display().to_string(),
-            "shield": shield.json(),
-            "servers": {
-                "admitted": admitted,
-                "pendingApproval": pending,
-                "refused": refused,
-                "rejected": rejected,
-                "disabled": disabled,
-                "shadowed": shadowed,
-                "invalid": invalid,
+        context.output.json(&Checkup {
+            config_home: context.environment().config_home().display().to_string(),
+            project_root: context.environment().project_root().display().to_string(),
+            shield: shield.row(),
+            servers: VerdictCounts {
+                admitted,
+                pending_approval,
+                refused,
+                rejected,
+                disabled,
+                shadowed,
+                invalid,
             },
-            "hooks": plan.hooks.iter().map(hook_row).collect::<Vec<_>>(),
-            "checks": checks.iter().map(Check::json).collect::<Vec<_>>(),
-            "diagnoses": found.iter().map(DiagnosisRow::from).collect::<Vec<_>>(),
-        }))?;
+            hooks: plan.hooks.iter().map(hook_row).collect(),
+            checks: checks.iter().map(Check::row).collect(),
+            diagnoses: found.iter().map(DiagnosisRow::from).collect(),
+        })?;
         return Ok(exit);
     }
     let counts = counts.iter().filter(|(_, count)| *count > 0);

@@ -4,9 +4,9 @@
 //! the organisation allows, `explain` tells of each.
 
 use clap::{Args, Subcommand};
-use serde_json::json;
+use toolway::rows::variable_row;
 use toolway_config::{ManagedState, ManagedVariable};
-use toolway_rows::SourceRow;
+use toolway_rows::PolicyListing;
 use toolway_types::text::{TextKind, legible};
 
 use crate::commands::add::say_written;
@@ -52,15 +52,8 @@ fn show(context: &Context, args: &PolicyArgs) -> Outcome {
     let plan = context.plan();
     let variables = &plan.managed_env;
     if args.json {
-        let variables = variables.iter().map(|variable| {
-            json!({
-                "name": variable.name,
-                "state": variable.state.word(),
-                "source": SourceRow::from(&variable.origin),
-            })
-        });
-        let variables: Vec<_> = variables.collect();
-        return context.json(&json!({ "variables": variables }));
+        let variables = variables.iter().map(variable_row).collect();
+        return context.json(&PolicyListing { variables });
     }
     if variables.is_empty() {
         context.say("the organisation sets no variable");

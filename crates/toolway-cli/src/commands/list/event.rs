@@ -87,5 +87,18 @@ fn change_in_words(change: &HostChange) -> String {
             format!("configuration changed: {}", parts.join("; "))
         }
         HostChange::Notice { server, message } => format!("{server}: {message}"),
+        HostChange::Resource { server, uri } => format!("{server}: {uri} changed"),
+        HostChange::Question(question) => format!(
+            "{}: question {} to {}: {}",
+            question.server, question.id, question.caller.shown, question.message
+        ),
+        HostChange::Answered { question, answer } => format!("question {question}: {answer}"),
+        HostChange::Call(call) => {
+            let stage = match call.outcome {
+                Some(end) => end.as_str(),
+                None => &call.stage,
+            };
+            format!("{} for {}: {stage}", call.tool, call.caller.shown)
+        }
     }
 }

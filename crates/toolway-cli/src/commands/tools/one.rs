@@ -115,7 +115,7 @@ pub(super) fn show(
         arguments: rows,
         one_of,
         returns: returns.map(|shape| shape.spelled(TYPE_DEPTH)),
-        permission: judged.json(),
+        permission: judged.row(),
         example: example.as_ref().map(|words| words.join(" ")),
     };
     if args.json {

@@ -43,7 +43,7 @@ pub enum HostChange {
     Resource {
         /// Its server.
         server: ServerName,
-        /// Its address, cleaned.
+        /// Its address, as the server wrote it.
         uri: String,
     },
     /// A person is asked.

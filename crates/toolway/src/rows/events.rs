@@ -23,13 +23,15 @@ impl EventTeller {
     /// What an event changes. The snapshot is the host's of now.
     pub fn event(&mut self, event: HostEvent, snapshot: &HostSnapshot) -> Vec<HostChange> {
         match event {
-            // How much it offers is known in a moment, and told with that. What a resource holds
-            // is no part of it.
+            // How much it offers is known in a moment, and told with that.
             HostEvent::StateChanged {
                 to: ConnectionState::Connected(_),
                 ..
+            } => Vec::new(),
+            HostEvent::ResourceUpdated { server, uri } => {
+                let uri = uri.as_received().to_owned();
+                vec![HostChange::Resource { server, uri }]
             }
-            | HostEvent::ResourceUpdated { .. } => Vec::new(),
             HostEvent::StateChanged { server, to, .. } => {
                 // One that is gone is told of with the configuration that it went with.
                 let Some(shown) = snapshot.server(server.as_str()) else {

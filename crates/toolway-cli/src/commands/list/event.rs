@@ -34,11 +34,14 @@ pub(super) async fn print(context: &Context, host: &Host, json: bool) -> Result<
 }
 
 fn put(context: &Context, change: HostChange, json: bool) -> Result<(), Report> {
+    let Some(words) = change_in_words(&change) else {
+        return Ok(());
+    };
     let time = timestamp(SystemTime::now());
     if json {
         context.output.json_line(&EventRow { time, change })?;
     } else {
-        let text = format!("{time} {}", change_in_words(&change));
+        let text = format!("{time} {words}");
         context.output.result(&format!("{}\n", clean_line(&text)))?;
     }
     Ok(())
@@ -64,8 +67,9 @@ fn state_in_words(state: &StateRow) -> String {
     text
 }
 
-fn change_in_words(change: &HostChange) -> String {
-    match change {
+/// A change of servers; of others nothing is said here.
+fn change_in_words(change: &HostChange) -> Option<String> {
+    let words = match change {
         HostChange::State(state) => state_in_words(state),
         HostChange::Reload {
             started,
@@ -87,18 +91,10 @@ fn change_in_words(change: &HostChange) -> String {
             format!("configuration changed: {}", parts.join("; "))
         }
         HostChange::Notice { server, message } => format!("{server}: {message}"),
-        HostChange::Resource { server, uri } => format!("{server}: {uri} changed"),
-        HostChange::Question(question) => format!(
-            "{}: question {} to {}: {}",
-            question.server, question.id, question.caller.shown, question.message
-        ),
-        HostChange::Answered { question, answer } => format!("question {question}: {answer}"),
-        HostChange::Call(call) => {
-            let stage = match call.outcome {
-                Some(end) => end.as_str(),
-                None => &call.stage,
-            };
-            format!("{} for {}: {stage}", call.tool, call.caller.shown)
-        }
-    }
+        HostChange::Resource { .. }
+        | HostChange::Question(_)
+        | HostChange::Answered { .. }
+        | HostChange::Call(_) => return None,
+    };
+    Some(words)
 }

@@ -76,7 +76,9 @@ impl Output {
     pub(crate) fn report(&self, report: &Report) {
         match self.errors {
             Errors::Text => self.say(&report.render()),
-            Errors::Json => self.write_err(&escape_hidden(&report.as_json().to_string())),
+            Errors::Json => self.write_err(&escape_hidden(
+                &serde_json::to_string(&report.row()).unwrap_or_default(),
+            )),
         }
     }
 

@@ -24,8 +24,7 @@ use toolway_wire::era::method;
 
 use self::hint::time_hint;
 pub(crate) use self::hint::{failure_hint, network_hint};
-pub(crate) use self::json::{diagnosis_json, source};
-pub(crate) use self::login::{UNNAMED_SCOPES, login_words};
+pub(crate) use self::login::login_words;
 pub(crate) use self::reach::{ad_hoc, by_flags};
 use self::refused::refused_hint;
 pub(crate) use self::unwritable::unwritable;

@@ -1,7 +1,7 @@
 //! The audit: one line for every call that was asked for, whatever became of it.
 //!
 //! Owns the file (`<directory>/calls.jsonl`, rotated), the thread that writes it, and that a call
-//! whose caller went away is written down too. What stands in a line is `audit/record.rs`, how
+//! whose caller went away is written down too. What stands in a line is `toolway_rows`', how
 //! lines are read `audit/read.rs`. Does not own who may call what.
 //!
 //! The caller only hands over what it knows; wording, serialising and writing are the thread's,
@@ -14,7 +14,6 @@
 
 mod facts;
 mod read;
-mod record;
 #[cfg(test)]
 mod tests;
 
@@ -41,8 +40,9 @@ use crate::tasks;
 
 pub use crate::journal::LineFollower;
 pub use read::read_last;
-pub use record::{
-    ActingHook, AuditLine, CallEnd, CallRecord, DecidedBy, RecordedClassification, RecordedDecision,
+pub use toolway_rows::{
+    ActingHook, AuditLine, CallEnd, CallRecord, DecidedBy, RecordedCaller, RecordedClassification,
+    RecordedDecision,
 };
 
 /// The name of the file in its directory.

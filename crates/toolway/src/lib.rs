@@ -54,6 +54,7 @@ pub mod projection;
 mod reconnect;
 mod resource_interest;
 pub mod route;
+pub mod rows;
 pub mod search;
 mod server_source;
 mod session;
@@ -111,6 +112,8 @@ pub use template::{TemplateError, UriTemplate};
 pub use toolway_auth;
 /// Where plans come from: files, environment and flags.
 pub use toolway_config as config;
+/// What front-ends show of all this.
+pub use toolway_rows;
 /// How remote servers are reached: proxies and certificates.
 pub use toolway_transport::client::HttpClientOptions;
 /// The server's side of an [`InProcessServer`]'s connection.

@@ -1,6 +1,7 @@
 //! Dependencies between our crates point one way, and every manifest is read to prove it:
 //! `{types, files} ← transport ← auth`, `{types, schema} ← wire ← transport`, `{types, files} ← config`,
-//! `{config, transport, auth} ← toolway ← {gateway, tui} ← cli`; `testkit` only for tests.
+//! `types ← rows`, `{config, transport, auth, rows} ← toolway ← {gateway, tui} ← cli`; `testkit` only
+//! for tests.
 //!
 //! Owns the table of what may depend on what. Cargo already refuses cycles; this refuses a
 //! shortcut that is no cycle yet, such as `wire` reading configuration.
@@ -18,6 +19,7 @@ const BELOW: &[(&str, &[&str])] = &[
     ("toolway-types", &[]),
     ("toolway-files", &[]),
     ("toolway-schema", &[]),
+    ("toolway-rows", &["toolway-types"]),
     ("toolway-wire", &["toolway-types", "toolway-schema"]),
     ("toolway-config", &["toolway-types", "toolway-files"]),
     (
@@ -41,6 +43,7 @@ const BELOW: &[(&str, &[&str])] = &[
         &[
             "toolway-types",
             "toolway-files",
+            "toolway-rows",
             "toolway-schema",
             "toolway-wire",
             "toolway-config",
@@ -67,6 +70,7 @@ const BELOW: &[(&str, &[&str])] = &[
 const HOST: &[&str] = &[
     "toolway-types",
     "toolway-files",
+    "toolway-rows",
     "toolway-schema",
     "toolway-wire",
     "toolway-config",
@@ -76,12 +80,16 @@ const HOST: &[&str] = &[
 const FRONT_END: &[&str] = &[
     "toolway-types",
     "toolway-files",
+    "toolway-rows",
     "toolway-wire",
     "toolway-config",
     "toolway-transport",
     "toolway-auth",
     "toolway",
 ];
+
+/// Crates that others build into small programs, with all that they may bring of others.
+const LIGHT: &[(&str, &[&str])] = &[("toolway-rows", &["serde", "serde_json"])];
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Use {
@@ -128,7 +136,16 @@ pub(super) fn dependencies_follow_the_direction(tree: &Tree) -> Vec<Finding> {
             findings.push(Finding::error(path, None, message));
             continue;
         };
+        let light = LIGHT.iter().find(|(crate_name, _)| *crate_name == name);
         for (key, package, used) in dependencies(manifest, &shared) {
+            if let Some((_, allowed)) = light
+                && used == Use::Shipped
+                && !ours.contains(package.as_str())
+                && !allowed.contains(&package.as_str())
+            {
+                let message = format!("`{name}` must stay light: it may not bring `{package}`");
+                findings.push(Finding::error(path, line_of(text, &key), message));
+            }
             if !ours.contains(package.as_str()) || below.contains(&package.as_str()) {
                 continue;
             }
@@ -255,6 +272,20 @@ mod tests {
         );
         let findings = dependencies_follow_the_direction(&Tree::of([root, TYPES, CONFIG, wire]));
         assert_eq!(findings.len(), 1, "{findings:?}");
+    }
+
+    #[test]
+    fn a_light_crate_brings_nothing_heavy() {
+        let rows = |rest: &str| {
+            let text = format!("[package]\nname = \"toolway-rows\"\n[dependencies]\n{rest}");
+            let rows = ("crates/toolway-rows/Cargo.toml", text.as_str());
+            dependencies_follow_the_direction(&Tree::of([TYPES, CONFIG, rows]))
+        };
+        assert_eq!(rows("serde = \"1\"\ntoolway-types.workspace = true\n"), []);
+        let findings = rows("serde = \"1\"\ntokio = \"1\"\n");
+        assert_eq!(findings.len(), 1, "{findings:?}");
+        assert!(findings[0].message.contains("may not bring `tokio`"));
+        assert_eq!(rows("toolway-config.workspace = true\n").len(), 1);
     }
 
     #[test]

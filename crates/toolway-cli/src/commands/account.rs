@@ -4,16 +4,17 @@
 //! its connectors. The steps of a login, and where it is kept, are the library's.
 
 use clap::{Args, Subcommand};
-use serde_json::json;
 use toolway::Host;
 use toolway::account::{self, DirectoryState, refresh};
+use toolway::rows::shown_time;
 use toolway_auth::account::StoredAccount;
 use toolway_auth::account::stored::AccountLoginError;
 use toolway_config::account::directory::copy_file;
 use toolway_config::{AccountProvider, ConnectorDirectory, Plan};
+use toolway_rows::{AccountRow, ConnectorsRow};
 use toolway_types::{Scope, TransportKind};
 
-use super::auth::{StatusArgs, shown_time};
+use super::auth::StatusArgs;
 use super::login::{AtTerminal, WayArgs, until_given_up};
 use crate::connect::{self, StorageArgs};
 use crate::context::{Context, require_flags_only};
@@ -146,23 +147,22 @@ async fn status(context: &Context, plan: &Plan, provider: &AccountProvider, json
     let expires_at = login.and_then(|login| login.expires_at).map(shown_time);
     let renews = login.is_some_and(|login| login.renews);
     if json {
-        // Absent values are null, never left out.
-        return context.json(&json!({
-            "provider": provider.host(),
-            "issuer": provider.issuer,
-            "source": provider.origin.to_string(),
-            "loggedIn": login.is_some(),
-            "loggedInAt": login.map(|login| shown_time(login.logged_in_at)),
-            "expiresAt": expires_at,
-            "renews": renews,
-            "scopes": login.map(|login| login.scopes.as_slice()).unwrap_or_default(),
-            "storage": storage,
-            "connectors": {
-                "switchedOff": plan.connectors_off.as_ref().map(ToString::to_string),
-                "known": directory.connectors.len(),
-                "fetchedAt": fetched_at,
+        return context.json(&AccountRow {
+            provider: provider.host().to_owned(),
+            issuer: provider.issuer.clone(),
+            source: provider.origin.to_string(),
+            logged_in: login.is_some(),
+            logged_in_at: login.map(|login| shown_time(login.logged_in_at)),
+            expires_at,
+            renews,
+            scopes: login.map(|login| login.scopes.clone()).unwrap_or_default(),
+            storage: storage.into(),
+            connectors: ConnectorsRow {
+                switched_off: plan.connectors_off.as_ref().map(ToString::to_string),
+                known: directory.connectors.len(),
+                fetched_at,
             },
-        }));
+        });
     }
     let state = match (login, renews, expires_at) {
         (None, ..) => "nobody is logged in".to_owned(),

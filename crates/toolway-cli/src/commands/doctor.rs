@@ -10,15 +10,17 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::Value;
+use toolway::rows::hook_row;
 use toolway_config::{Hook, Plan, PlannedServer, ServerVerdict};
+use toolway_rows::{Checkup, DiagnosisRow, VerdictCounts};
 use toolway_types::{Diagnosis, Severity, TransportSpec, text};
 
 use self::checks::{Check, Health};
 use self::shielding::Shielding;
 use crate::context::Context;
 use crate::exit::Exit;
-use crate::report::{Outcome, diagnosis_json, render_diagnosis, source};
+use crate::report::{Outcome, render_diagnosis};
 
 /// Check the configuration and say how to mend it
 ///
@@ -74,30 +76,30 @@ pub(crate) fn run(context: &Context, args: &DoctorArgs) -> Outcome {
     if args.json {
         let [
             admitted,
-            pending,
+            pending_approval,
             refused,
             rejected,
             disabled,
             shadowed,
             invalid,
         ] = counts.map(|(_, count)| count);
-        context.output.json(&json!({
-            "configHome": context.environment().config_home().display().to_string(),
-            "projectRoot": context.environment().project_root().display().to_string(),
-            "shield": shield.json(),
-            "servers": {
-                "admitted": admitted,
-                "pendingApproval": pending,
-                "refused": refused,
-                "rejected": rejected,
-                "disabled": disabled,
-                "shadowed": shadowed,
-                "invalid": invalid,
+        context.output.json(&Checkup {
+            config_home: context.environment().config_home().display().to_string(),
+            project_root: context.environment().project_root().display().to_string(),
+            shield: shield.row(),
+            servers: VerdictCounts {
+                admitted,
+                pending_approval,
+                refused,
+                rejected,
+                disabled,
+                shadowed,
+                invalid,
             },
-            "hooks": plan.hooks.iter().map(hook_json).collect::<Vec<_>>(),
-            "checks": checks.iter().map(Check::json).collect::<Vec<_>>(),
-            "diagnoses": found.iter().map(diagnosis_json).collect::<Vec<_>>(),
-        }))?;
+            hooks: plan.hooks.iter().map(hook_row).collect(),
+            checks: checks.iter().map(Check::row).collect(),
+            diagnoses: found.iter().map(DiagnosisRow::from).collect(),
+        })?;
         return Ok(exit);
     }
     let counts = counts.iter().filter(|(_, count)| *count > 0);
@@ -139,17 +141,6 @@ pub(crate) fn hook_line(hook: &Hook) -> String {
     let event = hook.event.as_str();
     let title = text::spelled_out(&hook.title());
     format!("{event} on {matcher}: `{title}` at {}", hook.origin)
-}
-
-/// A hook, as JSON.
-pub(crate) fn hook_json(hook: &Hook) -> Value {
-    json!({
-        "event": hook.event.as_str(),
-        "matcher": hook.matcher(),
-        "runs": hook.title(),
-        "timeoutSeconds": hook.timeout.as_secs_f64(),
-        "source": source(&hook.origin),
-    })
 }
 
 /// Commands that no directory of `PATH` holds: said now, before a connection fails on it.

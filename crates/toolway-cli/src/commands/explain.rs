@@ -3,18 +3,19 @@
 use std::fmt::Write as _;
 
 use clap::Args;
-use serde_json::{Value, json};
+use toolway::rows::{explained_row, hook_row};
 use toolway_config::permission::names_of_server;
 use toolway_config::{Hook, HookEvent, Plan, PlannedServer, ServerVerdict, without_secrets};
+use toolway_rows::Explanation;
 use toolway_types::ToolKey;
 use toolway_types::name::as_word;
 use toolway_types::text::spelled_out;
 
-use crate::commands::doctor::{hook_json, hook_line};
+use crate::commands::doctor::hook_line;
 use crate::connect::memory::say_if_absent;
 use crate::context::{Context, unknown_server};
 use crate::exit::Exit;
-use crate::report::{Outcome, diagnosis_json, render_diagnosis, source};
+use crate::report::{Outcome, render_diagnosis};
 
 /// Explain where a server comes from and what became of it
 #[derive(Debug, Args)]
@@ -49,12 +50,11 @@ pub(crate) fn run(context: &Context, args: &ExplainArgs) -> Outcome {
     }
     let hooks = key.as_ref().map(|key| hooks(plan, key));
     if args.json {
-        let entries: Vec<Value> = entries.iter().map(|entry| as_json(entry)).collect();
-        let hooks = hooks.map(|hooks| hooks.into_iter().map(hook_json).collect::<Vec<_>>());
-        context
-            .output
-            .json(&json!({ "name": args.name, "entries": entries, "hooks": hooks }))?;
-        return Ok(Exit::Success);
+        return context.json(&Explanation {
+            name: args.name.clone(),
+            entries: entries.into_iter().map(explained_row).collect(),
+            hooks: hooks.map(|hooks| hooks.into_iter().map(hook_row).collect()),
+        });
     }
     let mut text = String::new();
     for entry in &entries {
@@ -152,27 +152,4 @@ fn next_step(winner: &PlannedServer) -> Option<String> {
         ServerVerdict::Invalid { .. } => Some(format!("mend the entry at {}", winner.origin)),
         ServerVerdict::Refused { .. } | ServerVerdict::Shadowed { .. } => None,
     }
-}
-
-fn as_json(entry: &PlannedServer) -> Value {
-    let shadows = entry.shadows.iter();
-    let shadows =
-        shadows.map(|shadow| json!({ "scope": shadow.scope, "source": source(&shadow.origin) }));
-    let changed = match &entry.verdict {
-        ServerVerdict::PendingApproval { changed, .. } => changed.clone(),
-        _ => None,
-    };
-    json!({
-        "scope": entry.scope,
-        "source": source(&entry.origin),
-        "transport": entry.transport.map(toolway_types::TransportKind::as_str),
-        "verdict": entry.verdict.word(),
-        "reason": entry.verdict.reason(),
-        "changed": changed,
-        "shadows": shadows.collect::<Vec<_>>(),
-        "variables": entry.variables,
-        "instructionsDropped": entry.curation.instructions_dropped,
-        "definition": without_secrets(&entry.definition),
-        "diagnoses": entry.diagnoses.iter().map(diagnosis_json).collect::<Vec<_>>(),
-    })
 }

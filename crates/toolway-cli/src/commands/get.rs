@@ -3,15 +3,17 @@
 use std::fmt::Write as _;
 
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::Value;
+use toolway::rows::entry_row;
 use toolway_config::{PlannedServer, ServerVerdict, without_secrets};
+use toolway_rows::LoginRow;
 use toolway_types::TransportKind;
 use toolway_types::text::spelled_out;
 
-use super::auth::{self, Shown};
+use super::auth::{self, login_in_words};
 use crate::context::Context;
 use crate::exit::Exit;
-use crate::report::{Outcome, login_words, source};
+use crate::report::{Outcome, login_words};
 
 /// Show one server's configuration
 #[derive(Debug, Args)]
@@ -38,7 +40,7 @@ pub(crate) fn run(context: &Context, args: &GetArgs) -> Outcome {
     };
     let login = login(context, server);
     if args.json {
-        context.output.json(&as_json(server, login.as_ref()))?;
+        context.output.json(&entry_row(server, login))?;
     } else {
         let text = as_text(server, login.as_ref());
         context.output.paragraphs(&text, Some(LABEL))?;
@@ -53,15 +55,21 @@ pub(crate) fn run(context: &Context, args: &GetArgs) -> Outcome {
 }
 
 /// The login that the server uses. A vault that cannot be read is told and hides nothing else.
-fn login(context: &Context, server: &PlannedServer) -> Option<Shown> {
+fn login(context: &Context, server: &PlannedServer) -> Option<LoginRow> {
     let logs_in = server.transport.is_some_and(TransportKind::logs_in);
     if !logs_in || !matches!(server.verdict, ServerVerdict::Admitted(_)) {
         return None;
     }
     match auth::logins(context) {
-        Ok(logins) => logins
-            .into_iter()
-            .find(|login| login.in_use() && login.server() == server.name.as_str()),
+        Ok(logins) => {
+            let name = Some(server.name.as_str());
+            let is_its = |login: &LoginRow| login.in_use && login.server.as_deref() == name;
+            let login = logins.into_iter().find(is_its)?;
+            Some(LoginRow {
+                server: None,
+                ..login
+            })
+        }
         Err(report) => {
             context.warn(&report.message);
             None
@@ -69,26 +77,7 @@ fn login(context: &Context, server: &PlannedServer) -> Option<Shown> {
     }
 }
 
-fn as_json(server: &PlannedServer, login: Option<&Shown>) -> Value {
-    let mut shown = json!({
-        "name": server.name,
-        "scope": server.scope,
-        "source": source(&server.origin),
-        "transport": server.transport.map(TransportKind::as_str),
-        "verdict": server.verdict.word(),
-        "reason": server.verdict.reason(),
-        "definition": without_secrets(&server.definition),
-    });
-    if let Some(account) = server.account() {
-        shown["account"] = json!(account);
-    }
-    if let Some(login) = login {
-        shown["login"] = json!(login);
-    }
-    shown
-}
-
-fn as_text(server: &PlannedServer, login: Option<&Shown>) -> String {
+fn as_text(server: &PlannedServer, login: Option<&LoginRow>) -> String {
     let mut text = format!("{}\n", server.name);
     let mut line = |label: &str, value: &str| {
         let _ = writeln!(text, "{:<LABEL$}{value}", format!("  {label} "));
@@ -100,7 +89,7 @@ fn as_text(server: &PlannedServer, login: Option<&Shown>) -> String {
         None => line("verdict", server.verdict.word()),
     }
     match (login, server.account()) {
-        (Some(login), _) => line("login", &login.words()),
+        (Some(login), _) => line("login", &login_in_words(login)),
         (None, Some(account)) => line("login", &format!("`{account}`: nobody is logged in")),
         (None, None) => {}
     }

@@ -5,15 +5,14 @@
 //! the login, and where it is kept, are the library's.
 
 use clap::{Args, Subcommand};
-use serde::Serialize;
-use serde_json::json;
 use toolway::auth::{Organisation, OrganisationError, OrganisationUser};
+use toolway::rows::{served_rows, shown_time};
 use toolway_auth::idp::IdpLogoutOutcome;
 use toolway_auth::logins::LoginGrant;
 use toolway_config::Plan;
-use toolway_types::CrossApp;
+use toolway_rows::IdentityRow;
 
-use super::auth::{StatusArgs, shown_time};
+use super::auth::StatusArgs;
 use super::login::{AtTerminal, WayArgs, until_given_up};
 use crate::connect;
 use crate::context::{Context, require_flags_only};
@@ -43,15 +42,6 @@ enum What {
     Logout,
     /// Who is logged in, until when, and which servers that serves
     Status(StatusArgs),
-}
-
-/// A server with cross-app access.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Served {
-    pub(super) name: String,
-    /// The policy that leaves no other way.
-    required_by: Option<String>,
 }
 
 /// Runs the command.
@@ -153,20 +143,19 @@ async fn status(
     let user = user.as_ref().filter(|user| user.is_of_use);
     let settings = organisation.settings();
     let storage = connect::vault(context).backend().await.as_str();
-    let servers = served(plan);
+    let servers = served_rows(plan);
     if json {
-        // Absent values are null, never left out.
-        return context.json(&json!({
-            "issuer": settings.issuer,
-            "clientId": settings.client_id,
-            "source": settings.origin.to_string(),
-            "loggedIn": user.is_some(),
-            "subject": user.map(|user| &user.subject),
-            "expiresAt": user.map(|user| shown_time(user.expires_at)),
-            "renews": user.is_some_and(|user| user.renews),
-            "storage": storage,
-            "servers": servers,
-        }));
+        return context.json(&IdentityRow {
+            issuer: settings.issuer.clone(),
+            client_id: settings.client_id.clone(),
+            source: settings.origin.to_string(),
+            logged_in: user.is_some(),
+            subject: user.map(|user| user.subject.clone()),
+            expires_at: user.map(|user| shown_time(user.expires_at)),
+            renews: user.is_some_and(|user| user.renews),
+            storage: storage.into(),
+            servers,
+        });
     }
     let login = match user {
         Some(user) => format!("logged in as `{}`, {}", user.subject, lasting(user)),
@@ -188,25 +177,6 @@ async fn status(
         context.hint("log in with `toolway idp login`");
     }
     Ok(Exit::Success)
-}
-
-/// The servers that this login serves.
-pub(super) fn served(plan: &Plan) -> Vec<Served> {
-    let admitted = plan.admitted();
-    admitted
-        .filter_map(|(server, spec)| {
-            let remote = spec.transport.open_to_logins()?;
-            let required_by = match &remote.oauth.as_ref()?.xaa {
-                CrossApp::Off => return None,
-                CrossApp::Preferred => None,
-                CrossApp::Only { policy } => Some(policy.clone()),
-            };
-            Some(Served {
-                name: server.name.as_str().to_owned(),
-                required_by,
-            })
-        })
-        .collect()
 }
 
 fn lasting(current_user: &OrganisationUser) -> String {

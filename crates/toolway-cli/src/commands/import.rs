@@ -148,7 +148,7 @@ pub(crate) fn run(context: &Context, args: &ImportArgs) -> Outcome {
     let eyes = if asks { Eyes::Open } else { Eyes::Closed };
     let candidates = choose(context.plan(), &found, args, eyes);
     let seen = if args.json {
-        context.output.json(&preview::as_json(&candidates))?;
+        context.output.json(&preview::listing(&candidates))?;
         true
     } else {
         let preview = preview::render(&candidates, context.output.result_screen());

@@ -1,7 +1,7 @@
 //! `toolway list`: every configured server and where it stands.
 //!
-//! Owns the row that `list` shows, as a table and as JSON; the JSON shape is an interface. What
-//! `--watch` shows is `list/watch.rs`, `--cached` `list/kept.rs`; `list/why.rs` finds the words of a
+//! Owns the table and what is said below it; the rows are `toolway_rows`'. What `--watch` shows is
+//! `list/watch.rs`, `--cached` `list/kept.rs`; `list/why.rs` finds the words of a
 //! server that say why it failed.
 
 mod event;
@@ -15,19 +15,19 @@ use std::io;
 use std::time::Duration;
 
 use clap::Args;
-use serde::{Serialize, Serializer};
-use serde_json::{Value, json};
-use toolway::{HostSnapshot, ServerSnapshot};
+use toolway::HostSnapshot;
+use toolway::rows::{planned_row, settle_row};
 use toolway_config::{Plan, PlannedServer, ServerVerdict};
-use toolway_types::{ConnectionState, Diagnosis, Origin, Severity, TransportKind};
+use toolway_rows::{ServerListing, ServerRow};
+use toolway_types::{Diagnosis, Severity};
 
 use self::hints::{hint, login_command, say_hints, say_off, say_waiting};
 use super::account;
-use super::auth::{self, Shown};
+use super::auth::{self, login_in_words};
 use crate::connect::{self, Wanted};
 use crate::context::Context;
 use crate::exit::Exit;
-use crate::report::{Outcome, UNNAMED_SCOPES, source};
+use crate::report::Outcome;
 
 /// List the configured servers and connect to them
 ///
@@ -74,50 +74,13 @@ impl ListArgs {
     }
 }
 
-/// One server, as `list --json` prints it. Absent values are null, never left out.
-#[derive(Debug, Default, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Row {
-    pub(crate) name: String,
-    scope: &'static str,
-    #[serde(serialize_with = "as_source")]
-    source: Option<Origin>,
-    transport: Option<&'static str>,
-    state: &'static str,
-    reason: Option<String>,
-    error: Option<String>,
-    era: Option<&'static str>,
-    protocol_version: Option<String>,
-    server_info: Option<Value>,
-    tools: Option<usize>,
-    resources: Option<usize>,
-    prompts: Option<usize>,
-    /// The account that its entry names; absent where it names none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    account: Option<String>,
-    /// The command that logs in; absent where no login is wanted.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    login: Option<String>,
-    /// The last lines that it wrote to stderr; absent where it wrote none or did not fail.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    stderr: Vec<String>,
-    /// With `--cached`, how long ago it was asked what it offers.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    seconds_ago: Option<u64>,
+/// One server, and what is said of it beside its row.
+pub(crate) struct Listed {
+    row: ServerRow,
     /// What else there is to say of it.
-    #[serde(skip)]
     note: Option<String>,
     /// What to do about it.
-    #[serde(skip)]
     hint: Option<String>,
-    /// The logins there; absent where there are none.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    logins: Vec<Shown>,
-}
-
-#[expect(clippy::ref_option, reason = "what serde hands over")]
-fn as_source<S: Serializer>(origin: &Option<Origin>, serializer: S) -> Result<S::Ok, S::Error> {
-    origin.as_ref().map(source).serialize(serializer)
 }
 
 /// Runs the command.
@@ -127,7 +90,7 @@ pub(crate) fn run(context: &Context, args: &ListArgs) -> Outcome {
     }
     let mut plan = Cow::Borrowed(context.plan());
     context.require_flags(&plan)?;
-    let mut rows: Vec<Row> = plan.servers.iter().map(planned).collect();
+    let mut rows: Vec<Listed> = plan.servers.iter().map(planned).collect();
     let mut stopped = None;
     if args.cached {
         kept::fill(context, &mut rows, &plan);
@@ -157,7 +120,8 @@ pub(crate) fn run(context: &Context, args: &ListArgs) -> Outcome {
     add_logins(context, &mut rows);
     let exit = exit(args, &plan, &rows);
     if args.json {
-        context.output.json(&json!({ "servers": rows }))?;
+        let servers = only_rows(rows);
+        context.output.json(&ServerListing { servers })?;
     } else if rows.is_empty() {
         context.say("no server is configured");
         context.hint("add one with `toolway add <name> <command or url>`");
@@ -174,7 +138,7 @@ pub(crate) fn run(context: &Context, args: &ListArgs) -> Outcome {
 }
 
 /// How the command ends: with what is wrong, the files first, and with `--check` the servers.
-fn exit(args: &ListArgs, plan: &Plan, rows: &[Row]) -> Exit {
+fn exit(args: &ListArgs, plan: &Plan, rows: &[Listed]) -> Exit {
     let is_error = |diagnosis: &Diagnosis| diagnosis.severity == Severity::Error;
     if plan.diagnoses.iter().any(is_error) {
         return Exit::Configuration;
@@ -183,8 +147,8 @@ fn exit(args: &ListArgs, plan: &Plan, rows: &[Row]) -> Exit {
         return Exit::Success;
     }
     let mut exit = Exit::Success;
-    for (row, planned) in rows.iter().zip(&plan.servers) {
-        match (&planned.verdict, row.state) {
+    for (listed, planned) in rows.iter().zip(&plan.servers) {
+        match (&planned.verdict, &*listed.row.state) {
             (ServerVerdict::Invalid { .. }, _) => return Exit::Configuration,
             (ServerVerdict::Admitted(_), "failed" | "pending") => exit = Exit::Connection,
             (ServerVerdict::Admitted(_), "needs-auth") if exit == Exit::Success => {
@@ -197,10 +161,10 @@ fn exit(args: &ListArgs, plan: &Plan, rows: &[Row]) -> Exit {
 }
 
 /// Says of those that have not answered how long they had.
-fn note_late(rows: &mut [Row], plan: &Plan, limit: Option<Duration>) {
-    for (row, planned) in rows.iter_mut().zip(&plan.servers) {
-        if matches!(planned.verdict, ServerVerdict::Admitted(_)) && row.state == "pending" {
-            row.note = Some(match limit {
+fn note_late(rows: &mut [Listed], plan: &Plan, limit: Option<Duration>) {
+    for (listed, planned) in rows.iter_mut().zip(&plan.servers) {
+        if matches!(planned.verdict, ServerVerdict::Admitted(_)) && listed.row.state == "pending" {
+            listed.note = Some(match limit {
                 Some(limit) => format!("has not answered within {limit:?}"),
                 None => "has not answered yet".to_owned(),
             });
@@ -209,8 +173,12 @@ fn note_late(rows: &mut [Row], plan: &Plan, limit: Option<Duration>) {
 }
 
 /// The rows of a plan whose servers are connected.
-pub(crate) fn rows(context: &Context, plan: &Plan, snapshot: &HostSnapshot) -> Vec<Row> {
-    let mut rows: Vec<Row> = plan.servers.iter().map(planned).collect();
+pub(crate) fn rows(context: &Context, plan: &Plan, snapshot: &HostSnapshot) -> Vec<ServerRow> {
+    only_rows(listed(context, plan, snapshot))
+}
+
+fn listed(context: &Context, plan: &Plan, snapshot: &HostSnapshot) -> Vec<Listed> {
+    let mut rows: Vec<Listed> = plan.servers.iter().map(planned).collect();
     fill(context, &mut rows, plan, snapshot);
     rows
 }
@@ -222,14 +190,15 @@ pub(crate) fn show(
     snapshot: &HostSnapshot,
     as_json: bool,
 ) -> io::Result<()> {
-    let rows = rows(context, plan, snapshot);
+    let listed = listed(context, plan, snapshot);
     if as_json {
-        return context.output.json(&json!({ "servers": rows }));
+        let servers = only_rows(listed);
+        return context.output.json(&ServerListing { servers });
     }
-    table(context, &rows)
+    table(context, &listed)
 }
 
-fn table(context: &Context, rows: &[Row]) -> io::Result<()> {
+fn table(context: &Context, rows: &[Listed]) -> io::Result<()> {
     let head = ["NAME", "SCOPE", "TYPE", "STATE", "TOOLS", "DETAIL"];
     context.output.table(&head, rows.iter().map(cells))
 }
@@ -243,35 +212,22 @@ pub(crate) fn say_warnings(context: &Context, snapshot: &HostSnapshot) {
     }
 }
 
-/// A row as the plan knows it, before anything connects.
-fn planned(server: &PlannedServer) -> Row {
-    let (state, reason, error) = match &server.verdict {
-        ServerVerdict::Admitted(_) => ("pending", None, None),
-        ServerVerdict::Invalid { reason } => ("failed", None, Some(reason.clone())),
-        ServerVerdict::Shadowed { by, reason } => {
-            let reason = format!("shadowed {reason}: {} ({} scope)", by.origin, by.scope);
-            ("disabled", Some(reason), None)
-        }
-        other => {
-            let reason = other.reason().unwrap_or_else(|| other.word());
-            ("disabled", Some(reason.to_owned()), None)
-        }
-    };
-    Row {
-        name: server.name.to_string(),
-        scope: server.scope.as_str(),
-        source: Some(server.origin.clone()),
-        transport: server.transport.map(TransportKind::as_str),
-        state,
-        reason,
-        error,
-        account: server.account().map(str::to_owned),
-        ..Row::default()
+/// A server as the plan knows it, before anything connects.
+fn planned(server: &PlannedServer) -> Listed {
+    Listed {
+        row: planned_row(server),
+        note: None,
+        hint: None,
     }
 }
 
+/// The rows without what is said beside them.
+fn only_rows(listed: Vec<Listed>) -> Vec<ServerRow> {
+    listed.into_iter().map(|listed| listed.row).collect()
+}
+
 /// Adds who is logged in. A vault that cannot be read is told and hides nothing else.
-fn add_logins(context: &Context, rows: &mut [Row]) {
+fn add_logins(context: &Context, rows: &mut [Listed]) {
     let logins = match auth::logins(context) {
         Ok(logins) => logins,
         Err(report) => {
@@ -279,20 +235,24 @@ fn add_logins(context: &Context, rows: &mut [Row]) {
             return;
         }
     };
-    for login in logins {
+    for mut login in logins {
+        let Some(server) = login.server.take() else {
+            continue;
+        };
         // The first of a name is the one that counts.
-        if let Some(row) = rows.iter_mut().find(|row| row.name == login.server()) {
+        let mut rows = rows.iter_mut().map(|listed| &mut listed.row);
+        if let Some(row) = rows.find(|row| row.name.as_str() == server) {
             row.logins.push(login);
         }
     }
-    for row in rows {
-        row.logins.sort_by_key(|login| !login.in_use());
+    for listed in rows {
+        listed.row.logins.sort_by_key(|login| !login.in_use);
     }
 }
 
 /// Adds what connecting found out to the rows of admitted servers.
-fn fill(context: &Context, rows: &mut [Row], plan: &Plan, snapshot: &HostSnapshot) {
-    for (row, planned) in rows.iter_mut().zip(&plan.servers) {
+fn fill(context: &Context, rows: &mut [Listed], plan: &Plan, snapshot: &HostSnapshot) {
+    for (listed, planned) in rows.iter_mut().zip(&plan.servers) {
         if !matches!(planned.verdict, ServerVerdict::Admitted(_)) {
             continue;
         }
@@ -301,49 +261,18 @@ fn fill(context: &Context, rows: &mut [Row], plan: &Plan, snapshot: &HostSnapsho
             .iter()
             .find(|server| server.name == planned.name)
         {
-            fill_row(row, server);
+            let row = &mut listed.row;
+            settle_row(row, server);
             row.login = login_command(context, row, &server.state);
             let hint = hint(context, row, &server.state);
-            row.hint = hint.map(|hint| context.reached(hint));
+            listed.hint = hint.map(|hint| context.reached(hint));
         }
     }
 }
 
-fn fill_row(row: &mut Row, server: &ServerSnapshot) {
-    row.state = server.state.as_str();
-    match &server.state {
-        ConnectionState::Connected(facts) => {
-            row.era = Some(facts.era.as_str());
-            row.protocol_version = Some(facts.protocol_version.clone());
-            row.server_info = Some(facts.server_info.clone());
-        }
-        ConnectionState::Failed(failure) => {
-            row.error = Some(failure.message.clone());
-            row.stderr = failure
-                .stderr
-                .iter()
-                .map(|line| line.line().to_string())
-                .collect();
-        }
-        ConnectionState::NeedsAuth { unnamed_scopes, .. } => {
-            row.error = Some(match &row.account {
-                _ if *unnamed_scopes => UNNAMED_SCOPES.to_owned(),
-                Some(account) => format!("wants a login as `{account}` first"),
-                None => "wants a login first".to_owned(),
-            });
-        }
-        ConnectionState::Disabled { reason } => row.reason = Some(reason.clone()),
-        ConnectionState::Pending { .. } => {}
-    }
-    if let Some(counts) = &server.counts {
-        row.tools = Some(counts.tools);
-        row.resources = Some(counts.resources);
-        row.prompts = Some(counts.prompts);
-    }
-}
-
-fn cells(row: &Row) -> Vec<Cow<'_, str>> {
-    let state = match row.state {
+fn cells(listed: &Listed) -> Vec<Cow<'_, str>> {
+    let row = &listed.row;
+    let state = match &*row.state {
         "connected" => "✔ connected".into(),
         "failed" => "✘ failed".into(),
         "needs-auth" => "! needs-auth".into(),
@@ -362,9 +291,9 @@ fn cells(row: &Row) -> Vec<Cow<'_, str>> {
         }
         (None, Some(reason), _) => reason.into(),
         (None, None, Some(version)) => format!("protocol {version}").into(),
-        (None, None, None) => row.note.as_deref().unwrap_or_default().into(),
+        (None, None, None) => listed.note.as_deref().unwrap_or_default().into(),
     };
-    let logins: Vec<String> = row.logins.iter().map(Shown::words).collect();
+    let logins: Vec<String> = row.logins.iter().map(login_in_words).collect();
     let detail = match (&*detail, logins.as_slice()) {
         (_, []) => detail,
         ("", logins) => format!("login {}", logins.join(", ")).into(),
@@ -372,8 +301,8 @@ fn cells(row: &Row) -> Vec<Cow<'_, str>> {
     };
     vec![
         row.name.as_str().into(),
-        row.scope.into(),
-        row.transport.unwrap_or("-").into(),
+        row.scope.as_str().into(),
+        row.transport.as_deref().unwrap_or("-").into(),
         state,
         row.tools
             .map_or("-".into(), |count| count.to_string().into()),

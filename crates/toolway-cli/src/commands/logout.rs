@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use clap::Args;
 use toolway::auth::RemovedLogin;
+use toolway::rows::served_rows;
 use toolway_auth::logins::LoginsError;
 use toolway_types::TransportKind;
 use toolway_types::name::as_word;
 
-use super::idp;
 use super::login::say_slow;
 use crate::connect;
 use crate::context::{Context, unknown_server};
@@ -97,7 +97,7 @@ fn told(context: &Context, login: &RemovedLogin) -> Result<(), Report> {
 
 /// Whether the organisation's word is enough for the next login.
 fn is_vouched_for(context: &Context, server: &str) -> bool {
-    let all = idp::served(context.plan());
+    let all = served_rows(context.plan());
     all.iter().any(|one| one.name == server)
 }
 

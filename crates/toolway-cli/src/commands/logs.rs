@@ -6,9 +6,9 @@
 use std::path::Path;
 
 use clap::Args;
-use serde_json::json;
 use toolway::journal::{self, JournalLine, JournalLineKind};
 use toolway_config::ServerVerdict;
+use toolway_rows::LogRow;
 use toolway_types::name::as_word;
 use toolway_types::{ServerName, nearest};
 
@@ -97,12 +97,7 @@ pub(crate) fn run(context: &Context, args: &LogsArgs) -> Outcome {
 
 fn put(context: &Context, line: &JournalLine, args: &LogsArgs) -> Result<(), Report> {
     if args.json {
-        context.output.json_line(&json!({
-            "time": line.time,
-            "process": line.process,
-            "kind": line.kind.name(),
-            "text": line.text,
-        }))?;
+        context.output.json_line(&LogRow::from(line))?;
     } else {
         context.output.paragraphs(&format!("{line}\n"), None)?;
     }

@@ -11,9 +11,10 @@ mod named;
 use std::fmt::Write as _;
 
 use clap::Args;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
+use toolway::rows::rule_listing;
 use toolway_config::permission::Permissions;
-use toolway_config::{Hooks, PermissionMode, Plan, UnheededRule};
+use toolway_config::{Hooks, PermissionMode, Plan};
 use toolway_types::name::as_word;
 
 use self::change::Change;
@@ -22,7 +23,7 @@ use self::judged::told;
 use self::named::readings;
 use crate::context::Context;
 use crate::exit::Exit;
-use crate::report::{Outcome, Report, diagnosis_json, source};
+use crate::report::{Outcome, Report};
 
 /// Show permission rules, change them, or try them on a tool
 #[derive(Debug, Args)]
@@ -77,7 +78,7 @@ pub(crate) fn run(context: &Context, args: &PermissionsArgs) -> Outcome {
         context.say(&note);
     }
     if args.json {
-        context.output.json(&judged.json())?;
+        context.output.json(&judged.row())?;
     } else {
         let said = judged.lines().map(|line| format!("{shown}: {line}\n"));
         context.output.paragraphs(&said.collect::<String>(), None)?;
@@ -96,34 +97,7 @@ fn list(context: &Context, plan: &Plan, as_json: bool) -> Outcome {
     let banned = permissions.bypass_forbidden_by();
     let unheeded = permissions.all_unheeded();
     if as_json {
-        let rules: Vec<Value> = permissions
-            .rules()
-            .map(|(list, rule, scope, origin)| {
-                let list = list.as_str();
-                json!({ "list": list, "rule": rule, "scope": scope, "source": source(origin) })
-            })
-            .collect();
-        return context.json(&json!({
-            "mode": mode(permissions),
-            "bypassForbidden": banned.is_some(),
-            "pins": permissions.pins().as_str(),
-            "classifier": permissions.classifier().map(|classifier| json!({
-                "title": classifier.action.title(),
-                "source": source(&classifier.origin),
-                "decides": displaced.is_none(),
-            })),
-            "rules": rules,
-            "remarks": remarks.iter().chain(permissions.faults()).map(diagnosis_json).collect::<Vec<_>>(),
-            "unheeded": unheeded
-                .iter()
-                .map(|UnheededRule { rule, server }| json!({
-                    "rule": rule.rule,
-                    "source": source(&rule.origin),
-                    "server": server.server.as_str(),
-                    "entry": source(&server.origin),
-                }))
-                .collect::<Vec<_>>(),
-        }));
+        return context.json(&rule_listing(permissions, &remarks));
     }
     let rows: Vec<Vec<String>> = permissions
         .rules()

@@ -4,15 +4,16 @@
 //! the organisation allows, `explain` tells of each.
 
 use clap::{Args, Subcommand};
-use serde_json::json;
+use toolway::rows::variable_row;
 use toolway_config::{ManagedState, ManagedVariable};
+use toolway_rows::PolicyListing;
 use toolway_types::text::{TextKind, legible};
 
 use crate::commands::add::say_written;
 use crate::commands::approve::{ask, spaced};
 use crate::context::Context;
 use crate::exit::Exit;
-use crate::report::{Outcome, source};
+use crate::report::Outcome;
 
 /// Show which variables the organisation sets, and confirm them
 ///
@@ -51,15 +52,8 @@ fn show(context: &Context, args: &PolicyArgs) -> Outcome {
     let plan = context.plan();
     let variables = &plan.managed_env;
     if args.json {
-        let variables = variables.iter().map(|variable| {
-            json!({
-                "name": variable.name,
-                "state": variable.state.word(),
-                "source": source(&variable.origin),
-            })
-        });
-        let variables: Vec<_> = variables.collect();
-        return context.json(&json!({ "variables": variables }));
+        let variables = variables.iter().map(variable_row).collect();
+        return context.json(&PolicyListing { variables });
     }
     if variables.is_empty() {
         context.say("the organisation sets no variable");

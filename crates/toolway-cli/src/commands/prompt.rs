@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use toolway::catalog::CatalogPrompt;
 use toolway::view::{ContentBlock, PromptMessage, ResourceBody};
 use toolway::{CallError, CallFault, CallOptions, Catalog, Consent, Offering, PromptOutcome};
+use toolway_rows::ServerAnswer;
 use toolway_types::name::{as_word, shell_word};
 use toolway_types::{ServerName, Untrusted, nearest};
 
@@ -232,7 +233,7 @@ pub(super) fn usage_of_arguments(prompt: &CatalogPrompt) -> Vec<String> {
 
 fn print(context: &Context, rendered: &PromptOutcome, json: bool) -> Result<(), Report> {
     if json {
-        context.output.json(&rendered.raw)?;
+        context.output.json(&ServerAnswer::from(&*rendered.raw))?;
         return Ok(());
     }
     context.output.text(&as_text(&rendered.result.messages))?;

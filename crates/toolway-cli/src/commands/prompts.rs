@@ -1,11 +1,11 @@
 //! `toolway prompts`: which prompts there are. Rendering one is `prompt.rs`.
 //!
-//! Owns the rows that it shows; the JSON shape is an interface.
+//! Owns the table; the rows are `toolway_rows`'.
 
 use clap::Args;
-use serde_json::{Value, json};
 use toolway::Offering;
 use toolway::catalog::CatalogPrompt;
+use toolway_rows::{PromptListing, PromptRow};
 
 use super::{offers, prompt};
 use crate::connect::TypedCommand;
@@ -37,8 +37,8 @@ pub(crate) fn run(context: &Context, args: &PromptsArgs) -> Outcome {
     let snapshot = offers::listed(context, args.server.as_deref(), &args.command, wanted)?;
     let prompts: Vec<&CatalogPrompt> = snapshot.catalog.prompts().collect();
     if args.json {
-        let rows: Vec<Value> = prompts.iter().copied().map(row).collect();
-        return context.json(&json!({ "prompts": rows }));
+        let prompts = prompts.iter().copied().map(PromptRow::from).collect();
+        return context.json(&PromptListing { prompts });
     }
     if prompts.is_empty() {
         context.say("no prompts");
@@ -61,24 +61,4 @@ fn cells(prompt: &CatalogPrompt) -> Vec<String> {
         text => text,
     };
     vec![prompt.name.clone(), arguments, text]
-}
-
-/// One prompt, as `--json` prints it. Absent values are null, never left out.
-pub(super) fn row(prompt: &CatalogPrompt) -> Value {
-    let arguments = prompt.arguments.iter().map(|argument| {
-        json!({
-            "name": argument.name,
-            "title": argument.title,
-            "description": argument.description,
-            "required": argument.required,
-        })
-    });
-    json!({
-        "name": prompt.name,
-        "server": prompt.key.server,
-        "prompt": prompt.key.tool,
-        "title": prompt.title,
-        "description": prompt.description,
-        "arguments": arguments.collect::<Vec<_>>(),
-    })
 }

@@ -15,6 +15,7 @@ use toolway::view::ResourceBody;
 use toolway::{
     CallError, CallFault, CallOptions, Consent, Host, Offering, ResourceOutcome, SubscribeError,
 };
+use toolway_rows::ServerAnswer;
 use toolway_types::name::as_word;
 use toolway_types::{ServerName, Untrusted};
 
@@ -181,7 +182,7 @@ async fn show(
         context.warn(warning);
     }
     if args.json {
-        context.output.json(&read.raw)?;
+        context.output.json(&ServerAnswer::from(&*read.raw))?;
         return Ok(());
     }
     if let Some(path) = &args.output {

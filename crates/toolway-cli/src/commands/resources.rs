@@ -1,12 +1,10 @@
 //! `toolway resources`: what there is to read.
 //!
-//! Owns the rows that it shows; the JSON shape is an interface. Reading is `read.rs`.
+//! Owns the table; the rows are `toolway_rows`'. Reading is `read.rs`.
 
 use clap::Args;
-use serde_json::{Value, json};
 use toolway::Offering;
-use toolway::catalog::{CatalogResource, CatalogTemplate};
-use toolway::template::UriTemplate;
+use toolway_rows::{ResourceListing, ResourceRow, TemplateRow};
 use toolway_types::ServerName;
 
 use super::offers;
@@ -44,9 +42,10 @@ pub(crate) fn run(context: &Context, args: &ResourcesArgs) -> Outcome {
     let snapshot = offers::listed(context, args.server.as_deref(), &args.command, wanted)?;
     let catalog = &*snapshot.catalog;
     if args.json {
-        let resources: Vec<Value> = catalog.resources().map(resource_row).collect();
-        let templates: Vec<Value> = catalog.templates().map(template_row).collect();
-        return context.json(&json!({ "resources": resources, "templates": templates }));
+        return context.json(&ResourceListing {
+            resources: catalog.resources().map(ResourceRow::from).collect(),
+            templates: catalog.templates().map(TemplateRow::from).collect(),
+        });
     }
     if args.templates {
         let rows = catalog.templates().map(|it| {
@@ -98,31 +97,4 @@ fn label(name: &str, title: Option<&str>, description: &str) -> String {
 fn cells(uri: &str, server: &ServerName, mime_type: Option<&str>, label: String) -> Vec<String> {
     let mime_type = mime_type.unwrap_or("-").to_owned();
     vec![uri.to_owned(), server.to_string(), mime_type, label]
-}
-
-/// One resource, as `--json` prints it. Absent values are null, never left out.
-pub(super) fn resource_row(resource: &CatalogResource) -> Value {
-    json!({
-        "uri": resource.uri,
-        "server": resource.server,
-        "name": resource.name,
-        "title": resource.title,
-        "description": resource.description,
-        "mimeType": resource.mime_type,
-        "size": resource.size,
-    })
-}
-
-/// One template, as `--json` prints it.
-pub(super) fn template_row(template: &CatalogTemplate) -> Value {
-    let parsed = UriTemplate::parse(&template.uri_template).ok();
-    json!({
-        "uriTemplate": template.uri_template,
-        "server": template.server,
-        "name": template.name,
-        "title": template.title,
-        "description": template.description,
-        "mimeType": template.mime_type,
-        "variables": parsed.as_ref().map(UriTemplate::variables).unwrap_or_default(),
-    })
 }

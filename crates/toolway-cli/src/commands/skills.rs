@@ -4,10 +4,10 @@
 //! library's (`toolway::skills`).
 
 use clap::Args;
-use serde::Serialize;
-use serde_json::json;
+use toolway::rows::skill_row;
 use toolway::view::SkillFiles;
 use toolway::{Host, HostSnapshot, ListedSkill, Offering, SkillError};
+use toolway_rows::{SkillListing, SkillRow, SkillTextRow};
 use toolway_types::name::as_word;
 use toolway_types::{ConnectionState, ServerName, nearest};
 
@@ -84,24 +84,6 @@ fn target(args: &SkillArgs) -> Result<(Option<&str>, &str), Report> {
     }
 }
 
-/// One skill, as `--json` prints it. Absent values are null, never left out.
-#[derive(Debug, Serialize)]
-struct Row {
-    name: String,
-    server: ServerName,
-    uri: String,
-    description: String,
-    files: Option<usize>,
-    /// Whether there are any to hold it against.
-    digests: bool,
-    /// Null when it was not read.
-    verified: Option<bool>,
-    /// Why it cannot be shown.
-    problem: Option<String>,
-    #[serde(skip)]
-    plain: bool,
-}
-
 /// Runs `toolway skills`.
 pub(crate) fn run(context: &Context, args: &SkillsArgs) -> Outcome {
     let servers = Servers::find(context, args.server.as_deref(), &args.command)?;
@@ -115,15 +97,16 @@ pub(crate) fn run(context: &Context, args: &SkillsArgs) -> Outcome {
         },
     )?;
     if args.json {
-        return context.json(&json!({ "skills": rows }));
+        let skills = rows.into_iter().map(|(row, _)| row).collect();
+        return context.json(&SkillListing { skills });
     }
     if rows.is_empty() {
         context.say("no skills");
         return Ok(Exit::Success);
     }
-    let cells = rows.iter().map(|row| {
+    let cells = rows.iter().map(|(row, is_plain)| {
         let text = first_line(&row.description);
-        let text = if row.plain {
+        let text = if *is_plain {
             format!("(no digest) {text}").trim_end().to_owned()
         } else {
             text
@@ -132,7 +115,7 @@ pub(crate) fn run(context: &Context, args: &SkillsArgs) -> Outcome {
     });
     let head = ["NAME", "SERVER", "DESCRIPTION"];
     context.output.table(&head, cells)?;
-    for row in &rows {
+    for (row, _) in &rows {
         if let Some(problem) = &row.problem {
             context.warn(problem);
         }
@@ -146,7 +129,7 @@ async fn list(
     snapshot: &HostSnapshot,
     only: Option<&ServerName>,
     verify: bool,
-) -> Result<Vec<Row>, Report> {
+) -> Result<Vec<(SkillRow, bool)>, Report> {
     let mut rows = Vec::new();
     let connected = snapshot
         .servers
@@ -168,36 +151,23 @@ async fn list(
             context.warn(format!("server `{}`: {warning}", server.name));
         }
         for skill in &listed.skills {
-            rows.push(row(host, skill, verify).await);
+            rows.push((row(host, skill, verify).await, skill.is_plain()));
         }
     }
     Ok(rows)
 }
 
-async fn row(host: &Host, skill: &ListedSkill, verify: bool) -> Row {
-    let files = match skill.files() {
-        SkillFiles::Listed(files) => Some(files.len()),
-        SkillFiles::Dynamic => None,
-    };
+async fn row(host: &Host, skill: &ListedSkill, verify: bool) -> SkillRow {
+    let is_listed = matches!(skill.files(), SkillFiles::Listed(_));
     // Without digests nothing can be verified, and nothing is read to find that out.
     let loaded = if skill.is_plain() {
         None
-    } else if verify || files.is_none() {
+    } else if verify || !is_listed {
         Some(host.load_skill(skill).await.map(drop))
     } else {
         None
     };
-    Row {
-        name: skill.name().line().into_owned(),
-        server: skill.server().clone(),
-        uri: skill.uri().to_owned(),
-        description: skill.description().to_string(),
-        files,
-        digests: files.is_some(),
-        plain: skill.is_plain(),
-        verified: loaded.as_ref().map(Result::is_ok),
-        problem: loaded.and_then(Result::err).map(|error| error.to_string()),
-    }
+    skill_row(skill, loaded)
 }
 
 /// Runs `toolway skill`.
@@ -251,12 +221,12 @@ async fn print(
     };
     if args.json {
         let listed = loaded.listed();
-        return context.json(&json!({
-            "name": listed.name().as_received(),
-            "server": server,
-            "uri": listed.uri(),
-            "text": text,
-        }));
+        return context.json(&SkillTextRow {
+            name: listed.name().as_received().to_owned(),
+            server: server.clone(),
+            uri: listed.uri().to_owned(),
+            text,
+        });
     }
     context.output.text(&text)?;
     Ok(Exit::Success)

@@ -1,19 +1,16 @@
 //! `toolway state`: everything that is known, in one JSON document.
 //!
-//! Owns the shape of the export, which is an interface: servers with their definitions, what they
-//! offer, and which name stands for what. The rows are those of the commands that list each kind.
+//! Owns which servers are asked for it, and its version. The document is `toolway_rows`'.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use clap::Args;
-use serde::Serialize;
-use serde_json::{Map, Value, json};
 use toolway::HostSnapshot;
-use toolway_config::{Plan, without_secrets};
+use toolway::rows::{exported_servers, name_table, tool_row};
+use toolway_config::Plan;
+use toolway_rows::{PromptRow, ResourceRow, StateExport, TemplateRow};
 
 use super::list::{self, say_warnings};
-use super::{prompts, resources, tools};
 use crate::connect::memory::refresh_old;
 use crate::connect::{self, Wanted};
 use crate::context::Context;
@@ -45,38 +42,6 @@ pub(crate) struct StateArgs {
     timeout: Option<u64>,
 }
 
-#[derive(Serialize)]
-struct State<'a> {
-    version: u32,
-    servers: Vec<Server>,
-    tools: Vec<tools::Row<'a>>,
-    resources: Vec<Value>,
-    templates: Vec<Value>,
-    prompts: Vec<Value>,
-    names: Names<'a>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Server {
-    #[serde(flatten)]
-    row: list::Row,
-    normalized_name: String,
-    verdict: &'static str,
-    definition: Map<String, Value>,
-}
-
-/// What names stand for.
-#[derive(Default, Serialize)]
-struct Names<'a> {
-    /// Servers by the spelling that exposed names have: several may have the same.
-    servers: BTreeMap<String, Vec<&'a str>>,
-    /// Tools by their exposed names.
-    tools: BTreeMap<&'a str, Value>,
-    /// Prompts by theirs.
-    prompts: BTreeMap<&'a str, Value>,
-}
-
 /// Runs the command.
 pub(crate) fn run(context: &Context, args: &StateArgs) -> Outcome {
     let plan = context.plan();
@@ -100,46 +65,17 @@ pub(crate) fn run(context: &Context, args: &StateArgs) -> Outcome {
 }
 
 fn print(context: &Context, plan: &Plan, snapshot: &HostSnapshot) -> Outcome {
-    let rows = list::rows(context, plan, snapshot);
-    let servers = rows
-        .into_iter()
-        .zip(&plan.servers)
-        .map(|(row, planned)| Server {
-            row,
-            normalized_name: planned.name.normalized(),
-            verdict: planned.verdict.word(),
-            definition: without_secrets(&planned.definition),
-        });
     let catalog = &*snapshot.catalog;
-    let mut names = Names::default();
-    for planned in &plan.servers {
-        let spelled = planned.name.normalized();
-        let originals = names.servers.entry(spelled).or_default();
-        // Entries that others shadow have the same name.
-        if !originals.contains(&planned.name.as_str()) {
-            originals.push(planned.name.as_str());
-        }
-    }
-    for tool in catalog.tools() {
-        let meant = json!({ "server": tool.key.server, "tool": tool.key.tool });
-        names.tools.insert(&tool.name, meant);
-    }
-    for prompt in catalog.prompts() {
-        let meant = json!({ "server": prompt.key.server, "prompt": prompt.key.tool });
-        names.prompts.insert(&prompt.name, meant);
-    }
-    let resources = catalog.resources().map(resources::resource_row);
-    let templates = catalog.templates().map(resources::template_row);
-    context.json(&State {
+    context.json(&StateExport {
         version: VERSION,
-        servers: servers.collect(),
+        servers: exported_servers(plan, list::rows(context, plan, snapshot)),
         tools: catalog
             .tools()
-            .map(|tool| tools::row(catalog, tool))
+            .map(|tool| tool_row(catalog, tool))
             .collect(),
-        resources: resources.collect(),
-        templates: templates.collect(),
-        prompts: catalog.prompts().map(prompts::row).collect(),
-        names,
+        resources: catalog.resources().map(ResourceRow::from).collect(),
+        templates: catalog.templates().map(TemplateRow::from).collect(),
+        prompts: catalog.prompts().map(PromptRow::from).collect(),
+        names: name_table(plan, catalog),
     })
 }

@@ -1,18 +1,19 @@
 //! `toolway tools`: every tool of every server, under the name it is called by; or, for a provider
 //! of models, what a session of a model would be listed.
 //!
-//! Owns what is shown. Parts: `rows.rs` (the shapes that `--json` prints), `one.rs` (one tool at a
-//! glance), `long.rs` (`--long`), `export.rs` (`--format`), `kept.rs` (`--cached`), `early.rs` (rows
-//! while a slow server is waited for), `absent.rs` (servers that are not there).
+//! Owns what is shown; the rows are `toolway_rows`'. Parts: `one.rs` (one tool at a glance), `long.rs`
+//! (`--long`), `export.rs` (`--format`), `kept.rs` (`--cached`), `early.rs` (rows while a slow server
+//! is waited for), `absent.rs` (servers that are not there).
 
 use std::collections::BTreeMap;
 use std::io;
 use std::time::Duration;
 
 use clap::Args;
-use serde_json::json;
 use toolway::builtin::TOOL_SEARCH;
+use toolway::rows::{asked_rows, place_row};
 use toolway::{Catalog, CatalogTool, HostSnapshot, RecalledServer, ServerSnapshot};
+use toolway_rows::{InstructionsListing, LeftOutRow, ToolListing};
 use toolway_types::{ConnectionState, ServerName};
 
 pub(crate) use self::absent::{require_connected, say_missing};
@@ -20,15 +21,13 @@ use self::absent::{require_in_time, say_late};
 use self::early::Early;
 use self::export::{Format, print_export, show_pool};
 use self::long::{listed, show_long};
-use self::rows::{Listing, asked_of, left_out};
-pub(super) use self::rows::{Row, row};
 use crate::commands::admitted::{find_by_exposed, require_admitted};
 use crate::commands::list::say_warnings;
 use crate::connect::{self, Typed, TypedCommand, Wanted};
 use crate::context::{Context, require_flags_only};
 use crate::exit::Exit;
 use crate::output::first_line;
-use crate::report::{Outcome, source};
+use crate::report::Outcome;
 
 mod absent;
 mod early;
@@ -37,7 +36,6 @@ mod export;
 mod kept;
 mod long;
 mod one;
-mod rows;
 mod shape;
 
 /// How many tools a search shows.
@@ -235,15 +233,15 @@ fn show_found(
     if let Some(format) = args.format {
         print_export(context, format.into(), &found.tools)?;
     } else if args.json {
-        context.output.json(&Listing {
+        context.output.json(&ToolListing {
             tools: found
                 .tools
                 .iter()
                 .copied()
                 .map(listed(args, catalog))
                 .collect(),
-            asked: known.map(asked_of),
-            ..Listing::default()
+            asked: known.map(asked_rows),
+            ..ToolListing::default()
         })?;
     } else if found.tools.is_empty() {
         context.say("no tool fits");
@@ -285,11 +283,13 @@ fn show(
     }
     if args.json {
         let tools = catalog.tools().map(listed(args, catalog)).collect();
-        let left_out = args.all.then(|| catalog.left_out().map(left_out).collect());
-        context.output.json(&Listing {
+        let left_out = args
+            .all
+            .then(|| catalog.left_out().map(LeftOutRow::from).collect());
+        context.output.json(&ToolListing {
             tools,
             left_out,
-            asked: known.map(asked_of),
+            asked: known.map(asked_rows),
             servers: None,
         })?;
     } else if args.long
@@ -341,11 +341,8 @@ fn say_deferred(context: &Context, catalog: &Catalog) {
 fn show_instructions(context: &Context, args: &ToolsArgs, catalog: &Catalog) -> Outcome {
     let sections = &catalog.instructions.sections;
     if args.json {
-        let sections = sections
-            .iter()
-            .map(|section| json!({ "server": section.server, "text": &*section.text }));
-        let sections: Vec<_> = sections.collect();
-        context.output.json(&json!({ "instructions": sections }))?;
+        let listing = InstructionsListing::from(&catalog.instructions);
+        context.output.json(&listing)?;
     } else if sections.is_empty() {
         context.say("no instructions");
     } else {
@@ -405,13 +402,11 @@ fn no_connect(
         .map(|(server, _)| server)
         .filter(|server| only.is_none_or(|only| server.name.as_str() == only));
     if args.json {
-        let servers =
-            asked.map(|server| json!({ "name": server.name, "source": source(&server.origin) }));
         // No server was asked, so no tool is known.
-        return context.json(&Listing {
+        return context.json(&ToolListing {
             left_out: args.all.then(Vec::new),
-            servers: Some(servers.collect()),
-            ..Listing::default()
+            servers: Some(asked.map(place_row).collect()),
+            ..ToolListing::default()
         });
     }
     let rows = asked.map(|server| vec![server.name.to_string(), server.origin.to_string()]);

@@ -9,12 +9,12 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use serde_json::json;
+use toolway::rows::{secret_row, shown_time};
 use toolway_auth::vault::export::{self, ExportError};
 use toolway_auth::vault::{SecretKind, Vault, VaultBackend, VaultEntry, VaultKey};
+use toolway_rows::{ExportedSecrets, ImportedSecrets, RemovedSecrets, SavedSecret, SecretListing};
 use toolway_types::Secret;
 
-use super::auth::shown_time;
 use super::login::until_given_up;
 use crate::connect::{StorageArgs, block_on, vault};
 use crate::context::Context;
@@ -164,8 +164,8 @@ fn name(text: &str) -> Result<String, String> {
 fn list(context: &Context, vault: &Vault, args: &ListArgs) -> Outcome {
     let listed = block_on(async { Ok(vault.list().await?) })?;
     if args.json {
-        let listed: Vec<_> = listed.iter().map(described).collect();
-        return context.json(&json!({ "secrets": listed }));
+        let secrets = listed.iter().map(secret_row).collect();
+        return context.json(&SecretListing { secrets });
     }
     if listed.is_empty() {
         context.say("the vault is empty");
@@ -204,27 +204,6 @@ fn row(listed: &VaultEntry) -> Vec<String> {
     ]
 }
 
-fn described(listed: &VaultEntry) -> serde_json::Value {
-    let key = &listed.key;
-    if key.kind == SecretKind::Named {
-        return json!({
-            "kind": key.kind.as_str(),
-            "name": key.account,
-            "savedAt": shown_time(listed.saved_at),
-            "where": listed.backend.as_str(),
-        });
-    }
-    json!({
-        "kind": key.kind.as_str(),
-        "server": key.server,
-        "account": key.account,
-        "issuer": key.issuer,
-        "resource": key.resource,
-        "savedAt": shown_time(listed.saved_at),
-        "where": listed.backend.as_str(),
-    })
-}
-
 fn set(context: &Context, vault: &Vault, args: &SetArgs) -> Outcome {
     let what = format!("saving `{}`", args.name);
     let secret = ask(context, &what, &format!("Secret `{}`: ", args.name))?;
@@ -243,8 +222,10 @@ fn set(context: &Context, vault: &Vault, args: &SetArgs) -> Outcome {
         Ok(backend)
     })?;
     if args.json {
-        let done = json!({ "name": args.name, "where": backend.as_str() });
-        context.output.json(&done)?;
+        context.output.json(&SavedSecret {
+            name: args.name.clone(),
+            kept_in: backend.as_str().into(),
+        })?;
     } else {
         context.say(format!(
             "saved `{}` in {}\nhint: use it as `${{keychain:{}}}` in `env` or `headers` of a server",
@@ -284,7 +265,8 @@ fn remove(context: &Context, vault: &Vault, args: &RemoveArgs) -> Outcome {
         return Err(Report::configuration(what).hint("see what there is with `toolway vault list`"));
     }
     if args.json {
-        return context.json(&json!({ "removed": removed.len() }));
+        let removed = removed.len();
+        return context.json(&RemovedSecrets { removed });
     }
     for key in &removed {
         context.say(format!("removed {key}"));
@@ -313,8 +295,11 @@ fn write_export(context: &Context, vault: &Vault, args: &ExportArgs) -> Outcome 
         Report::configuration(message).hint(hint)
     })?;
     if args.json {
-        let sealed = passphrase.is_some();
-        return context.json(&json!({ "file": args.file, "secrets": count, "sealed": sealed }));
+        return context.json(&ExportedSecrets {
+            file: args.file.display().to_string(),
+            secrets: count,
+            sealed: passphrase.is_some(),
+        });
     }
     let how = if passphrase.is_some() {
         "sealed with the passphrase"
@@ -367,7 +352,7 @@ fn read_export(context: &Context, vault: &Vault, args: &ImportArgs) -> Outcome {
         taken.map_err(|error| unusable(&args.file, error))
     })?;
     if args.json {
-        context.output.json(&json!({ "imported": count }))?;
+        context.output.json(&ImportedSecrets { imported: count })?;
     } else {
         let plural = if count == 1 { "" } else { "s" };
         context.say(format!("took {count} secret{plural}"));

@@ -1,22 +1,19 @@
-//! Errors as JSON: one shape for every command.
-//!
-//! Owns the shapes, which are an interface. An error has `exit`, `error`, `details` and `hint`, all
-//! of them always.
+//! Errors as JSON: one shape for every command, the row of `toolway_rows`.
 
-use serde_json::{Value, json};
-use toolway_types::{Diagnosis, Origin, Severity};
+use toolway_rows::ErrorRow;
+use toolway_types::Diagnosis;
 
 use super::{Report, place};
 
 impl Report {
     /// The error as `--json` tells it.
-    pub(crate) fn as_json(&self) -> Value {
-        json!({
-            "exit": self.exit.code(),
-            "error": self.message,
-            "details": self.details,
-            "hint": self.hint,
-        })
+    pub(crate) fn row(&self) -> ErrorRow {
+        ErrorRow {
+            exit: self.exit.code(),
+            error: self.message.clone(),
+            details: self.details.clone(),
+            hint: self.hint.clone(),
+        }
     }
 
     /// An error in a file, with its place.
@@ -26,25 +23,4 @@ impl Report {
             .hint("mend it at that place, then check with `toolway doctor`")
             .better_hint(diagnosis.hint.as_ref())
     }
-}
-
-/// Where something is written.
-pub(crate) fn source(origin: &Origin) -> Value {
-    json!({ "path": origin.path(), "line": origin.line() })
-}
-
-/// What is wrong with a file.
-pub(crate) fn diagnosis_json(diagnosis: &Diagnosis) -> Value {
-    json!({
-        "severity": match diagnosis.severity {
-            Severity::Error => "error",
-            Severity::Warning => "warning",
-        },
-        "server": diagnosis.server,
-        "source": diagnosis.origin.as_ref().map(|origin| json!({
-            "path": origin.path(), "line": origin.line(), "column": diagnosis.column,
-        })),
-        "message": diagnosis.message,
-        "hint": diagnosis.hint,
-    })
 }

@@ -3,14 +3,11 @@
 //! Owns the words for a login that is missing, or does not reach far enough. Why a login that was
 //! tried failed is `commands/login/report.rs`.
 
+use toolway::rows::UNNAMED_SCOPES;
 use toolway_types::name::{as_word, shell_word};
 
 use super::{About, Report};
 use crate::exit::Exit;
-
-/// What a server wants that refuses a login for want of scopes which it does not name.
-pub(crate) const UNNAMED_SCOPES: &str =
-    "wants a login that reaches further, and did not say which scopes";
 
 /// The words behind `toolway login` that log in to what an entry uses.
 pub(crate) fn login_words(server: &str, account: Option<&str>) -> String {

@@ -1,6 +1,8 @@
 //! `vault`: secrets by name, never shown, and looked up when a server is connected.
 
+use std::ffi::OsStr;
 use std::io::{Read as _, Write as _};
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixListener;
 use std::path::Path;
@@ -114,6 +116,24 @@ fn what_is_no_secret_is_refused() {
     toolway(&home, &["vault", "set", "a}b"], "x").expect_code(2);
     toolway(&home, &["vault", "remove"], "").expect_code(2);
     toolway(&home, &["vault", "set", "a"], &MARK.repeat(5_000)).expect_code(2);
+}
+
+#[test]
+fn an_export_to_a_file_whose_name_is_no_text_is_told_as_json() {
+    let home = TempHome::new();
+    toolway(&home, &["vault", "set", "a"], CANARY).expect_code(0);
+    let mut export = command(&home, &["vault", "export", "--json"]);
+    export.env("TOOLWAY_VAULT", "file");
+    export.arg(OsStr::from_bytes(b"a\xff"));
+    let written = home.run_with_input(&mut export, marked!("pass-", "\n"));
+    let written = written.expect_code(0);
+    assert_snapshot!(written.stdout, @r#"
+    {
+      "file": "a�",
+      "secrets": 1,
+      "sealed": true
+    }
+    "#);
 }
 
 #[test]

@@ -11,11 +11,13 @@ use serde_json::{Map, Value};
 use toolway_types::{Untrusted, text};
 
 use super::MAX_KEPT;
-use super::record::{
+use super::{
     ActingHook, CallEnd, CallRecord, DecidedBy, RecordedCaller, RecordedClassification,
     RecordedDecision,
 };
-use crate::call::{CallError, CallFault, Caller, PermittedBy, RefusedBy, ToolRequest, ToolTarget};
+use crate::call::{
+    CallError, CallFault, Caller, CallerKind, PermittedBy, RefusedBy, ToolRequest, ToolTarget,
+};
 use crate::catalog::CatalogTool;
 use crate::journal::timestamp;
 
@@ -158,7 +160,7 @@ impl CallFacts {
             time: timestamp(self.asked),
             process: std::process::id(),
             who: Some(shown(&self.caller.shown)),
-            caller: RecordedCaller::of(&self.caller).map(Box::new),
+            caller: recorded_caller(&self.caller).map(Box::new),
             tool: shown(tool),
             server: self.server.or(server),
             decision,
@@ -178,6 +180,17 @@ impl CallFacts {
             result: self.result,
         }
     }
+}
+
+/// What is written down of a caller beside its name; nothing of a person who is the owner.
+fn recorded_caller(caller: &Caller) -> Option<RecordedCaller> {
+    let known = Caller::new(CallerKind::Person, &caller.shown);
+    let text = |text: &str| Untrusted::new(text).line().into_owned();
+    (*caller != known).then(|| RecordedCaller {
+        id: text(&caller.id),
+        kind: caller.kind.as_str().to_owned(),
+        principal: text(&caller.principal),
+    })
 }
 
 fn granter(grant: PermittedBy) -> DecidedBy {

@@ -15,5 +15,11 @@ pub fn read_last(
     count: usize,
     wanted: impl Fn(&AuditLine) -> bool,
 ) -> io::Result<Option<(Vec<AuditLine>, LineFollower<AuditLine>)>> {
-    last(directory, FILE, count, AuditLine::parse, wanted)
+    last(
+        directory,
+        FILE,
+        count,
+        |line| serde_json::from_str(line).ok(),
+        wanted,
+    )
 }

@@ -3,10 +3,10 @@
 
 use std::fmt::Write as _;
 
-use serde_json::json;
 use toolway::projection::{self, Projection};
 use toolway::view::{ContentBlock, ResourceBody};
 use toolway::{SelectError, ToolOutcome};
+use toolway_rows::{BlockRow, BoundedAnswer, SelectedValues, ServerAnswer};
 use toolway_types::text::clean_line;
 
 use crate::context::Context;
@@ -39,10 +39,10 @@ pub(super) fn print(
     let raw = wanted.json && outcome.bounded.is_none() && selected.is_none();
     say_hooks(context, outcome, raw);
     match (&outcome.bounded, selected) {
-        (Some(bounded), _) if wanted.json => context.output.json(&json!({
-            "content": bounded.blocks,
-            "isError": outcome.is_error,
-        }))?,
+        (Some(bounded), _) if wanted.json => context.output.json(&BoundedAnswer {
+            content: bounded.blocks.iter().map(BlockRow::from).collect(),
+            is_error: outcome.is_error,
+        })?,
         (Some(bounded), _) => {
             let mut text = String::new();
             for block in &bounded.blocks {
@@ -50,9 +50,9 @@ pub(super) fn print(
             }
             context.output.text(&text)?;
         }
-        (None, Some(values)) if wanted.json => context.output.json(&values)?,
+        (None, Some(values)) if wanted.json => context.output.json(&SelectedValues(values))?,
         (None, Some(values)) => context.output.text(&projection::lines(&values))?,
-        (None, None) if wanted.json => context.output.json(&outcome.raw)?,
+        (None, None) if wanted.json => context.output.json(&ServerAnswer::from(&*outcome.raw))?,
         (None, None) => context.output.text(&as_text(outcome))?,
     }
     for warning in &outcome.warnings {

@@ -3,19 +3,20 @@
 //! Owns the two kinds of line. Everything is read and understood before anything is sent; what
 //! runs beside what is the library's to decide.
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt as _;
-use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
+use serde::Deserialize;
 use serde_json::{Map, Value};
 use toolway::builtin::{self, RESERVED};
 use toolway::{
     BatchOrder, CallError, CallFault, CallOptions, Consent, ToolOutcome, ToolRequest, ToolTarget,
 };
 use toolway_config::Plan;
+use toolway_rows::AnswerRow;
 use toolway_types::ToolKey;
 
 use super::answer::as_text;
@@ -40,34 +41,6 @@ struct Line {
     tool: String,
     #[serde(default)]
     arguments: Map<String, Value>,
-}
-
-/// What came of one call: the exit code it would have had alone, and a result or an error.
-#[derive(Debug, Serialize)]
-struct Answer<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    server: Option<&'a str>,
-    tool: &'a str,
-    exit: u8,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    result: Option<&'a RawValue>,
-    /// What is shown in the place of the result, where a hook wants that.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    output: Option<String>,
-    #[serde(rename = "replacedBy", skip_serializing_if = "Option::is_none")]
-    replaced_by: Option<&'a str>,
-    /// What hooks want known.
-    #[serde(skip_serializing_if = "<[String]>::is_empty")]
-    context: &'a [String],
-    /// What is to be known about a result.
-    #[serde(skip_serializing_if = "<[String]>::is_empty")]
-    warnings: &'a [String],
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<String>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    details: Vec<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    hint: Option<String>,
 }
 
 /// Makes every call of a file, or of stdin, and prints what came of each in the same order. The
@@ -157,20 +130,21 @@ fn print(
         Ok(outcome) => (Exit::Success, Some(&*outcome.raw), None),
         Err(report) => (report.exit, None, Some(report)),
     };
-    let answer = Answer {
-        server: line.server.as_deref(),
-        tool: &line.tool,
+    let answer = AnswerRow {
+        server: line.server.as_deref().map(Cow::Borrowed),
+        tool: line.tool.as_str().into(),
         exit: exit.code(),
-        result,
+        result: result.map(Cow::Borrowed),
         output: outcome
             .ok()
             .filter(|outcome| outcome.replaced_by.is_some())
             .map(as_text),
         replaced_by: outcome
             .ok()
-            .and_then(|outcome| outcome.replaced_by.as_deref()),
-        context: outcome.map_or(&[], |outcome| &outcome.context),
-        warnings: outcome.map_or(&[], |outcome| &outcome.warnings),
+            .and_then(|outcome| outcome.replaced_by.as_deref())
+            .map(Cow::Borrowed),
+        context: outcome.map_or(&[][..], |outcome| &outcome.context).into(),
+        warnings: outcome.map_or(&[][..], |outcome| &outcome.warnings).into(),
         error: report.map(|report| report.message.clone()),
         details: report.map_or_else(Vec::new, |report| report.details.clone()),
         hint: report

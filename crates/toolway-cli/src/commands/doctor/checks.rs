@@ -10,10 +10,10 @@ use std::time::{Duration, SystemTime};
 
 use rustix::fs::Access;
 use rustix::io::Errno;
-use serde_json::{Value, json};
 use toolway_auth::vault::{KeychainError, VaultBackend, VaultEntry};
 use toolway_auth::web::WebClient;
 use toolway_config::Plan;
+use toolway_rows::CheckRow;
 use toolway_transport::client::HttpClient;
 use toolway_types::{RemoteSpec, request_url};
 use url::Url;
@@ -84,13 +84,13 @@ impl Check {
         line
     }
 
-    pub(super) fn json(&self) -> Value {
-        json!({
-            "name": self.name,
-            "state": self.health.as_str(),
-            "message": self.message,
-            "hint": self.hint,
-        })
+    pub(super) fn row(&self) -> CheckRow {
+        CheckRow {
+            name: self.name.into(),
+            state: self.health.as_str().into(),
+            message: self.message.clone(),
+            hint: self.hint.clone(),
+        }
     }
 }
 

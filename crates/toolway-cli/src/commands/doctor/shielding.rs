@@ -6,10 +6,10 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use serde_json::{Value, json};
 use toolway::ShieldState;
 use toolway::launcher::Launcher;
 use toolway_config::{Plan, ServerVerdict};
+use toolway_rows::{ShieldRow, ShieldedRow};
 use toolway_types::{ShieldMode, TransportSpec};
 
 use crate::context::Context;
@@ -122,24 +122,20 @@ impl Shielding {
         text
     }
 
-    pub(super) fn json(&self) -> Value {
-        let servers: Vec<Value> = self
-            .servers
-            .iter()
-            .map(|(name, mode)| {
-                let shielded = self.start(*mode) == ShieldedStart::Behind;
-                json!({ "name": name, "mode": mode.as_str(), "shielded": shielded })
-            })
-            .collect();
-        match &self.reach {
-            Ok(reach) => json!({
-                "on": true,
-                "protects": reach.protects,
-                "hides": reach.hides,
-                "gaps": reach.gaps,
-                "servers": servers,
-            }),
-            Err(reason) => json!({ "on": false, "reason": reason, "servers": servers }),
+    pub(super) fn row(&self) -> ShieldRow {
+        let servers = self.servers.iter().map(|(name, mode)| ShieldedRow {
+            name: name.clone(),
+            mode: mode.as_str().into(),
+            shielded: self.start(*mode) == ShieldedStart::Behind,
+        });
+        let reach = self.reach.as_ref();
+        ShieldRow {
+            on: reach.is_ok(),
+            reason: reach.err().cloned(),
+            protects: reach.ok().map(|reach| reach.protects.clone()),
+            hides: reach.ok().map(|reach| reach.hides.clone()),
+            gaps: reach.ok().map(|reach| reach.gaps.clone()),
+            servers: servers.collect(),
         }
     }
 }

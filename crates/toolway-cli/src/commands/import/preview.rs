@@ -1,13 +1,14 @@
 //! What `import` shows before anything is written.
 //!
-//! Owns the rows, the same as JSON, and what is said of files that are left out. Which servers are
+//! Owns the lines, the rows for `--json`, and what is said of files that are left out. Which servers are
 //! taken is `import.rs`.
 
 use std::borrow::Cow;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use toolway_config::import::{ClientFile, FileWriter, ImportedServer, StrangerReason};
 use toolway_config::without_secrets;
+use toolway_rows::{ImportListing, ImportRow, SourceRow};
 use toolway_types::name::as_word;
 use toolway_types::text::{TextKind, legible};
 use unicode_width::UnicodeWidthStr as _;
@@ -154,36 +155,39 @@ pub(super) fn show(context: &Context, args: &ImportArgs, preview: &str) -> std::
     }
 }
 
-pub(super) fn as_json(candidates: &[Candidate<'_>]) -> Value {
-    let servers: Vec<Value> = candidates
-        .iter()
-        .map(|candidate| {
-            json!({
-                "name": candidate.server.name,
-                "client": candidate.found.client.id(),
-                "source": {
-                    "path": candidate.found.path.display().to_string(),
-                    "line": candidate.server.line,
-                },
-                "writer": match candidate.found.writer {
-                    FileWriter::Person => "person",
-                    FileWriter::Stranger(_) => "stranger",
-                },
-                "definition": without_secrets(&candidate.server.definition),
-                "scope": match &candidate.fate {
-                    Fate::Add(target) => json!(target.scope()),
-                    Fate::Skip(_) | Fate::LeaveOut(_) => Value::Null,
-                },
-                "enabled": candidate.server.enabled,
-                "notes": candidate.server.notes,
-                "dropped": candidate.server.dropped,
-                "skipped": match &candidate.fate {
-                    Fate::Add(_) => Value::Null,
-                    Fate::Skip(reason) => json!(reason),
-                    Fate::LeaveOut(stranger) => json!(stranger.to_string()),
-                },
-            })
-        })
-        .collect();
-    json!({ "servers": servers })
+pub(super) fn listing(candidates: &[Candidate<'_>]) -> ImportListing {
+    let servers = candidates.iter().map(|candidate| {
+        let Candidate {
+            found,
+            server,
+            fate,
+        } = candidate;
+        let (scope, skipped) = match fate {
+            Fate::Add(target) => (Some(target.scope()), None),
+            Fate::Skip(reason) => (None, Some(reason.clone())),
+            Fate::LeaveOut(stranger) => (None, Some(stranger.to_string())),
+        };
+        let writer = match found.writer {
+            FileWriter::Person => "person",
+            FileWriter::Stranger(_) => "stranger",
+        };
+        ImportRow {
+            name: server.name.clone(),
+            client: found.client.id().into(),
+            source: SourceRow {
+                path: found.path.display().to_string(),
+                line: server.line,
+            },
+            writer: writer.into(),
+            definition: without_secrets(&server.definition),
+            scope,
+            enabled: server.enabled,
+            notes: server.notes.clone(),
+            dropped: server.dropped.clone(),
+            skipped,
+        }
+    });
+    ImportListing {
+        servers: servers.collect(),
+    }
 }

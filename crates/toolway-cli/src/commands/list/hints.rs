@@ -4,10 +4,11 @@
 //! `list.rs`.
 
 use toolway_config::{Plan, PlannedServer, ServerVerdict};
+use toolway_rows::ServerRow;
 use toolway_types::name::as_word;
 use toolway_types::{ConnectionState, FailureKind, TransportKind};
 
-use super::Row;
+use super::Listed;
 use crate::context::Context;
 use crate::report::{failure_hint, login_words};
 
@@ -37,16 +38,19 @@ pub(super) fn say_waiting(context: &Context, plan: &Plan) {
 
 /// What to do about servers that want a login or failed: those that a login mends first. What is
 /// wrong with an entry was said before.
-pub(super) fn say_hints(context: &Context, rows: &[Row]) {
+pub(super) fn say_hints(context: &Context, rows: &[Listed]) {
     let hints_of = |state: &'static str| {
         rows.iter()
-            .filter(move |row| row.state == state)
-            .filter_map(|row| row.hint.as_deref())
+            .filter(move |listed| listed.row.state == state)
+            .filter_map(|listed| listed.hint.as_deref())
     };
     let mut hints: Vec<&str> = hints_of("needs-auth").collect();
     hints.dedup();
     // A login is one command: all are told at once.
-    let mut commands: Vec<&str> = rows.iter().filter_map(|row| row.login.as_deref()).collect();
+    let mut commands: Vec<&str> = rows
+        .iter()
+        .filter_map(|listed| listed.row.login.as_deref())
+        .collect();
     commands.dedup();
     if commands.len() > HINTS_AT_ONCE {
         let listed: Vec<String> = commands.iter().map(|it| format!("`{it}`")).collect();
@@ -103,8 +107,8 @@ pub(super) fn say_off(context: &Context, plan: &Plan) {
 }
 
 /// The next step for a server that is not connected.
-pub(super) fn hint(context: &Context, row: &Row, state: &ConnectionState) -> Option<String> {
-    let name = &row.name;
+pub(super) fn hint(context: &Context, row: &ServerRow, state: &ConnectionState) -> Option<String> {
+    let name = row.name.as_str();
     match state {
         ConnectionState::Failed(failure) => {
             let was_started = matches!(failure.kind, FailureKind::TimedOut | FailureKind::Closed);
@@ -135,19 +139,19 @@ pub(super) fn hint(context: &Context, row: &Row, state: &ConnectionState) -> Opt
 /// The command that logs in to a server which wants that, where one is enough.
 pub(super) fn login_command(
     context: &Context,
-    row: &Row,
+    row: &ServerRow,
     state: &ConnectionState,
 ) -> Option<String> {
     let ConnectionState::NeedsAuth { unnamed_scopes, .. } = state else {
         return None;
     };
-    if context.advice(&row.name).is_some() {
+    if context.advice(row.name.as_str()).is_some() {
         return None;
     }
     Some(if is_connector(row) {
         "toolway account login".to_owned()
     } else {
-        let words = login_words(&row.name, row.account.as_deref());
+        let words = login_words(row.name.as_str(), row.account.as_deref());
         // One like the last would be refused at once.
         let scopes = if *unnamed_scopes {
             " --scopes <scopes>"
@@ -158,7 +162,7 @@ pub(super) fn login_command(
     })
 }
 
-fn is_connector(row: &Row) -> bool {
-    let transport = row.transport.and_then(TransportKind::parse);
+fn is_connector(row: &ServerRow) -> bool {
+    let transport = row.transport.as_deref().and_then(TransportKind::parse);
     transport.is_some_and(TransportKind::is_connector)
 }

@@ -4,23 +4,24 @@
 
 use toolway_config::{Plan, ServerVerdict};
 
-use super::Row;
+use super::Listed;
 use crate::connect::memory::{ago, refresh_old};
 use crate::context::Context;
 
 /// Adds what is kept to the rows of servers that may connect.
-pub(super) fn fill(context: &Context, rows: &mut [Row], plan: &Plan) {
+pub(super) fn fill(context: &Context, rows: &mut [Listed], plan: &Plan) {
     let recalled = context.setup.recall(plan);
-    for (row, planned) in rows.iter_mut().zip(&plan.servers) {
+    for (listed, planned) in rows.iter_mut().zip(&plan.servers) {
         if !matches!(planned.verdict, ServerVerdict::Admitted(_)) {
             continue;
         }
         let Some(known) = recalled.known.get(&planned.name) else {
-            row.note = Some("nothing is kept of it yet".to_owned());
+            listed.note = Some("nothing is kept of it yet".to_owned());
             continue;
         };
+        let row = &mut listed.row;
         row.seconds_ago = Some(known.age.as_secs());
-        row.note = Some(format!("as of {}", ago(known.age)));
+        listed.note = Some(format!("as of {}", ago(known.age)));
         let shown = recalled.snapshot.server(planned.name.as_str());
         if let Some(counts) = shown.and_then(|shown| shown.counts) {
             row.tools = known.lists.tools.then_some(counts.tools);

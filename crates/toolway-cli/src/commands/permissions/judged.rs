@@ -1,18 +1,18 @@
 //! What the rules say about one tool, and which of them does.
 //!
-//! Owns the words and the JSON for it. What is known of the tool is the caller's to say.
+//! Owns the words and the row for it. What is known of the tool is the caller's to say.
 
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use toolway::rows::unheeded_row;
 use toolway::{Builtin, CatalogTool, Offering, builtin};
 use toolway_config::permission::{CallSubject, CitedRule, PermissionDecision, Permissions};
 use toolway_config::{PermissionMode, UnheededRule};
+use toolway_rows::{JudgmentRow, SourceRow};
 use toolway_types::name::as_word;
 use toolway_types::{ToolKey, Untrusted};
 
 use super::mode;
-use crate::report::source;
 
 /// Whether it is the host's own.
 pub(super) enum Own {
@@ -143,30 +143,20 @@ impl<'a> Judged<'a> {
     }
 
     /// As data.
-    pub(in crate::commands) fn json(&self) -> Value {
-        let mut decided = json!({
-            "server": self.key.server.as_str(),
-            "tool": self.key.tool,
-            "decision": self.word,
-            "rule": self.rule.as_ref().map(|cited| &cited.rule),
-            "source": self.rule.as_ref().map(|cited| source(&cited.origin)),
-            "mode": self.mode,
-        });
-        if let Some(UnheededRule { rule, server }) = &self.unheeded {
-            decided["unheeded"] = json!({
-                "rule": rule.rule,
-                "source": source(&rule.origin),
-                "entry": source(&server.origin),
-            });
+    pub(in crate::commands) fn row(&self) -> JudgmentRow {
+        let rule = self.rule.as_ref();
+        JudgmentRow {
+            server: self.key.server.clone(),
+            tool: self.key.tool.clone(),
+            decision: self.word.into(),
+            rule: rule.map(|cited| cited.rule.clone()),
+            source: rule.map(|cited| SourceRow::from(&cited.origin)),
+            mode: self.mode.into(),
+            unheeded: self.unheeded.as_ref().map(unheeded_row),
+            name_is_known: self.is_presumed.then_some(false),
+            while_state: self.otherwise.map(|_| "needs-auth".into()),
+            otherwise: self.otherwise.map(Into::into),
         }
-        if self.is_presumed {
-            decided["nameIsKnown"] = false.into();
-        }
-        if let Some(otherwise) = self.otherwise {
-            decided["while"] = "needs-auth".into();
-            decided["otherwise"] = otherwise.into();
-        }
-        decided
     }
 
     /// In words: a line, or two where it depends.

@@ -3,10 +3,11 @@
 use std::io;
 
 use toolway::catalog::LeftOutTool;
+use toolway::rows::tool_row;
 use toolway::{Catalog, CatalogTool};
+use toolway_rows::ToolRow;
 
 use super::one::signature_of;
-use super::rows::{Row, row};
 use super::{ToolsArgs, said_first};
 use crate::context::Context;
 
@@ -14,12 +15,11 @@ use crate::context::Context;
 pub(super) fn listed<'a>(
     args: &ToolsArgs,
     catalog: &'a Catalog,
-) -> impl Fn(&'a CatalogTool) -> Row<'a> {
+) -> impl Fn(&'a CatalogTool) -> ToolRow<'a> {
     let long = args.long;
-    move |tool| {
-        let mut row = row(catalog, tool);
-        row.signature = long.then(|| signature_of(tool));
-        row
+    move |tool| ToolRow {
+        signature: long.then(|| signature_of(tool)),
+        ..tool_row(catalog, tool)
     }
 }
 

@@ -4,17 +4,17 @@
 //! call that can be typed. Everything in it but the first column and the rule is a server's word, so
 //! it stands behind our own words or behind a margin (SEC-52).
 
-use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use toolway::catalog::ToolHints;
+use toolway::rows::tool_row;
 use toolway::{CallError, Catalog, CatalogTool, ToolTarget};
 use toolway_config::Plan;
+use toolway_rows::{ToolArgumentRow, ToolPage, ToolRow};
 use toolway_types::name::as_word;
 use toolway_types::text::{TextKind, counted, legible, mark};
 use toolway_types::{ServerName, ToolKey, Untrusted};
 
-use super::rows::{Row, row};
 use super::shape::{Form, Member, Shape, signature, value};
 use super::{ToolsArgs, example};
 use crate::commands::call::Place;
@@ -35,34 +35,6 @@ const DEPTH: usize = 4;
 const TYPE_DEPTH: usize = 3;
 /// The longest signature that gets a row: each argument has one too.
 const SIGNATURE: usize = 76;
-
-/// One argument, or a member of one.
-#[derive(Debug, Serialize)]
-pub(super) struct Argument {
-    /// How it is typed: `ship_to.street`, `items[].id`.
-    path: String,
-    #[serde(rename = "type")]
-    kind: String,
-    needed: bool,
-    default: Option<Value>,
-    limits: Vec<String>,
-    description: Option<String>,
-}
-
-/// The page as data.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Page<'a> {
-    #[serde(flatten)]
-    row: Row<'a>,
-    signature: String,
-    arguments: Vec<Argument>,
-    /// Groups of arguments of which a call needs one.
-    one_of: Vec<Vec<String>>,
-    returns: Option<String>,
-    permission: Value,
-    example: Option<String>,
-}
 
 /// Which tool was meant, and how its server was named.
 pub(super) struct Meant<'a> {
@@ -138,21 +110,23 @@ pub(super) fn show(
     let mut rows = Vec::new();
     let left_out = gather("", &arguments, 0, &mut rows);
     let returns = tool.output_schema.as_deref().map(read);
-    let page = Page {
-        signature: format!("{}({})", screen::name(name), signature(&arguments)),
+    let signature = format!("{}({})", screen::name(name), signature(&arguments));
+    let page = ToolPage {
         arguments: rows,
         one_of,
         returns: returns.map(|shape| shape.spelled(TYPE_DEPTH)),
-        permission: judged.json(),
+        permission: judged.row(),
         example: example.as_ref().map(|words| words.join(" ")),
-        row: row(catalog, tool),
     };
     if args.json {
-        context.output.json(&page)?;
-        return Ok(Exit::Success);
+        return context.json(&ToolRow {
+            signature: Some(signature),
+            page: Some(page),
+            ..tool_row(catalog, tool)
+        });
     }
     let mut sheet = context.output.result_screen().sheet();
-    head(&mut sheet, tool, &page);
+    head(&mut sheet, catalog, tool, &signature);
     body(&mut sheet, &page, left_out);
     sheet.row("");
     if let Some(returns) = &page.returns {
@@ -171,25 +145,26 @@ pub(super) fn show(
     Ok(Exit::Success)
 }
 
-fn head(sheet: &mut Sheet, tool: &CatalogTool, page: &Page<'_>) {
+fn head(sheet: &mut Sheet, catalog: &Catalog, tool: &CatalogTool, signature: &str) {
+    let deferred = catalog.is_deferred(tool);
     sheet.row(&format!(
         "{}: `{}` of server `{}`{}",
         tool.name,
         screen::name(&tool.key.tool),
         tool.key.server,
-        if page.row.deferred { ", deferred" } else { "" }
+        if deferred { ", deferred" } else { "" }
     ));
     if let Some(title) = &tool.title {
         sheet.row(&format!("  title: {}", screen::words(title, 120)));
     }
-    if page.signature.chars().count() <= SIGNATURE {
-        sheet.row(&format!("  {}", page.signature));
+    if signature.chars().count() <= SIGNATURE {
+        sheet.row(&format!("  {signature}"));
     }
     sheet.quote(&tool.description, TextKind::Prose, DESCRIPTION);
     sheet.row("");
 }
 
-fn body(sheet: &mut Sheet, page: &Page<'_>, left_out: usize) {
+fn body(sheet: &mut Sheet, page: &ToolPage, left_out: usize) {
     if page.arguments.is_empty() {
         sheet.row("Arguments: none");
         return;
@@ -290,7 +265,12 @@ fn arguments(shape: &Shape) -> (Vec<Member>, Vec<Vec<String>>) {
 }
 
 /// The rows of some members, and of theirs; gives how many there was no room for.
-fn gather(prefix: &str, members: &[Member], depth: usize, rows: &mut Vec<Argument>) -> usize {
+fn gather(
+    prefix: &str,
+    members: &[Member],
+    depth: usize,
+    rows: &mut Vec<ToolArgumentRow>,
+) -> usize {
     let mut left_out = 0;
     for member in members {
         if rows.len() == ARGUMENTS {
@@ -300,7 +280,7 @@ fn gather(prefix: &str, members: &[Member], depth: usize, rows: &mut Vec<Argumen
         let shape = &member.shape;
         let inner = shape.members().filter(|_| depth < DEPTH);
         let path = format!("{prefix}{}", member_name(&member.name));
-        rows.push(Argument {
+        rows.push(ToolArgumentRow {
             kind: shape.spelled(if inner.is_some() { 0 } else { TYPE_DEPTH }),
             needed: member.needed,
             default: shape.default.clone(),

@@ -1,16 +1,13 @@
-//! What stands in a line of the audit.
+//! Calls, as they are written down: the lines of the audit.
 //!
-//! Owns its fields and their words, which are an interface: other programs read them. How a call
-//! comes to them is `audit/facts.rs`.
+//! Owns their fields and words. How a call comes to them is `toolway::audit`'s.
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
-use toolway_types::Untrusted;
-
-use crate::call::{Caller, CallerKind};
 
 /// One line.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 #[serde(untagged)]
 pub enum AuditLine {
     /// A call.
@@ -24,20 +21,20 @@ pub enum AuditLine {
     },
 }
 
-impl AuditLine {
-    /// Reads one line; none when it is not ours.
-    pub(super) fn parse(text: &str) -> Option<AuditLine> {
+impl<'de> Deserialize<'de> for AuditLine {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
-        struct Lost {
+        struct LostLine {
             time: String,
             lost: u64,
         }
         // Not left to serde's guessing, which cannot keep arguments as they were written.
-        if let Ok(record) = serde_json::from_str(text) {
-            return Some(AuditLine::Call(record));
+        let line = Box::<RawValue>::deserialize(deserializer)?;
+        if let Ok(record) = serde_json::from_str(line.get()) {
+            return Ok(AuditLine::Call(record));
         }
-        let Lost { time, lost } = serde_json::from_str(text).ok()?;
-        Some(AuditLine::Lost { time, lost })
+        let LostLine { time, lost } = serde_json::from_str(line.get()).map_err(D::Error::custom)?;
+        Ok(AuditLine::Lost { time, lost })
     }
 }
 
@@ -107,19 +104,6 @@ pub struct RecordedCaller {
     pub kind: String,
     /// For whom it acts.
     pub principal: String,
-}
-
-impl RecordedCaller {
-    /// What is written down of a caller beside its name; nothing of a person who is the owner.
-    pub(super) fn of(caller: &Caller) -> Option<Self> {
-        let known = Caller::new(CallerKind::Person, &caller.shown);
-        let text = |text: &str| Untrusted::new(text).line().into_owned();
-        (*caller != known).then(|| Self {
-            id: text(&caller.id),
-            kind: caller.kind.as_str().to_owned(),
-            principal: text(&caller.principal),
-        })
-    }
 }
 
 /// What a classifier said of a call.

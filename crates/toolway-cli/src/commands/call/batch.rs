@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 
 use futures_util::StreamExt as _;
 use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use toolway::builtin::{self, RESERVED};
 use toolway::{
-    BatchOrder, CallError, CallFault, CallOptions, Consent, ToolOutcome, ToolRequest, ToolTarget,
+    BatchOrder, CallError, CallFault, CallOptions, Consent, RawJson, ToolOutcome, ToolRequest,
+    ToolTarget,
 };
 use toolway_config::Plan;
 use toolway_types::ToolKey;
@@ -50,7 +50,7 @@ struct Answer<'a> {
     tool: &'a str,
     exit: u8,
     #[serde(skip_serializing_if = "Option::is_none")]
-    result: Option<&'a RawValue>,
+    result: Option<&'a RawJson>,
     /// What is shown in the place of the result, where a hook wants that.
     #[serde(skip_serializing_if = "Option::is_none")]
     output: Option<String>,
@@ -153,8 +153,8 @@ fn print(
     outcome: Result<&ToolOutcome, &Report>,
 ) -> Result<Exit, Report> {
     let (exit, result, report) = match outcome {
-        Ok(outcome) if outcome.is_error => (Exit::ToolError, Some(&*outcome.raw), None),
-        Ok(outcome) => (Exit::Success, Some(&*outcome.raw), None),
+        Ok(outcome) if outcome.is_error => (Exit::ToolError, Some(&outcome.raw), None),
+        Ok(outcome) => (Exit::Success, Some(&outcome.raw), None),
         Err(report) => (report.exit, None, Some(report)),
     };
     let answer = Answer {
@@ -197,7 +197,7 @@ fn request(context: &Context, plan: &Plan, line: &Line) -> Result<(Wanted, ToolR
         }
     };
     let arguments = line.arguments.clone();
-    Ok((wanted, ToolRequest { target, arguments }))
+    Ok((wanted, ToolRequest::new(target, arguments)))
 }
 
 fn read(file: &str) -> Result<Vec<Line>, Report> {

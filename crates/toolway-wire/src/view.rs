@@ -19,9 +19,12 @@ use toolway_types::{Budget, BudgetExceeded, limits};
 use crate::elements::each;
 use crate::lenient;
 use crate::members::RawMembers;
+use crate::raw_json::JsonText;
 
 pub use completion::{Completion, completion};
-pub use content::{ContentBlock, ResourceBody, ResultType, ToolResult, skim_result, tool_result};
+pub use content::{
+    ContentBlock, ResourceBody, ResultType, ToolResult, says_error, skim_result, tool_result,
+};
 pub use prompt::{
     PROMPTS, Prompt, PromptArgument, PromptMessage, PromptResult, prompt_result, prompts,
 };
@@ -106,19 +109,23 @@ pub struct ListView<T> {
 
 impl<T> ListView<T> {
     /// Reads a page as far as the budget goes, and takes from the budget what was read.
-    pub fn page(&self, result: &RawValue, budget: &mut Budget) -> Result<ListPage<T>, ViewError> {
+    pub fn page(
+        &self,
+        result: &(impl JsonText + ?Sized),
+        budget: &mut Budget,
+    ) -> Result<ListPage<T>, ViewError> {
         self.read_page(result, budget, MAX_ITEM)
     }
 
     /// Reads a list that has one page.
-    fn whole(&self, result: &RawValue) -> Result<ListPage<T>, ViewError> {
+    fn whole(&self, result: &(impl JsonText + ?Sized)) -> Result<ListPage<T>, ViewError> {
         let mut budget = LIST;
         self.page(result, &mut budget)
     }
 
     fn read_page(
         &self,
-        result: &RawValue,
+        result: &(impl JsonText + ?Sized),
         budget: &mut Budget,
         largest: usize,
     ) -> Result<ListPage<T>, ViewError> {
@@ -190,7 +197,7 @@ impl<T> ListView<T> {
 
 /// Reads the parts of a result that is no list of offers.
 fn parts<T>(
-    result: &RawValue,
+    result: &(impl JsonText + ?Sized),
     list: &'static str,
     label: &'static str,
     read: ReadItem<T>,
@@ -204,8 +211,8 @@ fn parts<T>(
     }
 }
 
-fn object(result: &RawValue) -> Result<RawMembers<'_>, ViewError> {
-    RawMembers::read(result.get()).map_err(|error| ViewError::NotAnObject(error.to_string()))
+fn object(result: &(impl JsonText + ?Sized)) -> Result<RawMembers<'_>, ViewError> {
+    RawMembers::read(result.json()).map_err(|error| ViewError::NotAnObject(error.to_string()))
 }
 
 /// An object with more members, none of which it has; every other byte stays as it is.

@@ -117,10 +117,7 @@ struct Params<'a> {
 async fn piped(host: &Host, calls: usize) {
     let name = format!("mcp__{SERVER}__tool_7");
     for number in 0..calls {
-        let request = ToolRequest {
-            target: ToolTarget::Exposed(name.clone()),
-            arguments: arguments(number),
-        };
+        let request = ToolRequest::new(ToolTarget::Exposed(name.clone()), arguments(number));
         // A rule has to allow it: nobody could be asked.
         let options = CallOptions::new(Consent::Prompt);
         let outcome = host.call(request, options).await.expect("an answer");

@@ -125,10 +125,10 @@ async fn reconnect(host: &Host) {
 /// Calls a tool of a server that has not changed.
 async fn call(host: &Host) -> Duration {
     let arguments = json!({ "path": "/tmp/notes.txt", "line": 7, "deep": { "on": true } });
-    let request = ToolRequest {
-        target: ToolTarget::Exposed("mcp__other50__tool_7".to_owned()),
-        arguments: arguments.as_object().cloned().unwrap_or_else(Map::new),
-    };
+    let request = ToolRequest::new(
+        ToolTarget::Exposed("mcp__other50__tool_7".to_owned()),
+        arguments.as_object().cloned().unwrap_or_else(Map::new),
+    );
     let begun = Instant::now();
     // A rule has to allow it: nobody could be asked.
     let outcome = host.call(request, CallOptions::new(Consent::Prompt)).await;

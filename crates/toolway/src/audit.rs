@@ -26,13 +26,13 @@ use std::sync::{Arc, OnceLock};
 use std::thread::Thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use tokio::sync::oneshot;
+use toolway_wire::RawJson;
 use tracing::warn;
 
 use self::facts::CallFacts;
-use crate::call::{CallError, CallerSide, PermittedBy, ToolOutcome, ToolRequest};
+use crate::call::{CallError, CallerSide, PermittedBy, ToolArguments, ToolOutcome, ToolRequest};
 use crate::catalog::CatalogTool;
 use crate::journal::{LogFile, timestamp};
 use crate::pins::Difference;
@@ -190,18 +190,30 @@ impl AuditEntry {
 
     /// The call may end before anything is sent, or wait for long: these are the arguments that
     /// were asked for. Only the first ones count, and only until some are sent.
-    pub(crate) fn asked(&mut self, arguments: &Map<String, Value>) {
+    /// What they were read from, where they came as bytes, is what is written down.
+    pub(crate) fn asked(&mut self, arguments: &Map<String, Value>, raw: Option<&RawJson>) {
         if let Some(open) = &mut self.0
             && open.facts.sent.is_none()
         {
-            open.facts.asked(arguments, open.audit.arguments);
+            match raw {
+                Some(raw) => open.facts.sent(raw.get(), open.audit.arguments),
+                None => open.facts.asked(arguments, open.audit.arguments),
+            }
         }
     }
 
-    /// This goes to the server, the arguments last.
-    pub(crate) fn sent(&mut self, params: &RawValue) {
+    /// The same before anything was read.
+    pub(crate) fn awaited(&mut self, arguments: &ToolArguments) {
+        match arguments {
+            ToolArguments::Parsed(arguments) => self.asked(arguments, None),
+            ToolArguments::Raw(raw) => self.asked(&Map::new(), Some(raw)),
+        }
+    }
+
+    /// These arguments go to the server.
+    pub(crate) fn sent<'a>(&mut self, arguments: impl FnOnce() -> &'a str) {
         if let Some(open) = &mut self.0 {
-            open.facts.sent(params, open.audit.arguments);
+            open.facts.sent(arguments(), open.audit.arguments);
         }
     }
 
@@ -244,31 +256,32 @@ impl AuditEntry {
     /// The call ended.
     pub(crate) async fn finish(self, outcome: &Result<ToolOutcome, CallError>) {
         let outcome = outcome.as_ref();
-        self.ended(outcome.map(|outcome| (&*outcome.raw, outcome.is_error)))
+        self.ended(outcome.map(|outcome| (&outcome.raw, outcome.is_error)))
             .await;
     }
 
     /// What was asked of a server beside calls came to its end.
-    pub(crate) async fn finish_read(self, read: &Result<Box<RawValue>, CallError>) {
-        self.ended(read.as_ref().map(|raw| (&**raw, false))).await;
+    pub(crate) async fn finish_read(self, read: &Result<RawJson, CallError>) {
+        self.ended(read.as_ref().map(|raw| (raw, false))).await;
     }
 
     /// It was judged whether something may be asked of a server.
     pub(crate) async fn finish_judged<T>(self, judged: &Result<T, CallError>) {
         let judged = judged.as_ref();
-        self.ended(judged.map(|_| (RawValue::NULL, false))).await;
+        let nothing = RawJson::default();
+        self.ended(judged.map(|_| (&nothing, false))).await;
     }
 
-    async fn ended(mut self, outcome: Result<(&RawValue, bool), &CallError>) {
+    async fn ended(mut self, outcome: Result<(&RawJson, bool), &CallError>) {
         let Some(mut open) = self.0.take() else {
             return;
         };
-        let size = outcome.map(|(raw, is_error)| (raw.get().len(), is_error));
+        let size = outcome.map(|(raw, is_error)| (raw.len(), is_error));
         open.facts.ended(size, open.begun.elapsed());
         if let (true, Ok((raw, _))) = (open.audit.results, outcome)
-            && raw.get().len() <= MAX_KEPT
+            && raw.len() <= MAX_KEPT
         {
-            open.facts.result = Some(raw.to_owned());
+            open.facts.result = Some(raw.clone());
         }
         if let Some(queue) = open.audit.shared.queue() {
             queue.put(AuditOrder::Write(open.facts)).await;

@@ -4,16 +4,16 @@
 //! is `dispatch.rs`; nor why there is no answer: that is `call/error.rs`.
 
 use std::fmt;
+use std::mem;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use toolway_config::UnheededRule;
 use toolway_types::{Origin, ServerName, ToolKey, Untrusted};
-use toolway_wire::view;
+use toolway_wire::{RawJson, view};
 
 use crate::pins::Difference;
 use crate::pool::ToolPool;
@@ -25,6 +25,7 @@ mod error;
 mod permitted;
 mod refused;
 mod remarks;
+mod request;
 
 pub(crate) use self::attention::Attention;
 pub(crate) use self::caller::RequestOrigin;
@@ -39,49 +40,7 @@ pub(crate) use bounded::{
 pub(crate) use error::brief;
 pub use error::{CallError, CallFault, KeptOutBy, NotWidened, Oversize, TimeLimit};
 pub use refused::RefusedBy;
-
-/// A wish to run a tool.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ToolRequest {
-    /// Which tool.
-    pub target: ToolTarget,
-    /// Its arguments, by name.
-    pub arguments: Map<String, Value>,
-}
-
-/// The ways to say which tool is meant.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ToolTarget {
-    /// The name models see; the plain `mcp__server__tool` spelling is taken too where only one
-    /// tool answers to it.
-    Exposed(String),
-    /// Server and tool, each as the server and its entry spell it, or normalised.
-    Key(ToolKey),
-}
-
-impl ToolTarget {
-    /// The plain `mcp__server__tool` spelling of what was asked for.
-    pub fn spelled(&self) -> String {
-        match self {
-            ToolTarget::Exposed(name) => name.clone(),
-            ToolTarget::Key(key) => key.spelled(),
-        }
-    }
-}
-
-impl fmt::Display for ToolTarget {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ToolTarget::Exposed(name) => formatter.write_str(&brief(&Untrusted::new(name))),
-            ToolTarget::Key(key) => write!(
-                formatter,
-                "{}.{}",
-                key.server,
-                brief(&Untrusted::new(&key.tool))
-            ),
-        }
-    }
-}
+pub use request::{ToolArguments, ToolRequest, ToolTarget};
 
 /// The conditions of one call.
 #[derive(Clone)]
@@ -98,6 +57,8 @@ pub struct CallOptions {
     pub progress: Option<ProgressSink>,
     /// What is wanted of the result.
     pub delivery: ResultDelivery,
+    /// What becomes of an answer that is not the last word.
+    pub continuations: Continuations,
     /// The model session that asks: what it finds by `ToolSearch` is loaded there.
     pub pool: Option<ToolPool>,
     /// How long [`Host::call_or_background`](crate::Host::call_or_background) waits before it
@@ -120,6 +81,23 @@ pub enum BatchOrder {
     Parallel,
 }
 
+/// What becomes of an answer that is not the last word: a wish for input, a task, a page that has
+/// to be visited first (error −32042).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Continuations {
+    /// It is seen to here: questions are put to the caller, tasks followed, and the call gives what
+    /// comes of it. What continues an earlier request is not sent.
+    #[default]
+    Drive,
+    /// It is the call's answer, for the caller to go on from: with the same call again, which then
+    /// carries `inputResponses` and `requestState` and is judged anew, or with a
+    /// [`PassedTask`](crate::PassedTask).
+    ///
+    /// Of a tool whose results a hook looks at, no task is passed on: the hook would not see what
+    /// comes of it. Such a task is followed here.
+    PassOn,
+}
+
 impl CallOptions {
     /// The server's own time limit, no progress, and the whole result.
     pub fn new(consent: Consent) -> Self {
@@ -129,6 +107,7 @@ impl CallOptions {
             idle_timeout: None,
             progress: None,
             delivery: ResultDelivery::Whole,
+            continuations: Continuations::Drive,
             pool: None,
             background_after: None,
             order: BatchOrder::InOrder,
@@ -145,6 +124,7 @@ impl fmt::Debug for CallOptions {
             .field("idle_timeout", &self.idle_timeout)
             .field("progress", &self.progress.is_some())
             .field("delivery", &self.delivery)
+            .field("continuations", &self.continuations)
             .field("pool", &self.pool)
             .field("background_after", &self.background_after)
             .field("order", &self.order)
@@ -272,7 +252,7 @@ pub type CallResult = Result<ToolOutcome, CallError>;
 #[derive(Debug)]
 pub struct ToolOutcome {
     /// The whole MCP result, byte for byte as the server sent it, whatever a hook made of it.
-    pub raw: Box<RawValue>,
+    pub raw: RawJson,
     /// The same, parsed on first use; what a hook put in its place, where one did.
     pub(crate) read: OnceLock<Box<view::ToolResult>>,
     /// Whether the tool says that it failed.
@@ -295,6 +275,8 @@ pub struct ToolOutcome {
     /// [`ToolOutcome::result`] and all that is made of it are the hook's, and only `raw` is the
     /// server's.
     pub replaced_by: Option<String>,
+    /// What that hook put there, as JSON.
+    pub(crate) replacement: Option<RawJson>,
 }
 
 /// A part of a result that was saved to a private file.
@@ -337,11 +319,17 @@ impl ToolOutcome {
         })
     }
 
+    /// What is passed on in its place: the server's bytes, or those of the hook that put others
+    /// there.
+    pub fn passed_on(&self) -> &RawJson {
+        self.replacement.as_ref().unwrap_or(&self.raw)
+    }
+
     /// Puts the server's own result beside the one that a hook put in its place.
-    pub(crate) fn replaced(&mut self, raw: Box<RawValue>, by: String) {
+    pub(crate) fn replaced(&mut self, raw: RawJson, by: String) {
         // Read before the bytes that it is read from are gone.
         self.result();
-        self.raw = raw;
+        self.replacement = Some(mem::replace(&mut self.raw, raw));
         self.replaced_by = Some(by);
     }
 

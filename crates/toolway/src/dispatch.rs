@@ -22,7 +22,8 @@ use toolway_types::BytePool;
 
 use crate::audit::{Audit, AuditEntry};
 use crate::call::{
-    CallError, CallOptions, CallerSide, Prompter, ToolOutcome, ToolRequest, ToolTarget,
+    CallError, CallOptions, CallerSide, Prompter, ResultDelivery, ToolOutcome, ToolRequest,
+    ToolTarget,
 };
 use crate::catalog::Catalog;
 use crate::route::{GeneralLimits, Routes};
@@ -106,12 +107,15 @@ impl Dispatch<'_> {
         options: &CallOptions,
         entry: &mut AuditEntry,
     ) -> Result<ToolOutcome, CallError> {
-        let mut arguments = resolve::CallArguments::from(mem::take(&mut request.arguments));
+        let mut arguments = resolve::CallArguments::of(
+            mem::take(&mut request.arguments),
+            mem::take(&mut request.carried),
+        );
         let outcome = self
             .run_stages(&request.target, &mut arguments, options, entry)
             .await;
         if outcome.is_err() {
-            entry.asked(arguments.members());
+            entry.asked(arguments.members(), arguments.raw());
         }
         outcome
     }
@@ -141,6 +145,7 @@ impl Dispatch<'_> {
         let mut after = hooks::AfterCall::of(&call, self);
         let mut answer = send::send(call, self, options, entry).await;
         let received = answer.as_ref().ok();
+        let received = received.filter(|_| options.delivery != ResultDelivery::Raw);
         let unfit = received.and_then(|it| validate::structured(it.tool(), it.result()));
         if let Some(after) = &mut after {
             // Boxed: a call without hooks must not carry the room for them along.
@@ -152,7 +157,7 @@ impl Dispatch<'_> {
             text: self.result_text,
             picture_memory: self.picture_memory,
         };
-        let mut outcome = result::finish(answer?, &options.delivery, place).await;
+        let mut outcome = result::finish(answer?, options, place).await;
         if let Some(after) = after {
             if let Some(hook) = after.replaced_by() {
                 entry.replaced(hook);

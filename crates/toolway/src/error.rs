@@ -9,14 +9,12 @@ use toolway_auth::challenge;
 use toolway_auth::references::ReferenceError;
 use toolway_transport::{CloseReason, CredentialsError, OpenError, SendFailure};
 use toolway_types::{ConnectionState, Failure, FailureKind, ServerName, Untrusted};
-use toolway_wire::RpcError;
-
-use serde_json::value::RawValue;
+use toolway_wire::{RawJson, RpcError};
 
 use crate::call::NotWidened;
 
 /// What a request came to: the result of the server, unread.
-pub type RequestResult = Result<Box<RawValue>, RequestError>;
+pub type RequestResult = Result<RawJson, RequestError>;
 
 /// Why one request has no result.
 #[derive(Debug, Clone, thiserror::Error)]

@@ -28,6 +28,7 @@ pub use self::background::{
 pub use self::following::{ResourceSubscription, SubscribeError};
 pub use self::offers::{CompletionReference, PromptOutcome, ResourceOutcome, Suggestions};
 pub use self::options::HostOptions;
+pub use self::passing::{PassedAnswer, PassedMethod, PassedTask, TaskStep};
 use self::reload::Reload;
 use self::view::ViewMaker;
 pub use self::view::{ServerObstacle, View, ViewSpec};
@@ -56,6 +57,7 @@ mod following;
 mod logins;
 mod offers;
 mod options;
+mod passing;
 pub(crate) mod reload;
 mod start;
 mod view;
@@ -217,7 +219,7 @@ impl HostCore {
         options: &CallOptions,
         entry: &mut AuditEntry,
     ) -> Result<Arc<HostSnapshot>, CallError> {
-        let waits = || entry.asked(&request.arguments);
+        let waits = || entry.awaited(&request.arguments);
         let snapshot = party.await_server(&request.target, options, waits).await?;
         // A tool of the host's own may be about a server, which is waited for as well.
         match snapshot.awaited.then(|| snapshot.aim(request)).flatten() {

@@ -18,10 +18,10 @@
 //! for tool in host.snapshot().catalog.tools() {
 //!     println!("{}: {}", tool.name, tool.description);
 //! }
-//! let request = ToolRequest {
-//!     target: ToolTarget::Exposed("mcp__time__get_current_time".to_owned()),
-//!     arguments: json!({ "timezone": "UTC" }).as_object().cloned().unwrap_or_default(),
-//! };
+//! let request = ToolRequest::new(
+//!     ToolTarget::Exposed("mcp__time__get_current_time".to_owned()),
+//!     json!({ "timezone": "UTC" }).as_object().cloned().unwrap_or_default(),
+//! );
 //! let outcome = host.call(request, CallOptions::new(Consent::Typed)).await?;
 //! println!("{}", outcome.raw);
 //! host.shutdown().await;
@@ -72,9 +72,9 @@ pub use audit::Audit;
 pub use builtin::{Builtin, BuiltinAnswer, BuiltinCall, BuiltinError, HostHandle};
 pub use call::{
     BatchOrder, BoundedResult, CallError, CallFault, CallOptions, CallResult, Caller, CallerKind,
-    Consent, KeepIn, Lasting, ModelBlock, Oversize, PermissionAnswer, PermissionQuestion, Progress,
-    ProgressSink, Prompter, RefusedBy, ResultDelivery, RuleReach, SavedFile, TimeLimit,
-    ToolOutcome, ToolRequest, ToolTarget, Treatment,
+    Consent, Continuations, KeepIn, Lasting, ModelBlock, Oversize, PermissionAnswer,
+    PermissionQuestion, Progress, ProgressSink, Prompter, RefusedBy, ResultDelivery, RuleReach,
+    SavedFile, TimeLimit, ToolArguments, ToolOutcome, ToolRequest, ToolTarget, Treatment,
 };
 pub use catalog::{Catalog, CatalogTool, CatalogWarning};
 pub use catalog_memory::{KnownLists, forget_catalog, refresh_turn};
@@ -93,9 +93,9 @@ pub use error::{ConnectError, RequestError};
 pub use event::{Changes, HostEvent, NoPlanSource, Replan, UnknownServer};
 pub use host::{
     AgentError, AgentSpec, AttachOptions, Attached, BackgroundCall, CallHandle, CallId, CallStage,
-    Called, CollectError, CompletionReference, Host, HostOptions, PromptOutcome, ResourceOutcome,
-    ResourceSubscription, ServerObstacle, SubscribeError, Suggestions, TooManyCalls, View,
-    ViewSpec,
+    Called, CollectError, CompletionReference, Host, HostOptions, PassedAnswer, PassedMethod,
+    PassedTask, PromptOutcome, ResourceOutcome, ResourceSubscription, ServerObstacle,
+    SubscribeError, Suggestions, TaskStep, TooManyCalls, View, ViewSpec,
 };
 pub use journal::{Journal, JournalWriter};
 pub use json_schema::Problem;
@@ -127,7 +127,7 @@ pub use toolway_transport::{
 /// What servers that are processes are kept from writing.
 /// The words both sides speak: names, scopes, states, diagnoses.
 pub use toolway_types as types;
-/// What a [`ClientHandler`] says when it cannot answer.
-pub use toolway_wire::{RpcError, view};
+/// What a [`ClientHandler`] says when it cannot answer, and what is passed on as bytes.
+pub use toolway_wire::{CarriedParams, ParamsError, RawJson, RpcError, view};
 /// What results, tools, resources and prompts look like, read.
 pub use watch::{ConfigWatch, Watched};

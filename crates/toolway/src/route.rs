@@ -14,7 +14,7 @@ pub use toolway_transport::AnswerTimeout;
 use toolway_types::{ConnectionState, ServerName};
 use toolway_wire::view;
 
-use crate::call::{CallError, NotWidened, ProgressSink, RequestOrigin};
+use crate::call::{CallError, Continuations, NotWidened, ProgressSink, RequestOrigin};
 use crate::error::{RequestResult, scopes_in};
 use crate::pool::ToolPool;
 
@@ -110,6 +110,8 @@ pub struct RequestOptions<'a> {
     pub is_task: Option<&'a AtomicBool>,
     /// The session that calls, for the host's own tools.
     pub pool: Option<ToolPool>,
+    /// What is the caller's to go on from.
+    pub passed_on: PassedOn,
     /// What it is sent for: whoever is asked what the server wants to know meanwhile.
     pub(crate) origin: Option<Arc<RequestOrigin>>,
 }
@@ -131,7 +133,28 @@ impl RequestOptions<'_> {
             tool: None,
             is_task: None,
             pool: None,
+            passed_on: PassedOn::default(),
             origin: None,
+        }
+    }
+}
+
+/// Which answers that are not the last word are given to the caller as they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PassedOn {
+    /// Wishes for input, and pages that have to be visited first.
+    pub input: bool,
+    /// Tasks.
+    pub tasks: bool,
+}
+
+impl PassedOn {
+    /// What a caller wants.
+    pub(crate) fn of(continuations: Continuations) -> Self {
+        let passed_on = continuations == Continuations::PassOn;
+        Self {
+            input: passed_on,
+            tasks: passed_on,
         }
     }
 }

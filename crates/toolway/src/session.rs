@@ -163,6 +163,7 @@ impl Session {
         options: &RequestOptions<'_>,
     ) -> RequestResult {
         let (timeout, tool, is_task) = (options.timeout, options.tool, options.is_task);
+        let passed_on = options.passed_on;
         let deadline = Deadline::new(timeout, options.idle);
         let deadline = deadline.with_answer_timeout(options.answer_timeout);
         let progress = options.progress.clone();
@@ -171,10 +172,19 @@ impl Session {
             origin: options.origin.clone(),
         };
         match self.inner.facts.era {
+            Era::Legacy if passed_on.tasks && task_view::is_wanted(params) => {
+                // The caller's own task, which it follows itself.
+                let sent = legacy::request(session, method, params, deadline, progress);
+                Box::pin(sent).await.map_err(refine)
+            }
             Era::Legacy if tool.is_some_and(|tool| self.makes_task_of(tool)) => {
                 let time = (timeout, deadline);
                 // Boxed: most calls are no task, and must not carry the room for one along.
                 Box::pin(legacy_task::drive(session, params, time, progress, is_task)).await
+            }
+            Era::Legacy if passed_on.input => {
+                let sent = legacy::request(session, method, params, deadline, progress);
+                Box::pin(sent).await.map_err(refine)
             }
             Era::Legacy => {
                 url_elicitation::drive(session, method, params, deadline, progress).await
@@ -183,6 +193,7 @@ impl Session {
                 let request = modern::ModernRequest {
                     progress,
                     tool,
+                    passed_on,
                     ..modern::ModernRequest::new(method, params, deadline)
                 };
                 rounds::drive(session, request, is_task).await

@@ -136,8 +136,8 @@ impl HostSnapshot {
             ToolTarget::Key(_) => return None,
         };
         let offering = Offering::named(name)?;
-        let wanted = request.arguments.get("server")?.as_str()?;
-        Some(offering.of(&self.named(wanted)?))
+        let wanted = request.arguments.text("server")?;
+        Some(offering.of(&self.named(&wanted)?))
     }
 
     /// The limits where neither a call nor a server's entry says.

@@ -83,7 +83,7 @@ impl Route for Answering {
         _options: RequestOptions<'a>,
     ) -> BoxFuture<'a, RequestResult> {
         let result = json!({ "content": [{ "type": "text", "text": "done" }] });
-        Box::pin(async move { Ok(to_raw_value(&result).expect("JSON")) })
+        Box::pin(async move { Ok(to_raw_value(&result).expect("JSON").into()) })
     }
 }
 
@@ -164,10 +164,10 @@ async fn cost(catalog: &Arc<Catalog>, plan: &Plan, target: &ToolTarget) -> Usage
     };
     let mut used = USED.get();
     for _ in 0..2 {
-        let request = ToolRequest {
-            target: target.clone(),
-            arguments: Map::from_iter([("path".to_owned(), Value::from("x"))]),
-        };
+        let request = ToolRequest::new(
+            target.clone(),
+            Map::from_iter([("path".to_owned(), Value::from("x"))]),
+        );
         let before = USED.get();
         let outcome = dispatch
             .call(request, CallOptions::new(Consent::Prompt))

@@ -233,10 +233,7 @@ async fn call(context: &Context, host: &Host, wish: Wish<'_>, start: Instant) ->
         context.warn(&warning);
     }
     let usage = usage::line(&wish.place, name, &schema);
-    let request = ToolRequest {
-        target: wish.tool,
-        arguments,
-    };
+    let request = ToolRequest::new(wish.tool, arguments);
     let options = CallOptions {
         timeout: wish
             .timeout

@@ -199,7 +199,7 @@ async fn call(
         words.concat()
     ))?;
     let target = ToolTarget::Key(ToolKey::new(server_name(server)?, tool));
-    let request = ToolRequest { target, arguments };
+    let request = ToolRequest::new(target, arguments);
     let outcome = host.call(request, CallOptions::new(Consent::Typed)).await?;
     context.output.result(&as_text(&outcome))?;
     Ok(())

@@ -233,7 +233,9 @@ pub(super) fn usage_of_arguments(prompt: &CatalogPrompt) -> Vec<String> {
 
 fn print(context: &Context, rendered: &PromptOutcome, json: bool) -> Result<(), Report> {
     if json {
-        context.output.json(&ServerAnswer::from(&*rendered.raw))?;
+        context
+            .output
+            .json(&ServerAnswer::from(rendered.raw.as_raw()))?;
         return Ok(());
     }
     context.output.text(&as_text(&rendered.result.messages))?;

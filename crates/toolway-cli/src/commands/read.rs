@@ -182,7 +182,9 @@ async fn show(
         context.warn(warning);
     }
     if args.json {
-        context.output.json(&ServerAnswer::from(&*read.raw))?;
+        context
+            .output
+            .json(&ServerAnswer::from(read.raw.as_raw()))?;
         return Ok(());
     }
     if let Some(path) = &args.output {

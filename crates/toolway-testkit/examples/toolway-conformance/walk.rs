@@ -270,10 +270,7 @@ async fn call(
     arguments: Map<String, Value>,
 ) -> Result<(), Failure> {
     let outcome = loop {
-        let request = ToolRequest {
-            target: ToolTarget::Exposed(tool.name.clone()),
-            arguments: arguments.clone(),
-        };
+        let request = ToolRequest::new(ToolTarget::Exposed(tool.name.clone()), arguments.clone());
         match host.call(request, CallOptions::new(Consent::Typed)).await {
             Err(CallError::NeedsAuth { .. }) => {
                 let credentials = &task.context.credentials;

@@ -1,10 +1,9 @@
 //! Suggestions for the value of an argument.
 
-use serde_json::value::RawValue;
-
 use super::{ViewError, object};
 use crate::elements::each;
 use crate::lenient;
+use crate::raw_json::JsonText;
 
 /// The most suggestions one answer may hold; what is beyond is left out.
 pub const MAX_VALUES: usize = 100;
@@ -21,7 +20,7 @@ pub struct Completion {
 }
 
 /// Views a `completion/complete` result. Suggestions that are no text are left out.
-pub fn completion(result: &RawValue) -> Result<Completion, ViewError> {
+pub fn completion(result: &(impl JsonText + ?Sized)) -> Result<Completion, ViewError> {
     let members = object(result)?;
     let Some(inner) = members.value("completion") else {
         return Ok(Completion::default());

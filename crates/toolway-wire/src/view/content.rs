@@ -9,6 +9,7 @@ use super::{MAX_PARTS, ViewError, object, optional};
 use crate::elements::each;
 use crate::lenient;
 use crate::members::RawMembers;
+use crate::raw_json::JsonText;
 
 mod skim;
 
@@ -93,7 +94,7 @@ pub enum ResultType {
 
 impl ResultType {
     /// Reads `resultType` without looking at anything else.
-    pub fn peek(result: &RawValue) -> Result<Self, ViewError> {
+    pub fn peek(result: &(impl JsonText + ?Sized)) -> Result<Self, ViewError> {
         object(result).map(|members| Self::of(&members))
     }
 
@@ -124,8 +125,8 @@ pub struct ToolResult {
 
 /// Views a `tools/call` result. Missing `content` is an empty list: servers with structured
 /// content alone leave it out.
-pub fn tool_result(result: &RawValue) -> Result<ToolResult, ViewError> {
-    texts(result.get()).map_or_else(|| in_full(result), Ok)
+pub fn tool_result(result: &(impl JsonText + ?Sized)) -> Result<ToolResult, ViewError> {
+    texts(result.json()).map_or_else(|| in_full(result), Ok)
 }
 
 /// Reads a short result that consists of texts. What is read is what [`in_full`] would have read,
@@ -157,12 +158,18 @@ fn texts(result: &str) -> Option<ToolResult> {
 
 /// Looks through the commonest of results, texts and nothing else, and tells whether it is an
 /// error; nothing of any other one. What it tells of is complete and can be viewed.
-pub fn skim_result(result: &RawValue) -> Option<bool> {
-    skim::skim(result.get(), |_| ())
+pub fn skim_result(result: &(impl JsonText + ?Sized)) -> Option<bool> {
+    skim::skim(result.json(), |_| ())
+}
+
+/// Whether a result says that the tool failed; nothing else of it is looked at.
+pub fn says_error(result: &(impl JsonText + ?Sized)) -> Result<bool, ViewError> {
+    let said = object(result)?.value("isError").and_then(lenient::boolean);
+    Ok(said.unwrap_or(false))
 }
 
 /// Views any result, whatever is in it.
-fn in_full(result: &RawValue) -> Result<ToolResult, ViewError> {
+fn in_full(result: &(impl JsonText + ?Sized)) -> Result<ToolResult, ViewError> {
     let members = object(result)?;
     let content = match members.value("content") {
         None => Vec::new(),

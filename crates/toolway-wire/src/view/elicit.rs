@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 use super::{ViewError, object, optional, with_members};
 use crate::lenient;
 use crate::members::RawMembers;
+use crate::raw_json::JsonText;
 
 /// The parameters of `elicitation/create`, of every revision that has it.
 #[derive(Debug, Clone)]
@@ -73,7 +74,7 @@ pub struct InputRequest {
 }
 
 /// Views a result that requires input.
-pub fn input_required(result: &RawValue) -> Result<InputRequired, ViewError> {
+pub fn input_required(result: &(impl JsonText + ?Sized)) -> Result<InputRequired, ViewError> {
     let members = object(result)?;
     Ok(InputRequired {
         requests: input_requests(&members)?,

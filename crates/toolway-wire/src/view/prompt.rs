@@ -8,6 +8,7 @@ use super::{
 };
 use crate::lenient;
 use crate::members::RawMembers;
+use crate::raw_json::JsonText;
 
 /// One prompt.
 #[derive(Debug, Clone)]
@@ -53,7 +54,7 @@ pub const PROMPTS: ListView<Prompt> = ListView {
 };
 
 /// Views a `prompts/list` result that is all of the list.
-pub fn prompts(result: &RawValue) -> Result<ListPage<Prompt>, ViewError> {
+pub fn prompts(result: &(impl JsonText + ?Sized)) -> Result<ListPage<Prompt>, ViewError> {
     PROMPTS.whole(result)
 }
 
@@ -101,7 +102,7 @@ pub struct PromptResult {
 }
 
 /// Views a `prompts/get` result.
-pub fn prompt_result(result: &RawValue) -> Result<PromptResult, ViewError> {
+pub fn prompt_result(result: &(impl JsonText + ?Sized)) -> Result<PromptResult, ViewError> {
     let members = object(result)?;
     let result_type = ResultType::of(&members);
     let description = optional(&members, "description");

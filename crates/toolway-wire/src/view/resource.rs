@@ -8,6 +8,7 @@ use super::{
 };
 use crate::lenient;
 use crate::members::RawMembers;
+use crate::raw_json::JsonText;
 
 /// One resource.
 #[derive(Debug, Clone)]
@@ -81,12 +82,14 @@ pub const RESOURCE_TEMPLATES: ListView<ResourceTemplate> = ListView {
 };
 
 /// Views a `resources/list` result that is all of the list.
-pub fn resources(result: &RawValue) -> Result<ListPage<Resource>, ViewError> {
+pub fn resources(result: &(impl JsonText + ?Sized)) -> Result<ListPage<Resource>, ViewError> {
     RESOURCES.whole(result)
 }
 
 /// Views a `resources/templates/list` result that is all of the list.
-pub fn resource_templates(result: &RawValue) -> Result<ListPage<ResourceTemplate>, ViewError> {
+pub fn resource_templates(
+    result: &(impl JsonText + ?Sized),
+) -> Result<ListPage<ResourceTemplate>, ViewError> {
     RESOURCE_TEMPLATES.whole(result)
 }
 
@@ -115,7 +118,7 @@ pub struct ReadResult {
 }
 
 /// Views a `resources/read` result.
-pub fn read_result(result: &RawValue) -> Result<ReadResult, ViewError> {
+pub fn read_result(result: &(impl JsonText + ?Sized)) -> Result<ReadResult, ViewError> {
     let result_type = ResultType::of(&object(result)?);
     if result_type != ResultType::Complete {
         return Ok(ReadResult {

@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 use super::{ListPage, ListView, ViewError, object, required};
 use crate::lenient;
 use crate::members::RawMembers;
+use crate::raw_json::JsonText;
 
 /// The name under which a server declares that it has skills.
 pub const EXTENSION: &str = "io.modelcontextprotocol/skills";
@@ -70,12 +71,12 @@ pub const SKILLS: ListView<Skill> = ListView {
 };
 
 /// Views a `skills/list` result that is all of the list.
-pub fn skills(result: &RawValue) -> Result<ListPage<Skill>, ViewError> {
+pub fn skills(result: &(impl JsonText + ?Sized)) -> Result<ListPage<Skill>, ViewError> {
     SKILLS.whole(result)
 }
 
 /// Views a `skills/get` result.
-pub fn skill_result(result: &RawValue) -> Result<Skill, SkillFault> {
+pub fn skill_result(result: &(impl JsonText + ?Sized)) -> Result<Skill, SkillFault> {
     let members = object(result)?;
     let raw = members.value("skill").ok_or(ViewError::Missing("skill"))?;
     let entry = object(raw)?;

@@ -12,6 +12,7 @@ use super::elicit::{InputRequest, input_requests};
 use super::{ViewError, object, optional, with_members};
 use crate::error::RpcError;
 use crate::lenient;
+use crate::raw_json::JsonText;
 
 /// The extension's name among the capabilities of either side.
 pub const EXTENSION: &str = "io.modelcontextprotocol/tasks";
@@ -58,7 +59,7 @@ impl TaskStatus {
 }
 
 /// Views a task.
-pub fn task(result: &RawValue) -> Result<TaskView, ViewError> {
+pub fn task(result: &(impl JsonText + ?Sized)) -> Result<TaskView, ViewError> {
     let members = object(result)?;
     let id = optional(&members, "taskId").ok_or(ViewError::Missing("taskId"))?;
     let message = optional(&members, "statusMessage");
@@ -91,7 +92,7 @@ pub fn task(result: &RawValue) -> Result<TaskView, ViewError> {
 }
 
 /// The task that a legacy call has become; none when the result is the call's own.
-pub fn created(result: &RawValue) -> Option<Result<TaskView, ViewError>> {
+pub fn created(result: &(impl JsonText + ?Sized)) -> Option<Result<TaskView, ViewError>> {
     let members = object(result).ok()?;
     members.value("task").map(task)
 }
@@ -101,6 +102,11 @@ pub fn with_task(params: &RawValue, kept_for: Duration) -> Result<Box<RawValue>,
     let wish = RawValue::from_string(format!(r#"{{"ttl":{}}}"#, kept_for.as_millis()))
         .map_err(|error| ViewError::NotAnObject(error.to_string()))?;
     with_members(params, [("task", &*wish)])
+}
+
+/// Whether a legacy call wants to become a task.
+pub fn is_wanted(params: &RawValue) -> bool {
+    object(params).is_ok_and(|members| members.value("task").is_some())
 }
 
 /// Which task a notification is about.

@@ -5,6 +5,7 @@ use serde_json::value::RawValue;
 use super::{ListPage, ListView, ViewError, optional, required};
 use crate::lenient;
 use crate::members::RawMembers;
+use crate::raw_json::JsonText;
 
 /// One tool.
 #[derive(Debug, Clone)]
@@ -54,7 +55,7 @@ pub const TOOLS: ListView<Tool> = ListView {
 };
 
 /// Views a `tools/list` result that is all of the list.
-pub fn tools(result: &RawValue) -> Result<ListPage<Tool>, ViewError> {
+pub fn tools(result: &(impl JsonText + ?Sized)) -> Result<ListPage<Tool>, ViewError> {
     TOOLS.whole(result)
 }
 

@@ -9,6 +9,7 @@ use std::time::{Duration, SystemTime};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use toolway_types::{Untrusted, text};
+use toolway_wire::RawJson;
 
 use super::MAX_KEPT;
 use super::{
@@ -45,7 +46,7 @@ pub(super) struct CallFacts {
     outcome: CallEnd,
     code: Option<i64>,
     arguments: Option<String>,
-    pub(super) result: Option<Box<RawValue>>,
+    pub(super) result: Option<RawJson>,
 }
 
 impl CallFacts {
@@ -81,17 +82,8 @@ impl CallFacts {
         }
     }
 
-    /// What goes to the server: `{"name":…,"arguments":…}`, serialised once for both.
-    pub(super) fn sent(&mut self, params: &RawValue, keep: bool) {
-        // The first of its kind: a quotation mark inside the name has a backslash before it.
-        const BEFORE: &str = r#"","arguments":"#;
-        let params = params.get();
-        let arguments = params
-            .find(BEFORE)
-            .and_then(|at| params.get(at + BEFORE.len()..params.len() - 1));
-        let Some(arguments) = arguments else {
-            return;
-        };
+    /// The arguments as JSON text.
+    pub(super) fn sent(&mut self, arguments: &str, keep: bool) {
         self.sent = Some(arguments.len());
         self.arguments = (keep && arguments.len() <= MAX_KEPT).then(|| arguments.to_owned());
     }
@@ -177,7 +169,9 @@ impl CallFacts {
             arguments: self
                 .arguments
                 .and_then(|text| RawValue::from_string(text).ok()),
-            result: self.result,
+            result: self
+                .result
+                .and_then(|result| RawValue::from_string(result.get().to_owned()).ok()),
         }
     }
 }

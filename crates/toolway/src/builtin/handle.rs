@@ -7,10 +7,10 @@
 use std::fmt;
 use std::sync::{Arc, Weak};
 
-use serde_json::value::RawValue;
 use serde_json::{Map, json};
 use tokio::sync::watch;
 use toolway_types::{ConnectionState, ServerName, ToolKey};
+use toolway_wire::RawJson;
 use toolway_wire::era::method;
 
 use crate::account::Connectors;
@@ -18,7 +18,7 @@ use crate::auth::Auth;
 use crate::call::{CallError, CallOptions, CallerSide, Consent};
 use crate::dispatch::Dispatch;
 use crate::dispatch::hooks::HookRunner;
-use crate::dispatch::send;
+use crate::dispatch::send::{self, PreparedRequest};
 use crate::offering::{Offering, PriorConsent};
 use crate::reconnect::WeakServerOrders;
 use crate::route::{Route, Routes};
@@ -63,7 +63,7 @@ impl HostHandle {
         &self,
         server: &ServerName,
         uri: &str,
-    ) -> Result<Box<RawValue>, CallError> {
+    ) -> Result<RawJson, CallError> {
         self.revive(server).await;
         let pending = |snapshot: &Arc<HostSnapshot>| {
             let server = snapshot.server(server.as_str());
@@ -109,13 +109,14 @@ impl HostHandle {
         route: &dyn Route,
         server: &ServerName,
         uri: &str,
-    ) -> Result<Box<RawValue>, CallError> {
+    ) -> Result<RawJson, CallError> {
         let key = ToolKey::new(server.clone(), uri);
         let (method, params) = (method::RESOURCES_READ, json!({ "uri": uri }));
         let options = CallOptions::new(Consent::Typed);
         let general = self.snapshot().general_limits();
         let caller = self.caller();
-        send::request(route, &key, method, &params, &options, general, caller).await
+        let request = PreparedRequest::new(&key, method, &params)?;
+        send::request(route, request, &options, general, caller).await
     }
 
     /// Has a server tried again, if it has failed.

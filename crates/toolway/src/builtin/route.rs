@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 use toolway_types::{ConnectionState, ServerName, ToolKey};
-use toolway_wire::view;
+use toolway_wire::{RawJson, view};
 
 use crate::account::Connectors;
 use crate::builtin::{Builtin, BuiltinCall, HostHandle, Progressing, authenticate};
@@ -194,6 +194,7 @@ impl Route for BuiltinRoute {
                     "nothing: a bug ended it".to_owned(),
                 )),
                 Ok(Ok(answer)) => to_raw_value(&answer.into_result())
+                    .map(RawJson::from)
                     .map_err(|error| RequestError::Malformed(error.to_string())),
             }
         }

@@ -35,6 +35,9 @@ pub enum ResultDelivery {
     /// All of it, as the server sent it. [`ToolOutcome::bounded`](super::ToolOutcome) stays empty.
     #[default]
     Whole,
+    /// The same, for a caller that passes it on: it is not read, and nothing in it is decoded or
+    /// saved. Whether it fits the schema that its tool promised is not looked at.
+    Raw,
     /// Besides, what a model should get of it.
     Bounded,
     /// Besides, what a model should get of the parts that the filter gives.

@@ -32,7 +32,7 @@ mod runner;
 mod tests;
 mod tool;
 
-pub(super) use self::after::AfterCall;
+pub(super) use self::after::{AfterCall, looks_at_results};
 pub use self::input::HookInput;
 pub use self::library::{HookFunction, LibraryHook};
 pub use self::library_classifier::{
@@ -183,7 +183,7 @@ impl HookedCall<'_> {
         if concerned.is_empty() {
             return;
         }
-        entry.asked(self.call.arguments());
+        entry.asked(self.call.arguments(), self.call.raw_arguments());
         let input = HookInput::call(event, tool, self.call.arguments().clone());
         let means = dispatch.means();
         let heard = dispatch.runner.run(concerned, event, input, means).await;

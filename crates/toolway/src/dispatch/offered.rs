@@ -62,12 +62,9 @@ impl Dispatch<'_> {
             leave,
         };
         let tool = ask.tool(self.catalog);
-        let request = ToolRequest {
-            target: ToolTarget::Key(tool.key.clone()),
-            arguments: Map::new(),
-        };
+        let request = ToolRequest::new(ToolTarget::Key(tool.key.clone()), Map::new());
         let mut entry = AuditEntry::begin(self.audit, &request, self.caller);
-        entry.asked(&asked);
+        entry.asked(&asked, None);
         let mut arguments = CallArguments::from(asked);
         let judged = self.judge(&tool, &mut arguments, options, &mut entry).await;
         let permitted = judged.map(|call| {

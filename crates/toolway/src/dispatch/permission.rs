@@ -160,7 +160,7 @@ async fn decide(
         }
     };
     if standing != PinState::Same {
-        entry.asked(call.arguments());
+        entry.asked(call.arguments(), call.raw_arguments());
         let tool = call.tool();
         let place = tool.place(server).into_owned();
         let shown = tool.shown_for_pin();
@@ -242,7 +242,7 @@ async fn consult(
     if hook.is_none() && unseen.is_none() && dispatch.approvals.covers(call.tool(), &asking) {
         return Ok(PermittedBy::Session);
     }
-    entry.asked(call.arguments());
+    entry.asked(call.arguments(), call.raw_arguments());
     let is_open = hook.is_none() && asking.is_of_mode();
     let classified = if is_open && dispatch.permissions.mode() == PermissionMode::Auto {
         classify(call, dispatch, entry).await?

@@ -7,8 +7,9 @@ use std::mem;
 use std::sync::LazyLock;
 
 use serde_json::{Map, Value};
+use toolway_wire::{CarriedParams, RawJson};
 
-use crate::call::{CallError, CallFault, ToolTarget};
+use crate::call::{CallError, CallFault, ToolArguments, ToolTarget};
 use crate::catalog::{Catalog, CatalogTool};
 
 /// A call bound to one tool of one catalogue. It borrows both the tool and the arguments, because
@@ -21,19 +22,53 @@ pub struct ResolvedCall<'a> {
 
 /// The arguments of a call: an object, kept as the value that schemas are held against.
 #[derive(Debug)]
-pub struct CallArguments(Value);
+pub struct CallArguments {
+    value: Value,
+    /// The bytes that the value was read from, which are sent in its place.
+    raw: Option<RawJson>,
+    /// Why there is no value.
+    problem: Option<String>,
+    carried: CarriedParams,
+}
 
 impl From<Map<String, Value>> for CallArguments {
     fn from(arguments: Map<String, Value>) -> Self {
-        Self(Value::Object(arguments))
+        Self {
+            value: Value::Object(arguments),
+            raw: None,
+            problem: None,
+            carried: CarriedParams::default(),
+        }
     }
 }
 
 impl CallArguments {
+    /// Reads arguments. What is wrong with them is said when they are validated.
+    pub(super) fn of(arguments: ToolArguments, carried: CarriedParams) -> Self {
+        let (members, raw, problem) = match arguments {
+            ToolArguments::Parsed(members) => (members, None, None),
+            ToolArguments::Raw(raw) => match ToolArguments::read(&raw) {
+                Ok(members) => (members, Some(raw), None),
+                Err(problem) => (Map::new(), Some(raw), Some(problem)),
+            },
+        };
+        Self {
+            raw,
+            problem,
+            carried,
+            ..Self::from(members)
+        }
+    }
+
     pub(super) fn members(&self) -> &Map<String, Value> {
         static NONE: LazyLock<Map<String, Value>> = LazyLock::new(Map::new);
         // It is always an object; the rest is for the compiler.
-        self.0.as_object().unwrap_or(&NONE)
+        self.value.as_object().unwrap_or(&NONE)
+    }
+
+    /// The bytes they came in, unless somebody wrote others.
+    pub(super) fn raw(&self) -> Option<&RawJson> {
+        self.raw.as_ref()
     }
 }
 
@@ -64,14 +99,30 @@ impl<'a> ResolvedCall<'a> {
         self.arguments.members()
     }
 
-    /// Puts other arguments in their place; gives the old ones.
-    pub(super) fn rewrite(&mut self, arguments: CallArguments) -> CallArguments {
+    /// The bytes that the arguments came in, unless somebody wrote others.
+    pub(super) fn raw_arguments(&self) -> Option<&RawJson> {
+        self.arguments.raw()
+    }
+
+    /// What travels along with them.
+    pub(super) fn carried(&self) -> &CarriedParams {
+        &self.arguments.carried
+    }
+
+    /// Why the arguments could not be read.
+    pub(super) fn problem(&self) -> Option<&str> {
+        self.arguments.problem.as_deref()
+    }
+
+    /// Puts other arguments in their place; gives the old ones. What travels along stays.
+    pub(super) fn rewrite(&mut self, mut arguments: CallArguments) -> CallArguments {
+        arguments.carried = mem::take(&mut self.arguments.carried);
         mem::replace(self.arguments, arguments)
     }
 
     /// The arguments as one JSON value.
     pub(super) fn value(&self) -> &Value {
-        &self.arguments.0
+        &self.arguments.value
     }
 
     /// The call ends here, for this reason.

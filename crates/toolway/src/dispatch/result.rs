@@ -9,15 +9,16 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use serde_json::Value;
-use serde_json::value::RawValue;
 use toolway_config::ResultText;
 use toolway_types::{BytePool, Untrusted};
+use toolway_wire::RawJson;
 use toolway_wire::view::{self, ContentBlock, ResultType};
 
 use super::permission::PermittedCall;
 use super::send::RawResult;
 use crate::call::{
-    BoundedResult, CallError, CallFault, PlainBlock, ResultDelivery, SavedFile, ToolOutcome,
+    BoundedResult, CallError, CallFault, CallOptions, Continuations, PlainBlock, ResultDelivery,
+    SavedFile, ToolOutcome,
 };
 use crate::projection::{self, Projection, ProjectionError};
 use crate::tasks;
@@ -65,12 +66,13 @@ pub struct ResultSettings<'a> {
 /// for.
 pub async fn finish(
     answer: RawResult<'_>,
-    delivery: &ResultDelivery,
+    options: &CallOptions,
     place: ResultSettings<'_>,
 ) -> Result<ToolOutcome, CallError> {
+    let delivery = &options.delivery;
     // A few short texts, wanted whole: the commonest answer, with which nothing is to be done.
     // Who wants to see them reads them then.
-    if *delivery == ResultDelivery::Whole
+    if let ResultDelivery::Whole | ResultDelivery::Raw = delivery
         && let Some(is_error) = view::skim_result(answer.result())
     {
         let (call, raw) = answer.into_parts();
@@ -82,13 +84,40 @@ pub async fn finish(
             FinishedResult::default(),
         ));
     }
+    if *delivery == ResultDelivery::Raw || is_passed_on(answer.result(), options) {
+        return as_received(answer);
+    }
     // Boxed: a result that passes as it is must not carry the room for working on it along.
     Box::pin(process(answer, delivery, place)).await
 }
 
+/// Whether an answer that is not the last word is the caller's to go on from.
+fn is_passed_on(answer: &RawJson, options: &CallOptions) -> bool {
+    let is_last = || {
+        let kind = ResultType::peek(answer);
+        matches!(kind, Ok(ResultType::Complete) | Err(_)) && view::task::created(answer).is_none()
+    };
+    options.continuations == Continuations::PassOn && !is_last()
+}
+
+/// An answer that is passed on: any object is one.
+fn as_received(answer: RawResult<'_>) -> Result<ToolOutcome, CallError> {
+    let (call, raw) = answer.into_parts();
+    match view::says_error(&raw) {
+        Ok(is_error) => {
+            let done = FinishedResult::default();
+            Ok(outcome(&call, raw, is_error, None, done))
+        }
+        Err(error) => {
+            let what = format!("something that is no result: {error}");
+            Err(call.failed(CallFault::Malformed(Untrusted::new(what))))
+        }
+    }
+}
+
 fn outcome(
     call: &PermittedCall<'_>,
-    raw: Box<RawValue>,
+    raw: RawJson,
     is_error: bool,
     read: Option<view::ToolResult>,
     done: FinishedResult,
@@ -107,6 +136,7 @@ fn outcome(
         warnings,
         context: Vec::new(),
         replaced_by: None,
+        replacement: None,
     }
 }
 
@@ -167,7 +197,7 @@ fn is_work(result: &view::ToolResult, delivery: &ResultDelivery) -> bool {
 /// A person gets text as it is; a model does not read base64.
 fn texts(delivery: &ResultDelivery) -> TextScan {
     match delivery {
-        ResultDelivery::Whole => TextScan::Kept,
+        ResultDelivery::Whole | ResultDelivery::Raw => TextScan::Kept,
         ResultDelivery::Bounded | ResultDelivery::Selected(_) => TextScan::Searched,
     }
 }
@@ -238,7 +268,7 @@ fn work(
         bound::bound(&source, bounds, output_dir)
     };
     let bounded = match delivery {
-        ResultDelivery::Whole => None,
+        ResultDelivery::Whole | ResultDelivery::Raw => None,
         ResultDelivery::Bounded => Some(whole()),
         // A tool's own error has none of the fields that were wished for.
         ResultDelivery::Selected(_) if result.is_error => Some(whole()),

@@ -14,23 +14,23 @@ use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 use toolway_transport::{CloseReason, SendFailure};
 use toolway_types::{ConnectionState, ToolKey, Untrusted};
-use toolway_wire::RpcError;
+use toolway_wire::{CarriedParams, RawJson, RpcError};
 
-use super::Dispatch;
 use super::permission::PermittedCall;
+use super::{Dispatch, hooks};
 use crate::audit::AuditEntry;
 use crate::call::{
     CallError, CallFault, CallOptions, CallerSide, Oversize, RequestOrigin, TimeLimit,
 };
 use crate::catalog::CatalogTool;
 use crate::error::{RequestError, is_short, scopes_in, wants_login};
-use crate::route::{GeneralLimits, RequestOptions, Route, unavailable};
+use crate::route::{GeneralLimits, PassedOn, RequestOptions, Route, unavailable};
 
 /// A server's answer to a permitted call, unread.
 #[derive(Debug)]
 pub struct RawResult<'a> {
     call: PermittedCall<'a>,
-    result: Box<RawValue>,
+    result: RawJson,
     of_editor: bool,
 }
 
@@ -39,11 +39,11 @@ impl<'a> RawResult<'a> {
         self.call.tool()
     }
 
-    pub(super) fn result(&self) -> &RawValue {
+    pub(super) fn result(&self) -> &RawJson {
         &self.result
     }
 
-    pub(super) fn result_mut(&mut self) -> &mut Box<RawValue> {
+    pub(super) fn result_mut(&mut self) -> &mut RawJson {
         &mut self.result
     }
 
@@ -52,7 +52,7 @@ impl<'a> RawResult<'a> {
         self.of_editor
     }
 
-    pub(super) fn into_parts(self) -> (PermittedCall<'a>, Box<RawValue>) {
+    pub(super) fn into_parts(self) -> (PermittedCall<'a>, RawJson) {
         (self.call, self.result)
     }
 }
@@ -61,6 +61,63 @@ impl<'a> RawResult<'a> {
 struct CallParams<'a> {
     name: &'a str,
     arguments: &'a Map<String, Value>,
+}
+
+/// What continues an earlier request: of no meaning to a server whose answers are seen to here.
+const CONTINUING: [&str; 2] = ["inputResponses", "requestState"];
+
+/// The member by which a legacy client wants a task made of its call.
+const TASK: &str = "task";
+
+/// The parameters of `tools/call`, and where in them the arguments begin, which are last.
+fn call_params(
+    call: &PermittedCall<'_>,
+    passed_on: PassedOn,
+) -> Result<(Box<RawValue>, usize), serde_json::Error> {
+    let name = &call.tool().key.tool;
+    let (raw, carried) = (call.raw_arguments(), call.carried());
+    if raw.is_none() && carried.is_empty() {
+        let arguments = call.arguments();
+        let params = to_raw_value(&CallParams { name, arguments })?;
+        let begin = arguments_begin(params.get());
+        return Ok((params, begin));
+    }
+    let mut params = b"{\"name\":".to_vec();
+    serde_json::to_writer(&mut params, name)?;
+    of_this_hop(carried.clone(), passed_on).write(&mut params);
+    params.extend_from_slice(b",\"arguments\":");
+    let begin = params.len();
+    match raw {
+        Some(raw) => params.extend_from_slice(raw.bytes()),
+        None => serde_json::to_writer(&mut params, call.arguments())?,
+    }
+    params.push(b'}');
+    Ok((raw_value(params)?, begin))
+}
+
+/// What travels along, without what is of no meaning where answers are seen to here.
+pub(crate) fn of_this_hop(carried: CarriedParams, passed_on: PassedOn) -> CarriedParams {
+    let carried = match passed_on.input {
+        true => carried,
+        false => carried.without(&CONTINUING),
+    };
+    match passed_on.tasks {
+        true => carried,
+        false => carried.without(&[TASK]),
+    }
+}
+
+/// Where the arguments begin in `{"name":…,"arguments":…}`.
+fn arguments_begin(params: &str) -> usize {
+    // The first of its kind: a quotation mark inside the name has a backslash before it.
+    const BEFORE: &str = r#"","arguments":"#;
+    params.find(BEFORE).map_or(0, |at| at + BEFORE.len())
+}
+
+/// What was put together of JSON, as one value.
+pub(crate) fn raw_value(json: Vec<u8>) -> Result<Box<RawValue>, serde_json::Error> {
+    let text = String::from_utf8(json).map_err(serde::de::Error::custom)?;
+    RawValue::from_string(text)
 }
 
 /// Sends the call to its server.
@@ -101,11 +158,17 @@ pub async fn send<'a>(
         Some(answers) => Arc::clone(&answers.route),
         None => dispatch.routes.route(&key.server)?,
     };
-    let params = CallParams {
-        name: &key.tool,
-        arguments: call.arguments(),
+    let origin = RequestOrigin::of(dispatch.caller);
+    let mut conditions = RequestOptions {
+        tool: Some(call.tool().received()),
+        origin: Some(Arc::clone(&origin)),
+        ..limits::options(options, &*route, dispatch.limits)
     };
-    let params = to_raw_value(&params).map_err(|error| {
+    if conditions.passed_on.tasks && hooks::looks_at_results(&call, dispatch) {
+        conditions.passed_on.tasks = false;
+    }
+    let params = call_params(&call, conditions.passed_on);
+    let (params, begin) = params.map_err(|error| {
         let message = Untrusted::new(error.to_string());
         CallError::Failed(
             key.clone(),
@@ -115,14 +178,11 @@ pub async fn send<'a>(
             },
         )
     })?;
-    let origin = RequestOrigin::of(dispatch.caller);
-    let conditions = RequestOptions {
-        tool: Some(call.tool().received()),
-        origin: Some(Arc::clone(&origin)),
-        ..limits::options(options, &*route, dispatch.limits)
-    };
     let timeout = conditions.timeout;
-    entry.sent(&params);
+    entry.sent(|| {
+        let text = params.get();
+        text.get(begin..text.len() - 1).unwrap_or_default()
+    });
     let answer = route.request("tools/call", params, conditions).await;
     let remarks = origin.take_remarks();
     match answer {
@@ -146,25 +206,51 @@ pub async fn send<'a>(
     }
 }
 
-/// Asks a server for something beside its tools, which was permitted: `key` names what.
+/// Something to be asked of a server beside calls.
+pub(crate) struct PreparedRequest<'a> {
+    /// Names what is asked for.
+    pub(crate) key: &'a ToolKey,
+    pub(crate) method: &'a str,
+    pub(crate) params: Box<RawValue>,
+}
+
+impl<'a> PreparedRequest<'a> {
+    pub(crate) fn new(
+        key: &'a ToolKey,
+        method: &'a str,
+        params: &Value,
+    ) -> Result<Self, CallError> {
+        let params = to_raw_value(params).map_err(|error| {
+            let what = Untrusted::new(error.to_string());
+            CallError::Failed(key.clone(), CallFault::Malformed(what))
+        })?;
+        Ok(Self {
+            key,
+            method,
+            params,
+        })
+    }
+}
+
+/// Asks a server for something beside its tools, which was permitted.
 pub(crate) async fn request(
     route: &dyn Route,
-    key: &ToolKey,
-    method: &str,
-    params: &Value,
+    request: PreparedRequest<'_>,
     options: &CallOptions,
     general: GeneralLimits,
     caller: &Arc<CallerSide>,
-) -> Result<Box<RawValue>, CallError> {
+) -> Result<RawJson, CallError> {
     let options = RequestOptions {
         origin: Some(RequestOrigin::of(caller)),
         ..limits::options(options, route, general)
     };
     let timeout = options.timeout;
-    let answer = match to_raw_value(params) {
-        Ok(params) => route.request(method, params, options).await,
-        Err(error) => Err(RequestError::Malformed(error.to_string())),
-    };
+    let PreparedRequest {
+        key,
+        method,
+        params,
+    } = request;
+    let answer = route.request(method, params, options).await;
     answer.map_err(|error| explain(error, key, timeout))
 }
 
@@ -272,5 +358,26 @@ fn refused_login(failure: SendFailure) -> ConnectionState {
     ConnectionState::NeedsAuth {
         unnamed_scopes: is_short && scopes_in(&detail).is_empty(),
         detail,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_arguments_are_found_whatever_the_name_looks_like() {
+        let arguments = json!({ "text": r#"","arguments":"# });
+        let Value::Object(arguments) = arguments else {
+            panic!("an object")
+        };
+        for name in ["t", r#"","arguments":{"n":2}}"#, r"ends with \", ""] {
+            let arguments = &arguments;
+            let params = to_raw_value(&CallParams { name, arguments }).expect("JSON");
+            let found = &params.get()[arguments_begin(params.get())..];
+            assert_eq!(found, r#"{"text":"\",\"arguments\":"}}"#, "{name}");
+        }
     }
 }

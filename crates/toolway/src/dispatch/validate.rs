@@ -13,6 +13,8 @@
 use std::ops::Deref;
 
 use serde_json::{Map, Value};
+use toolway_types::text;
+use toolway_wire::RawJson;
 
 use super::resolve::ResolvedCall;
 use crate::call::{CallError, CallFault, Oversize};
@@ -24,6 +26,9 @@ mod defaults;
 mod structured;
 
 pub(super) use structured::structured;
+
+/// The longest that is said about arguments that cannot be read.
+const MAX_PROBLEM: usize = 200;
 
 /// A call whose arguments match the schema, as far as the schema can be used.
 #[derive(Debug)]
@@ -88,8 +93,15 @@ fn complete(call: &mut ResolvedCall<'_>) -> Result<Option<Box<str>>, CallError> 
 
 /// Checks the arguments; gives the reason where they cannot be checked.
 pub(super) fn check(call: &ResolvedCall<'_>) -> Result<Option<Box<str>>, CallError> {
+    if let Some(problem) = call.problem() {
+        return Err(call.failed(CallFault::Invalid(vec![Problem {
+            path: String::new(),
+            message: text::cut(&text::clean_line(problem), MAX_PROBLEM).into_owned(),
+        }])));
+    }
     let size = ValueSize::of(call.arguments());
-    if size.bytes > MAX_ARGUMENT_BYTES {
+    let raw = call.raw_arguments().map_or(0, RawJson::len);
+    if size.bytes.max(raw) > MAX_ARGUMENT_BYTES {
         return Err(call.failed(CallFault::TooLarge {
             what: Oversize::Arguments,
             limit: MAX_ARGUMENT_BYTES,

@@ -105,7 +105,7 @@ impl HostCore {
         if let Err(error) = waited.await {
             // It was waited for as long as the call may take: it is not waited for again.
             let mut entry = AuditEntry::begin(self.audit.as_ref(), &request, &party.side);
-            entry.asked(&request.arguments);
+            entry.awaited(&request.arguments);
             let outcome = Err(error);
             let (done, ()) = tokio::join!(turn.comes(), entry.finish(&outcome));
             drop(done);

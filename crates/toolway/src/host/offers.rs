@@ -8,18 +8,17 @@
 use std::collections::BTreeMap;
 use std::mem;
 
-use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use toolway_types::{ConnectionState, ServerName, ToolKey, Untrusted};
 use toolway_wire::era::method;
-use toolway_wire::view;
+use toolway_wire::{RawJson, view};
 
 use super::{Attached, Host};
 use crate::audit::AuditEntry;
 use crate::call::{CallError, CallFault, CallOptions, Consent, SavedFile, ToolTarget};
 use crate::dispatch::offered::PermittedOffering;
 use crate::dispatch::result::contents;
-use crate::dispatch::send;
+use crate::dispatch::send::{self, PreparedRequest};
 use crate::offering::{Offering, PriorConsent};
 use crate::pins::PinnedInstructions;
 use crate::route::Routes;
@@ -28,7 +27,7 @@ use crate::route::Routes;
 #[derive(Debug)]
 pub struct ResourceOutcome {
     /// The whole MCP result, byte for byte as the server sent it.
-    pub raw: Box<RawValue>,
+    pub raw: RawJson,
     /// The same, read.
     pub result: view::ReadResult,
     /// What a person should know about it and cannot see there.
@@ -67,7 +66,7 @@ pub struct Suggestions {
 #[derive(Debug)]
 pub struct PromptOutcome {
     /// The whole MCP result, byte for byte as the server sent it.
-    pub raw: Box<RawValue>,
+    pub raw: RawJson,
     /// The same, read.
     pub result: view::PromptResult,
     /// What a person should know about it and cannot see there.
@@ -202,7 +201,7 @@ impl Attached {
         method: &str,
         params: Map<String, Value>,
         options: &CallOptions,
-    ) -> Result<(Box<RawValue>, Vec<String>), CallError> {
+    ) -> Result<(RawJson, Vec<String>), CallError> {
         let (entry, permitted) = self.judge(offering, server, params, options).await?;
         let (answer, warnings) = match permitted {
             Ok(mut permitted) => {
@@ -218,7 +217,7 @@ impl Attached {
     }
 
     /// Waits for a server, and has it judged whether this may be asked of it.
-    async fn judge(
+    pub(super) async fn judge(
         &self,
         offering: Offering,
         server: &ServerName,
@@ -254,7 +253,7 @@ impl Attached {
         method: &str,
         params: &Value,
         options: &CallOptions,
-    ) -> Result<Box<RawValue>, CallError> {
+    ) -> Result<RawJson, CallError> {
         let server = permitted.server();
         let named = ["uri", "name"]
             .into_iter()
@@ -264,7 +263,8 @@ impl Attached {
         let route = snapshot.route(server)?;
         let general = snapshot.general_limits();
         let caller = &self.party.side;
-        send::request(&*route, &key, method, params, options, general, caller).await
+        let request = PreparedRequest::new(&key, method, params)?;
+        send::request(&*route, request, options, general, caller).await
     }
 }
 

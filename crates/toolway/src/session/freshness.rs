@@ -14,6 +14,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::time::Instant;
 use toolway_types::Budget;
+use toolway_wire::RawJson;
 use toolway_wire::era::method;
 
 use crate::lock::lock;
@@ -35,7 +36,7 @@ pub(super) struct Freshness(Mutex<VecDeque<CachedAnswer>>);
 struct CachedAnswer {
     method: Box<str>,
     params: Box<str>,
-    result: Box<RawValue>,
+    result: RawJson,
     fresh_until: Instant,
 }
 
@@ -47,7 +48,7 @@ impl CachedAnswer {
 
 impl Freshness {
     /// A fresh answer to exactly this request.
-    pub(super) fn get(&self, method: &str, params: &RawValue) -> Option<Box<RawValue>> {
+    pub(super) fn get(&self, method: &str, params: &RawValue) -> Option<RawJson> {
         if !is_kept(method) {
             return None;
         }
@@ -65,7 +66,7 @@ impl Freshness {
 
     /// Keeps an answer for as long as it says. Only for one that answers the request itself: what
     /// took rounds of input depends on more than the request.
-    pub(super) fn put(&self, method: &str, params: &RawValue, result: &RawValue) {
+    pub(super) fn put(&self, method: &str, params: &RawValue, result: &RawJson) {
         if !is_kept(method) || result.get().len() > LARGEST {
             return;
         }
@@ -78,7 +79,7 @@ impl Freshness {
         let entry = CachedAnswer {
             method: method.into(),
             params: params.get().into(),
-            result: result.to_owned(),
+            result: result.detached(),
             fresh_until: Instant::now() + ttl,
         };
         let mut fits = |entry: &CachedAnswer| room.take(entry.size()).is_ok();
@@ -108,7 +109,7 @@ fn is_kept(name: &str) -> bool {
 }
 
 /// For how long a result is fresh; `None` for one that is stale at once.
-fn time_to_live(result: &RawValue) -> Option<Duration> {
+fn time_to_live(result: &RawJson) -> Option<Duration> {
     #[derive(Deserialize)]
     struct Hints {
         #[serde(default, rename = "ttlMs")]

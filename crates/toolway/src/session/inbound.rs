@@ -17,7 +17,7 @@ use toolway_types::Era;
 use toolway_wire::era::method;
 use toolway_wire::skim::IdSkimmer;
 use toolway_wire::view::task;
-use toolway_wire::{Id, Message, RpcError, envelope};
+use toolway_wire::{Id, Message, RawJson, RpcError, envelope};
 use tracing::debug;
 
 use self::subscriptions::Subscriptions;
@@ -39,7 +39,7 @@ pub(super) enum InboundMessage {
     /// An answer to one of our requests.
     Answer {
         id: u64,
-        outcome: Result<Box<RawValue>, RpcError>,
+        outcome: Result<RawJson, RpcError>,
     },
     /// An error for a request whose id the server could not read.
     Uncorrelated(RpcError),
@@ -214,7 +214,7 @@ impl Reception {
 }
 
 /// Sorts one message.
-pub(super) fn receive(bytes: &[u8], reception: &Reception) -> InboundMessage {
+pub(super) fn receive(bytes: &Bytes, reception: &Reception) -> InboundMessage {
     match envelope::parse(bytes) {
         Ok(Message::Response {
             id: Some(id),
@@ -222,7 +222,7 @@ pub(super) fn receive(bytes: &[u8], reception: &Reception) -> InboundMessage {
         }) => match id.as_ours() {
             Some(id) => InboundMessage::Answer {
                 id,
-                outcome: outcome.map(ToOwned::to_owned),
+                outcome: outcome.map(|result| RawJson::part_of(bytes, result)),
             },
             None => InboundMessage::Stray,
         },

@@ -14,14 +14,14 @@ use toolway_wire::view::elicit::InputRequest;
 use super::Session;
 use super::correlator::{Deadline, MAX_QUESTIONS};
 use super::question::{QuestionRefusal, ServerQuestion};
-use crate::error::{RequestError, RequestResult};
+use crate::error::RequestError;
 
 /// Answers all of a server's questions, as one object by their keys.
 pub(super) async fn answers(
     session: &Session,
     requests: &[InputRequest],
     deadline: Deadline,
-) -> RequestResult {
+) -> Result<Box<RawValue>, RequestError> {
     if requests.len() > MAX_QUESTIONS {
         let problem = format!("the server asks {} questions at once", requests.len());
         return Err(RequestError::Malformed(problem));

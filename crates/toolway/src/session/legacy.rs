@@ -15,7 +15,7 @@ use toolway_types::{Era, ServerFacts, Untrusted};
 use toolway_wire::era::{LATEST_LEGACY, LEGACY_VERSIONS, method};
 use toolway_wire::meta::RequestMeta;
 use toolway_wire::view::task::created;
-use toolway_wire::{envelope, headers};
+use toolway_wire::{RawJson, envelope, headers};
 use tracing::debug;
 
 use super::correlator::{Correlator, Deadline, Farewell, LateAnswerHandler, RequestExchange};
@@ -67,7 +67,7 @@ pub(super) async fn initialize(
 /// Reads the answer to `initialize` and tells the server that the handshake is done.
 pub(super) async fn settle(
     correlator: &Correlator,
-    answer: &RawValue,
+    answer: &RawJson,
 ) -> Result<ServerFacts, ConnectError> {
     let malformed =
         |problem| ConnectError::request(method::INITIALIZE, RequestError::Malformed(problem));

@@ -17,12 +17,13 @@ use toolway_wire::era::{MODERN, meta_key, method};
 use toolway_wire::meta::RequestMeta;
 use toolway_wire::view::task::task;
 use toolway_wire::view::{ResultType, Tool};
-use toolway_wire::{envelope, headers};
+use toolway_wire::{RawJson, envelope, headers};
 
 use super::correlator::{Correlator, Deadline, Farewell, LateAnswerHandler, RequestExchange};
 use super::{ClientInfo, MAX_GREETING, Session, facts, raw};
 use crate::call::{ProgressSink, RequestOrigin};
 use crate::error::{RequestError, RequestResult};
+use crate::route::PassedOn;
 
 /// A modern request before it has an id.
 pub(super) struct ModernRequest<'a> {
@@ -31,6 +32,7 @@ pub(super) struct ModernRequest<'a> {
     pub deadline: Deadline,
     pub progress: Option<ProgressSink>,
     pub tool: Option<&'a Tool>,
+    pub passed_on: PassedOn,
 }
 
 impl<'a> ModernRequest<'a> {
@@ -42,6 +44,7 @@ impl<'a> ModernRequest<'a> {
             deadline,
             progress: None,
             tool: None,
+            passed_on: PassedOn::default(),
         }
     }
 }
@@ -62,7 +65,7 @@ pub(super) struct Discovery {
 impl Discovery {
     /// Reads an answer; `None` when it is not a discovery, as from a server that answers
     /// anything with an empty object, or larger than one may be.
-    pub(super) fn read(answer: &RawValue) -> Option<Self> {
+    pub(super) fn read(answer: &RawJson) -> Option<Self> {
         if answer.get().len() > MAX_GREETING {
             return None;
         }

@@ -8,12 +8,11 @@
 use std::pin::pin;
 use std::time::Duration;
 
-use serde_json::value::RawValue;
 use toolway_transport::{CloseReason, SendFailure};
 use toolway_types::{Era, MessageDelivery, ProtocolMode, ServerFacts, Untrusted};
-use toolway_wire::RpcError;
 use toolway_wire::era::{LEGACY_VERSIONS, method, mutual_modern};
 use toolway_wire::error::UNSUPPORTED_PROTOCOL_VERSION;
+use toolway_wire::{RawJson, RpcError};
 
 use super::correlator::Correlator;
 use super::modern::Discovery;
@@ -335,7 +334,7 @@ fn weigh(answer: RequestResult) -> Evidence {
     }
 }
 
-fn weigh_result(result: &RawValue) -> Evidence {
+fn weigh_result(result: &RawJson) -> Evidence {
     let Some(discovery) = Discovery::read(result) else {
         return Evidence::Legacy(Vec::new());
     };

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use serde_json::value::RawValue;
 use toolway_types::{BytePool, Untrusted, limits};
+use toolway_wire::RawJson;
 use toolway_wire::era::{may_require_input, method};
 use toolway_wire::error::HEADER_MISMATCH;
 use toolway_wire::view::elicit::{self, input_required};
@@ -24,6 +25,7 @@ use super::modern::{self, ModernRequest};
 use super::{Session, input, list, refine, task};
 use crate::error::{RequestError, RequestResult};
 use crate::listing::ListKind;
+use crate::route::PassedOn;
 
 /// How often a server may ask for input before one request is given up.
 pub(super) const MAX_ROUNDS: usize = limits::call::ROUNDS;
@@ -41,7 +43,9 @@ pub(super) async fn drive(
     is_task: Option<&AtomicBool>,
 ) -> RequestResult {
     let freshness = session.reception().freshness();
-    if let Some(answer) = freshness.get(request.method, request.params) {
+    // What is passed on may continue an earlier request, and such answers are not kept.
+    let is_kept = request.passed_on == PassedOn::default();
+    if is_kept && let Some(answer) = freshness.get(request.method, request.params) {
         return Ok(answer);
     }
     let first = ModernRequest {
@@ -49,10 +53,15 @@ pub(super) async fn drive(
         ..request
     };
     let outcome = modern::request(session, first).await.map_err(refine);
+    if request.passed_on.tasks && request.method.starts_with("tasks/") {
+        return outcome;
+    }
     if let Ok(result) = &outcome
         && matches!(ResultType::peek(result), Ok(ResultType::Complete))
     {
-        freshness.put(request.method, request.params, result);
+        if is_kept {
+            freshness.put(request.method, request.params, result);
+        }
         return outcome;
     }
     // Boxed: a request that is answered at once must not carry the room for the rest along.
@@ -69,6 +78,7 @@ async fn go_on(
     let mut params = None;
     let mut relisted = None;
     let mut rounds = 0;
+    let passed_on = request.passed_on;
     loop {
         let result = match outcome {
             Err(RequestError::Rpc(error)) if error.code == HEADER_MISMATCH => {
@@ -86,10 +96,15 @@ async fn go_on(
             })?;
             match kind {
                 ResultType::Complete => {
-                    if rounds == 0 {
+                    if rounds == 0 && passed_on == PassedOn::default() {
                         let freshness = session.reception().freshness();
                         freshness.put(request.method, request.params, &result);
                     }
+                    return Ok(result);
+                }
+                ResultType::InputRequired
+                    if passed_on.input && may_require_input(request.method) =>
+                {
                     return Ok(result);
                 }
                 ResultType::InputRequired if may_require_input(request.method) => {
@@ -102,6 +117,9 @@ async fn go_on(
                 ResultType::Task if request.method == method::TOOLS_CALL && session.has_tasks() => {
                     if let Some(is_task) = is_task {
                         is_task.store(true, Ordering::Relaxed);
+                    }
+                    if passed_on.tasks {
+                        return Ok(result);
                     }
                     return task::follow(session, &result, request.deadline, request.progress)
                         .await;
@@ -131,9 +149,9 @@ fn unexpected(name: &str) -> RequestError {
 async fn with_input(
     session: &Session,
     request: &ModernRequest<'_>,
-    result: &RawValue,
+    result: &RawJson,
     round: usize,
-) -> RequestResult {
+) -> Result<Box<RawValue>, RequestError> {
     let required =
         input_required(result).map_err(|error| RequestError::Malformed(error.to_string()))?;
     let deadline = request.deadline;

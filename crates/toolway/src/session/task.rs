@@ -13,6 +13,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use tokio::sync::Notify;
 use toolway_transport::SendFailure;
 use toolway_types::{Budget, BudgetExceeded, Era, Untrusted};
+use toolway_wire::RawJson;
 use toolway_wire::era::method;
 use toolway_wire::view::ViewError;
 use toolway_wire::view::elicit::InputRequest;
@@ -45,7 +46,7 @@ const KEYS: Budget = Budget::new(1 << 20, MAX_UPDATES * MAX_QUESTIONS);
 /// Follows the task that `made` describes until the call has its result.
 pub(super) async fn follow(
     session: &Session,
-    made: &RawValue,
+    made: &RawJson,
     deadline: Deadline,
     progress: Option<ProgressSink>,
 ) -> RequestResult {
@@ -61,7 +62,7 @@ pub(super) async fn follow(
         teller.tell(&current);
         let interval = interval(current.poll_interval);
         let pause = match current.status {
-            TaskStatus::Completed(Some(result)) => return follower.done(Ok(result)),
+            TaskStatus::Completed(Some(result)) => return follower.done(Ok(result.into())),
             TaskStatus::Failed(error) => return follower.done(Err(RequestError::Rpc(error))),
             TaskStatus::Cancelled => return follower.done(Err(RequestError::TaskCancelled)),
             TaskStatus::Completed(None) if is_seed => Duration::ZERO,
@@ -102,7 +103,7 @@ fn too_much(_: BudgetExceeded) -> RequestError {
     RequestError::Malformed("a task that asks for too much input".to_owned())
 }
 
-fn read(result: &RawValue) -> Result<TaskView, RequestError> {
+fn read(result: &RawJson) -> Result<TaskView, RequestError> {
     task(result).map_err(|error| unusable(&error))
 }
 

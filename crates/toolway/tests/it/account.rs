@@ -175,10 +175,10 @@ pub(crate) async fn settled(host: &Host) -> DirectoryState {
 }
 
 pub(crate) async fn whoami(host: &Host, server: &str) -> Result<ToolOutcome, CallError> {
-    let request = ToolRequest {
-        target: ToolTarget::Key(ToolKey::new(name(server), "whoami")),
-        arguments: serde_json::Map::new(),
-    };
+    let request = ToolRequest::new(
+        ToolTarget::Key(ToolKey::new(name(server), "whoami")),
+        serde_json::Map::new(),
+    );
     host.call(request, CallOptions::new(Consent::Typed)).await
 }
 

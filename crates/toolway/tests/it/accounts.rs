@@ -109,10 +109,10 @@ async fn until_connected(host: &Host, server: &str) {
 }
 
 async fn whoami(host: &Host, server: &str) {
-    let request = ToolRequest {
-        target: ToolTarget::Key(ToolKey::new(name(server), "whoami")),
-        arguments: serde_json::Map::new(),
-    };
+    let request = ToolRequest::new(
+        ToolTarget::Key(ToolKey::new(name(server), "whoami")),
+        serde_json::Map::new(),
+    );
     let answer = host.call(request, CallOptions::new(Consent::Typed)).await;
     answer.expect("an answer");
 }
@@ -188,10 +188,10 @@ async fn an_account_without_a_login_needs_one_whoever_else_is_logged_in() {
     assert!(needs_auth(&host));
 
     // The tool logs in to the entry's account, and says how a person does.
-    let request = ToolRequest {
-        target: ToolTarget::Exposed("mcp__shop__authenticate".to_owned()),
-        arguments: serde_json::Map::new(),
-    };
+    let request = ToolRequest::new(
+        ToolTarget::Exposed("mcp__shop__authenticate".to_owned()),
+        serde_json::Map::new(),
+    );
     let answer = host.call(request, CallOptions::new(Consent::Typed)).await;
     let answer: Value = serde_json::from_str(answer.expect("an answer").raw.get()).expect("JSON");
     let text = answer["content"][0]["text"].as_str().expect("text");

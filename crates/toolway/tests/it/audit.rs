@@ -16,10 +16,10 @@ use crate::support::Home;
 
 fn request(tool: &str, arguments: &serde_json::Value) -> ToolRequest {
     let server = ServerName::new("s").expect("a name");
-    ToolRequest {
-        target: ToolTarget::Key(ToolKey::new(server, tool)),
-        arguments: arguments.as_object().cloned().unwrap_or_default(),
-    }
+    ToolRequest::new(
+        ToolTarget::Key(ToolKey::new(server, tool)),
+        arguments.as_object().cloned().unwrap_or_default(),
+    )
 }
 
 fn calls(audit: &Audit) -> Vec<CallRecord> {

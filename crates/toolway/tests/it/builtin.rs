@@ -56,10 +56,7 @@ fn call<'a>(
     let Value::Object(arguments) = arguments else {
         panic!("arguments are an object")
     };
-    let request = ToolRequest {
-        target: ToolTarget::Exposed(name.to_owned()),
-        arguments,
-    };
+    let request = ToolRequest::new(ToolTarget::Exposed(name.to_owned()), arguments);
     let options = CallOptions {
         pool: pool.cloned(),
         // Nobody is there to be asked.
@@ -410,10 +407,10 @@ async fn a_program_adds_tools_of_its_own_that_go_through_the_same_pipeline() {
         "{refused:?}"
     );
     let typed = |arguments: Value, timeout| {
-        let request = ToolRequest {
-            target: ToolTarget::Exposed("double".to_owned()),
-            arguments: arguments.as_object().cloned().unwrap_or_default(),
-        };
+        let request = ToolRequest::new(
+            ToolTarget::Exposed("double".to_owned()),
+            arguments.as_object().cloned().unwrap_or_default(),
+        );
         let options = CallOptions {
             timeout,
             ..CallOptions::new(Consent::Typed)
@@ -435,10 +432,7 @@ async fn a_program_adds_tools_of_its_own_that_go_through_the_same_pipeline() {
         matches!(bug, Err(CallError::Failed(_, CallFault::Malformed(_)))),
         "{bug:?}"
     );
-    let request = ToolRequest {
-        target: ToolTarget::Exposed("slow".to_owned()),
-        arguments: Map::new(),
-    };
+    let request = ToolRequest::new(ToolTarget::Exposed("slow".to_owned()), Map::new());
     let options = CallOptions {
         timeout: Some(Duration::from_millis(20)),
         ..CallOptions::new(Consent::Prompt)

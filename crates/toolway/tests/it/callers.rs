@@ -91,10 +91,10 @@ fn drama(speaks: SpokenEras) -> ScriptedServer {
 }
 
 fn asks(tool: &str, arguments: &Value) -> ToolRequest {
-    ToolRequest {
-        target: ToolTarget::Key(ToolKey::new(name("s"), tool)),
-        arguments: arguments.as_object().cloned().unwrap_or_default(),
-    }
+    ToolRequest::new(
+        ToolTarget::Key(ToolKey::new(name("s"), tool)),
+        arguments.as_object().cloned().unwrap_or_default(),
+    )
 }
 
 async fn typed(caller: &Attached, tool: &str) -> Result<ToolOutcome, CallError> {

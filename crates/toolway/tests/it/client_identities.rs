@@ -68,10 +68,10 @@ async fn connect(host: &Host) {
 }
 
 async fn whoami(host: &Host) -> Result<String, CallError> {
-    let request = ToolRequest {
-        target: ToolTarget::Exposed("mcp__shop__whoami".to_owned()),
-        arguments: serde_json::Map::new(),
-    };
+    let request = ToolRequest::new(
+        ToolTarget::Exposed("mcp__shop__whoami".to_owned()),
+        serde_json::Map::new(),
+    );
     let answer = host.call(request, CallOptions::new(Consent::Typed)).await?;
     Ok(answer.raw.get().to_owned())
 }

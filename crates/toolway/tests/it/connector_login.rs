@@ -12,10 +12,10 @@ use crate::support::{Home, name, shown};
 
 /// What the tool of a server answers.
 async fn authenticate(host: &Host, server: &str) -> (bool, String) {
-    let request = ToolRequest {
-        target: ToolTarget::Exposed(format!("mcp__{server}__authenticate")),
-        arguments: serde_json::Map::new(),
-    };
+    let request = ToolRequest::new(
+        ToolTarget::Exposed(format!("mcp__{server}__authenticate")),
+        serde_json::Map::new(),
+    );
     let answer = host.call(request, CallOptions::new(Consent::Typed)).await;
     let answer: Value = serde_json::from_str(answer.expect("an answer").raw.get()).expect("JSON");
     let text = answer["content"][0]["text"].as_str().expect("text");

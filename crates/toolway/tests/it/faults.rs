@@ -112,10 +112,7 @@ fn script(name: &str) -> Script {
 
 fn ask(server: &str, tool: &str, arguments: &Value) -> ToolRequest {
     let arguments = arguments.as_object().cloned().unwrap_or_else(Map::new);
-    ToolRequest {
-        target: ToolTarget::Key(ToolKey::new(name(server), tool)),
-        arguments,
-    }
+    ToolRequest::new(ToolTarget::Key(ToolKey::new(name(server), tool)), arguments)
 }
 
 async fn call(

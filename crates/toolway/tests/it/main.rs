@@ -44,6 +44,7 @@ mod offered;
 mod outliving;
 mod overheard;
 mod panics;
+mod passing;
 mod patience;
 mod pictures;
 mod pins;

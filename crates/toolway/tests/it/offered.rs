@@ -145,10 +145,7 @@ impl Stage {
         let Value::Object(arguments) = arguments else {
             panic!("arguments are an object")
         };
-        let request = ToolRequest {
-            target: ToolTarget::Exposed(tool.to_owned()),
-            arguments,
-        };
+        let request = ToolRequest::new(ToolTarget::Exposed(tool.to_owned()), arguments);
         self.host.call(request, CallOptions::new(consent)).await
     }
 
@@ -359,10 +356,10 @@ async fn sec_59_a_tool_of_the_program_that_reads_resources_gets_around_no_rule()
         };
         let host = Host::start(ruled(&home, &rules), options);
         host.settled().await;
-        let request = ToolRequest {
-            target: ToolTarget::Exposed("Peek".to_owned()),
-            arguments: Map::from_iter([("uri".to_owned(), "note://7".into())]),
-        };
+        let request = ToolRequest::new(
+            ToolTarget::Exposed("Peek".to_owned()),
+            Map::from_iter([("uri".to_owned(), "note://7".into())]),
+        );
         let outcome = host.call(request, CallOptions::new(Consent::Prompt)).await;
         let outcome = outcome.expect("an answer");
         assert_eq!(!outcome.is_error, runs, "{rules}: {}", text_of(&outcome));

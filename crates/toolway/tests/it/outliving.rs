@@ -111,10 +111,10 @@ impl Scene {
 }
 
 async fn whoami(host: &Host, timeout: Option<Duration>) -> Result<String, CallError> {
-    let request = ToolRequest {
-        target: ToolTarget::Key(ToolKey::new(name("shop"), "whoami")),
-        arguments: Map::new(),
-    };
+    let request = ToolRequest::new(
+        ToolTarget::Key(ToolKey::new(name("shop"), "whoami")),
+        Map::new(),
+    );
     let options = CallOptions {
         timeout,
         ..CallOptions::new(Consent::Typed)

@@ -140,10 +140,10 @@ async fn show(host: &Host, mime_type: &str, picture: &[u8]) -> ToolOutcome {
         delivery: ResultDelivery::Bounded,
         ..CallOptions::new(Consent::Typed)
     };
-    let request = toolway::ToolRequest {
-        target: toolway::ToolTarget::Key(toolway_types::ToolKey::new(name("able"), "answer")),
-        arguments: arguments.as_object().cloned().expect("an object"),
-    };
+    let request = toolway::ToolRequest::new(
+        toolway::ToolTarget::Key(toolway_types::ToolKey::new(name("able"), "answer")),
+        arguments.as_object().cloned().expect("an object"),
+    );
     host.call(request, options).await.expect("an answer")
 }
 

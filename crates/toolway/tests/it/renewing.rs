@@ -67,10 +67,10 @@ async fn until_connected(host: &Host, server: &str) {
 
 /// What a protected server says of who asks.
 async fn whoami(host: &Host, server: &str) -> Result<String, CallError> {
-    let request = ToolRequest {
-        target: ToolTarget::Key(ToolKey::new(name(server), "whoami")),
-        arguments: Map::new(),
-    };
+    let request = ToolRequest::new(
+        ToolTarget::Key(ToolKey::new(name(server), "whoami")),
+        Map::new(),
+    );
     let answer = host.call(request, CallOptions::new(Consent::Typed)).await;
     answer.map(|answer| text_of(&answer))
 }

@@ -159,10 +159,10 @@ async fn a_start_does_not_ask_again_for_a_quarter_of_an_hour_and_reconnect_does(
 }
 
 async fn authenticate(host: &Host) -> Value {
-    let request = ToolRequest {
-        target: ToolTarget::Exposed("mcp__shop__authenticate".to_owned()),
-        arguments: serde_json::Map::new(),
-    };
+    let request = ToolRequest::new(
+        ToolTarget::Exposed("mcp__shop__authenticate".to_owned()),
+        serde_json::Map::new(),
+    );
     let answer = host.call(request, CallOptions::new(Consent::Typed)).await;
     let answer = answer.expect("an answer");
     serde_json::from_str(answer.raw.get()).expect("JSON")

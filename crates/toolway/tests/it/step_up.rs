@@ -216,10 +216,10 @@ impl Scene {
 }
 
 async fn call_with(host: &Host, tool: &str, options: CallOptions) -> Result<String, CallError> {
-    let request = ToolRequest {
-        target: ToolTarget::Exposed(format!("mcp__shop__{tool}")),
-        arguments: Map::new(),
-    };
+    let request = ToolRequest::new(
+        ToolTarget::Exposed(format!("mcp__shop__{tool}")),
+        Map::new(),
+    );
     let answer = host.call(request, options).await?;
     Ok(text_of(&answer))
 }

@@ -251,10 +251,7 @@ pub(crate) fn hung_server() -> InProcessServer {
 
 pub(crate) fn request(server: &str, tool: &str, text: &str) -> ToolRequest {
     let arguments = Map::from_iter([("text".to_owned(), Value::from(text))]);
-    ToolRequest {
-        target: ToolTarget::Key(ToolKey::new(name(server), tool)),
-        arguments,
-    }
+    ToolRequest::new(ToolTarget::Key(ToolKey::new(name(server), tool)), arguments)
 }
 
 pub(crate) async fn echo(host: &Host, server: &str, text: &str) -> Result<ToolOutcome, CallError> {

@@ -52,7 +52,9 @@ pub(super) fn print(
         }
         (None, Some(values)) if wanted.json => context.output.json(&SelectedValues(values))?,
         (None, Some(values)) => context.output.text(&projection::lines(&values))?,
-        (None, None) if wanted.json => context.output.json(&ServerAnswer::from(&*outcome.raw))?,
+        (None, None) if wanted.json => context
+            .output
+            .json(&ServerAnswer::from(outcome.raw.as_raw()))?,
         (None, None) => context.output.text(&as_text(outcome))?,
     }
     for warning in &outcome.warnings {

@@ -126,8 +126,8 @@ fn print(
     outcome: Result<&ToolOutcome, &Report>,
 ) -> Result<Exit, Report> {
     let (exit, result, report) = match outcome {
-        Ok(outcome) if outcome.is_error => (Exit::ToolError, Some(&*outcome.raw), None),
-        Ok(outcome) => (Exit::Success, Some(&*outcome.raw), None),
+        Ok(outcome) if outcome.is_error => (Exit::ToolError, Some(outcome.raw.as_raw()), None),
+        Ok(outcome) => (Exit::Success, Some(outcome.raw.as_raw()), None),
         Err(report) => (report.exit, None, Some(report)),
     };
     let answer = AnswerRow {
@@ -171,7 +171,7 @@ fn request(context: &Context, plan: &Plan, line: &Line) -> Result<(Wanted, ToolR
         }
     };
     let arguments = line.arguments.clone();
-    Ok((wanted, ToolRequest { target, arguments }))
+    Ok((wanted, ToolRequest::new(target, arguments)))
 }
 
 fn read(file: &str) -> Result<Vec<Line>, Report> {

@@ -49,13 +49,13 @@ async fn call(
     arguments: Value,
     progress: Option<ProgressSink>,
 ) -> Result<ToolOutcome, CallError> {
-    let request = ToolRequest {
-        target: ToolTarget::Key(ToolKey::new(ServerName::new("peer").unwrap(), tool)),
-        arguments: match arguments {
+    let request = ToolRequest::new(
+        ToolTarget::Key(ToolKey::new(ServerName::new("peer").unwrap(), tool)),
+        match arguments {
             Value::Object(arguments) => arguments,
             _ => Map::new(),
         },
-    };
+    );
     let options = CallOptions {
         progress,
         ..CallOptions::new(Consent::Typed)

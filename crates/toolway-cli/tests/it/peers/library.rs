@@ -16,10 +16,10 @@ use crate::support::servers;
 
 async fn call(host: &Host, name: &str, arguments: &Value) -> ToolOutcome {
     host.settled().await;
-    let request = ToolRequest {
-        target: ToolTarget::Exposed(name.to_owned()),
-        arguments: arguments.as_object().cloned().unwrap(),
-    };
+    let request = ToolRequest::new(
+        ToolTarget::Exposed(name.to_owned()),
+        arguments.as_object().cloned().unwrap(),
+    );
     let options = CallOptions {
         delivery: ResultDelivery::Bounded,
         ..CallOptions::new(Consent::Typed)

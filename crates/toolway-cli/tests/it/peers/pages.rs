@@ -153,10 +153,10 @@ async fn text_of(host: &Host, tool: &str, arguments: Value) -> Result<String, Ca
     let Value::Object(arguments) = arguments else {
         panic!("arguments are an object")
     };
-    let request = ToolRequest {
-        target: ToolTarget::Key(ToolKey::new(ServerName::new("peer").unwrap(), tool)),
+    let request = ToolRequest::new(
+        ToolTarget::Key(ToolKey::new(ServerName::new("peer").unwrap(), tool)),
         arguments,
-    };
+    );
     let outcome = host.call(request, CallOptions::new(Consent::Typed)).await?;
     let result: Map<String, Value> = serde_json::from_str(outcome.raw.get()).unwrap();
     Ok(result["content"][0]["text"].as_str().unwrap().to_owned())

@@ -174,10 +174,10 @@ async fn a_large_file_through_the_library_is_whole_and_bounded() {
     let host = super::embedded::host(&home);
     host.settled().await;
     let path = file.canonicalize().unwrap().display().to_string();
-    let request = ToolRequest {
-        target: ToolTarget::Exposed("mcp__files__read_text_file".to_owned()),
-        arguments: serde_json::Map::from_iter([("path".to_owned(), path.into())]),
-    };
+    let request = ToolRequest::new(
+        ToolTarget::Exposed("mcp__files__read_text_file".to_owned()),
+        serde_json::Map::from_iter([("path".to_owned(), path.into())]),
+    );
     let options = CallOptions {
         delivery: ResultDelivery::Bounded,
         ..CallOptions::new(Consent::Typed)

@@ -6,10 +6,11 @@
 
 use std::mem;
 
-use serde_json::value::{RawValue, to_raw_value};
+use serde_json::value::to_raw_value;
 use serde_json::{Map, Value, json};
 use toolway_config::HookEvent;
 use toolway_config::permission::names_of_tool;
+use toolway_wire::RawJson;
 use toolway_wire::view::{self, ResultType};
 use tracing::warn;
 
@@ -27,7 +28,7 @@ pub(in crate::dispatch) struct AfterCall<'a> {
     /// What the hooks are told; nothing when no hook is concerned.
     call: Option<ToldOutcome>,
     /// The server's own result, and who put another in its place.
-    replaced: Option<(Box<RawValue>, HookName)>,
+    replaced: Option<(RawJson, HookName)>,
 }
 
 struct ToldOutcome {
@@ -57,10 +58,7 @@ impl<'a> AfterCall<'a> {
 
     /// Runs the hooks on an answer, or on the lack of one. What they put in the place of an answer
     /// stands there then.
-    pub(in crate::dispatch) async fn look(
-        &mut self,
-        answer: Result<&mut Box<RawValue>, &mut CallError>,
-    ) {
+    pub(in crate::dispatch) async fn look(&mut self, answer: Result<&mut RawJson, &mut CallError>) {
         if self.call.is_none() {
             return;
         }
@@ -70,7 +68,7 @@ impl<'a> AfterCall<'a> {
         }
     }
 
-    async fn answered(&mut self, answer: &mut Box<RawValue>) {
+    async fn answered(&mut self, answer: &mut RawJson) {
         // One that is no result fails in the next stage, and is a failure then.
         let Ok(result) = view::tool_result(answer) else {
             return;
@@ -201,20 +199,12 @@ impl<'a> AfterCall<'a> {
 
 impl ToldOutcome {
     fn of(call: &HookedCall<'_>, dispatch: &Dispatch<'_>) -> Option<Self> {
-        if !any(dispatch.hooks, dispatch.runner) {
-            return None;
-        }
-        let tool = call.tool();
-        let names = names_of_tool(&tool.key, &tool.name);
-        let concerned = |event| {
-            let concerned = dispatch.runner.concerned(dispatch.hooks, event, &names);
-            !concerned.is_empty()
-        };
-        let events = [HookEvent::PostToolUse, HookEvent::PostToolUseFailure];
-        if !events.into_iter().any(concerned) {
-            return None;
-        }
-        let input = HookInput::call(HookEvent::PostToolUse, tool, call.arguments().clone());
+        let names = names_of_concerned(call, dispatch)?;
+        let input = HookInput::call(
+            HookEvent::PostToolUse,
+            call.tool(),
+            call.arguments().clone(),
+        );
         Some(Self {
             names,
             input,
@@ -223,8 +213,31 @@ impl ToldOutcome {
     }
 }
 
+/// Whether a hook looks at what comes of a call.
+pub(in crate::dispatch) fn looks_at_results(
+    call: &HookedCall<'_>,
+    dispatch: &Dispatch<'_>,
+) -> bool {
+    names_of_concerned(call, dispatch).is_some()
+}
+
+/// The names of a tool whose results a hook looks at; nothing of any other one.
+fn names_of_concerned(call: &HookedCall<'_>, dispatch: &Dispatch<'_>) -> Option<Vec<String>> {
+    if !any(dispatch.hooks, dispatch.runner) {
+        return None;
+    }
+    let tool = call.tool();
+    let names = names_of_tool(&tool.key, &tool.name);
+    let concerned = |event| {
+        let concerned = dispatch.runner.concerned(dispatch.hooks, event, &names);
+        !concerned.is_empty()
+    };
+    let events = [HookEvent::PostToolUse, HookEvent::PostToolUseFailure];
+    events.into_iter().any(concerned).then_some(names)
+}
+
 /// Output of a hook's as a result: a text, content blocks, or a result of its own.
-fn shown(output: Value, is_error: bool) -> Option<Box<RawValue>> {
+fn shown(output: Value, is_error: bool) -> Option<RawJson> {
     let mut result = match output {
         Value::String(text) => content(&json!([{ "type": "text", "text": text }])),
         Value::Array(blocks) => content(&Value::Array(blocks)),
@@ -240,7 +253,7 @@ fn shown(output: Value, is_error: bool) -> Option<Box<RawValue>> {
     }
     let result = to_raw_value(&result).ok()?;
     let view = view::tool_result(&result).ok()?;
-    (view.result_type == ResultType::Complete).then_some(result)
+    (view.result_type == ResultType::Complete).then(|| result.into())
 }
 
 fn content(blocks: &Value) -> Map<String, Value> {

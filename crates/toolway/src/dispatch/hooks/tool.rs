@@ -91,10 +91,7 @@ impl HookTool {
     ) -> BoxFuture<'a, Result<String, String>> {
         async move {
             self.require_own_server(calls.catalog, calls.permissions)?;
-            let request = ToolRequest {
-                target: ToolTarget::Key(self.key),
-                arguments: self.arguments,
-            };
+            let request = ToolRequest::new(ToolTarget::Key(self.key), self.arguments);
             let options = CallOptions {
                 timeout: Some(timeout),
                 ..CallOptions::new(Consent::Typed)

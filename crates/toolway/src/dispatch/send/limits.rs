@@ -13,7 +13,7 @@ use std::time::Duration;
 use toolway_transport::AnswerTimeout;
 
 use crate::call::CallOptions;
-use crate::route::{GeneralLimits, RequestOptions, Route};
+use crate::route::{GeneralLimits, PassedOn, RequestOptions, Route};
 
 /// The conditions under which something is asked of a server.
 pub(super) fn options(
@@ -27,6 +27,7 @@ pub(super) fn options(
         answer_timeout: answer_timeout(options, route, general),
         progress: options.progress.clone(),
         pool: options.pool.clone(),
+        passed_on: PassedOn::of(options.continuations),
         ..RequestOptions::within(timeout.unwrap_or_else(|| general.whole()))
     }
 }

@@ -128,7 +128,7 @@ pub(in super::super) fn settings() -> Origin {
 
 impl Scene {
     pub(in super::super) fn answering(answer: Value) -> Self {
-        Self::with(move |_| Ok(to_raw_value(&answer).unwrap()))
+        Self::with(move |_| Ok(to_raw_value(&answer).unwrap().into()))
     }
 
     pub(in super::super) fn failing(
@@ -143,7 +143,9 @@ impl Scene {
     ) -> Self {
         Self::with(move |params| {
             let params: Value = serde_json::from_str(params).unwrap();
-            Ok(to_raw_value(&answer(params["name"].as_str().unwrap())).unwrap())
+            Ok(to_raw_value(&answer(params["name"].as_str().unwrap()))
+                .unwrap()
+                .into())
         })
     }
 
@@ -273,13 +275,7 @@ impl Scene {
         };
         let arguments = json!({"n": 1, "text": "x"}).as_object().unwrap().clone();
         dispatch
-            .call(
-                ToolRequest {
-                    target: ToolTarget::Key(key),
-                    arguments,
-                },
-                options,
-            )
+            .call(ToolRequest::new(ToolTarget::Key(key), arguments), options)
             .await
     }
 

@@ -4,7 +4,7 @@
 //! it all the same. What is checked is what the server sent, whatever hooks make of it later.
 
 use serde_json::Value;
-use serde_json::value::RawValue;
+use toolway_wire::RawJson;
 use toolway_wire::view::{self, ResultType};
 
 use crate::catalog::CatalogTool;
@@ -15,7 +15,7 @@ const MAX_TOLD: usize = 4;
 
 /// What is to be said about the structured content of an answer; nothing when it fits, and
 /// nothing about a tool that promises none or that says that it failed.
-pub(in crate::dispatch) fn structured(tool: &CatalogTool, answer: &RawValue) -> Option<String> {
+pub(in crate::dispatch) fn structured(tool: &CatalogTool, answer: &RawJson) -> Option<String> {
     let checker = tool.output_checker()?;
     // One that is no result fails in a later stage.
     let result = view::tool_result(answer).ok()?;

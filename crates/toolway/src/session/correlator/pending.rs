@@ -6,17 +6,17 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
 
-use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 use toolway_transport::CloseReason;
+use toolway_wire::RawJson;
 
 use crate::call::{ProgressSink, RequestOrigin};
 use crate::error::{RequestError, RequestResult};
 use crate::lock::lock;
 
 /// What is done with an answer to a request that was cancelled.
-pub(in crate::session) type LateAnswerHandler = Box<dyn FnOnce(&RawValue) + Send>;
+pub(in crate::session) type LateAnswerHandler = Box<dyn FnOnce(&RawJson) + Send>;
 
 /// How many requests that were given up are remembered for the sake of a late answer. Most
 /// servers send none.

@@ -16,8 +16,8 @@ use toolway_transport::{
     Channel, ChannelCommand, ChannelDriver, ChannelEvent, CloseReason, RequestTag, SendFailure,
 };
 use toolway_types::Untrusted;
-use toolway_wire::envelope;
 use toolway_wire::era::method;
+use toolway_wire::{RawJson, envelope};
 use tracing::{debug, trace};
 
 use super::outbox::Outbox;
@@ -141,7 +141,7 @@ impl ChannelReader {
         }
     }
 
-    fn receive(&mut self, bytes: &[u8], during: Option<RequestTag>) {
+    fn receive(&mut self, bytes: &Bytes, during: Option<RequestTag>) {
         if let Some(tap) = &self.shared.tap {
             tap.received(bytes);
         }
@@ -151,7 +151,10 @@ impl ChannelReader {
             && let Some(batch) = envelope::split_batch(bytes)
         {
             for message in batch {
-                let message = inbound::receive(message.get().as_bytes(), &self.shared.reception);
+                let message = inbound::receive(
+                    RawJson::part_of(bytes, message).bytes(),
+                    &self.shared.reception,
+                );
                 self.act(message, during);
             }
             return;

@@ -13,8 +13,8 @@ fn read(uri: &str) -> Box<RawValue> {
     raw(&json!({ "uri": uri }))
 }
 
-fn result(ttl_ms: &Value) -> Box<RawValue> {
-    raw(&json!({ "contents": [], "ttlMs": ttl_ms, "cacheScope": "private" }))
+fn result(ttl_ms: &Value) -> RawJson {
+    raw(&json!({ "contents": [], "ttlMs": ttl_ms, "cacheScope": "private" })).into()
 }
 
 const READ: &str = "resources/read";
@@ -77,6 +77,6 @@ async fn a_resource_that_changed_and_a_huge_answer_are_not_kept() {
     assert!(cache.get(READ, &read("b")).is_some());
 
     let huge = raw(&json!({ "ttlMs": 60_000, "text": "x".repeat(LARGEST) }));
-    cache.put(READ, &read("a"), &huge);
+    cache.put(READ, &read("a"), &huge.into());
     assert!(cache.get(READ, &read("a")).is_none());
 }

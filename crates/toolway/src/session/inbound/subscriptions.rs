@@ -103,7 +103,7 @@ pub(super) fn hear(
         let id = Id::read(params.request_id?).ok()??.as_ours()?;
         return subscriptions.knows(id).then(|| InboundMessage::Answer {
             id,
-            outcome: Ok(raw("{}")),
+            outcome: Ok(raw("{}").into()),
         });
     }
     let tag = params.meta?.remove(meta_key::SUBSCRIPTION_ID)?;

@@ -62,7 +62,7 @@ proptest! {
                     next += 1;
                     let answer = to_raw_value(&next).expect("JSON");
                     let waited = current.remove(&id);
-                    prop_assert_eq!(waiting.settle(id, Ok(answer)), waited.is_some());
+                    prop_assert_eq!(waiting.settle(id, Ok(answer.into())), waited.is_some());
                     if let Some(index) = waited {
                         requests[index].1 = Fate::Answered(next);
                     }

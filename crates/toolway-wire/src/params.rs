@@ -1,0 +1,192 @@
+//! Parameters that are passed on: what is judged of them, and what only travels along.
+//!
+//! Owns splitting the parameters of a request into the members that somebody decides on and all
+//! others, and writing the others again, byte for byte. Of `_meta` everything travels but what
+//! each sender says for itself: its revision, its name, its capabilities, its progress token, its
+//! log level.
+
+use crate::era::meta_key;
+use crate::members::{RawMembers, write_string};
+use crate::raw_json::RawJson;
+use crate::scan;
+
+/// The members of `_meta` that a sender writes for its own hop.
+const OF_ONE_HOP: [&str; 6] = [
+    meta_key::PROTOCOL_VERSION,
+    meta_key::CLIENT_INFO,
+    meta_key::CLIENT_CAPABILITIES,
+    meta_key::LOG_LEVEL,
+    meta_key::SUBSCRIPTION_ID,
+    meta_key::PROGRESS_TOKEN,
+];
+
+/// Why parameters cannot be passed on.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ParamsError {
+    /// They are no object.
+    #[error("the parameters are no object: {0}")]
+    NotAnObject(String),
+    /// A member stands twice, so that two readers could see different things (SEC-22).
+    #[error("the parameters have the member `{0}` twice")]
+    Doubled(String),
+    /// `_meta` is no object.
+    #[error("`_meta` of the parameters is no object")]
+    Meta,
+}
+
+/// The members of a request's parameters that travel along as they are, in order.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CarriedParams(Vec<(Box<str>, RawJson)>);
+
+impl CarriedParams {
+    /// Splits parameters into these members, where they are there and not null, and all others.
+    pub fn split<const N: usize>(
+        params: &RawJson,
+        named: [&str; N],
+    ) -> Result<([Option<RawJson>; N], Self), ParamsError> {
+        if let Some(twice) = scan::doubled_key(params.get()) {
+            return Err(ParamsError::Doubled(twice));
+        }
+        let members = RawMembers::read(params.get())
+            .map_err(|error| ParamsError::NotAnObject(error.to_string()))?;
+        let slice = |value| RawJson::part_of(params.bytes(), value);
+        let mut carried = Vec::new();
+        for (name, value) in members.entries() {
+            if named.contains(&name) || value.get() == "null" {
+                continue;
+            }
+            let value = if name == "_meta" {
+                match carried_meta(slice(value))? {
+                    Some(meta) => meta,
+                    None => continue,
+                }
+            } else {
+                slice(value)
+            };
+            carried.push((name.into(), value));
+        }
+        let found = named.map(|name| members.value(name).map(slice));
+        Ok((found, Self(carried)))
+    }
+
+    /// One of them.
+    pub fn get(&self, name: &str) -> Option<&RawJson> {
+        let (_, value) = self.0.iter().find(|(key, _)| **key == *name)?;
+        Some(value)
+    }
+
+    /// Whether nothing travels along.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The same without members of these names.
+    #[must_use]
+    pub fn without(mut self, names: &[&str]) -> Self {
+        self.0.retain(|(name, _)| !names.contains(&&**name));
+        self
+    }
+
+    /// Appends them to an object that is being written, each with a comma before it.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        for (name, value) in &self.0 {
+            out.push(b',');
+            write_string(out, name);
+            out.push(b':');
+            out.extend_from_slice(value.bytes());
+        }
+    }
+}
+
+/// `_meta` without what is of one hop only; nothing when nothing is left.
+fn carried_meta(meta: RawJson) -> Result<Option<RawJson>, ParamsError> {
+    let members = RawMembers::read(meta.get()).map_err(|_| ParamsError::Meta)?;
+    let is_kept = |name: &str| !OF_ONE_HOP.contains(&name);
+    if members.entries().all(|(name, _)| is_kept(name)) {
+        return Ok((!members.is_empty()).then(|| meta.clone()));
+    }
+    let mut kept = Vec::with_capacity(meta.len());
+    for (name, value) in members.entries().filter(|(name, _)| is_kept(name)) {
+        kept.push(if kept.is_empty() { b'{' } else { b',' });
+        write_string(&mut kept, name);
+        kept.push(b':');
+        kept.extend_from_slice(value.get().as_bytes());
+    }
+    if kept.is_empty() {
+        return Ok(None);
+    }
+    kept.push(b'}');
+    RawJson::read(&kept.into())
+        .map(Some)
+        .map_err(|_| ParamsError::Meta)
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::*;
+
+    fn params(text: &'static str) -> RawJson {
+        RawJson::read(&Bytes::from_static(text.as_bytes())).expect("JSON")
+    }
+
+    fn written(carried: &CarriedParams) -> String {
+        let mut out = Vec::new();
+        carried.write(&mut out);
+        String::from_utf8(out).expect("text")
+    }
+
+    #[test]
+    fn what_is_not_judged_travels_along_byte_for_byte() {
+        let params = params(
+            r#"{"name":"t","arguments":{"n": 1e2 },"_meta":{"a b": [ 1 ],"progressToken":7,
+            "io.modelcontextprotocol/clientInfo":{"name":"x"},"traceparent":"00-1"},
+            "requestState":"s\u0041","x": 123456789012345678901234567890}"#,
+        );
+        let ([name, arguments], carried) =
+            CarriedParams::split(&params, ["name", "arguments"]).expect("an object");
+        assert_eq!(name.expect("a name").get(), r#""t""#);
+        let arguments = arguments.expect("arguments");
+        assert_eq!(arguments.get(), r#"{"n": 1e2 }"#);
+        let message = params.bytes().as_ptr_range();
+        assert!(message.contains(&arguments.bytes().as_ptr()));
+        assert_eq!(
+            written(&carried),
+            r#","_meta":{"a b":[ 1 ],"traceparent":"00-1"},"requestState":"s\u0041","x":123456789012345678901234567890"#
+        );
+        assert_eq!(
+            written(&carried.without(&["requestState", "_meta"])),
+            r#","x":123456789012345678901234567890"#
+        );
+    }
+
+    #[test]
+    fn meta_of_one_hop_alone_is_left_out() {
+        let params = params(r#"{"_meta":{"progressToken":"p"},"task":null}"#);
+        let ([], carried) = CarriedParams::split(&params, []).expect("an object");
+        assert!(carried.is_empty());
+    }
+
+    #[test]
+    fn sec_22_what_two_readers_may_see_differently_is_not_passed_on() {
+        for (text, problem) in [
+            (
+                r#"{"arguments":{"a":{"b":1,"b":2}}}"#,
+                ParamsError::Doubled("b".to_owned()),
+            ),
+            (
+                r#"{"_meta":{"a":1,"\u0061":2}}"#,
+                ParamsError::Doubled("a".to_owned()),
+            ),
+            (r#"{"_meta":[]}"#, ParamsError::Meta),
+        ] {
+            assert_eq!(
+                CarriedParams::split(&params(text), []),
+                Err(problem),
+                "{text}"
+            );
+        }
+        assert!(CarriedParams::split(&params("[]"), []).is_err());
+    }
+}

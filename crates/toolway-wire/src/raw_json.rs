@@ -1,0 +1,180 @@
+//! JSON as it was received: a slice of the message that it came in.
+//!
+//! Owns that the bytes are one JSON value and stay what they were. Passing one on copies nothing;
+//! reading it is for the views. It keeps the whole message alive, so what is kept for long is
+//! copied first.
+
+use std::fmt;
+
+use bytes::Bytes;
+use serde::{Serialize, Serializer};
+use serde_json::value::RawValue;
+
+/// One JSON value, as the bytes that it came in. Clones share them.
+#[derive(Clone, PartialEq, Eq)]
+pub struct RawJson(Bytes);
+
+impl RawJson {
+    /// Takes bytes that are one JSON value; white space around it is left out.
+    pub fn read(bytes: &Bytes) -> Result<Self, serde_json::Error> {
+        let value: &RawValue = serde_json::from_slice(bytes)?;
+        Ok(Self::part_of(bytes, value))
+    }
+
+    /// The part of a message that was borrowed from it, without a copy.
+    pub fn part_of(message: &Bytes, part: &RawValue) -> Self {
+        let part = part.get().as_bytes();
+        let start = (part.as_ptr() as usize).wrapping_sub(message.as_ptr() as usize);
+        let end = start.wrapping_add(part.len());
+        if start <= end && end <= message.len() {
+            Self(message.slice(start..end))
+        } else {
+            // It is of another message.
+            Self(Bytes::copy_from_slice(part))
+        }
+    }
+
+    /// The same bytes in a place of their own, which keeps no message alive.
+    #[must_use]
+    pub fn detached(&self) -> Self {
+        Self(Bytes::copy_from_slice(&self.0))
+    }
+
+    /// The JSON text.
+    pub fn get(&self) -> &str {
+        // It was text when it was taken; the rest is for the compiler.
+        std::str::from_utf8(&self.0).unwrap_or("null")
+    }
+
+    /// The same for what serialises raw values.
+    pub fn as_raw(&self) -> &RawValue {
+        serde_json::from_str(self.get()).unwrap_or(RawValue::NULL)
+    }
+
+    /// The same as bytes.
+    pub fn bytes(&self) -> &Bytes {
+        &self.0
+    }
+
+    /// How many bytes there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Never: no JSON value is empty.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl From<RawJson> for Bytes {
+    fn from(json: RawJson) -> Self {
+        json.0
+    }
+}
+
+impl From<Box<RawValue>> for RawJson {
+    fn from(value: Box<RawValue>) -> Self {
+        let text: Box<str> = value.into();
+        Self(Bytes::from(text.into_boxed_bytes()))
+    }
+}
+
+impl From<&RawValue> for RawJson {
+    fn from(value: &RawValue) -> Self {
+        Self(Bytes::copy_from_slice(value.get().as_bytes()))
+    }
+}
+
+impl Default for RawJson {
+    /// `null`.
+    fn default() -> Self {
+        Self(Bytes::from_static(b"null"))
+    }
+}
+
+impl fmt::Debug for RawJson {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.get())
+    }
+}
+
+impl fmt::Display for RawJson {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.get())
+    }
+}
+
+impl Serialize for RawJson {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.as_raw().serialize(serializer)
+    }
+}
+
+/// What views read: JSON text, however it is held.
+pub trait JsonText {
+    /// The text.
+    fn json(&self) -> &str;
+}
+
+impl JsonText for RawJson {
+    fn json(&self) -> &str {
+        self.get()
+    }
+}
+
+impl JsonText for RawValue {
+    fn json(&self) -> &str {
+        self.get()
+    }
+}
+
+impl JsonText for Box<RawValue> {
+    fn json(&self) -> &str {
+        self.get()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_of_a_message_is_not_copied() {
+        let message = Bytes::from_static(br#"{"id":1,"result":{"n": 1e400, "a":[ ]}}"#);
+        let whole: std::collections::BTreeMap<String, &RawValue> =
+            serde_json::from_slice(&message).expect("an object");
+        let part = RawJson::part_of(&message, whole["result"]);
+        assert_eq!(part.get(), r#"{"n": 1e400, "a":[ ]}"#);
+        assert!(message.as_ptr_range().contains(&part.bytes().as_ptr()));
+        let apart = part.detached();
+        assert_eq!(apart, part);
+        assert!(!message.as_ptr_range().contains(&apart.bytes().as_ptr()));
+    }
+
+    #[test]
+    fn what_is_not_of_a_message_is_copied() {
+        let message = Bytes::from_static(b"{}");
+        let other = RawValue::from_string("[1, 2]".to_owned()).expect("JSON");
+        assert_eq!(RawJson::part_of(&message, &other).get(), "[1, 2]");
+    }
+
+    #[test]
+    fn only_one_whole_value_is_taken() {
+        let read = |text: &'static str| RawJson::read(&Bytes::from_static(text.as_bytes()));
+        assert_eq!(read(" {\"a\" :1}\n").expect("JSON").get(), "{\"a\" :1}");
+        for broken in ["", "{", "1 2", "{\"a\"}", "\u{1}"] {
+            assert!(read(broken).is_err(), "{broken}");
+        }
+        assert!(RawJson::read(&Bytes::from_static(b"\"\xff\"")).is_err());
+    }
+
+    #[test]
+    fn it_is_written_as_it_stands() {
+        let json = RawJson::read(&Bytes::from_static(
+            br#"{"n":123456789012345678901234567890}"#,
+        ));
+        let written = serde_json::to_string(&[json.expect("JSON")]).expect("JSON");
+        assert_eq!(written, r#"[{"n":123456789012345678901234567890}]"#);
+    }
+}

@@ -1,0 +1,253 @@
+//! Requests that a caller passes on: parameters and results as the bytes they came in.
+//!
+//! Owns asking for resources, prompts and completion so, and the steps of a task that its caller
+//! follows itself. Calls of tools are passed on by `Attached::call`
+//! ([`ToolRequest::of_params`], [`ResultDelivery::Raw`](crate::ResultDelivery::Raw)). Each request
+//! is judged as any other (`dispatch/offered.rs`), on what is read of it; what is not judged only
+//! travels along.
+//!
+//! Invariant: which methods can be asked for is closed on both sides, and none of them runs a tool.
+//! A step of a task needs no permission of its own: the call that became the task had it.
+
+use std::mem;
+
+use serde_json::{Map, Value};
+use toolway_types::{ServerName, ToolKey, Untrusted};
+use toolway_wire::era::method;
+use toolway_wire::view::{self, ResultType};
+use toolway_wire::{CarriedParams, ParamsError, RawJson};
+
+use super::Attached;
+use crate::call::{
+    CallError, CallFault, CallOptions, Continuations, Problem, ToolOutcome, ToolTarget,
+};
+use crate::dispatch::send::{self, PreparedRequest};
+use crate::offering::Offering;
+use crate::route::{PassedOn, Routes};
+
+/// What can be asked of a server beside calls, with parameters as bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PassedMethod {
+    /// `resources/read`
+    ReadResource,
+    /// `prompts/get`
+    GetPrompt,
+    /// `completion/complete`
+    Complete,
+}
+
+impl PassedMethod {
+    fn name(self) -> &'static str {
+        match self {
+            Self::ReadResource => method::RESOURCES_READ,
+            Self::GetPrompt => method::PROMPTS_GET,
+            Self::Complete => method::COMPLETION_COMPLETE,
+        }
+    }
+
+    fn offering(self) -> Offering {
+        match self {
+            Self::ReadResource => Offering::ReadResource,
+            Self::GetPrompt => Offering::GetPrompt,
+            Self::Complete => Offering::Complete,
+        }
+    }
+
+    /// The members of its parameters that are judged.
+    fn judged(self) -> &'static [&'static str] {
+        match self {
+            Self::ReadResource => &["uri"],
+            Self::GetPrompt => &["name", "arguments"],
+            Self::Complete => &["ref", "argument", "context"],
+        }
+    }
+}
+
+/// What a server answered, as it came.
+#[derive(Debug)]
+pub struct PassedAnswer {
+    /// The whole MCP result, byte for byte as the server sent it.
+    pub raw: RawJson,
+    /// What a person should know about it and cannot see there.
+    pub warnings: Vec<String>,
+}
+
+/// A task that a call has become, and that its caller follows itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PassedTask {
+    server: ServerName,
+    id: String,
+}
+
+impl PassedTask {
+    /// A task by an id that was given out before. Who makes one vouches that a call of the same
+    /// caller became this task: a gateway gives ids out sealed, and opens the seal.
+    pub fn vouched(server: ServerName, id: String) -> Self {
+        Self { server, id }
+    }
+
+    /// The server that works on it.
+    pub fn server(&self) -> &ServerName {
+        &self.server
+    }
+
+    /// The server's name for it.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+}
+
+impl ToolOutcome {
+    /// The task that the call has become, where that was passed on.
+    pub fn task(&self) -> Option<PassedTask> {
+        let made = match ResultType::peek(&self.raw) {
+            Ok(ResultType::Task) => view::task::task(&self.raw),
+            _ => view::task::created(&self.raw)?,
+        };
+        Some(PassedTask {
+            server: self.server.clone(),
+            id: made.ok()?.id,
+        })
+    }
+}
+
+/// What a caller can do with a task of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TaskStep {
+    /// `tasks/get`: how far it is.
+    Get,
+    /// `tasks/result`: what it has come to (legacy era).
+    Result,
+    /// `tasks/update`: input that it wants (modern era).
+    Update,
+    /// `tasks/cancel`: it is not wanted any more.
+    Cancel,
+}
+
+impl TaskStep {
+    fn method(self) -> &'static str {
+        match self {
+            Self::Get => method::TASKS_GET,
+            Self::Result => method::TASKS_RESULT,
+            Self::Update => method::TASKS_UPDATE,
+            Self::Cancel => method::TASKS_CANCEL,
+        }
+    }
+}
+
+impl Attached {
+    /// Asks a server for something beside calls, with parameters as bytes, and gives its result as
+    /// bytes. Rules, hooks and the audit see it like [`Attached::read_resource_as`] and its like.
+    pub async fn pass_on(
+        &self,
+        server: &ServerName,
+        method: PassedMethod,
+        params: &RawJson,
+        options: &CallOptions,
+    ) -> Result<PassedAnswer, CallError> {
+        let (offering, judged) = (method.offering(), method.judged());
+        let unusable = |message: String| invalid(offering.of(server), message);
+        let all = carried(params).map_err(|error| unusable(error.to_string()))?;
+        let mut asked = Map::new();
+        for name in judged {
+            if let Some(raw) = all.get(name) {
+                let value = serde_json::from_str(raw.get());
+                let value: Value = value.map_err(|error| unusable(error.to_string()))?;
+                asked.insert((*name).to_owned(), value);
+            }
+        }
+        let (entry, permitted) = self.judge(offering, server, asked.clone(), options).await?;
+        let mut warnings = Vec::new();
+        let answer = match permitted {
+            Ok(mut permitted) => {
+                warnings = mem::take(&mut permitted.warnings);
+                let mut members = Vec::new();
+                for (name, value) in permitted.params() {
+                    // Bytes are sent as they came where nobody wrote others.
+                    let raw = all.get(name).filter(|_| asked.get(name) == Some(value));
+                    let json = raw.map_or_else(|| value.to_string(), ToString::to_string);
+                    members.push((name.as_str(), json));
+                }
+                let named = ["uri", "name"].into_iter();
+                let named = named.filter_map(|key| permitted.text(key)).next();
+                let key = ToolKey::new(server.clone(), named.unwrap_or(method.name()));
+                let carried = all.without(judged);
+                self.send_members(&key, method.name(), &members, carried, options)
+                    .await
+            }
+            Err(error) => Err(error),
+        };
+        entry.finish_read(&answer).await;
+        let raw = answer?;
+        Ok(PassedAnswer { raw, warnings })
+    }
+
+    /// Takes a step with a task that a call of this caller has become. Of `params` all but the id
+    /// travels along: input for the task, `_meta`.
+    pub async fn pass_on_task(
+        &self,
+        task: &PassedTask,
+        step: TaskStep,
+        params: &RawJson,
+        options: &CallOptions,
+    ) -> Result<PassedAnswer, CallError> {
+        let key = ToolKey::new(task.server.clone(), step.method());
+        let carried = carried(params).map_err(|error| invalid(key.clone(), error.to_string()))?;
+        self.await_server(&ToolTarget::Key(key.clone()), options)
+            .await?;
+        // What a task says of itself is the caller's to read, whatever it is.
+        let options = &CallOptions {
+            continuations: Continuations::PassOn,
+            ..options.clone()
+        };
+        let members = [("taskId", Value::from(task.id.as_str()).to_string())];
+        let carried = carried.without(&["taskId"]);
+        let sent = self.send_members(&key, step.method(), &members, carried, options);
+        Ok(PassedAnswer {
+            raw: sent.await?,
+            warnings: Vec::new(),
+        })
+    }
+
+    /// Sends a request of these members, each as JSON, and of what travels along.
+    async fn send_members(
+        &self,
+        key: &ToolKey,
+        method: &str,
+        members: &[(&str, String)],
+        carried: CarriedParams,
+        options: &CallOptions,
+    ) -> Result<RawJson, CallError> {
+        let mut params = b"{".to_vec();
+        for (place, (name, json)) in members.iter().enumerate() {
+            let comma = if place == 0 { "" } else { "," };
+            params.extend_from_slice(format!("{comma}\"{name}\":{json}").as_bytes());
+        }
+        let passed_on = PassedOn::of(options.continuations);
+        send::of_this_hop(carried, passed_on).write(&mut params);
+        params.push(b'}');
+        let params =
+            send::raw_value(params).map_err(|error| invalid(key.clone(), error.to_string()))?;
+        let snapshot = self.snapshot();
+        let route = snapshot.route(&key.server)?;
+        let general = snapshot.general_limits();
+        let request = PreparedRequest {
+            key,
+            method,
+            params,
+        };
+        send::request(&*route, request, options, general, &self.party.side).await
+    }
+}
+
+/// All members of parameters, nothing of them judged yet.
+fn carried(params: &RawJson) -> Result<CarriedParams, ParamsError> {
+    let ([], carried) = CarriedParams::split(params, [])?;
+    Ok(carried)
+}
+
+fn invalid(key: ToolKey, message: String) -> CallError {
+    let message = Untrusted::new(message).line().into_owned();
+    let path = String::new();
+    CallError::Failed(key, CallFault::Invalid(vec![Problem { path, message }]))
+}

@@ -35,6 +35,7 @@ use crate::account::Connectors;
 use crate::auth::step_up::Widener;
 use crate::auth::{self, Auth};
 use crate::call::CallerSide;
+use crate::call::questions::QuestionBook;
 use crate::client_handler::Root;
 use crate::connection::open_session::OpenSession;
 use crate::connection::transitions::TransitionState;
@@ -93,6 +94,8 @@ pub(crate) struct ConnectionContext {
     pub auth: Option<Arc<Auth>>,
     /// The account whose connectors are servers too.
     pub connectors: Option<Connectors>,
+    /// The open questions, which stand in the snapshot.
+    pub questions: Arc<QuestionBook>,
 }
 
 impl ConnectionContext {
@@ -102,7 +105,7 @@ impl ConnectionContext {
         ClientSide {
             server: server.clone(),
             caller: Some(Arc::clone(&self.caller)),
-            client_handler: self.caller.client_handler.clone(),
+            client_handler: self.caller.asked_about(&[]),
             hooks: Arc::clone(&self.hooks),
             has_fixed_roots: !own.is_empty(),
             roots: if own.is_empty() {

@@ -27,10 +27,12 @@ pub use self::background::{
 pub use self::following::{ResourceSubscription, SubscribeError};
 pub use self::offers::{CompletionReference, PromptOutcome, ResourceOutcome, Suggestions};
 pub use self::options::HostOptions;
+use self::questions::LeavingParty;
 use self::reload::Reload;
 use crate::account::DirectoryState;
 use crate::audit::{Audit, AuditEntry};
 use crate::auth::Auth;
+use crate::call::questions::{AskedSide, QuestionBook};
 use crate::call::{
     CallError, CallOptions, CallResult, Caller, CallerSide, ToolRequest, ToolTarget,
 };
@@ -54,6 +56,7 @@ mod following;
 mod logins;
 mod offers;
 mod options;
+mod questions;
 pub(crate) mod reload;
 mod start;
 
@@ -79,11 +82,13 @@ pub struct Attached {
     core: Arc<HostCore>,
     party: Arc<CallingParty>,
     background: Background,
+    _leaving: LeavingParty,
 }
 
 impl Attached {
     fn new(core: Arc<HostCore>, party: Arc<CallingParty>) -> Self {
         Self {
+            _leaving: LeavingParty::of(&core, &party),
             core,
             party,
             background: Background::default(),
@@ -103,6 +108,7 @@ struct HostCore {
     picture_memory: BytePool,
     events: broadcast::Sender<HostEvent>,
     interests: Arc<ResourceInterests>,
+    questions: Arc<QuestionBook>,
 }
 
 impl Host {
@@ -173,9 +179,16 @@ impl Host {
     /// of its requests is asked of it, and what it is permitted for its session is permitted to it
     /// alone. Dropping what is given ends its calls in the background.
     pub fn attach(&self, caller: Caller, options: AttachOptions) -> Attached {
-        let side = CallerSide::new(caller, options.client_handler, options.roots);
+        let asked = AskedSide {
+            book: Arc::clone(&self.core.questions),
+            is_owner: false,
+            prompter: options.prompter,
+            client_handler: options.client_handler,
+            open_questions: options.open_questions,
+        };
+        let side = CallerSide::asked(caller, asked, options.roots);
         let answers = Arc::new(self.own.party.answers.of_another_caller());
-        let party = CallingParty::new(Arc::new(side), options.prompter, answers, options.pool);
+        let party = CallingParty::new(Arc::new(side), answers, options.pool);
         Attached::new(Arc::clone(&self.core), party)
     }
 }
@@ -248,7 +261,7 @@ impl HostCore {
     fn dispatch<'a>(&'a self, party: &'a CallingParty, snapshot: &'a HostSnapshot) -> Dispatch<'a> {
         Dispatch {
             caller: &party.side,
-            prompter: party.prompter.as_deref(),
+            prompter: party.side.desk.prompter(),
             approvals: &party.answers,
             picture_memory: &self.picture_memory,
             ..self.runner.dispatch(snapshot)

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use toolway_config::{Hooks, Permissions, Plan, RunLimits};
 use toolway_types::{ConnectionState, Origin, Scope, ServerName, ToolKey, TransportKind};
 
+use crate::call::questions::OpenQuestion;
 use crate::call::{CallError, CallFault, ToolRequest, ToolTarget};
 use crate::catalog::Catalog;
 use crate::listing::ServerLists;
@@ -31,6 +32,8 @@ pub struct HostSnapshot {
     /// How many bugs ended a connection since the host started. Each was contained: that connection
     /// was torn down and tried again, and nothing else was affected.
     pub panics: u64,
+    /// The open questions that whoever has this snapshot may answer, oldest first.
+    pub questions: Vec<Arc<OpenQuestion>>,
     /// What the plan says about calls.
     pub(crate) settings: Arc<CallSettings>,
 }
@@ -72,6 +75,22 @@ impl HostSnapshot {
     pub fn server(&self, name: &str) -> Option<&ServerSnapshot> {
         let mut servers = self.servers.iter().map(|server| &**server);
         servers.find(|server| server.name.as_str() == name)
+    }
+
+    /// The same with these open questions.
+    pub(crate) fn with_questions(self: Arc<Self>, questions: Vec<Arc<OpenQuestion>>) -> Arc<Self> {
+        let is_same =
+            |(one, other): (&Arc<OpenQuestion>, &Arc<OpenQuestion>)| Arc::ptr_eq(one, other);
+        if self.questions.len() == questions.len()
+            && self.questions.iter().zip(&questions).all(is_same)
+        {
+            return self;
+        }
+        let snapshot = Arc::unwrap_or_clone(self);
+        Arc::new(Self {
+            questions,
+            ..snapshot
+        })
     }
 
     fn connected(&self, server: &ServerName) -> Option<&ConnectedServer> {

@@ -19,6 +19,7 @@ use tracing::info_span;
 
 pub(crate) use self::apply::{ApplyPlan, PlanEffects};
 use crate::builtin::{Builtin, BuiltinTools, HostHandle};
+use crate::call::questions::PartyId;
 use crate::catalog::Catalog;
 use crate::catalog::deferral::Deferral;
 use crate::connection::clock::{self, Clock};
@@ -145,6 +146,7 @@ impl Supervisor {
     pub(crate) async fn run(mut self) {
         let mut batch = Vec::new();
         let mut watch = None;
+        let mut questions = self.context.questions.changes();
         let mut look = tokio::time::interval(clock::LOOK_EVERY);
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -170,6 +172,12 @@ impl Supervisor {
                     if watch.get_or_insert_with(clock).slept() {
                         this.resume();
                     }
+                }),
+                // Never an error: the context holds the book.
+                Ok(()) = questions.changed() => self.contained(|this| {
+                    let seen = this.context.questions.seen_by(PartyId::OWNER);
+                    let shown = Arc::clone(&this.published.borrow());
+                    this.published.send_replace(shown.with_questions(seen));
                 }),
                 Some(order) = self.orders.recv() => self.contained(|this| this.carry_out(order)),
                 plan = self.plans.recv() => match plan {
@@ -334,6 +342,7 @@ impl Supervisor {
             servers: Vec::with_capacity(self.members.len()),
             connected: Vec::with_capacity(self.members.len()),
             panics: self.context.panics.load(Ordering::Relaxed),
+            questions: self.context.questions.seen_by(PartyId::OWNER),
             settings: Arc::clone(&self.settings),
             ..HostSnapshot::default()
         };

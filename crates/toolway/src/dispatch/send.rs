@@ -115,7 +115,8 @@ pub async fn send<'a>(
             },
         )
     })?;
-    let origin = RequestOrigin::of(dispatch.caller);
+    let origin = RequestOrigin::of(dispatch.caller, Some(call.tool().own_name()));
+    let over = origin.begin();
     let conditions = RequestOptions {
         tool: Some(call.tool().received()),
         origin: Some(Arc::clone(&origin)),
@@ -124,6 +125,7 @@ pub async fn send<'a>(
     let timeout = conditions.timeout;
     entry.sent(&params);
     let answer = route.request("tools/call", params, conditions).await;
+    drop(over);
     let remarks = origin.take_remarks();
     match answer {
         Ok(result) => {
@@ -156,8 +158,10 @@ pub(crate) async fn request(
     general: GeneralLimits,
     caller: &Arc<CallerSide>,
 ) -> Result<Box<RawValue>, CallError> {
+    let origin = RequestOrigin::of(caller, None);
+    let _over = origin.begin();
     let options = RequestOptions {
-        origin: Some(RequestOrigin::of(caller)),
+        origin: Some(Arc::clone(&origin)),
         ..limits::options(options, route, general)
     };
     let timeout = options.timeout;

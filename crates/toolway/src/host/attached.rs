@@ -30,12 +30,14 @@ pub struct AttachOptions {
     pub roots: Vec<Root>,
     /// Which tools it has loaded, where it keeps track of that.
     pub pool: Option<ToolPool>,
+    /// Whether questions stand for a while although nobody above shows them, to be answered by
+    /// [`Attached::answer`].
+    pub open_questions: bool,
 }
 
 /// What every call of one caller runs with.
 pub(super) struct CallingParty {
     pub(super) side: Arc<CallerSide>,
-    pub(super) prompter: Option<Arc<dyn Prompter>>,
     pub(super) answers: Arc<PersonAnswers>,
     pub(super) pool: Option<ToolPool>,
 }
@@ -43,12 +45,10 @@ pub(super) struct CallingParty {
 impl CallingParty {
     pub(super) fn new(
         side: Arc<CallerSide>,
-        prompter: Option<Arc<dyn Prompter>>,
         answers: Arc<PersonAnswers>,
         pool: Option<ToolPool>,
     ) -> Arc<Self> {
         Arc::new(Self {
-            prompter: prompter.map(|prompter| side.attention.of_prompter(prompter)),
             side,
             answers,
             pool,
@@ -64,7 +64,8 @@ impl Attached {
 
     /// The snapshot of this moment.
     pub fn snapshot(&self) -> Arc<HostSnapshot> {
-        self.core.snapshot()
+        let seen = self.core.questions.seen_by(self.party.side.desk.party());
+        self.core.snapshot().with_questions(seen)
     }
 
     /// Runs one call through all stages. A server that is connecting, also one that was

@@ -20,6 +20,7 @@ use super::{Attached, Host, HostCore, HostOptions, account};
 use crate::account::CurrentAccount;
 use crate::auth::Auth;
 use crate::call::CallerSide;
+use crate::call::questions::{AskedSide, QuestionBook, QuestionNews};
 use crate::catalog_memory::CatalogMemory;
 use crate::connection::{ConnectLimits, ConnectionContext, EraMemory, ResourceInterests};
 use crate::dispatch::answers::PersonAnswers;
@@ -36,9 +37,10 @@ impl Host {
     /// Starts connecting to every admitted server of the plan. Must run inside a tokio runtime.
     pub fn start(plan: Plan, mut options: HostOptions) -> Host {
         let servers = supervisor::roster(&plan, &options.in_process, options.only.as_deref());
-        let mut shared = SharedParts::new(plan, &mut options);
-        let stop = CancellationToken::new();
         let (events, _) = broadcast::channel(event::EVENTS_LEN);
+        let questions = question_book(&events, options.answers_for_callers);
+        let mut shared = SharedParts::new(plan, &mut options, questions);
+        let stop = CancellationToken::new();
         let (mut supervisor, handle) = Supervisor::start(
             servers,
             Arc::clone(&shared.settings),
@@ -55,7 +57,7 @@ impl Host {
         let core = Arc::new(shared.core(&mut options, handle, events));
         let runner = shared.hooks.runner();
         let (caller, answers) = (Arc::clone(runner.caller()), Arc::clone(runner.approvals()));
-        let party = CallingParty::new(caller, options.prompter.take(), answers, None);
+        let party = CallingParty::new(caller, answers, None);
         let reload = Arc::new(Reload {
             core: Arc::clone(&core),
             in_process: options.in_process,
@@ -95,10 +97,11 @@ struct SharedParts {
     auth: Option<Arc<Auth>>,
     account: CurrentAccount,
     interests: Arc<ResourceInterests>,
+    questions: Arc<QuestionBook>,
 }
 
 impl SharedParts {
-    fn new(plan: Plan, options: &mut HostOptions) -> Self {
+    fn new(plan: Plan, options: &mut HostOptions, questions: Arc<QuestionBook>) -> Self {
         let open = OpenOptions {
             client: HttpClient::new(mem::take(&mut options.http)),
             shield: mem::take(&mut options.shield),
@@ -115,7 +118,7 @@ impl SharedParts {
         let identity = plan.identity.clone();
         let auth = Auth::new(auth_options, &open.client, identity, references.as_ref());
         let settings = Arc::new(CallSettings::from(plan));
-        let hooks = hook_runner(options, &open, &settings);
+        let hooks = hook_runner(options, &open, &settings, &questions);
         Self {
             open,
             references,
@@ -124,6 +127,7 @@ impl SharedParts {
             auth,
             account,
             interests: Arc::default(),
+            questions,
         }
     }
 
@@ -145,6 +149,7 @@ impl SharedParts {
             interests: Arc::clone(&self.interests),
             auth: self.auth.clone(),
             connectors: self.account.connectors(),
+            questions: Arc::clone(&self.questions),
         }
     }
 
@@ -164,18 +169,34 @@ impl SharedParts {
             picture_memory: BytePool::new(MAX_PICTURE_MEMORY),
             events,
             interests: Arc::clone(&self.interests),
+            questions: Arc::clone(&self.questions),
         }
     }
+}
+
+/// The book of open questions, which tells those who listen.
+fn question_book(events: &broadcast::Sender<HostEvent>, owner_answers: bool) -> Arc<QuestionBook> {
+    let events = events.clone();
+    let listener = move |news: QuestionNews<'_>| event::tell(&events, || HostEvent::from(news));
+    Arc::new(QuestionBook::new(Box::new(listener), owner_answers))
 }
 
 fn hook_runner(
     options: &mut HostOptions,
     open: &OpenOptions,
     settings: &Arc<CallSettings>,
+    questions: &Arc<QuestionBook>,
 ) -> HookRunnerOwner {
-    let caller = CallerSide::new(
+    let asked = AskedSide {
+        book: Arc::clone(questions),
+        is_owner: true,
+        prompter: options.prompter.take(),
+        client_handler: options.client_handler.take(),
+        open_questions: options.open_questions,
+    };
+    let caller = CallerSide::asked(
         mem::take(&mut options.caller),
-        options.client_handler.take(),
+        asked,
         mem::take(&mut options.roots),
     );
     let approvals = PersonAnswers::new(options.pins.take(), options.rule_keeper.take());

@@ -54,6 +54,7 @@ fn standing_still(plan: Plan) -> (Supervisor, SupervisorHandle) {
         interests: Arc::default(),
         auth: None,
         connectors: None,
+        questions: Arc::default(),
     });
     let members = roster(&plan, &[], None);
     let (events, _) = broadcast::channel(64);

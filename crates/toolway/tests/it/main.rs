@@ -49,6 +49,7 @@ mod pictures;
 mod pins;
 mod processes;
 mod push;
+mod questions;
 mod ranking;
 mod references;
 mod reload;

@@ -90,12 +90,14 @@ impl Printer<'_> {
         let snapshot = host.snapshot();
         match event {
             // How much it offers is known in a moment, and told with that. What a resource holds
-            // is no part of it.
+            // is no part of it, nor what anybody is asked.
             HostEvent::StateChanged {
                 to: ConnectionState::Connected(_),
                 ..
             }
-            | HostEvent::ResourceUpdated { .. } => Ok(()),
+            | HostEvent::ResourceUpdated { .. }
+            | HostEvent::QuestionOpened { .. }
+            | HostEvent::QuestionClosed { .. } => Ok(()),
             HostEvent::StateChanged { server, to, .. } => {
                 // One that is gone is told of with the configuration that it went with.
                 let Some(shown) = snapshot.server(server.as_str()) else {

@@ -88,6 +88,14 @@ pub mod call {
     pub const ROUNDS: usize = 10;
     /// Questions of a server that wait for an answer at a time
     pub const QUESTIONS: usize = 16;
+    /// Open questions of a caller
+    pub const OPEN_QUESTIONS: usize = 64;
+    /// Open questions of all callers of a host
+    pub const ALL_OPEN_QUESTIONS: usize = 1024;
+    /// How long a question stands that a prompter or client handler shows
+    pub const QUESTION_SHOWN: Duration = Duration::from_hours(24);
+    /// How long a question stands that nobody is shown
+    pub const QUESTION_OPEN: Duration = Duration::from_mins(10);
     /// Calls of a batch at a time
     pub const PARALLEL: usize = 10;
     /// Background calls of a host

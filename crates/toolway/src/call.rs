@@ -21,15 +21,18 @@ use crate::pool::ToolPool;
 mod attention;
 mod bounded;
 mod caller;
+mod caller_side;
 mod error;
 mod permitted;
+pub mod questions;
 mod refused;
 mod remarks;
 mod request;
 
 pub(crate) use self::attention::Attention;
-pub(crate) use self::caller::RequestOrigin;
-pub use self::caller::{Caller, CallerKind, CallerSide};
+pub use self::caller::{Caller, CallerKind};
+pub use self::caller_side::CallerSide;
+pub(crate) use self::caller_side::RequestOrigin;
 pub(crate) use self::remarks::Remarks;
 pub use crate::call::permitted::{PermittedBy, PermittingClassifier, PermittingHook};
 pub use crate::json_schema::Problem;
@@ -158,10 +161,18 @@ pub struct Progress {
     pub message: Option<Untrusted>,
 }
 
-/// Asks a person whether a call may run. The front-end supplies it.
+/// Asks a person whether a call may run. The front-end supplies it. The question stands among the
+/// open ones meanwhile ([`Attached::questions`](crate::Attached::questions)); when it is answered
+/// elsewhere, or its call ends, the future is dropped.
 pub trait Prompter: Send + Sync {
     /// Puts one question and waits for the answer.
     fn ask<'a>(&'a self, question: &'a PermissionQuestion<'a>) -> BoxFuture<'a, PermissionAnswer>;
+
+    /// Whether it may be asked while it asks: a front-end that shows a list of questions. By default
+    /// one question is put at a time.
+    fn takes_several(&self) -> bool {
+        false
+    }
 }
 
 /// What a person must see to decide: the real server and the arguments as they will be sent,
@@ -234,6 +245,8 @@ pub enum PermissionAnswer {
     No,
     /// Do not, and tell the caller why.
     NoBecause(String),
+    /// Nobody answered, which is a no.
+    Unanswered,
 }
 
 /// What a rule made of an answer names.

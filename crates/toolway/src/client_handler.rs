@@ -12,16 +12,21 @@ use std::path::Path;
 use futures_util::future::BoxFuture;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
-use toolway_types::{Secret, ServerName, Untrusted};
+use toolway_types::{Secret, ServerName, Untrusted, text};
 use toolway_wire::RpcError;
+use tracing::debug;
 use url::Url;
 
-use crate::json_schema::{SchemaChecker, SchemaVerdict, ValueSize};
+use crate::json_schema::{Problem, SchemaChecker, SchemaVerdict, ValueSize};
+
+/// The most of what is wrong with an answer, in characters.
+const MAX_TOLD: usize = 500;
 
 /// Answers what servers ask. The embedding program supplies it.
 ///
-/// A question may wait for a person as long as it likes: nothing else waits with it. When the
-/// server takes its question back, or its connection ends, the future is dropped.
+/// A question may wait for a person for a day: nothing else waits with it, and it stands among the
+/// open ones meanwhile ([`Attached::questions`](crate::Attached::questions)). When it is answered
+/// elsewhere, the server takes it back, or the call or the connection ends, the future is dropped.
 pub trait ClientHandler: Send + Sync + 'static {
     /// Which of the methods below servers may use. Asked once for each connection, and declared
     /// to the server.
@@ -122,6 +127,43 @@ pub fn problems_of_field(schema: &Value, value: &Value) -> Vec<String> {
     match SchemaChecker::compile(&schema).check(value, ValueSize::of(&alone)) {
         SchemaVerdict::Fits | SchemaVerdict::Unchecked(_) => Vec::new(),
         SchemaVerdict::Violates(problems) => problems.into_iter().map(|it| it.message).collect(),
+    }
+}
+
+/// Problems in one line.
+pub(crate) fn told(problems: &[Problem]) -> String {
+    let told = problems.iter().map(|problem| match problem.path.as_str() {
+        "" => problem.message.clone(),
+        path => format!("`{path}`: {}", problem.message),
+    });
+    let told = told.collect::<Vec<_>>().join("; ");
+    text::cut(&told, MAX_TOLD).into_owned()
+}
+
+/// The fields with the form's defaults where they are absent, or how they do not fit it. A form
+/// that cannot be checked is left to the server that made it.
+pub(crate) fn fill_form(
+    mut content: Map<String, Value>,
+    schema: &RawValue,
+) -> Result<Map<String, Value>, Vec<Problem>> {
+    let form: Value = serde_json::from_str(schema.get()).unwrap_or_default();
+    for (name, property) in toolway_schema::properties(&form) {
+        if let Some(default) = property.get("default")
+            && !content.contains_key(name)
+        {
+            content.insert(name.clone(), default.clone());
+        }
+    }
+    let size = ValueSize::of(&content);
+    let content = Value::Object(content);
+    match SchemaChecker::compile(schema).check(&content, size) {
+        SchemaVerdict::Fits => {}
+        SchemaVerdict::Unchecked(why) => debug!(why, "an answer was not checked: its form"),
+        SchemaVerdict::Violates(problems) => return Err(problems),
+    }
+    match content {
+        Value::Object(content) => Ok(content),
+        _ => Err(Vec::new()),
     }
 }
 

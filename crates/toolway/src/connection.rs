@@ -105,7 +105,7 @@ impl ConnectionContext {
         ClientSide {
             server: server.clone(),
             caller: Some(Arc::clone(&self.caller)),
-            client_handler: self.caller.client_handler.clone(),
+            client_handler: self.caller.asked_about(&[]),
             hooks: Arc::clone(&self.hooks),
             has_fixed_roots: !own.is_empty(),
             roots: if own.is_empty() {

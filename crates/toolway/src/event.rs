@@ -1,4 +1,4 @@
-//! What a host tells of: changes of state, of the catalogue and of the plan.
+//! What a host tells of: changes of state, of the catalogue and of the plan, questions, calls.
 //!
 //! Owns the values that [`Host::subscribe`](crate::Host::subscribe) sends and that applying a
 //! plan gives back. They are news for the eye: they may be lost by a slow reader, and nothing
@@ -6,8 +6,11 @@
 
 use std::sync::Arc;
 
+use tokio::sync::broadcast;
 use toolway_config::Plan;
 use toolway_types::{ConnectionState, ServerName, Untrusted};
+
+use crate::call::questions::{QuestionEnd, QuestionId, QuestionNews};
 
 /// How many events wait for a slow reader before the oldest are dropped.
 pub(crate) const EVENTS_LEN: usize = 1024;
@@ -34,12 +37,56 @@ pub enum HostEvent {
     },
     /// A new plan took the place of the old one.
     Reloaded(Changes),
+    /// Somebody is asked something. What, stands among the open questions.
+    QuestionOpened {
+        id: QuestionId,
+        /// `permission`, `form`, `page` or `login`.
+        kind: &'static str,
+        server: ServerName,
+        /// Whose question it is, as it tells itself from others.
+        caller: Arc<str>,
+    },
+    /// A question does not stand any more.
+    QuestionClosed {
+        id: QuestionId,
+        server: ServerName,
+        /// Whose question it was, as it tells itself from others.
+        caller: Arc<str>,
+        end: QuestionEnd,
+    },
     /// Something worth a line that changes nothing.
     Notice {
         server: ServerName,
         /// The line.
         message: String,
     },
+}
+
+impl From<QuestionNews<'_>> for HostEvent {
+    fn from(news: QuestionNews<'_>) -> Self {
+        match news {
+            QuestionNews::Opened(question) => Self::QuestionOpened {
+                id: question.id.clone(),
+                kind: question.kind.as_str(),
+                server: question.server.clone(),
+                caller: Arc::clone(&question.caller.id),
+            },
+            QuestionNews::Closed(question, end) => Self::QuestionClosed {
+                id: question.id.clone(),
+                server: question.server.clone(),
+                caller: Arc::clone(&question.caller.id),
+                end,
+            },
+        }
+    }
+}
+
+/// Sends an event that is made only where somebody listens.
+pub(crate) fn tell(events: &broadcast::Sender<HostEvent>, event: impl FnOnce() -> HostEvent) {
+    if events.receiver_count() > 0 {
+        // The last listener may go this very moment.
+        let _ = events.send(event());
+    }
 }
 
 /// What applying a plan did, by server.

@@ -29,12 +29,14 @@ pub use self::following::{ResourceSubscription, SubscribeError};
 pub use self::offers::{CompletionReference, PromptOutcome, ResourceOutcome, Suggestions};
 pub use self::options::HostOptions;
 pub use self::passing::{PassedAnswer, PassedMethod, PassedTask, TaskStep};
+use self::questions::LeavingParty;
 use self::reload::Reload;
 use self::view::ViewMaker;
 pub use self::view::{ServerObstacle, View, ViewSpec};
 use crate::account::DirectoryState;
 use crate::audit::{Audit, AuditEntry};
 use crate::auth::Auth;
+use crate::call::questions::{AskedSide, QuestionBook};
 use crate::call::{
     CallError, CallOptions, CallResult, Caller, CallerSide, ToolRequest, ToolTarget,
 };
@@ -58,6 +60,7 @@ mod logins;
 mod offers;
 mod options;
 mod passing;
+mod questions;
 pub(crate) mod reload;
 mod start;
 mod view;
@@ -84,11 +87,13 @@ pub struct Attached {
     core: Arc<HostCore>,
     party: Arc<CallingParty>,
     background: Background,
+    _leaving: LeavingParty,
 }
 
 impl Attached {
     fn new(core: Arc<HostCore>, party: Arc<CallingParty>) -> Self {
         Self {
+            _leaving: LeavingParty::of(&core, &party),
             core,
             party,
             background: Background::default(),
@@ -105,6 +110,7 @@ struct HostCore {
     picture_memory: BytePool,
     events: broadcast::Sender<HostEvent>,
     views: Arc<ViewMaker>,
+    questions: Arc<QuestionBook>,
 }
 
 impl Host {
@@ -158,15 +164,17 @@ impl Host {
     /// of its requests is asked of it, and what it is permitted for its session is permitted to it
     /// alone. Dropping what is given ends its calls in the background.
     pub fn attach(&self, caller: Caller, options: AttachOptions) -> Attached {
-        let side = CallerSide::new(caller, options.client_handler, options.roots);
+        let asked = AskedSide {
+            book: Arc::clone(&self.core.questions),
+            is_owner: false,
+            prompter: options.prompter,
+            client_handler: options.client_handler,
+            open_questions: options.open_questions,
+        };
+        let side = CallerSide::asked(caller, asked, options.roots);
+        let answers = Arc::new(self.own.party.answers.of_another_caller());
         let view = options.view.unwrap_or_else(|| self.own.party.view.clone());
-        let party = CallingParty::new(
-            Arc::new(side),
-            options.prompter,
-            Arc::new(self.own.party.answers.of_another_caller()),
-            options.pool,
-            view,
-        );
+        let party = CallingParty::new(Arc::new(side), answers, options.pool, view);
         Attached::new(Arc::clone(&self.core), party)
     }
 
@@ -235,7 +243,7 @@ impl HostCore {
     fn dispatch<'a>(&'a self, party: &'a CallingParty, snapshot: &'a HostSnapshot) -> Dispatch<'a> {
         Dispatch {
             caller: &party.side,
-            prompter: party.prompter.as_deref(),
+            prompter: party.side.desk.prompter(),
             approvals: &party.answers,
             picture_memory: &self.picture_memory,
             ..self.runner.dispatch(snapshot)

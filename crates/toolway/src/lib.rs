@@ -70,6 +70,10 @@ pub mod watch;
 pub use account::{Connectors, DirectoryState};
 pub use audit::Audit;
 pub use builtin::{Builtin, BuiltinAnswer, BuiltinCall, BuiltinError, HostHandle};
+pub use call::questions::{
+    AnswerError, AskedPermission, OpenQuestion, QuestionAnswer, QuestionEnd, QuestionId,
+    QuestionKind, QuestionWatch,
+};
 pub use call::{
     BatchOrder, BoundedResult, CallError, CallFault, CallOptions, CallResult, Caller, CallerKind,
     Consent, Continuations, KeepIn, Lasting, ModelBlock, Oversize, PermissionAnswer,

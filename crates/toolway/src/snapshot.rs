@@ -9,6 +9,7 @@ use std::sync::Arc;
 use toolway_config::{Hooks, Permissions, Plan, RunLimits};
 use toolway_types::{ConnectionState, Origin, Scope, ServerName, ToolKey, TransportKind};
 
+use crate::call::questions::OpenQuestion;
 use crate::call::{CallError, CallFault, ToolRequest, ToolTarget};
 use crate::catalog::Catalog;
 use crate::listing::ServerLists;
@@ -36,6 +37,8 @@ pub struct HostSnapshot {
     /// How many bugs ended a connection since the host started. Each was contained: that connection
     /// was torn down and tried again, and nothing else was affected.
     pub panics: u64,
+    /// The open questions that whoever was given this snapshot may answer, oldest first.
+    pub questions: Vec<Arc<OpenQuestion>>,
     /// What the plan says about calls.
     pub(crate) settings: Arc<CallSettings>,
 }
@@ -86,6 +89,18 @@ impl HostSnapshot {
         let mut all = self.servers.iter().zip(&self.sources);
         let (shown, source) = all.find(|(shown, _)| shown.name.as_str() == server)?;
         Some(ServerIdentity::of(&shown.name, source.as_deref()?))
+    }
+
+    /// The same with these open questions.
+    pub(crate) fn with_questions(self: Arc<Self>, questions: Vec<Arc<OpenQuestion>>) -> Arc<Self> {
+        if questions.is_empty() {
+            return self;
+        }
+        let snapshot = Arc::unwrap_or_clone(self);
+        Arc::new(Self {
+            questions,
+            ..snapshot
+        })
     }
 
     pub(crate) fn connected(&self, server: &ServerName) -> Option<&ConnectedServer> {

@@ -231,7 +231,9 @@ fn refuser(by: &RefusedBy) -> DecidedBy {
         },
         RefusedBy::Person { .. } => DecidedBy::Person,
         RefusedBy::Changed { .. } => DecidedBy::Changed,
-        RefusedBy::NobodyToAsk { .. } | RefusedBy::NobodyForBrought { .. } => DecidedBy::Nobody,
+        RefusedBy::NobodyToAsk { .. }
+        | RefusedBy::NobodyForBrought { .. }
+        | RefusedBy::NobodyAnswered => DecidedBy::Nobody,
     }
 }
 

@@ -1,22 +1,13 @@
 //! Questions to the user, counted.
 //!
-//! Owns that permission is asked for one call at a time, whichever calls run beside each other, and
-//! knows whether a question to the user is open. How questions are asked is the front-end's affair;
-//! how servers' questions take turns with each other and with these as well: one with several
-//! windows may show several.
+//! Knows whether a question to one caller is open, so that its time is not the call's. How questions
+//! are asked is `questions/desk.rs`.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::future::BoxFuture;
-use serde_json::value::RawValue;
-use tokio::sync::{Mutex, watch};
+use tokio::sync::watch;
 use tokio::time::Instant;
-use toolway_types::ServerName;
-use toolway_wire::RpcError;
-
-use super::{PermissionAnswer, PermissionQuestion, Prompter};
-use crate::client_handler::{ClientHandler, ClientOffers, Elicitation, ElicitationAnswer};
 
 /// How many questions to a person are open.
 #[derive(Clone)]
@@ -29,26 +20,6 @@ impl Default for Attention {
 }
 
 impl Attention {
-    /// The same prompter, one question at a time.
-    pub(crate) fn of_prompter(&self, prompter: Arc<dyn Prompter>) -> Arc<dyn Prompter> {
-        Arc::new(CountedPrompter {
-            prompter,
-            turn: Mutex::new(()),
-            attention: self.clone(),
-        })
-    }
-
-    /// The same client handler; questions to the user are counted.
-    pub(crate) fn of_client_handler(
-        &self,
-        client_handler: Arc<dyn ClientHandler>,
-    ) -> Arc<dyn ClientHandler> {
-        Arc::new(CountedClientHandler {
-            client_handler,
-            attention: self.clone(),
-        })
-    }
-
     /// Waits for so much time in which no question to a user is open.
     pub(crate) async fn unasked(&self, time: Duration) {
         let mut open = self.0.subscribe();
@@ -68,67 +39,17 @@ impl Attention {
     }
 
     /// A question is open until what is given is dropped.
-    pub(crate) fn open(&self) -> OpenQuestion<'_> {
+    pub(crate) fn open(&self) -> AttentionGuard<'_> {
         self.0.send_modify(|open| *open += 1);
-        OpenQuestion(&self.0)
+        AttentionGuard(&self.0)
     }
 }
 
 /// A question is open until this is dropped.
-pub(crate) struct OpenQuestion<'a>(&'a watch::Sender<usize>);
+pub(crate) struct AttentionGuard<'a>(&'a watch::Sender<usize>);
 
-impl Drop for OpenQuestion<'_> {
+impl Drop for AttentionGuard<'_> {
     fn drop(&mut self) {
         self.0.send_modify(|open| *open = open.saturating_sub(1));
-    }
-}
-
-struct CountedPrompter {
-    prompter: Arc<dyn Prompter>,
-    turn: Mutex<()>,
-    attention: Attention,
-}
-
-impl Prompter for CountedPrompter {
-    fn ask<'a>(&'a self, question: &'a PermissionQuestion<'a>) -> BoxFuture<'a, PermissionAnswer> {
-        Box::pin(async move {
-            let _open = self.attention.open();
-            let _turn = self.turn.lock().await;
-            self.prompter.ask(question).await
-        })
-    }
-}
-
-struct CountedClientHandler {
-    client_handler: Arc<dyn ClientHandler>,
-    attention: Attention,
-}
-
-impl ClientHandler for CountedClientHandler {
-    fn offers(&self) -> ClientOffers {
-        self.client_handler.offers()
-    }
-
-    fn elicit<'a>(
-        &'a self,
-        server: &'a ServerName,
-        request: Elicitation,
-    ) -> BoxFuture<'a, ElicitationAnswer> {
-        Box::pin(async move {
-            let _open = self.attention.open();
-            self.client_handler.elicit(server, request).await
-        })
-    }
-
-    fn visited<'a>(&'a self, server: &'a ServerName) -> BoxFuture<'a, ()> {
-        self.client_handler.visited(server)
-    }
-
-    fn sample<'a>(
-        &'a self,
-        server: &'a ServerName,
-        request: Box<RawValue>,
-    ) -> BoxFuture<'a, Result<Box<RawValue>, RpcError>> {
-        self.client_handler.sample(server, request)
     }
 }

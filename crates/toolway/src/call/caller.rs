@@ -1,16 +1,10 @@
 //! Who asks: the caller that every request carries.
 //!
-//! Owns a caller's identity, who answers servers in its place, and its roots. What a caller holds of
-//! a host is `host/attached.rs`; what it was permitted for its session is `dispatch/answers.rs`.
+//! Owns a caller's identity. What requests carry of it is `caller_side.rs`; what a caller holds of a
+//! host is `host/attached.rs`; what it was permitted for its session is `dispatch/answers.rs`.
 
 use std::fmt;
-use std::sync::{Arc, Mutex};
-
-use tokio::sync::watch;
-
-use super::attention::Attention;
-use crate::client_handler::{ClientHandler, Root};
-use crate::lock::lock;
+use std::sync::Arc;
 
 /// Who asks. Two callers of one host share servers, and nothing else: no answer, no question, no
 /// root and no call of one is another's.
@@ -79,91 +73,3 @@ impl fmt::Display for CallerKind {
         formatter.write_str(self.as_str())
     }
 }
-
-/// One caller while it is attached, as far as requests carry it to servers. Told apart by identity:
-/// two of equal names are two.
-pub struct CallerSide {
-    pub(crate) caller: Caller,
-    /// Who answers what servers ask because of its requests.
-    pub(crate) client_handler: Option<Arc<dyn ClientHandler>>,
-    /// Its roots of this moment.
-    pub(crate) roots: watch::Sender<Arc<[Root]>>,
-    /// Whether it is being asked anything.
-    pub(crate) attention: Attention,
-}
-
-impl CallerSide {
-    /// A caller whose requests cause such questions to be answered by `client_handler`, if by any.
-    pub fn new(
-        caller: Caller,
-        client_handler: Option<Arc<dyn ClientHandler>>,
-        roots: Vec<Root>,
-    ) -> Self {
-        let attention = Attention::default();
-        Self {
-            caller,
-            client_handler: client_handler.map(|handler| attention.of_client_handler(handler)),
-            roots: watch::Sender::new(Arc::from(roots)),
-            attention,
-        }
-    }
-
-    /// The same one acting in another name: what it causes is asked of the same person.
-    pub(crate) fn acting_as(&self, kind: CallerKind, name: &str) -> Self {
-        Self {
-            caller: Caller {
-                principal: Arc::clone(&self.caller.principal),
-                ..Caller::new(kind, name)
-            },
-            client_handler: self.client_handler.clone(),
-            roots: watch::Sender::new(Arc::clone(&self.roots.borrow())),
-            attention: self.attention.clone(),
-        }
-    }
-}
-
-impl Default for CallerSide {
-    /// The owner, of whom nothing can be asked.
-    fn default() -> Self {
-        Self::new(Caller::default(), None, Vec::new())
-    }
-}
-
-impl fmt::Debug for CallerSide {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.caller.fmt(formatter)
-    }
-}
-
-/// What one request was sent for. A server's question that it causes is asked of this caller, and
-/// what there is to say about the question is said with this request.
-#[derive(Debug)]
-pub(crate) struct RequestOrigin {
-    pub(crate) caller: Arc<CallerSide>,
-    remarks: Mutex<Vec<String>>,
-}
-
-impl RequestOrigin {
-    pub(crate) fn of(caller: &Arc<CallerSide>) -> Arc<Self> {
-        Arc::new(Self {
-            caller: Arc::clone(caller),
-            remarks: Mutex::default(),
-        })
-    }
-
-    /// Notes something: clean, on one line.
-    pub(crate) fn remark(&self, remark: &str) {
-        let mut remarks = lock(&self.remarks);
-        if remarks.len() < MOST_REMARKS {
-            remarks.push(remark.to_owned());
-        }
-    }
-
-    /// What was noted.
-    pub(crate) fn take_remarks(&self) -> Vec<String> {
-        std::mem::take(&mut lock(&self.remarks))
-    }
-}
-
-/// How many remarks one request carries.
-const MOST_REMARKS: usize = 16;

@@ -68,6 +68,8 @@ pub enum RefusedBy {
         /// Why, where they said; clean, on one line.
         reason: Option<String>,
     },
+    /// A person was asked, and nobody answered.
+    NobodyAnswered,
     /// The tool is not defined any more as it was when it was permitted, or that is unknown, and no
     /// user has seen the change.
     Changed {
@@ -144,6 +146,9 @@ impl fmt::Display for RefusedBy {
             }
             RefusedBy::Person { reason } => {
                 write!(formatter, "by the person asked{}", why(reason.as_deref()))
+            }
+            RefusedBy::NobodyAnswered => {
+                formatter.write_str("because nobody answered the question whether it may run")
             }
             RefusedBy::Changed { difference } => formatter.write_str(match difference.against {
                 Against::Permitted => "because its definition changed since it was permitted",

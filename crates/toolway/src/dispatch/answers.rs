@@ -5,7 +5,7 @@
 //! shown: a tool that changed is another tool. Those for good become rules through a
 //! [`RuleKeeper`] (`answers/keeper.rs`). Does not own when a person is asked (`permission.rs`).
 //!
-//! Invariants: one question is put at a time; calls that ask the same while it is open share its
+//! Invariants: one question is put at a time, unless the prompter takes several; calls that ask the same while it is open share its
 //! answer; a call that is given up while it asks leaves the question to the next. What is
 //! remembered is bounded.
 
@@ -41,6 +41,8 @@ pub struct PersonAnswers {
     said: Mutex<Remembered>,
     open: Mutex<HashMap<QuestionDigest, Weak<QuestionSlot>>>,
     turn: tokio::sync::Mutex<()>,
+    /// Told when something is remembered.
+    news: tokio::sync::watch::Sender<()>,
 }
 
 /// Why a person is asked, beside hooks.
@@ -213,19 +215,30 @@ impl PersonAnswers {
         if let Some(said) = &*said {
             return said.clone();
         }
-        let turn = self.turn.lock().await;
-        // What was said while this waited for its turn may be an answer to this as well.
-        let settled = question.lasting != Lasting::Once
-            && question.change.is_none()
-            && self.covers(tool, asking);
-        let answer = if settled {
-            UserAnswer {
+        let turn = match prompter.takes_several() {
+            true => None,
+            false => Some(self.turn.lock().await),
+        };
+        // What is said while this waits may be an answer to this as well.
+        let covered = async {
+            if question.lasting == Lasting::Once || question.change.is_some() {
+                std::future::pending::<()>().await;
+            }
+            let mut news = self.news.subscribe();
+            while !self.covers(tool, asking) {
+                // Never an error: the sender is held.
+                let _ = news.changed().await;
+            }
+        };
+        // Asked when it comes to that: a prompter may begin when it is called.
+        let prompted = async { prompter.ask(question).await };
+        let answer = tokio::select! {
+            biased;
+            () = covered => UserAnswer {
                 grant: Ok(PermittedBy::Session),
                 warning: None,
-            }
-        } else {
-            let answer = prompter.ask(question).await;
-            self.take(answer, tool, question, asking).await
+            },
+            answer = prompted => self.take(answer, tool, question, asking).await,
         };
         drop(turn);
         // Later callers ask anew.
@@ -247,6 +260,7 @@ impl PersonAnswers {
             PermissionAnswer::NoBecause(reason) => Err(RefusedBy::Person {
                 reason: Some(crate::call::brief(&Untrusted::new(reason))),
             }),
+            PermissionAnswer::Unanswered => Err(RefusedBy::NobodyAnswered),
             PermissionAnswer::Yes => Ok(PermittedBy::Person),
             PermissionAnswer::Session => {
                 self.remember(RuleReach::Tool, tool, question, asking);
@@ -295,6 +309,8 @@ impl PersonAnswers {
                 said.answers.remove(&about);
             }
         }
+        drop(said);
+        self.news.send_replace(());
     }
 
     /// Makes a rule of an answer; says why not, where it cannot.

@@ -158,7 +158,7 @@ pub async fn send<'a>(
         Some(answers) => Arc::clone(&answers.route),
         None => dispatch.routes.route(&key.server)?,
     };
-    let origin = RequestOrigin::of(dispatch.caller);
+    let origin = RequestOrigin::of(dispatch.caller, Some(call.tool().own_name()));
     let mut conditions = RequestOptions {
         tool: Some(call.tool().received()),
         origin: Some(Arc::clone(&origin)),
@@ -178,12 +178,14 @@ pub async fn send<'a>(
             },
         )
     })?;
+    let over = origin.begin();
     let timeout = conditions.timeout;
     entry.sent(|| {
         let text = params.get();
         text.get(begin..text.len() - 1).unwrap_or_default()
     });
     let answer = route.request("tools/call", params, conditions).await;
+    drop(over);
     let remarks = origin.take_remarks();
     match answer {
         Ok(result) => {
@@ -240,8 +242,10 @@ pub(crate) async fn request(
     general: GeneralLimits,
     caller: &Arc<CallerSide>,
 ) -> Result<RawJson, CallError> {
+    let origin = RequestOrigin::of(caller, None);
+    let _over = origin.begin();
     let options = RequestOptions {
-        origin: Some(RequestOrigin::of(caller)),
+        origin: Some(Arc::clone(&origin)),
         ..limits::options(options, route, general)
     };
     let timeout = options.timeout;

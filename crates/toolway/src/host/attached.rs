@@ -35,12 +35,14 @@ pub struct AttachOptions {
     pub pool: Option<ToolPool>,
     /// What it sees; as much as the owner when absent.
     pub view: Option<View>,
+    /// Whether questions stand for a while although nobody above shows them, to be answered by
+    /// [`Attached::answer`].
+    pub open_questions: bool,
 }
 
 /// What every call of one caller runs with.
 pub(super) struct CallingParty {
     pub(super) side: Arc<CallerSide>,
-    pub(super) prompter: Option<Arc<dyn Prompter>>,
     pub(super) answers: Arc<PersonAnswers>,
     pub(super) pool: Option<ToolPool>,
     pub(super) view: View,
@@ -49,13 +51,11 @@ pub(super) struct CallingParty {
 impl CallingParty {
     pub(super) fn new(
         side: Arc<CallerSide>,
-        prompter: Option<Arc<dyn Prompter>>,
         answers: Arc<PersonAnswers>,
         pool: Option<ToolPool>,
         view: View,
     ) -> Arc<Self> {
         Arc::new(Self {
-            prompter: prompter.map(|prompter| side.attention.of_prompter(prompter)),
             side,
             answers,
             pool,
@@ -109,10 +109,12 @@ impl Attached {
 
     /// The snapshot of this moment.
     pub fn snapshot(&self) -> Arc<HostSnapshot> {
-        self.party.view.snapshot()
+        let seen = self.core.questions.seen_by(self.party.side.desk.party());
+        self.party.view.snapshot().with_questions(seen)
     }
 
-    /// Every snapshot from now on; a slow reader sees the newest only.
+    /// Every snapshot from now on; a slow reader sees the newest only. Open questions are none of
+    /// them: they are followed by [`Attached::watch_questions`].
     pub fn watch(&self) -> watch::Receiver<Arc<HostSnapshot>> {
         self.party.view.watch()
     }

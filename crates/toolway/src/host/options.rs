@@ -59,6 +59,12 @@ pub struct HostOptions {
     pub client_version: String,
     /// Answers what servers ask; without one nothing is offered to them.
     pub client_handler: Option<Arc<dyn ClientHandler>>,
+    /// Whether questions to the owner stand for a while although neither the prompter nor the client
+    /// handler shows them, to be answered by [`Attached::answer`](crate::Attached::answer).
+    pub open_questions: bool,
+    /// Whether the owner is asked for permission in the place of callers that cannot be asked. Such a
+    /// question stands for a while; what servers ask is never asked of another.
+    pub answers_for_callers: bool,
     /// The places servers are told of; without any, servers do not hear of roots at all.
     pub roots: Vec<Root>,
     /// The private directory for files of results.
@@ -111,6 +117,8 @@ impl Default for HostOptions {
             client_name: "toolway".to_owned(),
             client_version: env!("CARGO_PKG_VERSION").to_owned(),
             client_handler: None,
+            open_questions: false,
+            answers_for_callers: false,
             roots: Vec::new(),
             output_dir: std::env::temp_dir().join("toolway"),
             secrets: None,

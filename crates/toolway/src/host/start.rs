@@ -21,6 +21,7 @@ use super::{Attached, Host, HostCore, HostOptions, account};
 use crate::account::CurrentAccount;
 use crate::auth::Auth;
 use crate::call::CallerSide;
+use crate::call::questions::{AskedSide, QuestionBook, QuestionNews};
 use crate::catalog_memory::CatalogMemory;
 use crate::connection::{ConnectLimits, ConnectionContext, EraMemory};
 use crate::dispatch::answers::PersonAnswers;
@@ -37,9 +38,10 @@ impl Host {
     pub fn start(plan: Plan, mut options: HostOptions) -> Host {
         let servers = supervisor::roster(&plan, &options.in_process, options.only.as_deref());
         let plan = Arc::new(plan);
-        let mut shared = SharedParts::new(&plan, &mut options);
-        let stop = CancellationToken::new();
         let (events, _) = broadcast::channel(event::EVENTS_LEN);
+        let questions = question_book(&events, options.answers_for_callers);
+        let mut shared = SharedParts::new(&plan, &mut options, questions);
+        let stop = CancellationToken::new();
         let views = Arc::new(ViewMaker {
             context: Arc::new(shared.connection_context(&mut options)),
             pool: mem::take(&mut options.connections),
@@ -65,8 +67,7 @@ impl Host {
         let core = Arc::new(shared.core(&mut options, events, Arc::clone(&views)));
         let runner = shared.hooks.runner();
         let (caller, answers) = (Arc::clone(runner.caller()), Arc::clone(runner.approvals()));
-        let prompter = options.prompter.take();
-        let party = CallingParty::new(caller, prompter, answers, None, view.clone());
+        let party = CallingParty::new(caller, answers, None, view.clone());
         let reload = Arc::new(Reload {
             view,
             views,
@@ -106,10 +107,11 @@ struct SharedParts {
     hooks: HookRunnerOwner,
     auth: Option<Arc<Auth>>,
     account: CurrentAccount,
+    questions: Arc<QuestionBook>,
 }
 
 impl SharedParts {
-    fn new(plan: &Plan, options: &mut HostOptions) -> Self {
+    fn new(plan: &Plan, options: &mut HostOptions, questions: Arc<QuestionBook>) -> Self {
         let open = OpenOptions {
             client: HttpClient::new(mem::take(&mut options.http)),
             shield: mem::take(&mut options.shield),
@@ -126,7 +128,7 @@ impl SharedParts {
         let identity = plan.identity.clone();
         let auth = Auth::new(auth_options, &open.client, identity, references.as_ref());
         let settings = Arc::new(CallSettings::from(plan));
-        let hooks = hook_runner(options, &open, &settings);
+        let hooks = hook_runner(options, &open, &settings, &questions);
         Self {
             open,
             references,
@@ -134,6 +136,7 @@ impl SharedParts {
             hooks,
             auth,
             account,
+            questions,
         }
     }
 
@@ -170,18 +173,34 @@ impl SharedParts {
             picture_memory: BytePool::new(MAX_PICTURE_MEMORY),
             events,
             views,
+            questions: Arc::clone(&self.questions),
         }
     }
+}
+
+/// The book of open questions, which tells those who listen.
+fn question_book(events: &broadcast::Sender<HostEvent>, owner_answers: bool) -> Arc<QuestionBook> {
+    let events = events.clone();
+    let listener = move |news: QuestionNews<'_>| event::tell(&events, || HostEvent::from(news));
+    Arc::new(QuestionBook::new(Box::new(listener), owner_answers))
 }
 
 fn hook_runner(
     options: &mut HostOptions,
     open: &OpenOptions,
     settings: &Arc<CallSettings>,
+    questions: &Arc<QuestionBook>,
 ) -> HookRunnerOwner {
-    let caller = CallerSide::new(
+    let asked = AskedSide {
+        book: Arc::clone(questions),
+        is_owner: true,
+        prompter: options.prompter.take(),
+        client_handler: options.client_handler.take(),
+        open_questions: options.open_questions,
+    };
+    let caller = CallerSide::asked(
         mem::take(&mut options.caller),
-        options.client_handler.take(),
+        asked,
         mem::take(&mut options.roots),
     );
     let approvals = PersonAnswers::new(options.pins.take(), options.rule_keeper.take());

@@ -32,6 +32,7 @@ impl EventTeller {
                 let uri = uri.as_received().to_owned();
                 vec![HostChange::Resource { server, uri }]
             }
+            HostEvent::QuestionOpened { .. } | HostEvent::QuestionClosed { .. } => Vec::new(),
             HostEvent::StateChanged { server, to, .. } => {
                 // One that is gone is told of with the configuration that it went with.
                 let Some(shown) = snapshot.server(server.as_str()) else {

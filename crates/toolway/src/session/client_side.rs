@@ -48,7 +48,7 @@ impl ClientSide {
         };
         let caller = &first.caller;
         Self {
-            client_handler: caller.client_handler.clone(),
+            client_handler: caller.asked_about(requests),
             roots: if self.has_fixed_roots {
                 self.roots.clone()
             } else {

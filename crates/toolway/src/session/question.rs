@@ -9,21 +9,20 @@
 //! sent; only URLs that a user can judge reach a user.
 
 use serde_json::value::{RawValue, to_raw_value};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use toolway_types::{Untrusted, may_be_opened, text};
 use toolway_wire::era::method;
 use toolway_wire::view::elicit::{ElicitRequest, elicit_request};
 use toolway_wire::{RpcError, error};
-use tracing::debug;
 use url::Url;
 
 use super::declared::DeclaredCapabilities;
 use super::raw;
-use crate::client_handler::{Elicitation, ElicitationAnswer, GivenAnswer, Root};
-use crate::json_schema::{Problem, SchemaChecker, SchemaVerdict, ValueSize};
+use crate::client_handler::{Elicitation, ElicitationAnswer, GivenAnswer, Root, fill_form, told};
+use crate::json_schema::Problem;
 use crate::session::ClientSide;
 
-/// The most of an address, or of what is wrong with an answer, in characters.
+/// The most of an address, in characters.
 const MAX_SHOWN: usize = 500;
 
 /// A question that may be put.
@@ -245,7 +244,7 @@ fn elicited(answer: ElicitationAnswer, schema: Option<&RawValue>) -> (Box<RawVal
     let mut wrong = Vec::new();
     let result = match (answer, schema) {
         (ElicitationAnswer::Accept(content), Some(schema)) => {
-            match fill(content.unwrap_or_default(), schema) {
+            match fill_form(content.unwrap_or_default(), schema) {
                 Ok(content) => json!({ "action": "accept", "content": content }),
                 Err(problems) => {
                     wrong = problems;
@@ -259,43 +258,6 @@ fn elicited(answer: ElicitationAnswer, schema: Option<&RawValue>) -> (Box<RawVal
     };
     let result = to_raw_value(&result).unwrap_or_else(|_| raw(r#"{"action":"cancel"}"#));
     (result, wrong)
-}
-
-/// Problems in one line.
-fn told(problems: &[Problem]) -> String {
-    let told = problems.iter().map(|problem| match problem.path.as_str() {
-        "" => problem.message.clone(),
-        path => format!("`{path}`: {}", problem.message),
-    });
-    let told = told.collect::<Vec<_>>().join("; ");
-    text::cut(&told, MAX_SHOWN).into_owned()
-}
-
-/// The fields with the form's defaults where they are absent, or how they do not fit it. A form
-/// that cannot be checked is left to the server that made it.
-fn fill(
-    mut content: Map<String, Value>,
-    schema: &RawValue,
-) -> Result<Map<String, Value>, Vec<Problem>> {
-    let form: Value = serde_json::from_str(schema.get()).unwrap_or_default();
-    for (name, property) in toolway_schema::properties(&form) {
-        if let Some(default) = property.get("default")
-            && !content.contains_key(name)
-        {
-            content.insert(name.clone(), default.clone());
-        }
-    }
-    let size = ValueSize::of(&content);
-    let content = Value::Object(content);
-    match SchemaChecker::compile(schema).check(&content, size) {
-        SchemaVerdict::Fits => {}
-        SchemaVerdict::Unchecked(why) => debug!(why, "an answer was not checked: its form"),
-        SchemaVerdict::Violates(problems) => return Err(problems),
-    }
-    match content {
-        Value::Object(content) => Ok(content),
-        _ => Err(Vec::new()),
-    }
 }
 
 fn roots(roots: &[Root]) -> Box<RawValue> {

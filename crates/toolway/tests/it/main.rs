@@ -50,6 +50,7 @@ mod pictures;
 mod pins;
 mod processes;
 mod push;
+mod questions;
 mod ranking;
 mod references;
 mod reload;

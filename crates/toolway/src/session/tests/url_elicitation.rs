@@ -74,7 +74,7 @@ async fn a_server_that_says_nothing_is_asked_again_after_a_while_and_three_times
                 .await;
         }
     };
-    let origin = RequestOrigin::of(&answering(&client_handler));
+    let origin = RequestOrigin::of(&answering(&client_handler), None);
     let call = call_as(&session, Some(Arc::clone(&origin)));
     let (outcome, ()) = tokio::join!(call, script);
     assert!(matches!(outcome, Err(RequestError::Rpc(error)) if error.code == REQUIRED));
@@ -109,7 +109,7 @@ async fn without_consent_a_page_or_somebody_to_ask_the_call_is_not_sent_again() 
             let request = peer.expect("tools/call").await;
             peer.refuse(&request, REQUIRED, data.clone()).await;
         };
-        let origin = RequestOrigin::of(&answering(client_handler));
+        let origin = RequestOrigin::of(&answering(client_handler), None);
         let call = call_as(&session, Some(Arc::clone(&origin)));
         let (outcome, ()) = tokio::join!(call, script);
         match outcome {

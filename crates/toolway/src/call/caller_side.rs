@@ -1,0 +1,165 @@
+//! One caller while it is attached, and the requests that are sent for it.
+//!
+//! Owns what a request carries to servers of its caller: what that is asked through, its roots, and
+//! what is to be said with the request. Who a caller is, is `caller.rs`.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use futures_util::future::BoxFuture;
+use tokio::sync::{Notify, watch};
+
+use super::attention::Attention;
+use super::caller::{Caller, CallerKind};
+use super::questions::{AskedSide, CausingRequest, QuestionDesk};
+use crate::client_handler::{ClientHandler, Root};
+use crate::lock::lock;
+
+/// One caller while it is attached, as far as requests carry it to servers. Told apart by identity:
+/// two of equal names are two.
+pub struct CallerSide {
+    pub(crate) caller: Caller,
+    /// What it is asked through.
+    pub(crate) desk: Arc<QuestionDesk>,
+    /// Its roots of this moment.
+    pub(crate) roots: watch::Sender<Arc<[Root]>>,
+    /// Whether it is being asked anything.
+    pub(crate) attention: Attention,
+}
+
+impl CallerSide {
+    /// A caller whose requests cause such questions to be answered by `client_handler`, if by any.
+    pub fn new(
+        caller: Caller,
+        client_handler: Option<Arc<dyn ClientHandler>>,
+        roots: Vec<Root>,
+    ) -> Self {
+        let asked = AskedSide {
+            client_handler,
+            ..AskedSide::default()
+        };
+        Self::asked(caller, asked, roots)
+    }
+
+    /// A caller that is asked in this way.
+    pub(crate) fn asked(caller: Caller, asked: AskedSide, roots: Vec<Root>) -> Self {
+        let attention = Attention::default();
+        let desk = QuestionDesk::new(caller.clone(), asked, attention.clone());
+        Self {
+            caller,
+            desk: Arc::new(desk),
+            roots: watch::Sender::new(Arc::from(roots)),
+            attention,
+        }
+    }
+
+    /// Who answers what servers ask because of these requests of it; none where nobody does.
+    pub(crate) fn asked_about(
+        &self,
+        requests: &[Arc<RequestOrigin>],
+    ) -> Option<Arc<dyn ClientHandler>> {
+        let cause = requests
+            .iter()
+            .map(|it| Arc::clone(it) as Arc<dyn CausingRequest>);
+        self.desk.client_handler(cause.collect())
+    }
+
+    /// The same one acting in another name: what it causes is asked of the same person.
+    pub(crate) fn acting_as(&self, kind: CallerKind, name: &str) -> Self {
+        Self {
+            caller: Caller {
+                principal: Arc::clone(&self.caller.principal),
+                ..Caller::new(kind, name)
+            },
+            desk: Arc::clone(&self.desk),
+            roots: watch::Sender::new(Arc::clone(&self.roots.borrow())),
+            attention: self.attention.clone(),
+        }
+    }
+}
+
+impl Default for CallerSide {
+    /// The owner, of whom nothing can be asked.
+    fn default() -> Self {
+        Self::new(Caller::default(), None, Vec::new())
+    }
+}
+
+impl fmt::Debug for CallerSide {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.caller.fmt(formatter)
+    }
+}
+
+/// What one request was sent for. A server's question that it causes is asked of this caller, and
+/// what there is to say about the question is said with this request.
+#[derive(Debug)]
+pub(crate) struct RequestOrigin {
+    pub(crate) caller: Arc<CallerSide>,
+    /// The tool that it calls, by its own name.
+    tool: Option<Arc<str>>,
+    remarks: Mutex<Vec<String>>,
+    is_over: AtomicBool,
+    ended: Notify,
+}
+
+impl RequestOrigin {
+    pub(crate) fn of(caller: &Arc<CallerSide>, tool: Option<Arc<str>>) -> Arc<Self> {
+        Arc::new(Self {
+            caller: Arc::clone(caller),
+            tool,
+            remarks: Mutex::default(),
+            is_over: AtomicBool::new(false),
+            ended: Notify::new(),
+        })
+    }
+
+    /// It is over when what is given is dropped.
+    pub(crate) fn begin(&self) -> OriginGuard<'_> {
+        OriginGuard(self)
+    }
+
+    /// Notes something: clean, on one line.
+    pub(crate) fn remark(&self, remark: &str) {
+        let mut remarks = lock(&self.remarks);
+        if remarks.len() < MOST_REMARKS {
+            remarks.push(remark.to_owned());
+        }
+    }
+
+    /// What was noted.
+    pub(crate) fn take_remarks(&self) -> Vec<String> {
+        std::mem::take(&mut lock(&self.remarks))
+    }
+}
+
+impl CausingRequest for RequestOrigin {
+    fn tool(&self) -> Option<&str> {
+        self.tool.as_deref()
+    }
+
+    fn over(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async {
+            let mut ended = std::pin::pin!(self.ended.notified());
+            // Before looking: an end in between is heard then.
+            ended.as_mut().enable();
+            if !self.is_over.load(Ordering::Acquire) {
+                ended.await;
+            }
+        })
+    }
+}
+
+/// A request is over when this is dropped.
+pub(crate) struct OriginGuard<'a>(&'a RequestOrigin);
+
+impl Drop for OriginGuard<'_> {
+    fn drop(&mut self) {
+        self.0.is_over.store(true, Ordering::Release);
+        self.0.ended.notify_waiters();
+    }
+}
+
+/// How many remarks one request carries.
+const MOST_REMARKS: usize = 16;

@@ -1,0 +1,1 @@
+//! The book by itself: bounds and what is remembered.

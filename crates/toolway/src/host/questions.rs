@@ -1,0 +1,53 @@
+//! The open questions that a caller may answer.
+//!
+//! Owns the way in for front-ends, and that a caller's questions go with it. What a question is, and
+//! who sees it, is `call/questions.rs` and what lies below it.
+
+use std::sync::Arc;
+
+use super::attached::CallingParty;
+use super::{Attached, HostCore};
+use crate::call::questions::{
+    AnswerError, OpenQuestion, PartyId, QuestionAnswer, QuestionBook, QuestionId, QuestionWatch,
+};
+
+impl Attached {
+    /// The open questions that this caller may answer, oldest first: those that its calls caused.
+    /// The owner of the host sees those of other callers as well, but for what servers ask them.
+    pub fn questions(&self) -> Vec<Arc<OpenQuestion>> {
+        self.core.questions.seen_by(self.party.side.desk.party())
+    }
+
+    /// Answers one of them. Each is answered once: whoever comes second hears that.
+    pub fn answer(&self, id: &QuestionId, answer: QuestionAnswer) -> Result<(), AnswerError> {
+        let by = self.party.side.desk.party();
+        self.core.questions.answer(id, answer, by)
+    }
+
+    /// Follows them.
+    pub fn watch_questions(&self) -> QuestionWatch {
+        let party = self.party.side.desk.party();
+        self.core.questions.watched_by(party)
+    }
+}
+
+/// Takes a caller's questions along when it goes.
+pub(super) struct LeavingParty {
+    book: Arc<QuestionBook>,
+    party: PartyId,
+}
+
+impl LeavingParty {
+    pub(super) fn of(core: &HostCore, party: &CallingParty) -> Self {
+        Self {
+            book: Arc::clone(&core.questions),
+            party: party.side.desk.party(),
+        }
+    }
+}
+
+impl Drop for LeavingParty {
+    fn drop(&mut self) {
+        self.book.leave(self.party);
+    }
+}

@@ -32,7 +32,7 @@ mod request;
 pub(crate) use self::attention::Attention;
 pub use self::caller::{Caller, CallerKind};
 pub use self::caller_side::CallerSide;
-pub(crate) use self::caller_side::RequestOrigin;
+pub(crate) use self::caller_side::{HeldInstances, RequestOrigin};
 pub(crate) use self::remarks::Remarks;
 pub use crate::call::permitted::{PermittedBy, PermittingClassifier, PermittingHook};
 pub use crate::json_schema::Problem;

@@ -27,6 +27,7 @@ pub use self::backoff::RetryFirst;
 pub(crate) use self::era_memory::EraMemory;
 pub use self::era_memory::forget_era;
 use self::follow::ListFollower;
+pub(crate) use self::instance::OwnInstances;
 use self::keep::Loss;
 pub(crate) use self::limits::ConnectLimits;
 use self::live_channel::LiveChannel;
@@ -49,13 +50,14 @@ use crate::resource_interest::ResourceInterests;
 pub use crate::server_source::InProcessServer;
 use crate::server_source::ServerSource;
 use crate::server_source::definition::ServerIdentity;
-use crate::session::{ClientInfo, ClientSide};
+use crate::session::{ClientInfo, ClientSide, ServerHabits};
 
 mod attempt;
 mod backoff;
 pub(crate) mod clock;
 mod era_memory;
 mod follow;
+mod instance;
 mod interest;
 mod keep;
 mod limits;
@@ -64,6 +66,7 @@ mod live_channel;
 mod older;
 pub(crate) mod open_session;
 mod pool;
+pub(crate) mod server_route;
 pub(crate) mod session_slot;
 mod transitions;
 
@@ -115,6 +118,7 @@ impl ConnectionContext {
                 watch::channel(own).1
             },
             remarks: Arc::default(),
+            habits: Arc::default(),
         }
     }
 
@@ -216,6 +220,8 @@ pub(crate) struct Connection {
     pub number: u64,
     /// Which resources are followed.
     pub interests: Arc<ResourceInterests>,
+    /// What the server was seen to ask.
+    pub habits: Arc<ServerHabits>,
     /// The epoch of the order that it follows.
     pub epoch: AtomicU64,
     /// What is wanted of it.

@@ -26,11 +26,13 @@ use crate::error::{ConnectError, RequestError, RequestResult};
 use crate::listing::ListKind;
 use crate::route::RequestOptions;
 pub(crate) use crate::session::client_side::ClientSide;
+pub(crate) use crate::session::habits::ServerHabits;
 
 mod client_side;
 mod correlator;
 mod declared;
 pub(crate) mod freshness;
+mod habits;
 mod inbound;
 mod input;
 mod legacy;

@@ -3,12 +3,15 @@
 //! Owns what a request carries to servers of its caller: what that is asked through, its roots, and
 //! what is to be said with the request. Who a caller is, is `caller.rs`.
 
+use std::any::Any;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
 use tokio::sync::{Notify, watch};
+use toolway_types::ServerName;
 
 use super::attention::Attention;
 use super::caller::{Caller, CallerKind};
@@ -26,7 +29,12 @@ pub struct CallerSide {
     pub(crate) roots: watch::Sender<Arc<[Root]>>,
     /// Whether it is being asked anything.
     pub(crate) attention: Attention,
+    /// What ends with it, by server: instances of servers that it shares with nobody.
+    pub(crate) instances: HeldInstances,
 }
+
+/// What a caller holds of servers that it does not share, whatever that is.
+pub(crate) type HeldInstances = Arc<Mutex<BTreeMap<ServerName, Arc<dyn Any + Send + Sync>>>>;
 
 impl CallerSide {
     /// A caller whose requests cause such questions to be answered by `client_handler`, if by any.
@@ -51,6 +59,7 @@ impl CallerSide {
             desk: Arc::new(desk),
             roots: watch::Sender::new(Arc::from(roots)),
             attention,
+            instances: HeldInstances::default(),
         }
     }
 
@@ -75,6 +84,24 @@ impl CallerSide {
             desk: Arc::clone(&self.desk),
             roots: watch::Sender::new(Arc::clone(&self.roots.borrow())),
             attention: self.attention.clone(),
+            instances: Arc::clone(&self.instances),
+        }
+    }
+
+    /// Whether both act for the same attachment.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.desk, &other.desk)
+    }
+
+    /// The same as whoever an instance of its own asks. It holds no instances: they would hold each
+    /// other.
+    pub(crate) fn as_owner_of_instance(&self) -> Self {
+        Self {
+            caller: self.caller.clone(),
+            desk: Arc::clone(&self.desk),
+            roots: self.roots.clone(),
+            attention: self.attention.clone(),
+            instances: HeldInstances::default(),
         }
     }
 }

@@ -6,6 +6,7 @@ use toolway_testkit::{ScannedFolder, marked};
 use toolway_types::{ProtocolMode, Secret, ServerName, ShieldMode, WorkingDirectory};
 
 use super::*;
+use crate::connection::server_route::route_through;
 use crate::connection::session_slot::SessionSlot;
 
 fn process(env: &[(&str, &str)]) -> StdioSpec {
@@ -58,7 +59,7 @@ fn snapshot(source: &ServerSource, tools: Vec<view::Tool>) -> HostSnapshot {
     let connected = ConnectedServer {
         interests: Arc::default(),
         name,
-        route: SessionSlot::new().route(source, None, None),
+        route: route_through(&SessionSlot::new(), source, None, None, None),
         definition: "definition".into(),
         lists,
     };

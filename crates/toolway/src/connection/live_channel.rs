@@ -118,6 +118,7 @@ impl Connection {
         let log = opened.channel.log.clone();
         let client_side = ClientSide {
             remarks: Arc::new(Remarks::written_to(self.journal.clone())),
+            habits: Arc::clone(&self.habits),
             ..self.context.client_side(&self.server, filled.roots())
         };
         let tap = self.journal.clone();

@@ -22,6 +22,7 @@ use crate::client_handler::Root;
 use crate::lock::lock;
 use crate::resource_interest::ResourceInterests;
 use crate::server_source::ServerSource;
+use crate::session::ServerHabits;
 use crate::tasks::{self, Task};
 
 /// The connections of one or more hosts. Clones are the same pool: hosts that are given one share
@@ -32,6 +33,8 @@ pub struct ConnectionPool(Arc<PoolState>);
 #[derive(Default)]
 struct PoolState {
     connections: Mutex<Vec<Arc<PooledConnection>>>,
+    /// Connections that were let go of without anybody to wait for their end.
+    leaving: Mutex<Vec<LeavingConnection>>,
     /// Numbers of connections and of orders. None is ever used twice.
     counter: AtomicU64,
 }
@@ -66,6 +69,7 @@ struct PooledConnection {
     number: u64,
     followers: Arc<Followers>,
     interests: Arc<ResourceInterests>,
+    habits: Arc<ServerHabits>,
     orders: watch::Sender<ConnectionOrders>,
     retire: CancellationToken,
     stop: CancellationToken,
@@ -83,8 +87,8 @@ struct FollowersState {
     last: Option<ConnectionReport>,
 }
 
-/// A hold on a connection. Dropping the last one ends the connection at once; `release` ends it in
-/// an orderly way.
+/// A hold on a connection. When the last one is dropped, the connection ends without waiting for
+/// calls in flight; `release` has somebody wait for them.
 pub(crate) struct ConnectionClaim {
     pool: ConnectionPool,
     connection: Arc<PooledConnection>,
@@ -140,6 +144,14 @@ impl ConnectionPool {
         }
     }
 
+    /// Waits until connections are gone that nobody else waits for.
+    pub(crate) async fn settled(&self) {
+        let leaving = std::mem::take(&mut *lock(&self.0.leaving));
+        for connection in leaving {
+            connection.gone().await;
+        }
+    }
+
     /// How many connections there are.
     pub fn len(&self) -> usize {
         lock(&self.0.connections).len()
@@ -150,7 +162,7 @@ impl ConnectionPool {
         self.len() == 0
     }
 
-    fn next_number(&self) -> u64 {
+    pub(super) fn next_number(&self) -> u64 {
         self.0.counter.fetch_add(1, Ordering::Relaxed) + 1
     }
 }
@@ -175,6 +187,7 @@ impl PooledConnection {
             number,
             followers: Arc::default(),
             interests: Arc::default(),
+            habits: Arc::default(),
             orders: watch::Sender::new(orders),
             retire: CancellationToken::new(),
             stop: CancellationToken::new(),
@@ -195,6 +208,7 @@ impl PooledConnection {
             followers: Arc::clone(&self.followers),
             number: self.number,
             interests: Arc::clone(&self.interests),
+            habits: Arc::clone(&self.habits),
             epoch: AtomicU64::new(self.number),
             orders: self.orders.subscribe(),
             stop: self.stop.clone(),
@@ -218,9 +232,24 @@ impl ConnectionClaim {
         self.connection.number
     }
 
+    /// What it is a connection to.
+    pub(crate) fn key(&self) -> &ConnectionKey {
+        &self.connection.key
+    }
+
+    /// Where it was claimed.
+    pub(crate) fn pool(&self) -> &ConnectionPool {
+        &self.pool
+    }
+
     /// Which resources are followed over it.
     pub(crate) fn interests(&self) -> &Arc<ResourceInterests> {
         &self.connection.interests
+    }
+
+    /// What its server was seen to ask.
+    pub(crate) fn habits(&self) -> &Arc<ServerHabits> {
+        &self.connection.habits
     }
 
     /// The newest order's epoch.
@@ -252,7 +281,7 @@ impl ConnectionClaim {
         self.let_go(true)
     }
 
-    fn let_go(self, is_superseded: bool) -> Option<LeavingConnection> {
+    fn let_go(&self, is_superseded: bool) -> Option<LeavingConnection> {
         let task = {
             let mut connections = lock(&self.pool.0.connections);
             let is_last = self.connection.followers.remove(self.follower);
@@ -271,11 +300,12 @@ impl ConnectionClaim {
 
 impl Drop for ConnectionClaim {
     fn drop(&mut self) {
-        let mut connections = lock(&self.pool.0.connections);
-        if self.connection.followers.remove(self.follower) {
-            connections.retain(|one| !Arc::ptr_eq(one, &self.connection));
-            // Dropped with its task, if `release` has not taken it.
-            drop(lock(&self.connection.task).take());
+        let left = self.let_go(false);
+        let mut leaving = lock(&self.pool.0.leaving);
+        leaving.retain(|connection| !connection.is_gone());
+        if let Some(connection) = left {
+            connection.stop();
+            leaving.push(connection);
         }
     }
 }

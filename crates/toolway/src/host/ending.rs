@@ -46,6 +46,7 @@ impl Host {
         let others = futures_util::future::join_all(views.iter().map(View::end));
         let ending = self.core.views.ending.gone();
         tokio::join!(self.own.party.view.end(), others, ending, remembering);
+        self.core.views.pool.settled().await;
         drop(self.hooks);
         let within = settled_by.saturating_duration_since(Instant::now());
         // The end of a server whose start was given up half-way is waited for here alone.

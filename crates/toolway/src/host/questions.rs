@@ -7,9 +7,11 @@ use std::sync::Arc;
 
 use super::attached::CallingParty;
 use super::{Attached, HostCore};
+use crate::call::HeldInstances;
 use crate::call::questions::{
     AnswerError, OpenQuestion, PartyId, QuestionAnswer, QuestionBook, QuestionId, QuestionWatch,
 };
+use crate::lock::lock;
 
 impl Attached {
     /// The open questions that this caller may answer, oldest first: those that its calls caused.
@@ -31,8 +33,9 @@ impl Attached {
     }
 }
 
-/// Takes a caller's questions along when it goes.
+/// Takes a caller's questions and its own instances of servers along when it goes.
 pub(super) struct LeavingParty {
+    instances: HeldInstances,
     book: Arc<QuestionBook>,
     party: PartyId,
 }
@@ -40,6 +43,7 @@ pub(super) struct LeavingParty {
 impl LeavingParty {
     pub(super) fn of(core: &HostCore, party: &CallingParty) -> Self {
         Self {
+            instances: Arc::clone(&party.side.instances),
             book: Arc::clone(&core.questions),
             party: party.side.desk.party(),
         }
@@ -49,5 +53,8 @@ impl LeavingParty {
 impl Drop for LeavingParty {
     fn drop(&mut self) {
         self.book.leave(self.party);
+        // Dropped after the lock is open again.
+        let instances = std::mem::take(&mut *lock(&self.instances));
+        drop(instances);
     }
 }

@@ -14,6 +14,7 @@ use toolway_wire::{RpcError, error};
 use crate::call::{CallerSide, Remarks, RequestOrigin};
 use crate::client_handler::{ClientHandler, ClientOffers, Elicitation, ElicitationAnswer, Root};
 use crate::dispatch::hooks::HookRunner;
+use crate::session::habits::ServerHabits;
 
 /// What this program offers to the server at the other end of one channel.
 #[derive(Clone)]
@@ -32,6 +33,8 @@ pub(crate) struct ClientSide {
     pub has_fixed_roots: bool,
     /// What a person should know about what became of its questions.
     pub remarks: Arc<Remarks>,
+    /// What the server was seen to ask.
+    pub habits: Arc<ServerHabits>,
 }
 
 impl ClientSide {
@@ -65,6 +68,7 @@ impl ClientSide {
         let decliner = UnclearCaller {
             offers: declared.clone(),
             remarks: Arc::clone(&self.remarks),
+            habits: Arc::clone(&self.habits),
         };
         Self {
             client_handler: Some(Arc::new(decliner)),
@@ -77,10 +81,12 @@ impl ClientSide {
 struct UnclearCaller {
     offers: ClientOffers,
     remarks: Arc<Remarks>,
+    habits: Arc<ServerHabits>,
 }
 
 impl UnclearCaller {
     fn remark(&self, server: &ServerName) {
+        self.habits.note_unclear_question(server);
         self.remarks.make(&format!(
             "server `{server}` asked a question while requests of several callers were under way, \
              and did not say which of them it belongs to: it heard a no"

@@ -18,8 +18,9 @@ use crate::auth::written;
 use crate::builtin::address;
 use crate::catalog::ServerView;
 use crate::connection::open_session::OpenSession;
+use crate::connection::server_route::route_through;
 use crate::connection::session_slot::SessionSlot;
-use crate::connection::{ConnectionClaim, ConnectionContext};
+use crate::connection::{ConnectionClaim, ConnectionContext, OwnInstances};
 use crate::listing::ServerLists;
 use crate::pins::Difference;
 use crate::pool::Loading;
@@ -297,7 +298,7 @@ impl ManagedServer {
     /// The way to it and what it listed, while it is connected.
     pub(super) fn connected(
         &mut self,
-        context: &ConnectionContext,
+        context: &Arc<ConnectionContext>,
     ) -> Option<Arc<ConnectedServer>> {
         if self.is_touched {
             self.last_connected = self.connect_to(context).map(Arc::new);
@@ -305,16 +306,30 @@ impl ManagedServer {
         self.last_connected.clone()
     }
 
-    fn connect_to(&self, context: &ConnectionContext) -> Option<ConnectedServer> {
+    fn connect_to(&self, context: &Arc<ConnectionContext>) -> Option<ConnectedServer> {
         self.open_session.as_ref()?;
         let (name, source) = (&self.shown.name, self.source.as_ref()?);
         let refused = written::refused(source, &self.shown.origin);
         let digest = || definition(name, source).into();
+        let claim = self.claim.as_ref()?;
+        let instances = OwnInstances {
+            key: claim.key().clone(),
+            origin: self.shown.origin.clone(),
+            context: Arc::clone(context),
+            pool: claim.pool().clone(),
+            habits: Arc::clone(claim.habits()),
+        };
         Some(ConnectedServer {
             name: name.clone(),
-            route: (self.slot).route(source, context.widener(name, source), refused),
+            route: route_through(
+                &self.slot,
+                source,
+                context.widener(name, source),
+                refused,
+                Some(instances),
+            ),
             definition: Arc::clone(self.definition.get_or_init(digest)),
-            interests: Arc::clone(self.claim.as_ref()?.interests()),
+            interests: Arc::clone(claim.interests()),
             lists: self.lists.clone(),
         })
     }

@@ -117,6 +117,9 @@ impl Questions {
         if self.open.contains_key(&from.id) {
             return refuse(error::INVALID_REQUEST, "this id is in use");
         }
+        if matches!(question, ServerQuestion::Roots) {
+            client_side.habits.note_asked_for_roots();
+        }
         if !question.takes_time() {
             let outcome = question.put(&client_side).now_or_never();
             return outcome.map(|outcome| from.answer(outcome));

@@ -1,0 +1,333 @@
+//! The route to one server, through its session slot.
+//!
+//! Owns sending: a session that the server forgot is asked for anew, and the call that found out is
+//! sent once more. So is one that the server refused for want of scopes, after a login with more
+//! scopes. Nothing else is ever sent twice.
+//! Does not own what outcomes say about the session (`open_session.rs`), nor which instance a caller
+//! needs (`instance.rs`).
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use serde_json::value::RawValue;
+use tokio::sync::watch;
+use tokio::time::Instant;
+use tokio_util::task::task_tracker::TaskTrackerToken;
+use toolway_transport::{CloseReason, SendFailure};
+use toolway_types::{ConnectionState, Failure, Untrusted};
+
+use crate::auth::step_up::{Widened, Widener};
+use crate::call::NotWidened;
+use crate::connection::instance::{CallerInstance, OwnInstances};
+use crate::connection::open_session::{FORGOTTEN, OpenSession, broken};
+use crate::connection::session_slot::{SessionSlot, SlotState};
+use crate::error::{RequestError, RequestResult, is_short, wants_login};
+use crate::route::{RequestOptions, Route};
+use crate::server_source::{ConnectGroup, ServerSource};
+
+/// Longer than any program runs, and still a time that can be named.
+const FOR_EVER: Duration = Duration::from_hours(10 * 365 * 24);
+
+/// A route through this slot to a server of this source, whose login may be widened. `written` is what
+/// it means that the server wants one, where its entry holds it.
+pub(crate) fn route_through(
+    slot: &SessionSlot,
+    source: &ServerSource,
+    widener: Option<Widener>,
+    written: Option<Failure>,
+    instances: Option<OwnInstances>,
+) -> Arc<dyn Route> {
+    Arc::new(ServerRoute {
+        instances,
+        widener,
+        written,
+        state: slot.entrance(),
+        timeout: source.timeout(),
+        request_timeout: source.request_timeout(),
+        idle: usual_idle(source.group()),
+        is_editor: source.is_editor(),
+    })
+}
+
+struct ServerRoute {
+    /// For callers that do not share what is in the slot.
+    instances: Option<OwnInstances>,
+    widener: Option<Widener>,
+    written: Option<Failure>,
+    state: watch::Receiver<SlotState>,
+    timeout: Option<Duration>,
+    request_timeout: Option<Duration>,
+    idle: Duration,
+    is_editor: bool,
+}
+
+/// A call inside: the session does not end in an orderly way before this is dropped.
+struct EnteredSession {
+    open_session: Arc<OpenSession>,
+    counted: TaskTrackerToken,
+}
+
+impl ServerRoute {
+    /// Takes the session, waiting in time while a connection is being made. `spent` is the session
+    /// that the caller has tried already.
+    async fn enter(
+        slot: &mut watch::Receiver<SlotState>,
+        deadline: Instant,
+        spent: Option<&Arc<OpenSession>>,
+    ) -> Result<EnteredSession, RequestError> {
+        let of_use = |open_session: &Arc<OpenSession>| {
+            // A session that has ended or is in doubt is about to be replaced, and nothing was
+            // sent yet.
+            spent.is_none_or(|spent| !Arc::ptr_eq(spent, open_session)) && open_session.is_of_use()
+        };
+        let settled = slot.wait_for(|state| match state {
+            SlotState::Waiting => false,
+            SlotState::Open(open_session) => of_use(open_session),
+            SlotState::Shut(_) => true,
+        });
+        let now = tokio::time::timeout_at(deadline, settled).await;
+        match now.map_err(|_| RequestError::TimedOut)?.as_deref() {
+            // Counted while the slot cannot change, so that its next change sees this call.
+            Ok(SlotState::Open(open_session)) => Ok(EnteredSession {
+                open_session: Arc::clone(open_session),
+                counted: open_session.token(),
+            }),
+            Ok(SlotState::Shut(state)) => Err(RequestError::Unavailable(state.clone())),
+            Ok(SlotState::Waiting) | Err(_) => Err(RequestError::Closed(CloseReason::Asked)),
+        }
+    }
+
+    /// The instance that this request must go to, if not to that of the slot.
+    fn instance_for(&self, options: &RequestOptions<'_>) -> Option<Arc<CallerInstance>> {
+        let (instances, origin) = (self.instances.as_ref()?, options.origin.as_ref()?);
+        instances.of(&origin.caller)
+    }
+
+    /// Where no login can be made, a server that wants one refuses what its entry has.
+    fn blame(&self, error: RequestError) -> RequestError {
+        let is_login = match &error {
+            RequestError::Unavailable(state) => matches!(state, ConnectionState::NeedsAuth { .. }),
+            error => error.transport_failure().is_some_and(wants_login),
+        };
+        match &self.written {
+            Some(failure) if is_login => {
+                RequestError::Unavailable(ConnectionState::Failed(failure.clone()))
+            }
+            _ => error,
+        }
+    }
+
+    /// Sends a request, and again when the server had forgotten the session.
+    async fn request_in_session(&self, request: &mut RoutedRequest<'_>) -> RequestResult {
+        let EnteredSession {
+            open_session,
+            counted,
+        } = Self::enter(&mut request.slot, request.deadline, None).await?;
+        let outcome = request.attempt(&open_session).await;
+        let expired = open_session.judge(&outcome);
+        if !(expired && open_session.expires()) {
+            return outcome.map_err(|error| open_session.explain(error));
+        }
+        // What became a task has begun, and would begin a second time.
+        if request.is_task.load(Ordering::Relaxed) {
+            return Err(broken(FORGOTTEN));
+        }
+        drop(counted);
+        // Boxed: a session that is known must not carry the room for another along.
+        Box::pin(self.request_again(request, &open_session)).await
+    }
+
+    /// Sends a request once more, in another session than this one.
+    async fn request_again(
+        &self,
+        request: &mut RoutedRequest<'_>,
+        spent: &Arc<OpenSession>,
+    ) -> RequestResult {
+        let entered = Self::enter(&mut request.slot, request.deadline, Some(spent)).await?;
+        let open_session = &entered.open_session;
+        let outcome = request.attempt(open_session).await;
+        open_session.judge(&outcome);
+        outcome.map_err(|error| open_session.explain(error))
+    }
+
+    /// Has the login widened that a request fell short of, and sends the request once more. The
+    /// time that a person takes for it is not the request's.
+    async fn request_after_step_up(
+        &self,
+        mut request: RoutedRequest<'_>,
+        widener: &Widener,
+        error: RequestError,
+        began: Instant,
+    ) -> RequestResult {
+        // What became a task has begun, and would begin a second time.
+        if request.is_task.load(Ordering::Relaxed) {
+            return Err(error);
+        }
+        let Some(challenge) = challenge_of(&error) else {
+            return Err(error);
+        };
+        let asked = Instant::now();
+        let why = match widener
+            .widen(challenge, began, request.options.origin.as_ref())
+            .await
+        {
+            Widened::Unasked => return Err(error),
+            Widened::No(why) => why,
+            Widened::Yes => {
+                let deadline = request.deadline.checked_add(asked.elapsed());
+                request.deadline = deadline.unwrap_or(request.deadline);
+                match self.request_in_session(&mut request).await {
+                    Err(again) if challenge_of(&again).is_some() => {
+                        return Err(not_widened(&again, NotWidened::StillRefused));
+                    }
+                    outcome => {
+                        if matches!(outcome, Ok(_) | Err(RequestError::Rpc(_))) {
+                            widener.helped();
+                        }
+                        return outcome;
+                    }
+                }
+            }
+        };
+        Err(not_widened(&error, why))
+    }
+}
+
+/// A request on its way through the slot.
+struct RoutedRequest<'a> {
+    method: &'a str,
+    params: Box<RawValue>,
+    options: RequestOptions<'a>,
+    deadline: Instant,
+    /// Whether it has become a task.
+    is_task: &'a AtomicBool,
+    /// Where it comes in.
+    slot: watch::Receiver<SlotState>,
+    /// Kept until it is done, where its caller shares no other.
+    _instance: Option<Arc<CallerInstance>>,
+}
+
+impl RoutedRequest<'_> {
+    async fn attempt(&mut self, open_session: &OpenSession) -> RequestResult {
+        self.options.timeout = self.deadline.saturating_duration_since(Instant::now());
+        let session = &open_session.session;
+        let (method, params) = (self.method, &self.params);
+        session.request(method, params, &self.options).await
+    }
+}
+
+/// What a server wants of the login that a request fell short of.
+fn challenge_of(error: &RequestError) -> Option<&str> {
+    let RequestError::Send(SendFailure::Status {
+        status: 403,
+        www_authenticate,
+        ..
+    }) = error
+    else {
+        return None;
+    };
+    www_authenticate.as_deref().filter(|it| is_short(Some(it)))
+}
+
+fn not_widened(error: &RequestError, why: NotWidened) -> RequestError {
+    let challenge = challenge_of(error).unwrap_or_default();
+    RequestError::NotWidened {
+        challenge: Untrusted::new(challenge),
+        why,
+    }
+}
+
+/// How long a server of this kind may be silent. A local server that works for long can at least be
+/// looked at; one across a network may be gone without notice.
+fn usual_idle(group: ConnectGroup) -> Duration {
+    match group {
+        ConnectGroup::Local => Duration::from_mins(30),
+        ConnectGroup::Remote => Duration::from_mins(5),
+    }
+}
+
+impl Route for ServerRoute {
+    fn request<'a>(
+        &'a self,
+        method: &'a str,
+        params: Box<RawValue>,
+        options: RequestOptions<'a>,
+    ) -> BoxFuture<'a, RequestResult> {
+        Box::pin(async move {
+            let began = Instant::now();
+            let deadline = began.checked_add(options.timeout);
+            let is_task = AtomicBool::new(false);
+            let is_task = options.is_task.unwrap_or(&is_task);
+            let instance = self.instance_for(&options);
+            let mut request = RoutedRequest {
+                slot: instance
+                    .as_ref()
+                    .map_or_else(|| self.state.clone(), |instance| instance.entrance()),
+                _instance: instance,
+                method,
+                params,
+                is_task,
+                options: RequestOptions {
+                    is_task: Some(is_task),
+                    ..options
+                },
+                deadline: deadline.unwrap_or(began + FOR_EVER),
+            };
+            match (self.request_in_session(&mut request).await, &self.widener) {
+                (Err(error), Some(widener)) if challenge_of(&error).is_some() => {
+                    // Boxed: a call that is not refused must not carry the room for it along.
+                    Box::pin(self.request_after_step_up(request, widener, error, began)).await
+                }
+                (outcome, _) => outcome.map_err(|error| self.blame(error)),
+            }
+        })
+    }
+
+    fn timeout(&self) -> Option<Duration> {
+        self.timeout
+    }
+
+    fn request_timeout(&self) -> Option<Duration> {
+        self.request_timeout
+    }
+
+    fn usual_idle(&self) -> Option<Duration> {
+        Some(self.idle)
+    }
+
+    fn is_editor(&self) -> bool {
+        self.is_editor
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Allocators keep small blocks at hand; larger ones are looked for, for every request.
+    #[test]
+    fn a_request_fits_into_a_small_block() {
+        let route = ServerRoute {
+            instances: None,
+            widener: None,
+            written: None,
+            state: watch::channel(SlotState::Waiting).1,
+            timeout: None,
+            request_timeout: None,
+            idle: Duration::ZERO,
+            is_editor: false,
+        };
+        let options = RequestOptions::within(Duration::ZERO);
+        let request = route.request("ping", RawValue::NULL.to_owned(), options);
+        let room = size_of_val(&*request);
+        assert!(room <= 1024, "{room}");
+    }
+
+    #[test]
+    fn rel_09_a_remote_server_may_be_silent_for_less_long_than_a_local_one() {
+        assert_eq!(usual_idle(ConnectGroup::Local), Duration::from_mins(30));
+        assert_eq!(usual_idle(ConnectGroup::Remote), Duration::from_mins(5));
+    }
+}

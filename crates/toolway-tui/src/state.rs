@@ -11,7 +11,7 @@ use toolway_types::text::is_hidden;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ViewState {
     /// In the order of the snapshot.
-    pub(crate) rows: Vec<ServerRow>,
+    pub(crate) rows: Vec<LiveServer>,
     /// Counts up, to turn the spinner.
     pub(crate) ticks: usize,
     /// Nothing more will change.
@@ -31,7 +31,7 @@ impl ViewState {
 
 /// One server.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct ServerRow {
+pub(crate) struct LiveServer {
     /// Its name, safe to show.
     pub(crate) name: String,
     /// Where it stands.
@@ -42,7 +42,7 @@ pub(crate) struct ServerRow {
     pub(crate) took: Option<Duration>,
 }
 
-impl ServerRow {
+impl LiveServer {
     /// How long it connects, or took to.
     pub(crate) fn elapsed(&self, now: Instant) -> Duration {
         self.took

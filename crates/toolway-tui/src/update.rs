@@ -6,7 +6,7 @@ use tokio::time::Instant;
 use toolway::{HostSnapshot, ServerSnapshot};
 use toolway_types::ConnectionState;
 
-use crate::state::{RowStatus, ServerRow, ViewState, clean};
+use crate::state::{LiveServer, RowStatus, ViewState, clean};
 
 /// One event.
 #[derive(Debug, Clone)]
@@ -28,7 +28,7 @@ pub(crate) fn update(state: &mut ViewState, event: &ViewEvent, now: Instant) {
     }
 }
 
-fn rows(old: &[ServerRow], snapshot: &HostSnapshot, now: Instant) -> Vec<ServerRow> {
+fn rows(old: &[LiveServer], snapshot: &HostSnapshot, now: Instant) -> Vec<LiveServer> {
     snapshot
         .servers
         .iter()
@@ -40,7 +40,7 @@ fn rows(old: &[ServerRow], snapshot: &HostSnapshot, now: Instant) -> Vec<ServerR
         .collect()
 }
 
-fn row(name: String, before: Option<&ServerRow>, status: RowStatus, now: Instant) -> ServerRow {
+fn row(name: String, before: Option<&LiveServer>, status: RowStatus, now: Instant) -> LiveServer {
     let was_pending = before.is_none_or(|row| row.took.is_none());
     let (since, took) = match (&status, before) {
         // The clock of a further attempt runs on; one after a success starts again.
@@ -49,7 +49,7 @@ fn row(name: String, before: Option<&ServerRow>, status: RowStatus, now: Instant
         (_, Some(row)) => (row.since, Some(row.elapsed(now))),
         (_, None) => (now, Some(std::time::Duration::ZERO)),
     };
-    ServerRow {
+    LiveServer {
         name,
         status,
         since,

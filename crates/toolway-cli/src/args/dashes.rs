@@ -31,7 +31,7 @@ pub(crate) fn with_dashes(words: Vec<OsString>) -> Result<Vec<OsString>, Report>
 }
 
 /// A word, as the parser would take it.
-enum Word {
+enum TypedWord {
     /// Neither a flag nor the value of one.
     Plain,
     /// A flag of Toolway, perhaps with its value in the next word.
@@ -52,9 +52,9 @@ fn place_of_dashes(words: &[&str]) -> Result<Option<usize>, Report> {
             return Ok(None);
         };
         match read(word, &known) {
-            Word::Plain => plain.push(at),
-            Word::Own { takes_next } => at += usize::from(takes_next),
-            Word::Foreign => return Ok(None),
+            TypedWord::Plain => plain.push(at),
+            TypedWord::Own { takes_next } => at += usize::from(takes_next),
+            TypedWord::Foreign => return Ok(None),
         }
         at += 1;
     }
@@ -68,16 +68,16 @@ fn place_of_dashes(words: &[&str]) -> Result<Option<usize>, Report> {
     let mut has_foreign = false;
     while let Some(word) = words.get(at) {
         match read(word, &known) {
-            Word::Plain => rest.push(word),
-            Word::Own { takes_next } => {
+            TypedWord::Plain => rest.push(word),
+            TypedWord::Own { takes_next } => {
                 own.push(word);
                 if takes_next && let Some(value) = words.get(at + 1) {
                     own.push(value);
                     at += 1;
                 }
             }
-            Word::Foreign if is_slip(word, &known) => return Ok(None),
-            Word::Foreign => {
+            TypedWord::Foreign if is_slip(word, &known) => return Ok(None),
+            TypedWord::Foreign => {
                 has_foreign = true;
                 rest.push(word);
             }
@@ -105,7 +105,7 @@ fn place_of_dashes(words: &[&str]) -> Result<Option<usize>, Report> {
     }
 }
 
-fn read(word: &str, known: &[&Arg]) -> Word {
+fn read(word: &str, known: &[&Arg]) -> TypedWord {
     if let Some(long) = word.strip_prefix("--") {
         let (name, value) = match long.split_once('=') {
             Some((name, value)) => (name, Some(value)),
@@ -113,29 +113,29 @@ fn read(word: &str, known: &[&Arg]) -> Word {
         };
         let found = known.iter().find(|arg| arg.get_long() == Some(name));
         return match found {
-            Some(arg) => Word::Own {
+            Some(arg) => TypedWord::Own {
                 takes_next: value.is_none() && arg.get_action().takes_values(),
             },
-            None if matches!(name, "" | "help" | "version") => Word::Own { takes_next: false },
-            None => Word::Foreign,
+            None if matches!(name, "" | "help" | "version") => TypedWord::Own { takes_next: false },
+            None => TypedWord::Foreign,
         };
     }
     let Some(shorts) = word.strip_prefix('-').filter(|shorts| !shorts.is_empty()) else {
-        return Word::Plain;
+        return TypedWord::Plain;
     };
     for (at, short) in shorts.char_indices() {
         match known.iter().find(|arg| arg.get_short() == Some(short)) {
             Some(arg) if arg.get_action().takes_values() => {
-                return Word::Own {
+                return TypedWord::Own {
                     takes_next: at + short.len_utf8() == shorts.len(),
                 };
             }
             Some(_) => {}
             None if matches!(short, 'h' | 'V') => {}
-            None => return Word::Foreign,
+            None => return TypedWord::Foreign,
         }
     }
-    Word::Own { takes_next: false }
+    TypedWord::Own { takes_next: false }
 }
 
 /// Whether a flag is nearly one of Toolway's: then the parser says which.

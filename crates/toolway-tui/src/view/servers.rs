@@ -11,7 +11,7 @@ use toolway::Counts;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::Theme;
-use crate::state::{RowStatus, ServerRow, ViewState};
+use crate::state::{LiveServer, RowStatus, ViewState};
 
 pub(crate) const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 /// The longest word of a state.
@@ -38,7 +38,7 @@ pub(crate) fn draw_live(frame: &mut Frame<'_>, state: &ViewState, now: Instant, 
 }
 
 fn footer(state: &ViewState) -> String {
-    let connected = |row: &&ServerRow| matches!(row.status, RowStatus::Connected { .. });
+    let connected = |row: &&LiveServer| matches!(row.status, RowStatus::Connected { .. });
     let connected = state.rows.iter().filter(connected).count();
     match state.rows.len() {
         0 => "  no server is configured · Ctrl-C ends".to_owned(),
@@ -73,11 +73,11 @@ fn lines(
         .max()
         .unwrap_or(0)
         .min(NAME);
-    let line = |row: &ServerRow| line(row, names, state.ticks, now, theme, width);
+    let line = |row: &LiveServer| line(row, names, state.ticks, now, theme, width);
     if state.rows.len() <= height {
         return state.rows.iter().map(line).collect();
     }
-    let mut rows: Vec<&ServerRow> = state.rows.iter().collect();
+    let mut rows: Vec<&LiveServer> = state.rows.iter().collect();
     rows.sort_by_key(|row| look(&row.status).place);
     let (shown, hidden) = rows.split_at(height.saturating_sub(1));
     let mut lines: Vec<_> = shown.iter().map(|row| line(row)).collect();
@@ -110,7 +110,7 @@ fn look(status: &RowStatus) -> Look {
     }
 }
 
-fn summary(hidden: &[&ServerRow]) -> String {
+fn summary(hidden: &[&LiveServer]) -> String {
     // They are sorted, so equal words stand together.
     let counts: Vec<String> = hidden
         .chunk_by(|a, b| look(&a.status).place == look(&b.status).place)
@@ -120,7 +120,7 @@ fn summary(hidden: &[&ServerRow]) -> String {
 }
 
 fn line(
-    row: &ServerRow,
+    row: &LiveServer,
     names: usize,
     ticks: usize,
     now: Instant,
@@ -143,7 +143,7 @@ fn line(
 }
 
 /// A server that never tried has no time to show.
-fn elapsed(row: &ServerRow, now: Instant) -> String {
+fn elapsed(row: &LiveServer, now: Instant) -> String {
     match row.status {
         RowStatus::Disabled { .. } => String::new(),
         _ => seconds(row.elapsed(now)),

@@ -7,10 +7,10 @@ use ratatui::{Terminal, buffer::Buffer};
 use super::*;
 use crate::state::clean;
 
-fn row(name: &str, status: RowStatus, millis: u64) -> ServerRow {
+fn row(name: &str, status: RowStatus, millis: u64) -> LiveServer {
     let took = Some(Duration::from_millis(millis));
     let took = took.filter(|_| !matches!(status, RowStatus::Pending { .. }));
-    ServerRow {
+    LiveServer {
         name: clean(name),
         status,
         since: Instant::now(),

@@ -208,6 +208,13 @@ async fn a_question_that_may_be_of_two_callers_is_put_to_neither() {
     assert!(first.cancel(hanging.id));
     let answer = said(&second, "elicit").await;
     assert!(answer.contains("bob"), "{answer}");
+    // It is known as one that asks: callers do not share it any more, and all is clear.
+    for _ in 0..3 {
+        let both = tokio::join!(said(&first, "elicit"), said(&second, "elicit"));
+        assert!(both.0.contains("ada"), "{}", both.0);
+        assert!(both.1.contains("bob"), "{}", both.1);
+    }
+    assert_eq!(owner.asked(), 0);
     host.shutdown().await;
 }
 

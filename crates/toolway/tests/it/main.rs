@@ -64,4 +64,5 @@ mod step_up;
 mod support;
 mod tasks;
 mod totals;
+mod views;
 mod watching;

@@ -38,6 +38,7 @@ use message::MessagePiece;
 use crate::lock::lock;
 pub(crate) use redact::Redactor;
 
+pub use file::JournalName;
 pub(crate) use file::{LogFile, file_stem};
 pub use line::{JournalLine, JournalLineKind, timestamp};
 pub use lines::LineFollower;
@@ -106,17 +107,18 @@ impl Journal {
 
     /// The journal of one server. None of `secrets` will stand in it; [`secrets_of`] says which
     /// values of a definition these are.
-    pub fn open(&self, server: &ServerName, secrets: Vec<Secret>) -> JournalWriter {
+    pub fn open(&self, name: impl Into<JournalName>, secrets: Vec<Secret>) -> JournalWriter {
+        let name = name.into();
         JournalWriter {
             shared: Arc::clone(&self.shared),
             trace: self.trace,
             sink: Arc::new(ServerSink {
-                server: server.clone(),
+                server: name.server().clone(),
                 redactor: RwLock::new(Arc::new(Redactor::new(&secrets))),
                 secrets: Mutex::new(secrets),
                 dropped: AtomicU64::new(0),
                 page: Mutex::new(OpenJournal {
-                    file: LogFile::new(self.shared.directory.clone(), file::file_name(server)),
+                    file: LogFile::new(self.shared.directory.clone(), name.file()),
                     continued: false,
                 }),
             }),

@@ -15,11 +15,12 @@ use futures_util::future::BoxFuture;
 use toolway_transport::in_process::{self, ServerEnd};
 use toolway_transport::{Channel, OpenOptions};
 use toolway_types::{
-    CrossApp, Era, MessageDelivery, ProtocolMode, Secret, ServerSpec, TransportKind, TransportSpec,
+    CrossApp, Era, MessageDelivery, ProtocolMode, Secret, ServerName, ServerShare, ServerSpec,
+    TransportKind, TransportSpec,
 };
 
 use crate::error::ConnectError;
-use crate::journal::secrets_of;
+use crate::journal::{JournalName, secrets_of};
 use crate::server_source::patience::patience_for;
 use crate::tasks::{self, Task};
 
@@ -161,6 +162,12 @@ impl ServerSource {
     /// How long the answer to an HTTP request may take to begin, by its entry.
     pub(crate) fn request_timeout(&self) -> Option<Duration> {
         self.spec()?.request_timeout
+    }
+
+    /// Where it is written down what happens to it.
+    pub(crate) fn journal(&self, server: &ServerName) -> JournalName {
+        let share = self.spec().map(|spec| &spec.share);
+        JournalName::of(server, share.unwrap_or(&ServerShare::User))
     }
 
     /// What must not be written down.

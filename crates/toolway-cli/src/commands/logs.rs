@@ -6,11 +6,11 @@
 use std::path::Path;
 
 use clap::Args;
-use toolway::journal::{self, JournalLine, JournalLineKind};
+use toolway::journal::{self, JournalLine, JournalLineKind, JournalName};
 use toolway_config::ServerVerdict;
 use toolway_rows::LogRow;
 use toolway_types::name::as_word;
-use toolway_types::{ServerName, nearest};
+use toolway_types::{Scope, ServerName, ServerShare, nearest};
 
 use super::follow::follow;
 use crate::context::{Context, unknown_server};
@@ -67,7 +67,8 @@ pub(crate) fn run(context: &Context, args: &LogsArgs) -> Outcome {
     let directory = context.setup.files().logs();
     let server =
         ServerName::new(args.server.as_str()).map_err(|error| Report::usage(error.to_string()))?;
-    let read = journal::read_last(&directory, &server, args.lines, |kind| args.wants(kind));
+    let name = journal_of(context, &server);
+    let read = journal::read_last(&directory, &name, args.lines, |kind| args.wants(kind));
     let found = read.map_err(|error| {
         Report::new(
             Exit::Unexpected,
@@ -93,6 +94,18 @@ pub(crate) fn run(context: &Context, args: &LogsArgs) -> Outcome {
         }
         Ok(())
     })
+}
+
+/// The journal of what this name means here: a project's server has its own.
+fn journal_of(context: &Context, server: &ServerName) -> JournalName {
+    let planned = context.plan().winner(server.as_str());
+    let project = || ServerShare::Project(context.environment().project_root().to_owned());
+    let share = planned.map(|planned| match &planned.verdict {
+        ServerVerdict::Admitted(spec) => spec.share.clone(),
+        _ if matches!(planned.scope, Scope::Project | Scope::Local) => project(),
+        _ => ServerShare::User,
+    });
+    JournalName::of(server, &share.unwrap_or_default())
 }
 
 fn put(context: &Context, line: &JournalLine, args: &LogsArgs) -> Result<(), Report> {

@@ -204,7 +204,7 @@ impl PooledConnection {
             source: source.clone(),
             origin: origin.clone(),
             context: Arc::clone(context),
-            journal: journal.map(|journal| journal.open(server, source.secrets())),
+            journal: journal.map(|journal| journal.open(source.journal(server), source.secrets())),
             followers: Arc::clone(&self.followers),
             number: self.number,
             interests: Arc::clone(&self.interests),

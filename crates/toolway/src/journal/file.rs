@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::{AtFlags, FlockOperation, OFlags};
 use sha2::{Digest as _, Sha256};
 use toolway_files::private_file::{open_directory, open_file};
-use toolway_types::ServerName;
+use toolway_types::{ServerName, ServerShare};
 
 /// A file that is larger becomes the old one.
 pub(super) const ROTATE_AT: u64 = 8 * 1024 * 1024;
@@ -168,13 +168,52 @@ impl OpenLogFile {
     }
 }
 
-/// The file of a server. A name may hold anything a person can type, slashes too, so all but
-/// plain letters is spelled in hexadecimal digits behind a `%`, as in a URL.
-pub(crate) fn file_name(server: &ServerName) -> String {
-    format!("{}.log", file_stem(server))
+/// Which journal: a server's, by its name; and by its project, where its instance is the project's.
+/// Another project's server of the same name has another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JournalName {
+    server: ServerName,
+    project: Option<PathBuf>,
 }
 
-/// The name of a server as a file's, without an ending.
+impl JournalName {
+    /// The journal of a server of this name that is shared in this way.
+    pub fn of(server: &ServerName, share: &ServerShare) -> Self {
+        let project = match share {
+            ServerShare::Project(root) => Some(root.clone()),
+            ServerShare::User | ServerShare::Session => None,
+        };
+        Self {
+            server: server.clone(),
+            project,
+        }
+    }
+
+    pub(super) fn server(&self) -> &ServerName {
+        &self.server
+    }
+
+    /// The file. What follows `+` is the project; a name has none, see [`file_stem`].
+    pub(crate) fn file(&self) -> String {
+        let stem = file_stem(&self.server);
+        match &self.project {
+            Some(project) => {
+                let digest = Sha256::digest(project.as_os_str().as_encoded_bytes());
+                format!("{stem}+{}.log", &hex::encode(digest)[..12])
+            }
+            None => format!("{stem}.log"),
+        }
+    }
+}
+
+impl From<&ServerName> for JournalName {
+    fn from(server: &ServerName) -> Self {
+        Self::of(server, &ServerShare::User)
+    }
+}
+
+/// The name of a server as a file's, without an ending. A name may hold anything a person can type,
+/// slashes too, so all but plain letters is spelled in hexadecimal digits behind a `%`, as in a URL.
 pub(crate) fn file_stem(server: &ServerName) -> String {
     let mut stem = String::new();
     for (index, byte) in server.as_str().bytes().enumerate() {
@@ -196,7 +235,7 @@ pub(crate) fn file_stem(server: &ServerName) -> String {
     format!("{stem}%~{}", &digest[..16])
 }
 
-/// The file that [`file_name`] was before its last rotation.
+/// The file that this one was before its last rotation.
 pub(super) fn old_name(name: &str) -> String {
     format!("{name}.1")
 }
@@ -204,6 +243,7 @@ pub(super) fn old_name(name: &str) -> String {
 /// Which server a file belongs to; none for a name that is no journal's.
 pub(super) fn server_of(file: &str) -> Option<ServerName> {
     let stem = file.strip_suffix(".log")?;
+    let stem = stem.split_once('+').map_or(stem, |(stem, _)| stem);
     let mut name = Vec::new();
     let mut bytes = stem.bytes();
     while let Some(byte) = bytes.next() {

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use toolway_types::ServerName;
 
-use super::file::{file_name, server_of};
+use super::file::{JournalName, server_of};
 use super::line::{JournalLine, JournalLineKind};
 use super::lines::{LineFollower, last};
 
@@ -20,6 +20,7 @@ pub fn logged_servers(directory: &Path) -> Vec<ServerName> {
         .filter_map(|entry| server_of(entry.ok()?.file_name().to_str()?))
         .collect();
     servers.sort();
+    servers.dedup();
     servers
 }
 
@@ -27,15 +28,11 @@ pub fn logged_servers(directory: &Path) -> Vec<ServerName> {
 /// them. `None` when there is no journal.
 pub fn read_last(
     directory: &Path,
-    server: &ServerName,
+    name: &JournalName,
     count: usize,
     wanted: impl Fn(JournalLineKind) -> bool,
 ) -> io::Result<Option<(Vec<JournalLine>, LineFollower<JournalLine>)>> {
-    last(
-        directory,
-        &file_name(server),
-        count,
-        JournalLine::parse,
-        |line| wanted(line.kind),
-    )
+    last(directory, &name.file(), count, JournalLine::parse, |line| {
+        wanted(line.kind)
+    })
 }

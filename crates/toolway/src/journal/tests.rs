@@ -6,7 +6,9 @@ use toolway_testkit::ScannedFolder;
 use toolway_testkit::marked;
 use toolway_testkit::marked::MARK;
 
-use super::file::file_name;
+use toolway_types::ServerShare;
+
+use super::file::server_of;
 use super::*;
 
 const CANARY: &str = marked!("", "\"9e");
@@ -39,9 +41,11 @@ impl Place {
     }
 
     fn lines(&self, name: &str) -> Vec<JournalLine> {
-        let (lines, _) = read_last(&self.directory, &server(name), usize::MAX, |_| true)
-            .unwrap()
-            .unwrap();
+        let (lines, _) = read_last(&self.directory, &(&server(name)).into(), usize::MAX, |_| {
+            true
+        })
+        .unwrap()
+        .unwrap();
         lines
     }
 }
@@ -258,7 +262,8 @@ fn rel_34_two_writers_rotate_one_file_and_lose_nothing_of_the_last_part() {
         for who in ["left", "right"] {
             let directory = place.directory.clone();
             scope.spawn(move || {
-                let mut file = LogFile::new(directory, file_name(&server("one"))).rotating_at(size);
+                let mut file = LogFile::new(directory, JournalName::from(&server("one")).file())
+                    .rotating_at(size);
                 for number in 0..2000 {
                     let text = format!("{who} {number}");
                     file.append(&line::format(
@@ -295,8 +300,11 @@ fn rel_34_two_writers_rotate_one_file_and_lose_nothing_of_the_last_part() {
 #[test]
 fn a_follower_reads_on_across_a_rotation_and_waits_for_whole_lines() {
     let place = Place::new();
-    let mut file =
-        LogFile::new(place.directory.clone(), file_name(&server("one"))).rotating_at(200);
+    let mut file = LogFile::new(
+        place.directory.clone(),
+        JournalName::from(&server("one")).file(),
+    )
+    .rotating_at(200);
     let mut put = |text: &str| {
         file.append(&line::format(
             SystemTime::now(),
@@ -306,7 +314,7 @@ fn a_follower_reads_on_across_a_rotation_and_waits_for_whole_lines() {
         .unwrap();
     };
     put("before");
-    let (lines, mut follower) = read_last(&place.directory, &server("one"), 10, |_| true)
+    let (lines, mut follower) = read_last(&place.directory, &(&server("one")).into(), 10, |_| true)
         .unwrap()
         .unwrap();
     assert_eq!(lines.len(), 1);
@@ -334,7 +342,7 @@ fn a_follower_reads_on_across_a_rotation_and_waits_for_whole_lines() {
 fn no_journal_is_no_error() {
     let place = Place::new();
     assert!(
-        read_last(&place.directory, &server("one"), 1, |_| true)
+        read_last(&place.directory, &(&server("one")).into(), 1, |_| true)
             .unwrap()
             .is_none()
     );
@@ -366,4 +374,15 @@ async fn sec_47_headers_that_stand_in_no_definition_are_kept_back_once_they_are_
     assert!(!text.contains(MARK), "{text}");
     assert!(text.contains("wants application/json"), "{text}");
     assert_eq!(text.matches("[redacted]").count(), 7, "{text}");
+}
+
+#[test]
+fn servers_of_one_name_in_two_projects_have_journals_of_their_own() {
+    let of = |share: ServerShare| JournalName::of(&server("github"), &share).file();
+    let project = |root: &str| of(ServerShare::Project(root.into()));
+    assert_eq!(of(ServerShare::User), "github.log");
+    assert_ne!(project("/a"), project("/b"));
+    for file in [project("/a"), of(ServerShare::User)] {
+        assert_eq!(server_of(&file), Some(server("github")), "{file}");
+    }
 }

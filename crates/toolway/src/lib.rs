@@ -87,7 +87,7 @@ pub use connection::clock::{Clock, ClockReading, SystemClock};
 pub use connection::{InProcessServer, RetryFirst, forget_era};
 pub use dispatch::answers::{RuleKeeper, SettingsRules};
 pub use dispatch::hooks::{
-    Classification, ClassifierFunction, ClassifierInput, ClassifierRule, HookDecision,
+    Classification, ClassifierFunction, ClassifierInput, ClassifierRule, HookCaller, HookDecision,
     HookFunction, HookInput, HookReply, LibraryClassifier, LibraryHook,
 };
 pub use dispatch::result::SelectError;

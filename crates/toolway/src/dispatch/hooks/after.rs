@@ -214,7 +214,12 @@ impl ToldOutcome {
         if !events.into_iter().any(concerned) {
             return None;
         }
-        let input = HookInput::call(HookEvent::PostToolUse, tool, call.arguments().clone());
+        let input = HookInput::call(
+            HookEvent::PostToolUse,
+            tool,
+            call.arguments().clone(),
+            &dispatch.caller.caller,
+        );
         Some(Self {
             names,
             input,

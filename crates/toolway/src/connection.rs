@@ -115,6 +115,7 @@ impl ConnectionContext {
                 watch::channel(own).1
             },
             remarks: Arc::default(),
+            unclear: Arc::default(),
         }
     }
 
@@ -147,6 +148,8 @@ pub(crate) enum ConnectionNews {
     Offers(Box<ServerLists>),
     /// The server says that this resource changed.
     Updated(Untrusted),
+    /// The server asks in a way that does not say which caller it means: callers cannot share it.
+    AsksQuestions,
     /// It does not stand, and will be tried.
     Retrying {
         /// The number of the attempt to come.

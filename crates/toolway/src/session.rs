@@ -225,6 +225,12 @@ impl Session {
         &self.inner.correlator
     }
 
+    /// Resolves when the server asked something while requests of several callers were under way, and
+    /// did not say which of them it was about.
+    pub(crate) async fn asked_unclearly(&self) {
+        self.reception().client_side().unclear.notified().await;
+    }
+
     /// Who answers what the server asks because of its requests.
     fn client_side(&self) -> ClientSide {
         let origin = self.origin.as_slice();

@@ -157,8 +157,10 @@ impl Supervisor {
                 _ = self.reports.recv_many(&mut batch, REPORTS_LEN) => {
                     let mut changed = Vec::new();
                     // A resource's content is no part of the snapshot.
-                    let is_shown =
-                        |report: &ConnectionReport| !matches!(report.news, ConnectionNews::Updated(_));
+                    let is_shown = |report: &ConnectionReport| {
+                        let news = &report.news;
+                        !matches!(news, ConnectionNews::Updated(_) | ConnectionNews::AsksQuestions)
+                    };
                     let seen = batch.iter().any(is_shown);
                     for report in batch.drain(..) {
                         self.contained(|this| this.take(report, &mut changed));
@@ -306,6 +308,7 @@ impl Supervisor {
                     uri,
                 });
             }
+            ConnectionNews::AsksQuestions => member.note_asking(),
             ConnectionNews::Retrying { attempt, failure } => {
                 member.clear();
                 member.trouble = failure.map(|failure| failure.message);
@@ -432,6 +435,13 @@ impl ManagedServer {
             from: self.outward(from),
             to: self.outward(to),
         });
+    }
+
+    /// The server asks without saying whom: from now on callers should not share an instance of it.
+    fn note_asking(&mut self) {
+        if !std::mem::replace(&mut self.asks, true) {
+            tracing::info!(server = %self.shown.name, "remembered as a server that asks");
+        }
     }
 
     /// Drops the session and everything that was learnt over it, together, so that nothing stale

@@ -103,6 +103,10 @@ impl Connection {
                     }
                     continue;
                 }
+                () = session.asked_unclearly() => {
+                    self.report(ConnectionNews::AsksQuestions).await;
+                    continue;
+                }
                 order = self.ordered(handled) => order,
             };
             if !matches!(order, ConnectionEvent::Resumed) {

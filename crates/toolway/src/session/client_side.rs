@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use serde_json::value::RawValue;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use toolway_types::ServerName;
 use toolway_wire::{RpcError, error};
 
@@ -32,6 +32,8 @@ pub(crate) struct ClientSide {
     pub has_fixed_roots: bool,
     /// What a person should know about what became of its questions.
     pub remarks: Arc<Remarks>,
+    /// Notified when the server asked and nothing said which of several callers.
+    pub unclear: Arc<Notify>,
 }
 
 impl ClientSide {
@@ -65,6 +67,7 @@ impl ClientSide {
         let decliner = UnclearCaller {
             offers: declared.clone(),
             remarks: Arc::clone(&self.remarks),
+            unclear: Arc::clone(&self.unclear),
         };
         Self {
             client_handler: Some(Arc::new(decliner)),
@@ -77,10 +80,12 @@ impl ClientSide {
 struct UnclearCaller {
     offers: ClientOffers,
     remarks: Arc<Remarks>,
+    unclear: Arc<Notify>,
 }
 
 impl UnclearCaller {
     fn remark(&self, server: &ServerName) {
+        self.unclear.notify_one();
         self.remarks.make(&format!(
             "server `{server}` asked a question while requests of several callers were under way, \
              and did not say which of them it belongs to: it heard a no"

@@ -201,6 +201,7 @@ fn client_side() -> ClientSide {
         has_fixed_roots: false,
         roots: watch::channel(Arc::from([root])).1,
         remarks: Arc::default(),
+        unclear: Arc::default(),
     }
 }
 

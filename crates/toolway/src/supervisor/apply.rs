@@ -115,6 +115,7 @@ impl Supervisor {
         }
         self.let_go(old);
         old.stood = false;
+        old.asks = false;
         old.trouble = None;
         old.source.clone_from(&new.source);
         old.definition = OnceLock::new();

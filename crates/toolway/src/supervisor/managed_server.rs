@@ -50,6 +50,9 @@ pub(crate) struct ManagedServer {
     pub(super) instructions: Option<Difference>,
     /// Whether it has been connected since that was last ordered.
     pub(super) stood: bool,
+    /// Whether it was seen to ask without saying which caller it means. Survives connections, so that
+    /// callers can be given instances of their own from then on.
+    pub(super) asks: bool,
     /// Since when it has failed.
     pub(super) failed_at: Option<Instant>,
     /// Why the attempt before this one failed.
@@ -126,6 +129,7 @@ impl ManagedServer {
             lists: ServerLists::default(),
             instructions: None,
             stood: false,
+            asks: false,
             failed_at: None,
             trouble: None,
             loading: Loading::Usual,

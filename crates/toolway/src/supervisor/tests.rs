@@ -92,3 +92,23 @@ async fn a_report_of_a_server_that_was_removed_does_not_count_for_its_successor(
     let state = &supervisor.members[&name("a")].shown.state;
     assert_eq!(*state, ConnectionState::Pending { attempt: 1 });
 }
+
+#[tokio::test]
+async fn a_server_that_asks_without_saying_whom_is_remembered() {
+    let (mut supervisor, _handle) = standing_still(Plan::default());
+    let plan = Plan::default();
+    let object: crate::connection::InProcessServer = Arc::new(|_| Box::pin(std::future::pending()));
+    supervisor.members = roster(&plan, &[(name("asks"), object)], None);
+    let report = ConnectionReport {
+        server: name("asks"),
+        epoch: 0,
+        news: ConnectionNews::AsksQuestions,
+    };
+    let mut changed = Vec::new();
+    supervisor.take(report, &mut changed);
+    let member = supervisor.member("asks").expect("known");
+    assert!(member.asks && changed.is_empty());
+    // Another connection of the same server is no other server.
+    supervisor.begin_anew("asks", RetryMode::AsFirst);
+    assert!(supervisor.member("asks").expect("known").asks);
+}

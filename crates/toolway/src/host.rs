@@ -11,6 +11,7 @@
 use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use tokio::sync::{broadcast, mpsc, watch};
 use tokio_util::sync::CancellationToken;
@@ -40,7 +41,7 @@ use crate::catalog_memory::CatalogMemory;
 use crate::connection::ResourceInterests;
 use crate::dispatch::Dispatch;
 use crate::dispatch::hooks::{HookRunner, HookRunnerOwner};
-use crate::event::{Changes, HostEvent, NoPlanSource, UnknownServer};
+use crate::event::{Changes, HostEvent, NoPlanSource, ToldCall, UnknownServer};
 use crate::journal::Journal;
 use crate::reconnect::{ServerOrders, Unless};
 use crate::snapshot::{HostSnapshot, ServerSnapshot};
@@ -107,6 +108,8 @@ struct HostCore {
     /// The memory that images of all results are decoded in.
     picture_memory: BytePool,
     events: broadcast::Sender<HostEvent>,
+    /// How many calls were told of.
+    calls: AtomicU64,
     interests: Arc<ResourceInterests>,
     questions: Arc<QuestionBook>,
 }
@@ -226,6 +229,9 @@ impl HostCore {
         if options.pool.is_none() {
             options.pool.clone_from(&party.pool);
         }
+        let told = ToldCall::begin(&self.events, &self.calls, &party.side.caller, || {
+            self.tool_of(&request.target)
+        });
         let mut entry = AuditEntry::begin(self.audit.as_ref(), &request, &party.side);
         let outcome = match self.await_servers(&request, &options, &mut entry).await {
             Ok(snapshot) => {
@@ -235,7 +241,18 @@ impl HostCore {
             Err(error) => Err(error),
         };
         entry.finish(&outcome).await;
+        if let Some(told) = told {
+            told.finish(&outcome);
+        }
         outcome
+    }
+
+    /// The tool that is asked for, by server and own name where there is such a tool.
+    fn tool_of(&self, target: &ToolTarget) -> ToolTarget {
+        match self.snapshot().catalog.find(target) {
+            Ok(tool) => ToolTarget::Key(tool.key.clone()),
+            Err(_) => target.clone(),
+        }
     }
 
     /// Waits for the servers that a call is about, and gives the snapshot that it runs by.

@@ -92,7 +92,7 @@ pub use dispatch::hooks::{
 };
 pub use dispatch::result::SelectError;
 pub use error::{ConnectError, RequestError};
-pub use event::{Changes, HostEvent, NoPlanSource, Replan, UnknownServer};
+pub use event::{Changes, HostEvent, LoginChange, NoPlanSource, Replan, UnknownServer};
 pub use host::{
     AttachOptions, Attached, BackgroundCall, CallHandle, CallId, CallStage, Called, CollectError,
     CompletionReference, Host, HostOptions, PromptOutcome, ResourceOutcome, ResourceSubscription,

@@ -105,11 +105,7 @@ impl CallFacts {
         let error = match outcome {
             Ok((size, is_error)) => {
                 self.received = Some(size);
-                self.outcome = if is_error {
-                    CallEnd::ToolError
-                } else {
-                    CallEnd::Answered
-                };
+                self.outcome = CallEnd::of_answer(is_error);
                 return;
             }
             Err(error) => error,
@@ -117,30 +113,12 @@ impl CallFacts {
         if let Some(server) = error.server() {
             self.server = Some(server.as_str().to_owned());
         }
-        self.outcome = match error {
-            CallError::Unknown { .. } | CallError::Ambiguous { .. } => CallEnd::Unknown,
-            CallError::Unavailable { .. } => CallEnd::Unavailable,
-            CallError::NeedsAuth { .. } => CallEnd::NeedsAuth,
-            CallError::Failed(_, fault) => match fault {
-                CallFault::LeftOut { .. } => CallEnd::Unknown,
-                CallFault::Invalid(_) => CallEnd::Invalid,
-                CallFault::Refused(by) => {
-                    self.refused = Some(refuser(by));
-                    CallEnd::Refused
-                }
-                CallFault::TimedOut { .. } => CallEnd::TimedOut,
-                CallFault::Cancelled | CallFault::CancelledByServer => CallEnd::Cancelled,
-                CallFault::Protocol { code, .. } => {
-                    self.code = Some(*code);
-                    CallEnd::Failed
-                }
-                CallFault::InputRefused(_)
-                | CallFault::TooManyRounds(_)
-                | CallFault::Malformed(_)
-                | CallFault::Transport { .. }
-                | CallFault::TooLarge { .. } => CallEnd::Failed,
-            },
-        };
+        self.outcome = CallEnd::from(error);
+        match error {
+            CallError::Failed(_, CallFault::Refused(by)) => self.refused = Some(refuser(by)),
+            CallError::Failed(_, CallFault::Protocol { code, .. }) => self.code = Some(*code),
+            _ => {}
+        }
     }
 
     /// The same, in words.

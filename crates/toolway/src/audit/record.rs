@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use toolway_types::Untrusted;
 
-use crate::call::{Caller, CallerKind};
+use crate::call::{CallError, CallFault, Caller, CallerKind};
 
 /// One line.
 #[derive(Debug, Serialize)]
@@ -225,6 +225,39 @@ pub enum CallEnd {
     Cancelled,
     /// The server, or the way to it, failed.
     Failed,
+}
+
+impl CallEnd {
+    pub(crate) fn of_answer(is_error: bool) -> Self {
+        if is_error {
+            Self::ToolError
+        } else {
+            Self::Answered
+        }
+    }
+}
+
+impl From<&CallError> for CallEnd {
+    fn from(error: &CallError) -> Self {
+        match error {
+            CallError::Unknown { .. } | CallError::Ambiguous { .. } => Self::Unknown,
+            CallError::Unavailable { .. } => Self::Unavailable,
+            CallError::NeedsAuth { .. } => Self::NeedsAuth,
+            CallError::Failed(_, fault) => match fault {
+                CallFault::LeftOut { .. } => Self::Unknown,
+                CallFault::Invalid(_) => Self::Invalid,
+                CallFault::Refused(_) => Self::Refused,
+                CallFault::TimedOut { .. } => Self::TimedOut,
+                CallFault::Cancelled | CallFault::CancelledByServer => Self::Cancelled,
+                CallFault::Protocol { .. }
+                | CallFault::InputRefused(_)
+                | CallFault::TooManyRounds(_)
+                | CallFault::Malformed(_)
+                | CallFault::Transport { .. }
+                | CallFault::TooLarge { .. } => Self::Failed,
+            },
+        }
+    }
 }
 
 impl CallEnd {

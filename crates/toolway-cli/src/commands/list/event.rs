@@ -90,12 +90,17 @@ impl Printer<'_> {
         let snapshot = host.snapshot();
         match event {
             // How much it offers is known in a moment, and told with that. What a resource holds
-            // is no part of it, nor what anybody is asked.
+            // is no part of it, nor what anybody is asked or
+            // calls, logs or logs in to.
             HostEvent::StateChanged {
                 to: ConnectionState::Connected(_),
                 ..
             }
             | HostEvent::ResourceUpdated { .. }
+            | HostEvent::CallStarted { .. }
+            | HostEvent::CallFinished { .. }
+            | HostEvent::LogLine { .. }
+            | HostEvent::LoginChanged { .. }
             | HostEvent::QuestionOpened { .. }
             | HostEvent::QuestionClosed { .. } => Ok(()),
             HostEvent::StateChanged { server, to, .. } => {

@@ -142,8 +142,8 @@ impl ToldCall {
         Some(told)
     }
 
-    /// Tells how it ended.
-    pub(crate) fn finish(mut self: Box<Self>, outcome: &CallResult) {
+    /// Notes how it ended, which is told when this is dropped.
+    pub(crate) fn note_end(&mut self, outcome: &CallResult) {
         self.outcome = match outcome {
             Ok(outcome) => CallEnd::of_answer(outcome.is_error),
             Err(error) => CallEnd::from(error),

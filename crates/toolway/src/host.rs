@@ -241,8 +241,8 @@ impl HostCore {
             Err(error) => Err(error),
         };
         entry.finish(&outcome).await;
-        if let Some(told) = told {
-            told.finish(&outcome);
+        if let Some(mut told) = told {
+            told.note_end(&outcome);
         }
         outcome
     }

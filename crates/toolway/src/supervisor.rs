@@ -178,8 +178,12 @@ impl Supervisor {
                 // Never an error: the context holds the book.
                 Ok(()) = questions.changed() => self.contained(|this| {
                     let seen = this.context.questions.seen_by(PartyId::OWNER);
-                    let shown = Arc::clone(&this.published.borrow());
-                    this.published.send_replace(shown.with_questions(seen));
+                    this.published.send_if_modified(|shown| {
+                        let fresh = Arc::clone(shown).with_questions(seen);
+                        let changed = !Arc::ptr_eq(shown, &fresh);
+                        *shown = fresh;
+                        changed
+                    });
                 }),
                 Some(order) = self.orders.recv() => self.contained(|this| this.carry_out(order)),
                 plan = self.plans.recv() => match plan {

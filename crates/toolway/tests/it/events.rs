@@ -112,7 +112,7 @@ fn calls_told(events: &mut tokio::sync::broadcast::Receiver<HostEvent>) -> Vec<S
                 told.push(format!("{call} {caller} {tool}"));
             }
             HostEvent::CallFinished { call, outcome, .. } => {
-                told.push(format!("{call} {outcome:?}"))
+                told.push(format!("{call} {outcome:?}"));
             }
             _ => {}
         }

@@ -33,9 +33,11 @@ fn questions_are_bounded_for_each_caller_and_in_all() {
     let mut open = Vec::new();
     let mut full = 0;
     for party in 0..limits::call::ALL_OPEN_QUESTIONS {
-        let party = (party > 0)
-            .then(|| book.new_party())
-            .unwrap_or(PartyId::OWNER);
+        let party = if party > 0 {
+            book.new_party()
+        } else {
+            PartyId::OWNER
+        };
         let before = open.len();
         while let Some(question) = book.open(draft(open.len()), party, Askee::Party) {
             open.push(question);

@@ -212,6 +212,17 @@ pub enum CallEnd {
 }
 
 impl CallEnd {
+    /// Of a call that was answered.
+    pub fn of_answer(is_error: bool) -> Self {
+        if is_error {
+            Self::ToolError
+        } else {
+            Self::Answered
+        }
+    }
+}
+
+impl CallEnd {
     /// Every one, in the order of the help.
     pub const ALL: [CallEnd; 10] = [
         CallEnd::Answered,

@@ -52,8 +52,22 @@ pub enum HostChange {
     Answered {
         /// Its id.
         question: String,
-        /// The word of the answer; `expired` or `withdrawn` when nobody gave one.
+        /// `answered`, `expired` or `withdrawn`.
         answer: Word,
+    },
+    /// A server logged a line, or something is to be said of its connection.
+    Log {
+        /// The server.
+        server: ServerName,
+        /// The line, clean and without secrets.
+        line: String,
+    },
+    /// A login came or went, or is wanted.
+    Login {
+        /// The server.
+        server: ServerName,
+        /// `wanted`, `logged-in` or `logged-out`.
+        login: Word,
     },
     /// A call began, came further, or ended.
     Call(Box<CallRow>),

@@ -20,9 +20,9 @@ pub(crate) mod written;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 
-use tokio::sync::Notify;
+use tokio::sync::{Notify, broadcast};
 use toolway_auth::helper::{HelperCredentials, HelperRunner, RedactHeaders};
 use toolway_auth::logins::Logins;
 use toolway_auth::needs_auth::NeedsAuthMemory;
@@ -55,6 +55,7 @@ pub use crate::auth::client_identity::{ClientIdentities, WorkloadToken};
 use crate::auth::federated_login::LoginObstacle;
 pub use crate::auth::stored_logins::{RemovedLogin, StoredLogin, StoredLogins, used};
 pub use crate::call::NotWidened;
+use crate::event::{self, HostEvent, LoginChange};
 use crate::journal::JournalWriter;
 use crate::lock::lock;
 use crate::server_source::ServerSource;
@@ -103,6 +104,8 @@ pub(crate) struct Auth {
     reached: Mutex<BTreeMap<ServerIdentity, WidenedLogin>>,
     /// What kept servers from being logged in to by themselves.
     troubles: Mutex<BTreeMap<ServerIdentity, LoginObstacle>>,
+    /// Where it is told that logins come and go.
+    events: OnceLock<broadcast::Sender<HostEvent>>,
 }
 
 /// A server, as far as a login has to know it.
@@ -161,7 +164,23 @@ impl Auth {
             step_ups: Mutex::default(),
             reached: Mutex::default(),
             troubles: Mutex::default(),
+            events: OnceLock::new(),
         }))
+    }
+
+    /// From now on it is told when logins come and go.
+    pub(crate) fn tell_of_logins(&self, events: &broadcast::Sender<HostEvent>) {
+        // Set once: it belongs to one host.
+        let _ = self.events.set(events.clone());
+    }
+
+    fn tell(&self, server: &ServerName, login: LoginChange) {
+        if let Some(events) = self.events.get() {
+            event::tell(events, || HostEvent::LoginChanged {
+                server: server.clone(),
+                login,
+            });
+        }
     }
 
     /// Whether a server said a moment ago, to any process, that it wants a login, and there was no

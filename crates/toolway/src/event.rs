@@ -5,12 +5,16 @@
 //! inside the host depends on them. What is true now stands in the snapshot.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use tokio::sync::broadcast;
 use toolway_config::Plan;
 use toolway_types::{ConnectionState, ServerName, Untrusted};
 
+use crate::audit::CallEnd;
 use crate::call::questions::{QuestionEnd, QuestionId, QuestionNews};
+use crate::call::{CallResult, Caller, ToolTarget};
 
 /// How many events wait for a slow reader before the oldest are dropped.
 pub(crate) const EVENTS_LEN: usize = 1024;
@@ -37,6 +41,34 @@ pub enum HostEvent {
     },
     /// A new plan took the place of the old one.
     Reloaded(Changes),
+    /// A call begins. Its arguments are never told.
+    CallStarted {
+        /// What tells it from other calls of the host.
+        call: u64,
+        /// Who calls.
+        caller: Caller,
+        /// The tool; what was asked for, where there is no such tool.
+        tool: ToolTarget,
+    },
+    /// A call ended.
+    CallFinished {
+        /// The number that it began with.
+        call: u64,
+        /// Who called.
+        caller: Caller,
+        /// The tool; what was asked for, where there is no such tool.
+        tool: ToolTarget,
+        took: Duration,
+        outcome: CallEnd,
+    },
+    /// A server logged a line, or something is to be said of its connection: as it stands in the
+    /// journal, clean and without secrets. Told only where there is a journal.
+    LogLine { server: ServerName, line: String },
+    /// A login came or went, or is wanted.
+    LoginChanged {
+        server: ServerName,
+        login: LoginChange,
+    },
     /// Somebody is asked something. What, stands among the open questions.
     QuestionOpened {
         id: QuestionId,
@@ -60,6 +92,86 @@ pub enum HostEvent {
         /// The line.
         message: String,
     },
+}
+
+/// What happened to the login of a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LoginChange {
+    /// The server wants one.
+    Wanted,
+    /// Somebody logged in here, or a login got more rights.
+    LoggedIn,
+    /// It was given up here.
+    LoggedOut,
+}
+
+impl LoginChange {
+    /// The word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Wanted => "wanted",
+            Self::LoggedIn => "logged-in",
+            Self::LoggedOut => "logged-out",
+        }
+    }
+}
+
+/// A call that is told of. Dropped before its end, it was cancelled.
+pub(crate) struct ToldCall {
+    events: broadcast::Sender<HostEvent>,
+    call: u64,
+    caller: Caller,
+    tool: ToolTarget,
+    begun: Instant,
+    outcome: CallEnd,
+}
+
+impl ToldCall {
+    /// Tells that a call begins; nothing where nobody listens.
+    pub(crate) fn begin(
+        events: &broadcast::Sender<HostEvent>,
+        calls: &AtomicU64,
+        caller: &Caller,
+        tool: impl FnOnce() -> ToolTarget,
+    ) -> Option<Box<Self>> {
+        if events.receiver_count() == 0 {
+            return None;
+        }
+        let told = Box::new(Self {
+            events: events.clone(),
+            call: calls.fetch_add(1, Ordering::Relaxed) + 1,
+            caller: caller.clone(),
+            tool: tool(),
+            begun: Instant::now(),
+            outcome: CallEnd::Cancelled,
+        });
+        tell(events, || HostEvent::CallStarted {
+            call: told.call,
+            caller: told.caller.clone(),
+            tool: told.tool.clone(),
+        });
+        Some(told)
+    }
+
+    /// Notes how it ended, which is told when this is dropped.
+    pub(crate) fn note_end(&mut self, outcome: &CallResult) {
+        self.outcome = match outcome {
+            Ok(outcome) => CallEnd::of_answer(outcome.is_error),
+            Err(error) => CallEnd::from(error),
+        };
+    }
+}
+
+impl Drop for ToldCall {
+    fn drop(&mut self) {
+        tell(&self.events, || HostEvent::CallFinished {
+            call: self.call,
+            caller: self.caller.clone(),
+            tool: self.tool.clone(),
+            took: self.begun.elapsed(),
+            outcome: self.outcome,
+        });
+    }
 }
 
 impl From<QuestionNews<'_>> for HostEvent {

@@ -11,6 +11,7 @@
 use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use tokio::sync::{broadcast, watch};
 use tokio_util::sync::DropGuard;
@@ -43,7 +44,7 @@ use crate::call::{
 use crate::catalog_memory::CatalogMemory;
 use crate::dispatch::Dispatch;
 use crate::dispatch::hooks::{HookRunner, HookRunnerOwner};
-use crate::event::{Changes, HostEvent, NoPlanSource, UnknownServer};
+use crate::event::{Changes, HostEvent, NoPlanSource, ToldCall, UnknownServer};
 use crate::journal::Journal;
 use crate::reconnect::Unless;
 use crate::snapshot::HostSnapshot;
@@ -109,6 +110,8 @@ struct HostCore {
     /// The memory that images of all results are decoded in.
     picture_memory: BytePool,
     events: broadcast::Sender<HostEvent>,
+    /// How many calls were told of.
+    calls: AtomicU64,
     views: Arc<ViewMaker>,
     questions: Arc<QuestionBook>,
 }
@@ -204,6 +207,9 @@ impl HostCore {
         if options.pool.is_none() {
             options.pool.clone_from(&party.pool);
         }
+        let told = ToldCall::begin(&self.events, &self.calls, &party.side.caller, || {
+            party.tool_of(&request.target)
+        });
         let mut entry = AuditEntry::begin(self.audit.as_ref(), &request, &party.side);
         let outcome = match self
             .await_servers(party, &request, &options, &mut entry)
@@ -216,6 +222,9 @@ impl HostCore {
             Err(error) => Err(error),
         };
         entry.finish(&outcome).await;
+        if let Some(mut told) = told {
+            told.note_end(&outcome);
+        }
         outcome
     }
 

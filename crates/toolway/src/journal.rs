@@ -68,7 +68,11 @@ pub struct Journal {
     shared: Arc<JournalShared>,
     /// Whether messages are traced. What servers log, and notes, always are.
     trace: bool,
+    listener: Option<LineListener>,
 }
+
+/// Hears every line that a server logs, and every note, as it is written. It must not block.
+pub(crate) type LineListener = Arc<dyn Fn(&ServerName, &str) + Send + Sync>;
 
 struct JournalShared {
     directory: PathBuf,
@@ -90,6 +94,7 @@ impl Journal {
                 warned: Arc::default(),
             }),
             trace: true,
+            listener: None,
         }
     }
 
@@ -98,6 +103,14 @@ impl Journal {
     pub fn without_messages(mut self) -> Journal {
         self.trace = false;
         self
+    }
+
+    /// The same journals; what is written by way of this handle is told, but for messages.
+    pub(crate) fn told_to(&self, listener: LineListener) -> Journal {
+        Journal {
+            listener: Some(listener),
+            ..self.clone()
+        }
     }
 
     /// Where the files are.
@@ -117,6 +130,7 @@ impl Journal {
                 redactor: RwLock::new(Arc::new(Redactor::new(&secrets))),
                 secrets: Mutex::new(secrets),
                 dropped: AtomicU64::new(0),
+                listener: self.listener.clone(),
                 page: Mutex::new(OpenJournal {
                     file: LogFile::new(self.shared.directory.clone(), name.file()),
                     continued: false,
@@ -277,6 +291,7 @@ struct ServerSink {
     secrets: Mutex<Vec<Secret>>,
     /// Lines that did not fit into the queue since this was last said.
     dropped: AtomicU64,
+    listener: Option<LineListener>,
     /// Only the thread looks at it; it closes with the last handle.
     page: Mutex<OpenJournal>,
 }
@@ -376,6 +391,11 @@ impl JournalThread {
         }
         let line = line::format(entry.at, kind, &text);
         self.append(entry, &mut page, &line);
+        if let Some(listener) = &entry.sink.listener
+            && matches!(kind, JournalLineKind::Stderr | JournalLineKind::Note)
+        {
+            listener(&entry.sink.server, &text);
+        }
     }
 
     fn append(&self, entry: &JournalEntry, page: &mut OpenJournal, line: &str) {

@@ -89,12 +89,12 @@ pub use connection::clock::{Clock, ClockReading, SystemClock};
 pub use connection::{ConnectionPool, InProcessServer, RetryFirst, forget_era};
 pub use dispatch::answers::{RuleKeeper, SettingsRules};
 pub use dispatch::hooks::{
-    Classification, ClassifierFunction, ClassifierInput, ClassifierRule, HookDecision,
+    Classification, ClassifierFunction, ClassifierInput, ClassifierRule, HookCaller, HookDecision,
     HookFunction, HookInput, HookReply, LibraryClassifier, LibraryHook,
 };
 pub use dispatch::result::SelectError;
 pub use error::{ConnectError, RequestError};
-pub use event::{Changes, HostEvent, NoPlanSource, Replan, UnknownServer};
+pub use event::{Changes, HostEvent, LoginChange, NoPlanSource, Replan, UnknownServer};
 pub use host::{
     AgentError, AgentSpec, AttachOptions, Attached, BackgroundCall, CallHandle, CallId, CallStage,
     Called, CollectError, CompletionReference, Host, HostOptions, PassedAnswer, PassedMethod,

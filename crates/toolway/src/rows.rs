@@ -8,6 +8,7 @@ mod events;
 mod logins;
 mod offers;
 mod permissions;
+mod questions;
 mod servers;
 
 pub use self::calls::background_row;

@@ -25,7 +25,7 @@ use crate::connection::{
     ConnectionClaim, ConnectionContext, ConnectionKey, ConnectionNews, ConnectionPool,
     ConnectionReport, Instance, LeavingConnection, RetryMode,
 };
-use crate::event::{HostEvent, UnknownServer};
+use crate::event::{self, HostEvent, LoginChange, UnknownServer};
 use crate::listing::ServerLists;
 use crate::reconnect::{ServerOrder, ServerOrders, Unless};
 use crate::snapshot::{CallSettings, HostSnapshot};
@@ -392,6 +392,12 @@ impl ManagedServer {
             return;
         }
         self.failed_at = matches!(to, ConnectionState::Failed(_)).then(Instant::now);
+        if matches!(to, ConnectionState::NeedsAuth { .. }) {
+            event::tell(events, || HostEvent::LoginChanged {
+                server: self.shown.name.clone(),
+                login: LoginChange::Wanted,
+            });
+        }
         match &to {
             ConnectionState::Pending { .. } => self.slot.hold(),
             ConnectionState::Connected(_) => self.trouble = None,

@@ -69,6 +69,7 @@ fn shown(expression: &Expr) -> Option<String> {
             "from_millis" => ("ms", 1),
             "from_secs" => ("s", 1),
             "from_mins" => ("min", 1),
+            "from_hours" if amount == 24 => ("day", 24),
             "from_hours" if amount.is_multiple_of(24) => ("days", 24),
             "from_hours" => ("h", 1),
             _ => return None,

@@ -99,11 +99,7 @@ impl CallFacts {
         let error = match outcome {
             Ok((size, is_error)) => {
                 self.received = Some(size);
-                self.outcome = if is_error {
-                    CallEnd::ToolError
-                } else {
-                    CallEnd::Answered
-                };
+                self.outcome = CallEnd::of_answer(is_error);
                 return;
             }
             Err(error) => error,
@@ -111,30 +107,12 @@ impl CallFacts {
         if let Some(server) = error.server() {
             self.server = Some(server.as_str().to_owned());
         }
-        self.outcome = match error {
-            CallError::Unknown { .. } | CallError::Ambiguous { .. } => CallEnd::Unknown,
-            CallError::Unavailable { .. } => CallEnd::Unavailable,
-            CallError::NeedsAuth { .. } => CallEnd::NeedsAuth,
-            CallError::Failed(_, fault) => match fault {
-                CallFault::LeftOut { .. } => CallEnd::Unknown,
-                CallFault::Invalid(_) => CallEnd::Invalid,
-                CallFault::Refused(by) => {
-                    self.refused = Some(refuser(by));
-                    CallEnd::Refused
-                }
-                CallFault::TimedOut { .. } => CallEnd::TimedOut,
-                CallFault::Cancelled | CallFault::CancelledByServer => CallEnd::Cancelled,
-                CallFault::Protocol { code, .. } => {
-                    self.code = Some(*code);
-                    CallEnd::Failed
-                }
-                CallFault::InputRefused(_)
-                | CallFault::TooManyRounds(_)
-                | CallFault::Malformed(_)
-                | CallFault::Transport { .. }
-                | CallFault::TooLarge { .. } => CallEnd::Failed,
-            },
-        };
+        self.outcome = CallEnd::from(error);
+        match error {
+            CallError::Failed(_, CallFault::Refused(by)) => self.refused = Some(refuser(by)),
+            CallError::Failed(_, CallFault::Protocol { code, .. }) => self.code = Some(*code),
+            _ => {}
+        }
     }
 
     /// The same, in words.
@@ -267,5 +245,28 @@ fn size(arguments: &Map<String, Value>) -> usize {
     match serde_json::to_writer(&mut count, arguments) {
         Ok(()) => count.0,
         Err(_) => 0,
+    }
+}
+
+impl From<&CallError> for CallEnd {
+    fn from(error: &CallError) -> Self {
+        match error {
+            CallError::Unknown { .. } | CallError::Ambiguous { .. } => CallEnd::Unknown,
+            CallError::Unavailable { .. } => CallEnd::Unavailable,
+            CallError::NeedsAuth { .. } => CallEnd::NeedsAuth,
+            CallError::Failed(_, fault) => match fault {
+                CallFault::LeftOut { .. } => CallEnd::Unknown,
+                CallFault::Invalid(_) => CallEnd::Invalid,
+                CallFault::Refused(_) => CallEnd::Refused,
+                CallFault::TimedOut { .. } => CallEnd::TimedOut,
+                CallFault::Cancelled | CallFault::CancelledByServer => CallEnd::Cancelled,
+                CallFault::Protocol { .. }
+                | CallFault::InputRefused(_)
+                | CallFault::TooManyRounds(_)
+                | CallFault::Malformed(_)
+                | CallFault::Transport { .. }
+                | CallFault::TooLarge { .. } => CallEnd::Failed,
+            },
+        }
     }
 }

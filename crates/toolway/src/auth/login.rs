@@ -29,7 +29,7 @@ pub(crate) use self::invitation::InvitationRelay;
 use self::invitation::NoUser;
 use super::Auth;
 use crate::auth::access_token::LoginTarget;
-use crate::event::UnknownServer;
+use crate::event::{LoginChange, UnknownServer};
 use crate::lock::lock;
 use crate::server_source::definition::ServerIdentity;
 use crate::tasks::{self, Task};
@@ -197,6 +197,9 @@ impl Auth {
             let outcome = auth
                 .log_in(target, challenge.as_deref(), &options, &relay)
                 .await;
+            if let Ok(login) = &outcome {
+                auth.tell(&login.server, LoginChange::LoggedIn);
+            }
             // The receiver may be gone.
             let _ = done.send(outcome);
         };

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use tracing::warn;
 
-use super::RequestOrigin;
+use super::{Caller, RequestOrigin};
 use crate::journal::JournalWriter;
 
 /// Where remarks about the questions of one connection go.
@@ -33,6 +33,12 @@ impl Remarks {
             journal: self.journal.clone(),
             requests: requests.to_vec(),
         }
+    }
+
+    /// Whose requests these are, where they are somebody's.
+    pub(crate) fn caller(&self) -> Option<&Caller> {
+        let first = self.requests.first()?;
+        Some(&first.caller.caller)
     }
 
     /// Makes one: clean, on one line.

@@ -215,9 +215,10 @@ impl PersonAnswers {
         if let Some(said) = &*said {
             return said.clone();
         }
-        let turn = match prompter.takes_several() {
-            true => None,
-            false => Some(self.turn.lock().await),
+        let turn = if prompter.takes_several() {
+            None
+        } else {
+            Some(self.turn.lock().await)
         };
         // What is said while this waits may be an answer to this as well.
         let covered = async {
@@ -231,14 +232,14 @@ impl PersonAnswers {
             }
         };
         // Asked when it comes to that: a prompter may begin when it is called.
-        let prompted = async { prompter.ask(question).await };
+        let given = async { prompter.ask(question).await };
         let answer = tokio::select! {
             biased;
             () = covered => UserAnswer {
                 grant: Ok(PermittedBy::Session),
                 warning: None,
             },
-            answer = prompted => self.take(answer, tool, question, asking).await,
+            answer = given => self.take(answer, tool, question, asking).await,
         };
         drop(turn);
         // Later callers ask anew.

@@ -33,7 +33,7 @@ mod tests;
 mod tool;
 
 pub(super) use self::after::{AfterCall, looks_at_results};
-pub use self::input::HookInput;
+pub use self::input::{HookCaller, HookInput};
 pub use self::library::{HookFunction, LibraryHook};
 pub use self::library_classifier::{
     Classification, ClassifierFunction, ClassifierInput, ClassifierRule, LibraryClassifier,
@@ -184,7 +184,12 @@ impl HookedCall<'_> {
             return;
         }
         entry.asked(self.call.arguments(), self.call.raw_arguments());
-        let input = HookInput::call(event, tool, self.call.arguments().clone());
+        let input = HookInput::call(
+            event,
+            tool,
+            self.call.arguments().clone(),
+            &dispatch.caller.caller,
+        );
         let means = dispatch.means();
         let heard = dispatch.runner.run(concerned, event, input, means).await;
         self.take(heard);

@@ -63,6 +63,14 @@ impl CallingParty {
         })
     }
 
+    /// The tool that is asked for, by server and own name where there is such a tool.
+    pub(super) fn tool_of(&self, target: &ToolTarget) -> ToolTarget {
+        match self.view.snapshot().catalog.find(target) {
+            Ok(tool) => ToolTarget::Key(tool.key.clone()),
+            Err(_) => target.clone(),
+        }
+    }
+
     /// Waits for the server that a call names, if it is on its way, having said so with `waits`;
     /// gives the snapshot then.
     pub(super) async fn await_server(

@@ -11,7 +11,7 @@ use super::Host;
 use crate::auth::{
     Auth, LoginHandle, LoginOptions, LoginProblem, Organisation, RemovedLogin, StoredLogin,
 };
-use crate::event::UnknownServer;
+use crate::event::{self, HostEvent, LoginChange, UnknownServer};
 use crate::reconnect::Unless;
 use crate::snapshot::ServerSnapshot;
 
@@ -69,9 +69,13 @@ impl Host {
         account: Option<&str>,
     ) -> Result<Vec<RemovedLogin>, LoginProblem> {
         let auth = self.auth()?;
-        self.known(server)?;
+        let ServerSnapshot { name, .. } = self.known(server)?;
         let out = auth.log_out(server, account).await?;
         if !out.is_empty() {
+            event::tell(&self.core.events, || HostEvent::LoginChanged {
+                server: name,
+                login: LoginChange::LoggedOut,
+            });
             let orders = self.party.view.orders();
             orders.reconnect(server, Unless::Never).await;
         }

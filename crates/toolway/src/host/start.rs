@@ -12,7 +12,7 @@ use toolway_auth::references::ReferenceResolver;
 use toolway_config::Plan;
 use toolway_transport::OpenOptions;
 use toolway_transport::client::HttpClient;
-use toolway_types::BytePool;
+use toolway_types::{BytePool, ServerName};
 
 use super::attached::CallingParty;
 use super::reload::Reload;
@@ -28,6 +28,7 @@ use crate::dispatch::answers::PersonAnswers;
 use crate::dispatch::hooks::HookRunnerOwner;
 use crate::dispatch::result::MAX_PICTURE_MEMORY;
 use crate::event::{self, HostEvent};
+use crate::journal::Journal;
 use crate::session::ClientInfo;
 use crate::session::list::ALL_LISTS;
 use crate::snapshot::CallSettings;
@@ -40,7 +41,13 @@ impl Host {
         let plan = Arc::new(plan);
         let (events, _) = broadcast::channel(event::EVENTS_LEN);
         let questions = question_book(&events, options.answers_for_callers);
+        if let Some(journal) = &mut options.journal {
+            *journal = told_lines(journal, &events);
+        }
         let mut shared = SharedParts::new(&plan, &mut options, questions);
+        if let Some(auth) = &shared.auth {
+            auth.tell_of_logins(&events);
+        }
         let stop = CancellationToken::new();
         let views = Arc::new(ViewMaker {
             context: Arc::new(shared.connection_context(&mut options)),
@@ -172,10 +179,22 @@ impl SharedParts {
             output_dir: mem::take(&mut options.output_dir),
             picture_memory: BytePool::new(MAX_PICTURE_MEMORY),
             events,
+            calls: AtomicU64::new(0),
             views,
             questions: Arc::clone(&self.questions),
         }
     }
+}
+
+/// The same journal, which tells those who listen what servers log.
+fn told_lines(journal: &Journal, events: &broadcast::Sender<HostEvent>) -> Journal {
+    let events = events.clone();
+    journal.told_to(Arc::new(move |server: &ServerName, line: &str| {
+        event::tell(&events, || HostEvent::LogLine {
+            server: server.clone(),
+            line: line.to_owned(),
+        });
+    }))
 }
 
 /// The book of open questions, which tells those who listen.

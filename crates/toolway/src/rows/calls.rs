@@ -1,6 +1,8 @@
 //! Calls that run, who asked for them, and what models get of their answers.
 
-use toolway_rows::{BlockRow, CallRow, CallerRow, EmbeddedText, ProgressRow};
+use std::time::Duration;
+
+use toolway_rows::{BlockRow, CallEnd, CallRow, CallerRow, EmbeddedText, ProgressRow};
 
 use crate::call::{Caller, ModelBlock, Progress, ToolTarget};
 use crate::host::{BackgroundCall, CallStage};
@@ -24,6 +26,31 @@ impl From<&Progress> for ProgressRow {
             total: progress.total,
             message: message.map(|message| message.line().into_owned()),
         }
+    }
+}
+
+/// A call as events tell of it: its number is of no use to others, so it is not its id.
+pub(super) fn told_call(
+    call: u64,
+    caller: &Caller,
+    tool: ToolTarget,
+    end: Option<(Duration, CallEnd)>,
+) -> CallRow {
+    let (server, tool) = match tool {
+        ToolTarget::Exposed(name) => (None, name),
+        ToolTarget::Key(key) => (Some(key.server), key.tool),
+    };
+    let took = end.map(|(took, _)| took).unwrap_or_default();
+    CallRow {
+        id: Some(call.to_string()),
+        server,
+        tool,
+        caller: caller.into(),
+        background: false,
+        stage: if end.is_some() { "finished" } else { "running" }.into(),
+        milliseconds: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+        progress: None,
+        outcome: end.map(|(_, outcome)| outcome),
     }
 }
 
@@ -90,8 +117,6 @@ impl<'a> From<&'a ModelBlock> for BlockRow<'a> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use toolway_types::Untrusted;
 
     use super::*;

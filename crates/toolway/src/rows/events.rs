@@ -5,10 +5,12 @@
 
 use std::collections::BTreeMap;
 
-use toolway_rows::{HostChange, StateRow, Word};
+use toolway_rows::{HostChange, QuestionRow, StateRow, Word};
+
 use toolway_types::{ConnectionState, ServerName};
 
 use super::UNNAMED_SCOPES;
+use super::calls::told_call;
 use crate::event::{Changes, HostEvent};
 use crate::snapshot::{HostSnapshot, ServerSnapshot};
 
@@ -32,7 +34,38 @@ impl EventTeller {
                 let uri = uri.as_received().to_owned();
                 vec![HostChange::Resource { server, uri }]
             }
-            HostEvent::QuestionOpened { .. } | HostEvent::QuestionClosed { .. } => Vec::new(),
+            HostEvent::QuestionOpened { id, .. } => {
+                // What servers ask of others is not the owner's to see.
+                let seen = snapshot.questions.iter().find(|question| question.id == id);
+                let row = seen.map(|question| Box::new(QuestionRow::from(&**question)));
+                row.map(HostChange::Question).into_iter().collect()
+            }
+            HostEvent::QuestionClosed { id, end, .. } => vec![HostChange::Answered {
+                question: id.to_string(),
+                answer: end.as_str().into(),
+            }],
+            HostEvent::CallStarted { call, caller, tool } => {
+                vec![HostChange::Call(Box::new(told_call(
+                    call, &caller, tool, None,
+                )))]
+            }
+            HostEvent::CallFinished {
+                call,
+                caller,
+                tool,
+                took,
+                outcome,
+            } => {
+                let end = Some((took, outcome));
+                vec![HostChange::Call(Box::new(told_call(
+                    call, &caller, tool, end,
+                )))]
+            }
+            HostEvent::LogLine { server, line } => vec![HostChange::Log { server, line }],
+            HostEvent::LoginChanged { server, login } => vec![HostChange::Login {
+                server,
+                login: login.as_str().into(),
+            }],
             HostEvent::StateChanged { server, to, .. } => {
                 // One that is gone is told of with the configuration that it went with.
                 let Some(shown) = snapshot.server(server.as_str()) else {

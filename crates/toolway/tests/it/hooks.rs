@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 use toolway::config::HookEvent;
 use toolway::{
-    CallError, CallFault, CallOptions, Classification, ClientHandler, Consent, ElicitationAnswer,
-    HookDecision, HookReply, Host, HostOptions, InProcessServer, LibraryClassifier, LibraryHook,
-    RefusedBy,
+    AttachOptions, CallError, CallFault, CallOptions, Caller, CallerKind, Classification,
+    ClientHandler, Consent, ElicitationAnswer, HookCaller, HookDecision, HookReply, Host,
+    HostOptions, InProcessServer, LibraryClassifier, LibraryHook, RefusedBy,
 };
 
 use crate::asking::Person;
@@ -449,4 +449,69 @@ async fn a_classifier_of_the_embedding_program_decides_in_mode_auto_alone() {
         }
         host.shutdown().await;
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hook_is_told_who_calls_and_whose_call_a_question_is_about() {
+    let told: Arc<Mutex<Vec<(&str, HookCaller)>>> = Arc::default();
+    let listener = |event| {
+        let told = Arc::clone(&told);
+        let hook = LibraryHook::new("listener", event, "", move |input| {
+            let caller = input.caller.expect("a caller");
+            let mut told = told.lock().expect("no panic");
+            told.push((input.hook_event_name, caller));
+            std::future::ready(Ok(HookReply::default()))
+        });
+        hook.expect("a matcher")
+    };
+    let events = [
+        HookEvent::PreToolUse,
+        HookEvent::PostToolUse,
+        HookEvent::Elicitation,
+        HookEvent::ElicitationResult,
+    ];
+    let home = Home::new();
+    let person = || Some(Person::named("octocat") as Arc<dyn ClientHandler>);
+    let options = HostOptions {
+        in_process: vec![(name("asks"), asking_server(who()))],
+        hooks: events.map(listener).into(),
+        client_handler: person(),
+        ..home.options()
+    };
+    let host = Host::start(home.plan(&json!({})), options);
+    host.settled().await;
+    let caller = Caller {
+        principal: "ada@example.com".into(),
+        ..Caller::new(CallerKind::Client, "editor")
+    };
+    let options = AttachOptions {
+        client_handler: person(),
+        ..AttachOptions::default()
+    };
+    let editor = host.attach(caller, options);
+    for (caller, id, kind, principal) in [
+        (&editor, "editor", "client", "ada@example.com"),
+        (&*host, "owner", "person", "owner"),
+    ] {
+        let options = CallOptions::new(Consent::Typed);
+        let outcome = caller.call(request("asks", "ask", "x"), options).await;
+        outcome.expect("an answer");
+        let expected = HookCaller {
+            id: id.to_owned(),
+            kind,
+            principal: principal.to_owned(),
+            shown: id.to_owned(),
+        };
+        let mut told = std::mem::take(&mut *told.lock().expect("no panic"));
+        told.sort_by_key(|(event, _)| *event);
+        let names = [
+            "Elicitation",
+            "ElicitationResult",
+            "PostToolUse",
+            "PreToolUse",
+        ];
+        assert_eq!(told, names.map(|event| (event, expected.clone())));
+    }
+    drop(editor);
+    host.shutdown().await;
 }

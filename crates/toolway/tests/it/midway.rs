@@ -129,9 +129,12 @@ async fn embedders_hear_which_resource_changed() {
     let mut events = host.subscribe();
     let revision = host.snapshot().catalog.revision;
     echo(&host, "notes", "x").await.expect("an answer");
-    let event = events.recv().await.expect("an event");
-    let HostEvent::ResourceUpdated { server, uri } = event else {
-        panic!("{event:?}")
+    let (server, uri) = loop {
+        match events.recv().await.expect("an event") {
+            HostEvent::CallStarted { .. } | HostEvent::CallFinished { .. } => {}
+            HostEvent::ResourceUpdated { server, uri } => break (server, uri),
+            event => panic!("{event:?}"),
+        }
     };
     assert_eq!(
         (server.as_str(), uri.as_received()),

@@ -13,7 +13,8 @@ use toolway::config::HookEvent;
 use toolway::types::ServerName;
 use toolway::{
     CallError, CallOptions, ClientHandler, ClientOffers, Consent, Elicitation, ElicitationAnswer,
-    HookReply, Host, HostOptions, LibraryHook, MoreRights, ToolRequest, ToolTarget,
+    HookReply, Host, HostEvent, HostOptions, LibraryHook, LoginChange, MoreRights, QuestionAnswer,
+    QuestionKind, ToolRequest, ToolTarget,
 };
 use toolway_auth::login::LoginMethod;
 use toolway_auth::vault::{StorageChoice, Vault, VaultOptions};
@@ -262,6 +263,50 @@ async fn a_call_that_falls_short_asks_once_and_is_sent_again() {
     call(&host, "post").await.expect("it reaches now");
     assert_eq!((person.times(), scene.windows()), (1, 2));
     assert_eq!(scene.authority.report().forbidden, 1);
+    host.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_login_that_a_call_wants_is_agreed_to_from_elsewhere_and_told_of() {
+    let scene = Scene::new(tools(&["post"]));
+    let options = HostOptions {
+        open_questions: true,
+        ..scene.options()
+    };
+    let host = scene.host(options).await;
+    let mut events = host.subscribe();
+    let page = async {
+        let mut watch = host.watch_questions();
+        while watch.shown().is_empty() {
+            watch.changed().await;
+        }
+        let question = Arc::clone(&watch.shown()[0]);
+        let QuestionKind::Login { url, rights, .. } = &question.kind else {
+            panic!("{question:?}");
+        };
+        assert_eq!(rights.wants, ["post:use"]);
+        assert_eq!(question.tool.as_ref().map(|it| &*it.tool), Some("post"));
+        let agreed = QuestionAnswer::Elicitation(ElicitationAnswer::Accept(None));
+        assert_eq!(host.answer(&question.id, agreed), Ok(()));
+        let url = url.clone();
+        std::thread::spawn(move || browse(url.as_str()));
+    };
+    let (answer, ()) = tokio::join!(call(&host, "post"), page);
+    assert!(answer.expect("granted").contains("post:use"));
+    host.logout("shop", None).await.expect("logged out");
+    host.ready("shop").await;
+    let mut told = Vec::new();
+    while let Ok(event) = events.try_recv() {
+        if let HostEvent::LoginChanged { server, login } = event {
+            told.push((server.as_str().to_owned(), login));
+        }
+    }
+    let changes = [
+        LoginChange::LoggedIn,
+        LoginChange::LoggedOut,
+        LoginChange::Wanted,
+    ];
+    assert_eq!(told, changes.map(|change| ("shop".to_owned(), change)));
     host.shutdown().await;
 }
 

@@ -177,7 +177,7 @@ async fn rel_31_a_file_toggled_a_hundred_times_a_second_fails_no_call() {
     };
     let logs = stage.home.path().join("logs");
     let times_connected = |server: &str| {
-        let read = read_last(&logs, &name(server), usize::MAX, |kind| {
+        let read = read_last(&logs, &(&name(server)).into(), usize::MAX, |kind| {
             kind == JournalLineKind::Note
         });
         let Some((lines, _)) = read.expect("a readable log") else {

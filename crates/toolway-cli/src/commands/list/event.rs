@@ -94,6 +94,8 @@ fn change_in_words(change: &HostChange) -> Option<String> {
         HostChange::Resource { .. }
         | HostChange::Question(_)
         | HostChange::Answered { .. }
+        | HostChange::Log { .. }
+        | HostChange::Login { .. }
         | HostChange::Call(_) => return None,
     };
     Some(words)

@@ -45,6 +45,17 @@ pub enum QuestionEnd {
     Withdrawn,
 }
 
+impl QuestionEnd {
+    /// The word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Answered => "answered",
+            Self::Expired => "expired",
+            Self::Withdrawn => "withdrawn",
+        }
+    }
+}
+
 /// Something happened to a question.
 pub(crate) enum QuestionNews<'a> {
     Opened(&'a OpenQuestion),

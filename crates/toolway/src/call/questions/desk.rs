@@ -197,9 +197,10 @@ impl Prompter for QuestionDesk {
             let _place = self.places.acquire().await;
             let shown = self.side.prompter.as_deref().map(|prompter| {
                 async move {
-                    let _turn = match prompter.takes_several() {
-                        true => None,
-                        false => Some(self.turn.lock().await),
+                    let _turn = if prompter.takes_several() {
+                        None
+                    } else {
+                        Some(self.turn.lock().await)
                     };
                     QuestionAnswer::Permission(prompter.ask(question).await)
                 }
@@ -300,9 +301,10 @@ impl ClientHandler for AskedHandler {
             };
             let cause = async {
                 // A login serves every call that waits for it, and ends with the last of them.
-                match is_login {
-                    true => pending().await,
-                    false => self.over().await,
+                if is_login {
+                    pending::<()>().await;
+                } else {
+                    self.over().await;
                 }
             };
             let Some(answered) = desk.put(draft, shown, cause).await else {
@@ -335,12 +337,10 @@ impl ClientHandler for AskedHandler {
         server: &'a ServerName,
         request: Box<RawValue>,
     ) -> BoxFuture<'a, Result<Box<RawValue>, RpcError>> {
-        match self.inner() {
-            Some(inner) => inner.sample(server, request),
-            None => {
-                let nobody = RpcError::new(error::METHOD_NOT_FOUND, "method not found");
-                Box::pin(std::future::ready(Err(nobody)))
-            }
+        if let Some(inner) = self.inner() {
+            return inner.sample(server, request);
         }
+        let nobody = RpcError::new(error::METHOD_NOT_FOUND, "method not found");
+        Box::pin(std::future::ready(Err(nobody)))
     }
 }

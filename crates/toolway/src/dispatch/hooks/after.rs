@@ -204,6 +204,7 @@ impl ToldOutcome {
             HookEvent::PostToolUse,
             call.tool(),
             call.arguments().clone(),
+            &dispatch.caller.caller,
         );
         Some(Self {
             names,

@@ -9,7 +9,7 @@ use toolway_types::ServerName;
 
 use super::runner::{HookName, HookResources, HookResult, HookRunner};
 use super::{HookDecision, HookInput};
-use crate::call::Remarks;
+use crate::call::{Caller, Remarks};
 use crate::client_handler::{Elicitation, ElicitationAnswer, GivenAnswer};
 use crate::snapshot::CallSettings;
 
@@ -35,7 +35,7 @@ impl HookRunner {
         if settings.hooks.is_empty() && !self.has(event) {
             return None;
         }
-        let input = HookInput::question(event, server, request);
+        let input = HookInput::question(event, server, request, self.cause(remarks));
         let heard = self.hear(server, event, input, &settings).await;
         let whose = format!("a question of server `{server}`");
         verdict(&whose, heard, remarks)
@@ -54,10 +54,17 @@ impl HookRunner {
         if settings.hooks.is_empty() && !self.has(event) {
             return GivenAnswer::by_nobody(answer);
         }
-        let input = HookInput::question(event, server, request).answered(&answer);
+        let input = HookInput::question(event, server, request, self.cause(remarks));
+        let input = input.answered(&answer);
         let heard = self.hear(server, event, input, &settings).await;
         let whose = format!("what was answered to server `{server}`");
         verdict(&whose, heard, remarks).unwrap_or_else(|| GivenAnswer::by_nobody(answer))
+    }
+
+    /// Whose request caused a question; the host's own where none did.
+    fn cause<'a>(&'a self, remarks: &'a Remarks) -> &'a Caller {
+        let own = || &self.caller().caller;
+        remarks.caller().unwrap_or_else(own)
     }
 
     async fn hear(

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use toolway_config::HookEvent;
 use toolway_types::ServerName;
 
+use crate::call::Caller;
 use crate::catalog::CatalogTool;
 use crate::client_handler::{Elicitation, ElicitationAnswer};
 
@@ -20,6 +21,9 @@ pub struct HookInput {
     pub session_id: String,
     /// The directory the host works in.
     pub cwd: String,
+    /// Who asks for the call, or whose call caused the question.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub caller: Option<HookCaller>,
     /// The tool, by the name models see.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_name: Option<String>,
@@ -63,12 +67,37 @@ pub struct HookInput {
     pub content: Option<Map<String, Value>>,
 }
 
+/// A caller, as a hook is told of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct HookCaller {
+    /// What tells it from other callers.
+    pub id: String,
+    /// `person`, `agent`, `client` or `hook`.
+    pub kind: &'static str,
+    /// For whom it acts.
+    pub principal: String,
+    /// What people are shown of it.
+    pub shown: String,
+}
+
+impl From<&Caller> for HookCaller {
+    fn from(caller: &Caller) -> Self {
+        Self {
+            id: caller.id.to_string(),
+            kind: caller.kind.as_str(),
+            principal: caller.principal.to_string(),
+            shown: caller.shown.to_string(),
+        }
+    }
+}
+
 impl HookInput {
     fn new(event: HookEvent, server: &ServerName) -> Self {
         Self {
             hook_event_name: event.as_str(),
             session_id: String::new(),
             cwd: String::new(),
+            caller: None,
             tool_name: None,
             tool_input: None,
             tool_response: None,
@@ -91,8 +120,10 @@ impl HookInput {
         event: HookEvent,
         tool: &CatalogTool,
         arguments: Map<String, Value>,
+        caller: &Caller,
     ) -> Self {
         Self {
+            caller: Some(caller.into()),
             tool_name: Some(tool.name.clone()),
             tool_input: Some(arguments),
             tool: Some(tool.key.tool.clone()),
@@ -101,8 +132,14 @@ impl HookInput {
     }
 
     /// About a server's question.
-    pub(super) fn question(event: HookEvent, server: &ServerName, request: &Elicitation) -> Self {
+    pub(super) fn question(
+        event: HookEvent,
+        server: &ServerName,
+        request: &Elicitation,
+        caller: &Caller,
+    ) -> Self {
         let asked = Self {
+            caller: Some(caller.into()),
             mcp_server_name: Some(server.as_str().to_owned()),
             ..Self::new(event, server)
         };

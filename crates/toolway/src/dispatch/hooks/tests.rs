@@ -397,6 +397,11 @@ fn listening(events: &[HookEvent]) -> (Vec<LibraryHook>, Arc<std::sync::Mutex<Ve
             LibraryHook::new("listener", *event, "", move |input| {
                 let mut value = serde_json::to_value(&input).unwrap();
                 value.as_object_mut().unwrap().remove("session_id");
+                let caller = value.as_object_mut().unwrap().remove("caller").unwrap();
+                assert_eq!(
+                    caller,
+                    json!({ "id": "owner", "kind": "person", "principal": "owner", "shown": "owner" })
+                );
                 told.lock().unwrap().push(value);
                 std::future::ready(Ok(HookReply::default()))
             })

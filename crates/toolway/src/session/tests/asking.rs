@@ -1,8 +1,9 @@
 //! What a legacy server asks, and who waits for the answer.
 
 use super::*;
+use crate::call::RequestOrigin;
 use crate::client_handler::ClientOffers;
-use crate::session::tests::client_handler::{Scripted, answered_by};
+use crate::session::tests::client_handler::{Scripted, answered_by, answering};
 
 async fn ask(peer: &Peer, id: Value, method: &str, params: Value) {
     peer.say(json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }))
@@ -314,4 +315,31 @@ async fn roots_are_declared_only_when_there_are_some() {
     roots.send_replace(Arc::from([root]));
     ask(&peer, json!(1), "roots/list", json!({})).await;
     assert_eq!(peer.next().await.body["error"]["code"], -32601);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_that_may_be_of_two_callers_is_noticed() {
+    let client_handler = Arc::new(Scripted::new());
+    let (session, _pump, mut peer) = asked_by_legacy(&client_handler).await;
+    let call = || {
+        let options = RequestOptions {
+            origin: Some(RequestOrigin::of(&answering(&client_handler), None)),
+            ..RequestOptions::within(Duration::from_mins(10))
+        };
+        session.request_owned("tools/call", params(&json!({ "name": "t" })), options)
+    };
+    let script = async {
+        let first = peer.expect("tools/call").await;
+        let second = peer.expect("tools/call").await;
+        ask(&peer, json!("q"), "elicitation/create", form("who?")).await;
+        assert_eq!(peer.next().await.body["result"]["action"], "decline");
+        let habits = &session.reception().client_side().habits;
+        assert!(habits.asks_unclearly() && !habits.asks_for_roots());
+        for request in [first, second] {
+            peer.answer(&request, json!({})).await;
+        }
+    };
+    let (first, second, ()) = tokio::join!(call(), call(), script);
+    assert!(first.is_ok() && second.is_ok());
+    assert_eq!(client_handler.asked(), [] as [&str; 0]);
 }

@@ -34,7 +34,7 @@ use self::live_channel::LiveChannel;
 use crate::account::Connectors;
 use crate::auth::step_up::Widener;
 use crate::auth::{self, Auth};
-use crate::call::CallerSide;
+use crate::call::{CallerSide, LogInterests};
 use crate::client_handler::Root;
 use crate::connection::open_session::OpenSession;
 use crate::connection::transitions::TransitionState;
@@ -57,6 +57,7 @@ mod keep;
 mod limits;
 mod lists;
 mod live_channel;
+mod log_level;
 mod older;
 pub(crate) mod open_session;
 pub(crate) mod session_slot;
@@ -89,6 +90,8 @@ pub(crate) struct ConnectionContext {
     pub panics: Arc<AtomicU64>,
     /// Which resources are followed.
     pub interests: Arc<ResourceInterests>,
+    /// Who listens to which server's log.
+    pub logs: Arc<LogInterests>,
     /// What is known of logins; without it there are none.
     pub auth: Option<Arc<Auth>>,
     /// The account whose connectors are servers too.
@@ -101,6 +104,8 @@ impl ConnectionContext {
         let own: Arc<[Root]> = roots.iter().filter_map(|it| Root::directory(it)).collect();
         ClientSide {
             server: server.clone(),
+            logs: self.logs.of(server),
+            stated: None,
             caller: Some(Arc::clone(&self.caller)),
             client_handler: self.caller.client_handler.clone(),
             hooks: Arc::clone(&self.hooks),

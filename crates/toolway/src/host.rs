@@ -33,7 +33,7 @@ use crate::account::DirectoryState;
 use crate::audit::{Audit, AuditEntry};
 use crate::auth::Auth;
 use crate::call::{
-    CallError, CallOptions, CallResult, Caller, CallerSide, ToolRequest, ToolTarget,
+    CallError, CallOptions, CallResult, Caller, CallerSide, LogInterests, ToolRequest, ToolTarget,
 };
 use crate::catalog_memory::CatalogMemory;
 use crate::connection::ResourceInterests;
@@ -105,6 +105,7 @@ struct HostCore {
     picture_memory: BytePool,
     events: broadcast::Sender<HostEvent>,
     interests: Arc<ResourceInterests>,
+    logs: Arc<LogInterests>,
 }
 
 impl Host {

@@ -7,8 +7,10 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 
 use tokio::sync::watch;
+use toolway_wire::RawJson;
 
 use super::attention::Attention;
+use super::{CallOptions, LogSink};
 use crate::client_handler::{ClientHandler, Root};
 use crate::lock::lock;
 
@@ -137,18 +139,48 @@ impl fmt::Debug for CallerSide {
 
 /// What one request was sent for. A server's question that it causes is asked of this caller, and
 /// what there is to say about the question is said with this request.
-#[derive(Debug)]
 pub(crate) struct RequestOrigin {
     pub(crate) caller: Arc<CallerSide>,
     remarks: Mutex<Vec<String>>,
+    logs: Option<LogSink>,
+    stated: Option<RawJson>,
+}
+
+impl fmt::Debug for RequestOrigin {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.caller.fmt(formatter)
+    }
 }
 
 impl RequestOrigin {
+    #[cfg(test)]
     pub(crate) fn of(caller: &Arc<CallerSide>) -> Arc<Self> {
-        Arc::new(Self {
+        Arc::new(Self::new(caller, None, None))
+    }
+
+    /// The same under these conditions.
+    pub(crate) fn under(caller: &Arc<CallerSide>, options: &CallOptions) -> Arc<Self> {
+        let (logs, stated) = (options.logs.clone(), options.capabilities.clone());
+        Arc::new(Self::new(caller, logs, stated))
+    }
+
+    fn new(caller: &Arc<CallerSide>, logs: Option<LogSink>, stated: Option<RawJson>) -> Self {
+        Self {
             caller: Arc::clone(caller),
             remarks: Mutex::default(),
-        })
+            logs,
+            stated,
+        }
+    }
+
+    /// Where goes what the server logs because of it, where the request says so itself.
+    pub(crate) fn logs(&self) -> Option<&LogSink> {
+        self.logs.as_ref()
+    }
+
+    /// What the caller can be asked because of it, where the request says so itself.
+    pub(crate) fn stated(&self) -> Option<&RawJson> {
+        self.stated.as_ref()
     }
 
     /// Notes something: clean, on one line.

@@ -158,7 +158,7 @@ pub async fn send<'a>(
         Some(answers) => Arc::clone(&answers.route),
         None => dispatch.routes.route(&key.server)?,
     };
-    let origin = RequestOrigin::of(dispatch.caller);
+    let origin = RequestOrigin::under(dispatch.caller, options);
     let mut conditions = RequestOptions {
         tool: Some(call.tool().received()),
         origin: Some(Arc::clone(&origin)),
@@ -241,7 +241,7 @@ pub(crate) async fn request(
     caller: &Arc<CallerSide>,
 ) -> Result<RawJson, CallError> {
     let options = RequestOptions {
-        origin: Some(RequestOrigin::of(caller)),
+        origin: Some(RequestOrigin::under(caller, options)),
         ..limits::options(options, route, general)
     };
     let timeout = options.timeout;

@@ -9,9 +9,12 @@
 
 use std::sync::Arc;
 
+use toolway_types::ServerName;
+
 use super::Attached;
 use crate::call::{
-    CallError, CallOptions, Caller, CallerSide, Prompter, ToolOutcome, ToolRequest, ToolTarget,
+    CallError, CallOptions, Caller, CallerSide, LogLevel, LogStream, Prompter, ToolOutcome,
+    ToolRequest, ToolTarget,
 };
 use crate::client_handler::{ClientHandler, Root};
 use crate::dispatch::answers::PersonAnswers;
@@ -77,6 +80,13 @@ impl Attached {
         options: CallOptions,
     ) -> impl Future<Output = Result<ToolOutcome, CallError>> + Send {
         self.core.call(&self.party, request, options)
+    }
+
+    /// Listens to a server's log from this level on: to what is said while requests of this caller
+    /// are worked on, and to what belongs to no request. What is said because of another caller's
+    /// is not heard, and where nothing says whose it is, nobody hears it.
+    pub fn logs(&self, server: &ServerName, level: LogLevel) -> LogStream {
+        self.core.logs.listen(server, &self.party.side, level)
     }
 
     /// Waits for the server that a call names, if it is on its way.

@@ -19,7 +19,7 @@ use super::reload::Reload;
 use super::{Attached, Host, HostCore, HostOptions, account};
 use crate::account::CurrentAccount;
 use crate::auth::Auth;
-use crate::call::CallerSide;
+use crate::call::{CallerSide, LogInterests};
 use crate::catalog_memory::CatalogMemory;
 use crate::connection::{ConnectLimits, ConnectionContext, EraMemory, ResourceInterests};
 use crate::dispatch::answers::PersonAnswers;
@@ -95,6 +95,7 @@ struct SharedParts {
     auth: Option<Arc<Auth>>,
     account: CurrentAccount,
     interests: Arc<ResourceInterests>,
+    logs: Arc<LogInterests>,
 }
 
 impl SharedParts {
@@ -124,6 +125,7 @@ impl SharedParts {
             auth,
             account,
             interests: Arc::default(),
+            logs: Arc::default(),
         }
     }
 
@@ -143,6 +145,7 @@ impl SharedParts {
             journal: options.journal.clone(),
             panics: Arc::new(AtomicU64::new(0)),
             interests: Arc::clone(&self.interests),
+            logs: Arc::clone(&self.logs),
             auth: self.auth.clone(),
             connectors: self.account.connectors(),
         }
@@ -164,6 +167,7 @@ impl SharedParts {
             picture_memory: BytePool::new(MAX_PICTURE_MEMORY),
             events,
             interests: Arc::clone(&self.interests),
+            logs: Arc::clone(&self.logs),
         }
     }
 }

@@ -52,6 +52,7 @@ fn standing_still(plan: Plan) -> (Supervisor, SupervisorHandle) {
         journal: None,
         panics: Arc::default(),
         interests: Arc::default(),
+        logs: Arc::default(),
         auth: None,
         connectors: None,
     });

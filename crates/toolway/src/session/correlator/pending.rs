@@ -138,6 +138,16 @@ impl PendingRequests {
         }
     }
 
+    /// Whose request it is on whose stream something came; nothing when it has ended. A request of
+    /// the host's own is no caller's.
+    pub(super) fn origin(&self, id: u64) -> Option<Option<Arc<RequestOrigin>>> {
+        let state = lock(&self.0);
+        state
+            .requests
+            .get(&id)
+            .map(|request| request.origin.clone())
+    }
+
     /// Notes a sign of life of one request, and says who listens for it.
     pub(super) fn stir(&self, id: u64) -> Option<ProgressSink> {
         let mut state = lock(&self.0);

@@ -22,8 +22,10 @@ use tracing::{debug, trace};
 
 use super::outbox::Outbox;
 use super::{CorrelatorShared, Farewell, Notice, outgoing};
+use crate::call::LogMessage;
 use crate::error::RequestError;
 use crate::lock::lock;
+use crate::session::correlator::pending::QuestionCause;
 use crate::session::correlator::questions::Questions;
 use crate::session::inbound::{self, InboundMessage};
 
@@ -162,6 +164,33 @@ impl ChannelReader {
         self.act(inbound, during);
     }
 
+    /// Gives a message of the server's log to whoever may hear it.
+    fn log(&self, message: &LogMessage, during: Option<RequestTag>) {
+        let CorrelatorShared {
+            waiting, reception, ..
+        } = &*self.shared;
+        let logs = &reception.client_side().logs;
+        if let Some(tag) = during {
+            match waiting.origin(tag.0) {
+                Some(Some(origin)) => logs.tell_caller(&[origin], message),
+                Some(None) => logs.tell_all(message),
+                // Whose it was is not known any more.
+                None => {}
+            }
+            return;
+        }
+        if reception.has_streams() {
+            logs.tell_all(message);
+            return;
+        }
+        match waiting.cause(None) {
+            QuestionCause::Requests(none) if none.is_empty() => logs.tell_all(message),
+            QuestionCause::Requests(requests) => logs.tell_caller(&requests, message),
+            // Another's would be worse than none; the journal has it.
+            QuestionCause::Unclear => {}
+        }
+    }
+
     fn act(&mut self, inbound: InboundMessage, during: Option<RequestTag>) {
         match inbound {
             InboundMessage::Answer { id, outcome } => {
@@ -187,6 +216,7 @@ impl ChannelReader {
                     sink(report);
                 }
             }
+            InboundMessage::Logged(message) => self.log(&message, during),
             InboundMessage::Changed(list) => self
                 .shared
                 .changes

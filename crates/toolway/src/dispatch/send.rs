@@ -97,14 +97,14 @@ fn call_params(
 
 /// What travels along, without what is of no meaning where answers are seen to here.
 pub(crate) fn of_this_hop(carried: CarriedParams, passed_on: PassedOn) -> CarriedParams {
-    let carried = match passed_on.input {
-        true => carried,
-        false => carried.without(&CONTINUING),
-    };
-    match passed_on.tasks {
-        true => carried,
-        false => carried.without(&[TASK]),
+    let mut carried = carried;
+    if !passed_on.input {
+        carried = carried.without(&CONTINUING);
     }
+    if !passed_on.tasks {
+        carried = carried.without(&[TASK]);
+    }
+    carried
 }
 
 /// Where the arguments begin in `{"name":…,"arguments":…}`.

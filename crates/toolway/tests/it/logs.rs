@@ -41,8 +41,8 @@ fn talkative(base: fn(&Value) -> Reply, heard: &Heard) -> InProcessServer {
     })
 }
 
-fn attach(host: &Host, called: &str) -> Attached {
-    let caller = Caller::new(CallerKind::Client, called);
+fn attach(host: &Host, id: &str) -> Attached {
+    let caller = Caller::new(CallerKind::Client, id);
     host.attach(caller, AttachOptions::default())
 }
 

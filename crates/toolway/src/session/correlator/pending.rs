@@ -138,14 +138,12 @@ impl PendingRequests {
         }
     }
 
-    /// Whose request it is on whose stream something came; nothing when it has ended. A request of
-    /// the host's own is no caller's.
-    pub(super) fn origin(&self, id: u64) -> Option<Option<Arc<RequestOrigin>>> {
+    /// Of the request on whose stream something came, what it was sent for: nothing in the list
+    /// where it is the host's own. Nothing at all when it has ended.
+    pub(super) fn origin(&self, id: u64) -> Option<Vec<Arc<RequestOrigin>>> {
         let state = lock(&self.0);
-        state
-            .requests
-            .get(&id)
-            .map(|request| request.origin.clone())
+        let request = state.requests.get(&id)?;
+        Some(request.origin.clone().into_iter().collect())
     }
 
     /// Notes a sign of life of one request, and says who listens for it.

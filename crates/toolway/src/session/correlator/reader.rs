@@ -170,24 +170,20 @@ impl ChannelReader {
             waiting, reception, ..
         } = &*self.shared;
         let logs = &reception.client_side().logs;
-        if let Some(tag) = during {
-            match waiting.origin(tag.0) {
-                Some(Some(origin)) => logs.tell_caller(&[origin], message),
-                Some(None) => logs.tell_all(message),
-                // Whose it was is not known any more.
-                None => {}
-            }
-            return;
-        }
-        if reception.has_streams() {
-            logs.tell_all(message);
-            return;
-        }
-        match waiting.cause(None) {
-            QuestionCause::Requests(none) if none.is_empty() => logs.tell_all(message),
-            QuestionCause::Requests(requests) => logs.tell_caller(&requests, message),
-            // Another's would be worse than none; the journal has it.
-            QuestionCause::Unclear => {}
+        let requests = match during {
+            // Nothing where it has ended: whose it was is not known any more.
+            Some(tag) => waiting.origin(tag.0),
+            None if reception.has_streams() => Some(Vec::new()),
+            None => match waiting.cause(None) {
+                QuestionCause::Requests(requests) => Some(requests),
+                // Another's would be worse than none; the journal has it.
+                QuestionCause::Unclear => None,
+            },
+        };
+        match requests {
+            Some(none) if none.is_empty() => logs.tell_all(message),
+            Some(requests) => logs.tell_caller(&requests, message),
+            None => {}
         }
     }
 

@@ -115,6 +115,7 @@ mod tests {
                 progress: 3.0,
                 total: Some(10.0),
                 message: Some(Untrusted::new("reading\u{1b}[2J pages")),
+                raw: None,
             }));
             pass(100).await;
             insta::assert_snapshot!(

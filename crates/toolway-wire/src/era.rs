@@ -102,6 +102,8 @@ pub mod method {
     pub const CANCELLED: &str = "notifications/cancelled";
     /// How far a request has come.
     pub const PROGRESS: &str = "notifications/progress";
+    /// Legacy: from which level on the server may log.
+    pub const LOGGING_SET_LEVEL: &str = "logging/setLevel";
     /// The server logs.
     pub const MESSAGE: &str = "notifications/message";
     /// The tools changed.

@@ -56,7 +56,7 @@ impl CarriedParams {
                 continue;
             }
             let value = if name == "_meta" {
-                match carried_meta(slice(value))? {
+                match carried_meta(&slice(value))? {
                     Some(meta) => meta,
                     None => continue,
                 }
@@ -99,7 +99,7 @@ impl CarriedParams {
 }
 
 /// `_meta` without what is of one hop only; nothing when nothing is left.
-fn carried_meta(meta: RawJson) -> Result<Option<RawJson>, ParamsError> {
+fn carried_meta(meta: &RawJson) -> Result<Option<RawJson>, ParamsError> {
     let members = RawMembers::read(meta.get()).map_err(|_| ParamsError::Meta)?;
     let is_kept = |name: &str| !OF_ONE_HOP.contains(&name);
     if members.entries().all(|(name, _)| is_kept(name)) {

@@ -3,7 +3,7 @@
 //!
 //! `cargo run --release -p toolway --features measure --example calls -- [REPETITIONS] [CALLS]`: prints one JSON
 //! object with the nanoseconds of every repetition. `cargo xtask bench calls` makes a table of it.
-//! With `bare` or `pipeline` as a third word it makes only these calls and times nothing: for a
+//! With `bare`, `pipeline` or `audited` as a third word it makes only these calls and times nothing: for a
 //! profiler.
 #![expect(
     clippy::expect_used,
@@ -53,6 +53,7 @@ async fn main() {
         for _ in 0..repetitions {
             match only.as_str() {
                 "bare" => bare(&*route, calls).await,
+                "audited" => piped(&audited, calls).await,
                 _ => piped(&plain, calls).await,
             }
         }

@@ -23,6 +23,7 @@ mod bounded;
 mod caller;
 mod caller_side;
 mod error;
+mod logs;
 mod permitted;
 pub mod questions;
 mod refused;
@@ -42,6 +43,8 @@ pub(crate) use bounded::{
 };
 pub(crate) use error::brief;
 pub use error::{CallError, CallFault, KeptOutBy, NotWidened, Oversize, TimeLimit};
+pub(crate) use logs::ServerLogs;
+pub use logs::{LogLevel, LogMessage, LogNews, LogSink, LogStream, UnknownLogLevel};
 pub use refused::RefusedBy;
 pub use request::{ToolArguments, ToolRequest, ToolTarget};
 
@@ -58,6 +61,13 @@ pub struct CallOptions {
     pub idle_timeout: Option<Duration>,
     /// Where news of a long call goes.
     pub progress: Option<ProgressSink>,
+    /// Where goes what the server logs meanwhile; otherwise to the caller's [`LogStream`], where
+    /// it has one. Modern servers are told the level.
+    pub logs: Option<LogSink>,
+    /// What the caller can be asked because of this request, as a modern client declares it
+    /// (`clientCapabilities`): no more than this is declared to the server and asked. Where answers
+    /// are passed on, it is declared to a modern server as it is.
+    pub capabilities: Option<RawJson>,
     /// What is wanted of the result.
     pub delivery: ResultDelivery,
     /// What becomes of an answer that is not the last word.
@@ -109,6 +119,8 @@ impl CallOptions {
             timeout: None,
             idle_timeout: None,
             progress: None,
+            logs: None,
+            capabilities: None,
             delivery: ResultDelivery::Whole,
             continuations: Continuations::Drive,
             pool: None,
@@ -126,6 +138,8 @@ impl fmt::Debug for CallOptions {
             .field("timeout", &self.timeout)
             .field("idle_timeout", &self.idle_timeout)
             .field("progress", &self.progress.is_some())
+            .field("logs", &self.logs.as_ref().map(|sink| sink.level))
+            .field("capabilities", &self.capabilities)
             .field("delivery", &self.delivery)
             .field("continuations", &self.continuations)
             .field("pool", &self.pool)
@@ -159,6 +173,9 @@ pub struct Progress {
     pub total: Option<f64>,
     /// What the server says it is doing.
     pub message: Option<Untrusted>,
+    /// The parameters of the notification, byte for byte as the server sent them, its token
+    /// included; nothing where we say it, or where they are large.
+    pub raw: Option<RawJson>,
 }
 
 /// Asks a person whether a call may run. The front-end supplies it. The question stands among the

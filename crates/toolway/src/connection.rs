@@ -37,7 +37,7 @@ pub(crate) use self::pool::{ConnectionClaim, ConnectionKey, Instance, LeavingCon
 use crate::account::Connectors;
 use crate::auth::step_up::Widener;
 use crate::auth::{self, Auth};
-use crate::call::CallerSide;
+use crate::call::{CallerSide, ServerLogs};
 use crate::client_handler::Root;
 use crate::connection::open_session::OpenSession;
 use crate::connection::transitions::TransitionState;
@@ -63,6 +63,7 @@ mod keep;
 mod limits;
 mod lists;
 mod live_channel;
+mod log_level;
 mod older;
 pub(crate) mod open_session;
 mod pool;
@@ -107,6 +108,8 @@ impl ConnectionContext {
         let own: Arc<[Root]> = roots.iter().filter_map(|it| Root::directory(it)).collect();
         ClientSide {
             server: server.clone(),
+            logs: ServerLogs::default(),
+            stated: None,
             caller: Some(Arc::clone(&self.caller)),
             client_handler: self.caller.asked_about(&[]),
             hooks: Arc::clone(&self.hooks),
@@ -222,6 +225,8 @@ pub(crate) struct Connection {
     pub interests: Arc<ResourceInterests>,
     /// What the server was seen to ask.
     pub habits: Arc<ServerHabits>,
+    /// Who listens to its log.
+    pub logs: ServerLogs,
     /// The epoch of the order that it follows.
     pub epoch: AtomicU64,
     /// What is wanted of it.

@@ -116,6 +116,9 @@ pub(crate) async fn greet(
             Vec::new()
         }
     };
+    if greeting.delivery == MessageDelivery::PerRequest {
+        correlator.reception().note_streams();
+    }
     let inner = SessionInner {
         correlator: correlator.clone(),
         client: Arc::clone(&greeting.client),

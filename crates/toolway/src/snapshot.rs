@@ -10,7 +10,7 @@ use toolway_config::{Hooks, Permissions, Plan, RunLimits};
 use toolway_types::{ConnectionState, Origin, Scope, ServerName, ToolKey, TransportKind};
 
 use crate::call::questions::OpenQuestion;
-use crate::call::{CallError, CallFault, ToolRequest, ToolTarget};
+use crate::call::{CallError, CallFault, ServerLogs, ToolRequest, ToolTarget};
 use crate::catalog::Catalog;
 use crate::listing::ServerLists;
 use crate::offering::Offering;
@@ -28,8 +28,8 @@ pub struct HostSnapshot {
     pub catalog: Arc<Catalog>,
     /// The connected ones, by name.
     pub(crate) connected: Vec<Arc<ConnectedServer>>,
-    /// What they are defined as, in the order of `servers`; none where that may not connect.
-    pub(crate) sources: Vec<Option<Arc<ServerSource>>>,
+    /// What they are connections to, in the order of `servers`; none where one may not connect.
+    pub(crate) claimed: Vec<Option<ClaimedServer>>,
     /// Those that were connected, are lost, and are being brought back, by name.
     pub(crate) healing: Vec<ServerName>,
     /// Whether one that is not connected may come.
@@ -41,6 +41,15 @@ pub struct HostSnapshot {
     pub questions: Vec<Arc<OpenQuestion>>,
     /// What the plan says about calls.
     pub(crate) settings: Arc<CallSettings>,
+}
+
+/// What the host knows of a server that may connect.
+#[derive(Clone)]
+pub(crate) struct ClaimedServer {
+    /// What it is defined as.
+    pub(crate) source: Arc<ServerSource>,
+    /// Who listens to its log.
+    pub(crate) logs: ServerLogs,
 }
 
 /// What the host knows of a connected server and nobody is shown.
@@ -86,9 +95,26 @@ impl HostSnapshot {
 
     /// What is remembered of this server is known by.
     pub(crate) fn identity(&self, server: &str) -> Option<ServerIdentity> {
-        let mut all = self.servers.iter().zip(&self.sources);
-        let (shown, source) = all.find(|(shown, _)| shown.name.as_str() == server)?;
-        Some(ServerIdentity::of(&shown.name, source.as_deref()?))
+        let (name, claimed) = self.claimed(server)?;
+        Some(ServerIdentity::of(name, &claimed.source))
+    }
+
+    fn claimed(&self, server: &str) -> Option<(&ServerName, &ClaimedServer)> {
+        let mut all = self.servers.iter().zip(&self.claimed);
+        let (shown, claimed) = all.find(|(shown, _)| shown.name.as_str() == server)?;
+        Some((&shown.name, claimed.as_ref()?))
+    }
+
+    /// Who listens to a server's log, or why nobody here may.
+    pub(crate) fn logs(&self, server: &ServerName) -> Result<&ServerLogs, CallError> {
+        // What it logs is its own words, as its instructions are.
+        if let Some(refusal) = self.refusal(server, Offering::ReadInstructions) {
+            return Err(refusal);
+        }
+        match self.claimed(server.as_str()) {
+            Some((_, claimed)) => Ok(&claimed.logs),
+            None => Err(self.no_route(server)),
+        }
     }
 
     /// The same with these open questions.
@@ -155,6 +181,15 @@ impl HostSnapshot {
         Some(offering.of(&self.named(&wanted)?))
     }
 
+    fn no_route(&self, server: &ServerName) -> CallError {
+        let known = self.server(server.as_str());
+        let none = || ConnectionState::Disabled {
+            reason: "no such server".to_owned(),
+        };
+        let state = known.map_or_else(none, |known| known.state.clone());
+        unavailable(server.clone(), state)
+    }
+
     /// The limits where neither a call nor a server's entry says.
     pub(crate) fn general_limits(&self) -> GeneralLimits {
         GeneralLimits {
@@ -206,12 +241,7 @@ impl Routes for HostSnapshot {
         if let Some(connected) = self.connected(server) {
             return Ok(Arc::clone(&connected.route));
         }
-        let known = self.server(server.as_str());
-        let none = || ConnectionState::Disabled {
-            reason: "no such server".to_owned(),
-        };
-        let state = known.map_or_else(none, |known| known.state.clone());
-        Err(unavailable(server.clone(), state))
+        Err(self.no_route(server))
     }
 }
 

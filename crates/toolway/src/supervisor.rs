@@ -363,7 +363,7 @@ impl Supervisor {
                 snapshot.healing.push(shown.name.clone());
             }
             snapshot.servers.push(shown);
-            snapshot.sources.push(member.source.clone());
+            snapshot.claimed.push(member.claimed());
             snapshot.connected.extend(member.connected(&self.context));
             member.is_touched = false;
         }

@@ -25,7 +25,7 @@ const COMPARISONS: &[(&str, &str, &str, f64)] = &[
         "pipeline call, audit on",
         "audited",
         "bare beside audited",
-        1.15,
+        1.25,
     ),
 ];
 

@@ -12,9 +12,12 @@ use std::sync::{Arc, Mutex};
 use futures_util::future::BoxFuture;
 use tokio::sync::{Notify, watch};
 use toolway_types::ServerName;
+use toolway_wire::RawJson;
 
+use super::CallOptions;
 use super::attention::Attention;
 use super::caller::{Caller, CallerKind};
+use super::logs::LogSink;
 use super::questions::{AskedSide, CausingRequest, QuestionDesk};
 use crate::client_handler::{ClientHandler, Root};
 use crate::lock::lock;
@@ -121,21 +124,36 @@ impl fmt::Debug for CallerSide {
 
 /// What one request was sent for. A server's question that it causes is asked of this caller, and
 /// what there is to say about the question is said with this request.
-#[derive(Debug)]
 pub(crate) struct RequestOrigin {
     pub(crate) caller: Arc<CallerSide>,
     /// The tool that it calls, by its own name.
     tool: Option<Arc<str>>,
     remarks: Mutex<Vec<String>>,
+    logs: Option<LogSink>,
+    stated: Option<RawJson>,
     is_over: AtomicBool,
     ended: Notify,
 }
 
 impl RequestOrigin {
+    /// Of a request that says nothing of its own.
+    #[cfg(test)]
     pub(crate) fn of(caller: &Arc<CallerSide>, tool: Option<Arc<str>>) -> Arc<Self> {
+        let options = CallOptions::new(super::Consent::Typed);
+        Self::under(caller, tool, &options)
+    }
+
+    /// Of a request under these conditions, for a call of this tool, if for one.
+    pub(crate) fn under(
+        caller: &Arc<CallerSide>,
+        tool: Option<Arc<str>>,
+        options: &CallOptions,
+    ) -> Arc<Self> {
         Arc::new(Self {
             caller: Arc::clone(caller),
             tool,
+            logs: options.logs.clone(),
+            stated: options.capabilities.clone(),
             remarks: Mutex::default(),
             is_over: AtomicBool::new(false),
             ended: Notify::new(),
@@ -145,6 +163,16 @@ impl RequestOrigin {
     /// It is over when what is given is dropped.
     pub(crate) fn begin(&self) -> OriginGuard<'_> {
         OriginGuard(self)
+    }
+
+    /// Where goes what the server logs because of it, where the request says so itself.
+    pub(crate) fn logs(&self) -> Option<&LogSink> {
+        self.logs.as_ref()
+    }
+
+    /// What the caller can be asked because of it, where the request says so itself.
+    pub(crate) fn stated(&self) -> Option<&RawJson> {
+        self.stated.as_ref()
     }
 
     /// Notes something: clean, on one line.
@@ -158,6 +186,12 @@ impl RequestOrigin {
     /// What was noted.
     pub(crate) fn take_remarks(&self) -> Vec<String> {
         std::mem::take(&mut lock(&self.remarks))
+    }
+}
+
+impl fmt::Debug for RequestOrigin {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.caller.fmt(formatter)
     }
 }
 

@@ -8,7 +8,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::future::{FusedFuture as _, FutureExt as _};
+use futures_util::future::{FusedFuture as _, FutureExt as _, join};
 use serde_json::value::RawValue;
 use toolway_config::PinPolicy;
 use toolway_transport::{CloseReason, ServerLog};
@@ -84,7 +84,9 @@ impl Connection {
             self.context.all_lists.clone(),
         );
         let mut following = pin!(self.follow(follower).fuse());
-        let mut following_resources = pin!(self.follow_resources(&open_session).fuse());
+        let following_resources = self.follow_resources(&open_session);
+        let levels = self.follow_log_level(&open_session);
+        let mut following_resources = pin!(join(following_resources, levels).map(drop).fuse());
         loop {
             let order = tokio::select! {
                 () = self.stop.cancelled() => return ConnectionEvent::Ended,

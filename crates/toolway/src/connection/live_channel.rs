@@ -119,6 +119,7 @@ impl Connection {
         let client_side = ClientSide {
             remarks: Arc::new(Remarks::written_to(self.journal.clone())),
             habits: Arc::clone(&self.habits),
+            logs: self.logs.clone(),
             ..self.context.client_side(&self.server, filled.roots())
         };
         let tap = self.journal.clone();

@@ -18,6 +18,7 @@ use tracing::info_span;
 use super::{
     Connection, ConnectionContext, ConnectionNews, ConnectionOrders, ConnectionReport, RetryMode,
 };
+use crate::call::ServerLogs;
 use crate::client_handler::Root;
 use crate::lock::lock;
 use crate::resource_interest::ResourceInterests;
@@ -70,6 +71,7 @@ struct PooledConnection {
     followers: Arc<Followers>,
     interests: Arc<ResourceInterests>,
     habits: Arc<ServerHabits>,
+    logs: ServerLogs,
     orders: watch::Sender<ConnectionOrders>,
     retire: CancellationToken,
     stop: CancellationToken,
@@ -188,6 +190,7 @@ impl PooledConnection {
             followers: Arc::default(),
             interests: Arc::default(),
             habits: Arc::default(),
+            logs: ServerLogs::default(),
             orders: watch::Sender::new(orders),
             retire: CancellationToken::new(),
             stop: CancellationToken::new(),
@@ -209,6 +212,7 @@ impl PooledConnection {
             number: self.number,
             interests: Arc::clone(&self.interests),
             habits: Arc::clone(&self.habits),
+            logs: self.logs.clone(),
             epoch: AtomicU64::new(self.number),
             orders: self.orders.subscribe(),
             stop: self.stop.clone(),
@@ -245,6 +249,11 @@ impl ConnectionClaim {
     /// Which resources are followed over it.
     pub(crate) fn interests(&self) -> &Arc<ResourceInterests> {
         &self.connection.interests
+    }
+
+    /// Who listens to its log.
+    pub(crate) fn logs(&self) -> &ServerLogs {
+        &self.connection.logs
     }
 
     /// What its server was seen to ask.

@@ -97,14 +97,14 @@ fn call_params(
 
 /// What travels along, without what is of no meaning where answers are seen to here.
 pub(crate) fn of_this_hop(carried: CarriedParams, passed_on: PassedOn) -> CarriedParams {
-    let carried = match passed_on.input {
-        true => carried,
-        false => carried.without(&CONTINUING),
-    };
-    match passed_on.tasks {
-        true => carried,
-        false => carried.without(&[TASK]),
+    let mut carried = carried;
+    if !passed_on.input {
+        carried = carried.without(&CONTINUING);
     }
+    if !passed_on.tasks {
+        carried = carried.without(&[TASK]);
+    }
+    carried
 }
 
 /// Where the arguments begin in `{"name":…,"arguments":…}`.
@@ -158,7 +158,7 @@ pub async fn send<'a>(
         Some(answers) => Arc::clone(&answers.route),
         None => dispatch.routes.route(&key.server)?,
     };
-    let origin = RequestOrigin::of(dispatch.caller, Some(call.tool().own_name()));
+    let origin = RequestOrigin::under(dispatch.caller, Some(call.tool().own_name()), options);
     let mut conditions = RequestOptions {
         tool: Some(call.tool().received()),
         origin: Some(Arc::clone(&origin)),
@@ -242,7 +242,7 @@ pub(crate) async fn request(
     general: GeneralLimits,
     caller: &Arc<CallerSide>,
 ) -> Result<RawJson, CallError> {
-    let origin = RequestOrigin::of(caller, None);
+    let origin = RequestOrigin::under(caller, None, options);
     let _over = origin.begin();
     let options = RequestOptions {
         origin: Some(Arc::clone(&origin)),

@@ -10,11 +10,12 @@
 use std::sync::Arc;
 
 use tokio::sync::watch;
-use toolway_types::{ConnectionState, ToolKey};
+use toolway_types::{ConnectionState, ServerName, ToolKey};
 
 use super::{Attached, View};
 use crate::call::{
-    CallError, CallOptions, Caller, CallerSide, Prompter, ToolOutcome, ToolRequest, ToolTarget,
+    CallError, CallOptions, Caller, CallerSide, LogLevel, LogStream, Prompter, ToolOutcome,
+    ToolRequest, ToolTarget,
 };
 use crate::client_handler::{ClientHandler, Root};
 use crate::dispatch::answers::PersonAnswers;
@@ -152,6 +153,17 @@ impl Attached {
         options: CallOptions,
     ) -> impl Future<Output = Result<ToolOutcome, CallError>> + Send {
         self.core.call(&self.party, request, options)
+    }
+
+    /// Listens to a server's log from this level on: to what is said while requests of this caller
+    /// are worked on, and to what belongs to no request. What is said because of another caller's
+    /// is not heard, and where nothing says whose it is, nobody hears it.
+    ///
+    /// It ends with the server's definition; a server that it does not see, or that a rule denies,
+    /// is not heard.
+    pub fn logs(&self, server: &ServerName, level: LogLevel) -> Result<LogStream, CallError> {
+        let snapshot = self.party.view.snapshot();
+        Ok(snapshot.logs(server)?.listen(&self.party.side, level))
     }
 
     /// Waits for the server that a call names, if it is on its way.

@@ -168,8 +168,8 @@ impl Attached {
                     let json = raw.map_or_else(|| value.to_string(), ToString::to_string);
                     members.push((name.as_str(), json));
                 }
-                let named = ["uri", "name"].into_iter();
-                let named = named.filter_map(|key| permitted.text(key)).next();
+                let mut named = ["uri", "name"].into_iter();
+                let named = named.find_map(|key| permitted.text(key));
                 let key = ToolKey::new(server.clone(), named.unwrap_or(method.name()));
                 let carried = all.without(judged);
                 self.send_members(&key, method.name(), &members, carried, options)

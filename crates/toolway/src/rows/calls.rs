@@ -175,6 +175,7 @@ mod tests {
                 progress: 1.0,
                 total: None,
                 message: Some(Untrusted::new("a\u{1b}[2J\nb")),
+                raw: None,
             }),
         };
         let row = background_row(&call, &Caller::new(CallerKind::Agent, "helper"));

@@ -9,9 +9,9 @@ use futures_util::future::BoxFuture;
 use serde_json::value::RawValue;
 use tokio::sync::watch;
 use toolway_types::ServerName;
-use toolway_wire::{RpcError, error};
+use toolway_wire::{RawJson, RpcError, error};
 
-use crate::call::{CallerSide, Remarks, RequestOrigin};
+use crate::call::{CallerSide, Remarks, RequestOrigin, ServerLogs};
 use crate::client_handler::{ClientHandler, ClientOffers, Elicitation, ElicitationAnswer, Root};
 use crate::dispatch::hooks::HookRunner;
 use crate::session::habits::ServerHabits;
@@ -23,6 +23,10 @@ pub(crate) struct ClientSide {
     pub server: ServerName,
     /// Whose side this is, where requests of others are sent on the same channel.
     pub caller: Option<Arc<CallerSide>>,
+    /// Who listens to its log.
+    pub logs: ServerLogs,
+    /// What alone may be asked, where a request says so itself.
+    pub stated: Option<RawJson>,
     /// Who answers.
     pub client_handler: Option<Arc<dyn ClientHandler>>,
     /// Who is asked before them.
@@ -51,6 +55,8 @@ impl ClientSide {
         };
         let caller = &first.caller;
         Self {
+            // Of several on one pipe the first that says so: they are of one caller.
+            stated: requests.iter().find_map(|it| it.stated().cloned()),
             client_handler: caller.asked_about(requests),
             roots: if self.has_fixed_roots {
                 self.roots.clone()

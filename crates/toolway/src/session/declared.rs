@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
+use toolway_wire::RawJson;
 use toolway_wire::view::task;
 
 use super::raw;
@@ -22,6 +23,8 @@ pub(super) struct DeclaredCapabilities {
     /// The client handler's part in it.
     pub person: ClientOffers,
     roots: AtomicBool,
+    /// Whether it may be told that there are any.
+    tells_roots: bool,
     with_roots: Box<RawValue>,
     without_roots: Box<RawValue>,
 }
@@ -29,9 +32,12 @@ pub(super) struct DeclaredCapabilities {
 impl DeclaredCapabilities {
     pub(super) fn new(client_side: &ClientSide) -> Self {
         let client_handler = client_side.client_handler.as_deref();
-        let person = client_handler
+        let mut person = client_handler
             .map(ClientHandler::offers)
             .unwrap_or_default();
+        if let Some(stated) = &client_side.stated {
+            person = within_stated(person, stated);
+        }
         // A hook may answer any question; one that no hook and no user answers is cancelled.
         let hooks = client_side.hooks.answers(&client_side.server);
         let offers = ClientOffers {
@@ -43,6 +49,7 @@ impl DeclaredCapabilities {
             with_roots: modern(&offers, Some(json!({}))),
             without_roots: modern(&offers, None),
             roots: AtomicBool::new(false),
+            tells_roots: client_side.stated.as_ref().is_none_or(states_roots),
             offers,
             person,
         }
@@ -60,7 +67,7 @@ impl DeclaredCapabilities {
         };
         Self {
             offers,
-            roots: AtomicBool::new(told.roots()),
+            roots: AtomicBool::new(told.roots() && self.tells_roots),
             ..self
         }
     }
@@ -87,12 +94,30 @@ impl DeclaredCapabilities {
     }
 
     fn note(&self, roots: &[Root]) -> bool {
-        if roots.is_empty() {
+        if roots.is_empty() || !self.tells_roots {
             return false;
         }
         self.roots.store(true, Ordering::Relaxed);
         true
     }
+}
+
+/// The part of what a caller can be asked that it states for one request, as a modern client does.
+fn within_stated(offers: ClientOffers, stated: &RawJson) -> ClientOffers {
+    let stated: Value = serde_json::from_str(stated.get()).unwrap_or_default();
+    let elicitation = stated.get("elicitation").and_then(Value::as_object);
+    let has = |mode| elicitation.is_some_and(|modes| modes.contains_key(mode));
+    ClientOffers {
+        // Without a mode, forms are meant.
+        form: offers.form && (has("form") || elicitation.is_some_and(Map::is_empty)),
+        url: offers.url && has("url"),
+        sampling: offers.sampling.filter(|_| stated["sampling"].is_object()),
+    }
+}
+
+fn states_roots(stated: &RawJson) -> bool {
+    let stated: Value = serde_json::from_str(stated.get()).unwrap_or_default();
+    stated["roots"].is_object()
 }
 
 fn modern(offers: &ClientOffers, roots: Option<Value>) -> Box<RawValue> {

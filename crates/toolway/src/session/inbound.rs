@@ -6,6 +6,7 @@
 
 mod subscriptions;
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use bytes::Bytes;
@@ -24,7 +25,7 @@ use self::subscriptions::Subscriptions;
 use super::declared::DeclaredCapabilities;
 use super::freshness::Freshness;
 use super::{progress, raw};
-use crate::call::{CallerSide, Progress, RequestOrigin};
+use crate::call::{CallerSide, LogMessage, Progress, RequestOrigin};
 use crate::client_handler::Root;
 use crate::listing::ListKind;
 use crate::lock::lock;
@@ -49,6 +50,8 @@ pub(super) enum InboundMessage {
     Unusable { id: Option<u64>, problem: String },
     /// Progress of one of our requests.
     Progress { id: u64, report: Progress },
+    /// The server logs.
+    Logged(LogMessage),
     /// A list has changed.
     Changed(ListKind),
     /// A resource has changed.
@@ -103,6 +106,8 @@ pub(super) struct Reception {
     settled: OnceLock<Settled>,
     subscriptions: Subscriptions,
     freshness: Freshness,
+    /// Whether what belongs to a request comes on the stream of that request.
+    has_streams: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -121,6 +126,7 @@ impl Reception {
             settled: OnceLock::new(),
             subscriptions: Subscriptions::default(),
             freshness: Freshness::default(),
+            has_streams: AtomicBool::new(false),
         }
     }
 
@@ -144,9 +150,16 @@ impl Reception {
         &self,
         origin: Option<&Arc<RequestOrigin>>,
     ) -> Arc<DeclaredCapabilities> {
-        let Some(origin) = origin.filter(|origin| !self.client_side.is_of(origin)) else {
+        let is_other = |origin: &&Arc<RequestOrigin>| {
+            !self.client_side.is_of(origin) || origin.stated().is_some()
+        };
+        let Some(origin) = origin.filter(is_other) else {
             return Arc::clone(&self.declared);
         };
+        let side = || self.client_side.during(std::slice::from_ref(origin));
+        if origin.stated().is_some() {
+            return Arc::new(DeclaredCapabilities::new(&side()));
+        }
         let mut others = lock(&self.declared_of_others);
         let known = others
             .iter()
@@ -155,8 +168,7 @@ impl Reception {
             return Arc::clone(declared);
         }
         others.retain(|(caller, _)| caller.strong_count() > 0);
-        let side = self.client_side.during(std::slice::from_ref(origin));
-        let declared = Arc::new(DeclaredCapabilities::new(&side));
+        let declared = Arc::new(DeclaredCapabilities::new(&side()));
         others.push((Arc::downgrade(&origin.caller), Arc::clone(&declared)));
         declared
     }
@@ -188,6 +200,16 @@ impl Reception {
     /// The handshake is over. `headers` go with every answer of ours.
     pub(super) fn settle(&self, era: Era, headers: Vec<(HeaderName, HeaderValue)>) {
         let _ = self.settled.set(Settled { era, headers });
+    }
+
+    /// From here on what comes on no request's stream belongs to no request.
+    pub(super) fn note_streams(&self) {
+        self.has_streams.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether what belongs to a request comes on the stream of that request.
+    pub(super) fn has_streams(&self) -> bool {
+        self.has_streams.load(Ordering::Relaxed)
     }
 
     /// Whether the handshake is over.
@@ -234,7 +256,7 @@ pub(super) fn receive(bytes: &Bytes, reception: &Reception) -> InboundMessage {
             id: None,
             outcome: Ok(_),
         }) => InboundMessage::Stray,
-        Ok(Message::Notification { method, params }) => notified(&method, params, reception),
+        Ok(Message::Notification { method, params }) => notified(bytes, &method, params, reception),
         Ok(Message::Request { id, method, params }) => asked(id, &method, params, reception),
         Err(problem) => {
             let mut skimmer = IdSkimmer::new();
@@ -248,14 +270,25 @@ pub(super) fn receive(bytes: &Bytes, reception: &Reception) -> InboundMessage {
     }
 }
 
-fn notified(name: &str, params: Option<&RawValue>, reception: &Reception) -> InboundMessage {
+fn notified(
+    bytes: &Bytes,
+    name: &str,
+    params: Option<&RawValue>,
+    reception: &Reception,
+) -> InboundMessage {
     if let Some(heard) = subscriptions::hear(name, params, &reception.subscriptions) {
         return heard;
     }
     let message = match name {
         method::PROGRESS => params
-            .and_then(progress::read)
+            .and_then(|params| progress::read(bytes, params))
             .map(|(id, report)| InboundMessage::Progress { id, report }),
+        method::MESSAGE => params
+            .and_then(|params| {
+                let raw = RawJson::part_of(bytes, params);
+                LogMessage::read(&reception.client_side.server, raw)
+            })
+            .map(InboundMessage::Logged),
         method::RESOURCE_UPDATED => params.and_then(updated).map(|uri| {
             reception.freshness.forget_resource(&uri);
             InboundMessage::Updated(uri)

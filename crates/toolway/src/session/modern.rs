@@ -171,10 +171,19 @@ pub(super) fn shape(
     let id = correlator.reserve();
     let reception = correlator.reception();
     let declared = reception.declared_to(origin);
-    let capabilities = declared.modern(&reception.roots_of(origin));
+    let stated = origin.and_then(|origin| origin.stated());
+    let capabilities = match stated.filter(|_| request.passed_on.input) {
+        // What is asked is passed on, so the caller's own word counts.
+        Some(stated) => &*raw(stated.get()),
+        None => declared.modern(&reception.roots_of(origin)),
+    };
     let mut meta = RequestMeta::modern(MODERN, &client.info, capabilities);
     if request.progress.is_some() || request.deadline.wants_signs_of_life() {
         meta = meta.with_progress_token(id);
+    }
+    let level = origin.and_then(|origin| reception.client_side().logs.level_of(origin));
+    if let Some(level) = level {
+        meta.set(meta_key::LOG_LEVEL, raw(&format!("\"{level}\"")));
     }
     let malformed = |problem: &dyn std::fmt::Display| RequestError::Malformed(problem.to_string());
     let params = meta

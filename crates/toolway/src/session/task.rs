@@ -294,6 +294,7 @@ impl TaskProgress {
             progress: f64::from(self.count),
             total: None,
             message: Some(Untrusted::new(message)),
+            raw: None,
         });
         self.told = Some(news);
     }

@@ -14,7 +14,7 @@ use toolway_transport::{
 use toolway_types::{ProtocolMode, ServerName};
 
 use super::*;
-use crate::call::ProgressSink;
+use crate::call::{ProgressSink, ServerLogs};
 use crate::client_handler::Root;
 use crate::tasks::{self, Task};
 
@@ -24,6 +24,7 @@ mod deadlines;
 mod inbound;
 mod legacy_task;
 mod lists;
+mod passing;
 mod probe;
 mod remembered;
 mod requests;
@@ -194,6 +195,8 @@ fn open_with(
 fn client_side() -> ClientSide {
     let root = Root::directory(Path::new("/work/project")).expect("an absolute path");
     ClientSide {
+        logs: ServerLogs::default(),
+        stated: None,
         server: ServerName::new("scripted").expect("a name"),
         caller: None,
         client_handler: None,

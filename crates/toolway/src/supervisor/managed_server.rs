@@ -27,7 +27,7 @@ use crate::pool::Loading;
 use crate::reconnect::Unless;
 use crate::server_source::definition::definition;
 use crate::server_source::{InProcessServer, ServerSource};
-use crate::snapshot::{ConnectedServer, Counts, ServerSnapshot};
+use crate::snapshot::{ClaimedServer, ConnectedServer, Counts, ServerSnapshot};
 
 mod offered;
 
@@ -293,6 +293,14 @@ impl ManagedServer {
             shown.warnings.extend(left_out);
         }
         shown
+    }
+
+    /// What it is a connection to, if it may connect.
+    pub(super) fn claimed(&self) -> Option<ClaimedServer> {
+        Some(ClaimedServer {
+            source: Arc::clone(self.source.as_ref()?),
+            logs: self.claim.as_ref()?.logs().clone(),
+        })
     }
 
     /// The way to it and what it listed, while it is connected.

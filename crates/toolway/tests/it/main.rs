@@ -39,6 +39,7 @@ mod inbound;
 mod leaving;
 mod lifecycle;
 mod logins;
+mod logs;
 mod midway;
 mod offered;
 mod outliving;

@@ -58,6 +58,7 @@ impl Route for ScriptedRoute {
                 progress: 0.5,
                 total: None,
                 message: None,
+                raw: None,
             });
         }
         Box::pin(std::future::ready((self.answer)(params.get())))

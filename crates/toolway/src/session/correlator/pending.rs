@@ -138,6 +138,14 @@ impl PendingRequests {
         }
     }
 
+    /// Of the request on whose stream something came, what it was sent for: nothing in the list
+    /// where it is the host's own. Nothing at all when it has ended.
+    pub(super) fn origin(&self, id: u64) -> Option<Vec<Arc<RequestOrigin>>> {
+        let state = lock(&self.0);
+        let request = state.requests.get(&id)?;
+        Some(request.origin.clone().into_iter().collect())
+    }
+
     /// Notes a sign of life of one request, and says who listens for it.
     pub(super) fn stir(&self, id: u64) -> Option<ProgressSink> {
         let mut state = lock(&self.0);

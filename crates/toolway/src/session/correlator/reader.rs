@@ -22,8 +22,10 @@ use tracing::{debug, trace};
 
 use super::outbox::Outbox;
 use super::{CorrelatorShared, Farewell, Notice, outgoing};
+use crate::call::LogMessage;
 use crate::error::RequestError;
 use crate::lock::lock;
+use crate::session::correlator::pending::QuestionCause;
 use crate::session::correlator::questions::Questions;
 use crate::session::inbound::{self, InboundMessage};
 
@@ -162,6 +164,29 @@ impl ChannelReader {
         self.act(inbound, during);
     }
 
+    /// Gives a message of the server's log to whoever may hear it.
+    fn log(&self, message: &LogMessage, during: Option<RequestTag>) {
+        let CorrelatorShared {
+            waiting, reception, ..
+        } = &*self.shared;
+        let logs = &reception.client_side().logs;
+        let requests = match during {
+            // Nothing where it has ended: whose it was is not known any more.
+            Some(tag) => waiting.origin(tag.0),
+            None if reception.has_streams() => Some(Vec::new()),
+            None => match waiting.cause(None) {
+                QuestionCause::Requests(requests) => Some(requests),
+                // Another's would be worse than none; the journal has it.
+                QuestionCause::Unclear => None,
+            },
+        };
+        match requests {
+            Some(none) if none.is_empty() => logs.tell_all(message),
+            Some(requests) => logs.tell_caller(&requests, message),
+            None => {}
+        }
+    }
+
     fn act(&mut self, inbound: InboundMessage, during: Option<RequestTag>) {
         match inbound {
             InboundMessage::Answer { id, outcome } => {
@@ -187,6 +212,7 @@ impl ChannelReader {
                     sink(report);
                 }
             }
+            InboundMessage::Logged(message) => self.log(&message, during),
             InboundMessage::Changed(list) => self
                 .shared
                 .changes

@@ -1,0 +1,378 @@
+//! What servers log (`notifications/message`), and who hears it.
+//!
+//! Owns who listens to which server, from which level on, and the queue of each listener. What a
+//! server says while it works for one caller is that caller's; what belongs to no request is for
+//! all who listen. Whose it is is found out by the session (`session/correlator/reader.rs`); that
+//! the server is told which levels are wanted is `connection/log_level.rs`'s.
+//!
+//! Invariant: putting a message into a queue never waits. A slow reader loses the oldest, and
+//! hears how many.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::str::FromStr;
+use std::sync::{Arc, Mutex};
+
+use serde::Deserialize;
+use tokio::sync::{Notify, watch};
+use toolway_types::{Budget, ServerName};
+use toolway_wire::RawJson;
+
+use super::{CallerSide, RequestOrigin};
+use crate::lock::lock;
+
+/// How much waits for a slow reader.
+const WAITING: Budget = Budget::new(1 << 20, 256);
+
+/// How serious a message is, the least serious first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum LogLevel {
+    /// Details for who looks for a fault.
+    Debug,
+    /// What goes on.
+    Info,
+    /// What goes on and is worth a look.
+    Notice,
+    /// Something may go wrong.
+    Warning,
+    /// Something went wrong.
+    Error,
+    /// A part does not work.
+    Critical,
+    /// Somebody has to act at once.
+    Alert,
+    /// Nothing works.
+    Emergency,
+}
+
+impl LogLevel {
+    /// Every level, the least serious first.
+    pub const ALL: [LogLevel; 8] = [
+        LogLevel::Debug,
+        LogLevel::Info,
+        LogLevel::Notice,
+        LogLevel::Warning,
+        LogLevel::Error,
+        LogLevel::Critical,
+        LogLevel::Alert,
+        LogLevel::Emergency,
+    ];
+
+    /// The protocol's word.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Debug => "debug",
+            Self::Info => "info",
+            Self::Notice => "notice",
+            Self::Warning => "warning",
+            Self::Error => "error",
+            Self::Critical => "critical",
+            Self::Alert => "alert",
+            Self::Emergency => "emergency",
+        }
+    }
+}
+
+impl fmt::Display for LogLevel {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.as_str())
+    }
+}
+
+/// No level has this name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("no log level has this name")]
+pub struct UnknownLogLevel;
+
+impl FromStr for LogLevel {
+    type Err = UnknownLogLevel;
+
+    fn from_str(word: &str) -> Result<Self, UnknownLogLevel> {
+        let mut levels = Self::ALL.into_iter();
+        levels
+            .find(|level| level.as_str() == word)
+            .ok_or(UnknownLogLevel)
+    }
+}
+
+/// One message of a server's log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogMessage {
+    /// Who says it.
+    pub server: ServerName,
+    /// How serious it is.
+    pub level: LogLevel,
+    /// The parameters of the notification, byte for byte as the server sent them: `level`,
+    /// `logger`, `data`, and whatever else.
+    pub raw: RawJson,
+}
+
+impl LogMessage {
+    /// Reads a notification's parameters; nothing where there is no level in them.
+    pub(crate) fn read(server: &ServerName, raw: RawJson) -> Option<Self> {
+        #[derive(Deserialize)]
+        struct Leveled {
+            level: String,
+        }
+        let leveled: Leveled = serde_json::from_str(raw.get()).ok()?;
+        Some(Self {
+            server: server.clone(),
+            level: leveled.level.parse().ok()?,
+            raw,
+        })
+    }
+}
+
+/// What a listener hears.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LogNews {
+    /// A message.
+    Message(LogMessage),
+    /// So many messages before the next one were lost, because nobody read them in time or they
+    /// were too large.
+    Lost(u64),
+}
+
+/// Takes what a server logs while it works on one request. It must not block.
+#[derive(Clone)]
+pub struct LogSink {
+    /// From which level on.
+    pub level: LogLevel,
+    /// Where it goes.
+    pub sink: Arc<dyn Fn(LogMessage) + Send + Sync>,
+}
+
+#[derive(Debug, Default)]
+struct LogQueue {
+    waiting: Mutex<WaitingLogs>,
+    news: Notify,
+}
+
+#[derive(Debug, Default)]
+struct WaitingLogs {
+    messages: VecDeque<LogMessage>,
+    bytes: usize,
+    lost: u64,
+}
+
+impl LogQueue {
+    fn put(&self, message: &LogMessage) {
+        let mut waiting = lock(&self.waiting);
+        let size = message.raw.len();
+        while !waiting.messages.is_empty()
+            && (waiting.messages.len() >= WAITING.items || waiting.bytes + size > WAITING.bytes)
+        {
+            if let Some(oldest) = waiting.messages.pop_front() {
+                waiting.bytes -= oldest.raw.len();
+                waiting.lost += 1;
+            }
+        }
+        if size > WAITING.bytes {
+            waiting.lost += 1;
+        } else {
+            waiting.bytes += size;
+            waiting.messages.push_back(message.clone());
+        }
+        drop(waiting);
+        self.news.notify_one();
+    }
+
+    fn take(&self) -> Option<LogNews> {
+        let mut waiting = lock(&self.waiting);
+        if waiting.lost > 0 {
+            return Some(LogNews::Lost(std::mem::take(&mut waiting.lost)));
+        }
+        let message = waiting.messages.pop_front()?;
+        waiting.bytes -= message.raw.len();
+        Some(LogNews::Message(message))
+    }
+}
+
+/// Who listens to one server.
+#[derive(Debug, Clone)]
+struct LogListener {
+    caller: Arc<CallerSide>,
+    level: LogLevel,
+    queue: Arc<LogQueue>,
+}
+
+impl LogListener {
+    fn hear(&self, message: &LogMessage) {
+        if message.level >= self.level {
+            self.queue.put(message);
+        }
+    }
+}
+
+/// All who listen to one server, as long as it is defined as it is.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ServerLogs(Arc<watch::Sender<Vec<LogListener>>>);
+
+impl ServerLogs {
+    /// Listens, for as long as what is returned is held.
+    pub(crate) fn listen(&self, caller: &Arc<CallerSide>, level: LogLevel) -> LogStream {
+        let queue = Arc::<LogQueue>::default();
+        let listener = LogListener {
+            caller: Arc::clone(caller),
+            level,
+            queue: Arc::clone(&queue),
+        };
+        self.0.send_modify(|listeners| listeners.push(listener));
+        LogStream {
+            server: self.clone(),
+            queue,
+        }
+    }
+
+    /// The most talkative level that anybody wants, and every change of it.
+    pub(crate) fn watch(&self) -> WantedLevel {
+        WantedLevel(self.0.subscribe())
+    }
+
+    /// The level that requests of a caller ask for.
+    pub(crate) fn level_of(&self, origin: &RequestOrigin) -> Option<LogLevel> {
+        let own = origin.logs().map(|sink| sink.level);
+        let listeners = self.0.borrow();
+        let listened = listeners.iter();
+        let listened = listened.filter(|it| Arc::ptr_eq(&it.caller, &origin.caller));
+        listened.map(|it| it.level).chain(own).min()
+    }
+
+    /// Gives a message that belongs to no request to all who listen.
+    pub(crate) fn tell_all(&self, message: &LogMessage) {
+        for listener in self.0.borrow().iter() {
+            listener.hear(message);
+        }
+    }
+
+    /// Gives a message to the caller of these requests, one of which it belongs to.
+    pub(crate) fn tell_caller(&self, requests: &[Arc<RequestOrigin>], message: &LogMessage) {
+        let Some(first) = requests.first() else {
+            return;
+        };
+        if let Some(sink) = requests.iter().find_map(|request| request.logs()) {
+            if message.level >= sink.level {
+                (sink.sink)(message.clone());
+            }
+            return;
+        }
+        for listener in self.0.borrow().iter() {
+            if Arc::ptr_eq(&listener.caller, &first.caller) {
+                listener.hear(message);
+            }
+        }
+    }
+}
+
+/// The most talkative level that anybody wants.
+pub(crate) struct WantedLevel(watch::Receiver<Vec<LogListener>>);
+
+impl WantedLevel {
+    /// The level now; nothing where nobody listens.
+    pub(crate) fn now(&mut self) -> Option<LogLevel> {
+        let listeners = self.0.borrow_and_update();
+        listeners.iter().map(|it| it.level).min()
+    }
+
+    /// Waits until somebody wants something else; false when nobody can any more.
+    pub(crate) async fn changed(&mut self) -> bool {
+        self.0.changed().await.is_ok()
+    }
+}
+
+/// What one caller hears of one server's log: what is said while its own requests are worked on,
+/// and what belongs to nobody's. Dropping it ends that.
+#[derive(Debug)]
+pub struct LogStream {
+    server: ServerLogs,
+    queue: Arc<LogQueue>,
+}
+
+impl LogStream {
+    /// Waits for the next message.
+    pub async fn next(&mut self) -> LogNews {
+        loop {
+            if let Some(news) = self.queue.take() {
+                return news;
+            }
+            self.queue.news.notified().await;
+        }
+    }
+
+    /// Listens from another level on.
+    pub fn set_level(&self, level: LogLevel) {
+        self.server.0.send_if_modified(|listeners| {
+            let own = |it: &&mut LogListener| Arc::ptr_eq(&it.queue, &self.queue);
+            match listeners.iter_mut().find(own) {
+                Some(own) if own.level != level => {
+                    own.level = level;
+                    true
+                }
+                _ => false,
+            }
+        });
+    }
+}
+
+impl Drop for LogStream {
+    fn drop(&mut self) {
+        self.server.0.send_modify(|listeners| {
+            listeners.retain(|it| !Arc::ptr_eq(&it.queue, &self.queue));
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(level: LogLevel, data: &str) -> LogMessage {
+        let raw = format!(r#"{{"level":"{level}","data":"{data}"}}"#);
+        let raw = RawJson::read(&raw.into()).expect("JSON");
+        let server = ServerName::new("s").expect("a name");
+        LogMessage::read(&server, raw).expect("a message")
+    }
+
+    #[test]
+    fn levels_have_an_order_and_their_words_are_read() {
+        assert!(LogLevel::ALL.is_sorted());
+        for level in LogLevel::ALL {
+            assert_eq!(level.as_str().parse(), Ok(level));
+        }
+        assert_eq!("Debug".parse::<LogLevel>(), Err(UnknownLogLevel));
+    }
+
+    #[tokio::test]
+    async fn a_slow_reader_loses_the_oldest_and_hears_how_many() {
+        let server = ServerLogs::default();
+        let caller = Arc::<CallerSide>::default();
+        let mut stream = server.listen(&caller, LogLevel::Info);
+        server.tell_all(&message(LogLevel::Debug, "too quiet"));
+        for number in 0..WAITING.items + 3 {
+            server.tell_all(&message(LogLevel::Info, &number.to_string()));
+        }
+        assert_eq!(stream.next().await, LogNews::Lost(3));
+        let first = LogNews::Message(message(LogLevel::Info, "3"));
+        assert_eq!(stream.next().await, first);
+        let huge = "x".repeat(WAITING.bytes);
+        server.tell_all(&message(LogLevel::Alert, &huge));
+        let lost = u64::try_from(WAITING.items).expect("a number");
+        assert_eq!(stream.next().await, LogNews::Lost(lost));
+    }
+
+    #[tokio::test]
+    async fn the_most_talkative_level_is_wanted_as_long_as_somebody_wants_it() {
+        let server = ServerLogs::default();
+        let caller = Arc::<CallerSide>::default();
+        let mut wanted = server.watch();
+        assert_eq!(wanted.now(), None);
+        let quiet = server.listen(&caller, LogLevel::Error);
+        let loud = server.listen(&caller, LogLevel::Debug);
+        assert_eq!(wanted.now(), Some(LogLevel::Debug));
+        drop(loud);
+        assert!(wanted.changed().await);
+        assert_eq!(wanted.now(), Some(LogLevel::Error));
+        quiet.set_level(LogLevel::Notice);
+        assert_eq!(wanted.now(), Some(LogLevel::Notice));
+    }
+}

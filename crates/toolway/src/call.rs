@@ -20,9 +20,11 @@ use crate::pool::ToolPool;
 
 mod attention;
 mod bounded;
+mod brief;
 mod caller;
 mod caller_side;
 mod error;
+mod log_message;
 mod logs;
 mod permitted;
 pub mod questions;
@@ -41,10 +43,11 @@ pub use bounded::{BoundedResult, ModelBlock, ResultDelivery, Treatment};
 pub(crate) use bounded::{
     MAX_DESCRIPTION, MAX_NAME, MAX_URI, framed, line, link_text, resource_text,
 };
-pub(crate) use error::brief;
+pub(crate) use brief::brief;
 pub use error::{CallError, CallFault, KeptOutBy, NotWidened, Oversize, TimeLimit};
+pub use log_message::{LogLevel, LogMessage, LogSink, UnknownLogLevel};
 pub(crate) use logs::ServerLogs;
-pub use logs::{LogLevel, LogMessage, LogNews, LogSink, LogStream, UnknownLogLevel};
+pub use logs::{LogNews, LogStream};
 pub use refused::RefusedBy;
 pub use request::{ToolArguments, ToolRequest, ToolTarget};
 

@@ -195,6 +195,12 @@ impl ServerSource {
         oauth.is_some_and(|oauth| oauth.xaa != CrossApp::Off)
     }
 
+    /// The account whose login it is shown, where its entry names one.
+    pub(crate) fn account(&self) -> Option<&str> {
+        let remote = self.spec()?.transport.remote()?;
+        remote.oauth.as_ref()?.account.as_deref()
+    }
+
     /// Whether it is reached by the account's token.
     pub(crate) fn is_connector(&self) -> bool {
         self.transport().is_connector()

@@ -36,6 +36,7 @@ impl LoginTarget {
         ServerIdentity {
             name: self.server.clone(),
             definition: self.definition.as_str().into(),
+            account: self.oauth.account.as_deref().map(Into::into),
         }
     }
 }

@@ -17,7 +17,7 @@ use toolway_wire::RawJson;
 use super::CallOptions;
 use super::attention::Attention;
 use super::caller::{Caller, CallerKind};
-use super::logs::LogSink;
+use super::log_message::LogSink;
 use super::questions::{AskedSide, CausingRequest, QuestionDesk};
 use crate::client_handler::{ClientHandler, Root};
 use crate::lock::lock;

@@ -9,6 +9,7 @@ use std::time::Duration;
 use serde_json::value::RawValue;
 use toolway_types::{ConnectionState, ServerName, ToolKey, Untrusted, text};
 
+use super::brief::{MAX_BRIEF, brief};
 use super::{RefusedBy, ToolTarget};
 use crate::json_schema::Problem;
 
@@ -219,14 +220,6 @@ impl fmt::Display for Oversize {
             Oversize::Answer => "answer",
         })
     }
-}
-
-/// The longest piece of a server's words in a message, in characters.
-const MAX_BRIEF: usize = 500;
-
-/// A server's words for a message: one line, so that they cannot pass for lines of ours.
-pub(crate) fn brief(text: &Untrusted) -> String {
-    text::cut(&text.line(), MAX_BRIEF).into_owned()
 }
 
 fn state_text(state: &ConnectionState) -> String {

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use toolway_types::{ToolKey, Untrusted};
 use toolway_wire::{CarriedParams, ParamsError, RawJson, scan};
 
-use super::brief;
+use super::brief::brief;
 
 /// A wish to run a tool.
 #[derive(Debug, Clone, PartialEq)]

@@ -16,6 +16,8 @@ pub(crate) struct ServerIdentity {
     pub(crate) name: ServerName,
     /// The digest of its definition.
     pub(crate) definition: Arc<str>,
+    /// The account that its entry names; another one is another login.
+    pub(crate) account: Option<Arc<str>>,
 }
 
 impl ServerIdentity {
@@ -23,12 +25,14 @@ impl ServerIdentity {
         Self {
             name: name.clone(),
             definition: definition(name, source).into(),
+            account: source.account().map(Into::into),
         }
     }
 
     /// The same as one text.
     pub(crate) fn to_key(&self) -> String {
-        format!("{} {}", self.definition, self.name)
+        let account = self.account.as_deref().unwrap_or_default();
+        format!("{} {:?} {account}", self.definition, self.name.as_str())
     }
 }
 

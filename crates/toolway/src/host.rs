@@ -128,10 +128,8 @@ impl Host {
     /// stays `disabled`. Callers that ask at the same time share one connection.
     pub async fn reconnect(&self, server: &str) -> Result<ConnectionState, UnknownServer> {
         let unknown = || UnknownServer(server.to_owned());
-        if let Some(auth) = &self.auth {
-            if let Some(identity) = self.snapshot().identity(server) {
-                auth.forget_server(&identity).await;
-            }
+        if let (Some(auth), Some(identity)) = (&self.auth, self.snapshot().identity(server)) {
+            auth.forget_server(&identity).await;
         }
         let orders = self.party.view.orders();
         orders

@@ -81,7 +81,7 @@ impl From<&Plan> for CallSettings {
         Self {
             permissions: plan.permissions.clone(),
             hooks: plan.hooks.clone(),
-            limits: plan.limits.clone(),
+            limits: plan.limits,
         }
     }
 }

@@ -26,11 +26,10 @@ impl SpecBuilder<'_> {
     ) -> ServerShare {
         let said = self.definition.member("share").and_then(Value::as_str);
         match said.and_then(ShareMode::parse) {
-            Some(ShareMode::User) => ServerShare::User,
             Some(ShareMode::Session) => ServerShare::Session,
             Some(ShareMode::Project) => self.of_project(),
             None if self.belongs_to_project(transport, references) => self.of_project(),
-            None => ServerShare::User,
+            Some(ShareMode::User) | None => ServerShare::User,
         }
     }
 

@@ -381,13 +381,12 @@ impl Followers {
 impl FollowersState {
     fn note(&mut self, report: &ConnectionReport) {
         match (&report.news, &mut self.last) {
-            (ConnectionNews::Updated(_), _) => {}
             (ConnectionNews::Offers(lists), Some(last)) => {
                 if let ConnectionNews::Connected(connected) = &mut last.news {
                     connected.lists = (**lists).clone();
                 }
             }
-            (ConnectionNews::Offers(_), None) => {}
+            (ConnectionNews::Updated(_), _) | (ConnectionNews::Offers(_), None) => {}
             _ => self.last = Some(report.clone()),
         }
     }

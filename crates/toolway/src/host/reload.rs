@@ -62,7 +62,7 @@ impl Reload {
         let plan = Arc::new(plan);
         *lock(&self.plan) = Arc::clone(&plan);
         let settings = Arc::new(CallSettings::from(&*plan));
-        let changed = self.view.apply(members, Arc::clone(&settings), anew).await;
+        let applied = self.view.apply(members, Arc::clone(&settings), anew).await;
         for view in self.views.following.all() {
             let members = view.spec().roster(&plan, self.roster(&plan));
             let settings = Arc::new(view.spec().settings(&settings));
@@ -72,7 +72,7 @@ impl Reload {
             };
             view.apply(members, settings, anew).await;
         }
-        let changes = changed.unwrap_or_default();
+        let changes = applied.unwrap_or_default();
         // Last, because it ends the task that follows the old account, and that may be the caller.
         if let AccountChange::To(connectors) = account {
             self.account.replace(connectors);

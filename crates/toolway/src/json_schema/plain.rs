@@ -16,6 +16,8 @@ pub(super) fn is_plain(schema: &Value) -> bool {
     Draft::default().detect(schema) == Draft::Draft202012 && is_plain_at(schema, 0)
 }
 
+/// What does not have the form that its keyword wants is not plain: draft-07 does not know `$defs`
+/// and takes whatever stands there.
 fn is_plain_at(schema: &Value, depth: usize) -> bool {
     let Value::Object(members) = schema else {
         return schema.is_boolean();
@@ -25,13 +27,21 @@ fn is_plain_at(schema: &Value, depth: usize) -> bool {
     depth < MAX_DEPTH
         && members.iter().all(|(keyword, value)| match &**keyword {
             "$schema" => depth == 0,
-            "$ref" | "title" | "description" | "default" | "examples" | "deprecated"
-            | "readOnly" | "writeOnly" => true,
+            "default" => true,
+            "$ref" | "title" | "description" => value.is_string(),
+            "examples" => value.is_array(),
+            "deprecated" | "readOnly" | "writeOnly" => value.is_boolean(),
             _ if refers => false,
-            "type" | "format" | "const" | "enum" | "required" | "minimum" | "maximum"
-            | "exclusiveMinimum" | "exclusiveMaximum" | "multipleOf" | "minLength"
-            | "maxLength" | "minItems" | "maxItems" | "uniqueItems" | "minProperties"
-            | "maxProperties" => true,
+            "const" => true,
+            "format" => value.is_string(),
+            "uniqueItems" => value.is_boolean(),
+            "enum" => value.is_array(),
+            "type" | "required" => value.is_string() || is_texts(value),
+            "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" | "multipleOf" => {
+                value.is_number()
+            }
+            "minLength" | "maxLength" | "minItems" | "maxItems" | "minProperties"
+            | "maxProperties" => value.is_u64(),
             "items" | "additionalProperties" | "not" => is_plain_at(value, depth + 1),
             "anyOf" | "oneOf" | "allOf" => value
                 .as_array()
@@ -41,6 +51,11 @@ fn is_plain_at(schema: &Value, depth: usize) -> bool {
                 .is_some_and(|all| all.values().all(|one| is_plain_at(one, depth + 1))),
             _ => false,
         })
+}
+
+fn is_texts(value: &Value) -> bool {
+    let items = value.as_array();
+    items.is_some_and(|items| items.iter().all(Value::is_string))
 }
 
 #[cfg(test)]
@@ -91,6 +106,8 @@ mod tests {
             json!({ "pattern": "^a" }),
             json!({ "dependentRequired": { "a": ["b"] } }),
             json!({ "properties": { "a": { "unevaluatedProperties": false } } }),
+            json!({ "$defs": { "const": { "title": null } } }),
+            json!({ "$defs": { "a": { "minLength": -1 } } }),
         ] {
             assert!(!is_plain(&schema), "{schema}");
         }

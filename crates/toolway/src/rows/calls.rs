@@ -40,7 +40,7 @@ pub(super) fn told_call(
         ToolTarget::Exposed(name) => (None, name),
         ToolTarget::Key(key) => (Some(key.server), key.tool),
     };
-    let took = end.map(|(took, _)| took).unwrap_or_default();
+    let lasted = end.map(|(took, _)| took).unwrap_or_default();
     CallRow {
         id: Some(call.to_string()),
         server,
@@ -48,7 +48,7 @@ pub(super) fn told_call(
         caller: caller.into(),
         background: false,
         stage: if end.is_some() { "finished" } else { "running" }.into(),
-        milliseconds: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+        milliseconds: u64::try_from(lasted.as_millis()).unwrap_or(u64::MAX),
         progress: None,
         outcome: end.map(|(_, outcome)| outcome),
     }

@@ -136,7 +136,7 @@ mod tests {
             server,
             caller: Caller::new(CallerKind::Client, "ada"),
             asked_at: UNIX_EPOCH,
-            expires_at: UNIX_EPOCH + Duration::from_secs(60),
+            expires_at: UNIX_EPOCH + Duration::from_mins(1),
         }
     }
 

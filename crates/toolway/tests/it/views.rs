@@ -191,8 +191,8 @@ async fn a_view_follows_the_plan_of_its_host() {
     assert!(pool.is_empty());
 }
 
-fn own(home: &Home, servers: &Value) -> Option<Arc<Plan>> {
-    Some(Arc::new(home.plan(servers)))
+fn own(home: &Home, servers: &Value) -> Arc<Plan> {
+    Arc::new(home.plan(servers))
 }
 
 #[tokio::test]
@@ -204,7 +204,7 @@ async fn an_agents_own_servers_end_with_it() {
         view: ViewSpec {
             servers: Some(vec![name("shared"), name("s")]),
             // Also under a name that the host has.
-            own: own(&home, &json!({ "mine": entry(), "s": mine })),
+            own: Some(own(&home, &json!({ "mine": entry(), "s": mine }))),
             ..ViewSpec::default()
         },
         required: vec![name("mine"), name("shared"), name("s")],
@@ -234,7 +234,7 @@ async fn an_agent_without_what_it_requires_does_not_start_and_says_which_and_why
     let host = host(&home, &servers, &pool).await;
     let spec = AgentSpec {
         view: ViewSpec {
-            own: own(&home, &json!({ "mine": entry() })),
+            own: Some(own(&home, &json!({ "mine": entry() }))),
             ..ViewSpec::default()
         },
         required: ["ok", "gone", "absent", "mine"].map(name).to_vec(),

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use toolway_types::Untrusted;
 
-use crate::call::{Caller, CallerKind};
+use crate::call::Caller;
 
 /// One line.
 #[derive(Debug, Serialize)]
@@ -112,9 +112,8 @@ pub struct RecordedCaller {
 impl RecordedCaller {
     /// What is written down of a caller beside its name; nothing of a person who is the owner.
     pub(super) fn of(caller: &Caller) -> Option<Self> {
-        let known = Caller::new(CallerKind::Person, &caller.shown);
         let text = |text: &str| Untrusted::new(text).line().into_owned();
-        (*caller != known).then(|| Self {
+        (!caller.is_owner()).then(|| Self {
             id: text(&caller.id),
             kind: caller.kind.as_str().to_owned(),
             principal: text(&caller.principal),

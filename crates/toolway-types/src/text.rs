@@ -108,6 +108,10 @@ pub fn clean_line(text: &str) -> Cow<'_, str> {
 /// The text with everything invisible spelled out, for places where a user decides about it: what
 /// cleaning would take away, they would approve unseen.
 pub fn spelled_out(text: &str) -> String {
+    // Nearly all paths are this, and it takes no look at each character.
+    if text.bytes().all(|byte| (0x20..0x7F).contains(&byte)) {
+        return text.to_owned();
+    }
     let mut spelled = String::with_capacity(text.len());
     for c in text.chars() {
         if is_hidden(c) {

@@ -331,7 +331,7 @@ impl AuditShared {
                     file: LogFile::new(self.directory.clone(), FILE.to_owned())
                         .rotating_at(ROTATE_AT),
                     lost: Arc::clone(&self.lost),
-                    text: String::new(),
+                    text: Vec::new(),
                     trouble: Arc::clone(&self.trouble),
                 };
                 // A thread, not a task: files block, and the last line is written when the
@@ -355,7 +355,7 @@ struct AuditThread {
     file: LogFile,
     lost: Arc<AtomicU64>,
     /// Lines to be written, each with its end.
-    text: String,
+    text: Vec<u8>,
     trouble: Arc<FirstWriteError>,
 }
 
@@ -396,12 +396,13 @@ impl AuditThread {
 
     /// Puts a line to those that are to be written.
     fn add(&mut self, line: &AuditLine) {
-        match serde_json::to_string(line) {
-            Ok(text) => {
-                self.text.push_str(&text);
-                self.text.push('\n');
+        let before = self.text.len();
+        match serde_json::to_writer(&mut self.text, line) {
+            Ok(()) => self.text.push(b'\n'),
+            Err(error) => {
+                self.text.truncate(before);
+                note_trouble(&self.trouble, &error.into());
             }
-            Err(error) => note_trouble(&self.trouble, &error.into()),
         }
         if self.text.len() > WRITE_AT_ONCE {
             self.write();
@@ -414,7 +415,8 @@ impl AuditThread {
             return;
         }
         self.tell_lost();
-        let written = self.file.append(&self.text);
+        // What was serialised is text.
+        let written = self.file.append(&String::from_utf8_lossy(&self.text));
         self.text.clear();
         if let Err(error) = written {
             note_trouble(&self.trouble, &error);

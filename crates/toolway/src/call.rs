@@ -49,7 +49,41 @@ pub use log_message::{LogLevel, LogMessage, LogSink, UnknownLogLevel};
 pub(crate) use logs::ServerLogs;
 pub use logs::{LogNews, LogStream};
 pub use refused::RefusedBy;
-pub use request::{ToolArguments, ToolRequest, ToolTarget};
+pub use request::{ToolArguments, ToolRequest};
+
+/// The ways to say which tool is meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ToolTarget {
+    /// The name models see; the plain `mcp__server__tool` spelling is taken too where only one
+    /// tool answers to it.
+    Exposed(String),
+    /// Server and tool, each as the server and its entry spell it, or normalised.
+    Key(ToolKey),
+}
+
+impl ToolTarget {
+    /// The plain `mcp__server__tool` spelling of what was asked for.
+    pub fn spelled(&self) -> String {
+        match self {
+            ToolTarget::Exposed(name) => name.clone(),
+            ToolTarget::Key(key) => key.spelled(),
+        }
+    }
+}
+
+impl fmt::Display for ToolTarget {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ToolTarget::Exposed(name) => formatter.write_str(&brief(&Untrusted::new(name))),
+            ToolTarget::Key(key) => write!(
+                formatter,
+                "{}.{}",
+                key.server,
+                brief(&Untrusted::new(&key.tool))
+            ),
+        }
+    }
+}
 
 /// The conditions of one call.
 #[derive(Clone)]

@@ -4,11 +4,12 @@
 //! before the thread that writes asks for it: noting must cost a call next to nothing.
 
 use std::io::{self, Write};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
-use toolway_types::{Untrusted, text};
+use toolway_types::{ServerName, Untrusted, text};
 use toolway_wire::RawJson;
 
 use super::MAX_KEPT;
@@ -29,8 +30,10 @@ const MAX_NAME: usize = 256;
 pub(super) struct CallFacts {
     asked: SystemTime,
     caller: Caller,
-    /// As far as the names of server and tool are known.
+    /// What was asked for.
     target: ToolTarget,
+    /// The tool that this turned out to be.
+    tool: Option<(ServerName, Arc<str>)>,
     /// Where the failure of a call names its server, and nothing did before.
     server: Option<String>,
     pub(super) granted: Option<PermittedBy>,
@@ -56,6 +59,7 @@ impl CallFacts {
             asked: SystemTime::now(),
             caller,
             target: request.target.clone(),
+            tool: None,
             server: None,
             granted: None,
             refused: None,
@@ -90,7 +94,7 @@ impl CallFacts {
 
     /// The tool is known from here on.
     pub(super) fn resolved(&mut self, tool: &CatalogTool) {
-        self.target = ToolTarget::Key(tool.key.clone());
+        self.tool = Some((tool.key.server.clone(), tool.own_name()));
     }
 
     /// What became of it: the size of an answer, and whether it says that the tool failed.
@@ -117,10 +121,12 @@ impl CallFacts {
 
     /// The same, in words.
     pub(super) fn into_record(self) -> CallRecord {
-        let (server, tool) = match &self.target {
-            ToolTarget::Exposed(name) => (None, name),
-            ToolTarget::Key(key) => (Some(key.server.as_str().to_owned()), &key.tool),
+        let (server, tool) = match (&self.tool, &self.target) {
+            (Some((server, tool)), _) => (Some(server), &**tool),
+            (None, ToolTarget::Exposed(name)) => (None, name.as_str()),
+            (None, ToolTarget::Key(key)) => (Some(&key.server), key.tool.as_str()),
         };
+        let server = server.map(|server| server.as_str().to_owned());
         let (decision, by) = match (self.refused, self.granted) {
             (Some(by), _) => (Some(RecordedDecision::Refused), Some(by)),
             (None, Some(grant)) => (Some(RecordedDecision::Allowed), Some(granter(grant))),
@@ -156,9 +162,8 @@ impl CallFacts {
 
 /// What is written down of a caller beside its name; nothing of a person who is the owner.
 fn recorded_caller(caller: &Caller) -> Option<RecordedCaller> {
-    let known = Caller::new(CallerKind::Person, &caller.shown);
     let text = |text: &str| Untrusted::new(text).line().into_owned();
-    (*caller != known).then(|| RecordedCaller {
+    (!caller.is_owner()).then(|| RecordedCaller {
         id: text(&caller.id),
         kind: caller.kind.as_str().to_owned(),
         principal: text(&caller.principal),

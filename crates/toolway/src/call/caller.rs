@@ -33,6 +33,13 @@ impl Caller {
     }
 }
 
+impl Caller {
+    /// Whether it is a person who is the owner of the host, by whatever name.
+    pub(crate) fn is_owner(&self) -> bool {
+        self.kind == CallerKind::Person && *self.principal == *OWNER && self.id == self.shown
+    }
+}
+
 impl Default for Caller {
     /// The owner of the host.
     fn default() -> Self {

@@ -5,12 +5,12 @@
 //! somebody wrote others.
 
 use std::borrow::Cow;
-use std::fmt;
 
 use serde_json::{Map, Value};
-use toolway_types::{ToolKey, Untrusted};
+use toolway_types::Untrusted;
 use toolway_wire::{CarriedParams, ParamsError, RawJson, scan};
 
+use super::ToolTarget;
 use super::brief::brief;
 
 /// A wish to run a tool.
@@ -94,40 +94,6 @@ impl ToolArguments {
                 Value::String(text) => Some(text.into()),
                 _ => None,
             },
-        }
-    }
-}
-
-/// The ways to say which tool is meant.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ToolTarget {
-    /// The name models see; the plain `mcp__server__tool` spelling is taken too where only one
-    /// tool answers to it.
-    Exposed(String),
-    /// Server and tool, each as the server and its entry spell it, or normalised.
-    Key(ToolKey),
-}
-
-impl ToolTarget {
-    /// The plain `mcp__server__tool` spelling of what was asked for.
-    pub fn spelled(&self) -> String {
-        match self {
-            ToolTarget::Exposed(name) => name.clone(),
-            ToolTarget::Key(key) => key.spelled(),
-        }
-    }
-}
-
-impl fmt::Display for ToolTarget {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ToolTarget::Exposed(name) => formatter.write_str(&brief(&Untrusted::new(name))),
-            ToolTarget::Key(key) => write!(
-                formatter,
-                "{}.{}",
-                key.server,
-                brief(&Untrusted::new(&key.tool))
-            ),
         }
     }
 }

@@ -17,9 +17,7 @@ use super::{
     ActingHook, CallEnd, CallRecord, DecidedBy, RecordedCaller, RecordedClassification,
     RecordedDecision,
 };
-use crate::call::{
-    CallError, CallFault, Caller, CallerKind, PermittedBy, RefusedBy, ToolRequest, ToolTarget,
-};
+use crate::call::{CallError, CallFault, Caller, PermittedBy, RefusedBy, ToolRequest, ToolTarget};
 use crate::catalog::CatalogTool;
 use crate::journal::timestamp;
 

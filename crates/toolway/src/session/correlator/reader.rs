@@ -200,8 +200,9 @@ impl ChannelReader {
             }
             InboundMessage::Reply(bytes) => self.say(bytes),
             InboundMessage::Asked(asked) => {
-                let cause = self.shared.waiting.cause(during.map(|tag| tag.0));
                 let (reception, asking) = (&self.shared.reception, &self.shared.asking);
+                let own = reception.client_side().caller.as_ref();
+                let cause = self.shared.waiting.cause(during.map(|tag| tag.0), own);
                 if let Some(bytes) = self.questions.take(asked, cause, reception, asking) {
                     self.say(bytes);
                 }

@@ -1,0 +1,97 @@
+//! Attempts to get past the borders between callers, views and hosts.
+//!
+//! Each test is an attack: a server, an agent or another host that reaches for what is not its own.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use toolway::config::Flags;
+use toolway::{
+    AttachOptions, Attached, CallError, CallFault, CallOptions, Caller, CallerKind, Consent, Host,
+    HostOptions, RefusedBy, ToolOutcome, ViewSpec,
+};
+use toolway_testkit::{Script, ScriptedServer, SpokenEras};
+
+use crate::offered::ruled;
+use crate::support::*;
+
+fn legacy_process() -> ScriptedServer {
+    ScriptedServer::new(Script {
+        drama: true,
+        speaks: SpokenEras::Legacy,
+        ..Script::default()
+    })
+}
+
+async fn echo_as(caller: &Attached, consent: Consent) -> Result<ToolOutcome, CallError> {
+    let call = caller.call(request("s", "echo", "x"), CallOptions::new(consent));
+    call.await
+}
+
+async fn agent(host: &Host, spec: ViewSpec) -> Attached {
+    let view = host.view(spec).await;
+    view.settled().await;
+    let options = AttachOptions {
+        view: Some(view),
+        ..AttachOptions::default()
+    };
+    host.attach(Caller::new(CallerKind::Agent, "agent"), options)
+}
+
+#[tokio::test]
+async fn sec_57_a_repositorys_server_in_a_view_gets_nothing_by_the_name_of_the_users() {
+    let home = Home::new();
+    let servers = json!({ "s": legacy_process().entry() });
+    ruled(&home, &json!({ "allow": ["mcp__s__echo"] }));
+    let host = Host::start(home.plan(&servers), home.options());
+    host.settled().await;
+    echo_as(&host, Consent::Prompt)
+        .await
+        .expect("the user's rule allows it of the user's server");
+    let project = home.path().join("home/work/.mcp.json");
+    std::fs::write(project, json!({ "mcpServers": servers }).to_string()).expect("a file");
+    let flags = Flags {
+        approve_project_servers: true,
+        ..Flags::default()
+    };
+    let spec = ViewSpec {
+        servers: Some(Vec::new()),
+        own: Some(Arc::new(home.plan_of(&flags, &[]))),
+        ..ViewSpec::default()
+    };
+    let agent = agent(&host, spec).await;
+    let refused = echo_as(&agent, Consent::Prompt).await;
+    let by = refused.expect_err("nobody allowed it of the repository's");
+    assert!(
+        matches!(
+            &by,
+            CallError::Failed(_, CallFault::Refused(RefusedBy::NobodyForBrought { .. }))
+        ),
+        "{by:?}"
+    );
+    drop(agent);
+    host.shutdown().await;
+}
+
+#[tokio::test]
+async fn what_the_plan_of_a_views_own_servers_denies_is_denied_there() {
+    let home = Home::new();
+    let options = HostOptions {
+        in_process: vec![(name("s"), legacy_server())],
+        ..home.options()
+    };
+    let host = Host::start(home.plan(&json!({})), options);
+    host.settled().await;
+    let own = ruled(&home, &json!({ "deny": ["mcp__s__echo"] }));
+    let spec = ViewSpec {
+        own: Some(Arc::new(own)),
+        ..ViewSpec::default()
+    };
+    let agent = agent(&host, spec).await;
+    echo_as(&agent, Consent::Typed).await.expect_err("denied");
+    echo_as(&host, Consent::Typed)
+        .await
+        .expect("not for others");
+    drop(agent);
+    host.shutdown().await;
+}

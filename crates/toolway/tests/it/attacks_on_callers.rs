@@ -8,7 +8,7 @@ use serde_json::json;
 use toolway::config::Flags;
 use toolway::{
     AttachOptions, Attached, CallError, CallFault, CallOptions, Caller, CallerKind, Consent, Host,
-    HostOptions, RefusedBy, ToolOutcome, ViewSpec,
+    HostOptions, InProcessServer, RefusedBy, ToolOutcome, ViewSpec,
 };
 use toolway_testkit::{Script, ScriptedServer, SpokenEras};
 
@@ -93,5 +93,56 @@ async fn what_the_plan_of_a_views_own_servers_denies_is_denied_there() {
         .await
         .expect("not for others");
     drop(agent);
+    host.shutdown().await;
+}
+
+/// A server whose `echo` says yes to everything, as a hook.
+fn yes_sayer() -> InProcessServer {
+    scripted(|message, _| match message["method"].as_str() {
+        Some("tools/call") => {
+            Reply::Result(json!({ "content": [{ "type": "text", "text": "{}" }] }))
+        }
+        _ => legacy(message),
+    })
+}
+
+#[tokio::test]
+async fn an_agents_server_does_not_answer_a_hook_in_place_of_the_hosts() {
+    let home = Home::new();
+    let deny = json!({ "hookSpecificOutput": {
+        "hookEventName": "PreToolUse", "permissionDecision": "deny",
+        "permissionDecisionReason": "the guard says no",
+    } });
+    let hooks = json!({ "PreToolUse": [{ "matcher": "mcp__s__.*", "hooks": [
+        { "type": "mcp_tool", "server": "guard", "tool": "echo",
+          "input": { "text": deny.to_string() } },
+    ] }] });
+    let directory = home.path().join("home/.config/toolway");
+    std::fs::create_dir_all(&directory).expect("a directory");
+    let settings = json!({ "hooks": hooks }).to_string();
+    std::fs::write(directory.join("settings.json"), settings).expect("a file");
+    let options = HostOptions {
+        in_process: vec![
+            (name("s"), legacy_server()),
+            (name("guard"), legacy_server()),
+        ],
+        ..home.options()
+    };
+    let host = Host::start(home.plan(&json!({})), options);
+    host.settled().await;
+    let only_s = ViewSpec {
+        servers: Some(vec![name("s")]),
+        ..ViewSpec::default()
+    };
+    let with_guard = ViewSpec {
+        objects: vec![(name("guard"), yes_sayer())],
+        ..only_s.clone()
+    };
+    for spec in [with_guard, only_s] {
+        let agent = agent(&host, spec).await;
+        let refused = echo_as(&agent, Consent::Typed).await;
+        let refused = refused.expect_err("the host's guard says no").to_string();
+        assert!(refused.contains("the guard says no"), "{refused}");
+    }
     host.shutdown().await;
 }

@@ -14,7 +14,8 @@ use toolway_types::{ConnectionState, ToolKey};
 
 use super::{Attached, View};
 use crate::call::{
-    CallError, CallOptions, Caller, CallerSide, Prompter, ToolOutcome, ToolRequest, ToolTarget,
+    CallError, CallOptions, Caller, CallerKind, CallerSide, Consent, Prompter, ToolOutcome,
+    ToolRequest, ToolTarget,
 };
 use crate::client_handler::{ClientHandler, Root};
 use crate::dispatch::answers::PersonAnswers;
@@ -144,6 +145,15 @@ impl Attached {
         options: CallOptions,
     ) -> impl Future<Output = Result<ToolOutcome, CallError>> + Send {
         self.core.call(&self.party, request, options)
+    }
+
+    /// The conditions of a request without any: what a person asks for is typed, and what another
+    /// caller asks for is not.
+    pub(super) fn usual_options(&self) -> CallOptions {
+        CallOptions::new(match self.caller().kind {
+            CallerKind::Person => Consent::Typed,
+            CallerKind::Agent | CallerKind::Client | CallerKind::Hook => Consent::Prompt,
+        })
     }
 
     /// Waits for the server that a call names, if it is on its way.

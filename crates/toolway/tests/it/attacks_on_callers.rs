@@ -2,17 +2,19 @@
 //!
 //! Each test is an attack: a server, an agent or another host that reaches for what is not its own.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde_json::json;
+use serde_json::{Map, json};
 use toolway::config::Flags;
 use toolway::{
-    AttachOptions, Attached, CallError, CallFault, CallOptions, Caller, CallerKind, Consent, Host,
-    HostOptions, InProcessServer, RefusedBy, ToolOutcome, ViewSpec,
+    AttachOptions, Attached, CallError, CallFault, CallOptions, Caller, CallerKind,
+    CompletionReference, Consent, Host, HostOptions, InProcessServer, RefusedBy, ToolOutcome,
+    ViewSpec,
 };
 use toolway_testkit::{Script, ScriptedServer, SpokenEras};
 
-use crate::offered::ruled;
+use crate::offered::{library, ruled};
 use crate::support::*;
 
 fn legacy_process() -> ScriptedServer {
@@ -144,5 +146,47 @@ async fn an_agents_server_does_not_answer_a_hook_in_place_of_the_hosts() {
         let refused = refused.expect_err("the host's guard says no").to_string();
         assert!(refused.contains("the guard says no"), "{refused}");
     }
+    host.shutdown().await;
+}
+
+#[tokio::test]
+async fn an_ask_rule_holds_for_all_that_a_client_asks_for_beside_calls() {
+    let home = Home::new();
+    let (server, heard) = library();
+    let options = HostOptions {
+        in_process: vec![(name("s"), server)],
+        ..home.options()
+    };
+    let host = Host::start(ruled(&home, &json!({ "ask": ["mcp__s"] })), options);
+    host.settled().await;
+    let client = host.attach(
+        Caller::new(CallerKind::Client, "client"),
+        AttachOptions::default(),
+    );
+    let (s, arguments) = (name("s"), BTreeMap::new());
+    let reference = CompletionReference::Prompt("about".to_owned());
+    let refused = [
+        client.read_resource(&s, "note://1").await.is_err(),
+        client.subscribe_resource(&s, "note://1").await.is_err(),
+        client.get_prompt(&s, "about", Map::new()).await.is_err(),
+        client
+            .complete(&s, &reference, "a", "o", &arguments)
+            .await
+            .is_err(),
+    ];
+    assert_eq!(refused, [true; 4], "nobody could be asked");
+    let sent = [
+        "resources/read",
+        "resources/subscribe",
+        "prompts/get",
+        "completion/complete",
+    ];
+    let heard = heard.lock().expect("no panic").clone();
+    assert!(
+        heard.iter().all(|method| !sent.contains(&method.as_str())),
+        "{heard:?}"
+    );
+    // A person typed it.
+    host.read_resource(&s, "note://1").await.expect("a text");
     host.shutdown().await;
 }

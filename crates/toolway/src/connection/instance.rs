@@ -1,9 +1,10 @@
 //! Instances of a server for callers that cannot share the host's.
 //!
 //! Owns who needs one: every other caller of a server whose entry says `share: session`, or that was
-//! seen to ask without saying whom; and callers whose roots are others than the host's, where the
-//! server asked for roots. Such an instance starts with the first request that needs it and ends with
-//! its callers. Starting and sharing are the pool's.
+//! seen to ask without saying whom; and callers whose roots are others than the owner's, where the
+//! server asked for roots. Of hosts that share a connection only the first is its owner. Such an
+//! instance starts with the first request that needs it and ends with its callers. Starting and
+//! sharing are the pool's.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -30,6 +31,8 @@ const REPORTS_LEN: usize = 16;
 /// The instances of one server beside the one that the host uses.
 pub(crate) struct OwnInstances {
     pub(crate) key: ConnectionKey,
+    /// Whose the shared one is.
+    pub(crate) owner: Arc<CallerSide>,
     pub(crate) origin: Origin,
     pub(crate) context: Arc<ConnectionContext>,
     pub(crate) pool: ConnectionPool,
@@ -48,7 +51,7 @@ pub(crate) struct CallerInstance {
 impl OwnInstances {
     /// The instance for requests of this caller; none: it shares the host's.
     pub(super) fn of(&self, caller: &CallerSide) -> Option<Arc<CallerInstance>> {
-        let own = &self.context.caller;
+        let own = &self.owner;
         if own.is_same(caller) {
             return None;
         }

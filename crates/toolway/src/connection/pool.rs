@@ -18,6 +18,7 @@ use tracing::info_span;
 use super::{
     Connection, ConnectionContext, ConnectionNews, ConnectionOrders, ConnectionReport, RetryMode,
 };
+use crate::call::CallerSide;
 use crate::client_handler::Root;
 use crate::lock::lock;
 use crate::resource_interest::ResourceInterests;
@@ -65,6 +66,8 @@ pub(crate) enum Instance {
 /// One connection and those who follow it.
 struct PooledConnection {
     key: ConnectionKey,
+    /// Whose it is: the owner of the host that started it.
+    caller: Arc<CallerSide>,
     /// Tells it from connections before and after it.
     number: u64,
     followers: Arc<Followers>,
@@ -116,7 +119,8 @@ impl ConnectionPool {
         let standing = connections.iter().find(|one| one.key == key).cloned();
         let is_new = standing.is_none();
         let connection = standing.unwrap_or_else(|| {
-            let connection = Arc::new(PooledConnection::new(key, self.next_number()));
+            let caller = Arc::clone(&context.caller);
+            let connection = Arc::new(PooledConnection::new(key, caller, self.next_number()));
             connections.push(Arc::clone(&connection));
             connection
         });
@@ -177,13 +181,14 @@ impl std::fmt::Debug for ConnectionPool {
 }
 
 impl PooledConnection {
-    fn new(key: ConnectionKey, number: u64) -> Self {
+    fn new(key: ConnectionKey, caller: Arc<CallerSide>, number: u64) -> Self {
         let orders = ConnectionOrders {
             epoch: number,
             ..ConnectionOrders::default()
         };
         Self {
             key,
+            caller,
             number,
             followers: Arc::default(),
             interests: Arc::default(),
@@ -235,6 +240,12 @@ impl ConnectionClaim {
     /// What it is a connection to.
     pub(crate) fn key(&self) -> &ConnectionKey {
         &self.connection.key
+    }
+
+    /// Whose it is, and who is asked what nobody caused: the owner of the host that claimed it
+    /// first, which may be another host.
+    pub(crate) fn caller(&self) -> &Arc<CallerSide> {
+        &self.connection.caller
     }
 
     /// Where it was claimed.

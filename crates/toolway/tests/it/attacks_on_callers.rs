@@ -5,12 +5,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde_json::{Map, json};
+use serde_json::{Map, Value, json};
 use toolway::config::Flags;
 use toolway::{
     AttachOptions, Attached, CallError, CallFault, CallOptions, Caller, CallerKind,
-    CompletionReference, Consent, Host, HostOptions, InProcessServer, RefusedBy, ToolOutcome,
-    ViewSpec,
+    CompletionReference, ConnectionPool, Consent, Host, HostOptions, InProcessServer, RefusedBy,
+    Root, ToolOutcome, ViewSpec,
 };
 use toolway_testkit::{Script, ScriptedServer, SpokenEras};
 
@@ -23,6 +23,13 @@ fn legacy_process() -> ScriptedServer {
         speaks: SpokenEras::Legacy,
         ..Script::default()
     })
+}
+
+/// An entry of which each caller has an instance of its own.
+fn apart() -> Value {
+    let mut entry = legacy_process().entry();
+    entry["share"] = "session".into();
+    entry
 }
 
 async fn echo_as(caller: &Attached, consent: Consent) -> Result<ToolOutcome, CallError> {
@@ -189,4 +196,50 @@ async fn an_ask_rule_holds_for_all_that_a_client_asks_for_beside_calls() {
     // A person typed it.
     host.read_resource(&s, "note://1").await.expect("a text");
     host.shutdown().await;
+}
+
+/// A host of this plan in a pool that others share.
+async fn pooled(home: &Home, servers: &Value, pool: &ConnectionPool, place: &str) -> Host {
+    let root = Root::directory(&std::path::Path::new("/work").join(place));
+    let options = HostOptions {
+        connections: pool.clone(),
+        roots: root.into_iter().collect(),
+        ..home.options()
+    };
+    let host = Host::start(home.plan(servers), options);
+    host.settled().await;
+    host
+}
+
+#[tokio::test]
+async fn the_owners_of_two_hosts_share_no_server_that_each_caller_has_for_itself() {
+    let (home, pool) = (Home::new(), ConnectionPool::default());
+    let servers = json!({ "s": apart() });
+    let first = pooled(&home, &servers, &pool, "first").await;
+    let second = pooled(&home, &servers, &pool, "second").await;
+    echo_as(&first, Consent::Typed).await.expect("an answer");
+    assert_eq!(pool.len(), 1, "the first one's is its own");
+    echo_as(&second, Consent::Typed).await.expect("an answer");
+    assert_eq!(pool.len(), 2, "the second one has another");
+    second.shutdown().await;
+    assert_eq!(pool.len(), 1);
+    first.shutdown().await;
+    assert_eq!(pool.len(), 0);
+}
+
+#[tokio::test]
+async fn the_owner_of_a_second_host_is_not_served_by_the_roots_of_the_first() {
+    let (home, pool) = (Home::new(), ConnectionPool::default());
+    let servers = json!({ "s": legacy_process().entry() });
+    let first = pooled(&home, &servers, &pool, "first").await;
+    let second = pooled(&home, &servers, &pool, "second").await;
+    let roots = async |host: &Host| {
+        let call = host.call(request("s", "roots", ""), CallOptions::new(Consent::Typed));
+        call.await.expect("an answer").raw.get().to_owned()
+    };
+    assert!(roots(&first).await.contains("/work/first"));
+    assert!(roots(&second).await.contains("/work/second"));
+    assert_eq!(pool.len(), 2, "the server keeps what it was told");
+    second.shutdown().await;
+    first.shutdown().await;
 }

@@ -3,8 +3,8 @@
 //! Owns who needs one: every other caller of a server whose entry says `share: session`, or that was
 //! seen to ask without saying whom; and callers whose roots are others than the owner's, where the
 //! server asked for roots. Of hosts that share a connection only the first is its owner. Such an
-//! instance starts with the first request that needs it and ends with its callers. Starting and
-//! sharing are the pool's.
+//! instance starts with the first request that needs it and ends with its callers, or with the host's
+//! hold on its own. Starting and sharing are the pool's.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -13,10 +13,11 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 use toolway_types::{ConnectionState, Origin, ServerShare};
 
+use super::pool::{ClaimsBeside, HeldClaim};
 use super::session_slot::{SessionSlot, SlotState};
 use super::{
-    ConnectionClaim, ConnectionContext, ConnectionKey, ConnectionNews, ConnectionPool,
-    ConnectionReport, Instance, RetryMode,
+    ConnectionContext, ConnectionKey, ConnectionNews, ConnectionPool, ConnectionReport, Instance,
+    RetryMode,
 };
 use crate::call::CallerSide;
 use crate::lock::lock;
@@ -36,6 +37,8 @@ pub(crate) struct OwnInstances {
     pub(crate) origin: Origin,
     pub(crate) context: Arc<ConnectionContext>,
     pub(crate) pool: ConnectionPool,
+    /// What ends with the host's own.
+    pub(crate) beside: Arc<ClaimsBeside>,
     pub(crate) habits: Arc<ServerHabits>,
 }
 
@@ -44,7 +47,7 @@ pub(crate) struct CallerInstance {
     key: ConnectionKey,
     slot: Arc<SessionSlot>,
     failed_at: Arc<Mutex<Option<Instant>>>,
-    claim: ConnectionClaim,
+    claim: Arc<HeldClaim>,
     _following: Task<()>,
 }
 
@@ -103,6 +106,10 @@ impl OwnInstances {
         let (claim, standing) = self
             .pool
             .claim(key.clone(), &self.origin, context, &reports);
+        let claim = HeldClaim::new(claim);
+        if !self.beside.add(&claim) {
+            drop(claim.take());
+        }
         let slot = Arc::new(SessionSlot::new());
         let failed_at = Arc::default();
         let follower = Follower {
@@ -135,7 +142,8 @@ impl CallerInstance {
         is_apart: bool,
         roots: Option<&Arc<[crate::client_handler::Root]>>,
     ) -> bool {
-        self.key.source == key.source
+        !self.claim.is_over()
+            && self.key.source == key.source
             && match &self.key.instance {
                 Instance::Shared => false,
                 // One of its own serves whatever roots it has: it is asked for them itself.
@@ -166,6 +174,10 @@ impl Follower {
         while let Some(report) = reports.recv().await {
             self.take(report.news);
         }
+        // The host does not have the server any more.
+        self.slot.shut(&ConnectionState::Disabled {
+            reason: "no longer configured".to_owned(),
+        });
     }
 
     fn take(&self, news: ConnectionNews) {

@@ -8,7 +8,7 @@
 //! of a definition is left out of that comparison, because it is the definition that is compared.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
@@ -96,7 +96,21 @@ pub(crate) struct ConnectionClaim {
     pool: ConnectionPool,
     connection: Arc<PooledConnection>,
     follower: u64,
+    beside: Arc<ClaimsBeside>,
 }
+
+/// Claims of other instances of the same server, which end with this one.
+#[derive(Default)]
+pub(crate) struct ClaimsBeside(Mutex<ClaimList>);
+
+#[derive(Default)]
+struct ClaimList {
+    claims: Vec<Weak<HeldClaim>>,
+    has_ended: bool,
+}
+
+/// A claim that can be taken from whoever holds it.
+pub(crate) struct HeldClaim(Mutex<Option<ConnectionClaim>>);
 
 /// A connection that nobody claims any more, on its way out.
 pub(crate) struct LeavingConnection {
@@ -133,6 +147,7 @@ impl ConnectionPool {
             pool: self.clone(),
             connection,
             follower,
+            beside: Arc::default(),
         };
         (claim, last)
     }
@@ -148,12 +163,25 @@ impl ConnectionPool {
         }
     }
 
-    /// Waits until connections are gone that nobody else waits for.
+    /// Waits until connections are gone that nobody else waits for, but for those that still wait
+    /// for calls.
     pub(crate) async fn settled(&self) {
-        let leaving = std::mem::take(&mut *lock(&self.0.leaving));
-        for connection in leaving {
+        let ending: Vec<_> = {
+            let mut leaving = lock(&self.0.leaving);
+            leaving
+                .extract_if(.., |it| it.stop.is_cancelled())
+                .collect()
+        };
+        for connection in ending {
             connection.gone().await;
         }
+    }
+
+    /// Holds a connection that nobody waits for until it is gone.
+    fn see_off(&self, left: Option<LeavingConnection>) {
+        let mut leaving = lock(&self.0.leaving);
+        leaving.retain(|connection| !connection.is_gone());
+        leaving.extend(left);
     }
 
     /// How many connections there are.
@@ -263,6 +291,11 @@ impl ConnectionClaim {
         &self.connection.habits
     }
 
+    /// Claims that end with this one.
+    pub(crate) fn beside(&self) -> &Arc<ClaimsBeside> {
+        &self.beside
+    }
+
     /// The newest order's epoch.
     pub(crate) fn epoch(&self) -> u64 {
         self.connection.orders.borrow().epoch
@@ -293,6 +326,7 @@ impl ConnectionClaim {
     }
 
     fn let_go(&self, is_superseded: bool) -> Option<LeavingConnection> {
+        self.beside.end(|_| ());
         let task = {
             let mut connections = lock(&self.pool.0.connections);
             let is_last = self.connection.followers.remove(self.follower);
@@ -312,12 +346,64 @@ impl ConnectionClaim {
 impl Drop for ConnectionClaim {
     fn drop(&mut self) {
         let left = self.let_go(false);
-        let mut leaving = lock(&self.pool.0.leaving);
-        leaving.retain(|connection| !connection.is_gone());
-        if let Some(connection) = left {
+        if let Some(connection) = &left {
             connection.stop();
-            leaving.push(connection);
         }
+        self.pool.see_off(left);
+    }
+}
+
+impl ClaimsBeside {
+    /// Has this claim end with the other; false where that has ended.
+    pub(super) fn add(&self, claim: &Arc<HeldClaim>) -> bool {
+        let mut list = lock(&self.0);
+        list.claims.retain(|claim| claim.strong_count() > 0);
+        if !list.has_ended {
+            list.claims.push(Arc::downgrade(claim));
+        }
+        !list.has_ended
+    }
+
+    /// Ends them without waiting for calls in flight.
+    pub(crate) fn stop(&self) {
+        self.end(LeavingConnection::stop);
+    }
+
+    fn end(&self, how: impl Fn(&LeavingConnection)) {
+        let claims = {
+            let mut list = lock(&self.0);
+            list.has_ended = true;
+            std::mem::take(&mut list.claims)
+        };
+        let held = claims.iter().filter_map(Weak::upgrade);
+        for claim in held.filter_map(|held| held.take()) {
+            let pool = claim.pool.clone();
+            let left = claim.release();
+            left.iter().for_each(&how);
+            pool.see_off(left);
+        }
+    }
+}
+
+impl HeldClaim {
+    pub(super) fn new(claim: ConnectionClaim) -> Arc<Self> {
+        Arc::new(Self(Mutex::new(Some(claim))))
+    }
+
+    /// Whether it was taken.
+    pub(super) fn is_over(&self) -> bool {
+        lock(&self.0).is_none()
+    }
+
+    /// Orders its connection to connect anew.
+    pub(super) fn reconnect(&self, tries: RetryMode) {
+        if let Some(claim) = &*lock(&self.0) {
+            claim.reconnect(tries);
+        }
+    }
+
+    pub(super) fn take(&self) -> Option<ConnectionClaim> {
+        lock(&self.0).take()
     }
 }
 

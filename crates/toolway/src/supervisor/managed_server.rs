@@ -318,6 +318,7 @@ impl ManagedServer {
             origin: self.shown.origin.clone(),
             context: Arc::clone(context),
             pool: claim.pool().clone(),
+            beside: Arc::clone(claim.beside()),
             habits: Arc::clone(claim.habits()),
         };
         Some(ConnectedServer {

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 use toolway::config::Flags;
@@ -45,6 +46,17 @@ async fn agent(host: &Host, spec: ViewSpec) -> Attached {
         ..AttachOptions::default()
     };
     host.attach(Caller::new(CallerKind::Agent, "agent"), options)
+}
+
+/// Waits for a short time until a pool has this many connections.
+async fn until_len(pool: &ConnectionPool, len: usize) {
+    let reached = async {
+        while pool.len() != len {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    let reached = tokio::time::timeout(Duration::from_secs(10), reached).await;
+    assert!(reached.is_ok(), "{pool:?} instead of {len}");
 }
 
 #[tokio::test]
@@ -242,4 +254,27 @@ async fn the_owner_of_a_second_host_is_not_served_by_the_roots_of_the_first() {
     assert_eq!(pool.len(), 2, "the server keeps what it was told");
     second.shutdown().await;
     first.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_callers_own_instance_goes_with_the_server() {
+    let (home, pool) = (Home::new(), ConnectionPool::default());
+    let host = pooled(&home, &json!({ "s": apart() }), &pool, "here").await;
+    let attach = || {
+        let caller = Caller::new(CallerKind::Client, "client");
+        host.attach(caller, AttachOptions::default())
+    };
+    let client = attach();
+    echo_as(&client, Consent::Typed).await.expect("an answer");
+    assert_eq!(pool.len(), 2);
+    host.apply(home.plan(&json!({}))).await;
+    until_len(&pool, 0).await;
+    host.apply(home.plan(&json!({ "s": apart() }))).await;
+    host.settled().await;
+    echo_as(&client, Consent::Typed).await.expect("another one");
+    assert_eq!(pool.len(), 2);
+    // Whoever is still attached when the host ends.
+    host.shutdown().await;
+    assert_eq!(pool.len(), 0);
+    drop(client);
 }

@@ -52,6 +52,8 @@ impl ClientSide {
         let caller = &first.caller;
         Self {
             client_handler: caller.asked_about(requests),
+            // Of hosts that share a connection, each has hooks of its own.
+            hooks: caller.hooks().unwrap_or_else(|| Arc::clone(&self.hooks)),
             roots: if self.has_fixed_roots {
                 self.roots.clone()
             } else {

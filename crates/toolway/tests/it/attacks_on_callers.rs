@@ -3,15 +3,15 @@
 //! Each test is an attack: a server, an agent or another host that reaches for what is not its own.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
-use toolway::config::Flags;
+use toolway::config::{Flags, HookEvent};
 use toolway::{
     AttachOptions, Attached, CallError, CallFault, CallOptions, Caller, CallerKind,
-    CompletionReference, ConnectionPool, Consent, Host, HostOptions, InProcessServer, RefusedBy,
-    Root, ToolOutcome, ViewSpec,
+    CompletionReference, ConnectionPool, Consent, ElicitationAnswer, HookReply, Host, HostOptions,
+    InProcessServer, LibraryHook, RefusedBy, Root, ToolOutcome, ViewSpec,
 };
 use toolway_testkit::{Script, ScriptedServer, SpokenEras};
 
@@ -254,6 +254,45 @@ async fn the_owner_of_a_second_host_is_not_served_by_the_roots_of_the_first() {
     assert_eq!(pool.len(), 2, "the server keeps what it was told");
     second.shutdown().await;
     first.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_servers_question_is_put_to_the_hooks_of_the_host_that_caused_it() {
+    let (home, pool) = (Home::new(), ConnectionPool::default());
+    let servers = json!({ "s": legacy_process().entry() });
+    let heard: Arc<Mutex<Vec<&str>>> = Arc::default();
+    let start = |word: &'static str| {
+        let heard = Arc::clone(&heard);
+        let hook = LibraryHook::new("h", HookEvent::Elicitation, "s", move |_| {
+            heard.lock().expect("no panic").push(word);
+            let fields = json!({ "word": word }).as_object().cloned();
+            std::future::ready(Ok(HookReply {
+                answer: Some(ElicitationAnswer::Accept(fields)),
+                ..HookReply::default()
+            }))
+        });
+        let options = HostOptions {
+            connections: pool.clone(),
+            hooks: vec![hook.expect("a matcher")],
+            ..home.options()
+        };
+        Host::start(home.plan(&servers), options)
+    };
+    let hosts = [start("first"), start("second")];
+    for (host, word) in hosts.iter().zip(["first", "second"]) {
+        host.settled().await;
+        let call = host.call(request("s", "elicit", ""), CallOptions::new(Consent::Typed));
+        let answer = call.await.expect("an answer").raw.get().to_owned();
+        assert!(answer.contains(word), "{answer}");
+    }
+    assert_eq!(pool.len(), 1, "they share the server");
+    assert_eq!(*heard.lock().expect("no panic"), ["first", "second"]);
+    let [first, second] = hosts;
+    first.shutdown().await;
+    let call = second.call(request("s", "elicit", ""), CallOptions::new(Consent::Typed));
+    let answer = call.await.expect("an answer").raw.get().to_owned();
+    assert!(answer.contains("second"), "{answer}");
+    second.shutdown().await;
 }
 
 #[tokio::test]

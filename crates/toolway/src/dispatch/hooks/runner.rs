@@ -95,6 +95,7 @@ impl HookRunnerOwner {
             audit,
             ..HookRunner::default()
         });
+        runner.caller.heed_hooks(&runner);
         Self {
             runner,
             snapshots: None,

@@ -265,9 +265,11 @@ impl Supervisor {
 
     /// Claims a member's connection, if it may connect; gives what is known of it already.
     fn claim(&mut self, member: &mut ManagedServer) -> Option<ConnectionReport> {
+        let source = member.source.clone()?;
         let key = ConnectionKey {
             server: member.shown.name.clone(),
-            source: member.source.clone()?,
+            credentials: self.context.credentials.of_source(&source),
+            source,
             instance: Instance::Shared,
         };
         let origin = &member.shown.origin;

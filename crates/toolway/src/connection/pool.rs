@@ -4,8 +4,9 @@
 //! starts with the first claim and ends with the last. What a connection does is `connection.rs`;
 //! what a claimant makes of its news is the supervisor's.
 //!
-//! Invariant: two claims share a connection only if name, definition and instance are equal. Nothing
-//! of a definition is left out of that comparison, because it is the definition that is compared.
+//! Invariant: two claims share a connection only if name, definition and instance are equal, and so
+//! are the places that secrets and logins come from. Nothing of a definition is left out of that
+//! comparison, because it is the definition that is compared.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
@@ -16,7 +17,8 @@ use toolway_types::{Origin, ServerName};
 use tracing::info_span;
 
 use super::{
-    Connection, ConnectionContext, ConnectionNews, ConnectionOrders, ConnectionReport, RetryMode,
+    Connection, ConnectionContext, ConnectionNews, ConnectionOrders, ConnectionReport,
+    CredentialPlaces, RetryMode,
 };
 use crate::call::CallerSide;
 use crate::client_handler::Root;
@@ -47,6 +49,8 @@ pub(crate) struct ConnectionKey {
     pub server: ServerName,
     /// What it is defined as, everything expanded.
     pub source: Arc<ServerSource>,
+    /// Where its secrets and logins come from, if it rests on any.
+    pub credentials: Option<Arc<CredentialPlaces>>,
     /// Which of its instances, where callers do not share one.
     pub instance: Instance,
 }

@@ -7,12 +7,14 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
+use toolway::auth::AuthOptions;
 use toolway::config::{Flags, HookEvent};
 use toolway::{
     AttachOptions, Attached, CallError, CallFault, CallOptions, Caller, CallerKind,
     CompletionReference, ConnectionPool, Consent, ElicitationAnswer, HookReply, Host, HostOptions,
     InProcessServer, LibraryHook, RefusedBy, Root, ToolOutcome, ViewSpec,
 };
+use toolway_auth::vault::{StorageChoice, Vault, VaultOptions};
 use toolway_testkit::{Script, ScriptedServer, SpokenEras};
 
 use crate::offered::{library, ruled};
@@ -293,6 +295,48 @@ async fn a_servers_question_is_put_to_the_hooks_of_the_host_that_caused_it() {
     let answer = call.await.expect("an answer").raw.get().to_owned();
     assert!(answer.contains("second"), "{answer}");
     second.shutdown().await;
+}
+
+#[tokio::test]
+async fn hosts_with_secrets_or_logins_of_their_own_share_no_connection_that_rests_on_them() {
+    let (home, pool) = (Home::new(), ConnectionPool::default());
+    let web = legacy_process().serve_http();
+    let secret = home.path().join("secret");
+    std::fs::write(&secret, "word").expect("a file");
+    let mut named = legacy_process().entry();
+    named["env"]["WORD"] = format!("${{file:{}}}", secret.display()).into();
+    let plain = legacy_process().entry();
+    for (entry, expected) in [(plain, 1), (named, 2), (web.entry(), 2)] {
+        ruled(&home, &json!({}));
+        let settings = home.path().join("home/.config/toolway/settings.json");
+        let text = json!({ "mcpServers": { "s": entry } }).to_string();
+        std::fs::write(settings, text).expect("settings");
+        let start = |folder: &str| {
+            let vault = Vault::open(VaultOptions {
+                storage: StorageChoice::File,
+                ..VaultOptions::new(home.path().join(folder))
+            });
+            let options = HostOptions {
+                connections: pool.clone(),
+                secrets: Some(vault.clone()),
+                auth: AuthOptions {
+                    vault: Some(vault),
+                    ..AuthOptions::default()
+                },
+                ..home.options()
+            };
+            Host::start(home.plan_of(&Flags::default(), &[]), options)
+        };
+        let hosts = [start("one"), start("one"), start("another")];
+        for host in &hosts {
+            host.settled().await;
+            echo_as(host, Consent::Typed).await.expect("an answer");
+        }
+        assert_eq!(pool.len(), expected, "{entry}");
+        for host in hosts {
+            host.shutdown().await;
+        }
+    }
 }
 
 #[tokio::test]

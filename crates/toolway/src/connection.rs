@@ -24,6 +24,7 @@ use toolway_types::{BytePool, ConnectionState, Failure, Origin, ServerName, Untr
 use tracing::{Instrument as _, info_span};
 
 pub use self::backoff::RetryFirst;
+pub(crate) use self::credential_places::CredentialPlaces;
 pub(crate) use self::era_memory::EraMemory;
 pub use self::era_memory::forget_era;
 use self::follow::ListFollower;
@@ -55,6 +56,7 @@ use crate::session::{ClientInfo, ClientSide, ServerHabits};
 mod attempt;
 mod backoff;
 pub(crate) mod clock;
+mod credential_places;
 mod era_memory;
 mod follow;
 mod instance;
@@ -84,6 +86,8 @@ pub(crate) struct ConnectionContext {
     pub open: OpenOptions,
     /// Where secrets are that entries name.
     pub references: Option<ReferenceResolver>,
+    /// Where these, and logins, come from.
+    pub credentials: Arc<CredentialPlaces>,
     /// Which era each definition spoke last time.
     pub eras: EraMemory,
     /// How many servers connect at a time, and for how long.

@@ -173,6 +173,7 @@ impl Host {
             open_questions: options.open_questions,
         };
         let side = CallerSide::asked(caller, asked, options.roots);
+        side.heed_hooks(&self.core.runner);
         let answers = Arc::new(self.own.party.answers.of_another_caller());
         let view = options.view.unwrap_or_else(|| self.own.party.view.clone());
         let party = CallingParty::new(Arc::new(side), answers, options.pool, view);

@@ -177,7 +177,11 @@ impl Supervisor {
         // Connections that still report must not wait for a reader that is gone.
         self.reports.close();
         let members = std::mem::take(&mut self.members).into_values();
-        let claims = members.filter_map(|member| member.claim);
+        let claims: Vec<_> = members.filter_map(|member| member.claim).collect();
+        for claim in &claims {
+            claim.beside().stop();
+        }
+        let claims = claims.into_iter();
         let mut leaving = std::mem::take(&mut self.leaving);
         leaving.extend(claims.filter_map(ConnectionClaim::release));
         leaving.iter().for_each(LeavingConnection::stop);
@@ -261,9 +265,11 @@ impl Supervisor {
 
     /// Claims a member's connection, if it may connect; gives what is known of it already.
     fn claim(&mut self, member: &mut ManagedServer) -> Option<ConnectionReport> {
+        let source = member.source.clone()?;
         let key = ConnectionKey {
             server: member.shown.name.clone(),
-            source: member.source.clone()?,
+            credentials: self.context.credentials.of_source(&source),
+            source,
             instance: Instance::Shared,
         };
         let origin = &member.shown.origin;

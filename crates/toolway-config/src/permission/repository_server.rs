@@ -45,6 +45,20 @@ impl Permissions {
             .insert(server.server.clone(), Arc::new(server));
     }
 
+    /// Other servers have these names: what was given for the definition of a server of a repository
+    /// was not given for them.
+    pub fn forget_given_for<'n>(&mut self, names: impl IntoIterator<Item = &'n ServerName>) {
+        let names: Vec<&ServerName> = names.into_iter().collect();
+        let is_for_them = |rule: &PermissionRule| {
+            let given = rule.given_for();
+            given.is_some_and(|server| names.contains(&server))
+        };
+        if self.rules.allow.iter().any(is_for_them) {
+            let rules = Arc::make_mut(&mut self.rules);
+            rules.allow.retain(|rule| !is_for_them(rule));
+        }
+    }
+
     /// The server, if a repository brought it.
     pub fn repository_server(&self, server: &ServerName) -> Option<&Arc<RepositoryServer>> {
         self.rules.repository_servers.get(server)

@@ -7,7 +7,7 @@ use std::any::Any;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use futures_util::future::BoxFuture;
 use tokio::sync::{Notify, watch};
@@ -34,6 +34,8 @@ pub struct CallerSide {
     pub(crate) attention: Attention,
     /// What ends with it, by server: instances of servers that it shares with nobody.
     pub(crate) instances: HeldInstances,
+    /// What runs the hooks of the host that it is attached to, which holds this in turn.
+    hooks: OnceLock<Weak<dyn Any + Send + Sync>>,
 }
 
 /// What a caller holds of servers that it does not share, whatever that is.
@@ -63,7 +65,21 @@ impl CallerSide {
             roots: watch::Sender::new(Arc::from(roots)),
             attention,
             instances: HeldInstances::default(),
+            hooks: OnceLock::new(),
         }
+    }
+
+    /// Has the hooks of its own host asked about what its requests cause, over whosever connection
+    /// they go.
+    pub(crate) fn heed_hooks(&self, hooks: &Arc<impl Any + Send + Sync>) {
+        let hooks = Arc::downgrade(hooks);
+        // Set once: a caller has one host.
+        let _ = self.hooks.set(hooks);
+    }
+
+    /// What runs the hooks of its host, if that is there and this is it.
+    pub(crate) fn hooks<Runner: Any + Send + Sync>(&self) -> Option<Arc<Runner>> {
+        self.hooks.get()?.upgrade()?.downcast().ok()
     }
 
     /// Who answers what servers ask because of these requests of it; none where nobody does.
@@ -88,6 +104,7 @@ impl CallerSide {
             roots: watch::Sender::new(Arc::clone(&self.roots.borrow())),
             attention: self.attention.clone(),
             instances: Arc::clone(&self.instances),
+            hooks: self.hooks.clone(),
         }
     }
 
@@ -105,6 +122,7 @@ impl CallerSide {
             roots: self.roots.clone(),
             attention: self.attention.clone(),
             instances: HeldInstances::default(),
+            hooks: self.hooks.clone(),
         }
     }
 }

@@ -1,9 +1,10 @@
 //! Instances of a server for callers that cannot share the host's.
 //!
 //! Owns who needs one: every other caller of a server whose entry says `share: session`, or that was
-//! seen to ask without saying whom; and callers whose roots are others than the host's, where the
-//! server asked for roots. Such an instance starts with the first request that needs it and ends with
-//! its callers. Starting and sharing are the pool's.
+//! seen to ask without saying whom; and callers whose roots are others than the owner's, where the
+//! server asked for roots. Of hosts that share a connection only the first is its owner. Such an
+//! instance starts with the first request that needs it and ends with its callers, or with the host's
+//! hold on its own. Starting and sharing are the pool's.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -12,10 +13,11 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 use toolway_types::{ConnectionState, Origin, ServerShare};
 
+use super::pool::{ClaimsBeside, HeldClaim};
 use super::session_slot::{SessionSlot, SlotState};
 use super::{
-    ConnectionClaim, ConnectionContext, ConnectionKey, ConnectionNews, ConnectionPool,
-    ConnectionReport, Instance, RetryMode,
+    ConnectionContext, ConnectionKey, ConnectionNews, ConnectionPool, ConnectionReport, Instance,
+    RetryMode,
 };
 use crate::call::CallerSide;
 use crate::lock::lock;
@@ -30,9 +32,13 @@ const REPORTS_LEN: usize = 16;
 /// The instances of one server beside the one that the host uses.
 pub(crate) struct OwnInstances {
     pub(crate) key: ConnectionKey,
+    /// Whose the shared one is.
+    pub(crate) owner: Arc<CallerSide>,
     pub(crate) origin: Origin,
     pub(crate) context: Arc<ConnectionContext>,
     pub(crate) pool: ConnectionPool,
+    /// What ends with the host's own.
+    pub(crate) beside: Arc<ClaimsBeside>,
     pub(crate) habits: Arc<ServerHabits>,
 }
 
@@ -41,14 +47,14 @@ pub(crate) struct CallerInstance {
     key: ConnectionKey,
     slot: Arc<SessionSlot>,
     failed_at: Arc<Mutex<Option<Instant>>>,
-    claim: ConnectionClaim,
+    claim: Arc<HeldClaim>,
     _following: Task<()>,
 }
 
 impl OwnInstances {
     /// The instance for requests of this caller; none: it shares the host's.
     pub(super) fn of(&self, caller: &CallerSide) -> Option<Arc<CallerInstance>> {
-        let own = &self.context.caller;
+        let own = &self.owner;
         if own.is_same(caller) {
             return None;
         }
@@ -100,6 +106,10 @@ impl OwnInstances {
         let (claim, standing) = self
             .pool
             .claim(key.clone(), &self.origin, context, &reports);
+        let claim = HeldClaim::new(claim);
+        if !self.beside.add(&claim) {
+            drop(claim.take());
+        }
         let slot = Arc::new(SessionSlot::new());
         let failed_at = Arc::default();
         let follower = Follower {
@@ -132,7 +142,8 @@ impl CallerInstance {
         is_apart: bool,
         roots: Option<&Arc<[crate::client_handler::Root]>>,
     ) -> bool {
-        self.key.source == key.source
+        !self.claim.is_over()
+            && self.key.source == key.source
             && match &self.key.instance {
                 Instance::Shared => false,
                 // One of its own serves whatever roots it has: it is asked for them itself.
@@ -163,6 +174,10 @@ impl Follower {
         while let Some(report) = reports.recv().await {
             self.take(report.news);
         }
+        // The host does not have the server any more.
+        self.slot.shut(&ConnectionState::Disabled {
+            reason: "no longer configured".to_owned(),
+        });
     }
 
     fn take(&self, news: ConnectionNews) {

@@ -4,11 +4,12 @@
 //! starts with the first claim and ends with the last. What a connection does is `connection.rs`;
 //! what a claimant makes of its news is the supervisor's.
 //!
-//! Invariant: two claims share a connection only if name, definition and instance are equal. Nothing
-//! of a definition is left out of that comparison, because it is the definition that is compared.
+//! Invariant: two claims share a connection only if name, definition and instance are equal, and so
+//! are the places that secrets and logins come from. Nothing of a definition is left out of that
+//! comparison, because it is the definition that is compared.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
@@ -16,9 +17,10 @@ use toolway_types::{Origin, ServerName};
 use tracing::info_span;
 
 use super::{
-    Connection, ConnectionContext, ConnectionNews, ConnectionOrders, ConnectionReport, RetryMode,
+    Connection, ConnectionContext, ConnectionNews, ConnectionOrders, ConnectionReport,
+    CredentialPlaces, RetryMode,
 };
-use crate::call::ServerLogs;
+use crate::call::{CallerSide, ServerLogs};
 use crate::client_handler::Root;
 use crate::lock::lock;
 use crate::resource_interest::ResourceInterests;
@@ -47,6 +49,8 @@ pub(crate) struct ConnectionKey {
     pub server: ServerName,
     /// What it is defined as, everything expanded.
     pub source: Arc<ServerSource>,
+    /// Where its secrets and logins come from, if it rests on any.
+    pub credentials: Option<Arc<CredentialPlaces>>,
     /// Which of its instances, where callers do not share one.
     pub instance: Instance,
 }
@@ -66,6 +70,8 @@ pub(crate) enum Instance {
 /// One connection and those who follow it.
 struct PooledConnection {
     key: ConnectionKey,
+    /// Whose it is: the owner of the host that started it.
+    caller: Arc<CallerSide>,
     /// Tells it from connections before and after it.
     number: u64,
     followers: Arc<Followers>,
@@ -95,7 +101,21 @@ pub(crate) struct ConnectionClaim {
     pool: ConnectionPool,
     connection: Arc<PooledConnection>,
     follower: u64,
+    beside: Arc<ClaimsBeside>,
 }
+
+/// Claims of other instances of the same server, which end with this one.
+#[derive(Default)]
+pub(crate) struct ClaimsBeside(Mutex<ClaimList>);
+
+#[derive(Default)]
+struct ClaimList {
+    claims: Vec<Weak<HeldClaim>>,
+    has_ended: bool,
+}
+
+/// A claim that can be taken from whoever holds it.
+pub(crate) struct HeldClaim(Mutex<Option<ConnectionClaim>>);
 
 /// A connection that nobody claims any more, on its way out.
 pub(crate) struct LeavingConnection {
@@ -118,7 +138,8 @@ impl ConnectionPool {
         let standing = connections.iter().find(|one| one.key == key).cloned();
         let is_new = standing.is_none();
         let connection = standing.unwrap_or_else(|| {
-            let connection = Arc::new(PooledConnection::new(key, self.next_number()));
+            let caller = Arc::clone(&context.caller);
+            let connection = Arc::new(PooledConnection::new(key, caller, self.next_number()));
             connections.push(Arc::clone(&connection));
             connection
         });
@@ -131,6 +152,7 @@ impl ConnectionPool {
             pool: self.clone(),
             connection,
             follower,
+            beside: Arc::default(),
         };
         (claim, last)
     }
@@ -146,12 +168,25 @@ impl ConnectionPool {
         }
     }
 
-    /// Waits until connections are gone that nobody else waits for.
+    /// Waits until connections are gone that nobody else waits for, but for those that still wait
+    /// for calls.
     pub(crate) async fn settled(&self) {
-        let leaving = std::mem::take(&mut *lock(&self.0.leaving));
-        for connection in leaving {
+        let ending: Vec<_> = {
+            let mut leaving = lock(&self.0.leaving);
+            leaving
+                .extract_if(.., |it| it.stop.is_cancelled())
+                .collect()
+        };
+        for connection in ending {
             connection.gone().await;
         }
+    }
+
+    /// Holds a connection that nobody waits for until it is gone.
+    fn see_off(&self, left: Option<LeavingConnection>) {
+        let mut leaving = lock(&self.0.leaving);
+        leaving.retain(|connection| !connection.is_gone());
+        leaving.extend(left);
     }
 
     /// How many connections there are.
@@ -179,13 +214,14 @@ impl std::fmt::Debug for ConnectionPool {
 }
 
 impl PooledConnection {
-    fn new(key: ConnectionKey, number: u64) -> Self {
+    fn new(key: ConnectionKey, caller: Arc<CallerSide>, number: u64) -> Self {
         let orders = ConnectionOrders {
             epoch: number,
             ..ConnectionOrders::default()
         };
         Self {
             key,
+            caller,
             number,
             followers: Arc::default(),
             interests: Arc::default(),
@@ -241,6 +277,12 @@ impl ConnectionClaim {
         &self.connection.key
     }
 
+    /// Whose it is, and who is asked what nobody caused: the owner of the host that claimed it
+    /// first, which may be another host.
+    pub(crate) fn caller(&self) -> &Arc<CallerSide> {
+        &self.connection.caller
+    }
+
     /// Where it was claimed.
     pub(crate) fn pool(&self) -> &ConnectionPool {
         &self.pool
@@ -259,6 +301,11 @@ impl ConnectionClaim {
     /// What its server was seen to ask.
     pub(crate) fn habits(&self) -> &Arc<ServerHabits> {
         &self.connection.habits
+    }
+
+    /// Claims that end with this one.
+    pub(crate) fn beside(&self) -> &Arc<ClaimsBeside> {
+        &self.beside
     }
 
     /// The newest order's epoch.
@@ -291,6 +338,7 @@ impl ConnectionClaim {
     }
 
     fn let_go(&self, is_superseded: bool) -> Option<LeavingConnection> {
+        self.beside.end(|_| ());
         let task = {
             let mut connections = lock(&self.pool.0.connections);
             let is_last = self.connection.followers.remove(self.follower);
@@ -310,12 +358,64 @@ impl ConnectionClaim {
 impl Drop for ConnectionClaim {
     fn drop(&mut self) {
         let left = self.let_go(false);
-        let mut leaving = lock(&self.pool.0.leaving);
-        leaving.retain(|connection| !connection.is_gone());
-        if let Some(connection) = left {
+        if let Some(connection) = &left {
             connection.stop();
-            leaving.push(connection);
         }
+        self.pool.see_off(left);
+    }
+}
+
+impl ClaimsBeside {
+    /// Has this claim end with the other; false where that has ended.
+    pub(super) fn add(&self, claim: &Arc<HeldClaim>) -> bool {
+        let mut list = lock(&self.0);
+        list.claims.retain(|claim| claim.strong_count() > 0);
+        if !list.has_ended {
+            list.claims.push(Arc::downgrade(claim));
+        }
+        !list.has_ended
+    }
+
+    /// Ends them without waiting for calls in flight.
+    pub(crate) fn stop(&self) {
+        self.end(LeavingConnection::stop);
+    }
+
+    fn end(&self, how: impl Fn(&LeavingConnection)) {
+        let claims = {
+            let mut list = lock(&self.0);
+            list.has_ended = true;
+            std::mem::take(&mut list.claims)
+        };
+        let held = claims.iter().filter_map(Weak::upgrade);
+        for claim in held.filter_map(|held| held.take()) {
+            let pool = claim.pool.clone();
+            let left = claim.release();
+            left.iter().for_each(&how);
+            pool.see_off(left);
+        }
+    }
+}
+
+impl HeldClaim {
+    pub(super) fn new(claim: ConnectionClaim) -> Arc<Self> {
+        Arc::new(Self(Mutex::new(Some(claim))))
+    }
+
+    /// Whether it was taken.
+    pub(super) fn is_over(&self) -> bool {
+        lock(&self.0).is_none()
+    }
+
+    /// Orders its connection to connect anew.
+    pub(super) fn reconnect(&self, tries: RetryMode) {
+        if let Some(claim) = &*lock(&self.0) {
+            claim.reconnect(tries);
+        }
+    }
+
+    pub(super) fn take(&self) -> Option<ConnectionClaim> {
+        lock(&self.0).take()
     }
 }
 

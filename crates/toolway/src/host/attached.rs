@@ -14,8 +14,8 @@ use toolway_types::{ConnectionState, ServerName, ToolKey};
 
 use super::{Attached, View};
 use crate::call::{
-    CallError, CallOptions, Caller, CallerSide, LogLevel, LogStream, Prompter, ToolOutcome,
-    ToolRequest, ToolTarget,
+    CallError, CallOptions, Caller, CallerKind, CallerSide, Consent, LogLevel, LogStream, Prompter,
+    ToolOutcome, ToolRequest, ToolTarget,
 };
 use crate::client_handler::{ClientHandler, Root};
 use crate::dispatch::answers::PersonAnswers;
@@ -164,6 +164,15 @@ impl Attached {
     pub fn logs(&self, server: &ServerName, level: LogLevel) -> Result<LogStream, CallError> {
         let snapshot = self.party.view.snapshot();
         Ok(snapshot.logs(server)?.listen(&self.party.side, level))
+    }
+
+    /// The conditions of a request without any: what a person asks for is typed, and what another
+    /// caller asks for is not.
+    pub(super) fn usual_options(&self) -> CallOptions {
+        CallOptions::new(match self.caller().kind {
+            CallerKind::Person => Consent::Typed,
+            CallerKind::Agent | CallerKind::Client | CallerKind::Hook => Consent::Prompt,
+        })
     }
 
     /// Waits for the server that a call names, if it is on its way.

@@ -11,7 +11,7 @@ use tokio::sync::{broadcast, watch};
 use toolway_types::{ServerName, ToolKey, Untrusted};
 
 use super::Attached;
-use crate::call::{CallError, CallOptions, Consent, brief};
+use crate::call::{CallError, brief};
 use crate::dispatch::send;
 use crate::error::RequestError;
 use crate::event::HostEvent;
@@ -159,7 +159,7 @@ impl Attached {
         server: &ServerName,
         uri: &str,
     ) -> Result<ResourceSubscription, SubscribeError> {
-        let options = CallOptions::new(Consent::Typed);
+        let options = self.usual_options();
         // Who may not read it may not follow it either.
         let params = Map::from_iter([("uri".to_owned(), uri.into())]);
         let permitted = self.permit_offering(Offering::ReadResource, server, params, &options);

@@ -2,8 +2,8 @@
 //!
 //! Owns the requests and their results. What there is to read and to render stands in the
 //! catalogue; hearing that a resource changed is `following.rs`. Each request is judged first
-//! (`dispatch/offered.rs`): rules and hooks count, and without options it is taken for one that a
-//! user typed.
+//! (`dispatch/offered.rs`): rules and hooks count, and without options that of a person is taken for
+//! one that was typed.
 
 use std::collections::BTreeMap;
 use std::mem;
@@ -15,7 +15,7 @@ use toolway_wire::{RawJson, view};
 
 use super::{Attached, Host};
 use crate::audit::AuditEntry;
-use crate::call::{CallError, CallFault, CallOptions, Consent, SavedFile, ToolTarget};
+use crate::call::{CallError, CallFault, CallOptions, SavedFile, ToolTarget};
 use crate::dispatch::offered::PermittedOffering;
 use crate::dispatch::result::contents;
 use crate::dispatch::send::{self, PreparedRequest};
@@ -74,7 +74,8 @@ pub struct PromptOutcome {
 }
 
 impl Attached {
-    /// Reads a resource, listed or not, as a person who typed its address does. A server that is
+    /// Reads a resource, listed or not. A caller that is a person is taken for one who typed its
+    /// address; any other needs the permission that a model needs. A server that is
     /// still connecting is waited for. Where an error of the server names a tool, it is the URI.
     /// Dropping the future tells the server.
     pub async fn read_resource(
@@ -82,7 +83,7 @@ impl Attached {
         server: &ServerName,
         uri: &str,
     ) -> Result<ResourceOutcome, CallError> {
-        self.read_resource_as(server, uri, &CallOptions::new(Consent::Typed))
+        self.read_resource_as(server, uri, &self.usual_options())
             .await
     }
 
@@ -126,7 +127,7 @@ impl Attached {
             CompletionReference::Prompt(name) => ("ref/prompt", "name", name),
             CompletionReference::Template(template) => ("ref/resource", "uri", template),
         };
-        let options = CallOptions::new(Consent::Typed);
+        let options = self.usual_options();
         let target = ToolTarget::Key(ToolKey::new(server.clone(), name));
         self.await_server(&target, &options).await?;
         if let Some(ConnectionState::Connected(facts)) = self
@@ -159,7 +160,7 @@ impl Attached {
         })
     }
 
-    /// Renders a prompt, as a person who typed its name does. A server that is still connecting is
+    /// Renders a prompt, under the same conditions as [`Attached::read_resource`]. A server that is still connecting is
     /// waited for. Where an error of the server names a tool, it is the prompt. Dropping the
     /// future tells the server.
     pub async fn get_prompt(
@@ -168,7 +169,7 @@ impl Attached {
         name: &str,
         arguments: Map<String, Value>,
     ) -> Result<PromptOutcome, CallError> {
-        self.get_prompt_as(server, name, arguments, &CallOptions::new(Consent::Typed))
+        self.get_prompt_as(server, name, arguments, &self.usual_options())
             .await
     }
 

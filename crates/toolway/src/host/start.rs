@@ -23,7 +23,7 @@ use crate::auth::Auth;
 use crate::call::CallerSide;
 use crate::call::questions::{AskedSide, QuestionBook, QuestionNews};
 use crate::catalog_memory::CatalogMemory;
-use crate::connection::{ConnectLimits, ConnectionContext, EraMemory};
+use crate::connection::{ConnectLimits, ConnectionContext, CredentialPlaces, EraMemory};
 use crate::dispatch::answers::PersonAnswers;
 use crate::dispatch::hooks::HookRunnerOwner;
 use crate::dispatch::result::MAX_PICTURE_MEMORY;
@@ -110,6 +110,7 @@ impl Host {
 struct SharedParts {
     open: OpenOptions,
     references: Option<ReferenceResolver>,
+    credentials: Arc<CredentialPlaces>,
     settings: Arc<CallSettings>,
     hooks: HookRunnerOwner,
     auth: Option<Arc<Auth>>,
@@ -132,6 +133,7 @@ impl SharedParts {
         });
         let account = CurrentAccount::new(options.connectors.take(), plan);
         let auth_options = mem::take(&mut options.auth);
+        let credentials = CredentialPlaces::new(references.as_ref(), &auth_options);
         let identity = plan.identity.clone();
         let auth = Auth::new(auth_options, &open.client, identity, references.as_ref());
         let settings = Arc::new(CallSettings::from(plan));
@@ -139,6 +141,7 @@ impl SharedParts {
         Self {
             open,
             references,
+            credentials: Arc::new(credentials),
             settings,
             hooks,
             auth,
@@ -156,6 +159,7 @@ impl SharedParts {
             hooks: Arc::clone(self.hooks.runner()),
             open: self.open.clone(),
             references: self.references.clone(),
+            credentials: Arc::clone(&self.credentials),
             eras: eras.map(EraMemory::at).unwrap_or_default(),
             limits: ConnectLimits::new(&self.settings.limits),
             all_lists: BytePool::new(ALL_LISTS),

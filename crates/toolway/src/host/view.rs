@@ -5,7 +5,7 @@
 //! (`connection/pool.rs`): what it names as the host does is the host's connection.
 //!
 //! Invariant: a view only narrows. Its rules deny and ask, never allow; servers of its own were
-//! admitted by a plan, as the host's were.
+//! admitted by a plan, as the host's were, and what that plan denies or asks for holds too.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -82,9 +82,19 @@ impl ViewSpec {
     /// What holds for its calls.
     pub(super) fn settings(&self, of_host: &CallSettings) -> CallSettings {
         let mut settings = of_host.clone();
+        let mut narrower = Vec::new();
         if let Some(rules) = &self.rules {
-            let narrower = rules.clone().narrowing_only();
-            settings.permissions = Permissions::merged([settings.permissions, narrower]);
+            narrower.push(rules.clone().narrowing_only());
+        }
+        if let Some(own) = &self.own {
+            // A server that a repository brought gets nothing by the name of one of the host's.
+            let names = own.servers.iter().map(|server| &server.name);
+            settings.permissions.forget_given_for(names);
+            narrower.push(own.permissions.clone().narrowing_only());
+        }
+        if !narrower.is_empty() {
+            narrower.insert(0, settings.permissions);
+            settings.permissions = Permissions::merged(narrower);
         }
         settings
     }

@@ -58,6 +58,8 @@ impl ClientSide {
             // Of several on one pipe the first that says so: they are of one caller.
             stated: requests.iter().find_map(|it| it.stated().cloned()),
             client_handler: caller.asked_about(requests),
+            // Of hosts that share a connection, each has hooks of its own.
+            hooks: caller.hooks().unwrap_or_else(|| Arc::clone(&self.hooks)),
             roots: if self.has_fixed_roots {
                 self.roots.clone()
             } else {

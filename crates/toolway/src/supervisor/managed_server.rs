@@ -322,9 +322,11 @@ impl ManagedServer {
         let claim = self.claim.as_ref()?;
         let instances = OwnInstances {
             key: claim.key().clone(),
+            owner: Arc::clone(claim.caller()),
             origin: self.shown.origin.clone(),
             context: Arc::clone(context),
             pool: claim.pool().clone(),
+            beside: Arc::clone(claim.beside()),
             habits: Arc::clone(claim.habits()),
         };
         Some(ConnectedServer {

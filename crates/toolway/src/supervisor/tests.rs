@@ -45,6 +45,7 @@ fn standing_still(plan: Plan) -> (Supervisor, SupervisorHandle) {
         hooks: Arc::default(),
         open: OpenOptions::default(),
         references: None,
+        credentials: Arc::default(),
         eras: EraMemory::default(),
         limits: ConnectLimits::new(&RunLimits::default()),
         all_lists: toolway_types::BytePool::new(1 << 20),

@@ -10,6 +10,7 @@
 mod account;
 mod accounts;
 mod asking;
+mod attacks_on_callers;
 mod audit;
 mod background;
 mod batch;

@@ -17,10 +17,10 @@ use toolway_types::ToolKey;
 use crate::support::*;
 
 /// The methods that a server was asked for.
-type Heard = Arc<Mutex<Vec<String>>>;
+pub(crate) type Heard = Arc<Mutex<Vec<String>>>;
 
 /// A server that offers everything but tools, and what it was asked.
-fn library() -> (InProcessServer, Heard) {
+pub(crate) fn library() -> (InProcessServer, Heard) {
     let heard = Heard::default();
     let notes = Arc::clone(&heard);
     let server = scripted(move |message, _| {

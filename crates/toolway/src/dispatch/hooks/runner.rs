@@ -95,6 +95,7 @@ impl HookRunnerOwner {
             audit,
             ..HookRunner::default()
         });
+        runner.caller.heed_hooks(&runner);
         Self {
             runner,
             snapshots: None,
@@ -368,13 +369,17 @@ impl HookRunner {
                     ..calls.clone()
                 };
                 let work = async {
-                    match self.arrived(target.server()).await {
+                    let arrived = self.arrived(target.server()).await;
+                    // The host's own servers and rules: a caller may see another server under
+                    // that name, or none, and a hook is not its to answer.
+                    match arrived.or_else(|| self.snapshot()) {
                         Some(snapshot) => {
                             // It may be another since the call began.
                             let permissions = &snapshot.settings.permissions;
                             target.require_own_server(&snapshot.catalog, permissions)?;
                             let calls = Dispatch {
                                 catalog: &snapshot.catalog,
+                                permissions,
                                 routes: &*snapshot,
                                 ..calls.clone()
                             };
@@ -392,7 +397,7 @@ impl HookRunner {
     }
 
     /// Waits for a server that is on its way: the snapshot that has it, or that tells why it did
-    /// not come. None for one that is not on its way; the call's own snapshot is good enough then.
+    /// not come. None for one that is not on its way.
     async fn arrived(&self, server: &ServerName) -> Option<Arc<HostSnapshot>> {
         let pending = |snapshot: &Arc<HostSnapshot>| {
             let shown = snapshot.server(server.as_str());

@@ -4,14 +4,16 @@
 //! What an id means on the wire, and what the server is told, is not decided here.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
+use std::time::Duration;
 
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 use toolway_transport::CloseReason;
 use toolway_wire::RawJson;
 
-use crate::call::{ProgressSink, RequestOrigin};
+use crate::call::questions::QuestionDesk;
+use crate::call::{CallerSide, ProgressSink, RequestOrigin};
 use crate::error::{RequestError, RequestResult};
 use crate::lock::lock;
 
@@ -22,6 +24,12 @@ pub(in crate::session) type LateAnswerHandler = Box<dyn FnOnce(&RawJson) + Send>
 /// servers send none.
 const LEFT_LEN: usize = 256;
 
+/// How many requests that were given up are remembered for the sake of a late question.
+const GIVEN_UP_LEN: usize = 64;
+
+/// For how long: a server may ask for a request before it hears that nobody waits for it.
+const GIVEN_UP_FOR: Duration = Duration::from_secs(30);
+
 /// All requests in flight on one channel.
 #[derive(Default)]
 pub(super) struct PendingRequests(Mutex<PendingState>);
@@ -31,6 +39,8 @@ struct PendingState {
     requests: HashMap<u64, PendingRequest>,
     /// Given up, but an answer would still mean something; oldest first.
     left: VecDeque<(u64, LateAnswerHandler)>,
+    /// Given up by callers, and not answered since; oldest first.
+    given_up: VecDeque<GivenUpRequest>,
     closed: Option<CloseReason>,
 }
 
@@ -39,6 +49,38 @@ struct PendingRequest {
     progress: Option<ProgressSink>,
     origin: Option<Arc<RequestOrigin>>,
     last_sign: Instant,
+}
+
+/// A request that its caller does not wait for any more.
+struct GivenUpRequest {
+    id: u64,
+    /// What its caller is asked through, by which it is known.
+    desk: Weak<QuestionDesk>,
+    at: Instant,
+}
+
+impl PendingState {
+    /// A server may still ask for this one.
+    fn give_up(&mut self, id: u64, origin: &RequestOrigin) {
+        if self.given_up.len() == GIVEN_UP_LEN {
+            self.given_up.pop_front();
+        }
+        self.given_up.push_back(GivenUpRequest {
+            id,
+            desk: Arc::downgrade(&origin.caller.desk),
+            at: Instant::now(),
+        });
+    }
+
+    /// Whether the server may still ask for a request that another caller than this one gave up.
+    fn may_ask_for_others(&self, caller: Option<&Arc<CallerSide>>) -> bool {
+        let is_of = |given_up: &GivenUpRequest| {
+            let desk = given_up.desk.as_ptr();
+            caller.is_some_and(|caller| std::ptr::eq(desk, Arc::as_ptr(&caller.desk)))
+        };
+        let mut given_up = self.given_up.iter();
+        given_up.any(|it| it.at.elapsed() < GIVEN_UP_FOR && !is_of(it))
+    }
 }
 
 /// What caused a question of the server.
@@ -74,7 +116,14 @@ impl PendingRequests {
 
     /// Ends one request; false when none is pending under this id.
     pub(super) fn settle(&self, id: u64, answer: RequestResult) -> bool {
-        let waiter = lock(&self.0).requests.remove(&id);
+        let waiter = {
+            let mut state = lock(&self.0);
+            let waiter = state.requests.remove(&id);
+            if waiter.is_none() {
+                state.given_up.retain(|given_up| given_up.id != id);
+            }
+            waiter
+        };
         let waited_for = waiter.is_some();
         if let Some(waiter) = waiter {
             let _ = waiter.answer.send(answer);
@@ -91,8 +140,11 @@ impl PendingRequests {
     /// ended already; `late` stays where it is then.
     pub(super) fn leave(&self, id: u64, late: &mut Option<LateAnswerHandler>) -> bool {
         let mut state = lock(&self.0);
-        if state.requests.remove(&id).is_none() {
+        let Some(request) = state.requests.remove(&id) else {
             return false;
+        };
+        if let Some(origin) = &request.origin {
+            state.give_up(id, origin);
         }
         if let Some(late) = late.take() {
             if state.left.len() == LEFT_LEN {
@@ -121,17 +173,27 @@ impl PendingRequests {
     }
 
     /// Whose question it is that the server asks now: of the request on whose stream it came, or,
-    /// where nothing says, of the only caller that has requests in flight. A request of the host's
-    /// own is no caller's.
-    pub(super) fn cause(&self, during: Option<u64>) -> QuestionCause {
+    /// where nothing says, of the only caller that has requests in flight, if no other has just
+    /// given one up. A request of the host's own is no caller's; with none of any caller in flight it
+    /// is for `own`, whose connection it is.
+    pub(super) fn cause(
+        &self,
+        during: Option<u64>,
+        own: Option<&Arc<CallerSide>>,
+    ) -> QuestionCause {
         let state = lock(&self.0);
         let of = |request: &PendingRequest| request.origin.clone();
-        if let Some(request) = during.and_then(|id| state.requests.get(&id)) {
-            return QuestionCause::Requests(of(request).into_iter().collect());
+        if let Some(id) = during {
+            // A request that has ended is nobody's any more, and no other's.
+            return match state.requests.get(&id) {
+                Some(request) => QuestionCause::Requests(of(request).into_iter().collect()),
+                None => QuestionCause::Unclear,
+            };
         }
         let origins: Vec<_> = state.requests.values().filter_map(of).collect();
-        let is_of_one = |pair: &[Arc<RequestOrigin>]| Arc::ptr_eq(&pair[0].caller, &pair[1].caller);
-        if origins.windows(2).all(is_of_one) {
+        let is_of_one = |pair: &[Arc<RequestOrigin>]| pair[0].caller.is_same(&pair[1].caller);
+        let asked = origins.first().map(|origin| &origin.caller).or(own);
+        if origins.windows(2).all(is_of_one) && !state.may_ask_for_others(asked) {
             QuestionCause::Requests(origins)
         } else {
             QuestionCause::Unclear
@@ -170,6 +232,7 @@ impl PendingRequests {
             }
             state.closed = Some(reason.clone());
             state.left.clear();
+            state.given_up.clear();
             std::mem::take(&mut state.requests)
         };
         for waiter in requests.into_values() {

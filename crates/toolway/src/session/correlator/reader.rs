@@ -174,7 +174,7 @@ impl ChannelReader {
             // Nothing where it has ended: whose it was is not known any more.
             Some(tag) => waiting.origin(tag.0),
             None if reception.has_streams() => Some(Vec::new()),
-            None => match waiting.cause(None) {
+            None => match waiting.cause(None, reception.client_side().caller.as_ref()) {
                 QuestionCause::Requests(requests) => Some(requests),
                 // Another's would be worse than none; the journal has it.
                 QuestionCause::Unclear => None,
@@ -226,8 +226,9 @@ impl ChannelReader {
             }
             InboundMessage::Reply(bytes) => self.say(bytes),
             InboundMessage::Asked(asked) => {
-                let cause = self.shared.waiting.cause(during.map(|tag| tag.0));
                 let (reception, asking) = (&self.shared.reception, &self.shared.asking);
+                let own = reception.client_side().caller.as_ref();
+                let cause = self.shared.waiting.cause(during.map(|tag| tag.0), own);
                 if let Some(bytes) = self.questions.take(asked, cause, reception, asking) {
                     self.say(bytes);
                 }

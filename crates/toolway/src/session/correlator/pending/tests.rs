@@ -95,3 +95,53 @@ proptest! {
         }
     }
 }
+
+/// A request of a caller of its own.
+fn of_somebody() -> Arc<RequestOrigin> {
+    RequestOrigin::of(&Arc::new(CallerSide::default()), None)
+}
+
+fn is_of(cause: &QuestionCause, origin: &Arc<RequestOrigin>) -> bool {
+    matches!(cause, QuestionCause::Requests(requests)
+        if !requests.is_empty() && requests.iter().all(|it| Arc::ptr_eq(it, origin)))
+}
+
+#[test]
+fn a_question_on_the_stream_of_a_request_that_has_ended_is_no_others() {
+    let waiting = PendingRequests::default();
+    let [ada, bob] = [of_somebody(), of_somebody()];
+    let first = waiting.register(1, None, Some(Arc::clone(&ada)));
+    let second = waiting.register(2, None, Some(Arc::clone(&bob)));
+    assert!(is_of(&waiting.cause(Some(1), None), &ada));
+    let answer = to_raw_value(&1).expect("JSON");
+    assert!(waiting.settle(1, Ok(answer.into())));
+    let cause = waiting.cause(Some(1), None);
+    assert!(matches!(cause, QuestionCause::Unclear));
+    assert!(is_of(&waiting.cause(Some(2), None), &bob));
+    drop((first, second));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_that_may_be_for_a_request_another_gave_up_is_put_to_nobody() {
+    let waiting = PendingRequests::default();
+    let [ada, bob] = [of_somebody(), of_somebody()];
+    let first = waiting.register(1, None, Some(Arc::clone(&ada)));
+    let second = waiting.register(2, None, Some(Arc::clone(&bob)));
+    assert!(waiting.leave(1, &mut None));
+    let is_unclear = |own| matches!(waiting.cause(None, own), QuestionCause::Unclear);
+    assert!(is_unclear(None), "it may be the first one's");
+    // What comes on a stream of its own is as clear as before.
+    assert!(is_of(&waiting.cause(Some(2), None), &bob));
+    // Neither is it the owner's, with nothing in flight; but what the owner gave up is.
+    assert!(waiting.leave(2, &mut None));
+    assert!(is_unclear(None) && is_unclear(Some(&ada.caller)));
+    let answer = || Ok(to_raw_value(&1).expect("JSON").into());
+    assert!(!waiting.settle(2, answer()), "it was answered all the same");
+    assert!(!is_unclear(Some(&ada.caller)));
+    // Not for ever.
+    let third = waiting.register(3, None, Some(Arc::clone(&bob)));
+    assert!(is_unclear(None));
+    tokio::time::advance(GIVEN_UP_FOR).await;
+    assert!(is_of(&waiting.cause(None, None), &bob));
+    drop((first, second, third));
+}

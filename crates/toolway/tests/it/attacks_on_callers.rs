@@ -3,21 +3,25 @@
 //! Each test is an attack: a server, an agent or another host that reaches for what is not its own.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use serde_json::{Map, Value, json};
 use toolway::auth::AuthOptions;
 use toolway::config::{Flags, HookEvent};
 use toolway::{
     AttachOptions, Attached, CallError, CallFault, CallOptions, Caller, CallerKind,
     CompletionReference, ConnectionPool, Consent, ElicitationAnswer, HookReply, Host, HostOptions,
-    InProcessServer, LibraryHook, RefusedBy, Root, ToolOutcome, ViewSpec,
+    HostSnapshot, InProcessServer, LibraryHook, PermissionAnswer, PermissionQuestion, Prompter,
+    RefusedBy, Root, ToolOutcome, ViewSpec,
 };
 use toolway_auth::vault::{StorageChoice, Vault, VaultOptions};
 use toolway_testkit::{Script, ScriptedServer, SpokenEras};
 
 use crate::offered::{library, ruled};
+use crate::pins::turncoat;
 use crate::support::*;
 
 fn legacy_process() -> ScriptedServer {
@@ -209,6 +213,65 @@ async fn an_ask_rule_holds_for_all_that_a_client_asks_for_beside_calls() {
     );
     // A person typed it.
     host.read_resource(&s, "note://1").await.expect("a text");
+    host.shutdown().await;
+}
+
+/// Says yes once to whatever it is asked, and counts how often that was.
+#[derive(Default)]
+struct Agrees(AtomicUsize);
+
+impl Prompter for Agrees {
+    fn ask<'a>(&'a self, _: &'a PermissionQuestion<'a>) -> BoxFuture<'a, PermissionAnswer> {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Box::pin(std::future::ready(PermissionAnswer::Yes))
+    }
+}
+
+#[tokio::test]
+async fn sec_33_a_client_accepts_a_change_of_a_tool_for_nobody_but_itself() {
+    let home = Home::new();
+    let options = HostOptions {
+        in_process: vec![(name("s"), turncoat())],
+        pins: Some(home.path().join("state/pins.json")),
+        ..home.options()
+    };
+    let allowed = ruled(&home, &json!({ "allow": ["mcp__s__echo"] }));
+    let host = Host::start(allowed, options);
+    host.settled().await;
+    for _ in 0..3 {
+        echo_as(&host, Consent::Prompt).await.expect("allowed");
+    }
+    let flipped = |snapshot: &Arc<HostSnapshot>| {
+        let mut tools = snapshot.catalog.tools();
+        tools.any(|tool| tool.description.contains("keys"))
+    };
+    host.watch().wait_for(flipped).await.expect("a host");
+    let asked = Arc::new(Agrees::default());
+    let options = AttachOptions {
+        prompter: Some(Arc::clone(&asked) as Arc<dyn Prompter>),
+        ..AttachOptions::default()
+    };
+    let client = host.attach(Caller::new(CallerKind::Client, "client"), options);
+    for _ in 0..2 {
+        echo_as(&client, Consent::Prompt).await.expect("a yes");
+    }
+    assert_eq!(asked.0.load(Ordering::Relaxed), 1, "it said so already");
+    let other = host.attach(
+        Caller::new(CallerKind::Client, "client"),
+        AttachOptions::default(),
+    );
+    for caller in [&host as &Attached, &other] {
+        let refused = echo_as(caller, Consent::Prompt).await;
+        let by = refused.expect_err("it was not accepted here");
+        assert!(
+            matches!(
+                &by,
+                CallError::Failed(_, CallFault::Refused(RefusedBy::Changed { .. }))
+            ),
+            "{by:?}"
+        );
+    }
+    drop((client, other));
     host.shutdown().await;
 }
 

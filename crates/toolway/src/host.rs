@@ -172,9 +172,10 @@ impl Host {
             client_handler: options.client_handler,
             open_questions: options.open_questions,
         };
+        let kind = caller.kind;
         let side = CallerSide::asked(caller, asked, options.roots);
         side.heed_hooks(&self.core.runner);
-        let answers = Arc::new(self.own.party.answers.of_another_caller());
+        let answers = Arc::new(self.own.party.answers.of_another_caller(kind));
         let view = options.view.unwrap_or_else(|| self.own.party.view.clone());
         let party = CallingParty::new(Arc::new(side), answers, options.pool, view);
         Attached::new(Arc::clone(&self.core), party)

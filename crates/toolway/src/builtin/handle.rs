@@ -80,7 +80,8 @@ impl HostHandle {
         let options = CallOptions::new(Consent::Prompt);
         let offering = Offering::ReadResource;
         // What the host's owner said yes to is no other caller's.
-        let others = self.runner.approvals().of_another_caller();
+        let kind = self.caller().caller.kind;
+        let others = self.runner.approvals().of_another_caller(kind);
         let dispatch = Dispatch {
             caller: self.caller(),
             approvals: match &self.caller {

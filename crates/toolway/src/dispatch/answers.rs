@@ -11,7 +11,7 @@
 
 mod keeper;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, Weak};
@@ -23,12 +23,12 @@ use toolway_types::{Origin, ServerName, ToolKey, Untrusted};
 
 pub use self::keeper::{RuleKeeper, SettingsRules};
 use crate::call::{
-    KeepIn, Lasting, PermissionAnswer, PermissionQuestion, PermittedBy, Prompter, RefusedBy,
-    RuleReach,
+    CallerKind, KeepIn, Lasting, PermissionAnswer, PermissionQuestion, PermittedBy, Prompter,
+    RefusedBy, RuleReach,
 };
 use crate::catalog::CatalogTool;
 use crate::lock::lock;
-use crate::pins::{Difference, Pins};
+use crate::pins::{Difference, PinPlace, Pins};
 
 /// How many answers a host remembers; the oldest is forgotten.
 const MOST: usize = 1000;
@@ -43,6 +43,15 @@ pub struct PersonAnswers {
     turn: tokio::sync::Mutex<()>,
     /// Told when something is remembered.
     news: tokio::sync::watch::Sender<()>,
+    /// The changed definitions that were accepted, where that is one caller's affair alone.
+    accepted: Option<Mutex<VecDeque<AcceptedChange>>>,
+}
+
+/// A definition that a caller accepted in place of another.
+#[derive(PartialEq, Eq)]
+struct AcceptedChange {
+    place: PinPlace,
+    digest: String,
 }
 
 /// Why a person is asked, beside hooks.
@@ -137,13 +146,38 @@ impl PersonAnswers {
     }
 
     /// The answers of another caller: none yet. How tools were defined, and where rules are kept,
-    /// is the same for all.
-    pub(crate) fn of_another_caller(&self) -> Self {
+    /// is the same for all. That a tool changed is accepted for all by a person alone.
+    pub(crate) fn of_another_caller(&self, kind: CallerKind) -> Self {
         Self {
             pins: self.pins.clone(),
             keeper: self.keeper.clone(),
+            accepted: (kind != CallerKind::Person).then(Mutex::default),
             ..Self::default()
         }
+    }
+
+    /// Whether this caller, and it alone, accepted what is defined there now.
+    pub(super) fn has_accepted(&self, place: &PinPlace, digest: &str) -> bool {
+        let is_it = |it: &AcceptedChange| it.place == *place && it.digest == digest;
+        let accepted = self.accepted.as_ref();
+        accepted.is_some_and(|accepted| lock(accepted).iter().any(is_it))
+    }
+
+    /// Accepts a changed definition for this caller alone; false where it is accepted for all.
+    pub(super) fn accept_alone(&self, place: &PinPlace, digest: &str) -> bool {
+        let Some(accepted) = &self.accepted else {
+            return false;
+        };
+        let mut accepted = lock(accepted);
+        accepted.retain(|it| it.place != *place);
+        if accepted.len() == MOST {
+            accepted.pop_front();
+        }
+        accepted.push_back(AcceptedChange {
+            place: place.clone(),
+            digest: digest.to_owned(),
+        });
+        true
     }
 
     pub(crate) fn pins(&self) -> &Pins {

@@ -102,7 +102,15 @@ async fn decide(
             let tool = call.tool();
             // A call that a person types relies on no rule that could have meant another tool.
             let shown = tool.shown_for_pin().filter(|_| consent != Consent::Typed);
-            pins.check(&tool.place(server), tool.definition(), shown)
+            let (place, definition) = (tool.place(server), tool.definition());
+            match pins.check(&place, definition, shown) {
+                PinState::Changed(_)
+                    if dispatch.approvals.has_accepted(&place, definition.digest()) =>
+                {
+                    PinState::Same
+                }
+                standing => standing,
+            }
         }
     };
     let mut change = None;
@@ -164,8 +172,15 @@ async fn decide(
         let tool = call.tool();
         let place = tool.place(server).into_owned();
         let shown = tool.shown_for_pin();
-        let pinned = pins.pin(place, tool.pin_label(), tool.definition(), shown);
-        Box::pin(pinned).await;
+        // What an agent or a client says yes to must not be what a rule of the user allows then.
+        let is_alone = change.is_some()
+            && dispatch
+                .approvals
+                .accept_alone(&place, tool.definition().digest());
+        if !is_alone {
+            let pinned = pins.pin(place, tool.pin_label(), tool.definition(), shown);
+            Box::pin(pinned).await;
+        }
     }
     Ok(grant)
 }

@@ -3,21 +3,32 @@
 //! Each test is an attack: a server, an agent or another host that reaches for what is not its own.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
+use serde_json::value::to_raw_value;
 use serde_json::{Map, Value, json};
 use toolway::auth::AuthOptions;
-use toolway::config::{Flags, HookEvent};
+use toolway::catalog::ServerOffer;
+use toolway::config::{Flags, HookEvent, Hooks, Permissions, ResultText};
+use toolway::dispatch::Dispatch;
+use toolway::dispatch::answers::PersonAnswers;
+use toolway::dispatch::hooks::HookRunner;
+use toolway::route::GeneralLimits;
 use toolway::{
-    AttachOptions, Attached, CallError, CallFault, CallOptions, Caller, CallerKind,
+    AttachOptions, Attached, CallError, CallFault, CallOptions, Caller, CallerKind, Catalog,
     CompletionReference, ConnectionPool, Consent, ElicitationAnswer, HookReply, Host, HostOptions,
-    InProcessServer, LibraryHook, RefusedBy, Root, ToolOutcome, ViewSpec,
+    HostSnapshot, InProcessServer, LibraryHook, PermissionAnswer, PermissionQuestion, Prompter,
+    RefusedBy, Root, ToolOutcome, ViewSpec, view,
 };
 use toolway_auth::vault::{StorageChoice, Vault, VaultOptions};
 use toolway_testkit::{Script, ScriptedServer, SpokenEras};
+use toolway_types::BytePool;
 
 use crate::offered::{library, ruled};
+use crate::pins::turncoat;
 use crate::support::*;
 
 fn legacy_process() -> ScriptedServer {
@@ -209,6 +220,109 @@ async fn an_ask_rule_holds_for_all_that_a_client_asks_for_beside_calls() {
     );
     // A person typed it.
     host.read_resource(&s, "note://1").await.expect("a text");
+    host.shutdown().await;
+}
+
+/// Says yes once to whatever it is asked, and counts how often that was.
+#[derive(Default)]
+struct Agrees(AtomicUsize);
+
+impl Prompter for Agrees {
+    fn ask<'a>(&'a self, _: &'a PermissionQuestion<'a>) -> BoxFuture<'a, PermissionAnswer> {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Box::pin(std::future::ready(PermissionAnswer::Yes))
+    }
+}
+
+#[tokio::test]
+async fn sec_33_a_client_accepts_a_change_of_a_tool_for_nobody_but_itself() {
+    let home = Home::new();
+    let options = HostOptions {
+        in_process: vec![(name("s"), turncoat())],
+        pins: Some(home.path().join("state/pins.json")),
+        ..home.options()
+    };
+    let allowed = ruled(&home, &json!({ "allow": ["mcp__s__echo"] }));
+    let host = Host::start(allowed, options);
+    host.settled().await;
+    for _ in 0..3 {
+        echo_as(&host, Consent::Prompt).await.expect("allowed");
+    }
+    let flipped = |snapshot: &Arc<HostSnapshot>| {
+        let mut tools = snapshot.catalog.tools();
+        tools.any(|tool| tool.description.contains("keys"))
+    };
+    host.watch().wait_for(flipped).await.expect("a host");
+    let asked = Arc::new(Agrees::default());
+    let options = AttachOptions {
+        prompter: Some(Arc::clone(&asked) as Arc<dyn Prompter>),
+        ..AttachOptions::default()
+    };
+    let client = host.attach(Caller::new(CallerKind::Client, "client"), options);
+    for _ in 0..2 {
+        echo_as(&client, Consent::Prompt).await.expect("a yes");
+    }
+    assert_eq!(asked.0.load(Ordering::Relaxed), 1, "it said so already");
+    let other = host.attach(
+        Caller::new(CallerKind::Client, "client"),
+        AttachOptions::default(),
+    );
+    for caller in [&host as &Attached, &other] {
+        let refused = echo_as(caller, Consent::Prompt).await;
+        let by = refused.expect_err("it was not accepted here");
+        assert!(
+            matches!(
+                &by,
+                CallError::Failed(_, CallFault::Refused(RefusedBy::Changed { .. }))
+            ),
+            "{by:?}"
+        );
+    }
+    drop((client, other));
+    host.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_pipeline_of_somebody_elses_making_reaches_no_server_of_a_host() {
+    let home = Home::new();
+    let called = Arc::new(AtomicUsize::new(0));
+    let calls = Arc::clone(&called);
+    let server = scripted(move |message, _| {
+        if message["method"] == "tools/call" {
+            calls.fetch_add(1, Ordering::Relaxed);
+        }
+        legacy(message)
+    });
+    let options = HostOptions {
+        in_process: vec![(name("s"), server)],
+        ..home.options()
+    };
+    let host = Host::start(ruled(&home, &json!({ "deny": ["mcp__s"] })), options);
+    host.settled().await;
+    echo_as(&host, Consent::Typed).await.expect_err("denied");
+    let mut offer = ServerOffer::new(name("s"));
+    let listed = to_raw_value(&json!({ "tools": [tool("echo")] })).expect("JSON");
+    offer.tools = view::tools(&listed).expect("a list").items;
+    let forged = Dispatch {
+        caller: &Arc::default(),
+        catalog: &Catalog::build(1, [offer]),
+        permissions: &Permissions::empty(),
+        hooks: &Hooks::empty(),
+        runner: &HookRunner::none(),
+        routes: &*host.snapshot(),
+        approvals: &PersonAnswers::default(),
+        prompter: None,
+        limits: GeneralLimits::default(),
+        output_dir: home.path(),
+        picture_memory: &BytePool::new(0),
+        audit: None,
+        max_output_tokens: 1000,
+        result_text: ResultText::default(),
+    };
+    let call = forged.call(request("s", "echo", "x"), CallOptions::new(Consent::Typed));
+    let refused = call.await.expect_err("it is not the host's").to_string();
+    assert!(refused.contains("only its host"), "{refused}");
+    assert_eq!(called.load(Ordering::Relaxed), 0);
     host.shutdown().await;
 }
 

@@ -15,7 +15,7 @@ use crate::support::{
 };
 
 /// After three calls its tool has another description, which it announces.
-fn turncoat() -> InProcessServer {
+pub(crate) fn turncoat() -> InProcessServer {
     let calls = AtomicUsize::new(0);
     scripted(move |message, speaker| {
         match message["method"].as_str() {

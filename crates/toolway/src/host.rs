@@ -39,7 +39,7 @@ use crate::audit::{Audit, AuditEntry};
 use crate::auth::Auth;
 use crate::call::questions::{AskedSide, QuestionBook};
 use crate::call::{
-    CallError, CallOptions, CallResult, Caller, CallerSide, ToolRequest, ToolTarget,
+    CallError, CallOptions, CallResult, Caller, CallerKind, CallerSide, ToolRequest, ToolTarget,
 };
 use crate::catalog_memory::CatalogMemory;
 use crate::dispatch::Dispatch;
@@ -175,7 +175,8 @@ impl Host {
         let kind = caller.kind;
         let side = CallerSide::asked(caller, asked, options.roots);
         side.heed_hooks(&self.core.runner);
-        let answers = Arc::new(self.own.party.answers.of_another_caller(kind));
+        let keeps_rules = options.keeps_rules || kind == CallerKind::Person;
+        let answers = Arc::new(self.own.party.answers.of_another_caller(kind, keeps_rules));
         let view = options.view.unwrap_or_else(|| self.own.party.view.clone());
         let party = CallingParty::new(Arc::new(side), answers, options.pool, view);
         Attached::new(Arc::clone(&self.core), party)
@@ -252,7 +253,7 @@ impl HostCore {
     fn dispatch<'a>(&'a self, party: &'a CallingParty, snapshot: &'a HostSnapshot) -> Dispatch<'a> {
         Dispatch {
             caller: &party.side,
-            prompter: party.side.desk.prompter(),
+            prompter: party.side.asker.prompter(),
             approvals: &party.answers,
             picture_memory: &self.picture_memory,
             ..self.runner.dispatch(snapshot)

@@ -61,6 +61,8 @@ pub(super) fn tool(shown: &str, server: &ServerSnapshot, url: Option<String>) ->
         async move {
             match wanted(&call, name.as_str(), url.as_deref(), &entry) {
                 Err(answer) => answer,
+                // Whose login it would be is the owner's to say.
+                Ok((_, by_hand)) if !call.host.acts_for_owner() => by_hand,
                 Ok((_, by_hand)) if is_connector => {
                     begin_account(&call, &name, url.as_deref(), by_hand).await
                 }

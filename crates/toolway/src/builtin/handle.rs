@@ -46,6 +46,12 @@ impl HostHandle {
         self.caller.as_ref().unwrap_or(self.runner.caller())
     }
 
+    /// Whether it is the owner's call, or one in the owner's name.
+    pub(super) fn acts_for_owner(&self) -> bool {
+        let owner = self.runner.caller();
+        self.caller().caller.principal == owner.caller.principal
+    }
+
     /// The snapshot of this moment.
     pub fn snapshot(&self) -> Arc<HostSnapshot> {
         let snapshots = self.snapshots.upgrade();
@@ -81,7 +87,7 @@ impl HostHandle {
         let offering = Offering::ReadResource;
         // What the host's owner said yes to is no other caller's.
         let kind = self.caller().caller.kind;
-        let others = self.runner.approvals().of_another_caller(kind);
+        let others = self.runner.approvals().of_another_caller(kind, false);
         let dispatch = Dispatch {
             caller: self.caller(),
             approvals: match &self.caller {

@@ -1,7 +1,7 @@
 //! Questions to the user, counted.
 //!
 //! Knows whether a question to one caller is open, so that its time is not the call's. How questions
-//! are asked is `questions/desk.rs`.
+//! are asked is `questions/asker.rs`.
 
 use std::sync::Arc;
 use std::time::Duration;

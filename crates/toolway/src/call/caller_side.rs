@@ -18,7 +18,7 @@ use super::CallOptions;
 use super::attention::Attention;
 use super::caller::{Caller, CallerKind};
 use super::log_message::LogSink;
-use super::questions::{AskedSide, CausingRequest, QuestionDesk};
+use super::questions::{AskedSide, CausingRequest, QuestionAsker};
 use crate::client_handler::{ClientHandler, Root};
 use crate::lock::lock;
 
@@ -27,7 +27,7 @@ use crate::lock::lock;
 pub struct CallerSide {
     pub(crate) caller: Caller,
     /// What it is asked through.
-    pub(crate) desk: Arc<QuestionDesk>,
+    pub(crate) asker: Arc<QuestionAsker>,
     /// Its roots of this moment.
     pub(crate) roots: watch::Sender<Arc<[Root]>>,
     /// Whether it is being asked anything.
@@ -58,10 +58,10 @@ impl CallerSide {
     /// A caller that is asked in this way.
     pub(crate) fn asked(caller: Caller, asked: AskedSide, roots: Vec<Root>) -> Self {
         let attention = Attention::default();
-        let desk = QuestionDesk::new(caller.clone(), asked, attention.clone());
+        let asker = QuestionAsker::new(caller.clone(), asked, attention.clone());
         Self {
             caller,
-            desk: Arc::new(desk),
+            asker: Arc::new(asker),
             roots: watch::Sender::new(Arc::from(roots)),
             attention,
             instances: HeldInstances::default(),
@@ -95,7 +95,7 @@ impl CallerSide {
         let cause = requests
             .iter()
             .map(|it| Arc::clone(it) as Arc<dyn CausingRequest>);
-        self.desk.client_handler(cause.collect())
+        self.asker.client_handler(cause.collect())
     }
 
     /// The same one acting in another name: what it causes is asked of the same person.
@@ -105,7 +105,7 @@ impl CallerSide {
                 principal: Arc::clone(&self.caller.principal),
                 ..Caller::new(kind, name)
             },
-            desk: Arc::clone(&self.desk),
+            asker: Arc::clone(&self.asker),
             roots: watch::Sender::new(Arc::clone(&self.roots.borrow())),
             attention: self.attention.clone(),
             instances: Arc::clone(&self.instances),
@@ -115,7 +115,7 @@ impl CallerSide {
 
     /// Whether both act for the same attachment.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.desk, &other.desk)
+        Arc::ptr_eq(&self.asker, &other.asker)
     }
 
     /// The same as whoever an instance of its own asks. It holds no instances: they would hold each
@@ -123,7 +123,7 @@ impl CallerSide {
     pub(crate) fn as_owner_of_instance(&self) -> Self {
         Self {
             caller: self.caller.clone(),
-            desk: Arc::clone(&self.desk),
+            asker: Arc::clone(&self.asker),
             roots: self.roots.clone(),
             attention: self.attention.clone(),
             instances: HeldInstances::default(),

@@ -1,7 +1,7 @@
 //! Open questions: what a person is to decide, as values.
 //!
 //! Owns what a question and an answer are, and which answers fit which question. Which questions are
-//! open, and who may answer them, is `book.rs`; how a caller comes to be asked is `desk.rs`.
+//! open, and who may answer them, is `book.rs`; how a caller comes to be asked is `asker.rs`.
 //!
 //! A terminal, a web page and a command can show the same question: it has an id, says about which
 //! server and which call it is, whose it is, and how long it stands.
@@ -20,12 +20,12 @@ use super::{Caller, Lasting, PermissionAnswer, PermissionQuestion};
 use crate::client_handler::{Elicitation, ElicitationAnswer, MoreRights, fill_form, told};
 use crate::pins::Difference;
 
+mod asker;
 mod book;
-mod desk;
 
+pub(crate) use self::asker::{AskedSide, CausingRequest, QuestionAsker};
 pub(crate) use self::book::{PartyId, QuestionBook, QuestionNews};
 pub use self::book::{QuestionEnd, QuestionWatch};
-pub(crate) use self::desk::{AskedSide, CausingRequest, QuestionDesk};
 
 /// What one question is known by. Nobody can guess it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

@@ -94,6 +94,14 @@ impl OwnInstances {
         Some(started)
     }
 
+    /// A request has ended. A server that was told another caller's roots because of it hears that
+    /// there are others again: the shared one must not go on by them.
+    pub(super) fn note_end_of_request(&self) {
+        if self.habits.take_others_roots() {
+            self.owner.roots.send_modify(|_| ());
+        }
+    }
+
     fn context_of(&self, caller: Arc<CallerSide>) -> Arc<ConnectionContext> {
         Arc::new(ConnectionContext {
             caller,

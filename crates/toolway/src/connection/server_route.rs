@@ -283,7 +283,11 @@ impl Route for ServerRoute {
                 },
                 deadline: deadline.unwrap_or(began + FOR_EVER),
             };
-            match (self.request_in_session(&mut request).await, &self.widener) {
+            let outcome = self.request_in_session(&mut request).await;
+            if let Some(instances) = &self.instances {
+                instances.note_end_of_request();
+            }
+            match (outcome, &self.widener) {
                 (Err(error), Some(widener)) if challenge_of(&error).is_some() => {
                     // Boxed: a call that is not refused must not carry the room for it along.
                     Box::pin(self.request_after_step_up(request, widener, error, began)).await

@@ -145,12 +145,12 @@ impl PersonAnswers {
         }
     }
 
-    /// The answers of another caller: none yet. How tools were defined, and where rules are kept,
-    /// is the same for all. That a tool changed is accepted for all by a person alone.
-    pub(crate) fn of_another_caller(&self, kind: CallerKind) -> Self {
+    /// The answers of another caller: none yet. How tools were defined is the same for all. That a
+    /// tool changed is accepted for all by a person alone, and rules are kept for those who may.
+    pub(crate) fn of_another_caller(&self, kind: CallerKind, keeps_rules: bool) -> Self {
         Self {
             pins: self.pins.clone(),
-            keeper: self.keeper.clone(),
+            keeper: self.keeper.clone().filter(|_| keeps_rules),
             accepted: (kind != CallerKind::Person).then(Mutex::default),
             ..Self::default()
         }

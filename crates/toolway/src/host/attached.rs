@@ -36,6 +36,9 @@ pub struct AttachOptions {
     pub pool: Option<ToolPool>,
     /// What it sees; as much as the owner when absent.
     pub view: Option<View>,
+    /// Whether its yes can be kept as a rule of the owner's. A person's always can; that of others
+    /// holds for their session at most, unless this says so: a model may have given it.
+    pub keeps_rules: bool,
     /// Whether questions stand for a while although nobody above shows them, to be answered by
     /// [`Attached::answer`].
     pub open_questions: bool,
@@ -118,7 +121,7 @@ impl Attached {
 
     /// The snapshot of this moment.
     pub fn snapshot(&self) -> Arc<HostSnapshot> {
-        let seen = self.core.questions.seen_by(self.party.side.desk.party());
+        let seen = self.core.questions.seen_by(self.party.side.asker.party());
         self.party.view.snapshot().with_questions(seen)
     }
 

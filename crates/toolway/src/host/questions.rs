@@ -17,18 +17,18 @@ impl Attached {
     /// The open questions that this caller may answer, oldest first: those that its calls caused.
     /// The owner of the host sees those of other callers as well, but for what servers ask them.
     pub fn questions(&self) -> Vec<Arc<OpenQuestion>> {
-        self.core.questions.seen_by(self.party.side.desk.party())
+        self.core.questions.seen_by(self.party.side.asker.party())
     }
 
     /// Answers one of them. Each is answered once: whoever comes second hears that.
     pub fn answer(&self, id: &QuestionId, answer: QuestionAnswer) -> Result<(), AnswerError> {
-        let by = self.party.side.desk.party();
+        let by = self.party.side.asker.party();
         self.core.questions.answer(id, answer, by)
     }
 
     /// Follows them.
     pub fn watch_questions(&self) -> QuestionWatch {
-        let party = self.party.side.desk.party();
+        let party = self.party.side.asker.party();
         self.core.questions.watched_by(party)
     }
 }
@@ -45,7 +45,7 @@ impl LeavingParty {
         Self {
             instances: Arc::clone(&party.side.instances),
             book: Arc::clone(&core.questions),
-            party: party.side.desk.party(),
+            party: party.side.asker.party(),
         }
     }
 }

@@ -10,6 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub(crate) struct ServerHabits {
     asks_unclearly: AtomicBool,
     asks_for_roots: AtomicBool,
+    /// Whether it was told the roots of a caller that is not the connection's own.
+    has_others_roots: AtomicBool,
 }
 
 impl ServerHabits {
@@ -24,6 +26,17 @@ impl ServerHabits {
     /// It asked for roots in a request of its own, and may keep what it was told.
     pub(crate) fn note_asked_for_roots(&self) {
         self.asks_for_roots.store(true, Ordering::Relaxed);
+    }
+
+    /// It was told the roots of another caller than the connection's own.
+    pub(crate) fn note_others_roots(&self) {
+        self.has_others_roots.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it was; it must hear that this is over.
+    pub(crate) fn take_others_roots(&self) -> bool {
+        self.has_others_roots.load(Ordering::Relaxed)
+            && self.has_others_roots.swap(false, Ordering::Relaxed)
     }
 
     pub(crate) fn asks_unclearly(&self) -> bool {

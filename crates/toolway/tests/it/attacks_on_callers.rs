@@ -475,3 +475,118 @@ async fn a_callers_own_instance_goes_with_the_server() {
     assert_eq!(pool.len(), 0);
     drop(client);
 }
+
+/// Keeps every rule, and counts them.
+#[derive(Default)]
+struct KeepsAll(AtomicUsize);
+
+impl toolway::RuleKeeper for KeepsAll {
+    fn keep<'a>(
+        &'a self,
+        _: &'a str,
+        _: toolway::call::KeepIn,
+    ) -> BoxFuture<'a, Result<(), String>> {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Box::pin(std::future::ready(Ok(())))
+    }
+}
+
+/// Says yes for good, whatever was offered.
+struct ForGood;
+
+impl Prompter for ForGood {
+    fn ask<'a>(&'a self, _: &'a PermissionQuestion<'a>) -> BoxFuture<'a, PermissionAnswer> {
+        Box::pin(std::future::ready(PermissionAnswer::Always {
+            reach: toolway::call::RuleReach::Server,
+            keep_in: toolway::call::KeepIn::User,
+        }))
+    }
+}
+
+#[tokio::test]
+async fn a_clients_yes_for_good_writes_no_rule_of_the_owners() {
+    let home = Home::new();
+    let keeper = Arc::new(KeepsAll::default());
+    let options = HostOptions {
+        in_process: vec![(name("s"), scripted(|message, _| legacy(message)))],
+        rule_keeper: Some(Arc::clone(&keeper) as Arc<dyn toolway::RuleKeeper>),
+        ..home.options()
+    };
+    let host = Host::start(home.plan(&json!({})), options);
+    host.settled().await;
+    for (kind, keeps_rules, kept) in [
+        (CallerKind::Client, false, 0),
+        (CallerKind::Agent, false, 0),
+        (CallerKind::Client, true, 1),
+        (CallerKind::Person, false, 2),
+    ] {
+        let options = AttachOptions {
+            prompter: Some(Arc::new(ForGood)),
+            keeps_rules,
+            ..AttachOptions::default()
+        };
+        let caller = host.attach(Caller::new(kind, "caller"), options);
+        let answer = echo_as(&caller, Consent::Prompt).await;
+        answer.expect("a yes for the session at least");
+        assert_eq!(
+            keeper.0.load(Ordering::Relaxed),
+            kept,
+            "{kind} {keeps_rules}"
+        );
+    }
+    host.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_server_that_was_told_a_clients_roots_hears_that_it_is_over() {
+    let home = Home::new();
+    let (changes, waiting) = (Arc::<AtomicUsize>::default(), Mutex::new(Value::Null));
+    let told = Arc::clone(&changes);
+    let server = scripted(move |message, speaker| {
+        let asks = json!({ "jsonrpc": "2.0", "id": "r", "method": "roots/list" });
+        match message["method"].as_str() {
+            Some("tools/call") => {
+                *waiting.lock().expect("no panic") = message["id"].clone();
+                speaker.say(&asks);
+                Reply::Silence
+            }
+            Some("notifications/roots/list_changed") => {
+                told.fetch_add(1, Ordering::Relaxed);
+                Reply::Silence
+            }
+            None if message["id"] == "r" => {
+                let text = message["result"]["roots"].to_string();
+                let id = waiting.lock().expect("no panic").clone();
+                let result = json!({ "content": [{ "type": "text", "text": text }] });
+                speaker.say(&json!({ "jsonrpc": "2.0", "id": id, "result": result }));
+                Reply::Silence
+            }
+            _ => legacy(message),
+        }
+    });
+    let root = |place: &str| Vec::from_iter(Root::directory(std::path::Path::new(place)));
+    let options = HostOptions {
+        in_process: vec![(name("s"), server)],
+        roots: root("/work/owner"),
+        ..home.options()
+    };
+    let host = Host::start(home.plan(&json!({})), options);
+    host.settled().await;
+    let options = AttachOptions {
+        roots: root("/work/client"),
+        ..AttachOptions::default()
+    };
+    let client = host.attach(Caller::new(CallerKind::Client, "client"), options);
+    let answer = echo_as(&client, Consent::Typed).await.expect("an answer");
+    assert!(answer.raw.get().contains("/work/client"));
+    let heard = async {
+        while changes.load(Ordering::Relaxed) == 0 {
+            tokio::task::yield_now().await;
+        }
+    };
+    let heard = tokio::time::timeout(Duration::from_secs(10), heard).await;
+    heard.expect("the shared instance is to ask again");
+    let answer = echo_as(&host, Consent::Typed).await.expect("an answer");
+    assert!(answer.raw.get().contains("/work/owner"));
+    host.shutdown().await;
+}

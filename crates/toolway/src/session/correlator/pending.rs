@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use toolway_transport::CloseReason;
 use toolway_wire::RawJson;
 
-use crate::call::questions::QuestionDesk;
+use crate::call::questions::QuestionAsker;
 use crate::call::{CallerSide, ProgressSink, RequestOrigin};
 use crate::error::{RequestError, RequestResult};
 use crate::lock::lock;
@@ -55,7 +55,7 @@ struct PendingRequest {
 struct GivenUpRequest {
     id: u64,
     /// What its caller is asked through, by which it is known.
-    desk: Weak<QuestionDesk>,
+    asker: Weak<QuestionAsker>,
     at: Instant,
 }
 
@@ -67,7 +67,7 @@ impl PendingState {
         }
         self.given_up.push_back(GivenUpRequest {
             id,
-            desk: Arc::downgrade(&origin.caller.desk),
+            asker: Arc::downgrade(&origin.caller.asker),
             at: Instant::now(),
         });
     }
@@ -75,8 +75,8 @@ impl PendingState {
     /// Whether the server may still ask for a request that another caller than this one gave up.
     fn may_ask_for_others(&self, caller: Option<&Arc<CallerSide>>) -> bool {
         let is_of = |given_up: &GivenUpRequest| {
-            let desk = given_up.desk.as_ptr();
-            caller.is_some_and(|caller| std::ptr::eq(desk, Arc::as_ptr(&caller.desk)))
+            let asker = given_up.asker.as_ptr();
+            caller.is_some_and(|caller| std::ptr::eq(asker, Arc::as_ptr(&caller.asker)))
         };
         let mut given_up = self.given_up.iter();
         given_up.any(|it| it.at.elapsed() < GIVEN_UP_FOR && !is_of(it))

@@ -119,6 +119,9 @@ impl Questions {
         }
         if matches!(question, ServerQuestion::Roots) {
             client_side.habits.note_asked_for_roots();
+            if **client_side.roots.borrow() != **reception.client_side().roots.borrow() {
+                client_side.habits.note_others_roots();
+            }
         }
         if !question.takes_time() {
             let outcome = question.put(&client_side).now_or_never();

@@ -53,7 +53,7 @@ pub(crate) struct AskedSide {
 }
 
 /// What one caller is asked through.
-pub(crate) struct QuestionDesk {
+pub(crate) struct QuestionAsker {
     side: AskedSide,
     party: PartyId,
     caller: Caller,
@@ -73,7 +73,7 @@ struct Draft {
     askee: Askee,
 }
 
-impl QuestionDesk {
+impl QuestionAsker {
     pub(crate) fn new(caller: Caller, side: AskedSide, attention: Attention) -> Self {
         Self {
             party: if side.is_owner {
@@ -90,7 +90,7 @@ impl QuestionDesk {
         }
     }
 
-    /// Whose desk it is.
+    /// Whose asker it is.
     pub(crate) fn party(&self) -> PartyId {
         self.party
     }
@@ -119,7 +119,7 @@ impl QuestionDesk {
             return None;
         }
         Some(Arc::new(AskedHandler {
-            desk: Arc::clone(self),
+            asker: Arc::clone(self),
             cause,
         }))
     }
@@ -189,7 +189,7 @@ impl Answered {
     }
 }
 
-impl Prompter for QuestionDesk {
+impl Prompter for QuestionAsker {
     fn ask<'a>(&'a self, question: &'a PermissionQuestion<'a>) -> BoxFuture<'a, PermissionAnswer> {
         Box::pin(async move {
             let _attention = self.attention.open();
@@ -232,13 +232,13 @@ impl Prompter for QuestionDesk {
 
 /// Answers what servers ask because of some requests of a caller.
 struct AskedHandler {
-    desk: Arc<QuestionDesk>,
+    asker: Arc<QuestionAsker>,
     cause: Vec<Arc<dyn CausingRequest>>,
 }
 
 impl AskedHandler {
     fn inner(&self) -> Option<&dyn ClientHandler> {
-        self.desk.side.client_handler.as_deref()
+        self.asker.side.client_handler.as_deref()
     }
 
     /// The tool that was called, where all that can have caused the question called the same.
@@ -263,7 +263,7 @@ impl AskedHandler {
 impl ClientHandler for AskedHandler {
     fn offers(&self) -> ClientOffers {
         let offers = self.inner().map(ClientHandler::offers).unwrap_or_default();
-        let open = self.desk.side.open_questions;
+        let open = self.asker.side.open_questions;
         ClientOffers {
             form: offers.form || open,
             url: offers.url || open,
@@ -277,7 +277,7 @@ impl ClientHandler for AskedHandler {
         request: Elicitation,
     ) -> BoxFuture<'a, ElicitationAnswer> {
         Box::pin(async move {
-            let desk = &self.desk;
+            let asker = &self.asker;
             let kind = QuestionKind::of_elicitation(&request);
             let is_form = matches!(kind, QuestionKind::Form { .. });
             let is_login = matches!(kind, QuestionKind::Login { .. });
@@ -285,7 +285,7 @@ impl ClientHandler for AskedHandler {
                 let offers = inner.offers();
                 if is_form { offers.form } else { offers.url }
             });
-            if inner.is_none() && !desk.side.open_questions {
+            if inner.is_none() && !asker.side.open_questions {
                 return ElicitationAnswer::Cancel;
             }
             let shown = inner.map(|inner| {
@@ -307,10 +307,10 @@ impl ClientHandler for AskedHandler {
                     self.over().await;
                 }
             };
-            let Some(answered) = desk.put(draft, shown, cause).await else {
+            let Some(answered) = asker.put(draft, shown, cause).await else {
                 return ElicitationAnswer::Cancel;
             };
-            let mut elsewhere = lock(&desk.elsewhere);
+            let mut elsewhere = lock(&asker.elsewhere);
             if !is_form && !answered.by_adapter {
                 elsewhere.insert(server.clone());
             } else {
@@ -325,7 +325,7 @@ impl ClientHandler for AskedHandler {
 
     fn visited<'a>(&'a self, server: &'a ServerName) -> BoxFuture<'a, ()> {
         // Who was not asked about a page cannot say that it is dealt with.
-        let elsewhere = lock(&self.desk.elsewhere).contains(server);
+        let elsewhere = lock(&self.asker.elsewhere).contains(server);
         match self.inner().filter(|_| !elsewhere) {
             Some(inner) => inner.visited(server),
             None => Box::pin(pending()),

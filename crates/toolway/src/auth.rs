@@ -277,15 +277,19 @@ impl Auth {
 
     /// A server is about to be connected to.
     pub(crate) fn note_connecting(&self, server: &ServerName, source: &ServerSource) {
+        // A server that is being connected does not wait for a login.
+        lock(&self.waiting).remove(&ServerIdentity::of(server, source));
+        self.note_known(server, source);
+    }
+
+    /// A server is connected to, perhaps by another host that shares the connection.
+    pub(crate) fn note_known(&self, server: &ServerName, source: &ServerSource) {
         let is_remote = |spec: &ServerSpec| spec.transport.remote().is_some();
         let known = KnownServer {
             is_remote: source.spec().is_some_and(is_remote),
             login: target(server, source),
         };
-        let server = ServerIdentity::of(server, source);
-        // A server that is being connected does not wait for a login.
-        lock(&self.waiting).remove(&server);
-        lock(&self.known).insert(server, known);
+        lock(&self.known).insert(ServerIdentity::of(server, source), known);
     }
 
     /// A server wants a login, or another one than it got.

@@ -274,6 +274,9 @@ impl Supervisor {
         };
         let origin = &member.shown.origin;
         let (claim, standing) = self.pool.claim(key, origin, &self.context, &self.report_to);
+        if let (Some(_), Some(auth)) = (&standing, &self.context.auth) {
+            auth.note_known(&claim.key().server, &claim.key().source);
+        }
         member.epoch = standing.as_ref().map_or(claim.epoch(), |it| it.epoch);
         member.claim = Some(claim);
         standing

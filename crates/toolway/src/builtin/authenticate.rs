@@ -62,7 +62,7 @@ pub(super) fn tool(shown: &str, server: &ServerSnapshot, url: Option<String>) ->
             match wanted(&call, name.as_str(), url.as_deref(), &entry) {
                 Err(answer) => answer,
                 // Whose login it would be is the owner's to say.
-                Ok((_, by_hand)) if !call.host.acts_for_owner() => by_hand,
+                Ok(_) if !call.host.acts_for_owner() => owners_login(&name),
                 Ok((_, by_hand)) if is_connector => {
                     begin_account(&call, &name, url.as_deref(), by_hand).await
                 }
@@ -75,6 +75,15 @@ pub(super) fn tool(shown: &str, server: &ServerSnapshot, url: Option<String>) ->
         ..READS
     })
     .without_asking()
+}
+
+/// What somebody hears who does not act for the owner.
+fn owners_login(server: &ServerName) -> BuiltinAnswer {
+    let word = as_word(server.as_str());
+    BuiltinAnswer::error(format!(
+        "server `{server}` wants a login, and that is for the person to make whose Toolway this is: \
+         `toolway login {word}` in a terminal"
+    ))
 }
 
 /// Begins the login, or joins the one under way.

@@ -56,9 +56,9 @@ impl CallerSide {
     }
 
     /// A caller that is asked in this way.
-    pub(crate) fn asked(caller: Caller, asked: AskedSide, roots: Vec<Root>) -> Self {
+    pub(crate) fn asked(caller: Caller, side: AskedSide, roots: Vec<Root>) -> Self {
         let attention = Attention::default();
-        let asker = QuestionAsker::new(caller.clone(), asked, attention.clone());
+        let asker = QuestionAsker::new(caller.clone(), side, attention.clone());
         Self {
             caller,
             asker: Arc::new(asker),

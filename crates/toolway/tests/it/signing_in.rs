@@ -6,7 +6,10 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use toolway::auth::{AuthOptions, Invitation, LoginOptions, LoginProblem};
 use toolway::journal::Journal;
-use toolway::{CallOptions, Consent, Host, HostOptions, ToolRequest, ToolTarget};
+use toolway::{
+    AttachOptions, Attached, CallOptions, Caller, CallerKind, Consent, Host, HostOptions,
+    ToolRequest, ToolTarget,
+};
 use toolway_auth::login::LoginMethod;
 use toolway_auth::vault::{StorageChoice, Vault, VaultOptions};
 use toolway_testkit::authority::{
@@ -158,7 +161,7 @@ async fn a_start_does_not_ask_again_for_a_quarter_of_an_hour_and_reconnect_does(
     host.shutdown().await;
 }
 
-async fn authenticate(host: &Host) -> Value {
+async fn authenticate(host: &Attached) -> Value {
     let request = ToolRequest::new(
         ToolTarget::Exposed("mcp__shop__authenticate".to_owned()),
         serde_json::Map::new(),
@@ -189,6 +192,15 @@ async fn the_pseudo_tool_answers_with_the_page_and_is_replaced_by_the_real_tools
             .expect("text")
             .contains(&url)
     );
+    // One that acts for somebody else gets no page: whose login it is is the owner's to say.
+    let stranger = Caller {
+        principal: "somebody else".into(),
+        ..Caller::new(CallerKind::Client, "client")
+    };
+    let stranger = host.attach(stranger, AttachOptions::default());
+    let told = authenticate(&stranger).await.to_string();
+    assert!(!told.contains("code_challenge"), "{told}");
+    assert!(told.contains("toolway login shop"), "{told}");
     tokio::task::spawn_blocking(move || browse(&url))
         .await
         .expect("no panic");

@@ -20,7 +20,7 @@ use serde::Serialize;
 use serde_json::value::to_raw_value;
 use serde_json::{Map, Value, json};
 use toolway::config::{Environment, Flags, Plan, plan};
-use toolway::route::{AnswerTimeout, RequestOptions, Route, Routes as _};
+use toolway::route::{AnswerTimeout, RequestOptions, Route};
 use toolway::types::ServerName;
 use toolway::{
     Audit, CallOptions, Clock, ClockReading, Consent, Host, HostOptions, InProcessServer,
@@ -48,7 +48,9 @@ async fn main() {
     let audited = start(home.path(), Some(audit)).await;
     let server = ServerName::new(SERVER).expect("a name");
     let snapshot = plain.snapshot();
-    let route = snapshot.route(&server).expect("a connected server");
+    let route = snapshot
+        .route_unpermitted(&server)
+        .expect("a connected server");
     if let Some(only) = only {
         for _ in 0..repetitions {
             match only.as_str() {

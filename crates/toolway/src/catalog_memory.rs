@@ -138,7 +138,7 @@ impl CatalogMemory {
     /// Keeps what the connected servers of a snapshot offer. A file that cannot be written costs
     /// only itself.
     pub(crate) fn keep(&self, snapshot: &HostSnapshot) {
-        for connected in &snapshot.connected {
+        for connected in &snapshot.routes.connected {
             let ConnectedServer {
                 name: server,
                 lists,

@@ -82,15 +82,38 @@ pub trait Routes: Send + Sync {
 ///
 /// ```compile_fail,E0624
 /// use std::time::Duration;
-/// use toolway::HostSnapshot;
-/// use toolway::route::{RequestOptions, Routes as _};
-/// use toolway::types::ServerName;
+/// use toolway::route::{RequestOptions, Route};
 ///
-/// async fn slip_past(snapshot: &HostSnapshot, server: &ServerName) {
+/// async fn slip_past(route: &dyn Route) {
 ///     let params = serde_json::value::to_raw_value(&serde_json::json!({ "name": "rm" })).unwrap();
-///     let route = snapshot.route(server).unwrap();
 ///     let options = RequestOptions::within(Duration::from_secs(1));
 ///     let _ = route.request("tools/call", params, options).await;
+/// }
+/// ```
+///
+/// Nor does a snapshot give away a route, or serve as routes for a pipeline that somebody else puts
+/// together with rules of their own:
+///
+/// ```compile_fail,E0624
+/// use toolway::HostSnapshot;
+/// use toolway::types::ServerName;
+///
+/// fn lay_hands_on(snapshot: &HostSnapshot, server: &ServerName) {
+///     let _ = snapshot.route(server);
+/// }
+/// ```
+///
+/// ```compile_fail,E0277
+/// use toolway::HostSnapshot;
+/// use toolway::config::Permissions;
+/// use toolway::dispatch::Dispatch;
+///
+/// fn forge<'a>(
+///     host: Dispatch<'a>,
+///     snapshot: &'a HostSnapshot,
+///     permissions: &'a Permissions,
+/// ) -> Dispatch<'a> {
+///     Dispatch { routes: snapshot, permissions, ..host }
 /// }
 /// ```
 #[derive(Clone)]

@@ -32,7 +32,6 @@ use crate::call::{CallError, CallFault, CallOptions, Consent, ToolTarget};
 use crate::dispatch::offered::PermittedOffering;
 use crate::host::Attached;
 use crate::offering::Offering;
-use crate::route::Routes as _;
 use crate::session::list::{self, MAX_PAGES};
 
 /// The most skills that are taken from one server.

@@ -26,8 +26,8 @@ pub struct HostSnapshot {
     pub servers: Vec<Arc<ServerSnapshot>>,
     /// What the connected ones offer.
     pub catalog: Arc<Catalog>,
-    /// The connected ones, by name.
-    pub(crate) connected: Vec<Arc<ConnectedServer>>,
+    /// The ways to them. Not the snapshot itself: whoever has one can look, and nothing more.
+    pub(crate) routes: SnapshotRoutes,
     /// What they are connections to, in the order of `servers`; none where one may not connect.
     pub(crate) claimed: Vec<Option<ClaimedServer>>,
     /// Those that were connected, are lost, and are being brought back, by name.
@@ -113,7 +113,7 @@ impl HostSnapshot {
         }
         match self.claimed(server.as_str()) {
             Some((_, claimed)) => Ok(&claimed.logs),
-            None => Err(self.no_route(server)),
+            None => Err(self.routes.no_route(server)),
         }
     }
 
@@ -130,10 +130,18 @@ impl HostSnapshot {
     }
 
     pub(crate) fn connected(&self, server: &ServerName) -> Option<&ConnectedServer> {
-        let found = self
-            .connected
-            .binary_search_by(|connected| connected.name.cmp(server));
-        found.ok().map(|place| &*self.connected[place])
+        self.routes.connected(server)
+    }
+
+    /// The way to one server, or why there is none.
+    pub(crate) fn route(&self, server: &ServerName) -> Result<Arc<dyn Route>, CallError> {
+        self.routes.route(server)
+    }
+
+    /// The same without permission, to measure what permission costs.
+    #[cfg(feature = "measure")]
+    pub fn route_unpermitted(&self, server: &ServerName) -> Result<Arc<dyn Route>, CallError> {
+        self.route(server)
     }
 
     /// The server that a call means, if it is not connected but may come: a name that models see
@@ -178,16 +186,7 @@ impl HostSnapshot {
         };
         let offering = Offering::named(name)?;
         let wanted = request.arguments.text("server")?;
-        Some(offering.of(&self.named(&wanted)?))
-    }
-
-    fn no_route(&self, server: &ServerName) -> CallError {
-        let known = self.server(server.as_str());
-        let none = || ConnectionState::Disabled {
-            reason: "no such server".to_owned(),
-        };
-        let state = known.map_or_else(none, |known| known.state.clone());
-        unavailable(server.clone(), state)
+        Some(offering.of(&self.routes.named(&wanted)?))
     }
 
     /// The limits where neither a call nor a server's entry says.
@@ -219,9 +218,38 @@ impl fmt::Debug for HostSnapshot {
     }
 }
 
-/// A call that resolved against this snapshot is sent to the servers of this snapshot. If a server
-/// has lost its connection since, the call waits in its session slot for the next one.
-impl Routes for HostSnapshot {
+/// The ways to the servers of one snapshot.
+///
+/// A call that resolved against a snapshot is sent to the servers of that snapshot. If a server has
+/// lost its connection since, the call waits in its session slot for the next one.
+#[derive(Clone, Default)]
+pub(crate) struct SnapshotRoutes {
+    /// Every server, by name.
+    pub(crate) servers: Vec<Arc<ServerSnapshot>>,
+    /// The connected ones, by name.
+    pub(crate) connected: Vec<Arc<ConnectedServer>>,
+}
+
+impl SnapshotRoutes {
+    fn connected(&self, server: &ServerName) -> Option<&ConnectedServer> {
+        let found = self
+            .connected
+            .binary_search_by(|connected| connected.name.cmp(server));
+        found.ok().map(|place| &*self.connected[place])
+    }
+
+    fn no_route(&self, server: &ServerName) -> CallError {
+        let mut known = self.servers.iter();
+        let known = known.find(|known| known.name == *server);
+        let none = || ConnectionState::Disabled {
+            reason: "no such server".to_owned(),
+        };
+        let state = known.map_or_else(none, |known| known.state.clone());
+        unavailable(server.clone(), state)
+    }
+}
+
+impl Routes for SnapshotRoutes {
     fn named(&self, spelled: &str) -> Option<ServerName> {
         let names = || self.servers.iter().map(|server| &server.name);
         let mut alike = names().filter(|name| name.normalized() == spelled);

@@ -359,7 +359,6 @@ impl Supervisor {
         let revision = catalog.revision;
         let mut snapshot = HostSnapshot {
             servers: Vec::with_capacity(self.members.len()),
-            connected: Vec::with_capacity(self.members.len()),
             panics: self.context.panics.load(Ordering::Relaxed),
             settings: Arc::clone(&self.settings),
             ..HostSnapshot::default()
@@ -373,9 +372,11 @@ impl Supervisor {
             }
             snapshot.servers.push(shown);
             snapshot.claimed.push(member.claimed());
-            snapshot.connected.extend(member.connected(&self.context));
+            let connected = member.connected(&self.context);
+            snapshot.routes.connected.extend(connected);
             member.is_touched = false;
         }
+        snapshot.routes.servers.clone_from(&snapshot.servers);
         snapshot.catalog = catalog;
         self.published.send_replace(Arc::new(snapshot));
         for server in changed {

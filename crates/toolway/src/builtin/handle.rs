@@ -21,7 +21,7 @@ use crate::dispatch::hooks::HookRunner;
 use crate::dispatch::send::{self, PreparedRequest};
 use crate::offering::{Offering, PriorConsent};
 use crate::reconnect::WeakServerOrders;
-use crate::route::{Route, Routes};
+use crate::route::Route;
 use crate::snapshot::{HostSnapshot, ServerSnapshot};
 
 /// A look at the host.

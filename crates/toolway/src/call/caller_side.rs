@@ -77,11 +77,6 @@ impl CallerSide {
         let _ = self.hooks.set(hooks);
     }
 
-    /// Whether a host let it in. Anybody can make one that no host knows.
-    pub(crate) fn is_attached(&self) -> bool {
-        self.hooks.get().is_some()
-    }
-
     /// What runs the hooks of its host, if that is there and this is it.
     pub(crate) fn hooks<Runner: Any + Send + Sync>(&self) -> Option<Arc<Runner>> {
         self.hooks.get()?.upgrade()?.downcast().ok()

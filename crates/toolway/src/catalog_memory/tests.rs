@@ -8,6 +8,7 @@ use toolway_types::{ProtocolMode, Secret, ServerName, ShieldMode, WorkingDirecto
 use super::*;
 use crate::connection::server_route::route_through;
 use crate::connection::session_slot::SessionSlot;
+use crate::snapshot::SnapshotRoutes;
 
 fn process(env: &[(&str, &str)]) -> StdioSpec {
     let secret = |(name, value): &(&str, &str)| ((*name).to_owned(), Secret::new(*value));
@@ -64,7 +65,10 @@ fn snapshot(source: &ServerSource, tools: Vec<view::Tool>) -> HostSnapshot {
         lists,
     };
     HostSnapshot {
-        connected: vec![Arc::new(connected)],
+        routes: SnapshotRoutes {
+            connected: vec![Arc::new(connected)],
+            ..SnapshotRoutes::default()
+        },
         ..HostSnapshot::default()
     }
 }

@@ -256,14 +256,6 @@ impl Route for ServerRoute {
         options: RequestOptions<'a>,
     ) -> BoxFuture<'a, RequestResult> {
         Box::pin(async move {
-            // A pipeline that somebody else put together, with rules of their own.
-            let origin = options.origin.as_ref();
-            if origin.is_some_and(|origin| !origin.caller.is_attached()) {
-                let reason = "only its host sends requests to it".to_owned();
-                return Err(RequestError::Unavailable(ConnectionState::Disabled {
-                    reason,
-                }));
-            }
             let began = Instant::now();
             let deadline = began.checked_add(options.timeout);
             let is_task = AtomicBool::new(false);

@@ -17,7 +17,6 @@ use crate::error::RequestError;
 use crate::event::HostEvent;
 use crate::offering::Offering;
 use crate::resource_interest::{ResourceInterest, ResourceInterests, SubscribeResult};
-use crate::route::Routes as _;
 use crate::snapshot::HostSnapshot;
 
 /// Why a resource cannot be followed.

@@ -278,7 +278,7 @@ impl Host {
         let Some(ConnectionState::Connected(facts)) = shown else {
             return Ok(());
         };
-        let Some(definition) = snapshot.definition(server) else {
+        let Some(definition) = snapshot.routes.definition(server) else {
             return Ok(());
         };
         let said = facts.instructions.as_ref().map(Untrusted::as_received);

@@ -23,7 +23,7 @@ use crate::call::{
 };
 use crate::dispatch::send::{self, PreparedRequest};
 use crate::offering::Offering;
-use crate::route::{PassedOn, Routes};
+use crate::route::PassedOn;
 
 /// What can be asked of a server beside calls, with parameters as bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,24 +8,17 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use serde_json::value::to_raw_value;
 use serde_json::{Map, Value, json};
 use toolway::auth::AuthOptions;
-use toolway::catalog::ServerOffer;
-use toolway::config::{Flags, HookEvent, Hooks, Permissions, ResultText};
-use toolway::dispatch::Dispatch;
-use toolway::dispatch::answers::PersonAnswers;
-use toolway::dispatch::hooks::HookRunner;
-use toolway::route::GeneralLimits;
+use toolway::config::{Flags, HookEvent};
 use toolway::{
-    AttachOptions, Attached, CallError, CallFault, CallOptions, Caller, CallerKind, Catalog,
+    AttachOptions, Attached, CallError, CallFault, CallOptions, Caller, CallerKind,
     CompletionReference, ConnectionPool, Consent, ElicitationAnswer, HookReply, Host, HostOptions,
     HostSnapshot, InProcessServer, LibraryHook, PermissionAnswer, PermissionQuestion, Prompter,
-    RefusedBy, Root, ToolOutcome, ViewSpec, view,
+    RefusedBy, Root, ToolOutcome, ViewSpec,
 };
 use toolway_auth::vault::{StorageChoice, Vault, VaultOptions};
 use toolway_testkit::{Script, ScriptedServer, SpokenEras};
-use toolway_types::BytePool;
 
 use crate::offered::{library, ruled};
 use crate::pins::turncoat;
@@ -279,50 +272,6 @@ async fn sec_33_a_client_accepts_a_change_of_a_tool_for_nobody_but_itself() {
         );
     }
     drop((client, other));
-    host.shutdown().await;
-}
-
-#[tokio::test]
-async fn a_pipeline_of_somebody_elses_making_reaches_no_server_of_a_host() {
-    let home = Home::new();
-    let called = Arc::new(AtomicUsize::new(0));
-    let calls = Arc::clone(&called);
-    let server = scripted(move |message, _| {
-        if message["method"] == "tools/call" {
-            calls.fetch_add(1, Ordering::Relaxed);
-        }
-        legacy(message)
-    });
-    let options = HostOptions {
-        in_process: vec![(name("s"), server)],
-        ..home.options()
-    };
-    let host = Host::start(ruled(&home, &json!({ "deny": ["mcp__s"] })), options);
-    host.settled().await;
-    echo_as(&host, Consent::Typed).await.expect_err("denied");
-    let mut offer = ServerOffer::new(name("s"));
-    let listed = to_raw_value(&json!({ "tools": [tool("echo")] })).expect("JSON");
-    offer.tools = view::tools(&listed).expect("a list").items;
-    let forged = Dispatch {
-        caller: &Arc::default(),
-        catalog: &Catalog::build(1, [offer]),
-        permissions: &Permissions::empty(),
-        hooks: &Hooks::empty(),
-        runner: &HookRunner::none(),
-        routes: &*host.snapshot(),
-        approvals: &PersonAnswers::default(),
-        prompter: None,
-        limits: GeneralLimits::default(),
-        output_dir: home.path(),
-        picture_memory: &BytePool::new(0),
-        audit: None,
-        max_output_tokens: 1000,
-        result_text: ResultText::default(),
-    };
-    let call = forged.call(request("s", "echo", "x"), CallOptions::new(Consent::Typed));
-    let refused = call.await.expect_err("it is not the host's").to_string();
-    assert!(refused.contains("only its host"), "{refused}");
-    assert_eq!(called.load(Ordering::Relaxed), 0);
     host.shutdown().await;
 }
 

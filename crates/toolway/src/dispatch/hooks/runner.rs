@@ -275,7 +275,7 @@ impl HookRunner {
             permissions: &settings.permissions,
             hooks: &settings.hooks,
             runner: self,
-            routes: snapshot,
+            routes: &snapshot.routes,
             approvals: &self.approvals,
             prompter: None,
             limits: snapshot.general_limits(),
@@ -380,7 +380,7 @@ impl HookRunner {
                             let calls = Dispatch {
                                 catalog: &snapshot.catalog,
                                 permissions,
-                                routes: &*snapshot,
+                                routes: &snapshot.routes,
                                 ..calls.clone()
                             };
                             target.call(&calls, limit).await

@@ -16,18 +16,18 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use rustix::fs::CWD;
+use serde_json::Value;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
-use sha2::{Digest as _, Sha256};
 use toolway_files::private_file::open_own;
 use toolway_files::state_file;
-use toolway_types::{RemoteSpec, ServerSpec, StdioSpec, TransportSpec, limits};
+use toolway_types::{ServerSpec, limits};
 use toolway_wire::view;
 use tracing::debug;
 
 use crate::journal::Redactor;
 use crate::listing::{CatalogKey, MemoryLabel, ServerLists};
 use crate::server_source::ServerSource;
+use crate::server_source::definition::whole_digest;
 use crate::snapshot::{ConnectedServer, HostSnapshot};
 
 /// What is kept of one server. A list that does not fit any more is not kept at all.
@@ -68,44 +68,12 @@ impl CatalogKey {
     }
 
     fn of_spec(spec: &ServerSpec) -> Option<Self> {
-        let place = match &spec.transport {
-            TransportSpec::Stdio(process) => of_process(process),
-            TransportSpec::Remote(_, remote) => of_remote(remote),
-            TransportSpec::Sdk => return None,
-        };
-        let kind = spec.transport.kind().as_str();
-        let protocol = format!("{:?}", spec.protocol);
-        let text = json!(["catalogue", kind, place, protocol, spec.roots]).to_string();
-        Some(Self(hex::encode(Sha256::digest(text))))
+        whole_digest(spec).map(Self)
     }
 
     fn file(&self) -> String {
         format!("{}.json", self.0)
     }
-}
-
-fn of_process(process: &StdioSpec) -> Value {
-    let env = process.env.iter();
-    let env: Vec<_> = env.map(|(name, value)| [name, value.expose()]).collect();
-    json!([
-        process.command,
-        process.program,
-        process.args,
-        env,
-        process.cwd.path()
-    ])
-}
-
-fn of_remote(remote: &RemoteSpec) -> Value {
-    let headers = remote.headers.iter();
-    let headers: Vec<_> = headers
-        .map(|(name, value)| [name, value.expose()])
-        .collect();
-    let helper = remote.headers_helper.as_ref();
-    let helper = helper.map(|helper| json!([helper.command, of_process(&helper.process)]));
-    let oauth = remote.oauth.as_ref();
-    let oauth = oauth.map(|oauth| json!([oauth.account, oauth.client_id, oauth.scopes]));
-    json!([remote.url.as_str(), headers, helper, oauth])
 }
 
 /// What was kept of one server.

@@ -2,8 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::json;
 use toolway_testkit::{ScannedFolder, marked};
-use toolway_types::{ProtocolMode, Secret, ServerName, ShieldMode, WorkingDirectory};
+use toolway_types::{
+    ProtocolMode, Secret, ServerName, ShieldMode, StdioSpec, TransportSpec, WorkingDirectory,
+};
 
 use super::*;
 use crate::connection::server_route::route_through;

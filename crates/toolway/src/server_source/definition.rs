@@ -1,11 +1,15 @@
-//! The digest by which a definition of a server is known.
+//! The digests by which a definition of a server is known.
+//!
+//! Owns both: of what a definition leads to, which logins, pins and eras are kept under and a new
+//! value of a variable does not change; and of all that decides what the server offers. A connection
+//! is known by neither, but by the definition itself (`connection/pool.rs`).
 
 use std::fmt;
 use std::sync::Arc;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
-use toolway_types::{ServerName, ServerSpec, TransportSpec};
+use toolway_types::{RemoteSpec, ServerName, ServerSpec, StdioSpec, TransportSpec};
 
 use crate::server_source::ServerSource;
 
@@ -53,7 +57,7 @@ pub(crate) fn definition(name: &ServerName, source: &ServerSource) -> String {
     }
 }
 
-/// The digest of a definition, by which files know it.
+/// The digest of what a definition leads to, by which files know it.
 pub(crate) fn digest(spec: &ServerSpec) -> String {
     let place = match &spec.transport {
         TransportSpec::Stdio(process) => json!({
@@ -67,4 +71,42 @@ pub(crate) fn digest(spec: &ServerSpec) -> String {
     };
     let text = json!([spec.transport.kind().as_str(), place]).to_string();
     hex::encode(Sha256::digest(text))
+}
+
+/// The digest of all that decides what a server offers, values of variables and headers included; none
+/// for an object of this program.
+pub(crate) fn whole_digest(spec: &ServerSpec) -> Option<String> {
+    let place = match &spec.transport {
+        TransportSpec::Stdio(process) => of_process(process),
+        TransportSpec::Remote(_, remote) => of_remote(remote),
+        TransportSpec::Sdk => return None,
+    };
+    let kind = spec.transport.kind().as_str();
+    let protocol = format!("{:?}", spec.protocol);
+    let text = json!(["catalogue", kind, place, protocol, spec.roots]).to_string();
+    Some(hex::encode(Sha256::digest(text)))
+}
+
+fn of_process(process: &StdioSpec) -> Value {
+    let env = process.env.iter();
+    let env: Vec<_> = env.map(|(name, value)| [name, value.expose()]).collect();
+    json!([
+        process.command,
+        process.program,
+        process.args,
+        env,
+        process.cwd.path()
+    ])
+}
+
+fn of_remote(remote: &RemoteSpec) -> Value {
+    let headers = remote.headers.iter();
+    let headers: Vec<_> = headers
+        .map(|(name, value)| [name, value.expose()])
+        .collect();
+    let helper = remote.headers_helper.as_ref();
+    let helper = helper.map(|helper| json!([helper.command, of_process(&helper.process)]));
+    let oauth = remote.oauth.as_ref();
+    let oauth = oauth.map(|oauth| json!([oauth.account, oauth.client_id, oauth.scopes]));
+    json!([remote.url.as_str(), headers, helper, oauth])
 }

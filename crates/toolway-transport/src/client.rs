@@ -37,7 +37,7 @@ const MAX_HEADERS: usize = limits::message::HEADER_COUNT;
 const MAX_HEADER_LIST: u32 = limits::message::HEADERS;
 
 /// How to reach remote servers. Every value is explicit.
-#[derive(Clone)]
+#[derive(Clone, PartialEq)]
 pub struct HttpClientOptions {
     /// PEM files of certificate authorities to trust beside the system's.
     pub extra_ca: Vec<PathBuf>,

@@ -120,6 +120,7 @@ struct SharedParts {
 
 impl SharedParts {
     fn new(plan: &Plan, options: &mut HostOptions, questions: Arc<QuestionBook>) -> Self {
+        let http = options.http.clone();
         let open = OpenOptions {
             client: HttpClient::new(mem::take(&mut options.http)),
             shield: mem::take(&mut options.shield),
@@ -133,7 +134,7 @@ impl SharedParts {
         });
         let account = CurrentAccount::new(options.connectors.take(), plan);
         let auth_options = mem::take(&mut options.auth);
-        let credentials = CredentialPlaces::new(references.as_ref(), &auth_options);
+        let credentials = CredentialPlaces::new(references.as_ref(), &auth_options, http);
         let identity = plan.identity.clone();
         let auth = Auth::new(auth_options, &open.client, identity, references.as_ref());
         let settings = Arc::new(CallSettings::from(plan));

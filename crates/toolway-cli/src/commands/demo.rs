@@ -105,7 +105,7 @@ fn configure(context: &Context, environment: &Environment, url: &str) -> Result<
         .result("$ configure three servers in a temporary home\n")?;
     for (name, entry, words) in [
         (
-            "asker",
+            "desk",
             json!({ "type": "sdk" }),
             "inside this process (in-process)",
         ),
@@ -135,9 +135,9 @@ fn configure(context: &Context, environment: &Environment, url: &str) -> Result<
 async fn tour(context: &Context, environment: &Environment, results: &Path) -> Outcome {
     let plan = toolway_config::plan(environment, &Flags::default());
     context.say_diagnoses(&plan);
-    let asker = toolway_gateway::in_process(Arc::new(DemoServer::new(Flavour::Desk)));
+    let desk = toolway_gateway::in_process(Arc::new(DemoServer::new(Flavour::Desk)));
     let options = HostOptions {
-        in_process: vec![(server_name("asker")?, asker)],
+        in_process: vec![(server_name("desk")?, desk)],
         output_dir: results.to_owned(),
         roots: toolway::Root::directory(environment.project_root())
             .into_iter()
@@ -159,7 +159,7 @@ async fn tour(context: &Context, environment: &Environment, results: &Path) -> O
         list::show(context, &plan, &snapshot, false)?;
         context.output.result("\n$ toolway tools\n")?;
         crate::commands::tools::table(context, &snapshot.catalog)?;
-        call(context, &host, "asker", "add", &json!({ "a": 2, "b": 40 })).await?;
+        call(context, &host, "desk", "add", &json!({ "a": 2, "b": 40 })).await?;
         call(
             context,
             &host,

@@ -16,7 +16,7 @@ pub(crate) enum Flavour {
 impl Flavour {
     pub(super) fn as_str(self) -> &'static str {
         match self {
-            Flavour::Desk => "asker",
+            Flavour::Desk => "desk",
             Flavour::Library => "library",
             Flavour::Studio => "studio",
         }

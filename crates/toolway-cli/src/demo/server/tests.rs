@@ -40,7 +40,7 @@ fn a_legacy_client_is_greeted_in_its_own_version_or_our_newest() {
     assert_eq!(greeting["result"]["protocolVersion"], "2025-03-26");
     assert_eq!(
         greeting["result"]["serverInfo"]["name"],
-        "toolway-demo-asker"
+        "toolway-demo-desk"
     );
     assert_eq!(
         greet("1999-01-01")["result"]["protocolVersion"],
@@ -242,9 +242,9 @@ fn the_library_is_read_and_its_prompt_filled() {
     let prompt = ask(&server, "prompts/get", &params)["result"].take();
     let text = prompt["messages"][0]["content"]["text"].as_str().unwrap();
     assert!(text.ends_with("sentences for a child:\n\nT"), "{text}");
-    let asker = DemoServer::new(Flavour::Desk);
+    let desk = DemoServer::new(Flavour::Desk);
     assert_eq!(
-        ask(&asker, "resources/list", &json!({}))["error"]["code"],
+        ask(&desk, "resources/list", &json!({}))["error"]["code"],
         -32601
     );
 }

@@ -44,7 +44,7 @@ fn five() -> ViewState {
     };
     ViewState {
         rows: vec![
-            row("asker", connected(2), 40),
+            row("desk", connected(2), 40),
             row("github", RowStatus::NeedsAuth { further: false }, 310),
             row("library", pending(1), 0),
             row("nope", failed, 12),
@@ -66,7 +66,7 @@ fn drawn(state: &ViewState, theme: Theme, width: u16, height: u16) -> Terminal<T
 #[tokio::test(start_paused = true)]
 async fn every_state_has_its_glyph_word_time_and_detail() {
     insta::assert_snapshot!(drawn(&five(), Theme::Plain, 76, 5).backend(), @r#"
-    "✔ connected   asker           0.0s  2 tools                                  "
+    "✔ connected   desk           0.0s  2 tools                                  "
     "! needs-auth  github         0.3s  wants a login                            "
     "… pending     library       12.3s  ⠋ connecting                             "
     "✘ failed      nope           0.0s  cannot start `nope`: No such file or dir…"
@@ -77,7 +77,7 @@ async fn every_state_has_its_glyph_word_time_and_detail() {
 #[tokio::test(start_paused = true)]
 async fn a_narrow_terminal_cuts_the_detail_not_the_state() {
     insta::assert_snapshot!(drawn(&five(), Theme::Plain, 44, 5).backend(), @r#"
-    "✔ connected   asker           0.0s  2 tools  "
+    "✔ connected   desk           0.0s  2 tools  "
     "! needs-auth  github         0.3s  wants a …"
     "… pending     library       12.3s  ⠋ connec…"
     "✘ failed      nope           0.0s  cannot s…"

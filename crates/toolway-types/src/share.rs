@@ -3,7 +3,7 @@
 //! Owns the words of `share` in an entry and what an entry without one means. Who claims which
 //! instance is the host's affair.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Who may share one instance of a server.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -13,8 +13,19 @@ pub enum ServerShare {
     User,
     /// What works in this project.
     Project(PathBuf),
-    /// Nobody: each caller has its own.
-    Session,
+    /// Nobody: each caller has its own. The project, where the entry is a project's.
+    Session(Option<PathBuf>),
+}
+
+impl ServerShare {
+    /// The project whose server it is, if it is one's.
+    pub fn project(&self) -> Option<&Path> {
+        match self {
+            Self::User => None,
+            Self::Project(root) => Some(root),
+            Self::Session(root) => root.as_deref(),
+        }
+    }
 }
 
 /// What an entry says in `share`.

@@ -25,16 +25,14 @@ impl SpecBuilder<'_> {
         references: &[SecretReference],
     ) -> ServerShare {
         let said = self.definition.member("share").and_then(Value::as_str);
+        let root = || self.environment.project_root().to_owned();
+        let is_projects = || self.belongs_to_project(transport, references);
         match said.and_then(ShareMode::parse) {
-            Some(ShareMode::Session) => ServerShare::Session,
-            Some(ShareMode::Project) => self.of_project(),
-            None if self.belongs_to_project(transport, references) => self.of_project(),
+            Some(ShareMode::Session) => ServerShare::Session(is_projects().then(root)),
+            Some(ShareMode::Project) => ServerShare::Project(root()),
+            None if is_projects() => ServerShare::Project(root()),
             Some(ShareMode::User) | None => ServerShare::User,
         }
-    }
-
-    fn of_project(&self) -> ServerShare {
-        ServerShare::Project(self.environment.project_root().to_owned())
     }
 
     fn belongs_to_project(

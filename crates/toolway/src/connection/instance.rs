@@ -59,7 +59,7 @@ impl OwnInstances {
             return None;
         }
         let spec = self.key.source.spec();
-        let is_apart = spec.is_some_and(|spec| spec.share == ServerShare::Session)
+        let is_apart = spec.is_some_and(|spec| matches!(spec.share, ServerShare::Session(_)))
             || self.habits.asks_unclearly();
         let roots = (self.habits.asks_for_roots() && self.key.source.roots().is_empty())
             .then(|| Arc::clone(&caller.roots.borrow()))

@@ -168,7 +168,7 @@ impl OpenLogFile {
     }
 }
 
-/// Which journal: a server's, by its name; and by its project, where its instance is the project's.
+/// Which journal: a server's, by its name; and by its project, where it is the project's.
 /// Another project's server of the same name has another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JournalName {
@@ -179,13 +179,9 @@ pub struct JournalName {
 impl JournalName {
     /// The journal of a server of this name that is shared in this way.
     pub fn of(server: &ServerName, share: &ServerShare) -> Self {
-        let project = match share {
-            ServerShare::Project(root) => Some(root.clone()),
-            ServerShare::User | ServerShare::Session => None,
-        };
         Self {
             server: server.clone(),
-            project,
+            project: share.project().map(Path::to_owned),
         }
     }
 

@@ -382,6 +382,9 @@ fn servers_of_one_name_in_two_projects_have_journals_of_their_own() {
     let project = |root: &str| of(ServerShare::Project(root.into()));
     assert_eq!(of(ServerShare::User), "github.log");
     assert_ne!(project("/a"), project("/b"));
+    // Also where each caller has an instance of its own.
+    assert_eq!(of(ServerShare::Session(Some("/a".into()))), project("/a"));
+    assert_eq!(of(ServerShare::Session(None)), "github.log");
     for file in [project("/a"), of(ServerShare::User)] {
         assert_eq!(server_of(&file), Some(server("github")), "{file}");
     }

@@ -168,6 +168,8 @@ pub enum DecidedBy {
     Mode,
     /// The person who typed the call.
     Typed,
+    /// The caller, a host that asks its own person.
+    Caller,
     /// The person who was asked.
     Person,
     /// The person who was asked before, for as long as the program runs.

@@ -8,6 +8,7 @@ mod answer;
 mod call;
 mod caller;
 mod checkup;
+mod client;
 mod event;
 mod export;
 mod finding;
@@ -22,6 +23,7 @@ mod running;
 mod secret;
 mod server;
 mod skill;
+mod token;
 mod tool;
 
 use std::borrow::Cow;
@@ -33,6 +35,7 @@ pub use call::{
 };
 pub use caller::{CallerListing, CallerRow};
 pub use checkup::{CheckRow, Checkup, ShieldRow, ShieldedRow, VerdictCounts};
+pub use client::{ClientListing, ClientRow};
 pub use event::{EventRow, HostChange, StateRow};
 pub use export::{ExportedServer, NameTable, PromptMeaning, StateExport, ToolMeaning};
 pub use finding::{DiagnosisRow, ErrorRow, FindingPlace, HookRow, SourceRow};
@@ -53,6 +56,7 @@ pub use server::{
     EntryRow, ExplainedEntry, Explanation, ServerListing, ServerPlace, ServerRow, ShadowRow,
 };
 pub use skill::{SkillListing, SkillRow, SkillTextRow};
+pub use token::{TokenListing, TokenRow};
 pub use tool::{
     AskedRow, InstructionsListing, InstructionsRow, LeftOutRow, ToolArgumentRow, ToolListing,
     ToolPage, ToolRow,

@@ -204,6 +204,13 @@ fn what_the_doctor_finds() {
 }
 
 #[test]
+fn other_clients() {
+    let row = r#"{"client":"zed","scope":"user","path":"p","connected":["toolway"],"servers":2,"problem":null}"#;
+    same::<ClientRow>(&[row]);
+    same::<ClientListing>(&[&format!(r#"{{"clients":[{row}]}}"#)]);
+}
+
+#[test]
 fn servers_of_other_clients() {
     let taken = format!(
         r#"{{"name":"s","client":"cursor","source":{SOURCE},"writer":"person","definition":{{"url":"u"}},"scope":"user","enabled":true,"notes":["n"],"dropped":["d"],"skipped":null}}"#
@@ -289,4 +296,13 @@ fn calls_and_logs() {
         r#"{"server":"s","tool":"t","exit":0,"result":{ "content": [] },"output":"o","replacedBy":"h","context":["c"],"warnings":["w"]}"#,
     ]);
     same::<LogRow>(&[r#"{"time":"t","process":7,"kind":"stderr","text":"x"}"#]);
+}
+
+#[test]
+fn tokens() {
+    let token =
+        r#"{"name":"ci","profile":"review","createdAt":"t","expiresAt":"t","expired":true}"#;
+    let bare = r#"{"name":"a","profile":null,"createdAt":"t","expiresAt":null,"expired":false}"#;
+    same::<TokenRow>(&[token, bare]);
+    same::<TokenListing>(&[&format!(r#"{{"tokens":[{token},{bare}]}}"#)]);
 }

@@ -241,9 +241,39 @@ pub mod gateway {
     /// How long the body may take
     pub const BODY_TIME: Duration = Duration::from_secs(30);
     /// Connections
-    pub const CONNECTIONS: usize = 256;
-    /// Requests that are being answered at a time
+    pub const CONNECTIONS: usize = 1024;
+    /// Requests that are being answered at a time, over a pipe or in one session
     pub const IN_FLIGHT: usize = 256;
+    /// Requests over HTTP that are being answered at a time, of one principal
+    pub const CALLS: usize = 1024;
+    /// Event streams over HTTP, of one principal
+    pub const STREAMS: usize = 100;
+    /// Sessions over HTTP, of one principal
+    pub const SESSIONS: usize = 10_000;
+    /// Sessions over HTTP, of all
+    pub const ALL_SESSIONS: usize = 20_000;
+    /// How long a session over HTTP may be idle
+    pub const SESSION_IDLE: Duration = Duration::from_mins(30);
+    /// Events of one session that are kept for a client that comes back
+    pub const KEPT_EVENTS: usize = 16 * MIB;
+    /// Events of all sessions that are kept for clients that come back
+    pub const ALL_KEPT_EVENTS: usize = 128 * MIB;
     /// A line over stdio
     pub const STDIO_LINE: usize = 16 * MIB;
+    /// What is sealed in a value that a client brings back
+    pub const SEALED: usize = 256 * KIB;
+    /// Calls of one client that wait for its answer
+    pub const PARKED: usize = 64;
+    /// How long such a call waits
+    pub const PARKED_TIME: Duration = Duration::from_mins(10);
+    /// How long a client may take to come back with what a server asked
+    pub const STATE_TIME: Duration = Duration::from_hours(1);
+    /// How long the id of a task is good for
+    pub const TASK_TIME: Duration = Duration::from_hours(24);
+    /// Resources that one client follows
+    pub const FOLLOWED: usize = 256;
+    /// Clients without a session that are known at a time
+    pub const VISITORS: usize = 4_096;
+    /// What all servers say to models together, in characters
+    pub const INSTRUCTIONS: usize = 16_384;
 }

@@ -259,6 +259,17 @@ pub fn response(id: &Id, result: &RawValue) -> Bytes {
     finish(out, b",\"result\":", result)
 }
 
+/// The same with a result that is JSON by construction.
+pub fn response_of_bytes(id: &Id, result: &[u8]) -> Bytes {
+    let mut out = start(result.len());
+    out.extend_from_slice(b",\"id\":");
+    id.write(&mut out);
+    out.extend_from_slice(b",\"result\":");
+    write_line(&mut out, result);
+    out.push(b'}');
+    out.into()
+}
+
 /// Our refusal of a request; without an id when its id could not be read.
 pub fn error_response(id: Option<&Id>, error: &RpcError) -> Bytes {
     let mut out = start(error.message.len());
@@ -292,11 +303,15 @@ fn finish(mut out: Vec<u8>, label: &[u8], payload: &RawValue) -> Bytes {
     out.into()
 }
 
-/// Appends raw JSON on one line. Inside strings JSON has no bare line breaks, so every one found
-/// stands between tokens and may become a space.
 fn write_raw(out: &mut Vec<u8>, raw: &RawValue) {
+    write_line(out, raw.get().as_bytes());
+}
+
+/// Appends JSON on one line. Inside strings JSON has no bare line breaks, so every one found
+/// stands between tokens and may become a space.
+fn write_line(out: &mut Vec<u8>, json: &[u8]) {
     let from = out.len();
-    out.extend_from_slice(raw.get().as_bytes());
+    out.extend_from_slice(json);
     let mut at = from;
     while let Some(step) = memchr::memchr2(b'\n', b'\r', &out[at..]) {
         at += step;

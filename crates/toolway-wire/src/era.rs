@@ -58,6 +58,8 @@ pub mod method {
     pub const RESOURCE_TEMPLATES_LIST: &str = "resources/templates/list";
     /// Read a resource.
     pub const RESOURCES_READ: &str = "resources/read";
+    /// Skills extension: what a directory among the resources holds.
+    pub const DIRECTORY_READ: &str = "resources/directory/read";
     /// Asks to hear when a resource changes (legacy era).
     pub const RESOURCES_SUBSCRIBE: &str = "resources/subscribe";
     /// Ends that (legacy era).
@@ -134,4 +136,6 @@ pub mod meta_key {
     pub const RELATED_TASK: &str = "io.modelcontextprotocol/related-task";
     /// The token by which progress is told apart.
     pub const PROGRESS_TOKEN: &str = "progressToken";
+    /// The W3C trace context that a request is part of.
+    pub const TRACEPARENT: &str = "traceparent";
 }

@@ -16,7 +16,7 @@ use crate::lenient;
 use crate::members::RawMembers;
 use crate::view::Tool;
 
-pub use param::{HeaderParam, ParamKind, header_params};
+pub use param::{HeaderMismatch, HeaderParam, ParamKind, check_params, header_params};
 
 /// `MCP-Protocol-Version`
 pub const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
@@ -107,7 +107,7 @@ pub fn name_member(method: &str) -> Option<&'static str> {
     match method {
         "tools/call" | "prompts/get" => Some("name"),
         "resources/read" => Some("uri"),
-        _ if method.starts_with("tasks/") => Some("taskId"),
+        "tasks/get" | "tasks/update" | "tasks/cancel" => Some("taskId"),
         _ => None,
     }
 }

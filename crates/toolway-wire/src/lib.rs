@@ -5,6 +5,7 @@
 //! Does not own: any I/O, ids in flight, or what to do about a message. Payloads stay raw bytes
 //! until a view is requested.
 
+pub mod edit;
 mod elements;
 pub mod envelope;
 pub mod era;
@@ -16,6 +17,7 @@ mod members;
 pub mod meta;
 mod params;
 mod raw_json;
+pub mod request_head;
 pub mod scan;
 pub mod skim;
 pub mod view;
@@ -25,3 +27,4 @@ pub use error::RpcError;
 pub use id::Id;
 pub use params::{CarriedParams, ParamsError};
 pub use raw_json::{JsonText, RawJson};
+pub use request_head::RequestHead;

@@ -87,6 +87,16 @@ impl CarriedParams {
         self
     }
 
+    /// The same with this one, in the place of what had its name.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: RawJson) -> Self {
+        match self.0.iter_mut().find(|(key, _)| **key == *name) {
+            Some((_, slot)) => *slot = value,
+            None => self.0.push((name.into(), value)),
+        }
+        self
+    }
+
     /// Appends them to an object that is being written, each with a comma before it.
     pub fn write(&self, out: &mut Vec<u8>) {
         for (name, value) in &self.0 {

@@ -6,12 +6,12 @@
 
 use std::collections::HashSet;
 
-use http::{HeaderName, HeaderValue};
+use http::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use toolway_schema::{Reach, places, text};
 
-use super::{HeaderFault, encode};
+use super::{HeaderFault, decode, encode};
 
 const ANNOTATION: &str = "x-mcp-header";
 
@@ -149,6 +149,66 @@ pub(super) fn mirror(
         headers.push((param.header.clone(), encode(&text)));
     }
     Ok(headers)
+}
+
+/// A header of a call that does not say what its arguments say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HeaderMismatch {
+    /// Its name.
+    pub header: HeaderName,
+}
+
+/// Checks the `Mcp-Param-*` headers of a call against its arguments. Headers that no argument asks
+/// for are of no matter: they may be meant for somebody on the way.
+pub fn check_params(
+    schema: &RawValue,
+    arguments: Option<&RawValue>,
+    headers: &HeaderMap,
+) -> Result<(), HeaderMismatch> {
+    // A tool with invalid annotations is not offered.
+    let wanted = header_params(schema).unwrap_or_default();
+    if wanted.is_empty() {
+        return Ok(());
+    }
+    let arguments: Value = arguments
+        .and_then(|arguments| serde_json::from_str(arguments.get()).ok())
+        .unwrap_or_default();
+    for param in &wanted {
+        let mut names = param.path.iter();
+        let argument = names.try_fold(&arguments, |value, name| value.get(name));
+        let argument = argument.filter(|value| !value.is_null());
+        let mut sent = headers.get_all(&param.header).iter();
+        let (first, second) = (sent.next(), sent.next());
+        let fits = match (argument, first, second) {
+            (None, None, _) => true,
+            (Some(argument), Some(sent), None) => {
+                let sent = sent.to_str().ok();
+                let sent = sent.and_then(|sent| decode(sent.trim()).ok());
+                sent.is_some_and(|sent| says(&sent, argument, param.kind))
+            }
+            _ => false,
+        };
+        if !fits {
+            let header = param.header.clone();
+            return Err(HeaderMismatch { header });
+        }
+    }
+    Ok(())
+}
+
+/// Whether a header says what an argument says; integers are compared as numbers.
+fn says(sent: &str, argument: &Value, kind: ParamKind) -> bool {
+    match (kind, argument) {
+        (ParamKind::Text, Value::String(text)) => sent == text,
+        (ParamKind::Boolean, Value::Bool(flag)) => sent == flag.to_string(),
+        (ParamKind::Integer, Value::Number(number)) => {
+            let number = whole(number);
+            let same_number = || Some(sent.parse::<f64>().ok()? - number.parse::<f64>().ok()?);
+            sent == number || same_number().is_some_and(|apart| apart.abs() < f64::EPSILON)
+        }
+        // What is no such argument is refused by its schema, not for its header.
+        _ => true,
+    }
 }
 
 /// An integer without a fraction, as JSON Schema counts `42.0` among the integers.

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 /// The system gave no random bytes: nothing may be made up instead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the system gave no random bytes, which a login cannot do without")]
+#[error("the system gave no random bytes, and nothing can take their place")]
 pub struct NoRandom;
 
 /// That many random bytes, as base64url.

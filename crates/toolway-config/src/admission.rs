@@ -4,7 +4,10 @@
 //! Does not own: what the organisation's lists say (`policy`), or whether a single call may run
 //! (`permission`).
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
+
+use toolway_types::Diagnosis;
 
 use crate::decision::note_repository_servers;
 use crate::load::account_settings;
@@ -13,13 +16,14 @@ use crate::merge::Config;
 use crate::permission::HookLocation;
 use crate::plan::{Plan, PlannedServer, RunLimits};
 use crate::policy::Policy;
+use crate::profile::{Profile, ReadProfiles};
 
 mod judge;
 mod settings;
 mod weak_rules;
 
 use judge::Judge;
-use settings::{call_settings, identity_settings, no_prefix};
+use settings::{call_settings, identity_settings, no_prefix, profiles};
 
 /// Gives every server its verdict.
 pub fn admit(config: Config) -> Plan {
@@ -44,6 +48,8 @@ pub fn admit(config: Config) -> Plan {
         account_settings(&settings)
     };
     let identity = identity_settings(&basis.settings);
+    let (profiles, faulty_profiles) =
+        split(profiles(&basis.settings, &permissions, &mut diagnoses));
     let insecure_storage_off =
         (basis.settings.iter()).find_map(|(_, settings)| settings.insecure_storage_off.clone());
     let inherited_env = Arc::new(basis.environment.inherited());
@@ -90,5 +96,19 @@ pub fn admit(config: Config) -> Plan {
         account,
         connectors_off,
         insecure_storage_off,
+        profiles,
+        faulty_profiles,
     }
+}
+
+/// Those that can be used, and what is wrong with the others.
+fn split(profiles: ReadProfiles) -> (BTreeMap<String, Arc<Profile>>, BTreeMap<String, Diagnosis>) {
+    let (mut usable, mut faulty) = (BTreeMap::new(), BTreeMap::new());
+    for (name, profile) in profiles {
+        match profile {
+            Ok(profile) => drop(usable.insert(name, profile)),
+            Err(fault) => drop(faulty.insert(name, fault)),
+        }
+    }
+    (usable, faulty)
 }

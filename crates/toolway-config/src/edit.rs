@@ -1,8 +1,9 @@
-//! Changing a configuration file: the only writer of JSON files.
+//! Changing a configuration file: the only writer of files that people edit too.
 //!
 //! Owns the one operation [`edit`]: lock, read, change by key, write. Comments, order, spacing and
 //! unknown keys stay; an invalid file is never touched; another process's change is never lost; a
-//! crash leaves the old file or the new one. Which key holds what is the callers' business.
+//! crash leaves the old file or the new one. Our own files are JSON; other clients' may be TOML or
+//! YAML too (`structured_text.rs`). Which key holds what is the callers' business.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,8 +15,12 @@ use crate::json::syntax_tree;
 mod document;
 mod file;
 mod layout;
+mod spelled;
+pub(crate) mod structured_text;
 #[cfg(test)]
 mod tests;
+pub(crate) mod toml_text;
+pub(crate) mod yaml_text;
 
 pub use document::Document;
 
@@ -43,7 +48,7 @@ pub struct Edited<T> {
 /// Why a file was not changed. In every case its content is as it was.
 #[derive(Debug, thiserror::Error)]
 pub enum EditError {
-    /// The file is not valid JSON (comments and trailing commas are allowed).
+    /// The file is not valid in its format (JSON may have comments and trailing commas).
     #[error("`{}` is not valid: {message} (line {line}, column {column}); it was left as it is", path.display())]
     Invalid {
         /// The file.
@@ -147,11 +152,7 @@ pub fn edit_with<T>(
     let held = file::LockedFile::open(path)?;
     let path = held.path().to_owned();
     let bytes = held.content().unwrap_or_default();
-    let text = syntax_tree::decode(bytes).map_err(|error| EditError::invalid(&path, error))?;
-    let (mark, text) = match text.strip_prefix(BYTE_ORDER_MARK) {
-        Some(rest) => (BYTE_ORDER_MARK, rest),
-        None => ("", text),
-    };
+    let (mark, text) = decoded(&path, bytes)?;
     let mut document = Document::parse(&path, text)?;
     let before = document.text().to_owned();
     let value = change(&mut document)?;
@@ -171,5 +172,75 @@ pub fn edit_with<T>(
         changed,
         before: Secret::new(before),
         after: Secret::new(after),
+    })
+}
+
+/// What a change makes of a whole text.
+#[derive(Debug)]
+pub(crate) enum NewText {
+    /// The file holds this.
+    Written(String),
+    /// There is no file.
+    Removed,
+}
+
+/// Changes one file as a whole text, in whatever format it is. `change` gets the file itself, links
+/// followed, and what it holds; nothing where there is none. A text that stays as it was is not
+/// written.
+pub(crate) fn edit_text<T>(
+    path: &Path,
+    backup: Option<&Path>,
+    change: impl FnOnce(&Path, Option<&str>) -> Result<(NewText, T), EditError>,
+) -> Result<Edited<T>, EditError> {
+    let held = file::LockedFile::open(path)?;
+    let path = held.path().to_owned();
+    let (mark, before) = match held.content() {
+        Some(bytes) => {
+            let (mark, text) = decoded(&path, bytes)?;
+            (mark, Some(text.to_owned()))
+        }
+        None => ("", None),
+    };
+    let (new, value) = change(&path, before.as_deref())?;
+    let mut edited = Edited {
+        value,
+        path,
+        backup: None,
+        line: None,
+        changed: true,
+        before: Secret::new(before.clone().unwrap_or_default()),
+        after: Secret::new(String::new()),
+    };
+    match (new, before) {
+        (NewText::Removed, None) => edited.changed = false,
+        (NewText::Removed, Some(_)) => held.remove()?,
+        (NewText::Written(after), before) if before.as_ref() == Some(&after) => {
+            edited.changed = false;
+            edited.after = Secret::new(after);
+        }
+        (NewText::Written(after), _) => {
+            edited.backup = held.replace(format!("{mark}{after}").as_bytes(), backup)?;
+            edited.after = Secret::new(after);
+        }
+    }
+    Ok(edited)
+}
+
+/// The file behind `path`, links followed, and its text, without changing anything.
+pub(crate) fn peek(path: &Path) -> Result<(PathBuf, Option<String>), EditError> {
+    let (path, bytes) = file::peek(path)?;
+    let text = match &bytes {
+        Some(bytes) => Some(decoded(&path, bytes)?.1.to_owned()),
+        None => None,
+    };
+    Ok((path, text))
+}
+
+/// The text of a file's bytes, behind its byte order mark.
+fn decoded<'a>(path: &Path, bytes: &'a [u8]) -> Result<(&'static str, &'a str), EditError> {
+    let text = syntax_tree::decode(bytes).map_err(|error| EditError::invalid(path, error))?;
+    Ok(match text.strip_prefix(BYTE_ORDER_MARK) {
+        Some(rest) => (BYTE_ORDER_MARK, rest),
+        None => ("", text),
     })
 }

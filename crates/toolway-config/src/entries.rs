@@ -206,7 +206,7 @@ fn stays_in_project(path: &Path) -> Result<(), EditError> {
 }
 
 /// Makes a directory of ours that git does not see.
-fn ignore_by_git(directory: &Path) -> Result<(), EditError> {
+pub(crate) fn ignore_by_git(directory: &Path) -> Result<(), EditError> {
     let failed = |source| EditError::Io {
         path: directory.to_owned(),
         source,

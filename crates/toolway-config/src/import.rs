@@ -107,7 +107,7 @@ impl ImportClient {
     }
 
     /// Where the client keeps the user's own settings.
-    fn files(self, places: &ClientLocations) -> Vec<PathBuf> {
+    pub(crate) fn files(self, places: &ClientLocations) -> Vec<PathBuf> {
         let only = match self {
             ImportClient::ClaudeDesktop => {
                 return places.at_applications("Claude/claude_desktop_config.json");
@@ -135,7 +135,7 @@ impl ImportClient {
     }
 
     /// What the client reads in a project.
-    fn project_files(self) -> &'static [&'static str] {
+    pub(crate) fn project_files(self) -> &'static [&'static str] {
         match self {
             ImportClient::ClaudeCode => &[".mcp.json"],
             ImportClient::Cursor => &[".cursor/mcp.json"],
@@ -246,6 +246,17 @@ pub struct ClientFile {
 }
 
 impl ClientFile {
+    /// A file that is not there yet.
+    pub(crate) fn empty(places: &ClientLocations, client: ImportClient, path: &Path) -> Self {
+        Self {
+            client,
+            path: path.to_owned(),
+            writer: writer::of(places, client, path),
+            servers: Vec::new(),
+            diagnoses: Vec::new(),
+        }
+    }
+
     /// Says something about an entry, or about the file when the line is unknown.
     fn say(&mut self, line: Option<u32>, diagnosis: Diagnosis) {
         let origin = Origin::file(&self.path, line.unwrap_or(1));
@@ -258,6 +269,8 @@ impl ClientFile {
 pub struct ImportedServer {
     /// Its name, as written.
     pub name: String,
+    /// The keys on the way to its entry in the file, its name last.
+    pub place: Vec<String>,
     /// The line (from 1) of its entry, where the format tells.
     pub line: Option<u32>,
     /// The entry as our files have it. Never holds `disabled` or `enabled`: see the next field.
@@ -275,6 +288,7 @@ impl fmt::Debug for ImportedServer {
         formatter
             .debug_struct("ImportedServer")
             .field("name", &self.name)
+            .field("place", &self.place)
             .field("line", &self.line)
             .field("definition", &KeysOnly(&self.definition))
             .field("enabled", &self.enabled)
@@ -303,13 +317,7 @@ pub fn discover(places: &ClientLocations, client: ImportClient) -> Vec<ClientFil
 
 /// Reads one file in a client's format.
 pub fn read_file(places: &ClientLocations, client: ImportClient, path: &Path) -> ClientFile {
-    let mut found = ClientFile {
-        client,
-        path: path.to_owned(),
-        writer: writer::of(places, client, path),
-        servers: Vec::new(),
-        diagnoses: Vec::new(),
-    };
+    let mut found = ClientFile::empty(places, client, path);
     let read = client_json::read(path).and_then(|text| match client {
         ImportClient::ClaudeDesktop => {
             let (syntax, entry) = (VariableSyntax::None, claude_desktop::entry);

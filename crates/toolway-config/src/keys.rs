@@ -182,7 +182,7 @@ pub(crate) fn about(key: &str) -> &'static str {
 }
 
 /// The keys of a settings file that this crate understands, besides `mcpServers`.
-pub(crate) const SETTINGS: [&str; 21] = [
+pub(crate) const SETTINGS: [&str; 22] = [
     "enabledMcpjsonServers",
     "disabledMcpjsonServers",
     "enableAllProjectMcpServers",
@@ -204,6 +204,7 @@ pub(crate) const SETTINGS: [&str; 21] = [
     "identityProvider",
     "requireCrossAppAccess",
     "insecureStorage",
+    "profiles",
 ];
 
 /// What the organisation's policy is written in.

@@ -10,6 +10,7 @@ pub mod account;
 pub mod admission;
 pub mod approval;
 mod command_line;
+pub mod connect;
 pub mod curation;
 pub mod decision;
 pub mod edit;
@@ -22,6 +23,7 @@ mod http_syntax;
 mod ide;
 pub mod identity;
 pub mod import;
+mod itself;
 mod json;
 mod keys;
 pub mod load;
@@ -34,6 +36,7 @@ pub mod plan;
 pub mod planner;
 pub mod policy;
 mod policy_rule;
+pub mod profile;
 mod raw;
 mod redaction;
 pub mod result_text;
@@ -60,18 +63,21 @@ pub use entries::{
 pub use environment::Environment;
 pub use expansion::{is_harmless, references_of};
 pub use identity::IdentitySettings;
+pub use itself::starts_toolway;
 pub use keys::entry_keys;
 pub use load::{ConnectorEntry, Flags, Layers, load, with_managed_variables};
 pub use managed::{ManagedState, ManagedVariable, confirm_managed_variables};
 pub use merge::{Config, Switch, merge, signature};
 pub use permission::{
-    CallSubject, CitedRule, Hook, HookAction, HookEvent, Hooks, PermissionDecision, PermissionList,
-    PermissionMode, Permissions, PinPolicy, RepositoryServer, ToolHints, UnheededRule,
+    BadToolPattern, Boundaries, CallSubject, CitedRule, Confinement, Hook, HookAction, HookEvent,
+    Hooks, PermissionDecision, PermissionList, PermissionMode, Permissions, PinPolicy,
+    RepositoryServer, ToolHints, ToolPatterns, UnheededRule,
 };
 pub use pinning::unpinned;
 pub use plan::{Plan, PlannedServer, RunLimits, ServerVerdict, ShadowedEntry};
 pub use planner::{Planner, adhoc, plan, watched_paths};
 pub use policy::cross_app::cross_app_enabled;
+pub use profile::{NameForm, NoProfile, Profile, ProfileMode, ResultForm};
 pub use raw::validate;
 pub use redaction::{address_without_secrets, without_secrets, words_without_secrets};
 pub use result_text::ResultText;

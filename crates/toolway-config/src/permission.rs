@@ -9,6 +9,7 @@
 //! another, so adding rules never removes a deny. What cannot be decided is never allowed.
 
 mod classifier;
+mod confinement;
 mod glob;
 mod hooks;
 mod matching;
@@ -30,6 +31,7 @@ use serde_json::Value;
 use toolway_types::{Diagnosis, Origin, Scope, ServerName, ToolKey};
 
 pub use classifier::Classifier;
+pub use confinement::{BadToolPattern, Boundaries, Confinement, ToolPatterns};
 pub use hooks::{
     BadMatcher, DEFAULT_HOOK_TIMEOUT, Hook, HookAction, HookEvent, HookLocation, Hooks, Matcher,
     names_of_server, names_of_tool,
@@ -137,6 +139,8 @@ pub struct Permissions {
     bypass_forbidden: Option<Origin>,
     unreadable: Option<Origin>,
     faults: Vec<Diagnosis>,
+    /// What a caller is kept to.
+    boundaries: Boundaries,
 }
 
 impl Permissions {
@@ -171,6 +175,17 @@ impl Permissions {
         read::permissions(value, source, scope)
     }
 
+    /// Reads the rules of a profile, which only narrow: deny and ask. `path` is what the object is
+    /// called, `place` tells where a key of it stands.
+    pub(crate) fn parse_narrowing(
+        value: &Value,
+        path: &str,
+        place: &dyn Fn(Option<&str>) -> Origin,
+        scope: Scope,
+    ) -> (Permissions, Vec<Diagnosis>) {
+        read::narrowing(value, path, place, scope)
+    }
+
     /// The union of all layers, in any order: every rule counts, the mode, the pin policy and the
     /// classifier of the highest scope that has one, and a ban on bypass from anywhere.
     pub fn merged(layers: impl IntoIterator<Item = Permissions>) -> Permissions {
@@ -195,6 +210,7 @@ impl Permissions {
             all.bypass_forbidden = all.bypass_forbidden.or(layer.bypass_forbidden);
             all.unreadable = all.unreadable.or(layer.unreadable);
             all.faults.extend(layer.faults);
+            all.boundaries.extend(layer.boundaries);
         }
         // The highest scope is named first when several rules say the same: the user can change
         // their own rule, but not the managed one behind it.
@@ -344,6 +360,10 @@ impl Permissions {
             };
         }
         let subject = subject.into();
+        if let Some(rule) = self.boundaries.refusing(&subject) {
+            let rule = Arc::clone(rule);
+            return PermissionDecision::Deny { rule };
+        }
         let concerned = MatchingRules::by(&self.rules, &subject);
         let mut ask = None;
         for rule in concerned.deny(&self.rules) {

@@ -19,9 +19,11 @@ use crate::identity::IdentitySettings;
 use crate::managed::ManagedVariable;
 use crate::permission::{Hooks, Permissions};
 use crate::policy::Policy;
+use crate::profile::{NoProfile, Profile};
 use crate::redaction::KeysOnly;
 
 mod limits;
+mod profiles;
 
 pub use limits::RunLimits;
 
@@ -61,6 +63,10 @@ pub struct Plan {
     pub connectors_off: Option<Origin>,
     /// Where secrets in plain text are forbidden.
     pub insecure_storage_off: Option<Origin>,
+    /// What clients of the gateway see, by name; those that can be used.
+    pub profiles: BTreeMap<String, Arc<Profile>>,
+    /// The first thing that is wrong with each of the others.
+    pub faulty_profiles: BTreeMap<String, Diagnosis>,
 }
 
 impl Plan {

@@ -9,6 +9,7 @@ use toolway_types::{ProtocolMode, ShareMode, ShieldMode, TransportKind};
 use crate::account;
 use crate::identity;
 use crate::keys::{ENTRY, OAUTH, TOOL, ValueShape, about};
+use crate::profile::{self, NameForm, ProfileMode, ResultForm};
 
 /// The schema (draft 2020-12) of every file that holds servers or settings.
 pub fn schema() -> Value {
@@ -25,6 +26,7 @@ pub fn schema() -> Value {
             "policyRule": policy_rule(),
             "account": account(),
             "identityProvider": identity_provider(),
+            "profile": client_profile(),
         },
     })
 }
@@ -73,6 +75,11 @@ fn settings() -> Value {
         "deniedMcpInstructions": rules("Managed files only: the servers whose instructions are dropped."),
         "account": {"$ref": "#/$defs/account"},
         "identityProvider": {"$ref": "#/$defs/identityProvider"},
+        "profiles": {
+            "type": "object",
+            "description": "What clients of the gateway see, by name. User and managed settings only.",
+            "additionalProperties": {"$ref": "#/$defs/profile"},
+        },
         "requireCrossAppAccess": {
             "description": "Managed files only: the servers that are logged in to by cross-app access and in no other way; `true` for every one.",
             "anyOf": [{"type": "boolean"}, {"type": "array", "items": {"$ref": "#/$defs/policyRule"}}],
@@ -118,6 +125,40 @@ fn identity_provider() -> Value {
         "properties": properties,
         "required": ["issuer", "clientId"],
     })
+}
+
+fn client_profile() -> Value {
+    let texts = json!({"type": "array", "items": {"type": "string"}});
+    let mut properties = serde_json::Map::new();
+    for (key, about) in profile::KEYS {
+        let mut value = match key {
+            "servers" | "tools" => texts.clone(),
+            "permissions" => json!({
+                "type": "object",
+                "properties": {"deny": texts, "ask": texts},
+                "additionalProperties": false,
+            }),
+            "mode" => json!({"enum": words(ProfileMode::ALL, ProfileMode::as_str)}),
+            "results" => json!({"enum": words(ResultForm::ALL, ResultForm::as_str)}),
+            "names" => json!({"enum": words(NameForm::ALL, NameForm::as_str)}),
+            "accounts" => {
+                json!({"type": "object", "additionalProperties": {"type": "string", "minLength": 1}})
+            }
+            _ => json!({"type": "boolean"}),
+        };
+        value["description"] = json!(about);
+        properties.insert(key.to_owned(), value);
+    }
+    json!({
+        "type": "object",
+        "description": "What a client of the gateway sees, and under which rules. It only narrows.",
+        "properties": properties,
+        "additionalProperties": false,
+    })
+}
+
+fn words<T: Copy>(all: &[T], word_of: fn(T) -> &'static str) -> Vec<&'static str> {
+    all.iter().map(|one| word_of(*one)).collect()
 }
 
 fn account() -> Value {

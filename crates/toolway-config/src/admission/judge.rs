@@ -14,6 +14,7 @@ use crate::account::directory::stands_for;
 use crate::approval::{ApprovalBasis, ApprovalState};
 use crate::curation::Curation;
 use crate::expansion::{self, ServerVariables};
+use crate::itself::starts_toolway;
 use crate::json::EntryMembers as _;
 use crate::keys::listed;
 use crate::merge::{DecisionContext, ServerCandidate, switched_off};
@@ -167,6 +168,14 @@ impl Judge<'_> {
         }
         if let Some(reason) = switched_off(self.basis, candidate) {
             return ServerVerdict::Disabled { reason };
+        }
+        if candidate.scope == Scope::Project
+            && candidate.raw.definition.member("env").is_none()
+            && starts_toolway(&candidate.raw.definition)
+        {
+            // Other clients read this file too; another Toolway would need another home.
+            let reason = "it is Toolway itself, for other clients that read this file";
+            return refused(reason.to_owned());
         }
         match candidate.approval.clone() {
             ApprovalState::Approved { .. } => {}

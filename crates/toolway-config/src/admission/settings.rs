@@ -7,6 +7,7 @@ use toolway_types::{Diagnosis, Scope};
 use crate::Environment;
 use crate::identity::IdentitySettings;
 use crate::permission::{Hooks, Permissions};
+use crate::profile::{self, ProfileMode, ReadProfiles};
 use crate::raw::FileSettings;
 use crate::raw::settings::{FileTrust, ObjectSetting};
 
@@ -65,4 +66,33 @@ pub(super) fn call_settings(
         }
     }
     (Permissions::merged(permissions), Hooks::merged(hooks))
+}
+
+/// The profiles of all files. `bypass` is no mode of one where it is forbidden.
+pub(super) fn profiles(
+    settings: &[(Scope, FileSettings)],
+    permissions: &Permissions,
+    diagnoses: &mut Vec<Diagnosis>,
+) -> ReadProfiles {
+    let files = settings
+        .iter()
+        .filter_map(|(scope, settings)| Some((*scope, settings.profiles.as_ref()?)));
+    let mut profiles = profile::merged(files);
+    let Some(forbidden) = permissions.bypass_forbidden_by() else {
+        return profiles;
+    };
+    for (name, profile) in &mut profiles {
+        let Ok(profile) = profile else { continue };
+        if profile.mode != ProfileMode::Bypass {
+            continue;
+        }
+        let message = format!("`profiles.{name}.mode` counts as `ask`: {forbidden} forbids bypass");
+        diagnoses.push(
+            Diagnosis::warning(message)
+                .at(profile.origin.clone())
+                .hint("write `client` or `ask`"),
+        );
+        Arc::make_mut(profile).mode = ProfileMode::Ask;
+    }
+    profiles
 }

@@ -126,10 +126,14 @@ impl Document {
 
     /// The line of the entry last set.
     pub(super) fn last_set_line(&self) -> Option<u32> {
-        let path = self.last_set.as_ref()?;
+        let path: Vec<&str> = self.last_set.as_ref()?.iter().map(String::as_str).collect();
+        self.line_of(&path)
+    }
+
+    /// The line of the key at a path.
+    pub(super) fn line_of(&self, path: &[&str]) -> Option<u32> {
         let (last, parents) = path.split_last()?;
-        let steps: Vec<PathStep> = parents.iter().cloned().map(PathStep::Key).collect();
-        let member = self.node(&steps)?.member(last)?;
+        let member = self.node(&keys(parents))?.member(last)?;
         Some(syntax_tree::line_at(&self.text, member.start))
     }
 

@@ -90,6 +90,19 @@ impl LockedFile {
         Ok(backup)
     }
 
+    /// Takes the file away. There is no backup: who asks for this keeps what was in it.
+    pub(super) fn remove(self) -> Result<(), EditError> {
+        if read(&self.path)?.map(|now| now.content).as_deref() != self.content() {
+            return Err(EditError::Changed { path: self.path });
+        }
+        fs::remove_file(&self.path).map_err(io_at(&self.path))?;
+        let directory = File::open(parent(&self.path)).and_then(|handle| handle.sync_all());
+        directory.map_err(|source| EditError::Unconfirmed {
+            path: self.path.clone(),
+            source,
+        })
+    }
+
     /// Writes content to a file of its own in that directory, on disk when this returns.
     fn stage(
         &self,
@@ -124,6 +137,16 @@ impl LockedFile {
         temporary.as_file().sync_all().map_err(&fail)?;
         Ok(temporary)
     }
+}
+
+/// The file itself, links followed, and what it holds; nothing when there is none. Makes nothing.
+pub(super) fn peek(path: &Path) -> Result<(PathBuf, Option<Vec<u8>>), EditError> {
+    let (path, _) = follow(&std::path::absolute(path).map_err(io_at(path))?);
+    let found = match read(&path) {
+        Err(EditError::Io { source, .. }) if source.kind() == io::ErrorKind::NotADirectory => None,
+        found => found?,
+    };
+    Ok((path, found.map(|found| found.content)))
 }
 
 /// Follows links to the file itself, so that a link into a dotfiles folder stays a link. Works for

@@ -20,10 +20,7 @@ pub(super) struct JsonStyle {
 impl JsonStyle {
     /// Finds the style of a text; `first` is where the first member of its top level stands.
     pub(super) fn of(text: &str, first: Option<usize>) -> Self {
-        let newline = match text.find('\n') {
-            Some(at) if text[..at].ends_with('\r') => "\r\n",
-            _ => "\n",
-        };
+        let newline = newline_of(text);
         let unit = first
             .filter(|at| text[..*at].contains('\n'))
             .and_then(|at| own_line_indent(text, at))
@@ -62,6 +59,14 @@ impl JsonStyle {
     /// Spells a key and its value.
     pub(super) fn render_member(&self, key: &str, value: &Value, indent: &str) -> String {
         format!("{}: {}", Value::from(key), self.render(value, indent))
+    }
+}
+
+/// The line break that a text uses.
+pub(super) fn newline_of(text: &str) -> &'static str {
+    match text.find('\n') {
+        Some(at) if text[..at].ends_with('\r') => "\r\n",
+        _ => "\n",
     }
 }
 

@@ -3,7 +3,9 @@
 mod crash;
 mod format;
 mod property;
+mod toml;
 mod writers;
+mod yaml;
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};

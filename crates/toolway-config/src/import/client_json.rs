@@ -16,6 +16,8 @@ use crate::json::syntax_tree::{self, SyntaxNode};
 #[derive(Debug, Clone)]
 pub(super) struct ClientEntry {
     pub(super) name: String,
+    /// The keys on the way to it, its name last.
+    pub(super) place: Vec<String>,
     pub(super) line: Option<u32>,
     pub(super) value: Value,
 }
@@ -88,6 +90,7 @@ impl<'a> ClientJson<'a> {
         lasts
             .map(|(_, member)| ClientEntry {
                 name: member.name.clone(),
+                place: place(path, &member.name),
                 line: Some(syntax_tree::line_at(self.text, member.start)),
                 value: member.value.to_value(),
             })
@@ -121,6 +124,11 @@ impl<'a> ClientJson<'a> {
         found.say(line, Diagnosis::warning(message));
         entries
     }
+}
+
+fn place(path: &[&str], name: &str) -> Vec<String> {
+    let keys = path.iter().copied().chain([name]);
+    keys.map(str::to_owned).collect()
 }
 
 fn is_entry(value: &Value) -> bool {

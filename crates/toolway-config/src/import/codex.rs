@@ -12,7 +12,8 @@ use super::ClientFile;
 use super::client_json::{self, ClientEntry};
 use super::translate::{self, EntryDraft};
 use super::variables::VariableSyntax;
-use crate::json::syntax_tree::{self, SyntaxError};
+use crate::edit::toml_text::syntax_error;
+use crate::json::syntax_tree;
 
 /// The part of the file that matters here.
 #[derive(Deserialize)]
@@ -28,27 +29,14 @@ pub(super) fn read(found: &mut ClientFile, text: &str) -> Result<(), Diagnosis> 
 }
 
 fn entries(found: &ClientFile, text: &str) -> Result<Vec<ClientEntry>, Diagnosis> {
-    let file: CodexFile = toml::from_str(text).map_err(|error| {
-        let offset = error.span().map_or(0, |span| span.start.min(text.len()));
-        let column = text[..offset]
-            .rsplit('\n')
-            .next()
-            .unwrap_or_default()
-            .chars()
-            .count()
-            + 1;
-        let error = SyntaxError {
-            line: syntax_tree::line_at(text, offset),
-            column: u32::try_from(column).unwrap_or(u32::MAX),
-            message: error.message().lines().collect::<Vec<_>>().join("; "),
-        };
-        client_json::broken(&found.path, &error)
-    })?;
+    let file: CodexFile = toml::from_str(text)
+        .map_err(|error| client_json::broken(&found.path, &syntax_error(text, &error)))?;
     let mut entries: Vec<ClientEntry> = file
         .mcp_servers
         .into_iter()
         .map(|(name, value)| ClientEntry {
             line: Some(syntax_tree::line_at(text, name.span().start)),
+            place: vec!["mcp_servers".to_owned(), name.as_ref().clone()],
             name: name.into_inner(),
             value,
         })

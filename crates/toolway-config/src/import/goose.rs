@@ -7,7 +7,7 @@ use super::ClientFile;
 use super::client_json::{self, ClientEntry};
 use super::translate::{self, EntryDraft};
 use super::variables::VariableSyntax;
-use crate::json::syntax_tree::SyntaxError;
+use crate::edit::yaml_text;
 
 /// Kinds of extensions that run inside Goose.
 const BUILT_IN: [&str; 5] = [
@@ -19,7 +19,8 @@ const BUILT_IN: [&str; 5] = [
 ];
 
 pub(super) fn read(found: &mut ClientFile, text: &str) -> Result<(), Diagnosis> {
-    let whole = parse(found, text)?;
+    let whole =
+        yaml_text::value_of(text).map_err(|error| client_json::broken(&found.path, &error))?;
     let mut entries = Vec::new();
     let mut built_in = Vec::new();
     for (name, value) in whole
@@ -39,6 +40,7 @@ pub(super) fn read(found: &mut ClientFile, text: &str) -> Result<(), Diagnosis> 
         }
         entries.push(ClientEntry {
             name: name.clone(),
+            place: vec!["extensions".to_owned(), name.clone()],
             line: None,
             value,
         });
@@ -53,33 +55,6 @@ pub(super) fn read(found: &mut ClientFile, text: &str) -> Result<(), Diagnosis> 
     }
     translate::each(found, entries, VariableSyntax::Braced, entry);
     Ok(())
-}
-
-fn parse(found: &ClientFile, text: &str) -> Result<Value, Diagnosis> {
-    if text.trim().is_empty() {
-        return Ok(Value::Null);
-    }
-    serde_saphyr::from_str(text).map_err(|error| {
-        let location = error.location();
-        let narrow = |number: Option<u64>| {
-            number
-                .and_then(|number| u32::try_from(number).ok())
-                .unwrap_or(1)
-                .max(1)
-        };
-        let message = error.without_snippet().to_string();
-        let error = SyntaxError {
-            line: narrow(location.map(|at| at.line())),
-            column: narrow(location.map(|at| at.column())),
-            message: message
-                .lines()
-                .next()
-                .and_then(|line| line.split(" at line ").next())
-                .unwrap_or_default()
-                .to_owned(),
-        };
-        client_json::broken(&found.path, &error)
-    })
 }
 
 /// Some versions keep everything but the switch under `config`.

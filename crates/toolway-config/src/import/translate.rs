@@ -369,6 +369,7 @@ impl EntryDraft {
         definition.append(&mut self.definition);
         Ok(ImportedServer {
             name: entry.name.clone(),
+            place: entry.place.clone(),
             line: entry.line,
             definition,
             enabled: self.enabled,

@@ -19,6 +19,7 @@ pub(super) fn permissions(
     scope: Scope,
 ) -> (Permissions, Vec<Diagnosis>) {
     let mut reader = PermissionsReader {
+        path: PATH,
         source,
         scope,
         read: Permissions::empty(),
@@ -28,12 +29,50 @@ pub(super) fn permissions(
     (reader.read, reader.found)
 }
 
+/// Reads rules that only narrow, each key with its own place.
+pub(super) fn narrowing(
+    value: &Value,
+    path: &str,
+    place: &dyn Fn(Option<&str>) -> Origin,
+    scope: Scope,
+) -> (Permissions, Vec<Diagnosis>) {
+    let (mut read, mut found) = (Permissions::empty(), Vec::new());
+    let Value::Object(members) = value else {
+        let message = format!("`{path}` must be an object, not {}", kind_of(value));
+        let hint = "write `\"permissions\": {\"ask\": [], \"deny\": []}`";
+        found.push(Diagnosis::error(message).at(place(None)).hint(hint));
+        return (read, found);
+    };
+    for (key, member) in members {
+        let source = place(Some(key));
+        let mut reader = PermissionsReader {
+            path,
+            source: &source,
+            scope,
+            read,
+            found,
+        };
+        match key.as_str() {
+            "deny" => reader.rules(key, member, PermissionList::Deny),
+            "ask" => reader.rules(key, member, PermissionList::Ask),
+            other => reader.widening(other),
+        }
+        (read, found) = (reader.read, reader.found);
+    }
+    (read, found)
+}
+
 struct PermissionsReader<'a> {
+    /// What the object is called.
+    path: &'a str,
     source: &'a Origin,
     scope: Scope,
     read: Permissions,
     found: Vec<Diagnosis>,
 }
+
+/// What the object of a settings file is called.
+const PATH: &str = "permissions";
 
 const KEYS: [&str; 8] = [
     "allow",
@@ -84,7 +123,7 @@ impl PermissionsReader<'_> {
             // A lone string is plainly meant as one rule. It is kept, so that a deny still holds.
             Value::String(_) => {
                 self.report(
-                    &format!("`permissions.{key}` must be an array, not a string"),
+                    &format!("`{}.{key}` must be an array, not a string", self.path),
                     format!("write `\"{key}\": [{value}]`"),
                 );
                 std::slice::from_ref(value)
@@ -116,6 +155,7 @@ impl PermissionsReader<'_> {
             .then(|| broken.fallback(&text, self.source, self.scope))
             .flatten();
         let consequence = match (&kept, list) {
+            _ if self.path != PATH => "the profile is not used".to_owned(),
             (Some(rule), PermissionList::Deny) => {
                 format!("it denies everything of {}", rule.reach())
             }
@@ -124,8 +164,8 @@ impl PermissionsReader<'_> {
         };
         let shown = text::clean_line(&text).into_owned();
         let message = format!(
-            "the rule `{shown}` in `permissions.{key}` cannot be read: {}; {consequence}",
-            broken.reason
+            "the rule `{shown}` in `{}.{key}` cannot be read: {}; {consequence}",
+            self.path, broken.reason
         );
         self.report(&message, broken.hint);
         if list != PermissionList::Allow {
@@ -217,6 +257,21 @@ impl PermissionsReader<'_> {
                     .at(self.source.clone())
                     .hint(format!("it reads {}", listed(KEYS))),
             ),
+        }
+    }
+
+    /// A key that a profile's rules do not have.
+    fn widening(&mut self, key: &str) {
+        let (path, key) = (self.path, text::clean_line(key).into_owned());
+        if KEYS.contains(&key.as_str()) {
+            let message = format!("`{path}` takes no `{key}`: a profile only narrows");
+            self.report(&message, format!("write `{key}` in your `permissions`"));
+            return;
+        }
+        let message = format!("`{path}.{key}` is not a key Toolway reads");
+        match nearest(&key, ["deny", "ask"]) {
+            Some(near) => self.report(&message, format!("did you mean `{path}.{near}`?")),
+            None => self.report(&message, "it reads `deny` and `ask`"),
         }
     }
 

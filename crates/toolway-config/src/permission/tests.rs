@@ -6,6 +6,7 @@ use toolway_types::{Origin, Scope, ServerName, Severity, ToolKey};
 use super::*;
 
 mod aim;
+mod confined;
 mod predicates;
 mod properties;
 mod spelled;

@@ -15,6 +15,7 @@ use crate::json::{ValueLines, kind_of};
 use crate::keys::POLICY_LISTS;
 use crate::policy_rule::cross_app::CrossAppRequirement;
 use crate::policy_rule::{PolicyRule, PolicyRuleList};
+use crate::profile::{self, FileProfiles};
 use crate::settings_object::ObjectReader;
 use crate::source::{FileKind, TextSource};
 
@@ -41,6 +42,8 @@ pub(crate) struct FileSettings {
     pub(crate) env: Vec<(LocatedName, Value)>,
     pub(crate) account: Option<ObjectSetting<AccountProvider>>,
     pub(crate) identity: Option<ObjectSetting<IdentitySettings>>,
+    /// What clients of the gateway see, by name.
+    pub(crate) profiles: Option<FileProfiles>,
     /// Which servers are logged in to by cross-app access alone.
     pub(crate) cross_app_only: Option<CrossAppRequirement>,
     /// Where connectors are switched off.
@@ -115,9 +118,12 @@ fn counts(key: &str, kind: FileKind) -> bool {
         }
         "env" => kind == FileKind::Managed,
         // A repository must not name the variables it may read (SEC-40) or whose files count, cause
-        // a connection to an editor, or say where the user logs in and where the token goes.
+        // a connection to an editor, say where the user logs in and where the token goes, or what a
+        // client may have.
         "projectVariables" | "safeDirectories" | "autoConnectIde" | "enabledPlugins"
-        | "account" | "identityProvider" => matches!(kind, FileKind::User | FileKind::Managed),
+        | "account" | "identityProvider" | "profiles" => {
+            matches!(kind, FileKind::User | FileKind::Managed)
+        }
         _ => matches!(kind, FileKind::User | FileKind::Local | FileKind::Managed),
     }
 }
@@ -194,6 +200,13 @@ impl FileSettings {
             "identityProvider" => {
                 let found = identity::read(reader.object(), kind, &value, lines);
                 self.identity = Some(ObjectSetting::of(found));
+            }
+            "profiles" => {
+                let scope = match kind {
+                    FileKind::Managed => Scope::Managed,
+                    _ => Scope::User,
+                };
+                self.profiles = Some(profile::read(reader.object(), scope, &value, lines));
             }
             "requireCrossAppAccess" => {
                 self.cross_app_only = match value {

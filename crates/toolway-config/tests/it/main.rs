@@ -32,6 +32,7 @@ mod limits;
 mod local;
 mod planner;
 mod policy;
+mod profiles;
 mod programs;
 mod references;
 mod rules;

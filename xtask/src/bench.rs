@@ -7,6 +7,7 @@
 mod calls;
 mod catalogue;
 mod example;
+mod gateway;
 mod home;
 mod paired;
 mod report;
@@ -32,6 +33,10 @@ pub(crate) struct Options {
     #[arg(long)]
     quick: bool,
 
+    /// Leave out the gateways of others, which are installed from npm and PyPI; a quick run does
+    #[arg(long)]
+    no_peers: bool,
+
     /// Measure an unoptimised build, where the suite allows it: its times mean little, and the
     /// report says so
     #[arg(long)]
@@ -48,6 +53,8 @@ enum Suite {
     Catalogue,
     /// Finding tools, and a pool of two thousand
     Search,
+    /// Calls through the gateway, beside other gateways
+    Gateway,
 }
 
 impl Suite {
@@ -57,6 +64,7 @@ impl Suite {
             Suite::Calls => "calls",
             Suite::Catalogue => "catalogue",
             Suite::Search => "search",
+            Suite::Gateway => "gateway",
         }
     }
 
@@ -75,6 +83,14 @@ impl Suite {
                 catalogue::measure(workspace, profile, if quick { 30 } else { 200 })
             }
             Suite::Search => search::measure(workspace, profile, if quick { 10 } else { 50 }),
+            Suite::Gateway => gateway::measure(
+                workspace,
+                &gateway::Thoroughness {
+                    repetitions: if quick { 8 } else { 40 },
+                    sessions: if quick { 2_000 } else { 10_000 },
+                    peers: !quick && !options.no_peers,
+                },
+            ),
         }
     }
 }

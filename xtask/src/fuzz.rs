@@ -58,6 +58,8 @@ enum Target {
     HttpAnswer,
     /// What servers send on a WebSocket
     Websocket,
+    /// Sealed values that clients bring back
+    Sealed,
 }
 
 impl Target {
@@ -72,6 +74,7 @@ impl Target {
             Target::EventStream => "event-stream",
             Target::HttpAnswer => "http-answer",
             Target::Websocket => "websocket",
+            Target::Sealed => "sealed",
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Installs what the tests talk to: the real peers below `target/peers`, the conformance suites
-//! below `target/conformance`, programs of the package registry below `target/tools`, and the shells
-//! that completions are tried in.
+//! below `target/conformance`, gateways that are measured below `target/bench-peers`, programs of
+//! the package registry below `target/tools`, and the shells that completions are tried in.
 //!
 //! Owns what lies there: folders of packages, virtual environments, and a stamp for each. Which
 //! versions is said in `tests/peers` and `tests/conformance`; how they are started is the
@@ -70,6 +70,42 @@ pub(crate) fn peers(workspace: &Workspace) -> Result<()> {
     .install(&manifests, &home)
 }
 
+/// Makes `target/bench-peers` hold the gateways from npm that Toolway is measured beside; the folder
+/// of their modules.
+pub(crate) fn npm_gateways(workspace: &Workspace) -> Result<PathBuf> {
+    let home = workspace.path("target/bench-peers");
+    let _lock = lock(&home)?;
+    let modules = home.join("node_modules");
+    Npm {
+        what: "the gateways from npm",
+        manifests: &workspace.path("bench/gateway/peers"),
+        home: &home,
+        stamp: home.join("npm.stamp"),
+        proof: [
+            "mcp-proxy/dist/bin/mcp-proxy.mjs",
+            "supergateway/dist/index.js",
+        ]
+        .map(|file| modules.join(file))
+        .to_vec(),
+    }
+    .install()?;
+    Ok(modules)
+}
+
+/// The same for those from `PyPI`; the folder of their programs.
+pub(crate) fn python_gateways(workspace: &Workspace) -> Result<PathBuf> {
+    let home = workspace.path("target/bench-peers");
+    let _lock = lock(&home)?;
+    Venv {
+        requirements: "requirements.txt",
+        constraints: "constraints.txt",
+        name: "venv",
+        programs: &["python", "mcp-proxy"],
+    }
+    .install(&workspace.path("bench/gateway/peers"), &home)?;
+    Ok(home.join("venv/bin"))
+}
+
 /// Makes one folder below `target/conformance` match its manifest in `tests/conformance`, and
 /// returns the file asked for, which is there.
 pub(crate) fn conformance(workspace: &Workspace, name: &str, file: &str) -> Result<PathBuf> {
@@ -85,6 +121,17 @@ pub(crate) fn conformance(workspace: &Workspace, name: &str, file: &str) -> Resu
     }
     .install()?;
     Ok(wanted)
+}
+
+/// Makes `target/conformance/sdk` hold the SDK that our own server and client for the suite are
+/// written on, and returns that folder.
+pub(crate) fn sdk(workspace: &Workspace) -> Result<PathBuf> {
+    conformance(
+        workspace,
+        "sdk",
+        "@modelcontextprotocol/server/dist/index.cjs",
+    )?;
+    Ok(workspace.path("target/conformance/sdk"))
 }
 
 /// Makes `target/tools` hold one version of a program from the package registry, and returns it.

@@ -1,5 +1,5 @@
 //! The project's own chores: `cargo xtask test | conformance | tidy | deny | release | figures |
-//! docs | bench | fuzz`.
+//! docs | bench | fuzz | soak`.
 //!
 //! Owns the command line of these chores and nothing of the product. It depends on none of the
 //! product's crates on purpose, so that it builds in seconds on a fresh machine and still runs
@@ -20,6 +20,7 @@ mod fuzz;
 mod install;
 mod release;
 mod shape;
+mod soak;
 mod test;
 mod tidy;
 mod tree;
@@ -43,7 +44,7 @@ struct Arguments {
 enum Chore {
     /// Install the real peers, then run every check and every test
     Test(test::Options),
-    /// Let the official conformance suite judge the library
+    /// Let the official conformance suite judge the library and the gateway
     Conformance(conformance::Options),
     /// Check the rules of the house that no compiler knows
     Tidy,
@@ -59,6 +60,8 @@ enum Chore {
     Bench(bench::Options),
     /// Look for inputs that break a promise
     Fuzz(fuzz::Options),
+    /// Make many calls through the gateway while servers crash and lists change
+    Soak(soak::Options),
 }
 
 fn main() -> ExitCode {
@@ -73,6 +76,7 @@ fn main() -> ExitCode {
         Chore::Docs(options) => docs::run(&workspace, &options),
         Chore::Bench(options) => bench::run(&workspace, &options),
         Chore::Fuzz(options) => fuzz::run(&workspace, &options),
+        Chore::Soak(options) => soak::run(&workspace, &options),
     });
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

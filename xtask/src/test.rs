@@ -66,8 +66,21 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
         note("deny", deny::run(workspace));
         note("docs", docs::run(workspace, &docs::Options { check: true }));
         if !options.no_peers {
-            let everything = conformance::ClientOptions::default();
-            note("conformance", conformance::client(workspace, &everything));
+            let client = conformance::ClientOptions::default();
+            note(
+                "conformance client",
+                conformance::client(workspace, &client),
+            );
+            let server = conformance::ServerOptions::default();
+            note(
+                "conformance server",
+                conformance::server(workspace, &server),
+            );
+            let upstream = conformance::UpstreamOptions::default();
+            note(
+                "conformance upstream",
+                conformance::upstream(workspace, &upstream),
+            );
         }
         note("release", release::run(workspace));
     }

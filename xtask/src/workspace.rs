@@ -11,6 +11,16 @@ use serde_json::Value;
 /// The example that the conformance suites judge.
 const CONFORMANCE: &str = "toolway-conformance";
 
+/// What `cargo run` says about the package that it runs.
+const OF_THIS_PACKAGE: [&str; 6] = [
+    "CARGO_MANIFEST_DIR",
+    "CARGO_PKG_NAME",
+    "CARGO_PKG_VERSION_MAJOR",
+    "CARGO_PKG_VERSION_MINOR",
+    "CARGO_PKG_VERSION_PATCH",
+    "CARGO_PKG_VERSION_PRE",
+];
+
 /// The repository this xtask was built from.
 pub(crate) struct Workspace {
     root: PathBuf,
@@ -49,10 +59,15 @@ impl Workspace {
         self.root.join(relative)
     }
 
-    /// `cargo` in the root; rustup's variables are inherited, so toolchain overrides hold.
+    /// `cargo` in the root; rustup's variables are inherited, so toolchain overrides hold. Those of
+    /// this package are not: build scripts that look at their own would run again, and most of the
+    /// workspace would be compiled after them.
     pub(crate) fn cargo(&self) -> Command {
         let mut command = Command::new("cargo");
         command.current_dir(&self.root);
+        for variable in OF_THIS_PACKAGE {
+            command.env_remove(variable);
+        }
         command
     }
 
@@ -115,6 +130,12 @@ impl Workspace {
         if matches!(profile, Profile::Release) {
             words.push("--release");
         }
+        self.build(&words, name)
+    }
+
+    /// Builds a program of the testkit that has much to do.
+    pub(crate) fn build_test_program(&self, name: &str) -> Result<PathBuf> {
+        let words = ["--release", "--package", "toolway-testkit", "--bin", name];
         self.build(&words, name)
     }
 

@@ -13,10 +13,10 @@ use toolway_config::Flags;
 
 pub(crate) use self::dashes::with_dashes;
 use crate::commands::{
-    account, add, add_json, approve, audit, auth, call, complete, completions, demo, doctor,
-    explain, generate_docs, get, idp, import, list, login, logout, logs, man, permissions, policy,
-    prompt, prompts, read, reconnect, refresh, remove, resources, skills, state, switch, tools,
-    vault,
+    account, add, add_json, approve, audit, auth, call, complete, completions, connect, demo,
+    doctor, explain, generate_docs, get, idp, import, list, login, logout, logs, man, permissions,
+    policy, prompt, prompts, read, reconnect, refresh, remove, resources, serve, skills, state,
+    switch, tokens, tools, vault,
 };
 use crate::connect::memory;
 use crate::output::Errors;
@@ -162,6 +162,7 @@ pub(crate) enum Command {
     Audit(audit::AuditArgs),
     Vault(vault::VaultArgs),
     Reconnect(reconnect::ReconnectArgs),
+    Tokens(tokens::TokensArgs),
     Tools(tools::ToolsArgs),
     Call(call::CallArgs),
     Resources(resources::ResourcesArgs),
@@ -171,6 +172,8 @@ pub(crate) enum Command {
     Skills(skills::SkillsArgs),
     Skill(skills::SkillArgs),
     State(state::StateArgs),
+    Serve(serve::ServeArgs),
+    Connect(connect::ConnectArgs),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
     Demo(demo::DemoArgs),
@@ -210,7 +213,8 @@ impl Command {
             | Self::Prompts(_)
             | Self::Prompt(_)
             | Self::Skills(_)
-            | Self::Skill(_) => true,
+            | Self::Skill(_)
+            | Self::Serve(_) => true,
             _ => false,
         }
     }

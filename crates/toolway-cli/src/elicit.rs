@@ -79,6 +79,7 @@ impl ClientHandler for TerminalUser {
             form: true,
             url: true,
             sampling: None,
+            roots: false,
         }
     }
 

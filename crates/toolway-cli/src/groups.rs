@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use clap::builder::{StyledStr, Styles};
 
 /// What people want, and the commands for it, in the order in which they are shown.
-const GROUPS: [(&str, &str); 6] = [
+const GROUPS: [(&str, &str); 7] = [
     (
         "Servers",
         "add add-json import list get remove enable disable reconnect",
@@ -22,7 +22,8 @@ const GROUPS: [(&str, &str); 6] = [
     ),
     ("Logins", "login logout auth account idp vault"),
     ("Looking", "explain doctor logs audit state"),
-    ("Setting up", "demo completions man help"),
+    ("Serving", "serve tokens"),
+    ("Setting up", "connect demo completions man help"),
 ];
 
 /// The command that clap adds when it is run.

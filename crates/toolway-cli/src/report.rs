@@ -3,6 +3,7 @@
 //! Owns the only mapping table from the library's errors to the command line. Commands return a
 //! [`Report`]; nothing else prints an error.
 
+mod connecting;
 mod hint;
 mod json;
 mod login;
@@ -370,6 +371,7 @@ impl Report {
                     KeptOutBy::Namesake => {
                         "give one of them another name with `alias` in its entry".to_owned()
                     }
+                    KeptOutBy::View => "call it without the profile that hides it".to_owned(),
                 };
                 (Exit::Usage, hint)
             }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use toolway::{InProcessServer, ServerEnd};
 
-use crate::serve::{ClientSession, Service};
+use crate::conversation::{Peer, Service};
+use crate::ordered::OrderedClient;
 
 /// The service as a server that a host can connect to. Every connection is a client of its own.
 pub fn in_process(service: Arc<dyn Service>) -> InProcessServer {
@@ -17,21 +18,27 @@ async fn converse(service: Arc<dyn Service>, end: ServerEnd) {
         mut incoming,
         outgoing,
     } = end;
-    let mut conversation = ClientSession::new(service);
-    let client = conversation.client().clone();
+    let mut client = match OrderedClient::new(&*service, &Peer::owner("in-process")) {
+        Ok(client) => client,
+        Err(error) => {
+            tracing::warn!(%error, "a client inside the program is turned away");
+            return;
+        }
+    };
+    let outlet = client.outlet().clone();
     let writing = async {
-        while outgoing.send(client.next().await).await.is_ok() {
-            client.written();
+        while outgoing.send(outlet.next().await).await.is_ok() {
+            outlet.written();
         }
     };
     let talking = async {
         loop {
             tokio::select! {
-                message = incoming.recv(), if conversation.has_room() => match message {
-                    Some(message) => conversation.accept(&message),
+                message = incoming.recv(), if client.has_room() => match message {
+                    Some(message) => client.accept(&message),
                     None => return,
                 },
-                () = conversation.carry_on() => {}
+                () = client.carry_on() => {}
             }
         }
     };

@@ -1,18 +1,27 @@
-//! Serves MCP to clients: over stdio, over loopback HTTP, and inside one program.
+//! Serves MCP to clients: over stdio, over HTTP, and inside one program.
 //!
 //! Owns listening, the guard in front of every HTTP route, the requests in flight of each client
-//! and what waits to be read by it. Does not own what is served: that is a [`Service`]. Nothing
-//! here spawns; what must run is a future that the caller drives, and dropping it ends everything
-//! it started.
+//! and what waits to be read by it. Does not own what is served: that is a [`Service`]. What must
+//! run is a future that the caller drives, and dropping it ends everything it started; connections
+//! over HTTP are tasks that it holds.
 
-pub mod client;
+pub mod conversation;
 pub mod error;
+pub mod hosted;
 pub mod http;
 pub mod in_process;
-pub mod serve;
+pub mod metrics;
+mod ordered;
+pub mod outlet;
+pub mod seal;
 pub mod stdio;
 
-pub use client::{ClientBusy, ClientHandle};
-pub use error::ServeError;
+pub use conversation::{
+    Answer, AnswerFuture, Conversation, Endpoint, IncomingRequest, NoConversation, Peer, Service,
+    stateless,
+};
+pub use error::{ServeError, TlsError};
+pub use hosted::{EndpointOptions, HostService, HostServiceOptions};
 pub use in_process::in_process;
-pub use serve::{ReplyFuture, Service};
+pub use outlet::{ClientBusy, Outlet};
+pub use seal::{SealBinding, SealError, SealKeys, SealPurpose};

@@ -10,8 +10,9 @@ use bytes::{Bytes, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use toolway_types::limits;
 
+use crate::conversation::{Peer, Service};
 use crate::error::RequestRefusal;
-use crate::serve::{ClientSession, Service};
+use crate::ordered::OrderedClient;
 
 /// The longest line taken; a longer one is answered with an error and skipped.
 pub const MAX_LINE: usize = limits::gateway::STDIO_LINE;
@@ -20,45 +21,43 @@ pub const MAX_LINE: usize = limits::gateway::STDIO_LINE;
 const DRAIN: Duration = Duration::from_secs(5);
 
 /// Serves this process's stdin and stdout until stdin ends.
-pub async fn serve(service: Arc<dyn Service>) -> io::Result<()> {
-    serve_on(service, tokio::io::stdin(), tokio::io::stdout()).await
+pub async fn serve(service: Arc<dyn Service>, peer: &Peer) -> io::Result<()> {
+    serve_on(service, peer, tokio::io::stdin(), tokio::io::stdout()).await
 }
 
 /// Serves any pair of byte streams until the input ends.
 pub async fn serve_on(
     service: Arc<dyn Service>,
+    peer: &Peer,
     input: impl AsyncRead + Unpin + Send,
     mut output: impl AsyncWrite + Unpin + Send,
 ) -> io::Result<()> {
-    let mut conversation = ClientSession::new(service);
-    let client = conversation.client().clone();
+    let mut client = OrderedClient::new(&*service, peer).map_err(io::Error::other)?;
+    let outlet = client.outlet().clone();
     let mut lines = InputLines::new(input);
     // Beside the rest: a client that stops reading holds up its answers, not the calls that make
     // them.
     let writing = async {
         loop {
-            write_line(&mut output, &client.next().await).await?;
-            client.written();
+            write_line(&mut output, &outlet.next().await).await?;
+            outlet.written();
         }
     };
     let talking = async {
         loop {
             tokio::select! {
-                line = lines.next(), if conversation.has_room() => match line? {
-                    Some(InputLine::Whole(line)) => conversation.accept(&line),
+                line = lines.next(), if client.has_room() => match line? {
+                    Some(InputLine::Whole(line)) => client.accept(&line),
                     Some(InputLine::TooLong) => {
-                        conversation.refuse(&RequestRefusal::TooLarge { limit: MAX_LINE });
+                        client.refuse(&RequestRefusal::TooLarge { limit: MAX_LINE });
                     }
                     None => break,
                 },
-                () = conversation.carry_on() => {}
+                () = client.carry_on() => {}
             }
         }
         // `printf … | toolway serve` deserves its answers; a hung tool must not hold the process.
-        if tokio::time::timeout(DRAIN, conversation.drain())
-            .await
-            .is_err()
-        {
+        if tokio::time::timeout(DRAIN, client.drain()).await.is_err() {
             tracing::debug!("answers were cut off at the end of input");
         }
         Ok(())

@@ -1,8 +1,8 @@
 //! The scripted server itself: a real process that speaks MCP and breaks as its script says.
 //!
 //! Owns the arguments, and what happens before the first message. Answers are `chaos/server.rs`,
-//! tools `chaos/tools.rs` and `chaos/drama.rs`, skills `chaos/skills.rs`, the ways to be reached
-//! `chaos/stdio.rs`, `chaos/http.rs`, `chaos/sse.rs` and `chaos/websocket.rs`. Plain threads and
+//! tools `chaos/tools.rs` and `chaos/drama.rs`, what else is offered `chaos/offers.rs`, skills
+//! `chaos/skills.rs`, the ways to be reached `chaos/stdio.rs`, `chaos/http.rs`, `chaos/sse.rs` and `chaos/websocket.rs`. Plain threads and
 //! hardly more than the standard library: it must build in a moment and share nothing with what it
 //! tests.
 
@@ -10,12 +10,14 @@ mod bulk;
 mod control;
 mod drama;
 pub(crate) mod http;
+mod offers;
 mod outlet;
 mod server;
 mod skills;
 mod sse;
 mod stdio;
 mod streamable;
+mod tasks;
 mod tools;
 mod websocket;
 

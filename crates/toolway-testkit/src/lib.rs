@@ -1,7 +1,7 @@
 //! What the tests of every crate lean on: a home that is not the developer's, a server that
 //! misbehaves on command, an authorization server that does, a bus that falls silent, a proxy that
 //! spoils what passes, a process for one test, a census of what was left behind, a search for
-//! secrets in what was written, a witness of how children start, a ledger of outcomes, and the way
+//! secrets in what was written, a load that tells crossed answers, a witness of how children start, a ledger of outcomes, and the way
 //! to the real peers.
 //!
 //! Only ever a dev-dependency. It shares no code with the product, so that a mistake on one side
@@ -32,6 +32,8 @@ pub mod scripted;
 pub mod seeded_random;
 #[cfg(unix)]
 pub mod silent_bus;
+#[cfg(unix)]
+pub mod soak;
 pub mod witness;
 
 pub use alone::alone;
@@ -52,4 +54,6 @@ pub use scripted::ScriptedServer;
 pub use seeded_random::SeededRandom;
 #[cfg(unix)]
 pub use silent_bus::{SilentAt, SilentBus};
+#[cfg(unix)]
+pub use soak::{Soak, SoakFault, SoakReport};
 pub use witness::StartWitness;

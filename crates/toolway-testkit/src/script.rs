@@ -139,9 +139,13 @@ pub struct Script {
     /// Offers tools that write files and run programs with the server's rights.
     pub tampers: bool,
     /// Offers tools that break the protocol or use all of it: `late`, `progress`, `twice`,
-    /// `mistyped`, `mangled`, `storm`, `elicit`, `sample`, `roots`, `task`, `picture`; and
+    /// `mistyped`, `mangled`, `storm`, `offer`, `elicit`, `sample`, `roots`, `task`, `picture`; and
     /// `answer`, which answers what it is told to.
     pub drama: bool,
+    /// Offers all that a server can have: resources and templates that can be followed, prompts,
+    /// completion, a log, legacy tasks, and the tools `report`, `verbatim`, `mirror`, `log`,
+    /// `touch`, `grow`, `login` and `visited`.
+    pub offers: bool,
     /// Prints a line that is not JSON before every answer.
     pub noise: bool,
     /// Says that its tools changed after every `tools/list`, forever.

@@ -11,10 +11,11 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
-use toolway_config::UnheededRule;
-use toolway_types::{Origin, ServerName, ToolKey, Untrusted};
+use toolway_config::{ProfileMode, UnheededRule};
+use toolway_types::{Era, Origin, ServerName, ToolKey, Untrusted};
 use toolway_wire::{RawJson, view};
 
+use crate::client_handler::ClientHandler;
 use crate::pins::Difference;
 use crate::pool::ToolPool;
 
@@ -101,6 +102,8 @@ pub struct CallOptions {
     /// Where goes what the server logs meanwhile; otherwise to the caller's [`LogStream`], where
     /// it has one. Modern servers are told the level.
     pub logs: Option<LogSink>,
+    /// Who is asked because of this request, where that is not whom the caller was attached with.
+    pub asked: RequestAsked,
     /// What the caller can be asked because of this request, as a modern client declares it
     /// (`clientCapabilities`): no more than this is declared to the server and asked. Where answers
     /// are passed on, it is declared to a modern server as it is.
@@ -118,6 +121,16 @@ pub struct CallOptions {
     /// What runs beside what among several calls ([`Host::call_all`](crate::Host::call_all)). No
     /// other call looks at it.
     pub order: BatchOrder,
+}
+
+/// Who is asked because of one request, in the place of whom its caller was attached with: of a
+/// client with several streams, each request has its own.
+#[derive(Clone, Default)]
+pub struct RequestAsked {
+    /// Who asks whether the call may run.
+    pub prompter: Option<Arc<dyn Prompter>>,
+    /// Who answers what servers ask.
+    pub client_handler: Option<Arc<dyn ClientHandler>>,
 }
 
 /// What runs beside what among several calls.
@@ -146,6 +159,8 @@ pub enum Continuations {
     /// Of a tool whose results a hook looks at, no task is passed on: the hook would not see what
     /// comes of it. Such a task is followed here.
     PassOn,
+    /// The same if the server speaks this era; else it is seen to here.
+    PassOnWithin(Era),
 }
 
 impl CallOptions {
@@ -157,6 +172,7 @@ impl CallOptions {
             idle_timeout: None,
             progress: None,
             logs: None,
+            asked: RequestAsked::default(),
             capabilities: None,
             delivery: ResultDelivery::Whole,
             continuations: Continuations::Drive,
@@ -176,6 +192,8 @@ impl fmt::Debug for CallOptions {
             .field("idle_timeout", &self.idle_timeout)
             .field("progress", &self.progress.is_some())
             .field("logs", &self.logs.as_ref().map(|sink| sink.level))
+            .field("prompter", &self.asked.prompter.is_some())
+            .field("client_handler", &self.asked.client_handler.is_some())
             .field("capabilities", &self.capabilities)
             .field("delivery", &self.delivery)
             .field("continuations", &self.continuations)
@@ -196,6 +214,24 @@ pub enum Consent {
     Reviewed,
     /// The [`Prompter`] is asked; without one the answer is no.
     Prompt,
+    /// The caller is a host itself and asks its own person: what only the mode would have asked
+    /// about runs. A rule, a hook or a changed tool that wants a person asked still does, and so
+    /// does an organisation's classifier in mode `auto`.
+    Delegated,
+    /// The owner lets run what only the mode would have asked about, as in mode `bypass`. Where that
+    /// is forbidden, as [`Consent::Prompt`]; what else asks does so as for [`Consent::Delegated`].
+    Bypass,
+}
+
+/// Under which conditions a client calls whose profile says this.
+impl From<ProfileMode> for Consent {
+    fn from(mode: ProfileMode) -> Self {
+        match mode {
+            ProfileMode::Client => Consent::Delegated,
+            ProfileMode::Ask => Consent::Prompt,
+            ProfileMode::Bypass => Consent::Bypass,
+        }
+    }
 }
 
 /// Takes the progress of one call, in the order the server sent it. It must not block.

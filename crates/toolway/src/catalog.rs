@@ -34,6 +34,7 @@ mod pool;
 pub mod prompts;
 pub mod resources;
 pub mod sanitize;
+mod served;
 mod server_catalog;
 pub mod tools;
 
@@ -169,7 +170,9 @@ impl Catalog {
     pub fn left_out(&self) -> impl Iterator<Item = &LeftOutTool> {
         let servers = self.servers.iter();
         let of_servers = servers.flat_map(|server| server.names().left_out.iter());
-        self.host.left_out.iter().chain(of_servers)
+        let all = self.host.left_out.iter().chain(of_servers);
+        // What a view does not have, nobody who sees it is told of.
+        all.filter(|tool| tool.by != KeptOutBy::View)
     }
 
     /// Every resource, by server and then by URI.

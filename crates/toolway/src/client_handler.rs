@@ -46,6 +46,13 @@ pub trait ClientHandler: Send + Sync + 'static {
         Box::pin(std::future::pending())
     }
 
+    /// Asks which roots there are, where that has to be asked for: each time a server wants to know.
+    /// By default those count that the caller was attached with.
+    fn roots<'a>(&'a self, server: &'a ServerName) -> Option<BoxFuture<'a, Vec<Root>>> {
+        let _ = server;
+        None
+    }
+
     /// Has a model write something for a server: the parameters of `sampling/createMessage` in,
     /// its result out, both as raw JSON.
     fn sample<'a>(
@@ -65,6 +72,8 @@ pub struct ClientOffers {
     /// A model can be asked; the value is the capability object to declare, such as `{}` or
     /// `{"tools": {}}`.
     pub sampling: Option<Box<RawValue>>,
+    /// There may be roots, although there are none now: those of callers to come.
+    pub roots: bool,
 }
 
 /// A server's question to a person.

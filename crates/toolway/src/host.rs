@@ -37,9 +37,10 @@ pub use self::view::{ServerObstacle, View, ViewSpec};
 use crate::account::DirectoryState;
 use crate::audit::{Audit, AuditEntry};
 use crate::auth::Auth;
-use crate::call::questions::{AskedSide, QuestionBook};
+use crate::call::questions::{AskedPrompter, AskedSide, QuestionBook};
 use crate::call::{
-    CallError, CallOptions, CallResult, Caller, CallerKind, CallerSide, ToolRequest, ToolTarget,
+    CallError, CallOptions, CallResult, Caller, CallerKind, CallerSide, Prompter, ToolRequest,
+    ToolTarget,
 };
 use crate::catalog_memory::CatalogMemory;
 use crate::dispatch::Dispatch;
@@ -178,7 +179,7 @@ impl Host {
         let keeps_rules = options.keeps_rules || kind == CallerKind::Person;
         let answers = Arc::new(self.own.party.answers.of_another_caller(kind, keeps_rules));
         let view = options.view.unwrap_or_else(|| self.own.party.view.clone());
-        let party = CallingParty::new(Arc::new(side), answers, options.pool, view);
+        let party = CallingParty::new(Arc::new(side), answers, options.pool, view, options.consent);
         Attached::new(Arc::clone(&self.core), party)
     }
 
@@ -217,7 +218,8 @@ impl HostCore {
             .await
         {
             Ok(snapshot) => {
-                let dispatch = self.dispatch(party, &snapshot);
+                let prompter = party.side.asker.prompter(options.asked.prompter.as_ref());
+                let dispatch = self.dispatch(party, &snapshot, prompter.as_ref());
                 dispatch.run(&mut request, &options, &mut entry).await
             }
             Err(error) => Err(error),
@@ -250,10 +252,15 @@ impl HostCore {
     }
 
     /// What runs calls by this snapshot.
-    fn dispatch<'a>(&'a self, party: &'a CallingParty, snapshot: &'a HostSnapshot) -> Dispatch<'a> {
+    fn dispatch<'a>(
+        &'a self,
+        party: &'a CallingParty,
+        snapshot: &'a HostSnapshot,
+        prompter: Option<&'a AskedPrompter<'a>>,
+    ) -> Dispatch<'a> {
         Dispatch {
             caller: &party.side,
-            prompter: party.side.asker.prompter(),
+            prompter: prompter.map(|prompter| prompter as &dyn Prompter),
             approvals: &party.answers,
             picture_memory: &self.picture_memory,
             ..self.runner.dispatch(snapshot)

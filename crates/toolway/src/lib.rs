@@ -78,8 +78,8 @@ pub use call::{
     BatchOrder, BoundedResult, CallError, CallFault, CallOptions, CallResult, Caller, CallerKind,
     Consent, Continuations, KeepIn, Lasting, LogLevel, LogMessage, LogNews, LogSink, LogStream,
     ModelBlock, Oversize, PermissionAnswer, PermissionQuestion, Progress, ProgressSink, Prompter,
-    RefusedBy, ResultDelivery, RuleReach, SavedFile, TimeLimit, ToolArguments, ToolOutcome,
-    ToolRequest, ToolTarget, Treatment, UnknownLogLevel,
+    RefusedBy, RequestAsked, ResultDelivery, RuleReach, SavedFile, TimeLimit, ToolArguments,
+    ToolOutcome, ToolRequest, ToolTarget, Treatment, UnknownLogLevel,
 };
 pub use catalog::{Catalog, CatalogTool, CatalogWarning};
 pub use catalog_memory::{KnownLists, forget_catalog, refresh_turn};
@@ -104,13 +104,14 @@ pub use host::{
 };
 pub use journal::{Journal, JournalWriter};
 pub use json_schema::Problem;
+pub use listing::ListKind;
 pub use offering::Offering;
 pub use pins::{Against, Difference};
 pub use pool::{Loading, ToolPool};
 pub use server_source::patience::installs_first;
 pub use setup::{PlainTextRefused, StateFiles, UserSetup, rule_remarks};
 pub use skills::{FailedCheck, ListedSkill, LoadedSkill, SkillContents, SkillError, SkillList};
-pub use snapshot::{Counts, HostSnapshot, ServerSnapshot};
+pub use snapshot::{Counts, HostSnapshot, ListFreshness, ServerSnapshot};
 pub use supervisor::recall::{Recalled, RecalledServer, recall_catalog};
 pub use template::{TemplateError, UriTemplate};
 /// Logins: what an account is asked with, and where it is kept.

@@ -25,6 +25,8 @@ pub(crate) struct FetchedList<T> {
     pub failed: bool,
     /// For how long it is fresh, where the server says so: as long as its shortest-lived page.
     pub ttl: Option<Duration>,
+    /// Whether the server says that it is the same for everybody.
+    pub is_public: bool,
     /// What it holds of the bytes that all lists share.
     #[expect(dead_code, reason = "given back when the list goes")]
     pub share: Option<Arc<PoolShare>>,
@@ -38,6 +40,7 @@ impl<T> Default for FetchedList<T> {
             faults: Vec::new(),
             failed: false,
             ttl: None,
+            is_public: false,
             share: None,
         }
     }
@@ -45,7 +48,7 @@ impl<T> Default for FetchedList<T> {
 
 /// The lists a server may change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ListKind {
+pub enum ListKind {
     /// Tools.
     Tools,
     /// Resources and their templates.
@@ -97,6 +100,15 @@ impl ServerLists {
                 (Some(resources), Some(templates)) => Some(resources.min(templates)),
                 (resources, templates) => resources.or(templates),
             },
+        }
+    }
+
+    /// Whether the server says that a list is the same for everybody.
+    pub(crate) fn is_public(&self, list: ListKind) -> bool {
+        match list {
+            ListKind::Tools => self.tools.is_public,
+            ListKind::Prompts => self.prompts.is_public,
+            ListKind::Resources => self.resources.is_public && self.templates.is_public,
         }
     }
 

@@ -7,12 +7,20 @@
 //! own.
 
 use serde_json::{Value, json};
-use toolway_config::Permissions;
-use toolway_config::permission::{CallSubject, PermissionDecision};
+use toolway_config::permission::{CallSubject, PermissionDecision, ToolHints};
+use toolway_config::{Boundaries, Permissions};
 use toolway_types::{ServerName, ToolKey};
 
 use crate::call::RefusedBy;
 use crate::pins::PinPlace;
+
+/// What is known about nearly each of them: the protocol has them change nothing.
+pub(crate) const READS: ToolHints = ToolHints {
+    read_only: Some(true),
+    destructive: Some(false),
+    idempotent: Some(true),
+    open_world: None,
+};
 
 /// Something that is asked of a server beside calls of its tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -31,11 +39,13 @@ pub enum Offering {
     ListSkills,
     /// Passing on what it says to models about itself.
     ReadInstructions,
+    /// A method that the protocol does not have.
+    OtherMethod,
 }
 
 impl Offering {
     /// Every one.
-    pub const ALL: [Offering; 7] = [
+    pub const ALL: [Offering; 8] = [
         Offering::ReadResource,
         Offering::ListResources,
         Offering::GetPrompt,
@@ -43,6 +53,7 @@ impl Offering {
         Offering::Complete,
         Offering::ListSkills,
         Offering::ReadInstructions,
+        Offering::OtherMethod,
     ];
 
     /// What it is called in rules, to hooks and in the audit. No tool of a server has this name.
@@ -55,6 +66,7 @@ impl Offering {
             Offering::Complete => "CompleteMcpArgument",
             Offering::ListSkills => "ListMcpSkills",
             Offering::ReadInstructions => "ReadMcpInstructions",
+            Offering::OtherMethod => "CallMcpMethod",
         }
     }
 
@@ -71,7 +83,7 @@ impl Offering {
     /// Who refuses all of it of one server, whatever it is asked with.
     pub(crate) fn denied(self, server: &ServerName, rules: &Permissions) -> Option<RefusedBy> {
         let key = self.of(server);
-        match rules.decide(CallSubject::tool(&key).shown_as(self.name())) {
+        match rules.decide(self.subject(&key)) {
             PermissionDecision::Deny { rule } => Some(RefusedBy::Rule {
                 rule: rule.rule.clone(),
                 origin: rule.origin.clone(),
@@ -79,6 +91,26 @@ impl Offering {
             PermissionDecision::Unreadable { origin } => Some(RefusedBy::Unreadable { origin }),
             PermissionDecision::Ask { .. } | PermissionDecision::Allow { .. } => None,
         }
+    }
+
+    /// Whether whoever is kept to this has it of one server at all.
+    pub(crate) fn is_within(self, server: &ServerName, boundaries: &Boundaries) -> bool {
+        boundaries.have(self.subject(&self.of(server)))
+    }
+
+    /// What is known about it.
+    pub(crate) fn hints(self) -> ToolHints {
+        match self {
+            // Nobody knows what it does.
+            Offering::OtherMethod => ToolHints::default(),
+            _ => READS,
+        }
+    }
+
+    /// It as rules look at it.
+    fn subject(self, key: &ToolKey) -> CallSubject<'_> {
+        let named = CallSubject::tool(key).shown_as(self.name());
+        named.with_hints(self.hints())
     }
 
     /// What it takes beside the server.
@@ -89,6 +121,7 @@ impl Offering {
             Offering::ReadResource | Offering::ListSkills => json!({ "uri": text }),
             Offering::GetPrompt => json!({ "name": text, "arguments": object }),
             Offering::Complete => json!({ "ref": object, "argument": object, "context": object }),
+            Offering::OtherMethod => json!({ "method": text, "params": object }),
             Offering::ListResources | Offering::ListPrompts | Offering::ReadInstructions => {
                 json!({})
             }

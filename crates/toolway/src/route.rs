@@ -174,7 +174,7 @@ pub struct PassedOn {
 impl PassedOn {
     /// What a caller wants.
     pub(crate) fn of(continuations: Continuations) -> Self {
-        let passed_on = continuations == Continuations::PassOn;
+        let passed_on = continuations != Continuations::Drive;
         Self {
             input: passed_on,
             tasks: passed_on,

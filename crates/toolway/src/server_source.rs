@@ -201,6 +201,18 @@ impl ServerSource {
         remote.oauth.as_ref()?.account.as_deref()
     }
 
+    /// The same with the login of this account.
+    pub(crate) fn as_account(&self, account: &str) -> Self {
+        let mut source = self.clone();
+        if let ServerSource::Spec(spec) = &mut source
+            && let Some(remote) = spec.transport.remote_mut()
+        {
+            let oauth = remote.oauth.get_or_insert_default();
+            oauth.account = Some(account.to_owned());
+        }
+        source
+    }
+
     /// Whether it is reached by the account's token.
     pub(crate) fn is_connector(&self) -> bool {
         self.transport().is_connector()

@@ -24,7 +24,7 @@ use crate::call::RequestOrigin;
 use crate::catalog::instructions::MAX_INSTRUCTIONS;
 use crate::error::{ConnectError, RequestError, RequestResult};
 use crate::listing::ListKind;
-use crate::route::RequestOptions;
+use crate::route::{PassedOn, RequestOptions};
 pub(crate) use crate::session::client_side::ClientSide;
 pub(crate) use crate::session::habits::ServerHabits;
 
@@ -168,7 +168,10 @@ impl Session {
         options: &RequestOptions<'_>,
     ) -> RequestResult {
         let (timeout, tool, is_task) = (options.timeout, options.tool, options.is_task);
-        let passed_on = options.passed_on;
+        let passed_on = match &options.origin {
+            Some(origin) if !origin.passes_on_within(self.inner.facts.era) => PassedOn::default(),
+            _ => options.passed_on,
+        };
         let deadline = Deadline::new(timeout, options.idle);
         let deadline = deadline.with_answer_timeout(options.answer_timeout);
         let progress = options.progress.clone();

@@ -333,9 +333,8 @@ impl Attached {
             Some(_) => None,
             None => self.await_skills(server).await?,
         };
-        let options = CallOptions::new(Consent::Typed);
         let permitted = self
-            .permit_offering(offering, server, params, &options)
+            .permit_offering(offering, server, params, &self.usual_options())
             .await?;
         Ok((permitted, plain))
     }

@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use toolway_config::{Hooks, Permissions, Plan, RunLimits};
 use toolway_types::{ConnectionState, Origin, Scope, ServerName, ToolKey, TransportKind};
@@ -12,7 +13,7 @@ use toolway_types::{ConnectionState, Origin, Scope, ServerName, ToolKey, Transpo
 use crate::call::questions::OpenQuestion;
 use crate::call::{CallError, CallFault, ServerLogs, ToolRequest, ToolTarget};
 use crate::catalog::Catalog;
-use crate::listing::ServerLists;
+use crate::listing::{ListKind, ServerLists};
 use crate::offering::Offering;
 use crate::resource_interest::ResourceInterests;
 use crate::route::{GeneralLimits, Route, Routes, unavailable};
@@ -198,6 +199,17 @@ impl HostSnapshot {
         }
     }
 
+    /// How long a list that is put together from those of all connected servers may be kept, and by
+    /// whom: as short as any of them says, and privately if any of them does not say otherwise.
+    pub fn freshness(&self, list: ListKind) -> ListFreshness {
+        let lists = || self.routes.connected.iter().map(|server| &server.lists);
+        let ttl = lists().map(|lists| lists.ttl(list).unwrap_or_default());
+        ListFreshness {
+            ttl: ttl.min().unwrap_or_default(),
+            is_public: lists().all(|lists| lists.is_public(list)),
+        }
+    }
+
     /// Whether no server is still connecting for the first time. One that was lost and is being
     /// brought back does not count: it can take a while, and it was there.
     pub fn is_settled(&self) -> bool {
@@ -271,6 +283,15 @@ impl Routes for SnapshotRoutes {
         }
         Err(self.no_route(server))
     }
+}
+
+/// How long a list may be kept, and by whom.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ListFreshness {
+    /// How long.
+    pub ttl: Duration,
+    /// Whether whoever gets it may give it to others.
+    pub is_public: bool,
 }
 
 /// One server at one moment.

@@ -351,8 +351,9 @@ impl Supervisor {
         let deferral = Deferral::of(&self.settings.limits);
         let members = self.members.values();
         let shown = members.map(|member| (&member.shown, member.address.as_deref()));
-        let own = self.builtin_tools.part(deferral, &shown);
         let permissions = &self.settings.permissions;
+        let boundaries = permissions.boundaries();
+        let own = self.builtin_tools.part(deferral, boundaries, &shown);
         let members = self.members.values_mut();
         let offers = members.map(|member| member.catalog(permissions)).collect();
         let catalog = Catalog::of_host(&previous, offers, own);

@@ -86,11 +86,15 @@ pub(super) fn median(times: &[Duration]) -> Duration {
 
 /// The ratio in each repetition: its median, with the tenth and ninetieth percentile.
 pub(super) fn ratios(of: &[Duration], floor: &[Duration]) -> Spread {
-    let mut ratios: Vec<f64> = of
-        .iter()
-        .zip(floor)
-        .map(|(of, floor)| of.as_secs_f64() / floor.as_secs_f64().max(f64::MIN_POSITIVE))
-        .collect();
+    let pairs = of.iter().zip(floor);
+    let ratio = |(of, floor): (&Duration, &Duration)| {
+        of.as_secs_f64() / floor.as_secs_f64().max(f64::MIN_POSITIVE)
+    };
+    spread(pairs.map(ratio).collect())
+}
+
+/// The median of ratios, with the tenth and ninetieth percentile.
+pub(super) fn spread(mut ratios: Vec<f64>) -> Spread {
     ratios.sort_unstable_by(f64::total_cmp);
     let at = |tenths: usize| {
         ratios
@@ -99,6 +103,11 @@ pub(super) fn ratios(of: &[Duration], floor: &[Duration]) -> Spread {
     };
     let [low, median, high] = [1, 5, 9].map(|tenths| at(tenths).unwrap_or(f64::NAN));
     Spread { low, median, high }
+}
+
+/// The middle of figures that are no times.
+pub(super) fn middle(figures: &[f64]) -> f64 {
+    spread(figures.to_vec()).median
 }
 
 #[cfg(test)]

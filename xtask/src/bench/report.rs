@@ -17,6 +17,7 @@ use crate::workspace::Workspace;
 pub(super) struct Report {
     pub(super) title: String,
     pub(super) repetitions: usize,
+    /// Times beside their floors; none where the notes have tables of their own.
     pub(super) rows: Vec<Row>,
     /// What is no time beside a floor, as it stands below the table.
     pub(super) notes: String,
@@ -83,10 +84,14 @@ pub(super) fn markdown(workspace: &Workspace, report: &Report) -> String {
 fn table(report: &Report, machine: &Machine) -> String {
     let mut text = format!(
         "# {}\n\nRevision {}, {} cores, {} repetitions in one run. Times are medians; the ratio \
-         is the median of the ratios within each repetition (10th to 90th percentile).\n\n\
-         | what | ms | floor | ms | ratio | target | met |\n|---|---|---|---|---|---|---|\n",
+         is the median of the ratios within each repetition (10th to 90th percentile).\n",
         report.title, machine.revision, machine.cores, report.repetitions
     );
+    if !report.rows.is_empty() {
+        text.push_str(
+            "\n| what | ms | floor | ms | ratio | target | met |\n|---|---|---|---|---|---|---|\n",
+        );
+    }
     for row in &report.rows {
         // Writing to a string cannot fail.
         let _ = writeln!(

@@ -1,22 +1,16 @@
-//! One scenario at one revision in one mode, and running it in a process of its own.
+//! One scenario for a client, at one revision in one mode.
 //!
-//! Owns how the suite is started and where its findings lie. Alone, because only then does the
-//! suite look at the client's exit code and time. What the findings mean is `verdict.rs`.
+//! Owns how the suite is told which client to judge. Running it is `run.rs`.
 
 use std::fmt;
-use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ExitStatus};
-use std::thread;
-use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
+use super::record::CaseKey;
+use super::run;
 use super::suite::{ANY, EXTENSION, Suite};
-use super::verdict::{Check, Seen};
-
-/// The client ends itself after 25 s and the suite gives up after 30 s; more is a hang.
-const LONGEST: Duration = Duration::from_mins(1);
+use super::verdict::Seen;
 
 /// What an adapter without a revision to obey is pinned to: what such mocks speak.
 const STABLE: &str = "2025-11-25";
@@ -74,21 +68,21 @@ impl Case<'_> {
         )
     }
 
+    pub(super) fn key(&self) -> CaseKey {
+        CaseKey {
+            suite: self.suite.kind.version.to_owned(),
+            scenario: self.scenario.clone(),
+            revision: self.revision.clone(),
+            mode: self.mode.to_string(),
+        }
+    }
+
     /// Runs it; what it leaves behind stays in `folder`.
     pub(super) fn run(&self, client: &Client, folder: &Path) -> Result<Seen> {
-        fs::create_dir_all(folder)
-            .with_context(|| format!("cannot make `{}`", folder.display()))?;
-        let said = folder.join("suite.txt");
-        let log = File::create(&said).with_context(|| format!("`{}`", said.display()))?;
         let mut command = self.suite.command();
         command
             .args(["client", "--scenario", &self.scenario, "--command"])
-            .arg(client.words(self.mode))
-            .arg("--output-dir")
-            .arg(folder)
-            .current_dir(folder)
-            .stdout(log.try_clone()?)
-            .stderr(log);
+            .arg(client.words(self.mode));
         if let Some(revision) = self.suite.spec_version(&self.revision) {
             command.args(["--spec-version", revision]);
         }
@@ -96,55 +90,6 @@ impl Case<'_> {
             // An old suite does not say which revision its mocks speak.
             command.env("MCP_CONFORMANCE_PROTOCOL_VERSION", STABLE);
         }
-        let mut child = command
-            .spawn()
-            .context("the conformance suite cannot be run")?;
-        let status = wait(&mut child).with_context(|| self.id())?;
-        let said = fs::read(&said).with_context(|| format!("`{}`", said.display()))?;
-        Ok(Seen {
-            status,
-            said: String::from_utf8_lossy(&said).into_owned(),
-            checks: checks_in(folder)?,
-        })
+        run::observe(command, folder).with_context(|| self.id())
     }
-}
-
-/// None when it had to be ended.
-fn wait(child: &mut Child) -> Result<Option<ExitStatus>> {
-    let started = Instant::now();
-    loop {
-        if let Some(status) = child.try_wait()? {
-            return Ok(Some(status));
-        }
-        if started.elapsed() > LONGEST {
-            child.kill()?;
-            child.wait()?;
-            return Ok(None);
-        }
-        thread::sleep(Duration::from_millis(10));
-    }
-}
-
-/// The one `checks.json` below the folder, whatever the suite called its own folder.
-fn checks_in(folder: &Path) -> Result<Option<Vec<Check>>> {
-    let Some(file) = find(folder, "checks.json") else {
-        return Ok(None);
-    };
-    let text = fs::read_to_string(&file).with_context(|| format!("`{}`", file.display()))?;
-    Check::read_all(&text)
-        .map(Some)
-        .with_context(|| format!("`{}`", file.display()))
-}
-
-fn find(folder: &Path, name: &str) -> Option<PathBuf> {
-    let mut below = Vec::new();
-    for entry in fs::read_dir(folder).ok()?.flatten() {
-        let path = entry.path();
-        if path.is_dir() {
-            below.push(path);
-        } else if entry.file_name() == name {
-            return Some(path);
-        }
-    }
-    below.iter().find_map(|folder| find(folder, name))
 }

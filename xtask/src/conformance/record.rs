@@ -10,7 +10,6 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 
-use super::case::Case;
 use super::verdict::Wanted;
 
 /// By suite, revision and scenario: the checks that succeed in a real run.
@@ -33,8 +32,8 @@ impl ExpectedChecks {
         Ok(checks)
     }
 
-    pub(super) fn of(&self, case: &Case<'_>) -> Option<&Wanted> {
-        self.find(case.suite.kind.version, &case.revision, &case.scenario)
+    pub(super) fn of(&self, case: &CaseKey) -> Option<&Wanted> {
+        self.find(&case.suite, &case.revision, &case.scenario)
     }
 
     fn find(&self, suite: &str, revision: &str, scenario: &str) -> Option<&Wanted> {
@@ -86,11 +85,7 @@ impl ExpectedFailures {
     }
 
     /// The line that expects this case to fail.
-    pub(super) fn line_of(&self, case: &Case<'_>) -> Option<usize> {
-        self.find(&Key::of(case))
-    }
-
-    fn find(&self, key: &Key) -> Option<usize> {
+    pub(super) fn line_of(&self, key: &CaseKey) -> Option<usize> {
         self.0
             .iter()
             .find(|line| line.keys().contains(key))
@@ -98,12 +93,7 @@ impl ExpectedFailures {
     }
 
     /// A line that fits nothing would otherwise stand there for ever.
-    pub(super) fn all_name_a_case(&self, cases: &[Case<'_>]) -> Result<()> {
-        let known: Vec<Key> = cases.iter().map(Key::of).collect();
-        self.all_are_among(&known)
-    }
-
-    fn all_are_among(&self, known: &[Key]) -> Result<()> {
+    pub(super) fn all_name_a_case(&self, known: &[CaseKey]) -> Result<()> {
         for line in &self.0 {
             if let Some(stranger) = line.keys().iter().find(|key| !known.contains(key)) {
                 bail!(
@@ -121,11 +111,11 @@ impl ExpectedFailures {
 }
 
 impl Line {
-    fn keys(&self) -> Vec<Key> {
+    fn keys(&self) -> Vec<CaseKey> {
         let mut keys = Vec::new();
         for revision in &self.revisions {
             for mode in &self.modes {
-                keys.push(Key {
+                keys.push(CaseKey {
                     suite: self.suite.clone(),
                     scenario: self.scenario.clone(),
                     revision: revision.clone(),
@@ -137,23 +127,14 @@ impl Line {
     }
 }
 
-#[derive(PartialEq, Eq)]
-struct Key {
-    suite: String,
-    scenario: String,
-    revision: String,
-    mode: String,
-}
-
-impl Key {
-    fn of(case: &Case<'_>) -> Self {
-        Self {
-            suite: case.suite.kind.version.to_owned(),
-            scenario: case.scenario.clone(),
-            revision: case.revision.clone(),
-            mode: case.mode.to_string(),
-        }
-    }
+/// What a case is called in both files. Its mode is how a client finds the revision, or how a server
+/// is reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct CaseKey {
+    pub(super) suite: String,
+    pub(super) scenario: String,
+    pub(super) revision: String,
+    pub(super) mode: String,
 }
 
 fn read(path: &Path) -> Result<String> {
@@ -164,8 +145,8 @@ fn read(path: &Path) -> Result<String> {
 mod tests {
     use super::*;
 
-    fn key(scenario: &str, revision: &str, mode: &str) -> Key {
-        Key {
+    fn key(scenario: &str, revision: &str, mode: &str) -> CaseKey {
+        CaseKey {
             suite: "1.0".into(),
             scenario: scenario.into(),
             revision: revision.into(),
@@ -193,9 +174,12 @@ mod tests {
     fn one_line_may_stand_for_several_revisions_and_modes() {
         let text = "# why\n\n1.0 auth/x 2025-11-25,2026-07-28 pinned,auto no logins yet\n";
         let failures = ExpectedFailures::parse(text).unwrap();
-        assert_eq!(failures.find(&key("auth/x", "2026-07-28", "auto")), Some(3));
-        assert_eq!(failures.find(&key("auth/x", "2025-06-18", "auto")), None);
-        assert_eq!(failures.find(&key("auth/y", "2026-07-28", "auto")), None);
+        assert_eq!(
+            failures.line_of(&key("auth/x", "2026-07-28", "auto")),
+            Some(3)
+        );
+        assert_eq!(failures.line_of(&key("auth/x", "2025-06-18", "auto")), None);
+        assert_eq!(failures.line_of(&key("auth/y", "2026-07-28", "auto")), None);
     }
 
     #[test]
@@ -207,8 +191,11 @@ mod tests {
     fn a_line_about_a_case_that_does_not_exist_is_refused() {
         let failures = ExpectedFailures::parse("1.0 auth/x any pinned,auto why\n").unwrap();
         let both = [key("auth/x", "any", "pinned"), key("auth/x", "any", "auto")];
-        assert!(failures.all_are_among(&both).is_ok());
-        let error = failures.all_are_among(&both[..1]).unwrap_err().to_string();
+        assert!(failures.all_name_a_case(&both).is_ok());
+        let error = failures
+            .all_name_a_case(&both[..1])
+            .unwrap_err()
+            .to_string();
         assert!(
             error.contains("line 1") && error.contains("mode auto"),
             "{error}"

@@ -1,4 +1,4 @@
-//! The suites: where each is installed, and which scenarios it offers for a client.
+//! The suites: where each is installed, and which scenarios it offers.
 //!
 //! Owns the list of suites and the reading of `conformance list`. Running a scenario is
 //! `case.rs`.
@@ -45,17 +45,22 @@ pub(super) const SUITES: &[Kind] = &[
         version: "0.1.16",
         revisions: Revisions::Ignored,
     },
-    Kind {
-        version: "0.2.0-alpha.12",
-        revisions: Revisions::Chosen,
-    },
+    JUDGE,
 ];
+
+/// The one that knows both revisions.
+pub(super) const JUDGE: Kind = Kind {
+    version: "0.2.0-alpha.12",
+    revisions: Revisions::Chosen,
+};
 
 /// An installed suite.
 pub(super) struct Suite {
     pub(super) kind: &'static Kind,
     node: PathBuf,
     program: PathBuf,
+    /// Where Node keeps what it compiled.
+    compiled: PathBuf,
 }
 
 /// Both suites need Node 22, which a machine need not have.
@@ -78,6 +83,7 @@ impl Suite {
         Ok(Self {
             kind,
             node: node.to_path_buf(),
+            compiled: workspace.path("target/conformance/compiled"),
             program: install::conformance(workspace, kind.version, PROGRAM)?,
         })
     }
@@ -85,7 +91,11 @@ impl Suite {
     /// `conformance`, without input.
     pub(super) fn command(&self) -> Command {
         let mut command = Command::new(&self.node);
-        command.arg(&self.program).stdin(Stdio::null());
+        command
+            .arg(&self.program)
+            .stdin(Stdio::null())
+            // It is started hundreds of times.
+            .env("NODE_COMPILE_CACHE", &self.compiled);
         command
     }
 
@@ -97,16 +107,20 @@ impl Suite {
             .filter(|_| self.kind.revisions == Revisions::Chosen)
     }
 
-    /// Every scenario at every revision in both modes.
-    pub(super) fn cases(&self) -> Result<Vec<Case<'_>>> {
+    /// Every scenario for one side, with the revisions it is for.
+    pub(super) fn scenarios(&self, side: &str) -> Result<Vec<(String, Vec<String>)>> {
         let output = self
             .command()
-            .args(["list", "--client"])
+            .args(["list", side])
             .output()
             .context("the conformance suite cannot be run")?;
         let listing = String::from_utf8_lossy(&output.stdout);
-        let scenarios = scenarios(&listing)
-            .with_context(|| format!("`conformance list` of {}", self.kind.version))?;
+        scenarios(&listing).with_context(|| format!("`conformance list` of {}", self.kind.version))
+    }
+
+    /// Every scenario for a client, at every revision in both modes.
+    pub(super) fn cases(&self) -> Result<Vec<Case<'_>>> {
+        let scenarios = self.scenarios("--client")?;
         let mut cases = Vec::new();
         for mode in [Mode::Pinned, Mode::Auto] {
             for (scenario, revisions) in &scenarios {

@@ -3,17 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::case::{Case, Mode};
-
-/// How one case ended, held against what is recorded.
-pub(super) enum Outcome {
-    Passed,
-    ExpectedFailure,
-    Failed(Vec<String>),
-    /// It passed, and this line of the file says it does not.
-    UnexpectedPass {
-        line: usize,
-    },
-}
+use super::outcome::Outcome;
 
 /// One line of the table.
 #[derive(Debug, PartialEq, Eq)]

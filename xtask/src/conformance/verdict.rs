@@ -12,6 +12,9 @@ use serde_json::Value;
 
 use crate::command;
 
+/// How the clients that are judged begin when they say what went wrong.
+const COMPLAINTS: &[&str] = &["toolway-conformance: ", "sdk-client: "];
+
 /// One finding of the suite.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Check {
@@ -20,6 +23,8 @@ pub(super) struct Check {
     name: String,
     status: String,
     message: Option<String>,
+    /// What the suite saw, as JSON; empty where it does not say.
+    details: String,
 }
 
 impl Check {
@@ -40,6 +45,10 @@ impl Check {
             name: word("name").context("has a check without a name")?,
             status: word("status").context("has a check without a status")?,
             message: word("errorMessage").or_else(|| word("description")),
+            details: value
+                .get("details")
+                .map(Value::to_string)
+                .unwrap_or_default(),
         })
     }
 }
@@ -52,6 +61,17 @@ pub(super) struct Seen {
     pub(super) said: String,
     /// None when it wrote no findings at all.
     pub(super) checks: Option<Vec<Check>>,
+}
+
+impl Seen {
+    /// What the suite saw where it was content.
+    pub(super) fn findings(&self) -> Vec<&str> {
+        let checks = self.checks.iter().flatten();
+        checks
+            .filter(|check| check.status == "SUCCESS")
+            .map(|check| check.details.as_str())
+            .collect()
+    }
 }
 
 /// By id, the names of the checks that must be seen to succeed.
@@ -99,7 +119,7 @@ fn ending_of_client(said: &str) -> Option<String> {
         .find_map(|line| line.strip_prefix("Client exited with code "))?;
     let complaint = said
         .lines()
-        .find(|line| line.starts_with("toolway-conformance: "))
+        .find(|line| COMPLAINTS.iter().any(|name| line.starts_with(name)))
         .unwrap_or("it said nothing");
     Some(format!("the client ended with {code}: {complaint}"))
 }
@@ -138,6 +158,7 @@ mod tests {
                         name: id.to_uppercase(),
                         status: (*status).to_owned(),
                         message: None,
+                        details: String::new(),
                     })
                     .collect(),
             ),
@@ -218,7 +239,8 @@ mod tests {
                 id: "a".into(),
                 name: "A".into(),
                 status: "FAILURE".into(),
-                message: Some("no".into())
+                message: Some("no".into()),
+                details: String::new(),
             }]
         );
         assert!(Check::read_all(r#"[{"id":"a"}]"#).is_err());

@@ -65,7 +65,23 @@ const BELOW: &[(&str, &[&str])] = &[
         ],
     ),
     ("xtask", &["toolway-config", "toolway-cli"]),
-    ("toolway-fuzz", FRONT_END),
+    (
+        "toolway-fuzz",
+        &[
+            "toolway-types",
+            "toolway-files",
+            "toolway-rows",
+            "toolway-wire",
+            "toolway-config",
+            "toolway-transport",
+            "toolway-auth",
+            "toolway",
+            "toolway-gateway",
+        ],
+    ),
+    // What is measured beside the product shares nothing with it.
+    ("gateway-bench", &[]),
+    ("typed-gateway", &[]),
 ];
 const HOST: &[&str] = &[
     "toolway-types",

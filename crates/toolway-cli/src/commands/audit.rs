@@ -242,6 +242,7 @@ fn decider(record: &CallRecord) -> String {
         Some(DecidedBy::BuiltIn) => "built-in".to_owned(),
         Some(DecidedBy::Mode) => "mode".to_owned(),
         Some(DecidedBy::Typed) => "typed".to_owned(),
+        Some(DecidedBy::Caller) => "left to the caller".to_owned(),
         Some(DecidedBy::Person) => "asked".to_owned(),
         Some(DecidedBy::Session) => "asked before".to_owned(),
         Some(DecidedBy::Changed) => "its definition changed".to_owned(),

@@ -5,7 +5,6 @@
 
 use std::collections::BTreeMap;
 use std::fs::Permissions;
-use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::sync::Arc;
@@ -14,7 +13,8 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 use toolway::{CallOptions, Consent, Host, HostOptions, ToolRequest, ToolTarget};
 use toolway_config::{Environment, Existing, Flags};
-use toolway_gateway::http::HttpServer;
+use toolway_gateway::http::{HttpOptions, HttpServer};
+use toolway_gateway::{Peer, stateless};
 use toolway_types::{Scope, ServerName, ToolKey};
 
 use crate::commands::call::as_text;
@@ -44,7 +44,7 @@ pub(crate) struct DemoServerArgs {
 pub(crate) fn serve(args: &DemoServerArgs) -> Outcome {
     let server = DemoServer::new(args.flavour).speaking(Speaks::Legacy);
     block_on(async {
-        toolway_gateway::stdio::serve(Arc::new(server)).await?;
+        toolway_gateway::stdio::serve(stateless(Arc::new(server)), &Peer::owner("demo")).await?;
         Ok(Exit::Success)
     })
 }
@@ -59,9 +59,9 @@ pub(crate) fn run(context: &Context, _args: &DemoArgs) -> Outcome {
         .tempdir()?;
     let outcome = block_on(async {
         let studio = DemoServer::new(Flavour::Studio).speaking(Speaks::Modern);
-        let loopback = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        let (server, driver) =
-            HttpServer::bind(Arc::new(studio), loopback).map_err(anyhow::Error::from)?;
+        let loopback = HttpOptions::default();
+        let (server, driver) = HttpServer::bind(stateless(Arc::new(studio)), &loopback)
+            .map_err(anyhow::Error::from)?;
         configure(context, &environment, &server.url())?;
         let tour = async {
             let outcome = tour(context, &environment, results.path()).await;
@@ -135,7 +135,7 @@ fn configure(context: &Context, environment: &Environment, url: &str) -> Result<
 async fn tour(context: &Context, environment: &Environment, results: &Path) -> Outcome {
     let plan = toolway_config::plan(environment, &Flags::default());
     context.say_diagnoses(&plan);
-    let desk = toolway_gateway::in_process(Arc::new(DemoServer::new(Flavour::Desk)));
+    let desk = toolway_gateway::in_process(stateless(Arc::new(DemoServer::new(Flavour::Desk))));
     let options = HostOptions {
         in_process: vec![(server_name("desk")?, desk)],
         output_dir: results.to_owned(),

@@ -4,17 +4,17 @@
 //! file, are `toolway-config`'s. What the user did not write waits for approval, unless they name
 //! the file and choose a scope of their own.
 
-mod preview;
+pub(super) mod preview;
 
 use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use serde_json::json;
+use serde_json::{Map, Value, json};
 use toolway_config::import::{
     self, ClientFile, ClientLocations, FileWriter, ImportClient, ImportedServer, StrangerReason,
 };
-use toolway_config::{Existing, Plan, PlannedServer, ServerVerdict, signature};
+use toolway_config::{Existing, Plan, PlannedServer, ServerVerdict, signature, starts_toolway};
 use toolway_types::name::as_word;
 use toolway_types::{Scope, ServerName, Severity};
 
@@ -66,7 +66,7 @@ pub(crate) struct ImportArgs {
 }
 
 /// Clients by their ids, so that help, completion and near misses know them all.
-fn clients() -> impl TypedValueParser<Value = ImportClient> {
+pub(super) fn clients() -> impl TypedValueParser<Value = ImportClient> {
     PossibleValuesParser::new(ImportClient::ALL.iter().map(ImportClient::id)).try_map(|word| {
         ImportClient::ALL
             .into_iter()
@@ -76,15 +76,17 @@ fn clients() -> impl TypedValueParser<Value = ImportClient> {
 }
 
 /// One server on its way in.
-struct Candidate<'a> {
+pub(super) struct Candidate<'a> {
     found: &'a ClientFile,
-    server: &'a ImportedServer,
-    fate: Fate,
+    pub(super) server: &'a ImportedServer,
+    pub(super) fate: Fate,
 }
 
 #[derive(Clone, PartialEq, Eq)]
-enum Fate {
+pub(super) enum Fate {
     Add(Target),
+    /// It is there, defined alike.
+    Same(String),
     Skip(String),
     /// Shown and left out: the user neither wrote the file nor named it.
     LeaveOut(StrangerReason),
@@ -92,7 +94,7 @@ enum Fate {
 
 /// Where a server goes, and on whose word.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Target {
+pub(super) enum Target {
     /// As if the user had typed it.
     Vouched(Scope),
     /// Into the project's file, to be approved.
@@ -126,7 +128,7 @@ impl Target {
         }
     }
 
-    fn scope(self) -> Scope {
+    pub(super) fn scope(self) -> Scope {
         match self {
             Self::Vouched(scope) => scope,
             Self::Proposed => Scope::Project,
@@ -159,7 +161,7 @@ pub(crate) fn run(context: &Context, args: &ImportArgs) -> Outcome {
         .iter()
         .filter_map(|candidate| match candidate.fate {
             Fate::Add(target) => Some((candidate, target)),
-            Fate::Skip(_) | Fate::LeaveOut(_) => None,
+            Fate::Same(_) | Fate::Skip(_) | Fate::LeaveOut(_) => None,
         })
         .collect();
     if adding.is_empty() {
@@ -276,8 +278,26 @@ fn find(context: &Context, args: &ImportArgs) -> Result<Vec<ClientFile>, Report>
     Ok(found)
 }
 
-/// A server that is there already: its name, its signature and where it stands.
-type Known = (String, Option<String>, String);
+/// A server that is there already.
+struct Known<'a> {
+    name: &'a str,
+    signature: Option<String>,
+    definition: &'a Map<String, Value>,
+    place: String,
+}
+
+/// What becomes of a file's servers where the user sees each and is asked about all.
+pub(super) fn offered<'a>(plan: &Plan, found: &'a ClientFile) -> Vec<Candidate<'a>> {
+    let args = ImportArgs {
+        clients: vec![found.client],
+        from: None,
+        scope: None,
+        dry_run: false,
+        yes: false,
+        json: false,
+    };
+    choose(plan, std::slice::from_ref(found), &args, Eyes::Open)
+}
 
 /// Decides each server's fate: what is there already, by name or by signature, is skipped; what is
 /// foreign is left out, unless the user sees it or named the file (SEC-01). What is not approved is
@@ -288,7 +308,7 @@ fn choose<'a>(
     args: &ImportArgs,
     eyes: Eyes,
 ) -> Vec<Candidate<'a>> {
-    let mut taken: Vec<Known> = Vec::new();
+    let mut taken: Vec<Known<'_>> = Vec::new();
     let mut candidates = Vec::new();
     for file in found {
         let target = Target::of(args, file, eyes);
@@ -296,41 +316,37 @@ fn choose<'a>(
         let counts = |server: &&PlannedServer| {
             server.scope == scope || matches!(server.verdict, ServerVerdict::Admitted(_))
         };
-        let there = plan.servers.iter().filter(counts).map(|server| {
-            (
-                server.name.to_string(),
-                signature(&server.definition),
-                server.origin.to_string(),
-            )
+        let there = plan.servers.iter().filter(counts).map(|server| Known {
+            name: server.name.as_str(),
+            signature: signature(&server.definition),
+            definition: &server.definition,
+            place: server.origin.to_string(),
         });
-        let there: Vec<Known> = there.collect();
+        let there: Vec<Known<'_>> = there.collect();
         for server in &file.servers {
             let own = signature(&server.definition);
             let mut known = there.iter().chain(&taken);
-            let same = known.find(|(name, signature, _)| {
-                *name == server.name || (own.is_some() && *signature == own)
+            let same = known.find(|known| {
+                known.name == server.name || (own.is_some() && known.signature == own)
             });
             let fate = match (same, ServerName::new(server.name.as_str())) {
                 (_, Err(error)) => Fate::Skip(error.to_string()),
-                (Some((name, signature, place)), _)
-                    if *name == server.name && own.is_some() && *signature == own =>
-                {
-                    Fate::Skip(format!("already there: {place}"))
+                (_, Ok(_)) if starts_toolway(&server.definition) => {
+                    Fate::Skip("it is Toolway itself".to_owned())
                 }
-                (Some((name, _, place)), _) if *name == server.name => {
-                    Fate::Skip(format!("the name is taken by {place}"))
-                }
-                (Some((name, _, place)), _) => {
-                    Fate::Skip(format!("the same as `{name}` of {place}"))
-                }
+                (Some(known), Ok(_)) => there_already(known, server, own.as_ref()),
                 (None, Ok(_)) => match target {
                     Ok(target) => Fate::Add(target),
                     Err(stranger) => Fate::LeaveOut(stranger),
                 },
             };
             if matches!(fate, Fate::Add(_)) {
-                let place = format!("this import ({})", file.client.title());
-                taken.push((server.name.clone(), own, place));
+                taken.push(Known {
+                    name: &server.name,
+                    signature: own,
+                    definition: &server.definition,
+                    place: format!("this import ({})", file.client.title()),
+                });
             }
             candidates.push(Candidate {
                 found: file,
@@ -342,7 +358,34 @@ fn choose<'a>(
     candidates
 }
 
-fn add(context: &Context, candidate: &Candidate<'_>, target: Target) -> Result<(), Report> {
+/// A server whose name or signature another one has.
+fn there_already(known: &Known<'_>, server: &ImportedServer, own: Option<&String>) -> Fate {
+    let Known { name, place, .. } = known;
+    let is_same = own.is_some() && known.signature.as_ref() == own;
+    let words = if *name == server.name && is_same {
+        format!("already there: {place}")
+    } else if *name == server.name {
+        return Fate::Skip(format!("the name is taken by {place}"));
+    } else {
+        format!("the same as `{name}` of {place}")
+    };
+    let without_switch = |definition: &Map<String, Value>| {
+        let mut definition = definition.clone();
+        definition.shift_remove("disabled");
+        definition
+    };
+    if without_switch(known.definition) == server.definition {
+        Fate::Same(words)
+    } else {
+        Fate::Skip(words)
+    }
+}
+
+pub(super) fn add(
+    context: &Context,
+    candidate: &Candidate<'_>,
+    target: Target,
+) -> Result<(), Report> {
     let name = ServerName::new(candidate.server.name.as_str())
         .map_err(|error| Report::configuration(error.to_string()))?;
     let mut definition = candidate.server.definition.clone();

@@ -3,14 +3,15 @@
 //! Owns the protocol: handshake, discovery, versions, methods. What it offers is in `tools.rs` and
 //! `library.rs`. It has no state, so one object serves any number of clients without sessions.
 
-use bytes::Bytes;
+use std::future::ready;
+use std::sync::Arc;
+
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
-use toolway_gateway::{ReplyFuture, Service};
+use toolway_gateway::{Answer, AnswerFuture, Conversation, IncomingRequest, Outlet};
 use toolway_types::Era;
-use toolway_wire::envelope::{self, Message};
 use toolway_wire::era::{self, meta_key, method};
-use toolway_wire::{Id, RpcError, error as code};
+use toolway_wire::{RawJson, RpcError, error as code};
 
 use super::flavour::Flavour;
 use super::tools::invalid;
@@ -51,17 +52,14 @@ impl DemoServer {
         self
     }
 
-    fn answer(&self, message: &[u8]) -> Option<Bytes> {
-        match envelope::parse(message) {
-            Ok(Message::Request { id, method, params }) => {
-                Some(write(&id, self.serve(&method, params)))
-            }
-            // Nothing a client tells or answers changes this server.
-            Ok(Message::Notification { .. } | Message::Response { .. }) => None,
-            Err(error) => {
-                let error = RpcError::new(code::PARSE_ERROR, error.to_string());
-                Some(envelope::error_response(None, &error))
-            }
+    fn answer(&self, method: &str, params: Option<&RawValue>) -> Answer {
+        let result = self.serve(method, params).and_then(|result| {
+            to_raw_value(&result)
+                .map_err(|error| RpcError::new(code::INTERNAL_ERROR, error.to_string()))
+        });
+        match result {
+            Ok(result) => Answer::result(result),
+            Err(error) => error.into(),
         }
     }
 
@@ -198,20 +196,10 @@ impl DemoServer {
     }
 }
 
-impl Service for DemoServer {
-    fn handle(&self, message: Bytes) -> ReplyFuture<'_> {
-        Box::pin(async move { self.answer(&message) })
-    }
-}
-
-fn write(id: &Id, outcome: Result<Value, RpcError>) -> Bytes {
-    let written = outcome.and_then(|result| {
-        to_raw_value(&result)
-            .map_err(|error| RpcError::new(code::INTERNAL_ERROR, error.to_string()))
-    });
-    match written {
-        Ok(result) => envelope::response(id, &result),
-        Err(error) => envelope::error_response(Some(id), &error),
+impl Conversation for DemoServer {
+    fn request(self: Arc<Self>, request: IncomingRequest, _outlet: Outlet) -> AnswerFuture {
+        let params = request.params.as_ref().map(RawJson::as_raw);
+        Box::pin(ready(self.answer(&request.method, params)))
     }
 }
 

@@ -27,7 +27,7 @@ use crate::terminal::TerminalProgram;
 use crate::visiting::{visit, with_browser};
 
 /// What is run elsewhere, whole, because it takes more than a line: how it begins, and where.
-const ELSEWHERE: [(&str, &str); 15] = [
+const ELSEWHERE: [(&str, &str); 16] = [
     ("cargo ", "the program's own tests"),
     ("toolway account ", "account.rs"),
     ("toolway idp ", "idp.rs"),
@@ -40,6 +40,7 @@ const ELSEWHERE: [(&str, &str); 15] = [
     ("toolway vault import", "vault.rs"),
     ("toolway vault remove --server", "vault.rs"),
     ("toolway vault remove --issuer", "vault.rs"),
+    ("toolway connect", "connect.rs"),
     ("toolway import", "import.rs"),
     (
         "toolway --ide ",

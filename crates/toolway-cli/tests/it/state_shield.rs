@@ -20,7 +20,7 @@ const ALL_HOMES: [Homes; 4] = [
 ];
 
 /// Files and folders of the state home, the ones that locks and replacing need among them.
-const REMEMBERED: [&str; 14] = [
+const REMEMBERED: [&str; 16] = [
     "pins.json",
     "pins.json.lock",
     "pins.json.new",
@@ -30,6 +30,8 @@ const REMEMBERED: [&str; 14] = [
     "needs-auth.json",
     "connectors.json",
     "reconnect",
+    "tokens.json",
+    "gateway-token",
     "audit",
     "audit/calls.jsonl",
     "logs",

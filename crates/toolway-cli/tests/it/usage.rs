@@ -200,7 +200,12 @@ fn help_groups_the_commands_by_what_people_want() {
       audit            Show which tools were called, and who allowed it
       state            Print everything that is known as one JSON document
 
+    Serving:
+      serve            Serve every configured server as one MCP server
+      tokens           Make, list and revoke the tokens of clients of `serve`
+
     Setting up:
+      connect          Connect a client to Toolway
       demo             See it work on three embedded servers
       completions      Print a shell's completion script
       man              Print a manual page
@@ -241,6 +246,7 @@ fn help_groups_the_commands_by_what_people_want() {
     .SS "Permissions"
     .SS "Logins"
     .SS "Looking"
+    .SS "Serving"
     .SS "Setting up"
     "#);
 }

@@ -5,10 +5,11 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::Poll;
 
-use axum::body::{Body, HttpBody as _};
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt as _;
+use hyper::body::{Body as _, Incoming};
 
 use super::{BODY_TIMEOUT, MAX_BODIES, MAX_BODY, SMALL_BODY};
 use crate::error::RequestRefusal;
@@ -64,37 +65,54 @@ impl Drop for BodyShare {
 
 /// Reads a body. What is given with it is to be kept for as long as the body is.
 pub(super) async fn read(
-    body: Body,
+    body: Incoming,
     budget: &Arc<BodyBudget>,
 ) -> Result<(Bytes, BodyShare), RequestRefusal> {
     // What announces too much is not waited for.
     if body.size_hint().lower() > MAX_BODY as u64 {
         return Err(RequestRefusal::TooLarge { limit: MAX_BODY });
     }
-    match tokio::time::timeout(BODY_TIMEOUT, gather(body, budget)).await {
+    let mut gathering = std::pin::pin!(gather(body, budget));
+    // Mostly it is there already, and then needs no clock.
+    if let Poll::Ready(read) = futures_util::poll!(gathering.as_mut()) {
+        return read;
+    }
+    match tokio::time::timeout(BODY_TIMEOUT, gathering).await {
         Err(_) => Err(RequestRefusal::TooSlow),
         Ok(read) => read,
     }
 }
 
 async fn gather(
-    mut body: Body,
+    mut body: Incoming,
     budget: &Arc<BodyBudget>,
 ) -> Result<(Bytes, BodyShare), RequestRefusal> {
     let mut share = BodyShare::of(budget);
+    // The only piece, mostly: it is not copied.
+    let mut first = Bytes::new();
     let mut gathered = BytesMut::new();
     while let Some(frame) = body.frame().await {
         // Trailers say nothing here.
         let Ok(data) = frame.map_err(|_| RequestRefusal::Cut)?.into_data() else {
             continue;
         };
-        let length = gathered.len() + data.len();
+        let length = first.len() + gathered.len() + data.len();
         if length > MAX_BODY {
             return Err(RequestRefusal::TooLarge { limit: MAX_BODY });
         }
         // Only what has arrived counts: announcing much must not keep others out.
         share.grow_for(length)?;
-        gathered.extend_from_slice(&data);
+        if first.is_empty() && gathered.is_empty() {
+            first = data;
+        } else {
+            gathered.extend_from_slice(&std::mem::take(&mut first));
+            gathered.extend_from_slice(&data);
+        }
     }
-    Ok((gathered.freeze(), share))
+    let whole = if gathered.is_empty() {
+        first
+    } else {
+        gathered.freeze()
+    };
+    Ok((whole, share))
 }

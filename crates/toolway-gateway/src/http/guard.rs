@@ -5,11 +5,11 @@
 //! from, and a content type that a page cannot send without asking first (SEC-24). No answer of
 //! ours ever carries a CORS permission.
 
-use axum::extract::{Request, State};
-use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE, HOST, HeaderName, ORIGIN};
-use axum::http::{HeaderMap, Method, StatusCode};
-use axum::middleware::Next;
-use axum::response::{IntoResponse, Response};
+use std::net::{IpAddr, SocketAddr};
+
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE, HOST, HeaderName, ORIGIN};
+use http::request::Parts;
+use http::{HeaderMap, Method, StatusCode};
 
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
@@ -40,7 +40,8 @@ pub enum GuardRejection {
 }
 
 impl GuardRejection {
-    fn status(self) -> StatusCode {
+    /// The status of the answer.
+    pub fn status(self) -> StatusCode {
         match self {
             Self::HostCount | Self::AbsoluteTarget => StatusCode::BAD_REQUEST,
             Self::Host | Self::Origin | Self::CrossSite => StatusCode::FORBIDDEN,
@@ -49,30 +50,56 @@ impl GuardRejection {
     }
 }
 
+/// By which schemes pages of ours are reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PageScheme {
+    /// Nobody stands between, and nothing is encrypted.
+    Http,
+    /// We encrypt.
+    Https,
+    /// A proxy decides.
+    Either,
+}
+
 /// The rules for one server. They have no switch to turn them off.
 #[derive(Debug, Clone)]
 pub struct RequestGuard {
     port: u16,
+    /// Names of ours on our port.
+    names: Vec<String>,
+    /// Names that the administrator gave: with a port if they said so, else with any.
+    given: Vec<String>,
+    scheme: PageScheme,
 }
 
 impl RequestGuard {
-    /// The rules for a server on this port.
-    pub fn new(port: u16) -> Self {
-        Self { port }
+    /// The rules for a server at this address, which is also called by the given names.
+    pub fn new(address: SocketAddr, given: &[String], scheme: PageScheme) -> Self {
+        let mut names: Vec<String> = NAMES.map(str::to_owned).into();
+        if !address.ip().is_unspecified() {
+            names.push(in_address(address.ip()));
+        }
+        Self {
+            port: address.port(),
+            names,
+            given: given.to_vec(),
+            scheme,
+        }
     }
 
-    fn admit(&self, request: &Request) -> Result<(), GuardRejection> {
-        let headers = request.headers();
-        if request.uri().authority().is_some() {
+    /// Whether a request may come in. `here` is the address of this machine that it came to.
+    pub fn admit(&self, request: &Parts, here: Option<IpAddr>) -> Result<(), GuardRejection> {
+        let headers = &request.headers;
+        if request.uri.authority().is_some() {
             return Err(GuardRejection::AbsoluteTarget);
         }
         let host = only(headers, &HOST).ok_or(GuardRejection::HostCount)?;
-        if !self.is_ours(host) {
+        if !self.is_ours(host, here) {
             return Err(GuardRejection::Host);
         }
         if headers.contains_key(ORIGIN) {
-            let origin = only(headers, &ORIGIN).and_then(|origin| origin.strip_prefix("http://"));
-            if !origin.is_some_and(|host| self.is_ours(host)) {
+            let origin = only(headers, &ORIGIN).and_then(|origin| self.host_of(origin));
+            if !origin.is_some_and(|host| self.is_ours(host, here)) {
                 return Err(GuardRejection::Origin);
             }
         }
@@ -83,37 +110,77 @@ impl RequestGuard {
                 _ => return Err(GuardRejection::CrossSite),
             }
         }
-        if request.method() == Method::POST && !is_json(headers) {
+        if request.method == Method::POST && !is_json(headers) {
             return Err(GuardRejection::ContentType);
         }
         Ok(())
     }
 
-    fn is_ours(&self, host: &str) -> bool {
-        let suffix = format!(":{}", self.port);
-        let name = match host.strip_suffix(&suffix) {
-            Some(name) => name,
-            // Browsers and clients leave out the scheme's own port.
-            None if self.port == 80 => host,
-            None => return false,
+    /// The host of a page's origin, if its scheme is one of ours.
+    fn host_of<'a>(&self, origin: &'a str) -> Option<&'a str> {
+        let (scheme, host) = origin.split_once("://")?;
+        let is_ours = match self.scheme {
+            PageScheme::Http => scheme == "http",
+            PageScheme::Https => scheme == "https",
+            PageScheme::Either => matches!(scheme, "http" | "https"),
         };
-        NAMES.iter().any(|ours| ours.eq_ignore_ascii_case(name))
+        is_ours.then_some(host)
+    }
+
+    fn is_ours(&self, host: &str, here: Option<IpAddr>) -> bool {
+        let (name, port) = split_port(host);
+        let is = |ours: &str| ours.eq_ignore_ascii_case(name);
+        // Browsers and clients leave out the scheme's own port.
+        let is_on_port = match port {
+            Some(port) => number(port) == Some(self.port),
+            None => {
+                self.port
+                    == if self.scheme == PageScheme::Https {
+                        443
+                    } else {
+                        80
+                    }
+            }
+        };
+        if is_on_port && self.names.iter().any(|ours| is(ours)) {
+            return true;
+        }
+        // Who listens on all addresses is rightly called by the one that was reached. An address
+        // cannot be rebound as a name can.
+        if is_on_port && here.is_some_and(|here| is(&in_address(here))) {
+            return true;
+        }
+        self.given.iter().any(|ours| match split_port(ours) {
+            (_, Some(_)) => ours.eq_ignore_ascii_case(host),
+            (ours, None) => is(ours) && port.is_none_or(|port| number(port).is_some()),
+        })
     }
 }
 
-/// The middleware: lets a request through to its route, or answers it.
-pub async fn check(State(guard): State<RequestGuard>, request: Request, next: Next) -> Response {
-    match guard.admit(&request) {
-        Ok(()) => next.run(request).await,
-        Err(rejection) => {
-            tracing::debug!(%rejection, "a request was not let in");
-            (rejection.status(), format!("{rejection}\n")).into_response()
-        }
+/// A name and a port. In brackets colons are part of the name.
+fn split_port(host: &str) -> (&str, Option<&str>) {
+    match host.rsplit_once(':') {
+        Some((name, port)) if !port.contains(']') => (name, Some(port)),
+        _ => (host, None),
+    }
+}
+
+/// A port, in digits alone.
+fn number(port: &str) -> Option<u16> {
+    let is_plain = port.bytes().all(|byte| byte.is_ascii_digit());
+    port.parse().ok().filter(|_| is_plain)
+}
+
+/// As it stands in addresses of pages.
+fn in_address(ip: IpAddr) -> String {
+    match ip.to_canonical() {
+        IpAddr::V4(ip) => ip.to_string(),
+        IpAddr::V6(ip) => format!("[{ip}]"),
     }
 }
 
 /// The header's value when it stands exactly once and is text.
-fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
+pub(super) fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     let mut values = headers.get_all(name).iter();
     let value = values.next()?;
     if values.next().is_some() {
@@ -128,4 +195,86 @@ fn is_json(headers: &HeaderMap) -> bool {
     let essence = only(headers, &CONTENT_TYPE).and_then(|value| value.split(';').next());
     !headers.contains_key(CONTENT_ENCODING)
         && essence.is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
+}
+
+#[cfg(test)]
+mod tests {
+    use http::Request;
+
+    use super::*;
+
+    fn admits(guard: &RequestGuard, headers: &[(&str, &str)]) -> bool {
+        let mut request = Request::get("/mcp");
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let (parts, ()) = request.body(()).unwrap().into_parts();
+        guard.admit(&parts, Some([10, 0, 0, 7].into())).is_ok()
+    }
+
+    fn guard(address: &str, given: &[&str], scheme: PageScheme) -> RequestGuard {
+        let given: Vec<String> = given.iter().map(|name| (*name).to_owned()).collect();
+        RequestGuard::new(address.parse().unwrap(), &given, scheme)
+    }
+
+    #[test]
+    fn sec_23_given_names_are_let_in_with_their_port_or_any() {
+        let guard = guard(
+            "127.0.0.1:8000",
+            &["tools.example", "other.example:8443"],
+            PageScheme::Either,
+        );
+        for host in [
+            "tools.example",
+            "TOOLS.example:443",
+            "other.example:8443",
+            "localhost:8000",
+        ] {
+            assert!(admits(&guard, &[("host", host)]), "{host}");
+        }
+        for host in [
+            "other.example",
+            "other.example:443",
+            "tools.example:x",
+            "tools.example:",
+            "tools.example:99999",
+            "tools.example:+443",
+            "localhost:+8000",
+            "xtools.example",
+            "localhost",
+            "tools.example:443:443",
+        ] {
+            assert!(!admits(&guard, &[("host", host)]), "{host}");
+        }
+        let page = |origin| admits(&guard, &[("host", "tools.example"), ("origin", origin)]);
+        assert!(page("https://tools.example"));
+        assert!(page("http://tools.example"));
+        assert!(!page("ftp://tools.example"));
+        assert!(!page("https://tools.example.evil.example"));
+    }
+
+    #[test]
+    fn sec_23_on_all_addresses_the_one_that_was_reached_is_a_name() {
+        let all = guard("0.0.0.0:8000", &[], PageScheme::Https);
+        assert!(admits(&all, &[("host", "10.0.0.7:8000")]));
+        assert!(!admits(&all, &[("host", "10.0.0.8:8000")]));
+        assert!(!admits(&all, &[("host", "10.0.0.7:8001")]));
+        assert!(!admits(&all, &[("host", "0.0.0.0:8000")]));
+        let one = guard("[2001:db8::1]:443", &[], PageScheme::Https);
+        assert!(admits(&one, &[("host", "[2001:db8::1]")]));
+        assert!(admits(
+            &one,
+            &[
+                ("host", "[2001:db8::1]:443"),
+                ("origin", "https://[2001:db8::1]")
+            ]
+        ));
+        assert!(!admits(
+            &one,
+            &[
+                ("host", "[2001:db8::1]"),
+                ("origin", "http://[2001:db8::1]")
+            ]
+        ));
+    }
 }

@@ -3,28 +3,28 @@
 //! A proxy on the way decides by headers and the service by the body, so in the modern era the
 //! two must agree. `Mcp-Param-*` is not checked here: only the service knows its tools' schemas.
 
-use axum::http::{HeaderMap, HeaderName};
-use serde::Deserialize;
-use serde_json::Value;
-use serde_json::value::RawValue;
+use http::{HeaderMap, HeaderName};
 use toolway_types::Era;
-use toolway_wire::era::{self, meta_key};
 use toolway_wire::headers::{self, METHOD, NAME, PROTOCOL_VERSION};
+use toolway_wire::{RawJson, RequestHead, era, request_head};
 
+use crate::conversation;
 use crate::error::RequestRefusal;
 
 /// The era of a request, or why it cannot be served.
 pub(super) fn check(
     headers: &HeaderMap,
     method: &str,
-    params: Option<&RawValue>,
+    params: Option<&RawJson>,
+    head: &RequestHead,
 ) -> Result<Era, RequestRefusal> {
     let header = value(headers, &PROTOCOL_VERSION, "MCP-Protocol-Version")?;
-    let Some(version) = body_version(params) else {
+    let Some(version) = &head.version else {
         return match header
             .as_deref()
             .map(|version| (version, era::of_version(version)))
         {
+            None if method == era::method::DISCOVER => Err(RequestRefusal::NoMeta),
             None | Some((_, Some(Era::Legacy))) => Ok(Era::Legacy),
             Some((_, Some(Era::Modern))) => Err(RequestRefusal::NoMeta),
             // A version of neither era. `initialize` settles it in its own way.
@@ -34,12 +34,36 @@ pub(super) fn check(
             }),
         };
     };
-    same(header, &version, "MCP-Protocol-Version")?;
+    same(header, version, "MCP-Protocol-Version")?;
     same(value(headers, &METHOD, "Mcp-Method")?, method, "Mcp-Method")?;
-    if let Some(name) = headers::name_member(method).and_then(|member| text(params, member)) {
+    if let Some(name) =
+        headers::name_member(method).and_then(|member| request_head::text_param(params, member))
+    {
         same(value(headers, &NAME, "Mcp-Name")?, &name, "Mcp-Name")?;
     }
-    Ok(Era::Modern)
+    if method == era::method::INITIALIZE && era::MODERN_VERSIONS.contains(&version.as_str()) {
+        // Header and body say that it is modern, where there is no such method.
+        return Ok(Era::Modern);
+    }
+    conversation::era_of(head, method)
+}
+
+/// Whether the header names a revision at all, for messages that have no `_meta` to agree with.
+pub(super) fn check_version(headers: &HeaderMap) -> Result<(), RequestRefusal> {
+    let header = value(headers, &PROTOCOL_VERSION, "MCP-Protocol-Version")?;
+    match header {
+        Some(version) if era::of_version(&version).is_none() => {
+            Err(RequestRefusal::Version { requested: version })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether the client knows events without data: those that it can come back with.
+pub(super) fn knows_priming(headers: &HeaderMap) -> bool {
+    // Revisions are dates, so they compare as text.
+    let version = headers.get(PROTOCOL_VERSION);
+    version.is_some_and(|version| version.as_bytes() >= "2025-11-25".as_bytes())
 }
 
 fn same(header: Option<String>, body: &str, name: &'static str) -> Result<(), RequestRefusal> {
@@ -66,25 +90,4 @@ fn value(
     }
     let text = first.to_str().map_err(|_| mismatch())?;
     headers::decode(text).map(Some).map_err(|_| mismatch())
-}
-
-fn body_version(params: Option<&RawValue>) -> Option<String> {
-    #[derive(Deserialize)]
-    struct Params {
-        #[serde(rename = "_meta")]
-        meta: serde_json::Map<String, Value>,
-    }
-    let params: Params = serde_json::from_str(params?.get()).ok()?;
-    params
-        .meta
-        .get(meta_key::PROTOCOL_VERSION)?
-        .as_str()
-        .map(str::to_owned)
-}
-
-fn text(params: Option<&RawValue>, member: &str) -> Option<String> {
-    // Owned keys: a borrowed one could not be read where the body spells it with escapes.
-    let params: std::collections::HashMap<String, &RawValue> =
-        serde_json::from_str(params?.get()).ok()?;
-    serde_json::from_str(params.get(member)?.get()).ok()
 }

@@ -12,6 +12,8 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::counters::{Counter as _, FrontCounters};
+
 /// One connection's slot.
 #[derive(Debug)]
 pub(super) struct ConnectionSlot {
@@ -64,14 +66,16 @@ pub(super) struct ConnectionSlots {
     limit: usize,
     taken: Vec<Arc<ConnectionSlot>>,
     freed: Arc<Notify>,
+    counters: Arc<FrontCounters>,
 }
 
 impl ConnectionSlots {
-    pub(super) fn new(limit: usize) -> Self {
+    pub(super) fn new(limit: usize, counters: Arc<FrontCounters>) -> Self {
         Self {
             limit,
             taken: Vec::new(),
             freed: Arc::default(),
+            counters,
         }
     }
 
@@ -86,7 +90,10 @@ impl ConnectionSlots {
             && let Some(place) = self.longest_idle()
         {
             self.taken.swap_remove(place).evict.cancel();
+            self.counters.evicted_connections.up();
+            self.counters.open_connections.down();
         }
+        self.counters.open_connections.up();
         let slot = Arc::new(ConnectionSlot {
             busy: AtomicUsize::new(0),
             used: Mutex::new(Instant::now()),
@@ -99,7 +106,20 @@ impl ConnectionSlots {
 
     /// Its connection has ended.
     pub(super) fn release(&mut self, slot: &Arc<ConnectionSlot>) {
-        self.taken.retain(|taken| !Arc::ptr_eq(taken, slot));
+        self.retain(|taken| !Arc::ptr_eq(taken, slot));
+    }
+
+    /// A connection ended without giving its slot back: nobody else holds it any more.
+    pub(super) fn release_lost(&mut self) {
+        self.retain(|taken| Arc::strong_count(taken) > 1);
+    }
+
+    fn retain(&mut self, stays: impl Fn(&Arc<ConnectionSlot>) -> bool) {
+        let before = self.taken.len();
+        self.taken.retain(stays);
+        for _ in self.taken.len()..before {
+            self.counters.open_connections.down();
+        }
     }
 
     /// Resolves when a connection may have become idle.
@@ -125,7 +145,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn the_longest_idle_gives_way_and_the_busy_never_do() {
-        let mut slots = ConnectionSlots::new(3);
+        let mut slots = ConnectionSlots::new(3, Arc::default());
         let mut sit = async || {
             tokio::time::advance(Duration::from_secs(1)).await;
             slots.take()

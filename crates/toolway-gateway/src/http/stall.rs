@@ -13,35 +13,46 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::Sleep;
 
+use super::counters::{Counter as _, FrontCounters};
 use super::slots::ConnectionSlot;
 
 /// A connection's socket.
 pub(super) struct StallingSocket {
     stream: TcpStream,
     slot: Arc<ConnectionSlot>,
+    counters: Arc<FrontCounters>,
     limit: Duration,
     /// Runs while a write waits.
     stalled: Option<Pin<Box<Sleep>>>,
 }
 
 impl StallingSocket {
-    pub(super) fn new(stream: TcpStream, slot: Arc<ConnectionSlot>, limit: Duration) -> Self {
+    pub(super) fn new(
+        stream: TcpStream,
+        slot: Arc<ConnectionSlot>,
+        counters: Arc<FrontCounters>,
+        limit: Duration,
+    ) -> Self {
         Self {
             stream,
             slot,
+            counters,
             limit,
             stalled: None,
         }
     }
 
-    fn watch<T>(
+    fn watch(
         &mut self,
         context: &mut Context<'_>,
-        progress: Poll<io::Result<T>>,
-    ) -> Poll<io::Result<T>> {
-        if progress.is_ready() {
+        progress: Poll<io::Result<usize>>,
+    ) -> Poll<io::Result<usize>> {
+        if let Poll::Ready(written) = &progress {
             self.stalled = None;
             self.slot.touch();
+            self.counters
+                .sent_bytes
+                .add(*written.as_ref().unwrap_or(&0));
             return progress;
         }
         let limit = self.limit;
@@ -61,7 +72,11 @@ impl AsyncRead for StallingSocket {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(context, buffer)
+        let before = buffer.filled().len();
+        let progress = Pin::new(&mut self.stream).poll_read(context, buffer);
+        let read = buffer.filled().len() - before;
+        self.counters.received_bytes.add(read);
+        progress
     }
 }
 

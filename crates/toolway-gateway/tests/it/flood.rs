@@ -6,16 +6,16 @@ use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use toolway_gateway::http::{
-    BODY_TIMEOUT, HEAD_TIMEOUT, MAX_BODIES, MAX_BODY, MAX_CONNECTIONS, SMALL_BODY,
+    BODY_TIMEOUT, HEAD_TIMEOUT, HttpLimits, HttpOptions, MAX_BODIES, MAX_BODY, SMALL_BODY,
 };
 use toolway_testkit::Usage;
 
-use crate::{Echo, exchange, post, request, with_server};
+use crate::{Echo, exchange, post, request, served, with_options, with_server};
 
 #[tokio::test]
 async fn sec_30_a_thousand_trickling_connections_keep_nobody_out() {
     let service = Echo::shared();
-    with_server(Arc::clone(&service) as _, async |address| {
+    with_server(Arc::clone(&service), async |address| {
         let mut trickling = Vec::new();
         for _ in 0..1000 {
             let mut stream = TcpStream::connect(address).await.unwrap();
@@ -54,16 +54,24 @@ async fn sec_30_a_thousand_trickling_connections_keep_nobody_out() {
 
 #[tokio::test]
 async fn sec_30_a_connection_at_work_is_never_given_up_for_another() {
+    const CONNECTIONS: usize = 256;
     let service = Echo::shared();
-    with_server(Arc::clone(&service) as _, async |address| {
+    let options = HttpOptions {
+        limits: HttpLimits {
+            connections: CONNECTIONS,
+            ..HttpLimits::default()
+        },
+        ..HttpOptions::default()
+    };
+    with_options(served(&service), &options, async |address| {
         let mut working = Vec::new();
-        for _ in 0..MAX_CONNECTIONS {
+        for _ in 0..CONNECTIONS {
             let mut stream = TcpStream::connect(address).await.unwrap();
             let raw = post(address, &[], &request(1, "hang", &json!({})));
             stream.write_all(raw.as_bytes()).await.unwrap();
             working.push(stream);
         }
-        while service.seen() < MAX_CONNECTIONS {
+        while service.seen() < CONNECTIONS {
             tokio::task::yield_now().await;
         }
         // One more waits in the system's queue until a place is free.
@@ -93,7 +101,7 @@ async fn sec_30_a_connection_at_work_is_never_given_up_for_another() {
 #[tokio::test]
 async fn sec_30_a_body_is_refused_by_its_announced_size_and_an_endless_one_at_the_limit() {
     let service = Echo::shared();
-    with_server(Arc::clone(&service) as _, async |address| {
+    with_server(Arc::clone(&service), async |address| {
         let head = format!(
             "POST /mcp HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/json\r\n\
              connection: close\r\n"
@@ -141,17 +149,18 @@ async fn sec_30_a_body_that_trickles_is_refused_in_time() {
 #[tokio::test]
 async fn sec_30_bottomless_nesting_and_countless_headers_are_refused() {
     let service = Echo::shared();
-    with_server(Arc::clone(&service) as _, async |address| {
+    with_server(Arc::clone(&service), async |address| {
         for bracket in ["[", "{\"a\":"] {
             let deep = bracket.repeat(1_000_000 / bracket.len());
             let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"echo","params":{deep}"#);
             let answer = exchange(address, &post(address, &[], &body)).await;
             assert_eq!(answer.status, 400);
         }
-        // As deep as is accepted, and one deeper: the envelope is one level.
-        for (depth, status) in [(63, 200), (64, 400)] {
+        // As deep as is accepted, and one deeper: the envelope and the parameters are a level each.
+        for (depth, status) in [(62, 200), (63, 400)] {
             let nest = format!("{}{}", "[".repeat(depth), "]".repeat(depth));
-            let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"echo","params":{nest}}}"#);
+            let body =
+                format!(r#"{{"jsonrpc":"2.0","id":1,"method":"echo","params":{{"a":{nest}}}}}"#);
             let answer = exchange(address, &post(address, &[], &body)).await;
             assert_eq!(answer.status, status, "{depth}");
         }
@@ -200,7 +209,7 @@ async fn until_answered(address: std::net::SocketAddr, raw: &str, status: u16) {
 #[tokio::test]
 async fn sec_30_memory_stays_bounded_while_many_connections_send_large_bodies() {
     let service = Echo::shared();
-    with_server(Arc::clone(&service) as _, async |address| {
+    with_server(Arc::clone(&service), async |address| {
         let before = Usage::take().resident;
         let almost = vec![b' '; MAX_BODY - 1];
         // Four times the room there is, and soon sent: a body that takes long is given up.
@@ -235,7 +244,7 @@ async fn sec_30_memory_stays_bounded_while_many_connections_send_large_bodies() 
 #[tokio::test]
 async fn sec_30_calls_that_take_long_keep_their_part_of_the_room_until_they_end() {
     let service = Echo::shared();
-    with_server(Arc::clone(&service) as _, async |address| {
+    with_server(Arc::clone(&service), async |address| {
         let large = |method: &str| large(address, method);
         let mut working = Vec::new();
         for _ in 0..MAX_BODIES / MAX_BODY {
@@ -261,7 +270,7 @@ async fn sec_30_a_compressed_body_is_not_inflated() {
     // The beginning of a file that grows a thousandfold; it is never read.
     let bomb: &[u8] = &[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 0xed, 0xc1, 1, 1];
     let service = Echo::shared();
-    with_server(Arc::clone(&service) as _, async |address| {
+    with_server(Arc::clone(&service), async |address| {
         for encoding in ["gzip", "deflate", "br", "zstd"] {
             let mut stream = TcpStream::connect(address).await.unwrap();
             let head = format!(

@@ -7,32 +7,32 @@ use futures_util::future::join_all;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use toolway::ServerEnd;
-use toolway_gateway::{ReplyFuture, Service, in_process};
+use toolway_gateway::{AnswerFuture, Conversation, IncomingRequest, Outlet, in_process, stateless};
 
 use crate::{Echo, exchange, post, request, with_server};
 
 const CLIENTS: usize = 64;
 
 /// Answers with the parameters, some calls long after others that came later.
-struct Scrambled(Echo);
+struct Scrambled(Arc<Echo>);
 
-impl Service for Scrambled {
-    fn handle(&self, message: Bytes) -> ReplyFuture<'_> {
+impl Conversation for Scrambled {
+    fn request(self: Arc<Self>, request: IncomingRequest, outlet: Outlet) -> AnswerFuture {
         Box::pin(async move {
             // A cheap mixture of what is in the message: no clock, and the same each time.
-            let mixed = message
-                .iter()
+            let params = request.params.clone().unwrap_or_default();
+            let mixed = (params.bytes().iter())
                 .fold(7_u32, |mixed, byte| mixed.rotate_left(5) ^ u32::from(*byte));
             for _ in 0..mixed % 7 {
                 tokio::task::yield_now().await;
             }
-            self.0.handle(message).await
+            Arc::clone(&self.0).request(request, outlet).await
         })
     }
 }
 
 async fn all_get_their_own(calls: u64) {
-    let server = in_process(Arc::new(Scrambled(Echo::default())));
+    let server = in_process(stateless(Arc::new(Scrambled(Echo::shared()))));
     let clients = (0..CLIENTS).map(|client| {
         let (to_server, incoming) = mpsc::channel(8);
         let (outgoing, mut from_server) = mpsc::channel::<Bytes>(8);

@@ -1,6 +1,5 @@
 //! A service inside the host's own program.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
@@ -9,12 +8,12 @@ use tokio::sync::mpsc;
 use toolway::ServerEnd;
 use toolway_gateway::in_process;
 
-use crate::{Echo, request};
+use crate::{Echo, request, served};
 
 #[tokio::test]
 async fn it_answers_until_the_client_closes_and_then_drops_what_runs() {
     let service = Echo::shared();
-    let server = in_process(Arc::clone(&service) as _);
+    let server = in_process(served(&service));
     let (to_server, incoming) = mpsc::channel(8);
     let (outgoing, mut from_server) = mpsc::channel::<Bytes>(8);
     let talk = async {

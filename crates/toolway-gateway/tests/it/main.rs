@@ -1,28 +1,41 @@
 //! The gateway from outside: a small service behind each way of serving it.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by a panic")]
 
+mod eras;
+mod fidelity;
 mod flood;
+mod flood_limits;
 mod http;
+mod http_access;
+mod http_old_transport;
+mod http_pages;
+mod http_sessions;
+mod http_stage;
+mod http_streams;
+mod http_tls;
 mod ids;
 mod in_process;
+mod scene;
 mod security;
+mod speaker;
 mod stalled;
 mod stdio;
+mod wire;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use bytes::Bytes;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
-use toolway_gateway::http::HttpServer;
-use toolway_gateway::{ReplyFuture, Service};
-use toolway_wire::RpcError;
-use toolway_wire::envelope::{self, Message};
+use toolway_gateway::http::{HttpOptions, HttpServer};
+use toolway_gateway::{
+    Answer, AnswerFuture, Conversation, IncomingRequest, Outlet, Service, stateless,
+};
+use toolway_wire::{Id, RawJson, RpcError};
 
-/// `echo` answers its parameters, `hang` never answers, `mute` wrongly gives no answer, `bad`
-/// answers the error code in its parameters.
+/// `echo` answers its parameters, `hang` never answers, `bad` answers the error code in its
+/// parameters.
 #[derive(Default)]
 struct Echo {
     /// Messages that reached it.
@@ -41,27 +54,31 @@ impl Echo {
     }
 }
 
-impl Service for Echo {
-    fn handle(&self, message: Bytes) -> ReplyFuture<'_> {
+impl Conversation for Echo {
+    fn request(self: Arc<Self>, request: IncomingRequest, _outlet: Outlet) -> AnswerFuture {
+        self.seen.fetch_add(1, Ordering::SeqCst);
         Box::pin(async move {
-            self.seen.fetch_add(1, Ordering::SeqCst);
-            let Ok(Message::Request { id, method, params }) = envelope::parse(&message) else {
-                return None;
-            };
-            match &*method {
+            let params = request.params.unwrap_or_default();
+            match &*request.method {
                 "hang" => {
                     let _counted = CountDrop(&self.cancelled);
                     std::future::pending().await
                 }
-                "mute" => None,
                 "bad" => {
-                    let code: Value = serde_json::from_str(params?.get()).unwrap();
-                    let error = RpcError::new(code["code"].as_i64().unwrap(), "as asked");
-                    Some(envelope::error_response(Some(&id), &error))
+                    let code: Value = serde_json::from_str(params.get()).unwrap();
+                    RpcError::new(code["code"].as_i64().unwrap(), "as asked").into()
                 }
-                _ => Some(envelope::response(&id, params?)),
+                _ => Answer::result(params),
             }
         })
+    }
+
+    fn notified(self: Arc<Self>, _method: &str, _params: Option<RawJson>) {
+        self.seen.fetch_add(1, Ordering::SeqCst);
+    }
+
+    fn answered(&self, _id: Id, _outcome: Result<RawJson, RpcError>) {
+        self.seen.fetch_add(1, Ordering::SeqCst);
     }
 }
 
@@ -73,16 +90,30 @@ impl Drop for CountDrop<'_> {
     }
 }
 
+/// The same one to every client.
+fn served(echo: &Arc<Echo>) -> Arc<dyn Service> {
+    stateless(Arc::clone(echo) as Arc<dyn Conversation>)
+}
+
 fn request(id: u64, method: &str, params: &Value) -> String {
     json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string()
 }
 
 /// Runs a server on a free port while `client` talks to it, then shuts it down.
 async fn with_server<F: Future<Output = ()>>(
-    service: Arc<dyn Service>,
+    service: Arc<Echo>,
     client: impl FnOnce(std::net::SocketAddr) -> F,
 ) {
-    let (server, driver) = HttpServer::bind(service, ([127, 0, 0, 1], 0).into()).unwrap();
+    with_options(served(&service), &HttpOptions::default(), client).await;
+}
+
+/// The same with settings of its own.
+async fn with_options<F: Future<Output = ()>>(
+    service: Arc<dyn Service>,
+    options: &HttpOptions,
+    client: impl FnOnce(std::net::SocketAddr) -> F,
+) {
+    let (server, driver) = HttpServer::bind(service, options).unwrap();
     let talk = async {
         client(server.address()).await;
         server.shutdown().await;
@@ -92,20 +123,20 @@ async fn with_server<F: Future<Output = ()>>(
 
 /// An answer, taken apart by hand: no client library may hide what is on the wire.
 #[derive(Debug)]
-struct Answer {
+struct HttpAnswer {
     status: u16,
     head: String,
     body: String,
 }
 
-impl Answer {
+impl HttpAnswer {
     fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap_or_else(|_| panic!("not JSON: {self:?}"))
     }
 }
 
 /// Sends raw bytes and reads until the server closes.
-async fn exchange(address: std::net::SocketAddr, raw: &str) -> Answer {
+async fn exchange(address: std::net::SocketAddr, raw: &str) -> HttpAnswer {
     let mut stream = TcpStream::connect(address).await.unwrap();
     // The server may refuse before it has read all.
     drop(stream.write_all(raw.as_bytes()).await);
@@ -117,7 +148,7 @@ async fn exchange(address: std::net::SocketAddr, raw: &str) -> Answer {
         .split(' ')
         .nth(1)
         .and_then(|status| status.parse().ok());
-    Answer {
+    HttpAnswer {
         status: status.unwrap_or_else(|| panic!("no status in `{text}`")),
         head: head.to_ascii_lowercase(),
         body: body.to_owned(),

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use serde_json::json;
 use toolway_gateway::ServeError;
-use toolway_gateway::http::{self, HttpServer};
+use toolway_gateway::http::{self, HttpLimits, HttpOptions, HttpServer};
 
 use crate::stdio::converse;
-use crate::{Echo, exchange, post, request, with_server};
+use crate::{Echo, exchange, post, request, served, with_options, with_server};
 
 #[tokio::test]
 async fn sec_10_an_address_that_other_machines_reach_is_refused() {
@@ -35,13 +35,14 @@ async fn sec_10_an_address_that_other_machines_reach_is_refused() {
         "[::127.0.0.1]",
     ] {
         let address: SocketAddr = format!("{host}:{port}").parse().unwrap();
-        let Err(refused) = HttpServer::bind(Echo::shared(), address) else {
+        let tried = HttpServer::bind(served(&Echo::shared()), &HttpOptions::at(address));
+        let Err(refused) = tried else {
             panic!("{address} is served");
         };
-        assert!(matches!(refused, ServeError::NotLoopback(it) if it == address));
+        assert!(matches!(refused, ServeError::NotLoopback { address: it, .. } if it == address));
         let said = refused.to_string();
         assert!(said.contains(&address.to_string()), "{said}");
-        assert!(said.contains("without authentication"), "{said}");
+        assert!(said.contains("needs authentication, and TLS"), "{said}");
         // Refused before anything listened, on this address or on all.
         TcpListener::bind(("0.0.0.0", port)).unwrap();
     }
@@ -62,7 +63,7 @@ async fn sec_10_a_server_listens_on_the_one_loopback_address_it_was_given() {
 }
 
 /// Messages in which the letters of a member's name differ from those that count.
-const OTHER_LETTERS: &str = r#"{"jsonrpc":"2.0","id":1,"method":"echo","params":{"name":"safe","Name":"danger"},"Method":"hang","METHOD":"mute","Params":{"name":"danger"},"ID":2,"Id":3,"JSONRPC":"1.0"}"#;
+const OTHER_LETTERS: &str = r#"{"jsonrpc":"2.0","id":1,"method":"echo","params":{"name":"safe","Name":"danger"},"Method":"hang","METHOD":"bad","Params":{"name":"danger"},"ID":2,"Id":3,"JSONRPC":"1.0"}"#;
 
 /// Without the one that counts, there is none.
 const ONLY_OTHER_LETTERS: [&str; 2] = [
@@ -73,7 +74,7 @@ const ONLY_OTHER_LETTERS: [&str; 2] = [
 #[tokio::test]
 async fn sec_21_members_count_by_their_exact_letters_over_http() {
     let service = Echo::shared();
-    with_server(Arc::clone(&service) as _, async |address| {
+    with_server(Arc::clone(&service), async |address| {
         let answer = exchange(address, &post(address, &[], OTHER_LETTERS)).await;
         let answer = answer.json();
         assert_eq!(answer["id"], 1);
@@ -115,12 +116,18 @@ async fn sec_21_the_same_over_stdio() {
 #[tokio::test]
 async fn sec_23_every_route_refuses_foreign_hosts_and_origins() {
     let service = Echo::shared();
-    with_server(Arc::clone(&service) as _, async |address| {
+    let options = HttpOptions {
+        old_transport: true,
+        ..HttpOptions::default()
+    };
+    with_options(served(&service), &options, async |address| {
         let port = address.port();
         let body = request(1, "echo", &json!({}));
         // Existing, wrongly asked and missing routes: the guard stands in front of all of them.
-        let routes = ["POST /mcp", "GET /mcp", "DELETE /mcp", "OPTIONS /mcp", "GET /", "POST /sse",
-            "GET /health", "GET /metrics", "GET /ws"];
+        let routes = ["POST /mcp", "GET /mcp", "DELETE /mcp", "OPTIONS /mcp", "POST /mcp/server",
+            "GET /mcp/p/profile", "GET /", "GET /sse", "POST /sse", "GET /sse/server",
+            "POST /messages?sessionId=0", "GET /healthz", "GET /readyz", "GET /metrics", "GET /ws",
+            "GET /.well-known/oauth-protected-resource"];
         let attacks = [
             ("a rebound name", format!("host: evil.example:{port}\r\n"), 403),
             ("a rebound name without port", "host: evil.example\r\n".to_owned(), 403),
@@ -180,7 +187,7 @@ async fn sec_23_our_own_names_and_origin_are_let_in() {
 #[tokio::test]
 async fn sec_24_what_a_page_can_send_without_asking_is_refused() {
     let service = Echo::shared();
-    with_server(Arc::clone(&service) as _, async |address| {
+    with_server(Arc::clone(&service), async |address| {
         let body = request(1, "echo", &json!({}));
         for kind in [
             "text/plain",
@@ -284,7 +291,7 @@ const DOUBLED: [(&str, Option<u64>); 12] = [
 #[tokio::test]
 async fn sec_22_a_doubled_member_is_refused_at_any_depth_over_http() {
     let service = Echo::shared();
-    with_server(Arc::clone(&service) as _, async |address| {
+    with_server(Arc::clone(&service), async |address| {
         for (body, id) in DOUBLED {
             let answer = exchange(address, &post(address, &[], body)).await;
             assert_eq!(answer.status, 400, "{body}: {answer:?}");
@@ -325,8 +332,16 @@ fn sec_24_the_defaults_are_pinned() {
     assert_eq!(http::HEAD_TIMEOUT.as_secs(), 10);
     assert_eq!(http::BODY_TIMEOUT.as_secs(), 30);
     assert_eq!(http::WRITE_TIMEOUT.as_secs(), 30);
-    assert_eq!(http::MAX_CONNECTIONS, 256);
-    assert_eq!(toolway_gateway::client::MAX_WAITING, 256);
-    assert_eq!(toolway_gateway::client::MAX_WAITING_BYTES, 4 * 1024 * 1024);
-    assert_eq!(toolway_gateway::client::MAX_UNREAD, 64 * 1024 * 1024);
+    assert_eq!(http::KEEPALIVE.as_secs(), 15);
+    let limits = HttpLimits::default();
+    assert_eq!(limits.connections, 1024);
+    assert_eq!((limits.calls, limits.streams), (1024, 100));
+    assert_eq!((limits.sessions, limits.all_sessions), (10_000, 20_000));
+    assert_eq!(limits.session_idle.as_secs(), 1800);
+    let options = HttpOptions::default();
+    assert!(options.address.ip().is_loopback());
+    assert!(!options.behind_proxy && !options.old_transport && options.hosts.is_empty());
+    assert_eq!(toolway_gateway::outlet::MAX_WAITING, 256);
+    assert_eq!(toolway_gateway::outlet::MAX_WAITING_BYTES, 4 * 1024 * 1024);
+    assert_eq!(toolway_gateway::outlet::MAX_UNREAD, 64 * 1024 * 1024);
 }

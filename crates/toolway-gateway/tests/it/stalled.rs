@@ -7,21 +7,24 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, duplex, split};
 use tokio::net::TcpStream;
-use toolway_gateway::http::WRITE_TIMEOUT;
-use toolway_gateway::{ClientBusy, ClientHandle, ReplyFuture, Service, in_process, stdio};
-use toolway_wire::envelope::{self, Message};
+use toolway_gateway::http::{HttpOptions, WRITE_TIMEOUT};
+use toolway_gateway::{
+    Answer, AnswerFuture, ClientBusy, Conversation, IncomingRequest, NoConversation, Outlet, Peer,
+    Service, in_process, stdio,
+};
 
-use crate::{Echo, post, request, with_server};
+use crate::http_stage::{OnStage, Stage, until};
+use crate::{post, request, with_options};
 
 /// Tells every client what it is told, and answers every request with its parameters.
 #[derive(Default)]
 struct Herald {
-    clients: Mutex<Vec<ClientHandle>>,
+    clients: Mutex<Vec<Outlet>>,
     served: AtomicUsize,
 }
 
 impl Herald {
-    fn clients(&self) -> Vec<ClientHandle> {
+    fn clients(&self) -> Vec<Outlet> {
         self.clients.lock().unwrap().clone()
     }
 
@@ -33,33 +36,43 @@ impl Herald {
     }
 }
 
-impl Service for Herald {
-    fn handle(&self, message: Bytes) -> ReplyFuture<'_> {
-        Box::pin(async move {
-            let Ok(Message::Request { id, params, .. }) = envelope::parse(&message) else {
-                return None;
-            };
-            self.served.fetch_add(1, Ordering::SeqCst);
-            Some(envelope::response(&id, params?))
-        })
+impl Conversation for Herald {
+    fn request(self: Arc<Self>, request: IncomingRequest, _outlet: Outlet) -> AnswerFuture {
+        self.served.fetch_add(1, Ordering::SeqCst);
+        Box::pin(async move { Answer::result(request.params.unwrap_or_default()) })
+    }
+}
+
+/// Serves a herald, and introduces every client to it.
+struct Heralding(Arc<Herald>);
+
+impl Service for Heralding {
+    fn open(&self, _peer: &Peer, unasked: Outlet) -> Result<Arc<dyn Conversation>, NoConversation> {
+        self.0.clients.lock().unwrap().push(unasked);
+        Ok(Arc::clone(&self.0) as _)
     }
 
-    fn meet(&self, client: ClientHandle) {
-        self.clients.lock().unwrap().push(client);
+    fn visit(&self, _peer: &Peer) -> Result<Arc<dyn Conversation>, NoConversation> {
+        Ok(Arc::clone(&self.0) as _)
     }
+}
+
+fn heralding(herald: &Arc<Herald>) -> Arc<dyn Service> {
+    Arc::new(Heralding(Arc::clone(herald)))
 }
 
 #[tokio::test]
 async fn rel_29_a_stalled_reader_loses_old_news_and_others_lose_none() {
     const NEWS: usize = 10_000;
     let herald = Arc::new(Herald::default());
+    let peer = Peer::owner("test");
     // Hardly anything fits into the stalled one's pipe; the other one's reader keeps up.
     let (stalled, far) = duplex(64);
     let (input, output) = split(far);
-    let first = stdio::serve_on(Arc::clone(&herald) as _, input, output);
+    let first = stdio::serve_on(heralding(&herald), &peer, input, output);
     let (attentive, far) = duplex(64 * 1024);
     let (input, output) = split(far);
-    let second = stdio::serve_on(Arc::clone(&herald) as _, input, output);
+    let second = stdio::serve_on(heralding(&herald), &peer, input, output);
 
     let telling = async {
         while herald.clients().len() < 2 {
@@ -81,7 +94,7 @@ async fn rel_29_a_stalled_reader_loses_old_news_and_others_lose_none() {
         assert_eq!(answer["result"], json!({ "still": "there" }));
 
         let clients = herald.clients();
-        let dropped: Vec<u64> = clients.iter().map(ClientHandle::dropped).collect();
+        let dropped: Vec<u64> = clients.iter().map(Outlet::dropped).collect();
         assert_eq!(dropped.iter().filter(|dropped| **dropped == 0).count(), 1);
         let dropped = *dropped.iter().max().unwrap();
 
@@ -109,7 +122,7 @@ async fn rel_29_requests_to_a_stalled_client_fail_and_its_calls_are_bounded() {
     let herald = Arc::new(Herald::default());
     let (to_server, incoming) = tokio::sync::mpsc::channel(8);
     let (outgoing, mut from_server) = tokio::sync::mpsc::channel::<Bytes>(1);
-    let serving = in_process(Arc::clone(&herald) as _)(toolway::ServerEnd { incoming, outgoing });
+    let serving = in_process(heralding(&herald))(toolway::ServerEnd { incoming, outgoing });
     let talking = async {
         // The client does not read: calls are accepted up to the bound.
         let mut sent = 0_u64;
@@ -122,13 +135,13 @@ async fn rel_29_requests_to_a_stalled_client_fail_and_its_calls_are_bounded() {
             }
             sent += 1;
         }
-        let bound = toolway_gateway::serve::MAX_IN_FLIGHT;
+        let bound = toolway_types::limits::gateway::IN_FLIGHT;
         let served = herald.served.load(Ordering::SeqCst);
         assert!((bound..=bound + 2).contains(&served), "{served}");
 
         let client = herald.clients().remove(0);
         let asked = (0..).take_while(|_| client.ask(Bytes::from_static(b"{}")).is_ok());
-        assert_eq!(asked.count(), toolway_gateway::client::MAX_WAITING);
+        assert_eq!(asked.count(), toolway_gateway::outlet::MAX_WAITING);
         assert_eq!(client.ask(Bytes::new()), Err(ClientBusy));
 
         // It reads again: every call that was taken is answered, once.
@@ -150,27 +163,26 @@ async fn rel_29_requests_to_a_stalled_client_fail_and_its_calls_are_bounded() {
 
 #[tokio::test]
 async fn rel_29_an_http_client_that_never_reads_its_answer_is_cut_off() {
-    let service = Echo::shared();
-    with_server(Arc::clone(&service) as _, async |address| {
+    // More than any pair of socket buffers holds.
+    const SIZE: usize = 16_000_000;
+    let stage = Arc::new(Stage::default());
+    let service = Arc::new(OnStage(Arc::clone(&stage)));
+    with_options(service, &HttpOptions::default(), async |address| {
         let mut stream = TcpStream::connect(address).await.unwrap();
-        // More than any pair of socket buffers holds.
-        let fill = "x".repeat(4_000_000);
-        let raw = post(address, &[], &request(1, "echo", &json!({ "fill": fill })));
+        let raw = post(address, &[], &request(1, "big", &json!({ "size": SIZE })));
         let mut deaf = Vec::new();
         for _ in 0..4 {
             let mut deaf_one = TcpStream::connect(address).await.unwrap();
             deaf_one.write_all(raw.as_bytes()).await.unwrap();
             deaf.push(deaf_one);
         }
-        while service.seen() < 4 {
-            tokio::task::yield_now().await;
-        }
+        until(|| stage.begun() == 4).await;
         // Others are served meanwhile.
-        let hello = post(address, &[], &request(1, "echo", &json!({ "x": 1 })));
+        let hello = post(address, &[], &request(1, "whoami", &json!({})));
         stream.write_all(hello.as_bytes()).await.unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).await.unwrap();
-        assert!(answer.contains(r#""x":1"#));
+        assert!(answer.contains(r#""principal":"anybody""#));
 
         tokio::time::pause();
         tokio::time::sleep(WRITE_TIMEOUT * 2).await;
@@ -178,7 +190,7 @@ async fn rel_29_an_http_client_that_never_reads_its_answer_is_cut_off() {
         for mut deaf_one in deaf {
             let mut rest = Vec::new();
             drop(deaf_one.read_to_end(&mut rest).await);
-            assert!(rest.len() < raw.len(), "the whole answer came");
+            assert!(rest.len() < SIZE, "the whole answer came");
         }
     })
     .await;

@@ -18,6 +18,7 @@ impl ClientHandler for Person {
             form: true,
             url: false,
             sampling: None,
+            roots: false,
         }
     }
 

@@ -1,7 +1,7 @@
 //! Tools whose answer is more than one message, late, wrong or doubled: the faults of a protocol
 //! rather than of a process.
 //!
-//! Owns these tools and what they remember. Plain tools are `tools.rs`.
+//! Owns these tools. Plain tools are `tools.rs`, what becomes of tasks is `tasks.rs`.
 
 use std::time::Duration;
 
@@ -9,14 +9,8 @@ use serde_json::{Value, json};
 
 use super::outlet::ChaosClient;
 use super::server::{ChaosServer, MethodCall, MethodFault, MethodOutcome, answer};
+use super::tasks;
 use super::tools::{text, tool};
-
-/// A task under way: how many more times it is asked for before it is done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ScriptedTask {
-    Working { polls: u64, interval: u64 },
-    Cancelled,
-}
 
 /// A request's name in the memory.
 pub(super) fn key(client: &ChaosClient, id: &Value) -> String {
@@ -25,11 +19,17 @@ pub(super) fn key(client: &ChaosClient, id: &Value) -> String {
 
 /// Whether a message may keep its thread for long.
 pub(super) fn takes_time(message: &Value) -> bool {
-    message["method"] == "tools/call"
-        && matches!(
-            message["params"]["name"].as_str(),
-            Some("slow" | "late" | "progress" | "elicit" | "sample" | "roots" | "storm")
-        )
+    match (
+        message["method"].as_str(),
+        message["params"]["name"].as_str(),
+    ) {
+        (Some("tools/call"), Some(name)) => matches!(
+            name,
+            "slow" | "late" | "progress" | "elicit" | "sample" | "roots" | "storm"
+        ),
+        (Some("prompts/get"), Some(name)) => name == "elicit",
+        _ => false,
+    }
 }
 
 /// Whether an answer needs a stream: it is more than one message, or not only an answer.
@@ -38,10 +38,11 @@ pub(super) fn needs_stream(message: &Value) -> bool {
     match message["method"].as_str() {
         Some("subscriptions/listen") => true,
         Some("tools/call") => match message["params"]["name"].as_str() {
-            Some("progress" | "twice" | "mistyped") => true,
+            Some("progress" | "twice" | "mistyped" | "log") => true,
             Some("elicit" | "sample" | "roots") => legacy,
             _ => false,
         },
+        Some("prompts/get") => legacy && message["params"]["name"] == "elicit",
         _ => false,
     }
 }
@@ -81,15 +82,21 @@ pub(super) fn all() -> Vec<Value> {
             &["count"],
         ),
         tool(
+            "offer",
+            "Offers so many fillers from now on, and says that its tools changed",
+            &json!({ "fillers": { "type": "integer", "minimum": 0 } }),
+            &["fillers"],
+        ),
+        tool(
             "elicit",
             "Asks a person for a word, or what it is told to ask",
             &json!({ "rounds": { "type": "integer", "minimum": 0 },
-                "request": { "type": "object" } }),
+                "request": { "type": "object" }, "raw": { "type": "string" } }),
             &[],
         ),
         tool("sample", "Asks a model for a word", &rounds, &[]),
         tool("roots", "Asks for the roots", &rounds, &[]),
-        tool("task", "Answers with a task", &task, &[]),
+        tasks::tool(&task),
         tool(
             "picture",
             "A word, and an image of that many times three bytes",
@@ -146,6 +153,13 @@ pub(super) fn call(
                 }
                 MethodOutcome::Result(text("calm again"))
             }
+            "offer" => {
+                let mut script = (*server.script()).clone();
+                script.fillers = usize::try_from(number("fillers", 0)).unwrap_or(0);
+                server.become_like(script);
+                server.announce("notifications/tools/list_changed");
+                MethodOutcome::Result(text("offered"))
+            }
             "elicit" => {
                 let word = json!({
                     "mode": "form",
@@ -153,7 +167,8 @@ pub(super) fn call(
                     "requestedSchema": { "type": "object",
                         "properties": { "word": { "type": "string" } }, "required": ["word"] },
                 });
-                let request = arguments.get("request").unwrap_or(&word);
+                let raw = arguments.get("raw").map(|_| Value::from(RAW));
+                let request = arguments.get("request").or(raw.as_ref()).unwrap_or(&word);
                 ask(server, asked, "elicitation/create", request)
             }
             "sample" => ask(
@@ -166,7 +181,7 @@ pub(super) fn call(
                 }),
             ),
             "roots" => ask(server, asked, "roots/list", &json!({})),
-            "task" => start_task(server, asked, number("polls", 1), number("ms", 1)),
+            "task" => tasks::start(server, asked, number("polls", 1), number("ms", 1)),
             "answer" => MethodOutcome::Result(arguments["result"].clone()),
             _ => return Ok(None),
         },
@@ -180,7 +195,12 @@ fn progress(server: &ChaosServer, asked: &MethodCall<'_>, count: u64, ms: u64) -
         let told = json!({ "jsonrpc": "2.0", "method": "notifications/progress",
             "params": { "progressToken": token, "progress": step } });
         let sent = asked.client.outlet.send(told.to_string().as_bytes());
-        if sent.is_err() || server.memory().cancelled.remove(&key) {
+        if sent.is_err() {
+            // Over HTTP, a modern client cancels by going away.
+            server.memory().cancellations += 1;
+            return MethodOutcome::Said;
+        }
+        if server.memory().cancelled.remove(&key) {
             return MethodOutcome::Said;
         }
         if step == count {
@@ -213,7 +233,7 @@ fn mistyped(asked: &MethodCall<'_>, kind: &str) -> MethodOutcome {
 }
 
 /// Asks the client something in the way of its era, `rounds` times in the modern one.
-fn ask(
+pub(super) fn ask(
     server: &ChaosServer,
     asked: &MethodCall<'_>,
     method: &str,
@@ -224,7 +244,7 @@ fn ask(
     }
     let id = format!("chaos-{}", server.fresh());
     let request = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
-    asked.client.say(&request);
+    say_raw(asked, &request);
     let reply = server.wait_for(|memory| memory.replies.remove(&id));
     let said = reply.get("result").or(reply.get("error")).cloned();
     MethodOutcome::Result(text(&said.unwrap_or_default().to_string()))
@@ -250,68 +270,23 @@ fn input_required(asked: &MethodCall<'_>, method: &str, params: &Value) -> Metho
         let said = &asked.params["inputResponses"]["q"];
         return MethodOutcome::Result(text(&said.to_string()));
     }
-    MethodOutcome::Result(json!({
+    let result = json!({
         "resultType": "input_required",
         "inputRequests": { "q": { "method": method, "params": params } },
         "requestState": format!("{AWKWARD}{}", done + 1),
-    }))
+    });
+    say_raw(asked, &answer(asked, "tools/call", result));
+    MethodOutcome::Said
 }
 
-fn start_task(
-    server: &ChaosServer,
-    asked: &MethodCall<'_>,
-    polls: u64,
-    interval: u64,
-) -> MethodOutcome {
-    let capabilities = &asked.params["_meta"]["io.modelcontextprotocol/clientCapabilities"];
-    let knows = capabilities["extensions"]["io.modelcontextprotocol/tasks"].is_object();
-    if !(asked.modern && knows) {
-        return MethodOutcome::Result(text("done at once"));
+/// What stands in the place of parameters that are given as text.
+const RAW: &str = "as it was told";
+
+/// Says something, with the text that it was told in its place.
+fn say_raw(asked: &MethodCall<'_>, message: &Value) {
+    let mut message = message.to_string();
+    if let Some(raw) = asked.params["arguments"]["raw"].as_str() {
+        message = message.replace(&format!("\"{RAW}\""), raw);
     }
-    let id = format!("task-{}", server.fresh());
-    server
-        .memory()
-        .tasks
-        .insert(id.clone(), ScriptedTask::Working { polls, interval });
-    let mut result = shape(&id, "working", interval);
-    result["resultType"] = json!("task");
-    MethodOutcome::Result(result)
-}
-
-fn shape(id: &str, status: &str, interval: u64) -> Value {
-    json!({ "taskId": id, "status": status, "createdAt": "2026-08-01T00:00:00Z",
-        "lastUpdatedAt": "2026-08-01T00:00:00Z", "ttlMs": 60_000, "pollIntervalMs": interval })
-}
-
-/// `tasks/get`, `tasks/cancel` and the rest.
-pub(super) fn task(
-    server: &ChaosServer,
-    method: &str,
-    params: &Value,
-) -> Result<MethodOutcome, MethodFault> {
-    let id = params["taskId"].as_str().unwrap_or_default();
-    let mut memory = server.memory();
-    let Some(task) = memory.tasks.get_mut(id) else {
-        return Err(MethodFault(-32602, format!("unknown task `{id}`")));
-    };
-    Ok(MethodOutcome::Result(match (method, *task) {
-        ("tasks/get", ScriptedTask::Working { polls: 0, interval }) => {
-            let mut done = shape(id, "completed", interval);
-            done["result"] = text("the task is done");
-            done
-        }
-        ("tasks/get", ScriptedTask::Working { polls, interval }) => {
-            *task = ScriptedTask::Working {
-                polls: polls - 1,
-                interval,
-            };
-            shape(id, "working", interval)
-        }
-        ("tasks/get", ScriptedTask::Cancelled) => shape(id, "cancelled", 1),
-        ("tasks/cancel", _) => {
-            *task = ScriptedTask::Cancelled;
-            json!({})
-        }
-        _ => return Err(MethodFault(-32601, format!("method not found: {method}"))),
-    }))
+    drop(asked.client.outlet.send(message.as_bytes()));
 }

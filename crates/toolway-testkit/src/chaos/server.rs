@@ -10,7 +10,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use serde_json::{Value, json};
 
 use super::outlet::ChaosClient;
-use super::{bulk, drama, skills, tools};
+use super::{bulk, drama, offers, skills, tasks, tools};
 use crate::{Script, SpokenEras};
 
 const MODERN: &str = "2026-07-28";
@@ -42,11 +42,14 @@ pub(super) enum MethodOutcome {
 }
 
 /// An error on its way out: code and message.
+#[derive(Debug)]
 pub(super) struct MethodFault(pub(super) i64, pub(super) String);
 
 /// One request, taken apart.
 pub(super) struct MethodCall<'a> {
     pub(super) id: &'a Value,
+    /// The whole message, as it came.
+    pub(super) text: &'a str,
     pub(super) params: &'a Value,
     pub(super) modern: bool,
     pub(super) client: &'a ChaosClient,
@@ -74,16 +77,19 @@ pub(super) struct ChaosMemory {
     pub(super) replies: HashMap<String, Value>,
     /// Clients that hear what a legacy server says unasked.
     listeners: Vec<ChaosClient>,
-    /// Modern subscriptions: who, and under which id.
-    subscriptions: Vec<(ChaosClient, Value)>,
+    /// Modern subscriptions: who, under which id, and for what.
+    subscriptions: Vec<(ChaosClient, Value, Value)>,
     /// How often each task was asked for.
-    pub(super) tasks: HashMap<String, drama::ScriptedTask>,
+    pub(super) tasks: HashMap<String, tasks::ScriptedTask>,
     /// How many requests each session has had.
     pub(super) sessions: HashMap<String, u32>,
     /// What was said on streams that can be resumed, by their names.
     pub(super) streams: HashMap<String, StreamLog>,
     /// Every connection that may still live.
     pub(super) sockets: Vec<Weak<TcpStream>>,
+    /// How often a client did not want an answer any more.
+    pub(super) cancellations: u64,
+    pub(super) offers: offers::OffersMemory,
 }
 
 /// What was said on a stream.
@@ -106,11 +112,11 @@ pub(super) struct ChaosServer {
 pub(super) fn act(server: &Arc<ChaosServer>, text: &str, client: &ChaosClient) -> MessageFlow {
     let message = serde_json::from_str(text).unwrap_or(Value::Null);
     if !drama::takes_time(&message) {
-        return server.handle(&message, client);
+        return server.handle(text, client);
     }
-    let (server, client) = (Arc::clone(server), client.clone());
+    let (server, client, text) = (Arc::clone(server), client.clone(), text.to_owned());
     std::thread::spawn(move || {
-        if let MessageFlow::Exit(code) = server.handle(&message, &client) {
+        if let MessageFlow::Exit(code) = server.handle(&text, &client) {
             std::process::exit(i32::from(code));
         }
     });
@@ -171,41 +177,61 @@ impl ChaosServer {
 
     /// Notifies every listener, in the way of each era.
     pub(super) fn announce(&self, method: &str) {
-        let (listeners, subscriptions) = {
+        self.tell(method, &json!({}), |_| true);
+    }
+
+    /// The same with parameters, and of the modern ones only to those who want to hear of it.
+    pub(super) fn tell(&self, method: &str, params: &Value, is_wanted: impl Fn(&Value) -> bool) {
+        let listeners = {
             let memory = self.memory();
-            let listeners = if memory.initialized {
+            if memory.initialized {
                 memory.listeners.clone()
             } else {
                 Vec::new()
-            };
-            (listeners, memory.subscriptions.clone())
+            }
         };
-        let plain = json!({ "jsonrpc": "2.0", "method": method }).to_string();
+        let mut plain = json!({ "jsonrpc": "2.0", "method": method });
+        if *params != json!({}) {
+            plain["params"] = params.clone();
+        }
+        let plain = plain.to_string();
         let gone: Vec<String> = listeners
             .iter()
             .filter(|listener| listener.outlet.send(plain.as_bytes()).is_err())
             .map(|listener| listener.key.clone())
             .collect();
-        for (client, id) in &subscriptions {
-            let tagged = json!({ "jsonrpc": "2.0", "method": method,
-                "params": { "_meta": { SUBSCRIPTION_KEY: id } } });
-            drop(client.outlet.send(tagged.to_string().as_bytes()));
-        }
+        self.tell_modern(method, params, is_wanted);
         let mut memory = self.memory();
         memory
             .listeners
             .retain(|listener| !gone.contains(&listener.key));
     }
 
+    /// Notifies those modern clients who want to hear of it.
+    pub(super) fn tell_modern(
+        &self,
+        method: &str,
+        params: &Value,
+        is_wanted: impl Fn(&Value) -> bool,
+    ) {
+        let subscriptions = self.memory().subscriptions.clone();
+        for (client, id, _) in subscriptions.iter().filter(|(.., it)| is_wanted(it)) {
+            let mut params = params.clone();
+            params["_meta"] = json!({ SUBSCRIPTION_KEY: id });
+            client.say(&json!({ "jsonrpc": "2.0", "method": method, "params": params }));
+        }
+    }
+
     /// Answers one message; returns when all is said.
-    pub(super) fn handle(&self, message: &Value, client: &ChaosClient) -> MessageFlow {
+    pub(super) fn handle(&self, text: &str, client: &ChaosClient) -> MessageFlow {
+        let message: Value = serde_json::from_str(text).unwrap_or_default();
         if message.is_null() {
             let fault = MethodFault(-32700, "parse error".to_owned());
             client.say(&error(&Value::Null, &fault));
             return MessageFlow::Done;
         }
         let (Some(id), Some(method)) = (message.get("id"), message["method"].as_str()) else {
-            self.hear(message, client);
+            self.hear(&message, client);
             return MessageFlow::Done;
         };
         if let Some(code) = self.exit_now(method) {
@@ -218,6 +244,7 @@ impl ChaosServer {
         self.memory().answered += 1;
         let asked = MethodCall {
             id,
+            text,
             params: &message["params"],
             modern: message["params"]["_meta"][VERSION_KEY].is_string(),
             client,
@@ -248,8 +275,9 @@ impl ChaosServer {
                 let id = &message["params"]["requestId"];
                 memory
                     .subscriptions
-                    .retain(|(_, subscribed)| subscribed != id);
+                    .retain(|(_, subscribed, _)| subscribed != id);
                 memory.cancelled.insert(drama::key(client, id));
+                memory.cancellations += 1;
             }
             Some(_) => {}
             None => {
@@ -306,14 +334,17 @@ impl ChaosServer {
                 self.memory().greetings += 1;
                 Ok(MethodOutcome::Result(discovery(script)))
             }
-            "subscriptions/listen" if modern => Ok(self.subscribe(asked)),
+            "subscriptions/listen" if modern => Ok(self.subscribe(script, asked)),
             "ping" if !modern => Ok(MethodOutcome::Result(json!({}))),
             _ if let Some(size) = script.bulk
                 && let Some(page) = bulk::page(size, method, params) =>
             {
                 page.map(MethodOutcome::Result)
             }
-            "tools/list" => tools::list(script, params).map(MethodOutcome::Result),
+            "tools/list" => {
+                let grown = self.memory().offers.grown;
+                tools::list(script, grown, params).map(MethodOutcome::Result)
+            }
             "tools/call" => {
                 let calls = {
                     let mut memory = self.memory();
@@ -324,10 +355,20 @@ impl ChaosServer {
                     let asked = self.memory().skills.join("\n");
                     return Ok(MethodOutcome::Result(tools::text(&asked)));
                 }
-                match drama::call(self, asked)? {
-                    Some(outcome) => Ok(outcome),
-                    None => tools::call(script, params, calls),
+                if let Some(outcome) = drama::call(self, asked)? {
+                    return Ok(outcome);
                 }
+                if script.offers
+                    && let Some(outcome) = offers::call(self, asked)?
+                {
+                    return Ok(outcome);
+                }
+                tools::call(script, params, calls)
+            }
+            _ if script.offers
+                && let Some(answer) = offers::answer(self, script, method, asked) =>
+            {
+                answer
             }
             _ if let Some(offered) = script.skills
                 && let Some(answer) = skills::answer(offered, method, params) =>
@@ -335,16 +376,21 @@ impl ChaosServer {
                 self.memory().skills.push(skills::request(method, params));
                 answer.map(MethodOutcome::Result)
             }
-            _ if modern && method.starts_with("tasks/") => drama::task(self, method, params),
+            _ if method.starts_with("tasks/") && (modern || script.offers) => {
+                tasks::step(self, method, asked)
+            }
             _ => Err(unknown()),
         }
     }
 
     /// Acknowledges at once; the request stays open as long as the subscription.
-    fn subscribe(&self, asked: &MethodCall<'_>) -> MethodOutcome {
-        let honoured = json!({
-            "toolsListChanged": asked.params["notifications"]["toolsListChanged"] == true,
-        });
+    fn subscribe(&self, script: &Script, asked: &MethodCall<'_>) -> MethodOutcome {
+        let wanted = &asked.params["notifications"];
+        let honoured = if script.offers {
+            wanted.clone()
+        } else {
+            json!({ "toolsListChanged": wanted["toolsListChanged"] == true })
+        };
         let acknowledged = json!({
             "jsonrpc": "2.0",
             "method": "notifications/subscriptions/acknowledged",
@@ -354,7 +400,7 @@ impl ChaosServer {
         let mut memory = self.memory();
         memory
             .subscriptions
-            .push((asked.client.clone(), asked.id.clone()));
+            .push((asked.client.clone(), asked.id.clone(), honoured));
         MethodOutcome::Never
     }
 }
@@ -377,6 +423,10 @@ fn greeting(script: &Script, params: &Value) -> Value {
 
 fn discovery(script: &Script) -> Value {
     let mut capabilities = capabilities(script);
+    if let Some(capabilities) = capabilities.as_object_mut() {
+        // Those of the other era are no extension.
+        capabilities.remove("tasks");
+    }
     if script.drama {
         capabilities["extensions"]["io.modelcontextprotocol/tasks"] = json!({});
     }
@@ -398,12 +448,15 @@ fn capabilities(script: &Script) -> Value {
         capabilities["resources"] = json!({});
         capabilities["extensions"] = json!({ "io.modelcontextprotocol/skills": {} });
     }
+    if script.offers {
+        offers::declare(&mut capabilities);
+    }
     capabilities
 }
 
 /// A client may hold a stream open for changes; only a server that changes asks it to.
 fn tools_capability(script: &Script) -> Value {
-    if script.drama || script.restless {
+    if script.drama || script.restless || script.offers {
         json!({ "listChanged": true })
     } else {
         json!({})

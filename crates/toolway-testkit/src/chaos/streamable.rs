@@ -78,7 +78,7 @@ fn post(
     let is_request = method.is_some() && message.get("id").is_some();
     if !is_request && !message.is_null() {
         server.handle(
-            &message,
+            &request.body,
             &http::client(Arc::new(SingleAnswer::default()), key),
         );
         return ChaosResponse::empty(202)
@@ -96,14 +96,14 @@ fn post(
             drop(events.write(primer.as_bytes()));
         }
         let events = Arc::new(events);
-        return match server.handle(&message, &http::client(Arc::clone(&events) as _, key)) {
+        return match server.handle(&request.body, &http::client(Arc::clone(&events) as _, key)) {
             MessageFlow::Done => events.end().map(|()| false),
             MessageFlow::Open => Ok(true),
             MessageFlow::Exit(code) => std::process::exit(i32::from(code)),
         };
     }
     let once = Arc::new(SingleAnswer::default());
-    match server.handle(&message, &http::client(Arc::clone(&once) as _, key)) {
+    match server.handle(&request.body, &http::client(Arc::clone(&once) as _, key)) {
         MessageFlow::Done => {
             let body = once.take().unwrap_or_default();
             let mut response = ChaosResponse::new(status(&body, legacy), "application/json", body);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::server::{MethodFault, MethodOutcome};
-use super::{drama, skills};
+use super::{drama, offers, skills};
 use crate::Script;
 
 /// Clears the screen, reverses text, hides a word, moves the title, carries a tag character.
@@ -21,8 +21,10 @@ pub(super) fn prose(script: &Script, text: &str) -> String {
     }
 }
 
-pub(super) fn list(script: &Script, params: &Value) -> Result<Value, MethodFault> {
-    let all = all(script);
+pub(super) fn list(script: &Script, grown: u64, params: &Value) -> Result<Value, MethodFault> {
+    let mut all = all(script);
+    let more = (0..grown).map(|number| tool(&format!("grown_{number}"), "", &json!({}), &[]));
+    all.extend(more);
     let start = match &params["cursor"] {
         Value::Null => 0,
         Value::String(cursor) => cursor
@@ -74,6 +76,9 @@ fn all(script: &Script) -> Vec<Value> {
     ];
     if script.drama {
         tools.extend(drama::all());
+    }
+    if script.offers {
+        tools.extend(offers::tools());
     }
     if script.skills.is_some() {
         let told = "Which requests about skills came, in order";

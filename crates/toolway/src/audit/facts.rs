@@ -184,6 +184,7 @@ fn granter(grant: PermittedBy) -> DecidedBy {
         },
         PermittedBy::Mode => DecidedBy::Mode,
         PermittedBy::Typed => DecidedBy::Typed,
+        PermittedBy::Caller => DecidedBy::Caller,
         PermittedBy::Person => DecidedBy::Person,
         PermittedBy::Session => DecidedBy::Session,
         PermittedBy::BuiltIn => DecidedBy::BuiltIn,

@@ -12,9 +12,9 @@ use url::Url;
 
 use super::{Builtin, BuiltinAnswer, BuiltinCall};
 use crate::auth::{Invitation, LoginOptions, LoginProblem};
-use crate::builtin::resources::READS;
 use crate::call::brief;
 use crate::catalog::ToolHints;
+use crate::offering::READS;
 use crate::snapshot::ServerSnapshot;
 
 pub(super) use super::AUTHENTICATE as NAME;

@@ -11,17 +11,9 @@ use toolway_wire::view::{self, ResourceBody};
 
 use super::{Builtin, BuiltinAnswer, BuiltinCall};
 use crate::call::brief;
-use crate::catalog::{AimedServer, ToolHints};
-use crate::offering::{LIST_RESOURCES, Offering, READ_RESOURCE};
+use crate::catalog::AimedServer;
+use crate::offering::{LIST_RESOURCES, Offering, READ_RESOURCE, READS};
 use crate::snapshot::HostSnapshot;
-
-/// The hints of a tool that only looks.
-pub(super) const READS: ToolHints = ToolHints {
-    read_only: Some(true),
-    destructive: Some(false),
-    idempotent: Some(true),
-    open_world: None,
-};
 
 pub(super) fn list() -> Builtin {
     let schema = json!({

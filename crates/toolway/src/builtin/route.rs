@@ -11,6 +11,7 @@ use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
+use toolway_config::{Boundaries, CallSubject};
 use toolway_types::{ConnectionState, ServerName, ToolKey};
 use toolway_wire::{RawJson, view};
 
@@ -21,6 +22,7 @@ use crate::catalog::{
     AimedOffering, AimedServer, BuiltinBackend, CatalogBuiltin, HostPart, Presence,
 };
 use crate::error::{RequestError, RequestResult};
+use crate::offering::READS;
 use crate::route::{RequestOptions, Route};
 use crate::snapshot::ServerSnapshot;
 
@@ -77,10 +79,14 @@ impl BuiltinTools {
     pub(crate) fn part<'a>(
         &mut self,
         deferral: Deferral,
+        boundaries: &Boundaries,
         servers: &(impl Iterator<Item = (&'a ServerSnapshot, Option<&'a str>)> + Clone),
     ) -> Arc<HostPart> {
-        let wants_login =
-            |server: &ServerSnapshot| matches!(server.state, ConnectionState::NeedsAuth { .. });
+        let login_of = |server: &ServerName| ToolKey::new(server.clone(), authenticate::NAME);
+        let wants_login = |server: &ServerSnapshot| {
+            matches!(server.state, ConnectionState::NeedsAuth { .. })
+                && boundaries.have(CallSubject::tool(&login_of(&server.name)).with_hints(READS))
+        };
         let locked = servers.clone().filter(|(server, _)| wants_login(server));
         if let Some(made) = &self.made
             && made.deferral == deferral
@@ -99,7 +105,7 @@ impl BuiltinTools {
             own.push(self.own(tool.clone(), key, *presence));
         }
         for (server, url) in locked.clone() {
-            let key = ToolKey::new(server.name.clone(), authenticate::NAME);
+            let key = login_of(&server.name);
             let normalized = server.name.normalized();
             let is_alike =
                 |(other, _): &(&ServerSnapshot, _)| other.name.normalized() == normalized;

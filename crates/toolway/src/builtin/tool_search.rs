@@ -6,9 +6,8 @@
 use serde_json::{Value, json};
 
 use super::{Builtin, BuiltinAnswer, BuiltinCall};
-use crate::builtin::resources::READS;
 use crate::catalog::{CatalogTool, ToolHints};
-use crate::offering::TOOL_SEARCH;
+use crate::offering::{READS, TOOL_SEARCH};
 use crate::search::{MAX_RESULTS, SearchResult, USUAL_RESULTS};
 
 pub(super) fn tool() -> Builtin {

@@ -6,20 +6,21 @@
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use futures_util::future::BoxFuture;
+use serde_json::value::RawValue;
 use tokio::sync::{Notify, watch};
-use toolway_types::ServerName;
-use toolway_wire::RawJson;
+use toolway_types::{Era, ServerName};
+use toolway_wire::{RawJson, RpcError, error};
 
-use super::CallOptions;
 use super::attention::Attention;
 use super::caller::{Caller, CallerKind};
 use super::log_message::LogSink;
 use super::questions::{AskedSide, CausingRequest, QuestionAsker};
-use crate::client_handler::{ClientHandler, Root};
+use super::{CallOptions, Continuations};
+use crate::client_handler::{ClientHandler, ClientOffers, Elicitation, ElicitationAnswer, Root};
 use crate::lock::lock;
 
 /// One caller while it is attached, as far as requests carry it to servers. Told apart by identity:
@@ -90,7 +91,18 @@ impl CallerSide {
         let cause = requests
             .iter()
             .map(|it| Arc::clone(it) as Arc<dyn CausingRequest>);
-        self.asker.client_handler(cause.collect())
+        // Of several on one pipe one that waits for no other answer: a server that waits for one
+        // asks nothing else because of the same request. They are of one caller, so no other hears
+        // of it if that is wrong.
+        let asked = || requests.iter().filter(|it| it.client_handler.is_some());
+        let chosen = asked().find(|it| it.asking.load(Ordering::Acquire) == 0);
+        let chosen = chosen.or_else(|| asked().next());
+        let of_request = chosen.map(|origin| {
+            origin.asking.fetch_add(1, Ordering::AcqRel);
+            let asking = AskingRequest(Arc::clone(origin));
+            Arc::new(asking) as Arc<dyn ClientHandler>
+        });
+        self.asker.client_handler(cause.collect(), of_request)
     }
 
     /// The same one acting in another name: what it causes is asked of the same person.
@@ -149,6 +161,10 @@ pub(crate) struct RequestOrigin {
     remarks: Mutex<Vec<String>>,
     logs: Option<LogSink>,
     stated: Option<RawJson>,
+    client_handler: Option<Arc<dyn ClientHandler>>,
+    /// How many questions it is being asked.
+    asking: AtomicUsize,
+    continuations: Continuations,
     is_over: AtomicBool,
     ended: Notify,
 }
@@ -172,6 +188,9 @@ impl RequestOrigin {
             tool,
             logs: options.logs.clone(),
             stated: options.capabilities.clone(),
+            client_handler: options.asked.client_handler.clone(),
+            asking: AtomicUsize::new(0),
+            continuations: options.continuations,
             remarks: Mutex::default(),
             is_over: AtomicBool::new(false),
             ended: Notify::new(),
@@ -193,6 +212,13 @@ impl RequestOrigin {
         self.stated.as_ref()
     }
 
+    /// Whether what is not the last word of a server of this era may be passed on.
+    pub(crate) fn passes_on_within(&self, era: Era) -> bool {
+        match self.continuations {
+            Continuations::PassOnWithin(only) => only == era,
+            Continuations::Drive | Continuations::PassOn => true,
+        }
+    }
     /// Notes something: clean, on one line.
     pub(crate) fn remark(&self, remark: &str) {
         let mut remarks = lock(&self.remarks);
@@ -227,6 +253,61 @@ impl CausingRequest for RequestOrigin {
                 ended.await;
             }
         })
+    }
+}
+
+/// Answers by the client handler of one request, which is being asked for as long as this is held.
+struct AskingRequest(Arc<RequestOrigin>);
+
+impl AskingRequest {
+    fn inner(&self) -> Option<&dyn ClientHandler> {
+        self.0.client_handler.as_deref()
+    }
+}
+
+impl Drop for AskingRequest {
+    fn drop(&mut self) {
+        self.0.asking.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+impl ClientHandler for AskingRequest {
+    fn offers(&self) -> ClientOffers {
+        self.inner().map(ClientHandler::offers).unwrap_or_default()
+    }
+
+    fn elicit<'a>(
+        &'a self,
+        server: &'a ServerName,
+        request: Elicitation,
+    ) -> BoxFuture<'a, ElicitationAnswer> {
+        match self.inner() {
+            Some(inner) => inner.elicit(server, request),
+            None => Box::pin(std::future::ready(ElicitationAnswer::Cancel)),
+        }
+    }
+
+    fn visited<'a>(&'a self, server: &'a ServerName) -> BoxFuture<'a, ()> {
+        match self.inner() {
+            Some(inner) => inner.visited(server),
+            None => Box::pin(std::future::pending()),
+        }
+    }
+
+    fn roots<'a>(&'a self, server: &'a ServerName) -> Option<BoxFuture<'a, Vec<Root>>> {
+        self.inner()?.roots(server)
+    }
+
+    fn sample<'a>(
+        &'a self,
+        server: &'a ServerName,
+        request: Box<RawValue>,
+    ) -> BoxFuture<'a, Result<Box<RawValue>, RpcError>> {
+        if let Some(inner) = self.inner() {
+            return inner.sample(server, request);
+        }
+        let nobody = RpcError::new(error::METHOD_NOT_FOUND, "method not found");
+        Box::pin(std::future::ready(Err(nobody)))
     }
 }
 

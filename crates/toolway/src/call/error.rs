@@ -305,4 +305,6 @@ pub enum KeptOutBy {
     Flaw,
     /// Another tool, which would be shown under the same name.
     Namesake,
+    /// The caller's view, which does not have it. Whoever asks hears that there is no such tool.
+    View,
 }

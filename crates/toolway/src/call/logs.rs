@@ -95,7 +95,11 @@ impl LogListener {
 
 /// All who listen to one server, as long as it is defined as it is.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct ServerLogs(Arc<watch::Sender<Vec<LogListener>>>);
+pub(crate) struct ServerLogs {
+    listeners: Arc<watch::Sender<Vec<LogListener>>>,
+    /// The level that a legacy server was last told.
+    told: Arc<watch::Sender<Option<LogLevel>>>,
+}
 
 impl ServerLogs {
     /// Listens, for as long as what is returned is held.
@@ -106,7 +110,8 @@ impl ServerLogs {
             level,
             queue: Arc::clone(&queue),
         };
-        self.0.send_modify(|listeners| listeners.push(listener));
+        self.listeners
+            .send_modify(|listeners| listeners.push(listener));
         LogStream {
             server: self.clone(),
             queue,
@@ -115,13 +120,18 @@ impl ServerLogs {
 
     /// The most talkative level that anybody wants, and every change of it.
     pub(crate) fn watch(&self) -> WantedLevel {
-        WantedLevel(self.0.subscribe())
+        WantedLevel(self.listeners.subscribe())
+    }
+
+    /// A legacy server was told this level, or is a new one that was told nothing yet.
+    pub(crate) fn note_told(&self, level: Option<LogLevel>) {
+        self.told.send_replace(level);
     }
 
     /// The level that requests of a caller ask for.
     pub(crate) fn level_of(&self, origin: &RequestOrigin) -> Option<LogLevel> {
         let own = origin.logs().map(|sink| sink.level);
-        let listeners = self.0.borrow();
+        let listeners = self.listeners.borrow();
         let listened = listeners.iter();
         let listened = listened.filter(|it| Arc::ptr_eq(&it.caller, &origin.caller));
         listened.map(|it| it.level).chain(own).min()
@@ -129,7 +139,7 @@ impl ServerLogs {
 
     /// Gives a message that belongs to no request to all who listen.
     pub(crate) fn tell_all(&self, message: &LogMessage) {
-        for listener in self.0.borrow().iter() {
+        for listener in self.listeners.borrow().iter() {
             listener.hear(message);
         }
     }
@@ -145,7 +155,7 @@ impl ServerLogs {
             }
             return;
         }
-        for listener in self.0.borrow().iter() {
+        for listener in self.listeners.borrow().iter() {
             if Arc::ptr_eq(&listener.caller, &first.caller) {
                 listener.hear(message);
             }
@@ -188,9 +198,18 @@ impl LogStream {
         }
     }
 
+    /// Waits until a legacy server has been told that this much is wanted. Servers that take no
+    /// level are never told any.
+    pub async fn heeded(&self, level: LogLevel) {
+        let mut told = self.server.told.subscribe();
+        let includes = |told: &Option<LogLevel>| told.is_some_and(|told| told <= level);
+        // It is there as long as this is.
+        let _ = told.wait_for(includes).await;
+    }
+
     /// Listens from another level on.
     pub fn set_level(&self, level: LogLevel) {
-        self.server.0.send_if_modified(|listeners| {
+        self.server.listeners.send_if_modified(|listeners| {
             let own = |it: &&mut LogListener| Arc::ptr_eq(&it.queue, &self.queue);
             match listeners.iter_mut().find(own) {
                 Some(own) if own.level != level => {
@@ -205,7 +224,7 @@ impl LogStream {
 
 impl Drop for LogStream {
     fn drop(&mut self) {
-        self.server.0.send_modify(|listeners| {
+        self.server.listeners.send_modify(|listeners| {
             listeners.retain(|it| !Arc::ptr_eq(&it.queue, &self.queue));
         });
     }

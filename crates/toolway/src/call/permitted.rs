@@ -18,6 +18,8 @@ pub enum PermittedBy {
     Mode,
     /// The person who typed the call.
     Typed,
+    /// The caller, a host that asks its own person; no rule here speaks of the call.
+    Caller,
     /// The person who was asked.
     Person,
     /// The person who was asked before, and whose answer holds as long as the host runs.

@@ -23,7 +23,7 @@ use crate::pins::Difference;
 mod asker;
 mod book;
 
-pub(crate) use self::asker::{AskedSide, CausingRequest, QuestionAsker};
+pub(crate) use self::asker::{AskedPrompter, AskedSide, CausingRequest, QuestionAsker};
 pub(crate) use self::book::{PartyId, QuestionBook, QuestionNews};
 pub use self::book::{QuestionEnd, QuestionWatch};
 

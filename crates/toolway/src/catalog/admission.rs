@@ -4,13 +4,14 @@
 //! leaves a warning; it never takes the others with it. What becomes of the names of several
 //! servers is `naming.rs`.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use toolway_config::Curation;
 use toolway_config::permission::ToolHints;
+use toolway_config::{Boundaries, CallSubject, Curation};
+use toolway_types::name::normalize;
 use toolway_types::{ServerName, ToolKey, Untrusted};
 use toolway_wire::{headers, view};
 
@@ -65,6 +66,7 @@ pub(super) struct Admission<'a> {
     pub(super) curation: &'a Curation,
     pub(super) bare: bool,
     pub(super) loading: Loading,
+    pub(super) boundaries: &'a Boundaries,
 }
 
 impl Admission<'_> {
@@ -82,7 +84,8 @@ impl Admission<'_> {
             self.curation.idle(&names).into_iter().for_each(&mut warn);
         }
         // Before the cap: who asks for a few tools of a large server gets those.
-        let mut tools = self.curated(tools, left_out);
+        let tools = self.curated(tools, left_out);
+        let mut tools = self.seen(tools, left_out);
         let offered = tools.len();
         let beyond = tools.split_off(offered.min(MAX_TOOLS));
         if !beyond.is_empty() {
@@ -135,12 +138,18 @@ impl Admission<'_> {
             let is_alone = tools.iter().all(|tool| tool.name != name);
             (is_short && is_alone).then_some((name, fault.reason))
         });
-        named.take(MAX_TOOLS).map(|(name, reason)| LeftOutTool {
-            shown: sanitize::line(&name),
-            key: ToolKey::new(self.server.clone(), name),
-            description: String::new(),
-            by: KeptOutBy::Flaw,
-            reason: Untrusted::new(reason).line().into_owned(),
+        named.take(MAX_TOOLS).map(|(name, reason)| {
+            let key = ToolKey::new(self.server.clone(), name);
+            if !self.boundaries.have(&key) {
+                return unseen(key);
+            }
+            LeftOutTool {
+                shown: sanitize::line(&key.tool),
+                key,
+                description: String::new(),
+                by: KeptOutBy::Flaw,
+                reason: Untrusted::new(reason).line().into_owned(),
+            }
         })
     }
 
@@ -165,6 +174,31 @@ impl Admission<'_> {
             false
         });
         left_out.append(&mut kept_out);
+        tools
+    }
+
+    /// The tools that whoever sees the server has. The others keep their names, so that no tool has
+    /// another one here than elsewhere, and nothing is said of them.
+    fn seen(&self, mut tools: Vec<view::Tool>, left_out: &mut Vec<LeftOutTool>) -> Vec<view::Tool> {
+        if self.boundaries.is_empty() {
+            return tools;
+        }
+        let mut spelled = HashMap::<String, u32>::new();
+        for tool in &tools {
+            *spelled.entry(normalize(&tool.name)).or_default() += 1;
+        }
+        tools.retain(|tool| {
+            let key = ToolKey::new(self.server.clone(), &tool.name);
+            let mut subject = CallSubject::tool(&key).with_hints(hints(tool));
+            if spelled.get(&normalize(&tool.name)) == Some(&1) {
+                subject = subject.spelled_alone();
+            }
+            let is_seen = self.boundaries.have(subject);
+            if !is_seen && tool.name.len() <= sanitize::MAX_NAME && left_out.len() < 2 * MAX_TOOLS {
+                left_out.push(unseen(key));
+            }
+            is_seen
+        });
         tools
     }
 
@@ -273,12 +307,7 @@ impl Admission<'_> {
             input_schema: input_schema.json,
             output_schema: output_schema.map(|shown| shown.json),
             annotations,
-            hints: ToolHints {
-                read_only: tool.annotations.read_only,
-                destructive: tool.annotations.destructive,
-                idempotent: tool.annotations.idempotent,
-                open_world: tool.annotations.open_world,
-            },
+            hints: hints(&tool),
             search_hint: meta.search_hint,
             always_load,
             defer_loading,
@@ -288,6 +317,26 @@ impl Admission<'_> {
             own: None,
             offered: None,
         })
+    }
+}
+
+fn hints(tool: &view::Tool) -> ToolHints {
+    ToolHints {
+        read_only: tool.annotations.read_only,
+        destructive: tool.annotations.destructive,
+        idempotent: tool.annotations.idempotent,
+        open_world: tool.annotations.open_world,
+    }
+}
+
+/// A tool that a view does not have.
+fn unseen(key: ToolKey) -> LeftOutTool {
+    LeftOutTool {
+        shown: String::new(),
+        key,
+        description: String::new(),
+        by: KeptOutBy::View,
+        reason: String::new(),
     }
 }
 

@@ -7,7 +7,7 @@ use toolway_types::ToolKey;
 use toolway_types::name::ends_like_suffix;
 
 use super::{Catalog, CatalogTool, LeftOutTool, ServerView, names};
-use crate::call::{CallError, ToolTarget};
+use crate::call::{CallError, KeptOutBy, ToolTarget};
 
 impl Catalog {
     /// Finds a tool: by its exposed name, by the plain `mcp__server__tool` spelling where only
@@ -75,9 +75,17 @@ impl Catalog {
 
     fn find_loosely(&self, target: &ToolTarget) -> Result<&CatalogTool, CallError> {
         let kept_out = self.kept_out(target);
+        let unknown = || CallError::Unknown {
+            target: target.clone(),
+            suggestions: names::suggest(self.tools().chain(self.built_in()), target),
+        };
+        let refusal = |tool: &LeftOutTool| match tool.by {
+            KeptOutBy::View => unknown(),
+            _ => tool.error(),
+        };
         // What is called exactly this is meant, even if it is not to be had.
         if let (ToolTarget::Key(_), Some(tool)) = (target, kept_out) {
-            return Err(tool.error());
+            return Err(refusal(tool));
         }
         let spelled = target.spelled();
         let alike = self.that_may_have(&spelled);
@@ -91,13 +99,7 @@ impl Catalog {
             .collect();
         match names::closest(&matching, target) {
             Some(tool) => Ok(tool),
-            None if matching.is_empty() => Err(match kept_out {
-                Some(tool) => tool.error(),
-                None => CallError::Unknown {
-                    target: target.clone(),
-                    suggestions: names::suggest(self.tools().chain(self.built_in()), target),
-                },
-            }),
+            None if matching.is_empty() => Err(kept_out.map_or_else(unknown, refusal)),
             None => Err(CallError::Ambiguous {
                 target: target.clone(),
                 candidates: matching.iter().map(|tool| tool.name.clone()).collect(),

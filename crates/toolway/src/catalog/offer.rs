@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use toolway_config::Curation;
+use toolway_config::{Boundaries, Curation};
 use toolway_types::ServerName;
 use toolway_wire::view;
 
@@ -43,6 +43,8 @@ pub struct ServerOffer {
     pub instructions: Option<String>,
     /// Whether its tools are shown by their own names, without `mcp__<server>__`.
     pub bare_names: bool,
+    /// The tools that whoever sees it has at all.
+    pub boundaries: Boundaries,
     /// What is to be said about what was left out of it already.
     pub(crate) remarks: Vec<String>,
 }
@@ -63,6 +65,7 @@ impl ServerOffer {
             curation: Arc::default(),
             instructions: None,
             bare_names: false,
+            boundaries: Boundaries::default(),
             remarks: Vec::new(),
         }
     }

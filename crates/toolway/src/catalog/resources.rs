@@ -31,6 +31,8 @@ pub struct CatalogResource {
     pub mime_type: Option<String>,
     /// Its size in bytes, where the server says.
     pub size: Option<u64>,
+    /// As the server sent it.
+    pub(crate) received: Arc<view::Resource>,
 }
 
 /// A family of resources as people and models see it.
@@ -66,6 +68,7 @@ pub(super) fn admit(
         description: sanitize::description(resource.description.as_deref().unwrap_or("")),
         mime_type: resource.mime_type.as_deref().map(sanitize::line),
         size: resource.size,
+        received: Arc::new(resource),
     };
     let uri = |resource: &view::Resource| resource.uri.clone();
     let mut admitted = admit_each(server, "resource", resources, warnings, uri, cleaned);

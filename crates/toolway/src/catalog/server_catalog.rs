@@ -84,6 +84,7 @@ impl ServerCatalog {
             curation: &offer.curation,
             bare: offer.bare_names,
             loading: offer.loading,
+            boundaries: &offer.boundaries,
         };
         let mut left_out: Vec<LeftOutTool> = admission.flawed(offer.flawed, &offer.tools).collect();
         let admitted = admission.admit(offer.tools, &mut left_out, &mut warnings);

@@ -28,6 +28,7 @@ impl Connection {
         if facts.era != Era::Legacy || logs.is_none_or(serde_json::Value::is_null) {
             return;
         }
+        self.logs.note_told(None);
         let mut wanted = self.logs.watch();
         let mut level = None;
         loop {
@@ -46,6 +47,8 @@ impl Connection {
                     Err(error) => debug!(%error, "the server did not take a log level"),
                     Ok(_) => {}
                 }
+                // Whatever it made of it.
+                self.logs.note_told(Some(now));
             }
             if !wanted.changed().await {
                 return;

@@ -12,7 +12,7 @@ use super::resolve::{CallArguments, ResolvedCall};
 use super::{Dispatch, hooks, permission, validate};
 use crate::audit::AuditEntry;
 use crate::call::{CallError, CallOptions, ToolRequest, ToolTarget};
-use crate::catalog::{Catalog, CatalogTool, ToolHints};
+use crate::catalog::{Catalog, CatalogTool};
 use crate::offering::{JudgedOffering, Offering, PinnedOffering, PriorConsent};
 use crate::pins::Definition;
 
@@ -156,7 +156,7 @@ impl OfferingRequest<'_> {
                 let uri = self.text("uri").unwrap_or_default();
                 catalog.resource(self.server, uri).is_some()
             }
-            Offering::GetPrompt | Offering::Complete => false,
+            Offering::GetPrompt | Offering::Complete | Offering::OtherMethod => false,
             Offering::ListResources
             | Offering::ListPrompts
             | Offering::ListSkills
@@ -169,6 +169,9 @@ impl OfferingRequest<'_> {
     pub(crate) fn tool(&self, catalog: &Catalog) -> CatalogTool {
         let mut properties = self.offering.properties();
         properties["server"] = json!({ "enum": [self.spelled] });
+        if self.offering == Offering::OtherMethod {
+            properties["method"] = json!({ "enum": [self.text("method")] });
+        }
         if self.offering == Offering::GetPrompt {
             properties["name"] = json!({ "enum": [self.text("name")] });
         }
@@ -178,12 +181,6 @@ impl OfferingRequest<'_> {
             "required": ["server"],
             "additionalProperties": false,
         });
-        let reads = ToolHints {
-            read_only: Some(true),
-            destructive: Some(false),
-            idempotent: Some(true),
-            open_world: None,
-        };
         let listed = self.is_free(catalog);
         let free = listed || self.leave == PriorConsent::Given;
         let (pin, definition) = match self.pinned(catalog, listed) {
@@ -193,7 +190,7 @@ impl OfferingRequest<'_> {
         CatalogTool::offered(
             self.offering.of(self.server),
             &schema,
-            reads,
+            self.offering.hints(),
             JudgedOffering { free, pin },
             definition,
         )

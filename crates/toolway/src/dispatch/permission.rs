@@ -9,7 +9,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use toolway_config::permission::{
-    CallSubject, CitedRule, PermissionDecision, PermissionMode, PinPolicy,
+    CallSubject, CitedRule, Classifier, PermissionDecision, PermissionMode, PinPolicy,
 };
 use toolway_types::Origin;
 
@@ -247,19 +247,27 @@ async fn consult(
         .cloned();
     let unseen = match consent {
         Consent::Reviewed => None,
-        Consent::Typed | Consent::Prompt => asking.change,
+        _ => asking.change,
     };
-    // The user who typed the call knows neither what a hook has against it nor that the tool
-    // changed.
-    if consent != Consent::Prompt && hook.is_none() && unseen.is_none() {
-        return Ok(PermittedBy::Typed);
+    let auto = dispatch.permissions.mode() == PermissionMode::Auto;
+    // Neither the user who typed the call nor the caller's knows what a hook has against it or
+    // that the tool changed.
+    if hook.is_none() && unseen.is_none() {
+        let is_open = asking.is_of_mode() && !(auto && has_policy_classifier(dispatch));
+        let may_bypass = dispatch.permissions.bypass_forbidden_by().is_none();
+        match consent {
+            Consent::Typed | Consent::Reviewed => return Ok(PermittedBy::Typed),
+            Consent::Delegated if is_open => return Ok(PermittedBy::Caller),
+            Consent::Bypass if is_open && may_bypass => return Ok(PermittedBy::Mode),
+            Consent::Delegated | Consent::Bypass | Consent::Prompt => {}
+        }
     }
     if hook.is_none() && unseen.is_none() && dispatch.approvals.covers(call.tool(), &asking) {
         return Ok(PermittedBy::Session);
     }
     entry.asked(call.arguments(), call.raw_arguments());
     let is_open = hook.is_none() && asking.is_of_mode();
-    let classified = if is_open && dispatch.permissions.mode() == PermissionMode::Auto {
+    let classified = if is_open && auto {
         classify(call, dispatch, entry).await?
     } else {
         None
@@ -320,6 +328,12 @@ async fn consult(
         call.warn(warning);
     }
     said.grant
+}
+
+/// Whether it is an organisation that names who decides in mode `auto`.
+fn has_policy_classifier(dispatch: &Dispatch<'_>) -> bool {
+    let classifier = dispatch.permissions.classifier();
+    classifier.is_some_and(Classifier::is_policy)
 }
 
 /// What came of asking the classifier.

@@ -97,7 +97,7 @@ fn is_passed_on(answer: &RawJson, options: &CallOptions) -> bool {
         let kind = ResultType::peek(answer);
         matches!(kind, Ok(ResultType::Complete) | Err(_)) && view::task::created(answer).is_none()
     };
-    options.continuations == Continuations::PassOn && !is_last()
+    options.continuations != Continuations::Drive && !is_last()
 }
 
 /// An answer that is passed on: any object is one.

@@ -73,22 +73,38 @@ pub fn validate(mut call: ResolvedCall<'_>) -> Result<ValidCall<'_>, CallError> 
     Ok(ValidCall { call, warning })
 }
 
-/// Checks the arguments. Where they do not fit, but do with the defaults of what is required and
-/// missing, they have those from here on.
+/// Checks the arguments. Where they do not fit, but do without those that are `null`, or with the
+/// defaults of what is required and missing, they are that from here on.
 fn complete(call: &mut ResolvedCall<'_>) -> Result<Option<Box<str>>, CallError> {
     let error = match check(call) {
         Err(error @ CallError::Failed(_, CallFault::Invalid(_))) => error,
         verdict => return verdict,
     };
     let schema = &call.tool().received().input_schema;
-    let Some(filled) = defaults::filled(schema.get(), call.arguments()) else {
+    let given = without_nulls(call.arguments());
+    let filled = defaults::filled(schema.get(), given.as_ref().unwrap_or(call.arguments()));
+    let Some(better) = filled.or(given) else {
         return Err(error);
     };
-    let asked = call.rewrite(filled.into());
+    let asked = call.rewrite(better.into());
     // What is wrong besides is told without what there is a default for.
     check(call).inspect_err(|_| {
         call.rewrite(asked);
     })
+}
+
+/// The arguments without those that are `null`, where there are any: many clients write that for
+/// what they leave out.
+fn without_nulls(arguments: &Map<String, Value>) -> Option<Map<String, Value>> {
+    if !arguments.values().any(Value::is_null) {
+        return None;
+    }
+    let given = arguments.iter().filter(|(_, value)| !value.is_null());
+    Some(
+        given
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect(),
+    )
 }
 
 /// Checks the arguments; gives the reason where they cannot be checked.

@@ -36,6 +36,9 @@ pub struct AttachOptions {
     pub pool: Option<ToolPool>,
     /// What it sees; as much as the owner when absent.
     pub view: Option<View>,
+    /// Who answers for what it asks without saying under which conditions. When absent, a person
+    /// typed it, and anybody else is asked.
+    pub consent: Option<Consent>,
     /// Whether its yes can be kept as a rule of the owner's. A person's always can; that of others
     /// holds for their session at most, unless this says so: a model may have given it.
     pub keeps_rules: bool,
@@ -50,6 +53,8 @@ pub(super) struct CallingParty {
     pub(super) answers: Arc<PersonAnswers>,
     pub(super) pool: Option<ToolPool>,
     pub(super) view: View,
+    /// Who answers for its requests that do not say so.
+    pub(super) consent: Consent,
 }
 
 impl CallingParty {
@@ -58,12 +63,18 @@ impl CallingParty {
         answers: Arc<PersonAnswers>,
         pool: Option<ToolPool>,
         view: View,
+        consent: Option<Consent>,
     ) -> Arc<Self> {
+        let consent = consent.unwrap_or(match side.caller.kind {
+            CallerKind::Person => Consent::Typed,
+            CallerKind::Agent | CallerKind::Client | CallerKind::Hook => Consent::Prompt,
+        });
         Arc::new(Self {
             side,
             answers,
             pool,
             view,
+            consent,
         })
     }
 
@@ -169,13 +180,9 @@ impl Attached {
         Ok(snapshot.logs(server)?.listen(&self.party.side, level))
     }
 
-    /// The conditions of a request without any: what a person asks for is typed, and what another
-    /// caller asks for is not.
-    pub(super) fn usual_options(&self) -> CallOptions {
-        CallOptions::new(match self.caller().kind {
-            CallerKind::Person => Consent::Typed,
-            CallerKind::Agent | CallerKind::Client | CallerKind::Hook => Consent::Prompt,
-        })
+    /// The conditions of a request without any.
+    pub(crate) fn usual_options(&self) -> CallOptions {
+        CallOptions::new(self.party.consent)
     }
 
     /// Waits for the server that a call names, if it is on its way.

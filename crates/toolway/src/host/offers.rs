@@ -228,7 +228,14 @@ impl Attached {
         self.await_server(&ToolTarget::Key(offering.of(server)), options)
             .await?;
         let snapshot = self.snapshot();
-        let dispatch = self.core.dispatch(&self.party, &snapshot);
+        let prompter = self
+            .party
+            .side
+            .asker
+            .prompter(options.asked.prompter.as_ref());
+        let dispatch = self
+            .core
+            .dispatch(&self.party, &snapshot, prompter.as_ref());
         let asked =
             dispatch.permit_offering(offering, server, params, PriorConsent::Wanted, options);
         Ok(asked.await)

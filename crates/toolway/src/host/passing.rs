@@ -30,6 +30,8 @@ use crate::route::PassedOn;
 pub enum PassedMethod {
     /// `resources/read`
     ReadResource,
+    /// `resources/directory/read`, of the skills extension
+    ReadDirectory,
     /// `prompts/get`
     GetPrompt,
     /// `completion/complete`
@@ -40,6 +42,7 @@ impl PassedMethod {
     fn name(self) -> &'static str {
         match self {
             Self::ReadResource => method::RESOURCES_READ,
+            Self::ReadDirectory => method::DIRECTORY_READ,
             Self::GetPrompt => method::PROMPTS_GET,
             Self::Complete => method::COMPLETION_COMPLETE,
         }
@@ -47,7 +50,7 @@ impl PassedMethod {
 
     fn offering(self) -> Offering {
         match self {
-            Self::ReadResource => Offering::ReadResource,
+            Self::ReadResource | Self::ReadDirectory => Offering::ReadResource,
             Self::GetPrompt => Offering::GetPrompt,
             Self::Complete => Offering::Complete,
         }
@@ -56,7 +59,7 @@ impl PassedMethod {
     /// The members of its parameters that are judged.
     fn judged(self) -> &'static [&'static str] {
         match self {
-            Self::ReadResource => &["uri"],
+            Self::ReadResource | Self::ReadDirectory => &["uri"],
             Self::GetPrompt => &["name", "arguments"],
             Self::Complete => &["ref", "argument", "context"],
         }
@@ -182,6 +185,56 @@ impl Attached {
         Ok(PassedAnswer { raw, warnings })
     }
 
+    /// Asks a server something that the protocol does not have, or that only an extension has.
+    /// Rules, hooks and the audit know it as `CallMcpMethod`, and skills as such; a method that the
+    /// protocol has is refused, because it would be judged as something else there.
+    pub async fn pass_on_other(
+        &self,
+        server: &ServerName,
+        method: &str,
+        params: Option<&RawJson>,
+        options: &CallOptions,
+    ) -> Result<PassedAnswer, CallError> {
+        let is_skills = SKILL_METHODS.contains(&method);
+        let offering = if is_skills {
+            Offering::ListSkills
+        } else {
+            Offering::OtherMethod
+        };
+        let unusable = |message: String| invalid(offering.of(server), message);
+        if !is_skills && is_of_protocol(method) {
+            return Err(unusable(format!("`{method}` is a method of the protocol")));
+        }
+        let none = RawJson::from(send::raw_value(b"{}".to_vec()).unwrap_or_default());
+        let params = params.unwrap_or(&none);
+        let carried = carried(params).map_err(|error| unusable(error.to_string()))?;
+        let mut asked = Map::new();
+        if !is_skills {
+            let read = serde_json::from_str(params.get());
+            let read: Value = read.map_err(|error| unusable(error.to_string()))?;
+            asked.insert("method".to_owned(), method.into());
+            asked.insert("params".to_owned(), read);
+        }
+        let before = asked.get("params").cloned();
+        let (entry, permitted) = self.judge(offering, server, asked, options).await?;
+        let mut warnings = Vec::new();
+        let answer = match permitted {
+            // What a hook wrote cannot be told from what the client did, so it is not sent.
+            Ok(permitted) if permitted.params().get("params") != before.as_ref() => Err(unusable(
+                "a hook rewrote parameters that are only passed on".to_owned(),
+            )),
+            Ok(mut permitted) => {
+                warnings = mem::take(&mut permitted.warnings);
+                let key = ToolKey::new(server.clone(), method);
+                self.send_members(&key, method, &[], carried, options).await
+            }
+            Err(error) => Err(error),
+        };
+        entry.finish_read(&answer).await;
+        let raw = answer?;
+        Ok(PassedAnswer { raw, warnings })
+    }
+
     /// Takes a step with a task that a call of this caller has become. Of `params` all but the id
     /// travels along: input for the task, `_meta`.
     pub async fn pass_on_task(
@@ -224,7 +277,12 @@ impl Attached {
             params.extend_from_slice(format!("{comma}\"{name}\":{json}").as_bytes());
         }
         let passed_on = PassedOn::of(options.continuations);
+        let from = params.len();
         send::of_this_hop(carried, passed_on).write(&mut params);
+        if members.is_empty() && params.len() > from {
+            // Nothing stands before the first of them.
+            params.remove(from);
+        }
         params.push(b'}');
         let params =
             send::raw_value(params).map_err(|error| invalid(key.clone(), error.to_string()))?;
@@ -238,6 +296,30 @@ impl Attached {
         };
         send::request(&*route, request, options, general, &self.party.side).await
     }
+}
+
+/// The methods by which skills are listed.
+const SKILL_METHODS: [&str; 2] = [method::SKILLS_LIST, method::SKILLS_GET];
+
+/// Whether a method is one that the protocol has, or may have.
+fn is_of_protocol(method: &str) -> bool {
+    const FAMILIES: [&str; 11] = [
+        "tools/",
+        "resources/",
+        "prompts/",
+        "completion/",
+        "logging/",
+        "tasks/",
+        "sampling/",
+        "elicitation/",
+        "roots/",
+        "subscriptions/",
+        "server/",
+    ];
+    let is_notification = method.starts_with("notifications/");
+    is_notification
+        || matches!(method, method::INITIALIZE | method::PING)
+        || FAMILIES.iter().any(|family| method.starts_with(family))
 }
 
 /// All members of parameters, nothing of them judged yet.

@@ -65,7 +65,7 @@ impl Reload {
         let applied = self.view.apply(members, Arc::clone(&settings), anew).await;
         for view in self.views.following.all() {
             let members = view.spec().roster(&plan, self.roster(&plan));
-            let settings = Arc::new(view.spec().settings(&settings));
+            let settings = Arc::new(view.spec().settings(&settings, &members));
             let anew = PlanEffects {
                 organisation,
                 account: account.clone(),
@@ -90,7 +90,7 @@ impl Reload {
         let _turn = self.turn.lock().await;
         let plan = Arc::clone(&lock(&self.plan));
         let members = spec.roster(&plan, self.roster(&plan));
-        let settings = spec.settings(&CallSettings::from(&*plan));
+        let settings = spec.settings(&CallSettings::from(&*plan), &members);
         self.views.start(members, settings, spec)
     }
 

@@ -74,7 +74,7 @@ impl Host {
         let core = Arc::new(shared.core(&mut options, events, Arc::clone(&views)));
         let runner = shared.hooks.runner();
         let (caller, answers) = (Arc::clone(runner.caller()), Arc::clone(runner.approvals()));
-        let party = CallingParty::new(caller, answers, None, view.clone());
+        let party = CallingParty::new(caller, answers, None, view.clone(), None);
         let reload = Arc::new(Reload {
             view,
             views,

@@ -2,16 +2,19 @@
 //!
 //! Owns views: which of the host's servers belong to one, its own servers beside them, and following
 //! the host's plan. A view has a supervisor of its own, and shares its connections with all others
-//! (`connection/pool.rs`): what it names as the host does is the host's connection.
+//! (`connection/pool.rs`): what it names as the host does is the host's connection, unless it uses
+//! another login there.
 //!
-//! Invariant: a view only narrows. Its rules deny and ask, never allow; servers of its own were
-//! admitted by a plan, as the host's were, and what that plan denies or asks for holds too.
+//! Invariant: a view only narrows. Its rules deny and ask, never allow, and a tool that it is not
+//! kept to is not there for it; servers of its own were admitted by a plan, as the host's were, and
+//! what that plan denies or asks for holds too.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
-use toolway_config::{Permissions, Plan};
+use toolway_config::{Confinement, Permissions, Plan, Profile};
 use toolway_types::{ConnectionState, ServerName};
 
 use crate::builtin::Builtin;
@@ -37,6 +40,12 @@ pub struct ViewSpec {
     pub own: Option<Arc<Plan>>,
     /// Server objects of its own, which end with it.
     pub objects: Vec<(ServerName, InProcessServer)>,
+    /// The tools that it has at all, of its own servers too: no list shows another, and none can be
+    /// called.
+    pub confinement: Option<Confinement>,
+    /// The account whose login is used, by server, in place of the one that its entry names. It is
+    /// another connection then.
+    pub accounts: BTreeMap<ServerName, String>,
 }
 
 /// A part of a host's servers, under rules of its own. Clones are the same view; its own servers end
@@ -64,6 +73,24 @@ pub(super) struct EndingViews(Mutex<Vec<Task<()>>>);
 pub(super) struct FollowingViews(Mutex<Vec<Weak<RunningView>>>);
 
 impl ViewSpec {
+    /// What a profile shows. Which of the servers that it names are not there is told by
+    /// [`Plan::profile_remarks`]; under which conditions calls are made, by
+    /// [`Consent::from`](crate::Consent).
+    pub fn of_profile(profile: &Profile) -> Self {
+        let is_confined = profile.tools.is_some() || profile.read_only;
+        Self {
+            servers: profile.servers.clone(),
+            rules: (!profile.permissions.is_empty()).then(|| profile.permissions.clone()),
+            confinement: is_confined.then(|| Confinement {
+                tools: profile.tools.clone(),
+                read_only: profile.read_only,
+                origin: profile.origin.clone(),
+            }),
+            accounts: profile.accounts.clone(),
+            ..Self::default()
+        }
+    }
+
     /// What this view has of a plan of the host.
     pub(super) fn roster(&self, plan: &Plan, of_host: Roster) -> Roster {
         let is_seen = |name: &ServerName| {
@@ -76,11 +103,16 @@ impl ViewSpec {
             roster.extend(supervisor::roster(own, &[], None));
         }
         supervisor::add_objects(&mut roster, plan, &self.objects);
+        for (server, account) in &self.accounts {
+            if let Some(member) = roster.get_mut(server) {
+                member.use_account(account);
+            }
+        }
         roster
     }
 
     /// What holds for its calls.
-    pub(super) fn settings(&self, of_host: &CallSettings) -> CallSettings {
+    pub(super) fn settings(&self, of_host: &CallSettings, members: &Roster) -> CallSettings {
         let mut settings = of_host.clone();
         let mut narrower = Vec::new();
         if let Some(rules) = &self.rules {
@@ -95,6 +127,11 @@ impl ViewSpec {
         if !narrower.is_empty() {
             narrower.insert(0, settings.permissions);
             settings.permissions = Permissions::merged(narrower);
+        }
+        if let Some(confinement) = &self.confinement {
+            let servers: Vec<_> = members.keys().collect();
+            let permissions = settings.permissions;
+            settings.permissions = permissions.confined(confinement.clone(), &servers);
         }
         settings
     }

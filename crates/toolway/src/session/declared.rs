@@ -44,6 +44,7 @@ impl DeclaredCapabilities {
             form: person.form || hooks,
             url: person.url || hooks,
             sampling: person.sampling.clone(),
+            roots: person.roots,
         };
         Self {
             with_roots: modern(&offers, Some(json!({}))),
@@ -64,6 +65,7 @@ impl DeclaredCapabilities {
                 .offers
                 .sampling
                 .filter(|_| told.offers.sampling.is_some()),
+            roots: self.offers.roots && told.roots(),
         };
         Self {
             offers,
@@ -75,7 +77,7 @@ impl DeclaredCapabilities {
     /// Whether the server was told that there are roots. There may be none any more, which is
     /// then the answer.
     pub(super) fn roots(&self) -> bool {
-        self.roots.load(Ordering::Relaxed)
+        self.roots.load(Ordering::Relaxed) || (self.tells_roots && self.offers.roots)
     }
 
     /// For `initialize`.
@@ -94,7 +96,8 @@ impl DeclaredCapabilities {
     }
 
     fn note(&self, roots: &[Root]) -> bool {
-        if roots.is_empty() || !self.tells_roots {
+        let has_roots = !roots.is_empty() || self.offers.roots;
+        if !has_roots || !self.tells_roots {
             return false;
         }
         self.roots.store(true, Ordering::Relaxed);
@@ -112,6 +115,7 @@ fn within_stated(offers: ClientOffers, stated: &RawJson) -> ClientOffers {
         form: offers.form && (has("form") || elicitation.is_some_and(Map::is_empty)),
         url: offers.url && has("url"),
         sampling: offers.sampling.filter(|_| stated["sampling"].is_object()),
+        roots: offers.roots,
     }
 }
 

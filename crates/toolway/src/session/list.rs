@@ -11,7 +11,7 @@ use std::time::Duration;
 use serde_json::json;
 use serde_json::value::to_raw_value;
 use toolway_types::{Budget, BudgetExceeded, BytePool, PoolShare, Untrusted, limits};
-use toolway_wire::view::{self, ItemFault, ListView};
+use toolway_wire::view::{self, CacheScope, ItemFault, ListView};
 
 use super::{Session, freshness, raw};
 use crate::error::RequestError;
@@ -74,6 +74,8 @@ pub(crate) async fn fetch<T>(
             (so_far, this) => so_far.or(this),
         };
         listing.ttl = freshness::lifetime(ttl_ms);
+        listing.is_public =
+            page.cache_scope == Some(CacheScope::Public) && (pages == 1 || listing.is_public);
         tell(&mut listing.warnings, method, &page.faults);
         let named = page.faults.into_iter().filter(|it| it.name.is_some());
         listing.faults.extend(named);

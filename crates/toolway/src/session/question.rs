@@ -8,6 +8,7 @@
 //! Invariants: nothing is asked that was not declared; a form's answer fits the form, or is not
 //! sent; only URLs that a user can judge reach a user.
 
+use futures_util::future::BoxFuture;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 use toolway_types::{Untrusted, may_be_opened, text};
@@ -130,8 +131,12 @@ impl ServerQuestion {
     }
 
     /// Whether answering takes time; other questions are answered at once.
-    pub(super) fn takes_time(&self) -> bool {
-        matches!(self, Self::Elicit(..) | Self::Sample(_))
+    pub(super) fn takes_time(&self, client_side: &ClientSide) -> bool {
+        match self {
+            Self::Elicit(..) | Self::Sample(_) => true,
+            Self::Roots => asked_roots(client_side).is_some(),
+            Self::Unfit(_) => false,
+        }
     }
 
     /// Puts it, and gives the result to send.
@@ -139,7 +144,10 @@ impl ServerQuestion {
         let nobody = || RpcError::new(error::METHOD_NOT_FOUND, "method not found");
         let server = &client_side.server;
         match self {
-            Self::Roots => Ok(roots(&client_side.roots.borrow())),
+            Self::Roots => match asked_roots(client_side) {
+                Some(asked) => Ok(roots(&asked.await)),
+                None => Ok(roots(&client_side.roots.borrow())),
+            },
             Self::Unfit(url) => {
                 client_side.remarks.make(&format!(
                     "server `{server}` wanted the page `{}` opened and heard a no: only `https` \
@@ -175,6 +183,15 @@ impl ServerQuestion {
             }
         }
     }
+}
+
+/// Asking for the roots, where that has to be done.
+fn asked_roots(client_side: &ClientSide) -> Option<BoxFuture<'_, Vec<Root>>> {
+    let client_handler = client_side.client_handler.as_ref()?;
+    if client_side.has_fixed_roots {
+        return None;
+    }
+    client_handler.roots(&client_side.server)
 }
 
 /// Hooks first; a person where they leave it to one; and hooks again, on that person's answer.

@@ -47,6 +47,11 @@ impl StateFiles<'_> {
         self.state("results")
     }
 
+    /// What was changed in the files of other clients.
+    pub fn clients(self) -> PathBuf {
+        self.state("clients.json")
+    }
+
     /// Which servers wanted a login a moment ago.
     pub fn needs(self) -> PathBuf {
         self.state("needs-auth.json")
@@ -55,6 +60,16 @@ impl StateFiles<'_> {
     /// Requests to running processes to connect anew.
     pub fn reconnects(self) -> PathBuf {
         self.state("reconnect")
+    }
+
+    /// The digests of the tokens that clients show to the gateway.
+    pub fn tokens(self) -> PathBuf {
+        self.state("tokens.json")
+    }
+
+    /// The gateway's own token.
+    pub fn gateway_token(self) -> PathBuf {
+        self.state("gateway-token")
     }
 
     /// The files of the vault: beside the settings, and no shielded server looks into it.

@@ -14,7 +14,7 @@ use toolway_types::{
     ConnectionState, Origin, ProtocolMode, Scope, ServerName, TransportKind, TransportSpec,
 };
 
-use crate::auth::written;
+use crate::auth::{self, written};
 use crate::builtin::address;
 use crate::catalog::ServerView;
 use crate::connection::open_session::OpenSession;
@@ -182,6 +182,15 @@ impl ManagedServer {
             address: url.map(address),
             curation: Arc::clone(&planned.curation),
             ..Self::new(shown, source)
+        }
+    }
+
+    /// Has it log in to this account, where it logs in at all.
+    pub(crate) fn use_account(&mut self, account: &str) {
+        if let Some(source) = &self.source
+            && auth::target(&self.shown.name, source).is_some()
+        {
+            self.source = Some(Arc::new(source.as_account(account)));
         }
     }
 

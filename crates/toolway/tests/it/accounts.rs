@@ -5,9 +5,12 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use toolway::auth::{AuthOptions, Invitation, LoggedIn, LoginOptions, LoginProblem};
-use toolway::{CallOptions, Consent, Host, HostOptions, ToolRequest, ToolTarget};
+use toolway::{
+    AttachOptions, Attached, CallOptions, Caller, CallerKind, ConnectionPool, Consent, Host,
+    HostOptions, ToolRequest, ToolTarget, ViewSpec,
+};
 use toolway_auth::vault::{StorageChoice, Vault, VaultOptions};
-use toolway_config::Plan;
+use toolway_config::{Plan, Profile};
 use toolway_testkit::authority::{Authority, AuthoritySettings, RequestedParty};
 use toolway_testkit::browser::browse;
 use toolway_types::{ConnectionState, ToolKey};
@@ -44,6 +47,10 @@ impl Scene {
     }
 
     async fn host(&self, plan: Plan) -> Host {
+        self.host_in(plan, ConnectionPool::default()).await
+    }
+
+    async fn host_in(&self, plan: Plan, connections: ConnectionPool) -> Host {
         let vault = Vault::open(VaultOptions {
             storage: StorageChoice::File,
             ..VaultOptions::new(self.home.path().join("vault"))
@@ -54,6 +61,7 @@ impl Scene {
                 memory: Some(self.home.path().join("needs-auth.json")),
                 ..AuthOptions::default()
             },
+            connections,
             ..self.home.options()
         };
         let host = Host::start(plan, options);
@@ -245,4 +253,73 @@ async fn a_login_to_another_account_does_not_join_the_one_under_way() {
     let outcome = first.outcome().await.expect("ours");
     assert!(matches!(outcome, Err(LoginProblem::Ended)), "{outcome:?}");
     host.shutdown().await;
+}
+
+#[tokio::test]
+async fn two_profiles_with_two_accounts_have_two_connections_and_each_its_own_login() {
+    let scene = Scene::new();
+    let plan = scene.shop(None);
+    let pool = ConnectionPool::default();
+    let host = scene.host_in(plan, pool.clone()).await;
+    let (_, default) = scene.log_in(&host, "shop", None).await;
+    until_connected(&host, "shop").await;
+    let mut callers = Vec::new();
+    for account in ["home", "work", "work"] {
+        let profile = Profile {
+            accounts: [(name("shop"), account.to_owned())].into(),
+            ..Profile::default()
+        };
+        let view = host.view(ViewSpec::of_profile(&profile)).await;
+        view.settled().await;
+        let options = AttachOptions {
+            view: Some(view),
+            ..AttachOptions::default()
+        };
+        callers.push(host.attach(Caller::new(CallerKind::Client, account), options));
+    }
+    assert_eq!(pool.len(), 3, "the owner's, and one for each account");
+    let state = |caller: &Attached| caller.snapshot().server("shop").unwrap().state.clone();
+    for caller in &callers {
+        // The owner's login is not theirs.
+        let state = state(caller);
+        assert!(
+            matches!(state, ConnectionState::NeedsAuth { .. }),
+            "{state:?}"
+        );
+    }
+    // Whoever waits for a login is connected as soon as the owner made it.
+    let (_, home) = scene.log_in(&host, "shop", Some("home")).await;
+    until_seen(&callers[0]).await;
+    assert!(matches!(
+        state(&callers[1]),
+        ConnectionState::NeedsAuth { .. }
+    ));
+    let (_, work) = scene.log_in(&host, "shop", Some("work")).await;
+    until_seen(&callers[1]).await;
+    until_seen(&callers[2]).await;
+    let shown = async |caller: &Attached| {
+        let key = ToolKey::new(name("shop"), "whoami");
+        let request = ToolRequest::new(ToolTarget::Key(key), serde_json::Map::new());
+        let answer = caller.call(request, CallOptions::new(Consent::Delegated));
+        answer.await.expect("an answer");
+        scene.carried("shop").pop().expect("it carried a token")
+    };
+    for _ in 0..2 {
+        assert_eq!(shown(&callers[0]).await, home);
+        assert_eq!(shown(&callers[1]).await, work);
+        assert_eq!(shown(&callers[2]).await, work);
+        assert_eq!(shown(&host).await, default);
+    }
+    assert_eq!(pool.len(), 3);
+    host.shutdown().await;
+}
+
+async fn until_seen(caller: &Attached) {
+    let mut snapshots = caller.watch();
+    let connected = snapshots.wait_for(|snapshot| {
+        let state = snapshot.server("shop").map(|server| &server.state);
+        matches!(state, Some(ConnectionState::Connected(_)))
+    });
+    let waited = tokio::time::timeout(Duration::from_mins(1), connected);
+    drop(waited.await.expect("in time").expect("the host runs"));
 }

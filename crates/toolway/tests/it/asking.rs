@@ -40,6 +40,7 @@ impl Person {
 impl ClientHandler for Person {
     fn offers(&self) -> ClientOffers {
         ClientOffers {
+            roots: false,
             form: true,
             url: true,
             sampling: RawValue::from_string("{}".to_owned()).ok(),

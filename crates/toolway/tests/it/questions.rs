@@ -368,6 +368,7 @@ impl Prompter for Dialog {
 impl ClientHandler for Dialog {
     fn offers(&self) -> ClientOffers {
         ClientOffers {
+            roots: false,
             form: true,
             url: true,
             sampling: None,

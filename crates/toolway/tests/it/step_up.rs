@@ -88,6 +88,7 @@ impl Drop for Open<'_> {
 impl ClientHandler for Person {
     fn offers(&self) -> ClientOffers {
         ClientOffers {
+            roots: false,
             form: false,
             url: true,
             sampling: None,

@@ -45,7 +45,6 @@ pub(super) fn say_left_out(context: &Context, candidates: &[Candidate<'_>]) {
 
 /// What a file holds is its writer's word: no row of it can pass for one of ours (SEC-52).
 pub(super) fn render(candidates: &[Candidate<'_>], screen: Screen) -> String {
-    let words = |text: &str| legible(text, TextKind::Prose);
     let mut sheet = screen.sheet();
     let mut file: Option<&ClientFile> = None;
     let mut width = 0;
@@ -72,28 +71,33 @@ pub(super) fn render(candidates: &[Candidate<'_>], screen: Screen) -> String {
         let name = name(&candidate.server.name);
         let name = format!("{name}{}", " ".repeat(width.saturating_sub(name.width())));
         match &candidate.fate {
-            Fate::Add(_) => add_row(&mut sheet, &format!("  + {name}  "), candidate),
-            Fate::Skip(reason) => {
-                sheet.row(&format!("  = {name}  skipped: {}", words(reason)));
+            Fate::Add(_) => added(&mut sheet, &format!("  + {name}  "), candidate),
+            Fate::Same(reason) | Fate::Skip(reason) => {
+                let reason = legible(reason, TextKind::Prose);
+                sheet.row(&format!("  = {name}  skipped: {reason}"));
             }
             Fate::LeaveOut(_) => add_row(&mut sheet, &format!("  - {name}  "), candidate),
         }
-        if matches!(candidate.fate, Fate::Add(_)) {
-            if is_decided_here(candidate) {
-                whole(&mut sheet, candidate.server);
-            }
-            if !candidate.server.enabled {
-                sheet.row("      switched off there, so switched off here");
-            }
-            for note in &candidate.server.notes {
-                sheet.row(&format!("      ~ {}", words(note.trim_end_matches('.'))));
-            }
-            for loss in &candidate.server.dropped {
-                sheet.row(&format!("      ! {}", words(loss.trim_end_matches('.'))));
-            }
-        }
     }
     sheet.finish()
+}
+
+/// A server that would be added, what is put in another way, and what is lost.
+pub(in crate::commands) fn added(sheet: &mut Sheet, lead: &str, candidate: &Candidate<'_>) {
+    let words = |text: &str| legible(text.trim_end_matches('.'), TextKind::Prose);
+    add_row(sheet, lead, candidate);
+    if is_decided_here(candidate) {
+        whole(sheet, candidate.server);
+    }
+    if !candidate.server.enabled {
+        sheet.row("      switched off there, so switched off here");
+    }
+    for note in &candidate.server.notes {
+        sheet.row(&format!("      ~ {}", words(note)));
+    }
+    for loss in &candidate.server.dropped {
+        sheet.row(&format!("      ! {}", words(loss)));
+    }
 }
 
 /// Whether the user decides by the preview about a foreign entry. Then nothing of it is hidden, as
@@ -164,7 +168,7 @@ pub(super) fn listing(candidates: &[Candidate<'_>]) -> ImportListing {
         } = candidate;
         let (scope, skipped) = match fate {
             Fate::Add(target) => (Some(target.scope()), None),
-            Fate::Skip(reason) => (None, Some(reason.clone())),
+            Fate::Same(reason) | Fate::Skip(reason) => (None, Some(reason.clone())),
             Fate::LeaveOut(stranger) => (None, Some(stranger.to_string())),
         };
         let writer = match found.writer {

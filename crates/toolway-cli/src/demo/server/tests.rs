@@ -3,11 +3,13 @@
 use clap::ValueEnum as _;
 use serde_json::{Value, json};
 
+use toolway_wire::Id;
+
 use super::*;
 
 fn ask(server: &DemoServer, method: &str, params: &Value) -> Value {
-    let request = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
-    let answer = server.answer(request.to_string().as_bytes()).unwrap();
+    let params = to_raw_value(params).unwrap();
+    let answer = server.answer(method, Some(&params)).message(&Id::Number(1));
     let answer: Value = serde_json::from_slice(&answer).unwrap();
     assert_eq!(answer["id"], 1);
     answer
@@ -114,23 +116,6 @@ fn a_server_of_one_era_refuses_the_other() {
         ask(&only_modern, "tools/list", &json!({}))["error"]["code"],
         -32602
     );
-}
-
-#[test]
-fn notifications_and_answers_get_no_answer_and_nonsense_an_error() {
-    let server = DemoServer::new(Flavour::Desk);
-    assert!(
-        server
-            .answer(br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#)
-            .is_none()
-    );
-    assert!(
-        server
-            .answer(br#"{"jsonrpc":"2.0","id":1,"result":{}}"#)
-            .is_none()
-    );
-    let answer: Value = serde_json::from_slice(&server.answer(b"{").unwrap()).unwrap();
-    assert_eq!(answer["error"]["code"], -32700);
 }
 
 #[test]

@@ -27,7 +27,7 @@ fn say(server: &ChaosServer, message: &Value) -> (Vec<Value>, MessageFlow) {
         outlet: Arc::clone(&ear) as _,
         key: "test".to_owned(),
     };
-    let flow = server.handle(message, &client);
+    let flow = server.handle(&message.to_string(), &client);
     let said = ear.0.lock().unwrap();
     let said = said
         .iter()
@@ -241,6 +241,7 @@ fn changes_reach_modern_subscribers_with_their_id() {
     params["notifications"] = json!({ "toolsListChanged": true });
     let listen = json!({ "jsonrpc": "2.0", "id": "sub", "method": "subscriptions/listen",
         "params": params });
+    let listen = listen.to_string();
     assert_eq!(server.handle(&listen, &client), MessageFlow::Open);
     ask(&server, "tools/list", &modern());
     let heard = ear.0.lock().unwrap();
@@ -254,4 +255,79 @@ fn changes_reach_modern_subscribers_with_their_id() {
         heard[1]["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"],
         "sub"
     );
+}
+
+fn offering() -> ChaosServer {
+    ChaosServer::new(Script {
+        drama: true,
+        offers: true,
+        ..Script::default()
+    })
+}
+
+#[test]
+fn what_is_verbatim_and_mirrored_is_not_written_anew() {
+    let server = offering();
+    let ear = Arc::new(Ear::default());
+    let client = ChaosClient {
+        outlet: Arc::clone(&ear) as _,
+        key: "test".to_owned(),
+    };
+    let odd = r#"{ "n": 1.0e400 , "n":2}"#;
+    for text in [
+        format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"verbatim","arguments":{{"result":{}}}}}}}"#,
+            json!(odd)
+        ),
+        format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{{"uri":"chaos:verbatim/{}"}}}}"#,
+            odd.bytes()
+                .fold(String::new(), |all, byte| all + &format!("{byte:02x}"))
+        ),
+    ] {
+        assert_eq!(server.handle(&text, &client), MessageFlow::Done);
+        let said = ear.0.lock().unwrap().pop().unwrap();
+        let expected = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{odd}}}"#);
+        assert_eq!(String::from_utf8(said).unwrap(), expected);
+    }
+    let text = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"mirror","arguments":{ "x":1.0 }}}"#;
+    server.handle(text, &client);
+    let said: Value = serde_json::from_slice(&ear.0.lock().unwrap()[0]).unwrap();
+    assert_eq!(said["result"]["content"][0]["text"], r#"{ "x":1.0 }"#);
+}
+
+#[test]
+fn a_legacy_task_is_made_where_it_is_asked_for() {
+    let server = offering();
+    let at_once = ask(&server, "tools/call", &json!({ "name": "task" }));
+    assert_eq!(at_once["result"]["content"][0]["text"], "done at once");
+    let made = ask(
+        &server,
+        "tools/call",
+        &json!({ "name": "task", "task": { "ttl": 1000 } }),
+    );
+    let task = &made["result"]["task"];
+    assert_eq!(task["status"], "working");
+    let id = json!({ "taskId": task["taskId"] });
+    assert_eq!(
+        ask(&server, "tasks/get", &id)["result"]["status"],
+        "working"
+    );
+    assert_eq!(
+        ask(&server, "tasks/get", &id)["result"]["status"],
+        "completed"
+    );
+    let result = ask(&server, "tasks/result", &id);
+    assert_eq!(result["result"]["content"][0]["text"], "the task is done");
+}
+
+#[test]
+fn a_page_is_wanted_until_it_was_visited() {
+    let server = offering();
+    let wanted = ask(&server, "tools/call", &json!({ "name": "login" }));
+    assert_eq!(wanted["error"]["code"], -32042);
+    let page = &wanted["error"]["data"]["elicitations"][0]["elicitationId"];
+    call(&server, "visited", &json!({ "id": page }));
+    let done = ask(&server, "tools/call", &json!({ "name": "login" }));
+    assert_eq!(done["result"]["content"][0]["text"], "logged in");
 }

@@ -22,7 +22,7 @@ use super::book::{Askee, PartyId, QuestionBook, QuestionEnd};
 use super::{AskedPermission, OpenQuestion, QuestionAnswer, QuestionId, QuestionKind};
 use crate::call::attention::Attention;
 use crate::call::{Caller, PermissionAnswer, PermissionQuestion, Prompter};
-use crate::client_handler::{ClientHandler, ClientOffers, Elicitation, ElicitationAnswer};
+use crate::client_handler::{ClientHandler, ClientOffers, Elicitation, ElicitationAnswer, Root};
 use crate::lock::lock;
 
 /// How many calls of one caller ask for permission at a time; others wait until one is answered.
@@ -95,31 +95,40 @@ impl QuestionAsker {
         self.party
     }
 
-    /// Whom to ask whether a call may run; none where nobody could answer.
-    pub(crate) fn prompter(&self) -> Option<&dyn Prompter> {
-        let somebody = self.has_person() || self.goes_to_owner();
-        somebody.then_some(self as &dyn Prompter)
+    /// Whom to ask whether a call may run; none where nobody could answer. The prompter of the
+    /// request comes before the caller's own.
+    pub(crate) fn prompter<'a>(
+        &'a self,
+        of_request: Option<&'a Arc<dyn Prompter>>,
+    ) -> Option<AskedPrompter<'a>> {
+        let shows = of_request.or(self.side.prompter.as_ref());
+        let has_person = shows.is_some() || self.side.open_questions;
+        let goes_to_owner = self.side.book.owner_answers && !has_person;
+        (has_person || goes_to_owner).then_some(AskedPrompter {
+            asker: self,
+            shows: shows.map(|shows| &**shows),
+            askee: if goes_to_owner {
+                Askee::Owner
+            } else {
+                Askee::Party
+            },
+        })
     }
 
-    /// Whether the caller itself can be asked.
-    fn has_person(&self) -> bool {
-        self.side.prompter.is_some() || self.side.open_questions
-    }
-
-    fn goes_to_owner(&self) -> bool {
-        self.side.book.owner_answers && !self.has_person()
-    }
-
-    /// Who answers what servers ask because of these requests; none where nobody does.
+    /// Who answers what servers ask because of these requests; none where nobody does. The handler
+    /// of a request comes before the caller's own.
     pub(crate) fn client_handler(
         self: &Arc<Self>,
         cause: Vec<Arc<dyn CausingRequest>>,
+        of_request: Option<Arc<dyn ClientHandler>>,
     ) -> Option<Arc<dyn ClientHandler>> {
-        if self.side.client_handler.is_none() && !self.side.open_questions {
+        let shows = of_request.or_else(|| self.side.client_handler.clone());
+        if shows.is_none() && !self.side.open_questions {
             return None;
         }
         Some(Arc::new(AskedHandler {
             asker: Arc::clone(self),
+            shows,
             cause,
         }))
     }
@@ -189,18 +198,27 @@ impl Answered {
     }
 }
 
-impl Prompter for QuestionAsker {
+/// Asks a caller whether a call may run.
+pub(crate) struct AskedPrompter<'a> {
+    asker: &'a QuestionAsker,
+    /// Who shows the question, where anybody does.
+    shows: Option<&'a dyn Prompter>,
+    askee: Askee,
+}
+
+impl Prompter for AskedPrompter<'_> {
     fn ask<'a>(&'a self, question: &'a PermissionQuestion<'a>) -> BoxFuture<'a, PermissionAnswer> {
         Box::pin(async move {
-            let _attention = self.attention.open();
+            let asker = self.asker;
+            let _attention = asker.attention.open();
             // Never closed.
-            let _place = self.places.acquire().await;
-            let shown = self.side.prompter.as_deref().map(|prompter| {
+            let _place = asker.places.acquire().await;
+            let shown = self.shows.map(|prompter| {
                 async move {
                     let _turn = if prompter.takes_several() {
                         None
                     } else {
-                        Some(self.turn.lock().await)
+                        Some(asker.turn.lock().await)
                     };
                     QuestionAnswer::Permission(prompter.ask(question).await)
                 }
@@ -210,14 +228,10 @@ impl Prompter for QuestionAsker {
                 kind: QuestionKind::Permission(Box::new(AskedPermission::of(question))),
                 server: question.key.server.clone(),
                 tool: Some(question.key.clone()),
-                askee: if self.goes_to_owner() {
-                    Askee::Owner
-                } else {
-                    Askee::Party
-                },
+                askee: self.askee,
             };
             // What asks is dropped with its call.
-            let answered = self.put(draft, shown, pending()).await;
+            let answered = asker.put(draft, shown, pending()).await;
             match answered.map(|answered| answered.answer) {
                 Some(QuestionAnswer::Permission(answer)) => answer,
                 _ => PermissionAnswer::Unanswered,
@@ -233,12 +247,14 @@ impl Prompter for QuestionAsker {
 /// Answers what servers ask because of some requests of a caller.
 struct AskedHandler {
     asker: Arc<QuestionAsker>,
+    /// Who puts the question to somebody, where anybody does.
+    shows: Option<Arc<dyn ClientHandler>>,
     cause: Vec<Arc<dyn CausingRequest>>,
 }
 
 impl AskedHandler {
     fn inner(&self) -> Option<&dyn ClientHandler> {
-        self.asker.side.client_handler.as_deref()
+        self.shows.as_deref()
     }
 
     /// The tool that was called, where all that can have caused the question called the same.
@@ -330,6 +346,10 @@ impl ClientHandler for AskedHandler {
             Some(inner) => inner.visited(server),
             None => Box::pin(pending()),
         }
+    }
+
+    fn roots<'a>(&'a self, server: &'a ServerName) -> Option<BoxFuture<'a, Vec<Root>>> {
+        self.inner()?.roots(server)
     }
 
     fn sample<'a>(

@@ -4,7 +4,7 @@ use std::sync::{Arc, Weak};
 
 use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
-use toolway_config::ToolSearch;
+use toolway_config::{Boundaries, ToolSearch};
 use toolway_types::ServerName;
 use toolway_wire::view;
 
@@ -63,7 +63,7 @@ fn catalog(
         search,
         context_tokens,
     };
-    let own = builtin_tools.part(deferral, &std::iter::empty());
+    let own = builtin_tools.part(deferral, &Boundaries::default(), &std::iter::empty());
     let offers = offers.into_iter().map(Into::into);
     Catalog::of_host(&Catalog::default(), offers.collect(), own)
 }

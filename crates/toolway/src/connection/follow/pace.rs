@@ -14,6 +14,9 @@ use crate::session::freshness::spread;
 /// The shortest time between the end of one fetch and the begin of the next.
 const SHORTEST: Duration = Duration::from_secs(1);
 
+/// So many changes in a row are no storm yet.
+const A_FEW: u32 = 3;
+
 /// What that grows to under a storm of changes.
 const LONGEST: Duration = Duration::from_secs(30);
 
@@ -36,6 +39,8 @@ pub(super) struct Pace {
     demanded: bool,
     /// Whether what asks for the next fetch came before the last one's interval was over.
     pressed: bool,
+    /// How many fetches in a row that was so for.
+    presses: u32,
     running: bool,
     interval: Duration,
     not_before: Instant,
@@ -64,6 +69,7 @@ impl Pace {
             announced: 0,
             demanded: false,
             pressed: false,
+            presses: 0,
             running: false,
             interval: SHORTEST,
             not_before: now,
@@ -109,7 +115,8 @@ impl Pace {
 
     /// A fetch begins. It covers every change announced so far.
     pub(super) fn begin(&mut self) {
-        self.interval = if self.pressed {
+        self.presses = if self.pressed { self.presses + 1 } else { 0 };
+        self.interval = if self.presses > A_FEW {
             (self.interval * 2).min(LONGEST)
         } else {
             SHORTEST

@@ -190,7 +190,10 @@ impl PendingRequests {
                 None => QuestionCause::Unclear,
             };
         }
-        let origins: Vec<_> = state.requests.values().filter_map(of).collect();
+        let mut requests: Vec<_> = state.requests.iter().collect();
+        // The newest first: that is more likely to be the one that is worked on.
+        requests.sort_unstable_by_key(|(id, _)| std::cmp::Reverse(**id));
+        let origins: Vec<_> = requests.into_iter().filter_map(|(_, it)| of(it)).collect();
         let is_of_one = |pair: &[Arc<RequestOrigin>]| pair[0].caller.is_same(&pair[1].caller);
         let asked = origins.first().map(|origin| &origin.caller).or(own);
         if origins.windows(2).all(is_of_one) && !state.may_ask_for_others(asked) {

@@ -123,7 +123,7 @@ impl Questions {
                 client_side.habits.note_others_roots();
             }
         }
-        if !question.takes_time() {
+        if !question.takes_time(&client_side) {
             let outcome = question.put(&client_side).now_or_never();
             return outcome.map(|outcome| from.answer(outcome));
         }

@@ -35,6 +35,7 @@ impl Scripted {
     pub(super) fn new() -> Self {
         Self {
             offers: ClientOffers {
+                roots: false,
                 form: true,
                 url: true,
                 sampling: Some(raw("{}")),

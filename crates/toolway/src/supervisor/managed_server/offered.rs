@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use toolway_config::{Curation, Permissions, PinPolicy};
+use toolway_config::{Boundaries, Curation, Permissions, PinPolicy};
 use toolway_types::name::as_word;
 use toolway_types::{ConnectionState, TransportKind};
 
@@ -35,6 +35,8 @@ struct OfferTerms {
     /// The same of its prompts.
     without_prompts: bool,
     instructions: Option<String>,
+    /// The tools that the view has at all.
+    boundaries: Boundaries,
     remarks: Vec<String>,
 }
 
@@ -80,6 +82,7 @@ impl ManagedServer {
         offer.bare_names = terms.bare_names;
         offer.declares_resources = terms.declares_resources;
         offer.instructions.clone_from(&terms.instructions);
+        offer.boundaries.clone_from(&terms.boundaries);
         offer.remarks.clone_from(&terms.remarks);
         offer
     }
@@ -95,6 +98,7 @@ impl ManagedServer {
             without_resources: false,
             without_prompts: false,
             instructions: None,
+            boundaries: permissions.boundaries().clone(),
             remarks: Vec::new(),
         };
         if let ConnectionState::Connected(facts) = &self.shown.state {
@@ -118,7 +122,8 @@ impl ManagedServer {
                 .then(|| offering.denied(name, permissions))
                 .flatten();
             let is_denied = by.is_some();
-            if is_denied {
+            // What the view does not have is no news to whoever sees it.
+            if is_denied && offering.is_within(name, permissions.boundaries()) {
                 left_out.push(what);
                 refused = refused.take().or(by);
             }

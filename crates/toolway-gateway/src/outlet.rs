@@ -1,12 +1,14 @@
-//! One client of a service: what waits to be read by it, and what may be said to it unasked.
+//! What waits to be read by a client: answers, and what is said to it before or without one.
 //!
-//! Owns the bounded queue between a service and a client that may stop reading (REL-29). A
+//! Owns the bounded queue between a service and a client that may stop reading (REL-29). A client
+//! over one pipe has one; over HTTP each exchange and each stream has its own. A
 //! notification that finds no room takes the place of the oldest one; a request to the client that
 //! finds none fails; answers are bounded by taking no more requests. Nothing here waits, so a
 //! stalled client affects no other.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
 use tokio::sync::Notify;
@@ -23,15 +25,13 @@ pub const MAX_UNREAD: usize = 64 * 1024 * 1024;
 #[error("the client has not read what it was told before")]
 pub struct ClientBusy;
 
-/// A client, as a service sees it. Cloning it makes another handle to the same client.
+/// Where a service says something to a client. Clones are the same outlet.
 #[derive(Debug, Clone, Default)]
-pub struct ClientHandle(Arc<ClientInner>);
+pub struct Outlet(Arc<OutletQueue>);
 
 #[derive(Debug, Default)]
-struct ClientInner {
+struct OutletQueue {
     queue: Mutex<OutgoingQueue>,
-    /// There is something to write.
-    filled: Notify,
     /// There is less to write.
     taken: Notify,
 }
@@ -46,6 +46,8 @@ struct OutgoingQueue {
     /// A message is being written.
     in_hand: bool,
     gone: bool,
+    /// Who waits for something to write; there is one at a time.
+    reader: Option<Waker>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,6 +88,18 @@ impl OutgoingQueue {
         Some(message)
     }
 
+    /// Has the reader woken when there is something; resolves when nothing comes any more.
+    fn wait(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        if self.gone {
+            return Poll::Ready(());
+        }
+        match &mut self.reader {
+            Some(reader) => reader.clone_from(context.waker()),
+            reader @ None => *reader = Some(context.waker().clone()),
+        }
+        Poll::Pending
+    }
+
     fn drop_oldest_notification(&mut self) {
         let oldest = self
             .waiting
@@ -97,7 +111,7 @@ impl OutgoingQueue {
     }
 }
 
-impl ClientHandle {
+impl Outlet {
     /// Tells the client something. When too much waits already, the oldest notification is dropped.
     pub fn notify(&self, message: Bytes) {
         let mut queue = self.queue();
@@ -111,8 +125,7 @@ impl ClientHandle {
         {
             queue.drop_oldest_notification();
         }
-        drop(queue);
-        self.0.filled.notify_one();
+        wake(queue);
     }
 
     /// Sends the client a request of our own, unless too many wait already. The answer comes to
@@ -123,8 +136,7 @@ impl ClientHandle {
             return Err(ClientBusy);
         }
         queue.push(OutgoingKind::Request, message);
-        drop(queue);
-        self.0.filled.notify_one();
+        wake(queue);
         Ok(())
     }
 
@@ -138,10 +150,11 @@ impl ClientHandle {
         self.queue().gone
     }
 
-    /// Queues an answer. Answers are never dropped; see [`ClientHandle::has_room`].
+    /// Queues an answer. Answers are never dropped; see [`Outlet::has_room`].
     pub(crate) fn answer(&self, message: Bytes) {
-        self.queue().push(OutgoingKind::Answer, message);
-        self.0.filled.notify_one();
+        let mut queue = self.queue();
+        queue.push(OutgoingKind::Answer, message);
+        wake(queue);
     }
 
     /// How many answers wait, and whether their bytes leave room for more.
@@ -150,19 +163,45 @@ impl ClientHandle {
         (queue.answers.count, queue.answers.bytes <= MAX_UNREAD)
     }
 
-    /// The next message to write. [`ClientHandle::written`] must follow before the next one is
+    /// The next message to write. [`Outlet::written`] must follow before the next one is
     /// asked for. Losing the future loses no message.
     pub(crate) async fn next(&self) -> Bytes {
-        loop {
-            {
-                let mut queue = self.queue();
-                if let Some(message) = queue.remove(0) {
-                    queue.in_hand = true;
-                    return message;
-                }
-            }
-            self.0.filled.notified().await;
+        match std::future::poll_fn(|context| self.poll_next(context)).await {
+            Some(message) => message,
+            // Closed: nothing comes any more.
+            None => std::future::pending().await,
         }
+    }
+
+    /// The next message to write, or nothing once the outlet is closed. Only the last who asked is
+    /// woken.
+    pub(crate) fn poll_next(&self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        let mut queue = self.queue();
+        if let Some(message) = queue.remove(0) {
+            queue.in_hand = true;
+            return Poll::Ready(Some(message));
+        }
+        queue.wait(context).map(|()| None)
+    }
+
+    /// Whether something waits to be written; not once the outlet is closed. Only the last who
+    /// asked is woken.
+    pub(crate) fn poll_waiting(&self, context: &mut Context<'_>) -> Poll<bool> {
+        let mut queue = self.queue();
+        if !queue.waiting.is_empty() {
+            return Poll::Ready(true);
+        }
+        queue.wait(context).map(|()| false)
+    }
+
+    /// The next message to write, if there is one now.
+    pub(crate) fn try_next(&self) -> Option<Bytes> {
+        self.queue().remove(0)
+    }
+
+    /// Whether something waits to be written.
+    pub(crate) fn is_waiting(&self) -> bool {
+        !self.queue().waiting.is_empty()
     }
 
     /// The message that was taken is with the client.
@@ -194,10 +233,20 @@ impl ClientHandle {
         let mut queue = self.queue();
         queue.gone = true;
         queue.waiting.clear();
+        wake(queue);
     }
 
     fn queue(&self) -> MutexGuard<'_, OutgoingQueue> {
         self.0.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Wakes who waits, after the lock is given back.
+fn wake(mut queue: MutexGuard<'_, OutgoingQueue>) {
+    let reader = queue.reader.take();
+    drop(queue);
+    if let Some(reader) = reader {
+        reader.wake();
     }
 }
 
@@ -207,7 +256,7 @@ mod tests {
 
     #[tokio::test]
     async fn notifications_give_way_to_newer_ones_and_nothing_else_does() {
-        let client = ClientHandle::default();
+        let client = Outlet::default();
         client.answer(Bytes::from_static(b"answer"));
         client.ask(Bytes::from_static(b"request")).unwrap();
         for number in 0..=MAX_WAITING {
@@ -226,7 +275,7 @@ mod tests {
 
     #[test]
     fn large_notifications_are_bounded_by_their_bytes() {
-        let client = ClientHandle::default();
+        let client = Outlet::default();
         let large = Bytes::from(vec![b'x'; MAX_WAITING_BYTES]);
         for _ in 0..3 {
             client.notify(large.clone());
@@ -236,7 +285,7 @@ mod tests {
 
     #[test]
     fn a_request_that_finds_no_room_fails() {
-        let client = ClientHandle::default();
+        let client = Outlet::default();
         for _ in 0..MAX_WAITING {
             client.ask(Bytes::new()).unwrap();
         }

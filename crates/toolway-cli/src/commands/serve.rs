@@ -1,0 +1,305 @@
+//! `toolway serve`: every server behind one MCP endpoint.
+//!
+//! Owns the flags, and the run: a host that follows its files, the service over it, the way in, and
+//! the order in which they end. What is served is `toolway_gateway::hosted`'s; who may come in over
+//! HTTP is `serve/access.rs`, what clients see `serve/shown.rs`.
+
+mod access;
+mod shown;
+
+use std::io::IsTerminal as _;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use clap::{Args, ValueEnum};
+use tokio::sync::Notify;
+use toolway::event::Replan;
+use toolway::{Caller, CallerKind, ConfigWatch, Host, HostOptions, RetryFirst};
+use toolway_config::{NameForm, Plan, Planner, ResultForm};
+use toolway_gateway::hosted::RoutedQuestions;
+use toolway_gateway::http::{HttpOptions, HttpServer, TlsFiles};
+use toolway_gateway::{HostService, HostServiceOptions, Peer, SealKeys, Service};
+
+use self::access::AccessArgs;
+use self::shown::Shown;
+use crate::connect;
+use crate::context::{Context, require_flags_only};
+use crate::exit::Exit;
+use crate::report::{Outcome, Report};
+use crate::signals::Signals;
+
+/// Serve every configured server as one MCP server
+///
+/// Without `--http` it talks to the program that started it, over stdin and stdout. With it, clients
+/// of this machine come in at `/mcp` (all servers), `/mcp/<server>` (one, under its own names) and
+/// `/mcp/p/<profile>`.
+#[derive(Debug, Args)]
+pub(crate) struct ServeArgs {
+    /// Listen for HTTP on this address, such as `127.0.0.1:8808`; port 0 lets the system choose
+    #[arg(long, value_name = "ADDRESS", help_heading = "Listening")]
+    http: Option<SocketAddr>,
+
+    /// Also offer the transport of 2024-11-05, at `/sse`
+    #[arg(long, requires = "http", help_heading = "Listening")]
+    sse: bool,
+
+    /// A name by which clients call this server, beside its address. Repeatable
+    #[arg(
+        long,
+        value_name = "NAME",
+        requires = "http",
+        help_heading = "Listening"
+    )]
+    host: Vec<String>,
+
+    /// Encrypt with this certificate: a PEM file
+    #[arg(long, value_name = "FILE", requires_all = ["http", "tls_key"], help_heading = "Listening")]
+    tls_cert: Option<PathBuf>,
+
+    /// The private key of the certificate: a PEM file
+    #[arg(long, value_name = "FILE", requires_all = ["http", "tls_cert"], help_heading = "Listening")]
+    tls_key: Option<PathBuf>,
+
+    /// A proxy in front encrypts
+    #[arg(long, requires = "http", help_heading = "Listening")]
+    behind_proxy: bool,
+
+    /// Answer `/metrics`, `/healthz` and `/readyz` on this address too, without a token
+    #[arg(
+        long,
+        value_name = "ADDRESS",
+        requires = "http",
+        help_heading = "Listening"
+    )]
+    metrics: Option<SocketAddr>,
+
+    #[command(flatten)]
+    access: AccessArgs,
+
+    /// Serve what this profile shows
+    #[arg(long, value_name = "NAME", help_heading = "What clients see")]
+    profile: Option<String>,
+
+    /// Serve only these servers
+    #[arg(
+        long,
+        value_name = "NAMES",
+        value_delimiter = ',',
+        help_heading = "What clients see"
+    )]
+    servers: Option<Vec<String>>,
+
+    /// Offer only tools that say of themselves that they only read
+    #[arg(long, help_heading = "What clients see")]
+    read_only: bool,
+
+    /// What tools and prompts are called
+    #[arg(long, value_enum, help_heading = "What clients see")]
+    names: Option<NamesWord>,
+
+    /// What clients get of results
+    #[arg(long, value_enum, help_heading = "What clients see")]
+    results: Option<ResultsWord>,
+
+    /// Which tools clients see at first
+    #[arg(long, value_enum, help_heading = "What clients see")]
+    tools: Option<ToolsWord>,
+
+    /// Offer tools that list and read resources, for clients that do not show resources to models
+    #[arg(long, help_heading = "What clients see")]
+    resource_tools: bool,
+}
+
+/// What tools and prompts are called.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum NamesWord {
+    /// `<server>__<tool>`
+    Short,
+    /// `mcp__<server>__<tool>`, as rules call them
+    Mcp,
+    /// The tool's own name, where no other tool has it
+    Own,
+}
+
+impl NamesWord {
+    fn form(self) -> NameForm {
+        match self {
+            Self::Short => NameForm::Short,
+            Self::Mcp => NameForm::Mcp,
+            Self::Own => NameForm::Own,
+        }
+    }
+}
+
+/// What clients get of results.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum ResultsWord {
+    /// What the server sent
+    Raw,
+    /// What a model should get of it: long ones are saved, and said where
+    Bounded,
+}
+
+impl ResultsWord {
+    fn form(self) -> ResultForm {
+        match self {
+            Self::Raw => ResultForm::Raw,
+            Self::Bounded => ResultForm::Bounded,
+        }
+    }
+}
+
+/// Which tools clients see at first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ToolsWord {
+    /// All of them
+    All,
+    /// A tool that finds the others
+    Search,
+}
+
+/// Runs the command.
+pub(crate) fn run(context: &Context, args: &ServeArgs) -> Outcome {
+    let shared = SharedPlan::default();
+    connect::block_on(async {
+        let mut signals = Signals::listen();
+        let planner = context.setup.planner();
+        // Before the first plan, so that no change falls between the two.
+        let files = ConfigWatch::start(context.setup.watched(&planner));
+        let mut plan = planner.plan();
+        require_flags_only(&plan)?;
+        context.say_diagnoses(&plan);
+        let shown = Shown::of(context, args, &plan)?;
+        shown.prepare(&mut plan);
+        let access = args.http.map(|_| args.access.open(context)).transpose()?;
+        let options = HostOptions {
+            caller: Caller::new(CallerKind::Person, connect::CALLER),
+            client_handler: Some(Arc::new(RoutedQuestions)),
+            open_questions: true,
+            answers_for_callers: true,
+            retry_first: RetryFirst::Backoff,
+            replan: Some(shared.replan(planner, shown.searches)),
+            ..connect::host_options(context)
+        };
+        let host = Arc::new(Host::start(plan, options));
+        let outcome = {
+            let (service, driver) = HostService::new(
+                Arc::clone(&host),
+                HostServiceOptions {
+                    view: shown.view(&host).await,
+                    endpoint: shown.endpoint.clone(),
+                    profiles: shown.profiles(&host).await,
+                    seal: SealKeys::random().map_err(anyhow::Error::from)?,
+                },
+            );
+            let serving = async {
+                match access {
+                    None => serve_pipe(context, &service).await,
+                    Some(access) => serve_http(context, args, &service, access).await,
+                }
+            };
+            tokio::select! {
+                served = serving => served,
+                () = driver => Ok(()),
+                () = shared.follow(&host, &service) => Ok(()),
+                () = files.follow(&host) => Ok(()),
+                _ = signals.next() => {
+                    service.end();
+                    Ok(())
+                }
+            }
+        };
+        if let Some(host) = Arc::into_inner(host) {
+            connect::end(host, &mut signals).await?;
+        }
+        outcome.map(|()| Exit::Success)
+    })
+}
+
+/// Talks to the program that started this one, until that is done.
+async fn serve_pipe(context: &Context, service: &Arc<HostService>) -> Result<(), Report> {
+    if std::io::stdin().is_terminal() {
+        context.say(
+            "talking MCP over stdin and stdout, as a client would start it; Ctrl-D ends it\n\
+             hint: `toolway connect` writes it into a client's configuration, `--http 127.0.0.1:0` listens instead",
+        );
+    }
+    let service: Arc<dyn Service> = Arc::clone(service) as _;
+    toolway_gateway::stdio::serve(service, &Peer::owner("stdio")).await?;
+    Ok(())
+}
+
+/// Listens until the program ends.
+async fn serve_http(
+    context: &Context,
+    args: &ServeArgs,
+    service: &Arc<HostService>,
+    access: access::OpenedAccess,
+) -> Result<(), Report> {
+    let Some(address) = args.http else {
+        return Ok(());
+    };
+    let tls = args.tls_cert.clone().zip(args.tls_key.clone());
+    let options = HttpOptions {
+        access: access.access,
+        hosts: args.host.clone(),
+        tls: tls.map(|(certificate, key)| TlsFiles { certificate, key }),
+        behind_proxy: args.behind_proxy,
+        old_transport: args.sse,
+        metrics_address: args.metrics,
+        observer: Some(Arc::clone(service) as _),
+        ..HttpOptions::at(address)
+    };
+    let service: Arc<dyn Service> = Arc::clone(service) as _;
+    let (server, driver) = HttpServer::bind(service, &options).map_err(|error| {
+        Report::usage(error.to_string()).hint(
+            "`toolway serve --http 127.0.0.1:0` serves this machine; beyond it are needed `--tls-cert` and `--tls-key`, and tokens of `toolway tokens` or `--oauth-issuer`",
+        )
+    })?;
+    context.output.result(&format!("{}\n", server.url()))?;
+    for line in access.said {
+        context.say(&line);
+    }
+    driver.await;
+    Ok(())
+}
+
+/// The plan of this moment, for who follows its profiles.
+#[derive(Clone, Default)]
+struct SharedPlan(Arc<SharedPlanState>);
+
+#[derive(Default)]
+struct SharedPlanState {
+    newest: Mutex<Option<Plan>>,
+    changed: Notify,
+}
+
+impl SharedPlan {
+    /// Plans anew when files change, and lets profiles follow.
+    fn replan(&self, planner: Arc<Planner>, searches: bool) -> Replan {
+        let shared = self.clone();
+        Arc::new(move || {
+            let mut plan = planner.plan();
+            shown::let_search(&mut plan, searches);
+            let newest = &shared.0.newest;
+            *newest.lock().unwrap_or_else(PoisonError::into_inner) = Some(plan.clone());
+            shared.0.changed.notify_one();
+            plan
+        })
+    }
+
+    /// Keeps the profiles of a service those of the plan.
+    async fn follow(&self, host: &Arc<Host>, service: &HostService) {
+        loop {
+            self.0.changed.notified().await;
+            let newest = {
+                let newest = &self.0.newest;
+                newest.lock().unwrap_or_else(PoisonError::into_inner).take()
+            };
+            if let Some(plan) = newest {
+                service.set_profiles(shown::profiles(host, &plan).await);
+            }
+        }
+    }
+}

@@ -1,0 +1,284 @@
+//! One client of a hosted service: its conversation.
+//!
+//! Owns what a conversation remembers: what the client declared, what it follows, what it is being
+//! asked. Which request means what in which era is `client/legacy.rs` and
+//! `client/modern.rs`; a request that a server answers is `work.rs`'s.
+
+mod following;
+mod legacy;
+mod listen;
+mod modern;
+mod skills;
+mod tasks;
+
+use std::ops::Deref;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use toolway::types::Era;
+use toolway::{
+    CallError, CallFault, CallOptions, ListKind, LogLevel, LogSink, Progress, RequestAsked,
+    ToolPool,
+};
+use toolway_wire::edit::{Replacement, rewritten};
+use toolway_wire::era::method;
+use toolway_wire::{Id, RawJson, RpcError, envelope, request_head};
+
+use self::listen::Listeners;
+use super::answers::{self, Caching};
+use super::capabilities::ClientCapabilities;
+use super::endpoint::{EndpointClient, ToolOffer, era_of};
+use super::lists::{ServedList, ServedLists, ToldLists};
+use super::parked::{CurrentOutlet, ParkedCalls};
+use super::party::ClientParty;
+use super::scope::EndpointScope;
+use super::stream_asker::ClientQuestions;
+use super::work::{self, ServerWork};
+use crate::conversation::{Answer, AnswerFuture, Conversation, IncomingRequest};
+use crate::outlet::Outlet;
+
+/// A client.
+pub(super) struct HostedClient {
+    party: Arc<ClientParty>,
+    /// Where is said what it did not ask for; nowhere for single exchanges.
+    unasked: Option<Outlet>,
+    questions: Arc<ClientQuestions>,
+    parked: ParkedCalls,
+    listeners: Listeners,
+    state: Mutex<ClientState>,
+}
+
+impl Deref for HostedClient {
+    type Target = Arc<ClientParty>;
+
+    fn deref(&self) -> &Arc<ClientParty> {
+        &self.party
+    }
+}
+
+/// What a legacy client said of itself, and what it follows.
+#[derive(Default)]
+struct ClientState {
+    /// The lists as it knows them, once it has shaken hands.
+    known: Option<ToldLists>,
+    capabilities: Arc<ClientCapabilities>,
+    level: Option<LogLevel>,
+    following: following::Following,
+}
+
+impl HostedClient {
+    pub(super) fn new(party: ClientParty, unasked: Option<Outlet>) -> Self {
+        Self {
+            party: Arc::new(party),
+            unasked,
+            questions: Arc::default(),
+            parked: ParkedCalls::default(),
+            listeners: Listeners::default(),
+            state: Mutex::default(),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, ClientState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether anything of it waits here.
+    pub(super) fn is_idle(&self) -> bool {
+        self.parked.count() == 0 && self.listeners.is_empty()
+    }
+
+    /// One page of a list.
+    async fn list(&self, list: ServedList, request: &IncomingRequest) -> Answer {
+        self.endpoint.settled().await;
+        let params = request.params.as_ref();
+        let cursor = request_head::text_param(params, "cursor");
+        let lists = self.endpoint.lists();
+        match lists.page(list, request.era, cursor.as_deref(), self.pool.as_ref()) {
+            Ok(page) => {
+                if let (Era::Legacy, Some(known)) = (request.era, &mut self.state().known) {
+                    known.learn(list, &lists);
+                }
+                Answer::result(page)
+            }
+            Err(error) => error.into(),
+        }
+    }
+
+    /// The conditions of a request that a server answers.
+    fn options(
+        &self,
+        request: &IncomingRequest,
+        work: &ServerWork,
+        outlet: &CurrentOutlet,
+        asked: RequestAsked,
+    ) -> CallOptions {
+        let endpoint = &self.endpoint.options;
+        let mut options = CallOptions::new(endpoint.consent());
+        options.delivery = work::delivery(endpoint.results);
+        options.continuations = work.continuations();
+        options.pool.clone_from(&self.pool);
+        options.asked = asked;
+        let level = match request.era {
+            Era::Modern => {
+                options.capabilities.clone_from(&request.head.capabilities);
+                let level = request.head.log_level.as_ref();
+                level.and_then(|level| {
+                    serde_json::from_str::<String>(level.get())
+                        .ok()?
+                        .parse()
+                        .ok()
+                })
+            }
+            Era::Legacy => self.state().level,
+        };
+        if let Some(token) = &request.head.progress_token {
+            // Copied: it must not keep the whole request alive.
+            let (token, outlet) = (token.detached(), outlet.clone());
+            options.progress = Some(Arc::new(move |progress| {
+                outlet.get().notify(progress_message(&progress, &token));
+            }));
+        }
+        if let Some(level) = level {
+            let outlet = outlet.clone();
+            let sink = Arc::new(move |message: toolway::LogMessage| {
+                let params = message.raw.as_raw();
+                let logged = envelope::notification(method::MESSAGE, Some(params));
+                outlet.get().notify(logged);
+            });
+            options.logs = Some(LogSink { level, sink });
+        }
+        options
+    }
+}
+
+impl EndpointClient for HostedClient {
+    fn lists_changed(&self, lists: &ServedLists) {
+        self.listeners.lists_changed(lists);
+        let known = &mut self.state().known;
+        let changed = known.as_mut().map(|known| known.update(lists));
+        if let Some(unasked) = &self.unasked {
+            for list in changed.into_iter().flatten() {
+                unasked.notify(envelope::notification(changed_method(list), None));
+            }
+        }
+    }
+
+    fn sweep(&self) {
+        // Its pipe or its session may have ended.
+        if self.unasked.as_ref().is_some_and(Outlet::is_gone) {
+            self.parked.clear();
+        } else {
+            self.parked.sweep();
+        }
+    }
+
+    fn parked(&self) -> usize {
+        self.parked.count()
+    }
+}
+
+impl Conversation for HostedClient {
+    fn request(self: Arc<Self>, request: IncomingRequest, outlet: Outlet) -> AnswerFuture {
+        match request.era {
+            Era::Legacy => self.legacy_request(request, outlet),
+            Era::Modern => self.modern_request(request, outlet),
+        }
+    }
+
+    fn notified(self: Arc<Self>, method: &str, _params: Option<RawJson>) {
+        match method {
+            method::INITIALIZED | method::ROOTS_CHANGED => self.learn_roots(),
+            _ => tracing::debug!("a notification of a client is not heeded"),
+        }
+    }
+
+    fn answered(&self, id: Id, outcome: Result<RawJson, RpcError>) {
+        self.questions.answered(&id, outcome);
+    }
+}
+
+/// The client's pool, where it has to search for tools.
+pub(super) fn pool_for(offer: ToolOffer) -> Option<ToolPool> {
+    (offer == ToolOffer::Search).then(ToolPool::new)
+}
+
+/// The notification that a list changed.
+fn changed_method(list: ListKind) -> &'static str {
+    match list {
+        ListKind::Tools => method::TOOLS_CHANGED,
+        ListKind::Resources => method::RESOURCES_CHANGED,
+        ListKind::Prompts => method::PROMPTS_CHANGED,
+    }
+}
+
+/// Progress under the client's own token, otherwise as the server sent it.
+fn progress_message(progress: &Progress, token: &RawJson) -> bytes::Bytes {
+    let params = if let Some(raw) = &progress.raw {
+        rewritten(raw, |name| match name {
+            "progressToken" => Replacement::Json(Some(token.get())),
+            _ => Replacement::Kept,
+        })
+    } else {
+        let mut params = serde_json::json!({ "progress": progress.progress });
+        if let Some(total) = progress.total {
+            params["total"] = total.into();
+        }
+        if let Some(message) = &progress.message {
+            params["message"] = message.as_received().into();
+        }
+        params["progressToken"] = serde_json::from_str(token.get()).unwrap_or_default();
+        let params = serde_json::value::to_raw_value(&params);
+        params.map(RawJson::from).unwrap_or_default()
+    };
+    envelope::notification(method::PROGRESS, Some(params.as_raw()))
+}
+
+/// Which list a method asks for.
+fn listed(name: &str) -> Option<ServedList> {
+    Some(match name {
+        method::TOOLS_LIST => ServedList::Tools,
+        method::RESOURCES_LIST => ServedList::Resources,
+        method::RESOURCE_TEMPLATES_LIST => ServedList::Templates,
+        method::PROMPTS_LIST => ServedList::Prompts,
+        _ => return None,
+    })
+}
+
+/// Which methods a server answers.
+fn served_by_server(name: &str) -> Option<&'static str> {
+    Some(match name {
+        method::TOOLS_CALL => method::TOOLS_CALL,
+        method::RESOURCES_READ => method::RESOURCES_READ,
+        method::DIRECTORY_READ => method::DIRECTORY_READ,
+        method::PROMPTS_GET => method::PROMPTS_GET,
+        method::COMPLETION_COMPLETE => method::COMPLETION_COMPLETE,
+        _ => return None,
+    })
+}
+
+/// A method that the gateway does not know: one server may, several cannot be told apart.
+async fn unknown(client: &HostedClient, request: &IncomingRequest) -> Answer {
+    let EndpointScope::One(server) = &client.endpoint.scope else {
+        return answers::no_method(&request.method);
+    };
+    let era = request.era;
+    let from = era_of(&client.endpoint.view.snapshot(), server);
+    let mut options = CallOptions::new(client.endpoint.options.consent());
+    if era == Era::Modern {
+        options.capabilities.clone_from(&request.head.capabilities);
+    }
+    let (name, params) = (request.method.as_str(), request.params.as_ref());
+    let passed = client
+        .attached
+        .pass_on_other(server, name, params, &options);
+    match passed.await {
+        Ok(answer) => {
+            let caching = match name {
+                method::SKILLS_LIST | method::SKILLS_GET => Caching::Said,
+                _ => Caching::Unsaid,
+            };
+            answers::complete(answer.raw, from, era, caching)
+        }
+        Err(CallError::Failed(_, CallFault::Invalid(_))) => answers::no_method(name),
+        Err(error) => answers::failed(&error),
+    }
+}

@@ -1,0 +1,137 @@
+//! What a client of the legacy era asks: the handshake, and requests on streams.
+//!
+//! Owns `initialize`, `ping`, log levels and subscriptions, and that what servers ask because of a
+//! request goes down its stream.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use toolway::types::Era;
+use toolway::{LogLevel, RequestAsked};
+use toolway_wire::era::{self, method};
+use toolway_wire::{RawJson, request_head};
+
+use super::super::answers;
+use super::super::capabilities::ClientCapabilities;
+use super::super::greeting;
+use super::super::lists::ToldLists;
+use super::super::parked::CurrentOutlet;
+use super::super::questions;
+use super::super::stream_asker::StreamAsker;
+use super::super::work::ServerWork;
+use super::{HostedClient, listed, served_by_server, unknown};
+use crate::conversation::{Answer, AnswerFuture, IncomingRequest};
+use crate::outlet::Outlet;
+
+/// How long a client may take to say which roots it has.
+const ROOTS_TIME: Duration = Duration::from_secs(30);
+
+impl HostedClient {
+    pub(super) fn legacy_request(
+        self: Arc<Self>,
+        request: IncomingRequest,
+        outlet: Outlet,
+    ) -> AnswerFuture {
+        if let Some(method) = served_by_server(&request.method) {
+            return self.ask_server(&request, method, outlet);
+        }
+        Box::pin(async move {
+            if let Some(list) = listed(&request.method) {
+                return self.list(list, &request).await;
+            }
+            match request.method.as_str() {
+                method::INITIALIZE => self.greet(&request).await,
+                method::PING => answers::own(&json!({}), Era::Legacy),
+                method::LOGGING_SET_LEVEL => self.set_level(&request),
+                method::RESOURCES_SUBSCRIBE => self.follow(&request).await,
+                method::RESOURCES_UNSUBSCRIBE => self.unfollow(&request),
+                method::SKILLS_LIST | method::SKILLS_GET if self.endpoint.scope.is_merged() => {
+                    self.skills(&request).await
+                }
+                method::TASKS_GET | method::TASKS_RESULT | method::TASKS_CANCEL => {
+                    self.task_step(&request).await
+                }
+                _ => unknown(&self, &request).await,
+            }
+        })
+    }
+
+    /// Has a server answer, and the client whatever the server asks meanwhile.
+    fn ask_server(
+        self: Arc<Self>,
+        request: &IncomingRequest,
+        method: &'static str,
+        outlet: Outlet,
+    ) -> AnswerFuture {
+        let work = match ServerWork::prepare(&self, request, method) {
+            Ok(work) => work,
+            Err(answer) => return Box::pin(std::future::ready(*answer)),
+        };
+        let stream = Arc::new(StreamAsker {
+            questions: Arc::clone(&self.questions),
+            capabilities: Arc::clone(&self.state().capabilities),
+            outlet: outlet.clone(),
+        });
+        let can_be_asked = stream.capabilities.form;
+        let asked = RequestAsked {
+            prompter: can_be_asked.then(|| Arc::clone(&stream) as _),
+            client_handler: Some(stream),
+        };
+        let options = self.options(request, &work, &CurrentOutlet::new(outlet), asked);
+        Box::pin(work.perform(Arc::clone(&self.party), options))
+    }
+
+    async fn greet(&self, request: &IncomingRequest) -> Answer {
+        let params = request.params.as_ref();
+        let member = |name| {
+            let raw = request_head::raw_param(params?, name)?;
+            Some(RawJson::from(raw))
+        };
+        {
+            let mut state = self.state();
+            let declared = member("capabilities");
+            state.capabilities = Arc::new(ClientCapabilities::read(declared.as_ref()));
+        }
+        let asked = request_head::text_param(params, "protocolVersion");
+        // The version asked for when we know it, else our newest: so says the handshake.
+        let version = asked.filter(|asked| era::LEGACY_VERSIONS.contains(&&**asked));
+        self.endpoint.settled().await;
+        self.state().known = Some(ToldLists::of(&self.endpoint.lists()));
+        let mut result = greeting::of(&self.endpoint, Era::Legacy);
+        result["protocolVersion"] = version.as_deref().unwrap_or(era::LATEST_LEGACY).into();
+        answers::own(&result, Era::Legacy)
+    }
+
+    fn set_level(self: &Arc<Self>, request: &IncomingRequest) -> Answer {
+        let level = request_head::text_param(request.params.as_ref(), "level");
+        let Some(level) = level.and_then(|level| level.parse::<LogLevel>().ok()) else {
+            return answers::invalid("`level` is no log level");
+        };
+        self.state().level = Some(level);
+        self.hear_logs(level);
+        answers::own(&Value::Object(serde_json::Map::new()), Era::Legacy)
+    }
+
+    /// Asks for its roots: servers that want to know of them are told when they connect.
+    pub(super) fn learn_roots(self: &Arc<Self>) {
+        let Some(outlet) = self.unasked.clone() else {
+            return;
+        };
+        if !self.state().capabilities.roots {
+            return;
+        }
+        let client = Arc::downgrade(self);
+        let questions = Arc::clone(&self.questions);
+        self.core.beside(Box::pin(async move {
+            let none = RawValue::from_string("{}".to_owned()).unwrap_or_default();
+            let asked = questions.ask(&outlet, method::ROOTS_LIST, &none);
+            // Over HTTP a client need not listen to what it did not ask for.
+            let answer = tokio::time::timeout(ROOTS_TIME, asked).await;
+            if let (Ok(Ok(answer)), Some(client)) = (answer, client.upgrade()) {
+                client.attached.set_roots(questions::read_roots(&answer));
+            }
+        }));
+    }
+}

@@ -1,0 +1,295 @@
+//! The service over a host: endpoints, and the clients that talk to them.
+//!
+//! Owns which endpoints there are, letting clients in, and the work that runs beside requests: news
+//! for clients, the end of what waits too long. The protocol is `client.rs`'s.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesUnordered;
+use tokio::sync::mpsc;
+use toolway::types::{ServerName, limits};
+use toolway::{AttachOptions, Attached, Caller, CallerKind, Host, View};
+
+use super::client::{HostedClient, pool_for};
+use super::core::ServiceCore;
+use super::endpoint::{EndpointClient, EndpointOptions, ServedEndpoint};
+use super::lists::ToldLists;
+use super::party::ClientParty;
+use super::scope::EndpointScope;
+use crate::conversation::{Conversation, Endpoint, NoConversation, Peer, Service};
+use crate::http::FrontObserver;
+use crate::metrics::{GatewayGauges, Metrics};
+use crate::outlet::Outlet;
+use crate::seal::SealKeys;
+
+/// How often what waits is looked at.
+const SWEEP: Duration = Duration::from_secs(5);
+
+/// How long changes of lists are gathered before clients hear of them.
+const GATHERED: Duration = Duration::from_millis(50);
+
+/// The most visitors that are known at a time; one more forgets the longest idle.
+const MAX_VISITORS: usize = limits::gateway::VISITORS;
+
+/// What is served, and how.
+pub struct HostServiceOptions {
+    /// What clients of `/mcp` see; all that the owner sees when absent.
+    pub view: Option<View>,
+    /// How that is served, and `/mcp/<server>`.
+    pub endpoint: EndpointOptions,
+    /// What profiles show, by name.
+    pub profiles: Vec<(Arc<str>, View, EndpointOptions)>,
+    /// What values are sealed with.
+    pub seal: SealKeys,
+}
+
+/// A host as something that MCP clients can talk to. What must run beside it is its
+/// [`ServiceDriver`].
+pub struct HostService {
+    core: Arc<ServiceCore>,
+    /// By what clients ask for; those of single servers are made when they are asked for.
+    endpoints: Mutex<HashMap<Endpoint, Arc<ServedEndpoint>>>,
+    base: View,
+    options: EndpointOptions,
+    visitors: Mutex<HashMap<Peer, KnownVisitor>>,
+}
+
+/// A client of the modern era, which has no session.
+struct KnownVisitor {
+    client: Arc<HostedClient>,
+    /// When it was last there, as a number that grows.
+    last: u64,
+}
+
+/// The work beside a service: poll it as long as the service is used.
+pub type ServiceDriver = BoxFuture<'static, ()>;
+
+impl HostService {
+    /// Serves a host.
+    pub fn new(host: Arc<Host>, options: HostServiceOptions) -> (Arc<Self>, ServiceDriver) {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        let core = Arc::new(ServiceCore::new(host, options.seal, sender));
+        let owner: &Attached = &core.host;
+        let base = options.view.unwrap_or_else(|| owner.view().clone());
+        let service = Arc::new(Self {
+            core: Arc::clone(&core),
+            endpoints: Mutex::default(),
+            base,
+            options: options.endpoint,
+            visitors: Mutex::default(),
+        });
+        service.endpoint(&Endpoint::All);
+        service.set_profiles(options.profiles);
+        let driver = drive(Arc::clone(&service), receiver);
+        (service, Box::pin(driver))
+    }
+
+    /// Puts these profiles in the place of those before. Clients that are there keep what they have.
+    pub fn set_profiles(&self, profiles: Vec<(Arc<str>, View, EndpointOptions)>) {
+        let mut endpoints = self.endpoints();
+        endpoints.retain(|endpoint, _| !matches!(endpoint, Endpoint::Profile(_)));
+        for (name, view, options) in profiles {
+            let scope = EndpointScope::Merged(options.names);
+            let endpoint = Arc::new(ServedEndpoint::new(view, scope, options));
+            self.follow_lists(&endpoint);
+            endpoints.insert(Endpoint::Profile(name), endpoint);
+        }
+    }
+
+    /// Ends what clients listen to, so that they can be told before they are cut off.
+    pub fn end(&self) {
+        self.core.end();
+    }
+
+    fn endpoints(&self) -> MutexGuard<'_, HashMap<Endpoint, Arc<ServedEndpoint>>> {
+        self.endpoints
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn visitors(&self) -> MutexGuard<'_, HashMap<Peer, KnownVisitor>> {
+        self.visitors.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What a client asks for, if there is such a thing.
+    fn endpoint(&self, wanted: &Endpoint) -> Option<Arc<ServedEndpoint>> {
+        let mut endpoints = self.endpoints();
+        if let Some(endpoint) = endpoints.get(wanted) {
+            return Some(Arc::clone(endpoint));
+        }
+        let scope = match wanted {
+            Endpoint::All => EndpointScope::Merged(self.options.names),
+            Endpoint::Server(name) => {
+                let name = ServerName::new(name).ok()?;
+                // Only configured ones, so that nobody can make any number of endpoints.
+                self.base.snapshot().server(name.as_str())?;
+                EndpointScope::One(name)
+            }
+            Endpoint::Profile(_) => return None,
+        };
+        let endpoint = ServedEndpoint::new(self.base.clone(), scope, self.options.clone());
+        let endpoint = Arc::new(endpoint);
+        self.follow_lists(&endpoint);
+        endpoints.insert(wanted.clone(), Arc::clone(&endpoint));
+        Some(endpoint)
+    }
+
+    fn follow_lists(&self, endpoint: &Arc<ServedEndpoint>) {
+        self.core.beside(Box::pin(follow_lists(
+            Arc::clone(endpoint),
+            Arc::clone(&self.core.metrics),
+        )));
+    }
+
+    fn let_in(
+        &self,
+        peer: &Peer,
+        unasked: Option<Outlet>,
+    ) -> Result<Arc<HostedClient>, NoConversation> {
+        let wanted = match (&peer.profile, &peer.endpoint) {
+            // A token that is bound to a profile opens nothing else.
+            (Some(bound), Endpoint::All) => Endpoint::Profile(Arc::clone(bound)),
+            (Some(bound), Endpoint::Profile(asked)) if bound != asked => {
+                return Err(NoConversation::NoEndpoint);
+            }
+            (Some(_), Endpoint::Server(_)) => return Err(NoConversation::NoEndpoint),
+            (_, endpoint) => endpoint.clone(),
+        };
+        let endpoint = self.endpoint(&wanted).ok_or(NoConversation::NoEndpoint)?;
+        let caller = Caller {
+            id: format!("{}#{}", peer.shown, self.core.next_number()).into(),
+            kind: CallerKind::Client,
+            principal: Arc::clone(&peer.principal),
+            shown: Arc::clone(&peer.shown),
+        };
+        let pool = pool_for(endpoint.options.tools);
+        let attached = self.core.host.attach(
+            caller,
+            AttachOptions {
+                view: Some(endpoint.view.clone()),
+                pool: pool.clone(),
+                ..AttachOptions::default()
+            },
+        );
+        let party = ClientParty {
+            core: Arc::clone(&self.core),
+            endpoint: Arc::clone(&endpoint),
+            attached,
+            peer: peer.clone(),
+            pool,
+        };
+        let client = Arc::new(HostedClient::new(party, unasked));
+        let known = Arc::downgrade(&client);
+        endpoint.enter(known as Weak<dyn EndpointClient>);
+        Ok(client)
+    }
+
+    fn sweep(&self) {
+        let endpoints: Vec<_> = self.endpoints().values().cloned().collect();
+        for client in endpoints.iter().flat_map(|endpoint| endpoint.clients()) {
+            client.sweep();
+        }
+    }
+}
+
+/// What is seen of it from outside.
+impl FrontObserver for HostService {
+    fn readiness(&self) -> Result<(), String> {
+        if self.base.snapshot().is_settled() {
+            return Ok(());
+        }
+        Err("servers are still connecting".to_owned())
+    }
+
+    fn write_metrics(&self, out: &mut String) {
+        let visitors = self.visitors().len();
+        let endpoints: Vec<_> = self.endpoints().values().cloned().collect();
+        let clients: Vec<_> = endpoints.iter().flat_map(|it| it.clients()).collect();
+        let gauges = GatewayGauges {
+            clients: clients.len(),
+            legacy_sessions: clients.len() - visitors.min(clients.len()),
+            modern_sessions: visitors,
+            parked_calls: clients.iter().map(|client| client.parked()).sum(),
+            open_questions: self.core.host.questions().len(),
+        };
+        let metrics = &self.core.metrics;
+        out.push_str(&metrics.render(&self.base.snapshot(), gauges));
+    }
+}
+
+impl Service for HostService {
+    fn open(&self, peer: &Peer, unasked: Outlet) -> Result<Arc<dyn Conversation>, NoConversation> {
+        let client = self.let_in(peer, Some(unasked))?;
+        Ok(client)
+    }
+
+    fn visit(&self, peer: &Peer) -> Result<Arc<dyn Conversation>, NoConversation> {
+        let last = self.core.next_number();
+        if let Some(visitor) = self.visitors().get_mut(peer) {
+            visitor.last = last;
+            return Ok(Arc::clone(&visitor.client) as _);
+        }
+        let client = self.let_in(peer, None)?;
+        let mut visitors = self.visitors();
+        if visitors.len() >= MAX_VISITORS {
+            let idle = visitors
+                .iter()
+                .filter(|(_, visitor)| visitor.client.is_idle());
+            let oldest = idle.min_by_key(|(_, visitor)| visitor.last);
+            let Some(oldest) = oldest.map(|(peer, _)| peer.clone()) else {
+                return Err(NoConversation::Crowded);
+            };
+            visitors.remove(&oldest);
+        }
+        // Another exchange of the same may have been quicker.
+        let visitor = visitors
+            .entry(peer.clone())
+            .or_insert(KnownVisitor { client, last });
+        Ok(Arc::clone(&visitor.client) as _)
+    }
+}
+
+/// Runs what is to run beside requests, until the service is gone.
+async fn drive(
+    service: Arc<HostService>,
+    mut incoming: mpsc::UnboundedReceiver<BoxFuture<'static, ()>>,
+) {
+    let mut running = FuturesUnordered::new();
+    let mut sweep = tokio::time::interval(SWEEP);
+    loop {
+        tokio::select! {
+            Some(work) = incoming.recv() => running.push(work),
+            Some(()) = running.next() => {}
+            _ = sweep.tick() => service.sweep(),
+        }
+    }
+}
+
+/// Tells the clients of an endpoint when its lists change.
+async fn follow_lists(endpoint: Arc<ServedEndpoint>, metrics: Arc<Metrics>) {
+    let mut snapshots = endpoint.view.watch();
+    let mut told = endpoint.lists();
+    while snapshots.changed().await.is_ok() {
+        tokio::time::sleep(GATHERED).await;
+        snapshots.borrow_and_update();
+        let lists = endpoint.lists();
+        if Arc::ptr_eq(&lists, &told) {
+            continue;
+        }
+        let clients = endpoint.clients();
+        // With nobody to tell, nothing needs to be written: whoever comes asks for the lists then.
+        if !clients.is_empty() {
+            for list in ToldLists::of(&told).update(&lists) {
+                metrics.list_changed(list);
+            }
+        }
+        for client in clients {
+            client.lists_changed(&lists);
+        }
+        told = lists;
+    }
+}

@@ -1,0 +1,461 @@
+//! One request of a client that a server answers: a call, a resource, a prompt, completion.
+//!
+//! Owns finding the server, rewriting names to the server's own, carrying the request out, and
+//! writing names of ours into the answer. What may run is the host's to decide. How questions reach
+//! the client meanwhile is `client/legacy.rs`'s and `client/modern.rs`'s.
+
+use std::sync::Arc;
+
+use toolway::config::ResultForm;
+use toolway::toolway_rows::CallEnd;
+use toolway::types::{Era, ServerName, ToolKey};
+use toolway::{
+    CallOptions, Continuations, HostSnapshot, PassedMethod, RawJson, ResultDelivery, ToolOutcome,
+    ToolRequest, ToolTarget,
+};
+use toolway_wire::edit::{self, Replacement, rewritten};
+use toolway_wire::era::method;
+use toolway_wire::view::ResultType;
+use toolway_wire::{RpcError, error, request_head, scan};
+
+use super::answers::{self, Caching};
+use super::capabilities;
+use super::endpoint::era_of;
+use super::names;
+use super::party::ClientParty;
+use super::scope::EndpointScope;
+use super::sealing;
+use crate::conversation::{Answer, IncomingRequest};
+
+/// What is asked of a server.
+pub(super) enum AskedOfServer {
+    Call(ToolRequest),
+    Other(PassedMethod, RawJson),
+}
+
+/// A request on its way to a server.
+pub(super) struct ServerWork {
+    pub(super) asked: AskedOfServer,
+    pub(super) method: &'static str,
+    /// The client's parameters, by which its request is known again.
+    pub(super) params: RawJson,
+    pub(super) server: ServerName,
+    /// The era of the client.
+    pub(super) to: Era,
+    /// The address that the client knows a resource by, where the server has another.
+    shown_address: Option<String>,
+}
+
+impl ServerWork {
+    /// Finds out what a client wants of which server.
+    pub(super) fn prepare(
+        client: &ClientParty,
+        request: &IncomingRequest,
+        method: &'static str,
+    ) -> Result<Self, Box<Answer>> {
+        let params = request.params.clone();
+        let params = params.ok_or_else(|| Box::new(answers::invalid("parameters are missing")))?;
+        let snapshot = client.endpoint.view.snapshot();
+        let finder = WorkFinder {
+            client,
+            request,
+            snapshot: &snapshot,
+            params,
+            method,
+        };
+        match method {
+            method::TOOLS_CALL => finder.call(),
+            method::RESOURCES_READ => finder.read(PassedMethod::ReadResource),
+            method::DIRECTORY_READ => finder.read(PassedMethod::ReadDirectory),
+            method::PROMPTS_GET => finder.prompt(),
+            _ => finder.completion(),
+        }
+    }
+
+    /// Puts the server's own `requestState` in the place of the sealed one.
+    pub(super) fn set_state(&mut self, state: Option<RawJson>) {
+        match &mut self.asked {
+            AskedOfServer::Call(call) => {
+                let carried = std::mem::take(&mut call.carried);
+                call.carried = match state {
+                    Some(state) => carried.with("requestState", state),
+                    None => carried.without(&["requestState"]),
+                };
+            }
+            AskedOfServer::Other(_, params) => {
+                let state = state.as_ref().map(RawJson::get);
+                *params = rewritten(params, |name| match name {
+                    "requestState" => Replacement::Json(state),
+                    _ => Replacement::Kept,
+                });
+            }
+        }
+    }
+
+    /// What is not the last word is the client's to go on from, where the server speaks its era.
+    pub(super) fn continuations(&self) -> Continuations {
+        Continuations::PassOnWithin(self.to)
+    }
+
+    /// Carries it out.
+    pub(super) async fn perform(self, client: Arc<ClientParty>, options: CallOptions) -> Answer {
+        let Self {
+            asked,
+            method,
+            params,
+            server,
+            to,
+            shown_address,
+        } = self;
+        // Known for sure once the server has answered.
+        let era_of_server = || era_of(&client.endpoint.view.snapshot(), &server);
+        let timer = client.core.metrics.server(&server).begin();
+        match asked {
+            AskedOfServer::Call(call) => {
+                let wants_task = call.carried.get("task").is_some();
+                match client.attached.call(call, options).await {
+                    Ok(outcome) => {
+                        timer.finish(if outcome.is_error {
+                            CallEnd::ToolError
+                        } else {
+                            CallEnd::Answered
+                        });
+                        // The host's own tools answer as the legacy era does.
+                        let is_of_server = outcome.server == server;
+                        let from = if is_of_server {
+                            era_of_server()
+                        } else {
+                            Era::Legacy
+                        };
+                        let answered = AnsweredCall {
+                            client: &client,
+                            params: &params,
+                            from,
+                            to,
+                            wants_task,
+                        };
+                        answered.answer(outcome)
+                    }
+                    Err(error) => {
+                        timer.finish(answers::end_of(&error));
+                        answers::failed_call(&error, to)
+                    }
+                }
+            }
+            AskedOfServer::Other(asked, sent) => {
+                match client
+                    .attached
+                    .pass_on(&server, asked, &sent, &options)
+                    .await
+                {
+                    Ok(answer) => {
+                        timer.finish(CallEnd::Answered);
+                        let raw = match &shown_address {
+                            Some(shown) => readdressed(&answer.raw, shown),
+                            None => answer.raw,
+                        };
+                        let passed = PassedResult {
+                            client: &client,
+                            server: &server,
+                            method,
+                            params: &params,
+                            from: era_of_server(),
+                            to,
+                        };
+                        passed.answer(raw)
+                    }
+                    Err(error) => {
+                        timer.finish(answers::end_of(&error));
+                        failed_other(&error, method, era_of_server(), to)
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Finds what a request is about.
+struct WorkFinder<'a> {
+    client: &'a ClientParty,
+    request: &'a IncomingRequest,
+    snapshot: &'a HostSnapshot,
+    params: RawJson,
+    method: &'static str,
+}
+
+impl WorkFinder<'_> {
+    fn text(&self, member: &'static str) -> Result<String, Box<Answer>> {
+        let text = request_head::text_param(Some(&self.params), member);
+        let missing = || Box::new(answers::invalid(format!("`{member}` is missing")));
+        Ok(text.ok_or_else(missing)?.into_owned())
+    }
+
+    fn work(self, asked: AskedOfServer, server: ServerName) -> ServerWork {
+        ServerWork {
+            to: self.request.era,
+            asked,
+            method: self.method,
+            params: self.params,
+            server,
+            shown_address: None,
+        }
+    }
+
+    fn call(self) -> Result<ServerWork, Box<Answer>> {
+        let name = self.text("name")?;
+        let endpoint = &self.client.endpoint;
+        let found = endpoint.tool(&self.snapshot.catalog, &name);
+        let target = match (found, &endpoint.scope) {
+            (Some(tool), _) => {
+                super::header_params::check(tool, self.request, &self.params)?;
+                ToolTarget::Key(tool.key.clone())
+            }
+            // Its server may be on its way: the host waits for it, or says what is wrong.
+            (None, EndpointScope::One(server)) => {
+                ToolTarget::Key(ToolKey::new(server.clone(), &name))
+            }
+            (None, EndpointScope::Merged(_)) => ToolTarget::Exposed(names::exposed(&name)),
+        };
+        let is_own = found.is_some_and(|tool| tool.is_built_in());
+        let server = match (&target, is_own) {
+            (ToolTarget::Key(key), false) => key.server.clone(),
+            _ => ServerName::built_in(),
+        };
+        let call = ToolRequest::of_params(target, &self.params)
+            .map_err(|error| Box::new(answers::invalid(error.to_string())))?;
+        Ok(self.work(AskedOfServer::Call(call), server))
+    }
+
+    fn read(self, how: PassedMethod) -> Result<ServerWork, Box<Answer>> {
+        let address = self.text("uri")?;
+        let Some((server, uri)) = self.client.endpoint.resource(&address) else {
+            return Err(Box::new(no_resource(&address, self.request.era)));
+        };
+        let is_same = uri == address;
+        let params = if is_same {
+            self.params.clone()
+        } else {
+            rewritten(&self.params, |name| match name {
+                "uri" => Replacement::Text(Some(uri)),
+                _ => Replacement::Kept,
+            })
+        };
+        let asked = AskedOfServer::Other(how, params);
+        let mut work = self.work(asked, server);
+        work.shown_address = (!is_same).then_some(address);
+        Ok(work)
+    }
+
+    fn prompt(self) -> Result<ServerWork, Box<Answer>> {
+        let name = self.text("name")?;
+        let endpoint = &self.client.endpoint;
+        let found = endpoint.prompt(&self.snapshot.catalog, &name);
+        let key = match (found, &endpoint.scope) {
+            (Some(prompt), _) => prompt.key.clone(),
+            (None, EndpointScope::One(server)) => ToolKey::new(server.clone(), &name),
+            (None, EndpointScope::Merged(_)) => {
+                return Err(Box::new(answers::invalid(format!("no prompt `{name}`"))));
+            }
+        };
+        let params = if key.tool == name {
+            self.params.clone()
+        } else {
+            rewritten(&self.params, |member| match member {
+                "name" => Replacement::Text(Some(&key.tool)),
+                _ => Replacement::Kept,
+            })
+        };
+        let asked = AskedOfServer::Other(PassedMethod::GetPrompt, params);
+        Ok(self.work(asked, key.server))
+    }
+
+    fn completion(self) -> Result<ServerWork, Box<Answer>> {
+        let reference = request_head::raw_param(&self.params, "ref");
+        let reference = reference.ok_or_else(|| Box::new(answers::invalid("`ref` is missing")))?;
+        let reference = RawJson::from(reference);
+        let text = |member| request_head::text_param(Some(&reference), member);
+        let endpoint = &self.client.endpoint;
+        let (server, member, own) = match (text("name"), text("uri")) {
+            (Some(name), _) => {
+                let found = endpoint.prompt(&self.snapshot.catalog, &name);
+                match (found, &endpoint.scope) {
+                    (Some(prompt), _) => {
+                        (prompt.key.server.clone(), "name", prompt.key.tool.clone())
+                    }
+                    (None, EndpointScope::One(server)) => {
+                        (server.clone(), "name", name.clone().into_owned())
+                    }
+                    (None, EndpointScope::Merged(_)) => {
+                        return Err(Box::new(answers::invalid(format!("no prompt `{name}`"))));
+                    }
+                }
+            }
+            (None, Some(uri)) => {
+                let Some((server, own)) = endpoint.resource(&uri) else {
+                    return Err(Box::new(no_resource(&uri, self.request.era)));
+                };
+                (server, "uri", own.to_owned())
+            }
+            (None, None) => return Err(Box::new(answers::invalid("`ref` names nothing"))),
+        };
+        let reference = rewritten(&reference, |name| {
+            if name == member {
+                Replacement::Text(Some(&own))
+            } else {
+                Replacement::Kept
+            }
+        });
+        let params = rewritten(&self.params, |name| match name {
+            "ref" => Replacement::Json(Some(reference.get())),
+            _ => Replacement::Kept,
+        });
+        let asked = AskedOfServer::Other(PassedMethod::Complete, params);
+        Ok(self.work(asked, server))
+    }
+}
+
+/// What a client is told of a resource that no server is known to have.
+fn no_resource(address: &str, era: Era) -> Answer {
+    let code = match era {
+        Era::Legacy => error::RESOURCE_NOT_FOUND,
+        Era::Modern => error::INVALID_PARAMS,
+    };
+    let shown: String = address.chars().take(200).collect();
+    let shown = toolway::types::text::clean_line(&shown).into_owned();
+    let mut refusal = RpcError::new(
+        code,
+        format!(
+            "no server is known to have the resource `{shown}`: write `toolway:<server>:<uri>` to say which one is meant"
+        ),
+    );
+    refusal.data = serde_json::value::to_raw_value(&serde_json::json!({ "uri": address })).ok();
+    refusal.into()
+}
+
+/// The answer to a read, with the address that the client knows.
+fn readdressed(result: &RawJson, shown: &str) -> RawJson {
+    let contents = scan::members(result.get()).find(|(key, _)| *key == "\"contents\"");
+    let Some((_, contents)) = contents else {
+        return result.clone();
+    };
+    let Ok(items) = serde_json::from_str::<Vec<&serde_json::value::RawValue>>(contents) else {
+        return result.clone();
+    };
+    let mut out = b"[".to_vec();
+    for (place, item) in items.iter().enumerate() {
+        if place > 0 {
+            out.push(b',');
+        }
+        edit::rewrite(item.get(), &mut out, |name| match name {
+            "uri" => Replacement::Text(Some(shown)),
+            _ => Replacement::Kept,
+        });
+    }
+    out.push(b']');
+    let contents = String::from_utf8(out).unwrap_or_default();
+    rewritten(result, |name| match name {
+        "contents" => Replacement::Json(Some(&contents)),
+        _ => Replacement::Kept,
+    })
+}
+
+/// An error that a server of one era gave, for a client of another.
+fn failed_other(error: &toolway::CallError, method: &str, from: Era, to: Era) -> Answer {
+    let answer = answers::failed(error);
+    let Answer::Error(mut refusal) = answer else {
+        return answer;
+    };
+    if method == method::RESOURCES_READ && from != to {
+        // "No such resource" has a code of its own in the legacy era only.
+        match (to, refusal.code) {
+            (Era::Modern, error::RESOURCE_NOT_FOUND) => refusal.code = error::INVALID_PARAMS,
+            (Era::Legacy, error::INVALID_PARAMS) => refusal.code = error::RESOURCE_NOT_FOUND,
+            _ => {}
+        }
+    }
+    refusal.into()
+}
+
+/// What a call gave, on its way to the client.
+struct AnsweredCall<'a> {
+    client: &'a ClientParty,
+    params: &'a RawJson,
+    from: Era,
+    to: Era,
+    wants_task: bool,
+}
+
+impl AnsweredCall<'_> {
+    fn answer(self, mut outcome: ToolOutcome) -> Answer {
+        let server = outcome.server.clone();
+        if self.client.endpoint.options.results == ResultForm::Bounded
+            && let Some(bounded) = outcome.bounded.take()
+            && answers::kind(&outcome.raw) == ResultType::Complete
+        {
+            let result = serde_json::json!({
+                "content": bounded.blocks,
+                "isError": outcome.is_error,
+            });
+            return answers::own(&result, self.to);
+        }
+        let task = (self.wants_task || self.from == Era::Modern)
+            .then(|| outcome.task())
+            .flatten();
+        let raw = outcome.passed_on().clone();
+        if let Some(task) = task {
+            return sealing::task(self.client, &task, &raw);
+        }
+        let passed = PassedResult {
+            client: self.client,
+            server: &server,
+            method: method::TOOLS_CALL,
+            params: self.params,
+            from: self.from,
+            to: self.to,
+        };
+        passed.answer(raw)
+    }
+}
+
+/// A server's result, on its way to the client.
+struct PassedResult<'a> {
+    client: &'a ClientParty,
+    server: &'a ServerName,
+    method: &'static str,
+    params: &'a RawJson,
+    from: Era,
+    to: Era,
+}
+
+impl PassedResult<'_> {
+    fn answer(self, raw: RawJson) -> Answer {
+        let is_input = self.from == Era::Modern
+            && self.to == Era::Modern
+            && answers::kind(&raw) == ResultType::InputRequired;
+        if is_input {
+            if let Some(refusal) = capabilities::undeclared(self.params, &raw) {
+                return refusal.into();
+            }
+            return sealing::input_required(
+                self.client,
+                self.server,
+                self.method,
+                self.params,
+                &raw,
+            );
+        }
+        let caching = match self.method {
+            method::RESOURCES_READ | method::DIRECTORY_READ => Caching::Said,
+            _ => Caching::Unsaid,
+        };
+        answers::complete(raw, self.from, self.to, caching)
+    }
+}
+
+/// How results are wanted.
+pub(super) fn delivery(results: ResultForm) -> ResultDelivery {
+    match results {
+        ResultForm::Raw => ResultDelivery::Raw,
+        ResultForm::Bounded => ResultDelivery::Bounded,
+    }
+}

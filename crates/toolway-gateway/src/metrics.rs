@@ -1,0 +1,285 @@
+//! What the gateway counts, for whoever watches it.
+//!
+//! Owns the counters and how calls are timed. A call costs a few relaxed atomics and two looks at
+//! the clock: no lock, no allocation. Its page is written on demand in [`text`]. What holds at the
+//! moment of a look (servers, sessions, clients) is not kept here but handed in with it.
+//!
+//! Nobody outside can make the page grow: labels are words of ours, and names of configured
+//! servers, up to [`MAX_SERVERS`] of them; the rest is counted as [`OTHER`].
+
+#[cfg(test)]
+mod tests;
+mod text;
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::{Duration, Instant};
+
+use toolway::{ListKind, QuestionEnd};
+use toolway_rows::CallEnd;
+use toolway_types::ServerName;
+
+/// How many servers have counters of their own.
+pub const MAX_SERVERS: usize = 256;
+/// What servers beyond those are called.
+pub const OTHER: &str = "other";
+/// The content type of the page.
+pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// The upper bounds of durations, in microseconds: from less than a pipe takes to a long wait.
+const BOUNDS: [u64; 18] = [
+    500,
+    1_000,
+    2_000,
+    5_000,
+    10_000,
+    20_000,
+    50_000,
+    100_000,
+    200_000,
+    500_000,
+    1_000_000,
+    2_000_000,
+    5_000_000,
+    10_000_000,
+    30_000_000,
+    60_000_000,
+    120_000_000,
+    300_000_000,
+];
+/// With the one for all that is longer.
+const BUCKETS: usize = BOUNDS.len() + 1;
+
+/// Why a request was turned away before anything was served.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RefusalReason {
+    /// `Host`, `Origin` or the request's target are not ours.
+    Origin,
+    /// No token, or none that is known.
+    Unauthorized,
+    /// The token does not reach that far.
+    Forbidden,
+    /// Not JSON by its content type.
+    ContentType,
+    /// It cannot be read, or is no JSON-RPC.
+    Malformed,
+    /// Headers and body do not match, or one is missing.
+    Headers,
+    /// An unknown version of the protocol.
+    Version,
+    /// The id is in use.
+    DuplicateId,
+    /// It is too large.
+    TooLarge,
+    /// It did not arrive in time.
+    TooSlow,
+    /// Too much is under way.
+    Crowded,
+    /// This client asks too much.
+    Quota,
+    /// There is no such endpoint, session or method.
+    NotFound,
+    /// A sealed value was changed, is another's, or is over.
+    Seal,
+}
+
+impl RefusalReason {
+    const ALL: [Self; 14] = [
+        Self::Origin,
+        Self::Unauthorized,
+        Self::Forbidden,
+        Self::ContentType,
+        Self::Malformed,
+        Self::Headers,
+        Self::Version,
+        Self::DuplicateId,
+        Self::TooLarge,
+        Self::TooSlow,
+        Self::Crowded,
+        Self::Quota,
+        Self::NotFound,
+        Self::Seal,
+    ];
+
+    /// The word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Origin => "origin",
+            Self::Unauthorized => "unauthorized",
+            Self::Forbidden => "forbidden",
+            Self::ContentType => "content-type",
+            Self::Malformed => "malformed",
+            Self::Headers => "headers",
+            Self::Version => "version",
+            Self::DuplicateId => "duplicate-id",
+            Self::TooLarge => "too-large",
+            Self::TooSlow => "too-slow",
+            Self::Crowded => "crowded",
+            Self::Quota => "quota",
+            Self::NotFound => "not-found",
+            Self::Seal => "seal",
+        }
+    }
+}
+
+/// What holds at the moment of a look, as the service knows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct GatewayGauges {
+    /// Clients that are known now.
+    pub clients: usize,
+    /// Sessions of the legacy era, and pipes that speak it.
+    pub legacy_sessions: usize,
+    /// Conversations of the modern era.
+    pub modern_sessions: usize,
+    /// Calls that wait for their client to come back.
+    pub parked_calls: usize,
+    /// Questions that nobody has answered yet.
+    pub open_questions: usize,
+}
+
+/// Everything that is counted.
+#[derive(Debug)]
+pub struct Metrics {
+    servers: RwLock<BTreeMap<Arc<str>, Arc<ServerMetrics>>>,
+    received: AtomicU64,
+    sent: AtomicU64,
+    refused: [AtomicU64; RefusalReason::ALL.len()],
+    questions: [AtomicU64; 3],
+    list_changes: [AtomicU64; 3],
+}
+
+impl Metrics {
+    /// Counters that stand at nothing.
+    pub fn new() -> Arc<Self> {
+        Arc::new(Self {
+            servers: RwLock::default(),
+            received: AtomicU64::new(0),
+            sent: AtomicU64::new(0),
+            refused: zeros(),
+            questions: zeros(),
+            list_changes: zeros(),
+        })
+    }
+
+    /// The counters of a server. They stay the same, so look once and keep them: this takes a lock.
+    pub fn server(&self, name: &ServerName) -> Arc<ServerMetrics> {
+        let known = self.servers.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(server) = known.get(name.as_str()) {
+            return Arc::clone(server);
+        }
+        drop(known);
+        let mut servers = self.servers.write().unwrap_or_else(PoisonError::into_inner);
+        // One place is kept for the rest.
+        let is_full = servers.len() + 1 >= MAX_SERVERS && !servers.contains_key(name.as_str());
+        let label = if is_full { OTHER } else { name.as_str() };
+        Arc::clone(servers.entry(label.into()).or_default())
+    }
+
+    /// Bytes came from a client.
+    pub fn received(&self, bytes: usize) {
+        self.received.fetch_add(bytes as u64, Relaxed);
+    }
+
+    /// Bytes went to a client.
+    pub fn sent(&self, bytes: usize) {
+        self.sent.fetch_add(bytes as u64, Relaxed);
+    }
+
+    /// A request was turned away.
+    pub fn refused(&self, reason: RefusalReason) {
+        add(&self.refused, reason as usize, 1);
+    }
+
+    /// A question of a server, or about a permission, has ended.
+    pub fn question_ended(&self, end: QuestionEnd) {
+        let place = match end {
+            QuestionEnd::Answered => 0,
+            QuestionEnd::Expired => 1,
+            QuestionEnd::Withdrawn => 2,
+        };
+        add(&self.questions, place, 1);
+    }
+
+    /// A list changed for some client.
+    pub fn list_changed(&self, list: ListKind) {
+        let place = match list {
+            ListKind::Tools => 0,
+            ListKind::Resources => 1,
+            ListKind::Prompts => 2,
+        };
+        add(&self.list_changes, place, 1);
+    }
+}
+
+/// What is counted for one server.
+#[derive(Debug)]
+pub struct ServerMetrics {
+    begun: AtomicU64,
+    /// By end and duration: one number more for each call.
+    ended: [[AtomicU64; BUCKETS]; CallEnd::ALL.len()],
+    microseconds: AtomicU64,
+}
+
+impl Default for ServerMetrics {
+    fn default() -> Self {
+        Self {
+            begun: AtomicU64::new(0),
+            ended: std::array::from_fn(|_| zeros()),
+            microseconds: AtomicU64::new(0),
+        }
+    }
+}
+
+impl ServerMetrics {
+    /// A call begins.
+    pub fn begin(self: &Arc<Self>) -> CallTimer {
+        self.begun.fetch_add(1, Relaxed);
+        CallTimer {
+            server: Arc::clone(self),
+            begun: Instant::now(),
+            end: CallEnd::Cancelled,
+        }
+    }
+
+    fn ended(&self, end: CallEnd, took: Duration) {
+        let took = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+        let bucket = BOUNDS.partition_point(|bound| *bound < took);
+        self.microseconds.fetch_add(took, Relaxed);
+        if let Some(buckets) = self.ended.get(end as usize) {
+            add(buckets, bucket, 1);
+        }
+    }
+}
+
+/// A call under way. Dropping it counts the call as cancelled.
+#[derive(Debug)]
+#[must_use = "dropping it counts the call as cancelled"]
+pub struct CallTimer {
+    server: Arc<ServerMetrics>,
+    begun: Instant,
+    end: CallEnd,
+}
+
+impl CallTimer {
+    /// The call has ended.
+    pub fn finish(mut self, end: CallEnd) {
+        self.end = end;
+    }
+}
+
+impl Drop for CallTimer {
+    fn drop(&mut self) {
+        self.server.ended(self.end, self.begun.elapsed());
+    }
+}
+
+fn zeros<const N: usize>() -> [AtomicU64; N] {
+    std::array::from_fn(|_| AtomicU64::new(0))
+}
+
+fn add(counters: &[AtomicU64], place: usize, count: u64) {
+    if let Some(counter) = counters.get(place) {
+        counter.fetch_add(count, Relaxed);
+    }
+}

@@ -1,0 +1,168 @@
+//! The requests of one client over a pipe that are under way.
+//!
+//! Owns what every ordered way in (stdio, in-process) needs: it keeps ids apart, drops what the
+//! client cancelled, and bounds how much runs at once or waits unread. HTTP has one request per
+//! exchange and needs none of it.
+
+use std::collections::HashMap;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::StreamExt;
+use futures_util::future::{AbortHandle, Abortable, Aborted};
+use futures_util::stream::FuturesUnordered;
+use toolway_types::limits;
+use toolway_wire::envelope::{self, Message};
+use toolway_wire::era::method;
+use toolway_wire::{Id, RawJson};
+
+use crate::conversation::{Conversation, IncomingRequest, NoConversation, Peer, Service};
+use crate::error::RequestRefusal;
+use crate::outlet::Outlet;
+
+/// How many requests of one client may run or wait unread; more wait in the client's pipe.
+const MAX_IN_FLIGHT: usize = limits::gateway::IN_FLIGHT;
+
+type RunningRequest = Pin<Box<dyn Future<Output = (Id, Option<Bytes>)> + Send>>;
+
+/// One client's requests.
+pub(crate) struct OrderedClient {
+    conversation: Arc<dyn Conversation>,
+    running: FuturesUnordered<RunningRequest>,
+    cancels: HashMap<Id, AbortHandle>,
+    outlet: Outlet,
+}
+
+/// Later sends to this client fail, because it is gone.
+impl Drop for OrderedClient {
+    fn drop(&mut self) {
+        self.outlet.close();
+    }
+}
+
+impl OrderedClient {
+    pub(crate) fn new(service: &dyn Service, peer: &Peer) -> Result<Self, NoConversation> {
+        let outlet = Outlet::default();
+        Ok(Self {
+            conversation: service.open(peer, outlet.clone())?,
+            running: FuturesUnordered::new(),
+            cancels: HashMap::new(),
+            outlet,
+        })
+    }
+
+    /// Where answers wait to be written.
+    pub(crate) fn outlet(&self) -> &Outlet {
+        &self.outlet
+    }
+
+    /// Whether one more message may be accepted now.
+    pub(crate) fn has_room(&self) -> bool {
+        let (unread, room) = self.outlet.unread();
+        room && self.running.len() + unread < MAX_IN_FLIGHT
+    }
+
+    /// Takes one message.
+    pub(crate) fn accept(&mut self, message: &Bytes) {
+        if let Some(refusal) = self.begin(message) {
+            self.outlet.answer(refusal);
+        }
+    }
+
+    /// Answers a message that could not be taken.
+    pub(crate) fn refuse(&self, refusal: &RequestRefusal) {
+        self.outlet.answer(refusal.answer(None));
+    }
+
+    /// Gives an answer only where the message is refused without being served.
+    fn begin(&mut self, message: &Bytes) -> Option<Bytes> {
+        let part = |raw| RawJson::part_of(message, raw);
+        match envelope::parse_unambiguous(message) {
+            Err((error, id)) => return Some(RequestRefusal::from(error).answer(id.as_ref())),
+            Ok(Message::Request { id, .. }) if self.cancels.contains_key(&id) => {
+                // Two answers with one id cannot be told apart (SEC-25).
+                return Some(RequestRefusal::DuplicateId.answer(Some(&id)));
+            }
+            Ok(Message::Request { id, method, params }) => {
+                let params = params.map(part);
+                match IncomingRequest::without_headers(id, method.into_owned(), params) {
+                    Ok(request) => self.start(request),
+                    Err((refusal, id)) => return Some(refusal.answer(Some(&id))),
+                }
+            }
+            Ok(Message::Notification { method, params }) => {
+                let params = params.map(part);
+                if method == method::CANCELLED {
+                    self.cancel(params.as_ref());
+                } else {
+                    Arc::clone(&self.conversation).notified(&method, params);
+                }
+            }
+            Ok(Message::Response { id, outcome }) => {
+                if let Some(id) = id {
+                    self.conversation.answered(id, outcome.map(part));
+                }
+            }
+        }
+        None
+    }
+
+    fn start(&mut self, request: IncomingRequest) {
+        let (handle, registration) = AbortHandle::new_pair();
+        let id = request.id.clone();
+        self.cancels.insert(id.clone(), handle);
+        let conversation = Arc::clone(&self.conversation);
+        let answer = conversation.request(request, self.outlet.clone());
+        let work = Abortable::new(answer, registration);
+        self.running.push(Box::pin(async move {
+            let answer = match work.await {
+                Ok(answer) => Some(answer.message(&id)),
+                // The client asked not to be answered.
+                Err(Aborted) => None,
+            };
+            (id, answer)
+        }));
+    }
+
+    fn cancel(&mut self, params: Option<&RawJson>) {
+        let id = params.and_then(cancelled_id);
+        if let Some(handle) = id.and_then(|id| self.cancels.get(&id)) {
+            handle.abort();
+        }
+    }
+
+    /// Carries on with what runs until something changes: an answer waits to be written, or one
+    /// was. Losing the future loses no answer.
+    pub(crate) async fn carry_on(&mut self) {
+        let outlet = self.outlet.clone();
+        let room = self.has_room();
+        tokio::select! {
+            Some((id, answer)) = self.running.next() => self.finish(&id, answer),
+            // Only waited for while there is no room.
+            () = outlet.taken(), if !room => {}
+            else => std::future::pending().await,
+        }
+    }
+
+    /// Carries on until nothing runs and everything is written.
+    pub(crate) async fn drain(&mut self) {
+        while let Some((id, answer)) = self.running.next().await {
+            self.finish(&id, answer);
+        }
+        self.outlet.drained().await;
+    }
+
+    fn finish(&mut self, id: &Id, answer: Option<Bytes>) {
+        self.cancels.remove(id);
+        if let Some(answer) = answer {
+            self.outlet.answer(answer);
+        }
+    }
+}
+
+/// The request that a client does not want answered any more.
+pub(crate) fn cancelled_id(params: &RawJson) -> Option<Id> {
+    let raw = toolway_wire::request_head::raw_param(params, "requestId")?;
+    Id::read(raw).ok().flatten()
+}

@@ -1,0 +1,157 @@
+//! What a client hears without having asked: lists that changed, resources that did, the log.
+
+use serde_json::{Value, json};
+use toolway_types::Era;
+
+use crate::scene::pairings;
+use crate::speaker::Speaker;
+
+const TAG: &str = "io.modelcontextprotocol/subscriptionId";
+
+const LISTS: [&str; 3] = ["tools", "resources", "prompts"];
+
+/// Listens for what a modern client names; the id of its listening.
+async fn listen(client: &mut Speaker, wanted: Value) -> u64 {
+    let id = client.begin(
+        "subscriptions/listen",
+        json!({ "notifications": wanted.clone() }),
+    );
+    let method = "notifications/subscriptions/acknowledged";
+    let acknowledged = client.notice(method).await;
+    assert_eq!(acknowledged["params"]["_meta"][TAG], id, "{acknowledged}");
+    assert_eq!(acknowledged["params"]["notifications"], wanted);
+    id
+}
+
+async fn names(client: &mut Speaker, list: &str) -> Vec<String> {
+    let answer = client.ask(&format!("{list}/list"), json!({})).await;
+    let items = answer["result"][list].as_array().unwrap();
+    let member = if list == "resources" { "uri" } else { "name" };
+    let names = items.iter().map(|it| it[member].as_str().unwrap());
+    names.map(str::to_owned).collect()
+}
+
+#[tokio::test]
+async fn a_client_hears_that_lists_changed_and_gets_them_as_they_are_then() {
+    for pairing in pairings() {
+        pairing
+            .play(async |_, client| {
+                for list in LISTS {
+                    let before = names(client, list).await;
+                    assert!(!before.iter().any(|it| it.contains("grown")), "{before:?}");
+                }
+                let tag = if client.era == Era::Modern {
+                    let wanted = json!({ "toolsListChanged": true, "promptsListChanged": true,
+                        "resourcesListChanged": true });
+                    json!(listen(client, wanted).await)
+                } else {
+                    Value::Null
+                };
+                client.call("grow", json!({})).await;
+                for list in LISTS {
+                    let method = format!("notifications/{list}/list_changed");
+                    let told = client.notice(&method).await;
+                    assert_eq!(told["params"]["_meta"][TAG], tag, "{pairing:?}: {told}");
+                    let after = names(client, list).await;
+                    assert!(
+                        after.iter().any(|it| it.contains("grown")),
+                        "{pairing:?}: {list}: {after:?}"
+                    );
+                }
+            })
+            .await;
+    }
+}
+
+#[tokio::test]
+async fn a_modern_client_hears_only_of_what_it_listens_for() {
+    for pairing in pairings().filter(|it| it.client == Era::Modern) {
+        pairing
+            .play(async |_, client| {
+                listen(client, json!({ "promptsListChanged": true })).await;
+                client.call("grow", json!({})).await;
+                client.notice("notifications/prompts/list_changed").await;
+                assert_eq!(client.left().await, Vec::<Value>::new(), "{pairing:?}");
+            })
+            .await;
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_follows_a_resource_hears_of_its_changes() {
+    for pairing in pairings() {
+        pairing
+            .play(async |_, client| {
+                let uri = "s:own";
+                let tag = if client.era == Era::Modern {
+                    let wanted = json!({ "resourceSubscriptions": [uri] });
+                    json!(listen(client, wanted).await)
+                } else {
+                    let answer = client
+                        .ask("resources/subscribe", json!({ "uri": uri }))
+                        .await;
+                    assert_eq!(answer["result"], json!({}), "{pairing:?}: {answer}");
+                    Value::Null
+                };
+                if pairing.server == Era::Legacy {
+                    client.reports("followed", &json!([uri])).await;
+                }
+                for _ in 0..2 {
+                    client.call("touch", json!({ "uri": "s:page/1" })).await;
+                    client.call("touch", json!({ "uri": uri })).await;
+                    let told = client.notice("notifications/resources/updated").await;
+                    assert_eq!(told["params"]["uri"], uri, "{pairing:?}: {told}");
+                    assert_eq!(told["params"]["_meta"][TAG], tag, "{pairing:?}: {told}");
+                }
+                match client.era {
+                    Era::Legacy => {
+                        client
+                            .ask("resources/unsubscribe", json!({ "uri": uri }))
+                            .await;
+                    }
+                    Era::Modern => client.cancel(tag.as_u64().unwrap()),
+                }
+                if pairing.server == Era::Legacy {
+                    client.reports("followed", &json!([])).await;
+                }
+                client.call("touch", json!({ "uri": uri })).await;
+                assert_eq!(client.left().await, Vec::<Value>::new(), "{pairing:?}");
+            })
+            .await;
+    }
+}
+
+#[tokio::test]
+async fn a_client_hears_of_the_log_what_it_wants_to() {
+    for pairing in pairings() {
+        pairing
+            .play(async |_, client| {
+                match client.era {
+                    Era::Legacy => {
+                        let level = json!({ "level": "warning" });
+                        let answer = client.ask("logging/setLevel", level).await;
+                        assert_eq!(answer["result"], json!({}), "{pairing:?}");
+                        if pairing.server == Era::Legacy {
+                            client.reports("level", &json!("warning")).await;
+                        }
+                    }
+                    Era::Modern => {
+                        client.meta = json!({ "io.modelcontextprotocol/logLevel": "warning" });
+                    }
+                }
+                for (level, data) in [
+                    ("info", json!("too quiet")),
+                    ("error", json!({ "loud": 1, "more": [] })),
+                ] {
+                    let arguments = json!({ "level": level, "data": data });
+                    client.call("log", arguments).await;
+                }
+                let told = client.notice("notifications/message").await;
+                let expected = json!({ "level": "error", "logger": "chaos",
+                    "data": { "loud": 1, "more": [] } });
+                assert_eq!(told["params"], expected, "{pairing:?}");
+                assert_eq!(client.left().await, Vec::<Value>::new(), "{pairing:?}");
+            })
+            .await;
+    }
+}

@@ -1,0 +1,36 @@
+//! Soaks a gateway: `toolway-soak TOOLWAY CHAOS CALLS` prints what it saw as one JSON object, or the
+//! first fault. `cargo xtask soak` builds and runs it.
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "the figures are what it is run for"
+)]
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let [toolway, chaos, calls] = &words[..] else {
+        eprintln!("usage: toolway-soak TOOLWAY CHAOS CALLS");
+        return ExitCode::from(2);
+    };
+    let Ok(calls) = calls.parse() else {
+        eprintln!("`{calls}` is no number of calls");
+        return ExitCode::from(2);
+    };
+    let soak = toolway_testkit::Soak {
+        toolway: toolway.into(),
+        chaos: chaos.into(),
+        calls,
+    };
+    match soak.run() {
+        Ok(report) => {
+            println!("{:#}", report.to_json());
+            ExitCode::SUCCESS
+        }
+        Err(fault) => {
+            eprintln!("fault: {fault}");
+            ExitCode::FAILURE
+        }
+    }
+}

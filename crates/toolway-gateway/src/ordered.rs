@@ -70,9 +70,11 @@ impl OrderedClient {
         }
     }
 
-    /// Answers a message that could not be taken.
-    pub(crate) fn refuse(&self, refusal: &RequestRefusal) {
-        self.outlet.answer(refusal.answer(None));
+    /// Answers a message that could not be taken, under its id where that was seen.
+    pub(crate) fn refuse(&self, refusal: &RequestRefusal, id: Option<&Id>) {
+        // An answer under an id in flight would be taken for the other request's (SEC-25).
+        let id = id.filter(|id| !self.cancels.contains_key(id));
+        self.outlet.answer(refusal.answer(id));
     }
 
     /// Gives an answer only where the message is refused without being served.

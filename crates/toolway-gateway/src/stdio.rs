@@ -9,6 +9,8 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use toolway_types::limits;
+use toolway_wire::Id;
+use toolway_wire::skim::IdSkimmer;
 
 use crate::conversation::{Peer, Service};
 use crate::error::RequestRefusal;
@@ -48,8 +50,9 @@ pub async fn serve_on(
             tokio::select! {
                 line = lines.next(), if client.has_room() => match line? {
                     Some(InputLine::Whole(line)) => client.accept(&line),
-                    Some(InputLine::TooLong) => {
-                        client.refuse(&RequestRefusal::TooLarge { limit: MAX_LINE });
+                    Some(InputLine::TooLong(id)) => {
+                        let refusal = RequestRefusal::TooLarge { limit: MAX_LINE };
+                        client.refuse(&refusal, id.as_ref());
                     }
                     None => break,
                 },
@@ -78,7 +81,8 @@ async fn write_line(output: &mut (impl AsyncWrite + Unpin), message: &Bytes) -> 
 
 enum InputLine {
     Whole(Bytes),
-    TooLong,
+    /// The id of the request that it was, where it could be seen.
+    TooLong(Option<Id>),
 }
 
 /// Lines of bounded length. Everything read so far lives in the struct, so that a lost `next`
@@ -88,8 +92,8 @@ struct InputLines<R> {
     buffer: BytesMut,
     /// Bytes of the buffer already known to hold no line break.
     searched: usize,
-    /// The start of this line is gone already.
-    skipping: bool,
+    /// What was seen of a line that is too long, whose start is gone already.
+    skipped: Option<IdSkimmer>,
     ended: bool,
 }
 
@@ -99,7 +103,7 @@ impl<R: AsyncRead + Unpin> InputLines<R> {
             input,
             buffer: BytesMut::new(),
             searched: 0,
-            skipping: false,
+            skipped: None,
             ended: false,
         }
     }
@@ -114,9 +118,10 @@ impl<R: AsyncRead + Unpin> InputLines<R> {
                 return Ok(None);
             }
             if self.buffer.len() > MAX_LINE {
+                let skimmer = self.skipped.get_or_insert_default();
+                skimmer.feed(&self.buffer);
                 self.buffer.clear();
                 self.searched = 0;
-                self.skipping = true;
             }
             self.buffer.reserve(8 * 1024);
             if self.input.read_buf(&mut self.buffer).await? == 0 {
@@ -135,8 +140,10 @@ impl<R: AsyncRead + Unpin> InputLines<R> {
             let mut line = self.buffer.split_to(self.searched + found + 1);
             self.searched = 0;
             line.truncate(line.len() - 1);
-            if std::mem::take(&mut self.skipping) || line.len() > MAX_LINE {
-                return Some(InputLine::TooLong);
+            if self.skipped.is_some() || line.len() > MAX_LINE {
+                let mut skimmer = self.skipped.take().unwrap_or_default();
+                skimmer.feed(&line);
+                return Some(InputLine::TooLong(skimmer.request_id()));
             }
             if !line.trim_ascii().is_empty() {
                 return Some(InputLine::Whole(line.freeze()));

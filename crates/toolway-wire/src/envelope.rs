@@ -20,6 +20,7 @@ use crate::error::RpcError;
 use crate::id::Id;
 use crate::members::write_string;
 use crate::scan::{self, JsonKey};
+use crate::skim::IdSkimmer;
 
 /// One message, borrowed from its bytes.
 #[derive(Debug)]
@@ -97,7 +98,17 @@ pub fn parse(bytes: &[u8]) -> Result<Message<'_>, EnvelopeError> {
 /// same: a member that stands twice refuses it at any depth (SEC-22). With the refusal comes the
 /// id of a request that can still be told about it.
 pub fn parse_unambiguous(bytes: &[u8]) -> Result<Message<'_>, (EnvelopeError, Option<Id>)> {
-    let message = parse(bytes).map_err(|error| (error, None))?;
+    let message = parse(bytes).map_err(|error| {
+        let id = match error {
+            EnvelopeError::TooDeep => {
+                let mut skimmer = IdSkimmer::new();
+                skimmer.feed(bytes);
+                skimmer.request_id()
+            }
+            _ => None,
+        };
+        (error, id)
+    })?;
     let text = std::str::from_utf8(bytes).unwrap_or_default();
     let Some(name) = scan::doubled_key(text) else {
         return Ok(message);

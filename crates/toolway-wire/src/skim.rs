@@ -1,8 +1,9 @@
-//! Finding the id of a message that is too large to keep.
+//! Finding the id of a message that is too large to keep, or nests too deep to parse.
 //!
 //! Owns a small state machine fed with the message's bytes as they stream past: it follows the
 //! nesting, looks at the members of the outermost object only, and keeps a few bytes. So the call
-//! an oversized answer belongs to can fail at once, wherever the id stands (REL-11).
+//! an oversized answer belongs to can fail at once, wherever the id stands (REL-11), and a client
+//! is told which of its requests was refused.
 
 use serde_json::value::RawValue;
 
@@ -61,6 +62,11 @@ impl IdSkimmer {
     /// a request, whose id is the peer's and not ours.
     pub fn response_id(&self) -> Option<Id> {
         self.id.clone().filter(|_| !self.has_method)
+    }
+
+    /// Which request the message is; nothing when it is none, or has no readable id.
+    pub fn request_id(&self) -> Option<Id> {
+        self.id.clone().filter(|_| self.has_method)
     }
 
     fn step(&mut self, byte: u8) {

@@ -75,10 +75,8 @@ async fn ask(speaker: &mut Speaker, asked: &Asked) -> Heard {
 /// Makes every call at the server and through the gateway.
 async fn compare(server: Era, way: Way) {
     let mut all = corpus();
-    // What clients send is compared in `eras/served.rs`.
-    // A message nests 64 levels deep at most.
-    all.retain(|(what, asked)| !matches!(asked, Asked::Arguments(_)) && what != "a deep result");
-    assert!(all.len() >= 140, "{}", all.len());
+    all.retain(|(_, asked)| !asked.is_refused());
+    assert!(all.len() >= 200, "{}", all.len());
     let scene = Scene::over(vec![Upstream::new("s", way, full(server, "s"))]).await;
     let mut direct = Speaker::new(server, scene.upstreams[0].line(), "directly");
     direct.meta = json!({ "traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
@@ -134,6 +132,35 @@ async fn every_call_at_a_modern_server_gives_the_same_json_through_the_gateway()
     for way in [Way::Stdio, Way::Http] {
         compare(Era::Modern, way).await;
     }
+}
+
+/// Nothing of a call that is refused reaches the server, and the client goes on.
+#[tokio::test]
+async fn arguments_that_must_not_travel_are_refused_everywhere() {
+    let scene = Scene::of(Era::Legacy, Way::Stdio).await;
+    let refused: Vec<_> = corpus()
+        .into_iter()
+        .filter(|(_, asked)| matches!(asked, Asked::Arguments(_)) && asked.is_refused())
+        .collect();
+    assert_eq!(refused.len(), 4);
+    for era in ERAS {
+        for down in [Way::Stdio, Way::Http] {
+            let mut client = scene.client(era, down).await;
+            for (what, asked) in &refused {
+                if down == Way::Http && asked.is_too_large_for_http() {
+                    continue;
+                }
+                let answer = ask(&mut client, asked).await;
+                let (kind, payload) = answer.payload();
+                // What does not fit the tool is told to the model, which can mend it.
+                let is_refusal = kind == "error" || payload.ends_with(r#""isError":true}"#);
+                assert!(is_refusal, "{what}: {payload}");
+            }
+            let fine = Asked::Arguments(r#"{"x":1.0}"#.to_owned());
+            assert_eq!(ask(&mut client, &fine).await.payload().0, "result");
+        }
+    }
+    scene.end().await;
 }
 
 #[tokio::test]

@@ -167,9 +167,22 @@ async fn a_line_of_the_longest_length_is_served_and_a_longer_one_refused() {
         client
             .send(&request(2, "echo", &json!({ "fill": format!("{fill}x") })))
             .await;
-        assert_eq!(client.receive().await["error"]["code"], -32600);
-        client.send(&request(3, "echo", &json!({}))).await;
+        let refused = client.receive().await;
+        assert_eq!(refused["error"]["code"], -32600);
+        assert_eq!(refused["id"], 2, "{refused}");
+        let far_longer = format!("{fill}{fill}{fill}");
+        client
+            .send(&request(3, "echo", &json!({ "fill": far_longer })))
+            .await;
         assert_eq!(client.receive().await["id"], 3);
+        let deep = format!("{}{}", "[".repeat(100), "]".repeat(100));
+        let deep = format!(r#"{{"jsonrpc":"2.0","method":"echo","params":{{"x":{deep}}},"id":4}}"#);
+        client.send(&deep).await;
+        let refused = client.receive().await;
+        assert_eq!(refused["error"]["code"], -32700);
+        assert_eq!(refused["id"], 4, "{refused}");
+        client.send(&request(5, "echo", &json!({}))).await;
+        assert_eq!(client.receive().await["id"], 5);
     })
     .await;
     assert_eq!(service.seen(), 2);

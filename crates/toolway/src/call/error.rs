@@ -187,7 +187,7 @@ impl CallFault {
                 }
             }
             Self::TooLarge { what, limit } => {
-                format!("the {what} of {whose} is over {limit} bytes")
+                format!("the {what} of {whose} went over the limit of {limit} bytes")
             }
         }
     }

@@ -20,6 +20,9 @@ pub(super) enum Asked {
     Prompt(String),
 }
 
+/// The largest arguments that are sent.
+const ARGUMENTS: usize = 4 << 20;
+
 /// The largest body that is sent over HTTP.
 const HTTP_BODY: usize = 4 << 20;
 
@@ -47,6 +50,22 @@ impl Asked {
                 ("resources/read", format!(r#"{{"uri":"s:verbatim/{hex}"}}"#))
             }
             Self::Prompt(text) => ("prompts/get", verbatim("result", text)),
+        }
+    }
+
+    /// Whether it is refused on its way: two readers could read it differently, it nests deeper
+    /// than 64 levels, or arguments are larger than may be sent.
+    pub(super) fn is_refused(&self) -> bool {
+        let deep = "[".repeat(64);
+        match self {
+            Self::Arguments(text) => {
+                text.contains("1e400")
+                    || text.contains(r#"\ud800""#)
+                    || text.contains(&deep)
+                    || text.len() > ARGUMENTS
+            }
+            Self::Result(text) => text.contains(&deep),
+            _ => false,
         }
     }
 
@@ -222,6 +241,12 @@ pub(super) fn corpus() -> Vec<(String, Asked)> {
         add(
             format!("the block {block}"),
             result(&format!(r#"{{"content":[{block}]}}"#)),
+        );
+    }
+    for block in &BLOCKS[..12] {
+        add(
+            format!("the argument {block}"),
+            Asked::Arguments(format!(r#"{{"block":{block},"_meta":{{"own":1.0}}}}"#)),
         );
     }
     let every_block = BLOCKS.join(",");

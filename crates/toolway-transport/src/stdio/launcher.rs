@@ -23,10 +23,10 @@ mod serve;
 #[cfg(target_os = "linux")]
 mod tree;
 
-use std::path::{Path, PathBuf};
-#[cfg(target_os = "linux")]
-use std::sync::Arc;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
+#[cfg(target_os = "linux")]
+use std::sync::{Arc, Weak};
 
 #[cfg(target_os = "linux")]
 pub(super) use handle::LaunchError;
@@ -79,11 +79,21 @@ pub fn end_unused() {
 }
 
 /// Starts servers that are processes. Clones share one launcher process, which is started with the
-/// first server and ends with the last clone.
+/// first server and ends with the last clone that was not [lent](Launcher::lent).
 #[derive(Debug, Clone, Default)]
 pub struct Launcher {
     #[cfg(target_os = "linux")]
-    shared: Option<Arc<handle::LauncherHandle>>,
+    shared: Option<LauncherShare>,
+}
+
+/// A hold on a launcher process.
+#[cfg(target_os = "linux")]
+#[derive(Debug, Clone)]
+enum LauncherShare {
+    /// Keeps it.
+    Owned(Arc<handle::LauncherHandle>),
+    /// Uses it as long as somebody else keeps it.
+    Lent(Weak<handle::LauncherHandle>),
 }
 
 impl Launcher {
@@ -104,10 +114,10 @@ impl Launcher {
         #[cfg(target_os = "linux")]
         return Self {
             // The link leads to this very file, even when it was replaced on disk.
-            shared: Some(Arc::new(handle::LauncherHandle::new(
+            shared: Some(LauncherShare::Owned(Arc::new(handle::LauncherHandle::new(
                 PathBuf::from("/proc/self/exe"),
                 early::take(),
-            ))),
+            )))),
         };
         #[cfg(not(target_os = "linux"))]
         Self::none()
@@ -117,7 +127,9 @@ impl Launcher {
     #[cfg(target_os = "linux")]
     pub fn program(path: PathBuf) -> Self {
         Self {
-            shared: Some(Arc::new(handle::LauncherHandle::new(path, None))),
+            shared: Some(LauncherShare::Owned(Arc::new(handle::LauncherHandle::new(
+                path, None,
+            )))),
         }
     }
 
@@ -127,10 +139,25 @@ impl Launcher {
         Self::none()
     }
 
-    /// The launcher's program, if there is a launcher.
-    pub fn file(&self) -> Option<&Path> {
+    /// The same launcher for those who only start servers: however long they keep it, it ends with
+    /// the last clone of whoever lent it.
+    #[must_use]
+    pub fn lent(&self) -> Self {
         #[cfg(target_os = "linux")]
-        return self.shared.as_deref().map(handle::LauncherHandle::program);
+        return Self {
+            shared: self.shared.as_ref().map(|shared| match shared {
+                LauncherShare::Owned(handle) => LauncherShare::Lent(Arc::downgrade(handle)),
+                LauncherShare::Lent(handle) => LauncherShare::Lent(Weak::clone(handle)),
+            }),
+        };
+        #[cfg(not(target_os = "linux"))]
+        self.clone()
+    }
+
+    /// The launcher's program, if there is a launcher.
+    pub fn file(&self) -> Option<PathBuf> {
+        #[cfg(target_os = "linux")]
+        return self.handle().map(|handle| handle.program().to_owned());
         #[cfg(not(target_os = "linux"))]
         None
     }
@@ -139,15 +166,26 @@ impl Launcher {
     /// clone ends it: servers of another clone may still run.
     pub async fn end(self) {
         #[cfg(target_os = "linux")]
-        if let Some(shared) = self.shared.and_then(Arc::into_inner) {
-            shared.end().await;
+        if let Some(LauncherShare::Owned(handle)) = self.shared
+            && let Some(handle) = Arc::into_inner(handle)
+        {
+            handle.end().await;
+        }
+    }
+
+    /// The launcher, if there is one and somebody keeps it.
+    #[cfg(target_os = "linux")]
+    fn handle(&self) -> Option<Arc<handle::LauncherHandle>> {
+        match self.shared.as_ref()? {
+            LauncherShare::Owned(handle) => Some(Arc::clone(handle)),
+            LauncherShare::Lent(handle) => handle.upgrade(),
         }
     }
 
     /// The launcher's process id, while it is known to run.
     pub fn process_id(&self) -> Option<u32> {
         #[cfg(target_os = "linux")]
-        return self.shared.as_ref()?.process_id();
+        return self.handle()?.process_id();
         #[cfg(not(target_os = "linux"))]
         None
     }

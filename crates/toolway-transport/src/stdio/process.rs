@@ -42,7 +42,7 @@ impl ChildProcess {
         };
         let directory = directory::ready(&spec.cwd)?;
         let armed = shield
-            .arm(spec.shield, Some(&directory), launcher.file())
+            .arm(spec.shield, Some(&directory), launcher.file().as_deref())
             .map_err(|source| unshielded(spec, source))?;
         let (pipes, ends) = pipes::open().map_err(failed)?;
         #[cfg(target_os = "linux")]

@@ -242,6 +242,27 @@ async fn a_program_that_cannot_be_a_launcher_is_not_started_as_one() {
     assert_eq!(launcher.process_id(), None);
 }
 
+#[tokio::test]
+async fn rel_32_a_launcher_that_was_lent_ends_with_its_owner_who_waits_for_that() {
+    let owned = Way::Kept.options();
+    let lent = OpenOptions {
+        launcher: owned.launcher.lent(),
+        ..OpenOptions::default()
+    };
+    let mut peer = Peer::open_with(cat(), &lent).await;
+    echo(&mut peer).await;
+    peer.end().await;
+    let launcher = launcher_of(&lent);
+    owned.launcher.end().await;
+    assert!(
+        is_gone(&json!(launcher.as_raw_nonzero().get())),
+        "somebody who only borrowed it kept it"
+    );
+    assert_eq!(lent.launcher.process_id(), None);
+    let refused = toolway_transport::open(&spec(cat()), &lent).await;
+    assert!(matches!(refused, Err(OpenError::Spawn { .. })));
+}
+
 /// The sum of the private memory of a process, in KiB.
 fn private_memory(process: Pid) -> u64 {
     std::fs::read_to_string(format!("/proc/{process}/smaps_rollup"))
@@ -312,7 +333,9 @@ fn shielded(mut spec: StdioSpec) -> Option<(tempfile::TempDir, OpenOptions, Stdi
         path: directory.path().to_owned(),
         protection: Protection::Private,
     }]);
-    if let ShieldState::Unavailable(why) = shield.state(Way::Kept.options().launcher.file()) {
+    if let ShieldState::Unavailable(why) =
+        shield.state(Way::Kept.options().launcher.file().as_deref())
+    {
         eprintln!("skipped: {why}");
         return None;
     }

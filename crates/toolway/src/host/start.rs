@@ -124,7 +124,8 @@ impl SharedParts {
         let open = OpenOptions {
             client: HttpClient::new(mem::take(&mut options.http)),
             shield: mem::take(&mut options.shield),
-            launcher: options.launcher.clone(),
+            // Views that are still held must not keep it: its end is waited for.
+            launcher: options.launcher.lent(),
             ..OpenOptions::default()
         };
         let references = options.secrets.take().map(|vault| ReferenceResolver {

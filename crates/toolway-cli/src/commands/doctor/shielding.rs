@@ -63,7 +63,7 @@ impl Shielding {
         let reach = match context
             .setup
             .shield()
-            .state(Launcher::same_program().file())
+            .state(Launcher::same_program().file().as_deref())
         {
             // An entry's own word counts for more.
             _ if switched_off && !wanted => Err("`TOOLWAY_SHIELD` is `off`".to_owned()),

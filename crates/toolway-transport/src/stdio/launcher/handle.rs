@@ -225,8 +225,9 @@ impl Launcher {
         shield: Option<&ArmedShield>,
         ends: &ChildEnds,
     ) -> Result<LaunchedProcess, LaunchError> {
-        let Some(shared) = &self.shared else {
-            return Err(LaunchError::NoLauncher(io::ErrorKind::Unsupported.into()));
+        let Some(shared) = &self.handle() else {
+            let ended = io::Error::other("the host that starts servers has ended");
+            return Err(LaunchError::Refused(ended));
         };
         let start = LaunchRequest::encode(spec, shield).map_err(LaunchError::Refused)?;
         let kind = match shield {

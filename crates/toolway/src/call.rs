@@ -27,11 +27,13 @@ mod caller_side;
 mod error;
 mod log_message;
 mod logs;
+mod notices;
 mod permitted;
 pub mod questions;
 mod refused;
 mod remarks;
 mod request;
+mod server_notice;
 
 pub(crate) use self::attention::Attention;
 pub use self::caller::{Caller, CallerKind};
@@ -49,8 +51,10 @@ pub use error::{CallError, CallFault, KeptOutBy, NotWidened, Oversize, TimeLimit
 pub use log_message::{LogLevel, LogMessage, LogSink, UnknownLogLevel};
 pub(crate) use logs::ServerLogs;
 pub use logs::{LogNews, LogStream};
+pub use notices::NoticeStream;
 pub use refused::RefusedBy;
 pub use request::{ToolArguments, ToolRequest};
+pub use server_notice::{NoticeSink, ServerNotice};
 
 /// The ways to say which tool is meant.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -102,6 +106,9 @@ pub struct CallOptions {
     /// Where goes what the server logs meanwhile; otherwise to the caller's [`LogStream`], where
     /// it has one. Modern servers are told the level.
     pub logs: Option<LogSink>,
+    /// Where goes what the server says meanwhile that the protocol does not have; otherwise to the
+    /// caller's [`NoticeStream`], where it has one.
+    pub notices: Option<NoticeSink>,
     /// Who is asked because of this request, where that is not whom the caller was attached with.
     pub asked: RequestAsked,
     /// What the caller can be asked because of this request, as a modern client declares it
@@ -172,6 +179,7 @@ impl CallOptions {
             idle_timeout: None,
             progress: None,
             logs: None,
+            notices: None,
             asked: RequestAsked::default(),
             capabilities: None,
             delivery: ResultDelivery::Whole,
@@ -192,6 +200,7 @@ impl fmt::Debug for CallOptions {
             .field("idle_timeout", &self.idle_timeout)
             .field("progress", &self.progress.is_some())
             .field("logs", &self.logs.as_ref().map(|sink| sink.level))
+            .field("notices", &self.notices.is_some())
             .field("prompter", &self.asked.prompter.is_some())
             .field("client_handler", &self.asked.client_handler.is_some())
             .field("capabilities", &self.capabilities)

@@ -77,9 +77,10 @@ pub use call::questions::{
 pub use call::{
     BatchOrder, BoundedResult, CallError, CallFault, CallOptions, CallResult, Caller, CallerKind,
     Consent, Continuations, KeepIn, Lasting, LogLevel, LogMessage, LogNews, LogSink, LogStream,
-    ModelBlock, Oversize, PermissionAnswer, PermissionQuestion, Progress, ProgressSink, Prompter,
-    RefusedBy, RequestAsked, ResultDelivery, RuleReach, SavedFile, TimeLimit, ToolArguments,
-    ToolOutcome, ToolRequest, ToolTarget, Treatment, UnknownLogLevel,
+    ModelBlock, NoticeSink, NoticeStream, Oversize, PermissionAnswer, PermissionQuestion, Progress,
+    ProgressSink, Prompter, RefusedBy, RequestAsked, ResultDelivery, RuleReach, SavedFile,
+    ServerNotice, TimeLimit, ToolArguments, ToolOutcome, ToolRequest, ToolTarget, Treatment,
+    UnknownLogLevel,
 };
 pub use catalog::{Catalog, CatalogTool, CatalogWarning};
 pub use catalog_memory::{KnownLists, forget_catalog, refresh_turn};

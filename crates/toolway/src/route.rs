@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use futures_util::future::BoxFuture;
+use futures_util::future::{BoxFuture, ready};
 use serde_json::value::RawValue;
 use toolway_config::RunLimits;
 pub use toolway_transport::AnswerTimeout;
@@ -15,7 +15,7 @@ use toolway_types::{ConnectionState, ServerName};
 use toolway_wire::view;
 
 use crate::call::{CallError, Continuations, NotWidened, ProgressSink, RequestOrigin};
-use crate::error::{RequestResult, scopes_in};
+use crate::error::{RequestError, RequestResult, scopes_in};
 use crate::pool::ToolPool;
 
 /// An open way to one server: a session, as far as a call is concerned.
@@ -28,6 +28,17 @@ pub trait Route: Send + Sync {
         params: Box<RawValue>,
         options: RequestOptions<'a>,
     ) -> BoxFuture<'a, RequestResult>;
+
+    /// Sends a notification; an error where it did not get on its way.
+    fn notify<'a>(
+        &'a self,
+        _method: &'a str,
+        _params: &'a RawValue,
+        _options: RequestOptions<'a>,
+    ) -> BoxFuture<'a, Result<(), RequestError>> {
+        let nobody = "nobody takes notifications here".to_owned();
+        Box::pin(ready(Err(RequestError::Malformed(nobody))))
+    }
 
     /// The longest a call may take by the server's own entry.
     fn timeout(&self) -> Option<Duration> {

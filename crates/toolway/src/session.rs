@@ -209,6 +209,23 @@ impl Session {
         }
     }
 
+    /// Sends a notification that the protocol does not have.
+    pub(crate) async fn notify(
+        &self,
+        method: &str,
+        params: &RawValue,
+        origin: Option<&Arc<RequestOrigin>>,
+    ) -> Result<(), RequestError> {
+        let (bytes, headers) = match self.inner.facts.era {
+            Era::Legacy => {
+                let bytes = envelope::notification(method, Some(params));
+                (bytes, self.inner.version_header.clone())
+            }
+            Era::Modern => modern::notification(self, method, params, origin)?,
+        };
+        self.inner.correlator.notify(bytes, headers).await
+    }
+
     /// Whether a legacy server declared this about tasks.
     fn offers_tasks(&self, what: &str) -> bool {
         let tasks = self.inner.facts.capabilities.get("tasks");

@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use toolway::types::Era;
 use toolway::{
     CallError, CallFault, CallOptions, ListKind, LogLevel, LogSink, Progress, RequestAsked,
-    ToolPool,
+    ServerNotice, ToolPool,
 };
 use toolway_wire::edit::{Replacement, rewritten};
 use toolway_wire::era::method;
@@ -146,6 +146,14 @@ impl HostedClient {
             });
             options.logs = Some(LogSink { level, sink });
         }
+        if !self.endpoint.scope.is_merged() {
+            let outlet = outlet.clone();
+            options.notices = Some(Arc::new(move |notice: ServerNotice| {
+                let params = notice.params.as_ref().map(RawJson::as_raw);
+                let told = envelope::notification(&notice.method, params);
+                outlet.get().notify(told);
+            }));
+        }
         options
     }
 }
@@ -184,10 +192,14 @@ impl Conversation for HostedClient {
         }
     }
 
-    fn notified(self: Arc<Self>, method: &str, _params: Option<RawJson>) {
+    fn notified(self: Arc<Self>, method: &str, params: Option<RawJson>) {
         match method {
-            method::INITIALIZED | method::ROOTS_CHANGED => self.learn_roots(),
-            _ => tracing::debug!("a notification of a client is not heeded"),
+            method::INITIALIZED => {
+                self.learn_roots();
+                self.hear_notices();
+            }
+            method::ROOTS_CHANGED => self.learn_roots(),
+            _ => self.pass_on_notice(method, params),
         }
     }
 

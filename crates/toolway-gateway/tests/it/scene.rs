@@ -136,8 +136,25 @@ impl Scene {
         scene
     }
 
+    /// One legacy server `s`, under the owner's `permissions`.
+    pub(crate) async fn under(permissions: &Value) -> Self {
+        let upstream = Upstream::new("s", Way::Stdio, full(Era::Legacy, "s"));
+        let settings = json!({ "permissions": permissions });
+        let scene = Self::with_settings(vec![upstream], &EndpointOptions::default(), &settings);
+        scene.host.settled().await;
+        scene
+    }
+
     /// These servers, which may still be on their way.
     pub(crate) fn begun(upstreams: Vec<Upstream>, options: &EndpointOptions) -> Self {
+        Self::with_settings(upstreams, options, &json!({}))
+    }
+
+    fn with_settings(
+        upstreams: Vec<Upstream>,
+        options: &EndpointOptions,
+        settings: &Value,
+    ) -> Self {
         let folder = ScannedFolder::new();
         let servers = upstreams
             .iter()
@@ -146,6 +163,9 @@ impl Scene {
         let home = folder.path().join("home");
         let work = home.join("work");
         std::fs::create_dir_all(&work).unwrap();
+        let own = home.join(".config/toolway");
+        std::fs::create_dir_all(&own).unwrap();
+        std::fs::write(own.join("settings.json"), settings.to_string()).unwrap();
         let variables = BTreeMap::from([
             ("HOME".to_owned(), home.display().to_string()),
             ("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned()),

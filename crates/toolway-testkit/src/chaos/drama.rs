@@ -38,7 +38,7 @@ pub(super) fn needs_stream(message: &Value) -> bool {
     match message["method"].as_str() {
         Some("subscriptions/listen") => true,
         Some("tools/call") => match message["params"]["name"].as_str() {
-            Some("progress" | "twice" | "mistyped" | "log") => true,
+            Some("progress" | "twice" | "mistyped" | "log" | "remark") => true,
             Some("elicit" | "sample" | "roots") => legacy,
             _ => false,
         },

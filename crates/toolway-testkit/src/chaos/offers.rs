@@ -26,6 +26,21 @@ pub(super) struct OffersMemory {
     level: Option<String>,
     /// Which pages were visited.
     visited: BTreeSet<String>,
+    /// What clients told that is not the protocol's, with its parameters.
+    told: Vec<(String, Value)>,
+}
+
+impl OffersMemory {
+    /// Remembers a notification, unless the protocol has it.
+    pub(super) fn tell(&mut self, method: &str, params: &Value) {
+        if !method.starts_with("notifications/") {
+            let mut params = params.clone();
+            if let Some(members) = params.as_object_mut() {
+                members.remove("_meta");
+            }
+            self.told.push((method.to_owned(), params));
+        }
+    }
 }
 
 /// Log levels, the most talkative first.
@@ -70,6 +85,12 @@ pub(super) fn tools() -> Vec<Value> {
             &["level", "data"],
         ),
         tool(
+            "remark",
+            "Says something that the protocol does not have",
+            &json!({ "method": string }),
+            &["method"],
+        ),
+        tool(
             "touch",
             "Says that a resource changed",
             &json!({ "uri": string }),
@@ -103,6 +124,7 @@ pub(super) fn call(
                     "followed": memory.offers.followed,
                     "level": memory.offers.level,
                     "calls": memory.calls,
+                    "told": memory.offers.told,
                 });
                 MethodOutcome::Result(result)
             }
@@ -117,6 +139,13 @@ pub(super) fn call(
             "log" => {
                 log(server, asked, said("level"), &arguments["data"]);
                 MethodOutcome::Result(text("logged"))
+            }
+            "remark" => {
+                asked
+                    .client
+                    .say(&json!({ "jsonrpc": "2.0", "method": said("method"),
+                    "params": { "n": 1, "own": { "x": [] } } }));
+                MethodOutcome::Result(text("remarked"))
             }
             "touch" => {
                 touch(server, said("uri"));

@@ -279,7 +279,9 @@ impl ChaosServer {
                 memory.cancelled.insert(drama::key(client, id));
                 memory.cancellations += 1;
             }
-            Some(_) => {}
+            Some(method) => {
+                memory.offers.tell(method, &message["params"]);
+            }
             None => {
                 if let Some(id) = message["id"].as_str() {
                     memory.replies.insert(id.to_owned(), message.clone());

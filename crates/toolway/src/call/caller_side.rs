@@ -19,6 +19,7 @@ use super::attention::Attention;
 use super::caller::{Caller, CallerKind};
 use super::log_message::LogSink;
 use super::questions::{AskedSide, CausingRequest, QuestionAsker};
+use super::server_notice::NoticeSink;
 use super::{CallOptions, Continuations};
 use crate::client_handler::{ClientHandler, ClientOffers, Elicitation, ElicitationAnswer, Root};
 use crate::lock::lock;
@@ -160,6 +161,7 @@ pub(crate) struct RequestOrigin {
     tool: Option<Arc<str>>,
     remarks: Mutex<Vec<String>>,
     logs: Option<LogSink>,
+    notices: Option<NoticeSink>,
     stated: Option<RawJson>,
     client_handler: Option<Arc<dyn ClientHandler>>,
     /// How many questions it is being asked.
@@ -187,6 +189,7 @@ impl RequestOrigin {
             caller: Arc::clone(caller),
             tool,
             logs: options.logs.clone(),
+            notices: options.notices.clone(),
             stated: options.capabilities.clone(),
             client_handler: options.asked.client_handler.clone(),
             asking: AtomicUsize::new(0),
@@ -205,6 +208,12 @@ impl RequestOrigin {
     /// Where goes what the server logs because of it, where the request says so itself.
     pub(crate) fn logs(&self) -> Option<&LogSink> {
         self.logs.as_ref()
+    }
+
+    /// Where goes what the server says beside the protocol because of it, where the request says so
+    /// itself.
+    pub(crate) fn notices(&self) -> Option<&NoticeSink> {
+        self.notices.as_ref()
     }
 
     /// What the caller can be asked because of it, where the request says so itself.

@@ -16,6 +16,7 @@ use toolway_types::Budget;
 
 use super::caller_side::{CallerSide, RequestOrigin};
 use super::log_message::{LogLevel, LogMessage};
+use super::notices::ServerNotices;
 use crate::lock::lock;
 
 /// How much waits for a slow reader.
@@ -99,6 +100,8 @@ pub(crate) struct ServerLogs {
     listeners: Arc<watch::Sender<Vec<LogListener>>>,
     /// The level that a legacy server was last told.
     told: Arc<watch::Sender<Option<LogLevel>>>,
+    /// What it says beside.
+    pub(crate) notices: ServerNotices,
 }
 
 impl ServerLogs {

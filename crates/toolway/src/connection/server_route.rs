@@ -289,6 +289,28 @@ impl Route for ServerRoute {
         })
     }
 
+    fn notify<'a>(
+        &'a self,
+        method: &'a str,
+        params: &'a RawValue,
+        options: RequestOptions<'a>,
+    ) -> BoxFuture<'a, Result<(), RequestError>> {
+        Box::pin(async move {
+            let now = Instant::now();
+            let deadline = now.checked_add(options.timeout).unwrap_or(now + FOR_EVER);
+            let instance = self.instance_for(&options);
+            let mut slot = instance
+                .as_ref()
+                .map_or_else(|| self.state.clone(), |instance| instance.entrance());
+            let entered = Self::enter(&mut slot, deadline, None).await?;
+            let session = &entered.open_session.session;
+            let told = session.notify(method, params, options.origin.as_ref());
+            tokio::time::timeout_at(deadline, told)
+                .await
+                .map_err(|_| RequestError::TimedOut)?
+        })
+    }
+
     fn timeout(&self) -> Option<Duration> {
         self.timeout
     }

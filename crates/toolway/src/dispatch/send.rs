@@ -258,6 +258,23 @@ pub(crate) async fn request(
     answer.map_err(|error| explain(error, key, timeout))
 }
 
+/// Tells a server something that was permitted.
+pub(crate) async fn notify(
+    route: &dyn Route,
+    notice: PreparedRequest<'_>,
+    options: &CallOptions,
+    general: GeneralLimits,
+    caller: &Arc<CallerSide>,
+) -> Result<(), CallError> {
+    let options = RequestOptions {
+        origin: Some(RequestOrigin::under(caller, None, options)),
+        ..limits::options(options, route, general)
+    };
+    let timeout = options.timeout;
+    let told = route.notify(notice.method, &notice.params, options).await;
+    told.map_err(|error| explain(error, notice.key, timeout))
+}
+
 /// The one mapping from what happened on the route to what the caller is told.
 pub(crate) fn explain(error: RequestError, key: &ToolKey, after: Duration) -> CallError {
     let server = || key.server.clone();

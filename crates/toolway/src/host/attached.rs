@@ -14,8 +14,8 @@ use toolway_types::{ConnectionState, ServerName, ToolKey};
 
 use super::{Attached, View};
 use crate::call::{
-    CallError, CallOptions, Caller, CallerKind, CallerSide, Consent, LogLevel, LogStream, Prompter,
-    ToolOutcome, ToolRequest, ToolTarget,
+    CallError, CallOptions, Caller, CallerKind, CallerSide, Consent, LogLevel, LogStream,
+    NoticeStream, Prompter, ToolOutcome, ToolRequest, ToolTarget,
 };
 use crate::client_handler::{ClientHandler, Root};
 use crate::dispatch::answers::PersonAnswers;
@@ -178,6 +178,13 @@ impl Attached {
     pub fn logs(&self, server: &ServerName, level: LogLevel) -> Result<LogStream, CallError> {
         let snapshot = self.party.view.snapshot();
         Ok(snapshot.logs(server)?.listen(&self.party.side, level))
+    }
+
+    /// Listens to what a server says that the protocol does not have: because of requests of this
+    /// caller, or of nobody's. Who may hear it, and for how long, is as with [`Attached::logs`].
+    pub fn notices(&self, server: &ServerName) -> Result<NoticeStream, CallError> {
+        let snapshot = self.party.view.snapshot();
+        Ok(snapshot.logs(server)?.notices.listen(&self.party.side))
     }
 
     /// The conditions of a request without any.

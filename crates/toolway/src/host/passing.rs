@@ -235,6 +235,57 @@ impl Attached {
         Ok(PassedAnswer { raw, warnings })
     }
 
+    /// Tells a server something that the protocol does not have. Judged as
+    /// [`Attached::pass_on_other`] is; nothing is answered.
+    pub async fn pass_on_notice(
+        &self,
+        server: &ServerName,
+        method: &str,
+        params: Option<&RawJson>,
+        options: &CallOptions,
+    ) -> Result<(), CallError> {
+        let key = Offering::OtherMethod.of(server);
+        let unusable = |message: String| invalid(key.clone(), message);
+        // A server may take a notification for the request of that name.
+        let bare = method.strip_prefix("notifications/").unwrap_or(method);
+        if is_of_protocol(bare) || OWN_NOTICES.contains(&bare) {
+            let refusal = format!("`{method}` is a notification of the protocol");
+            return Err(unusable(refusal));
+        }
+        let none = RawJson::from(send::raw_value(b"{}".to_vec()).unwrap_or_default());
+        let params = params.unwrap_or(&none);
+        let read = serde_json::from_str(params.get());
+        let read: Value = read.map_err(|error| unusable(error.to_string()))?;
+        let mut asked = Map::new();
+        asked.insert("method".to_owned(), method.into());
+        asked.insert("params".to_owned(), read);
+        let before = asked.clone();
+        let (entry, permitted) = self
+            .judge(Offering::OtherMethod, server, asked, options)
+            .await?;
+        let told = match permitted {
+            Ok(permitted) if *permitted.params() != before => Err(unusable(
+                "a hook rewrote parameters that are only passed on".to_owned(),
+            )),
+            Ok(_) => {
+                let key = ToolKey::new(server.clone(), method);
+                let snapshot = self.snapshot();
+                let route = snapshot.route(server)?;
+                let general = snapshot.general_limits();
+                let request = PreparedRequest {
+                    key: &key,
+                    method,
+                    params: params.as_raw().to_owned(),
+                };
+                send::notify(&*route, request, options, general, &self.party.side).await
+            }
+            Err(error) => Err(error),
+        };
+        let told = told.map(|()| none);
+        entry.finish_read(&told).await;
+        told.map(drop)
+    }
+
     /// Takes a step with a task that a call of this caller has become. Of `params` all but the id
     /// travels along: input for the task, `_meta`.
     pub async fn pass_on_task(
@@ -297,6 +348,9 @@ impl Attached {
         send::request(&*route, request, options, general, &self.party.side).await
     }
 }
+
+/// Notifications that are for one hop of the protocol alone.
+const OWN_NOTICES: [&str; 4] = ["cancelled", "progress", "message", "initialized"];
 
 /// The methods by which skills are listed.
 const SKILL_METHODS: [&str; 2] = [method::SKILLS_LIST, method::SKILLS_GET];

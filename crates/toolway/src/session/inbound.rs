@@ -19,13 +19,12 @@ use toolway_wire::era::method;
 use toolway_wire::skim::IdSkimmer;
 use toolway_wire::view::task;
 use toolway_wire::{Id, Message, RawJson, RpcError, envelope};
-use tracing::debug;
 
 use self::subscriptions::Subscriptions;
 use super::declared::DeclaredCapabilities;
 use super::freshness::Freshness;
 use super::{progress, raw};
-use crate::call::{CallerSide, LogMessage, Progress, RequestOrigin};
+use crate::call::{CallerSide, LogMessage, Progress, RequestOrigin, ServerNotice};
 use crate::client_handler::Root;
 use crate::listing::ListKind;
 use crate::lock::lock;
@@ -52,6 +51,8 @@ pub(super) enum InboundMessage {
     Progress { id: u64, report: Progress },
     /// The server logs.
     Logged(LogMessage),
+    /// The server says something that the protocol does not have.
+    Noticed(ServerNotice),
     /// A list has changed.
     Changed(ListKind),
     /// A resource has changed.
@@ -301,10 +302,12 @@ fn notified(
             .map(InboundMessage::TaskChanged),
         method::ELICITATION_COMPLETE => params.and_then(dealt_with).map(InboundMessage::PageDone),
         method::CANCELLED => params.and_then(withdrawn).map(InboundMessage::Withdrawn),
-        _ => {
-            debug!(method = %toolway_types::Untrusted::new(name), "ignored a notification");
-            None
-        }
+        // Nobody else's business.
+        method::INITIALIZED | method::ROOTS_CHANGED => None,
+        _ => Some(InboundMessage::Noticed(ServerNotice {
+            method: name.into(),
+            params: params.map(|params| RawJson::part_of(bytes, params).detached()),
+        })),
     };
     message.unwrap_or(InboundMessage::Nothing)
 }

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::{HeaderName, HeaderValue};
 use serde::Deserialize;
@@ -158,6 +159,28 @@ pub(super) fn cancel_task(session: &Session, task: &str) {
         let correlator = &inner.correlator;
         correlator.order(exchange.id, exchange.bytes, exchange.headers);
     }
+}
+
+/// Makes a notification ready to go: its bytes and headers.
+pub(super) fn notification(
+    session: &Session,
+    method: &str,
+    params: &RawValue,
+    origin: Option<&Arc<RequestOrigin>>,
+) -> Result<(Bytes, Vec<(HeaderName, HeaderValue)>), RequestError> {
+    let inner = &session.inner;
+    let reception = inner.correlator.reception();
+    let declared = reception.declared_to(origin);
+    let capabilities = declared.modern(&reception.roots_of(origin));
+    let meta = RequestMeta::modern(MODERN, &inner.client.info, capabilities);
+    let params = meta.splice(Some(params));
+    let params = params.map_err(|error| RequestError::Malformed(error.to_string()))?;
+    let headers = match inner.delivery {
+        MessageDelivery::Stream => Vec::new(),
+        MessageDelivery::PerRequest => headers::modern(method, Some(&params), None)
+            .map_err(|error| RequestError::Malformed(error.to_string()))?,
+    };
+    Ok((envelope::notification(method, Some(&params)), headers))
 }
 
 /// Makes a request ready to go, under an id of its own.

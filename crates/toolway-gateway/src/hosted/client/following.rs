@@ -1,6 +1,7 @@
-//! What a legacy client follows as long as its session lasts: resources, and the log of servers.
+//! What a legacy client follows as long as its session lasts: resources, the log of servers, and
+//! where it talks to one server alone, what that says beside the protocol.
 //!
-//! Owns the futures that bring the news; they run beside the service (`background.rs`) and end with
+//! Owns the futures that bring the news; they run beside the service (`service.rs`) and end with
 //! the client.
 
 use std::collections::{HashMap, HashSet};
@@ -11,30 +12,41 @@ use futures_util::future::{AbortHandle, Abortable};
 use futures_util::stream::FuturesUnordered;
 use serde_json::json;
 use serde_json::value::to_raw_value;
+use tokio::sync::mpsc;
 use toolway::types::{Era, ServerName, limits};
-use toolway::{LogLevel, LogNews, LogStream};
+use toolway::{CallOptions, LogLevel, LogNews, LogStream};
 use toolway_wire::era::method;
-use toolway_wire::{envelope, request_head};
+use toolway_wire::{RawJson, envelope, request_head};
 
 use super::super::answers;
 use super::super::endpoint::connected;
+use super::super::scope::EndpointScope;
 use super::HostedClient;
 use crate::conversation::{Answer, IncomingRequest};
 
 /// The most resources that one client follows.
 const MAX_FOLLOWED: usize = limits::gateway::FOLLOWED;
 
+/// The most notifications of one client that wait for its server.
+const MAX_NOTICES: usize = 64;
+
 /// What is followed, and how that is ended.
 #[derive(Default)]
 pub(super) struct Following {
     resources: HashMap<String, AbortHandle>,
     logs: Option<AbortHandle>,
+    notices: Option<AbortHandle>,
+    /// What waits to be told to the client's one server.
+    told: Option<mpsc::Sender<ClientNotice>>,
 }
+
+/// A notification of a client: its method and parameters.
+type ClientNotice = (String, Option<RawJson>);
 
 impl Drop for Following {
     fn drop(&mut self) {
-        let logs = self.logs.iter();
-        for handle in self.resources.values().chain(logs) {
+        let news = self.logs.iter().chain(&self.notices);
+        for handle in self.resources.values().chain(news) {
             handle.abort();
         }
     }
@@ -138,6 +150,86 @@ impl HostedClient {
         if let Some(before) = before {
             before.abort();
         }
+    }
+
+    /// Passes on what its one server says that the protocol does not have.
+    pub(super) fn hear_notices(self: &Arc<Self>) {
+        let (EndpointScope::One(server), Some(unasked)) =
+            (&self.endpoint.scope, self.unasked.clone())
+        else {
+            return;
+        };
+        let (client, server) = (Arc::downgrade(self), server.clone());
+        let mut snapshots = self.endpoint.view.watch();
+        let news = async move {
+            loop {
+                let stream = {
+                    let Some(client) = client.upgrade() else {
+                        return;
+                    };
+                    snapshots.borrow_and_update();
+                    client.attached.notices(&server).ok()
+                };
+                if let Some(mut stream) = stream {
+                    while let Some(notice) = stream.next().await {
+                        if unasked.is_gone() {
+                            return;
+                        }
+                        let params = notice.params.as_ref().map(RawJson::as_raw);
+                        unasked.notify(envelope::notification(&notice.method, params));
+                    }
+                }
+                // It is not there, or defined anew.
+                if snapshots.changed().await.is_err() {
+                    return;
+                }
+            }
+        };
+        let handle = self.beside(news);
+        let before = self.state().following.notices.replace(handle);
+        if let Some(before) = before {
+            before.abort();
+        }
+    }
+
+    /// Passes on what the client says that the protocol does not have, to its one server.
+    pub(super) fn pass_on_notice(self: &Arc<Self>, method: &str, params: Option<RawJson>) {
+        let EndpointScope::One(server) = &self.endpoint.scope else {
+            tracing::debug!("a notification of a client is not heeded");
+            return;
+        };
+        let mut state = self.state();
+        let told = state
+            .following
+            .told
+            .get_or_insert_with(|| self.tell_server(server.clone()));
+        // A client that talks faster than its server listens is not waited for.
+        if told.try_send((method.to_owned(), params)).is_err() {
+            tracing::debug!("a notification of a client is dropped: too many wait");
+        }
+    }
+
+    /// Tells a server what is put in, in order.
+    fn tell_server(self: &Arc<Self>, server: ServerName) -> mpsc::Sender<ClientNotice> {
+        let (sender, mut receiver) = mpsc::channel::<ClientNotice>(MAX_NOTICES);
+        let client = Arc::downgrade(self);
+        let telling = async move {
+            while let Some((method, params)) = receiver.recv().await {
+                let Some(client) = client.upgrade() else {
+                    return;
+                };
+                let options = CallOptions::new(client.endpoint.options.consent());
+                let told =
+                    client
+                        .attached
+                        .pass_on_notice(&server, &method, params.as_ref(), &options);
+                if let Err(error) = told.await {
+                    tracing::debug!(%error, "a notification of a client is not passed on");
+                }
+            }
+        };
+        self.core.beside(Box::pin(telling));
+        sender
     }
 
     /// Runs something beside the service, until it is aborted.

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use toolway_types::Era;
 
-use crate::scene::pairings;
+use crate::scene::{Scene, Way, pairings};
 use crate::speaker::Speaker;
 
 const TAG: &str = "io.modelcontextprotocol/subscriptionId";
@@ -154,4 +154,50 @@ async fn a_client_hears_of_the_log_what_it_wants_to() {
             })
             .await;
     }
+}
+
+#[tokio::test]
+async fn one_servers_client_hears_and_tells_what_the_protocol_does_not_have() {
+    for pairing in pairings() {
+        pairing
+            .play(async |scene, merged| {
+                let mut alone = scene.line_to("s", pairing.client, pairing.down);
+                alone.label = format!("alone, {pairing:?}");
+                alone.greet().await;
+                alone.call("remark", json!({ "method": "acme/said" })).await;
+                let said = alone.notice("acme/said").await;
+                let expected = json!({ "n": 1, "own": { "x": [] } });
+                assert_eq!(said["params"], expected, "{pairing:?}");
+                merged.tell("acme/merged", Some(json!({})));
+                // A server could take it for a call that nobody permitted.
+                let call = json!({ "name": "grow", "arguments": {} });
+                alone.tell("tools/call", Some(call));
+                for number in 1..=2 {
+                    alone.tell("acme/told", Some(json!({ "number": number })));
+                }
+                let told = |number| json!(["acme/told", { "number": number }]);
+                alone.reports("told", &json!([told(1), told(2)])).await;
+                // Several servers could mean anything by it.
+                let answer = merged
+                    .call("remark", json!({ "method": "acme/said" }))
+                    .await;
+                assert_eq!(answer["result"]["content"][0]["text"], "remarked");
+                let heard = merged.left().await;
+                let is_it = |heard: &Value| heard["method"] == "acme/said";
+                assert!(!heard.iter().any(is_it), "{pairing:?}: {heard:?}");
+            })
+            .await;
+    }
+}
+
+#[tokio::test]
+async fn a_rule_about_other_methods_holds_for_notifications_too() {
+    let scene = Scene::under(&json!({ "deny": ["CallMcpMethod"] })).await;
+    let mut alone = scene.line_to("s", Era::Legacy, Way::Stdio);
+    alone.greet().await;
+    alone.tell("acme/told", Some(json!({})));
+    alone.ask("acme/asked", json!({})).await;
+    assert_eq!(alone.report().await["told"], json!([]));
+    drop(alone);
+    scene.end().await;
 }

@@ -22,7 +22,7 @@ use tracing::{debug, trace};
 
 use super::outbox::Outbox;
 use super::{CorrelatorShared, Farewell, Notice, outgoing};
-use crate::call::LogMessage;
+use crate::call::{LogMessage, RequestOrigin};
 use crate::error::RequestError;
 use crate::lock::lock;
 use crate::session::correlator::pending::QuestionCause;
@@ -164,13 +164,13 @@ impl ChannelReader {
         self.act(inbound, during);
     }
 
-    /// Gives a message of the server's log to whoever may hear it.
-    fn log(&self, message: &LogMessage, during: Option<RequestTag>) {
+    /// The requests of the one caller that what the server says belongs to; none where it belongs to
+    /// nobody's, and nothing where that is not known.
+    fn cause_of_news(&self, during: Option<RequestTag>) -> Option<Vec<Arc<RequestOrigin>>> {
         let CorrelatorShared {
             waiting, reception, ..
         } = &*self.shared;
-        let logs = &reception.client_side().logs;
-        let requests = match during {
+        match during {
             // Nothing where it has ended: whose it was is not known any more.
             Some(tag) => waiting.origin(tag.0),
             None if reception.has_streams() => Some(Vec::new()),
@@ -179,8 +179,13 @@ impl ChannelReader {
                 // Another's would be worse than none; the journal has it.
                 QuestionCause::Unclear => None,
             },
-        };
-        match requests {
+        }
+    }
+
+    /// Gives a message of the server's log to whoever may hear it.
+    fn log(&self, message: &LogMessage, during: Option<RequestTag>) {
+        let logs = &self.shared.reception.client_side().logs;
+        match self.cause_of_news(during) {
             Some(none) if none.is_empty() => logs.tell_all(message),
             Some(requests) => logs.tell_caller(&requests, message),
             None => {}
@@ -213,6 +218,12 @@ impl ChannelReader {
                 }
             }
             InboundMessage::Logged(message) => self.log(&message, during),
+            InboundMessage::Noticed(notice) => {
+                if let Some(requests) = self.cause_of_news(during) {
+                    let logs = &self.shared.reception.client_side().logs;
+                    logs.notices.tell(&requests, notice);
+                }
+            }
             InboundMessage::Changed(list) => self
                 .shared
                 .changes

@@ -1,0 +1,94 @@
+//! Notifications of a server that the protocol does not have, and who hears them.
+//!
+//! Owns the queue of each listener. As with the log (`logs.rs`), what a server says while it works
+//! for one caller is that caller's, and what belongs to no request is for all who listen; whose it
+//! is is found out by the session (`session/correlator/reader.rs`).
+//!
+//! Invariant: telling never waits. A slow reader loses the oldest.
+
+use std::sync::{Arc, Weak};
+
+use tokio::sync::broadcast;
+use tokio::sync::broadcast::error::RecvError;
+use toolway_wire::RawJson;
+
+use super::caller_side::{CallerSide, RequestOrigin};
+use super::server_notice::ServerNotice;
+
+/// How many wait for a slow reader.
+const WAITING: usize = 64;
+
+/// The largest that is passed on, in bytes.
+const LARGEST: usize = 64 << 10;
+
+/// A notice, and whom it is for.
+#[derive(Debug, Clone)]
+struct AddressedNotice {
+    /// Everybody, where it is nobody's in particular.
+    caller: Option<Weak<CallerSide>>,
+    notice: ServerNotice,
+}
+
+/// All who listen to the notices of one server.
+#[derive(Debug, Clone)]
+pub(crate) struct ServerNotices(broadcast::Sender<AddressedNotice>);
+
+impl Default for ServerNotices {
+    fn default() -> Self {
+        Self(broadcast::Sender::new(WAITING))
+    }
+}
+
+impl ServerNotices {
+    /// Listens, for as long as what is returned is held.
+    pub(crate) fn listen(&self, caller: &Arc<CallerSide>) -> NoticeStream {
+        NoticeStream {
+            caller: Arc::downgrade(caller),
+            notices: self.0.subscribe(),
+        }
+    }
+
+    /// Passes a notice on to the caller of these requests, one of which it belongs to; to all where
+    /// there are none.
+    pub(crate) fn tell(&self, requests: &[Arc<RequestOrigin>], notice: ServerNotice) {
+        let size = notice.params.as_ref().map_or(0, RawJson::len);
+        if notice.method.len() + size > LARGEST {
+            tracing::debug!("a notification is too large to be passed on");
+            return;
+        }
+        if let Some(sink) = requests.iter().find_map(|request| request.notices()) {
+            sink(notice);
+            return;
+        }
+        let caller = requests.first();
+        let caller = caller.map(|request| Arc::downgrade(&request.caller));
+        // There may be no listener.
+        let _ = self.0.send(AddressedNotice { caller, notice });
+    }
+}
+
+/// What one caller hears of one server's notices. Dropping it ends that.
+#[derive(Debug)]
+pub struct NoticeStream {
+    caller: Weak<CallerSide>,
+    notices: broadcast::Receiver<AddressedNotice>,
+}
+
+impl NoticeStream {
+    /// Waits for the next one; nothing once the server is not defined as it was any more.
+    pub async fn next(&mut self) -> Option<ServerNotice> {
+        loop {
+            match self.notices.recv().await {
+                Ok(AddressedNotice { caller, notice }) => {
+                    if caller.is_none_or(|caller| caller.ptr_eq(&self.caller)) {
+                        return Some(notice);
+                    }
+                }
+                Err(RecvError::Lagged(lost)) => {
+                    tracing::debug!(lost, "notifications were lost: nobody read them in time");
+                }
+                Err(RecvError::Closed) => return None,
+            }
+        }
+    }
+}

@@ -20,6 +20,22 @@ const OF_ONE_HOP: [&str; 6] = [
     meta_key::PROGRESS_TOKEN,
 ];
 
+/// The members of parameters that somebody decides on, or that are written anew, whatever is asked.
+const DECIDED: [&str; 12] = [
+    "_meta",
+    "name",
+    "arguments",
+    "uri",
+    "ref",
+    "argument",
+    "context",
+    "cursor",
+    "requestState",
+    "inputResponses",
+    "task",
+    "taskId",
+];
+
 /// Why parameters cannot be passed on.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ParamsError {
@@ -32,6 +48,15 @@ pub enum ParamsError {
     /// `_meta` is no object.
     #[error("`_meta` of the parameters is no object")]
     Meta,
+    /// A member that is decided on stands there in other letters: a server that reads names without
+    /// their case would take it for that one (SEC-21).
+    #[error("the parameters have the member `{written}`, which is written `{meant}`")]
+    Letters {
+        /// As it stands there.
+        written: String,
+        /// What it can be taken for.
+        meant: &'static str,
+    },
 }
 
 /// The members of a request's parameters that travel along as they are, in order.
@@ -67,6 +92,25 @@ impl CarriedParams {
         }
         let found = named.map(|name| members.value(name).map(slice));
         Ok((found, Self(carried)))
+    }
+
+    /// The same as [`Self::split`], of a request whose members have a meaning: none of them may look
+    /// like one that is decided on.
+    pub fn split_known<const N: usize>(
+        params: &RawJson,
+        named: [&str; N],
+    ) -> Result<([Option<RawJson>; N], Self), ParamsError> {
+        let split = Self::split(params, named)?;
+        for (written, _) in &split.1.0 {
+            let meant = DECIDED
+                .into_iter()
+                .find(|meant| is_lookalike(meant, written));
+            if let Some(meant) = meant {
+                let written = written.to_string();
+                return Err(ParamsError::Letters { written, meant });
+            }
+        }
+        Ok(split)
     }
 
     /// One of them.
@@ -108,10 +152,25 @@ impl CarriedParams {
     }
 }
 
+/// Whether a reader that does not look at the case of letters takes this name for that one. Some such
+/// readers fold further than others: `K` (Kelvin) and `ſ` (long s) are letters of ASCII to them.
+fn is_lookalike(meant: &str, written: &str) -> bool {
+    if meant == written || written.chars().count() != meant.len() {
+        return false;
+    }
+    let folded = |letter: char| {
+        let upper = letter.to_uppercase();
+        upper.flat_map(char::to_lowercase).next()
+    };
+    let mut pairs = meant.chars().zip(written.chars());
+    pairs.all(|(one, other)| folded(one) == folded(other))
+}
+
 /// `_meta` without what is of one hop only; nothing when nothing is left.
 fn carried_meta(meta: &RawJson) -> Result<Option<RawJson>, ParamsError> {
     let members = RawMembers::read(meta.get()).map_err(|_| ParamsError::Meta)?;
-    let is_kept = |name: &str| !OF_ONE_HOP.contains(&name);
+    let is_of_one_hop = |own: &&str, name: &str| *own == name || is_lookalike(own, name);
+    let is_kept = |name: &str| !OF_ONE_HOP.iter().any(|own| is_of_one_hop(own, name));
     if members.entries().all(|(name, _)| is_kept(name)) {
         return Ok((!members.is_empty()).then(|| meta.clone()));
     }
@@ -198,5 +257,29 @@ mod tests {
             );
         }
         assert!(CarriedParams::split(&params("[]"), []).is_err());
+    }
+
+    #[test]
+    fn sec_21_what_looks_like_a_member_that_is_decided_on_is_not_passed_on() {
+        for (text, meant) in [
+            (r#"{"name":"safe","Name":"danger"}"#, "name"),
+            (r#"{"name":"safe","NAME":"danger"}"#, "name"),
+            (r#"{"ARGUMENTS":{}}"#, "arguments"),
+            (r#"{"argument\u017f":{}}"#, "arguments"),
+            (r#"{"tas\u212a":{}}"#, "task"),
+            (r#"{"requeststate":"s"}"#, "requestState"),
+            (r#"{"URI":"a:b"}"#, "uri"),
+            (r#"{"_META":{}}"#, "_meta"),
+        ] {
+            let found = CarriedParams::split_known(&params(text), ["name"]);
+            let is_it =
+                matches!(&found, Err(ParamsError::Letters { meant: it, .. }) if *it == meant);
+            assert!(is_it, "{text}: {found:?}");
+        }
+        let other = params(r#"{"name":"t","names":1,"Nam":2,"n\u00e4me":3,"x":4}"#);
+        assert!(CarriedParams::split_known(&other, ["name"]).is_ok());
+        let of_hop = params(r#"{"_meta":{"ProgressToken":1,"progressTo\u212aen":2,"Progress":3}}"#);
+        let ([], carried) = CarriedParams::split(&of_hop, []).expect("an object");
+        assert_eq!(written(&carried), r#","_meta":{"Progress":3}"#);
     }
 }

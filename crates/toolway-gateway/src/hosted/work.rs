@@ -276,7 +276,13 @@ impl WorkFinder<'_> {
         let text = |member| request_head::text_param(Some(&reference), member);
         let endpoint = &self.client.endpoint;
         let (server, member, own) = match (text("name"), text("uri")) {
-            (Some(name), _) => {
+            // Which of both a server takes is not known, so neither was judged.
+            (Some(_), Some(_)) => {
+                return Err(Box::new(answers::invalid(
+                    "`ref` names a prompt and a resource",
+                )));
+            }
+            (Some(name), None) => {
                 let found = endpoint.prompt(&self.snapshot.catalog, &name);
                 match (found, &endpoint.scope) {
                     (Some(prompt), _) => {
@@ -365,7 +371,11 @@ fn failed_other(error: &toolway::CallError, method: &str, from: Era, to: Era) ->
     let Answer::Error(mut refusal) = answer else {
         return answer;
     };
-    if method == method::RESOURCES_READ && from != to {
+    let is_of_server = matches!(
+        error,
+        toolway::CallError::Failed(_, toolway::CallFault::Protocol { .. })
+    );
+    if method == method::RESOURCES_READ && from != to && is_of_server {
         // "No such resource" has a code of its own in the legacy era only.
         match (to, refusal.code) {
             (Era::Modern, error::RESOURCE_NOT_FOUND) => refusal.code = error::INVALID_PARAMS,

@@ -38,7 +38,7 @@ impl ToolRequest {
     /// A call of this tool by the parameters of a client's `tools/call`: its arguments as the bytes
     /// they came in, and all else that stands there but the name.
     pub fn of_params(target: ToolTarget, params: &RawJson) -> Result<Self, ParamsError> {
-        let ([_, arguments], carried) = CarriedParams::split(params, ["name", "arguments"])?;
+        let ([_, arguments], carried) = CarriedParams::split_known(params, ["name", "arguments"])?;
         let none = || ToolArguments::Parsed(Map::new());
         Ok(Self {
             target,

@@ -150,7 +150,7 @@ impl Attached {
     ) -> Result<PassedAnswer, CallError> {
         let (offering, judged) = (method.offering(), method.judged());
         let unusable = |message: String| invalid(offering.of(server), message);
-        let all = carried(params).map_err(|error| unusable(error.to_string()))?;
+        let all = known(params).map_err(|error| unusable(error.to_string()))?;
         let mut asked = Map::new();
         for name in judged {
             if let Some(raw) = all.get(name) {
@@ -296,7 +296,7 @@ impl Attached {
         options: &CallOptions,
     ) -> Result<PassedAnswer, CallError> {
         let key = ToolKey::new(task.server.clone(), step.method());
-        let carried = carried(params).map_err(|error| invalid(key.clone(), error.to_string()))?;
+        let carried = known(params).map_err(|error| invalid(key.clone(), error.to_string()))?;
         self.await_server(&ToolTarget::Key(key.clone()), options)
             .await?;
         // What a task says of itself is the caller's to read, whatever it is.
@@ -355,8 +355,15 @@ const OWN_NOTICES: [&str; 4] = ["cancelled", "progress", "message", "initialized
 /// The methods by which skills are listed.
 const SKILL_METHODS: [&str; 2] = [method::SKILLS_LIST, method::SKILLS_GET];
 
-/// Whether a method is one that the protocol has, or may have.
+/// Whether a method is one that the protocol has, or may have, to any reader: one that does not look at
+/// the case of letters, or at what surrounds them, is told nothing that it could take for such a one.
 fn is_of_protocol(method: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_graphic() && !matches!(c, '"' | '\\');
+    if !method.chars().all(is_plain) {
+        return true;
+    }
+    let method = method.to_ascii_lowercase();
+    let method = method.trim_start_matches('/');
     const FAMILIES: [&str; 11] = [
         "tools/",
         "resources/",
@@ -372,8 +379,15 @@ fn is_of_protocol(method: &str) -> bool {
     ];
     let is_notification = method.starts_with("notifications/");
     is_notification
+        || method.is_empty()
         || matches!(method, method::INITIALIZE | method::PING)
         || FAMILIES.iter().any(|family| method.starts_with(family))
+}
+
+/// All members of parameters whose members we know, nothing of them judged yet.
+fn known(params: &RawJson) -> Result<CarriedParams, ParamsError> {
+    let ([], carried) = CarriedParams::split_known(params, [])?;
+    Ok(carried)
 }
 
 /// All members of parameters, nothing of them judged yet.

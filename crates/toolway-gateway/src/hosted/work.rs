@@ -33,6 +33,9 @@ pub(super) enum AskedOfServer {
     Other(PassedMethod, RawJson),
 }
 
+/// What continues an earlier request.
+const CONTINUING: [&str; 2] = ["requestState", "inputResponses"];
+
 /// A request on its way to a server.
 pub(super) struct ServerWork {
     pub(super) asked: AskedOfServer,
@@ -73,21 +76,41 @@ impl ServerWork {
     }
 
     /// Puts the server's own `requestState` in the place of the sealed one.
-    pub(super) fn set_state(&mut self, state: Option<RawJson>) {
+    pub(super) fn set_state(&mut self, state: RawJson) {
         match &mut self.asked {
             AskedOfServer::Call(call) => {
                 let carried = std::mem::take(&mut call.carried);
-                call.carried = match state {
-                    Some(state) => carried.with("requestState", state),
-                    None => carried.without(&["requestState"]),
-                };
+                call.carried = carried.with("requestState", state);
             }
             AskedOfServer::Other(_, params) => {
-                let state = state.as_ref().map(RawJson::get);
                 *params = rewritten(params, |name| match name {
-                    "requestState" => Replacement::Json(state),
+                    "requestState" => Replacement::Json(Some(state.get())),
                     _ => Replacement::Kept,
                 });
+            }
+        }
+    }
+
+    /// Takes away what would continue an earlier request: a client of the legacy era is given nothing
+    /// to go on from, so what it says there is none of ours (SEC-26).
+    pub(super) fn begin_anew(&mut self) {
+        match &mut self.asked {
+            AskedOfServer::Call(call) => {
+                call.carried = std::mem::take(&mut call.carried).without(&CONTINUING);
+            }
+            AskedOfServer::Other(_, params) => {
+                let is_continuing = |(key, _): (&str, &str)| {
+                    scan::text(key).is_some_and(|key| CONTINUING.contains(&&*key))
+                };
+                if scan::members(params.get()).any(is_continuing) {
+                    *params = rewritten(params, |name| {
+                        if CONTINUING.contains(&name) {
+                            Replacement::Json(None)
+                        } else {
+                            Replacement::Kept
+                        }
+                    });
+                }
             }
         }
     }

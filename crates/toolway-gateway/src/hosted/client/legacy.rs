@@ -65,10 +65,11 @@ impl HostedClient {
         method: &'static str,
         outlet: Outlet,
     ) -> AnswerFuture {
-        let work = match ServerWork::prepare(&self, request, method) {
+        let mut work = match ServerWork::prepare(&self, request, method) {
             Ok(work) => work,
             Err(answer) => return Box::pin(std::future::ready(*answer)),
         };
+        work.begin_anew();
         let stream = Arc::new(StreamAsker {
             questions: Arc::clone(&self.questions),
             capabilities: Arc::clone(&self.state().capabilities),

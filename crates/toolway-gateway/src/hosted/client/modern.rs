@@ -83,7 +83,7 @@ impl HostedClient {
         if let Some(state) = request_head::raw_param(&params, "requestState") {
             let text = toolway_wire::scan::text(state.get()).unwrap_or_default();
             match sealing::open(&self, method, &params, &work.server, &text) {
-                Ok(OpenedState::Server(state)) => work.set_state(Some(state)),
+                Ok(OpenedState::Server(state)) => work.set_state(state),
                 Ok(OpenedState::Parked(number)) => {
                     let Some(parked) = self.parked.take(number) else {
                         return answers::invalid("the call that this continues has ended");

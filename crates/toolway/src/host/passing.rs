@@ -345,7 +345,13 @@ impl Attached {
             method,
             params,
         };
-        send::request(&*route, request, options, general, &self.party.side).await
+        let answer = send::request(&*route, request, options, general, &self.party.side).await?;
+        // Whoever passes it on writes members before and behind those that are there.
+        if !answer.get().trim_start().starts_with('{') {
+            let what = Untrusted::new("something that is no object".to_owned());
+            return Err(CallError::Failed(key.clone(), CallFault::Malformed(what)));
+        }
+        Ok(answer)
     }
 }
 

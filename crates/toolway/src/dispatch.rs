@@ -17,13 +17,13 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use toolway_config::ResultText;
-use toolway_config::permission::{Hooks, Permissions};
+use toolway_config::permission::{CallSubject, Hooks, Permissions};
 use toolway_types::BytePool;
 
 use crate::audit::{Audit, AuditEntry};
 use crate::call::{
-    CallError, CallOptions, CallerSide, Prompter, ResultDelivery, ToolOutcome, ToolRequest,
-    ToolTarget,
+    CallError, CallOptions, CallerSide, Prompter, RefusedBy, ResultDelivery, ToolOutcome,
+    ToolRequest, ToolTarget,
 };
 use crate::catalog::Catalog;
 use crate::route::{GeneralLimits, Routes};
@@ -40,6 +40,13 @@ pub mod validate;
 
 #[cfg(test)]
 mod tests;
+
+/// The rules of this very moment. A call goes by those that held when it began; but a person may take
+/// long to answer, and a yes is none any more where a rule says no by then.
+pub trait NewestRules: Send + Sync {
+    /// Who refuses this now.
+    fn refuses(&self, subject: CallSubject<'_>) -> Option<RefusedBy>;
+}
 
 /// Everything a call needs from the host, borrowed for the time of one call.
 #[derive(Clone)]
@@ -60,6 +67,8 @@ pub struct Dispatch<'a> {
     pub approvals: &'a answers::PersonAnswers,
     /// Who asks a person, where someone can.
     pub prompter: Option<&'a dyn Prompter>,
+    /// What rules say by the time that a person has answered, where they can change meanwhile.
+    pub newest: Option<&'a dyn NewestRules>,
     /// The limits where neither the call nor the server's entry says.
     pub limits: GeneralLimits,
     /// The private directory for files of results.

@@ -261,6 +261,7 @@ impl HostCore {
         Dispatch {
             caller: &party.side,
             prompter: prompter.map(|prompter| prompter as &dyn Prompter),
+            newest: Some(&party.view),
             approvals: &party.answers,
             picture_memory: &self.picture_memory,
             ..self.runner.dispatch(snapshot)

@@ -152,6 +152,7 @@ async fn cost(catalog: &Arc<Catalog>, plan: &Plan, target: &ToolTarget) -> Usage
         routes: &Answering,
         approvals: &approvals,
         prompter: None,
+        newest: None,
         limits: GeneralLimits {
             timeout: Some(Duration::from_mins(1)),
             ..GeneralLimits::default()

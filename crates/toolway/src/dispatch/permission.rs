@@ -327,7 +327,11 @@ async fn consult(
     if let Some(warning) = said.warning {
         call.warn(warning);
     }
-    said.grant
+    let newest = dispatch.newest.filter(|_| said.grant.is_ok());
+    match newest.and_then(|newest| newest.refuses(subject(call))) {
+        Some(refused) => Err(refused),
+        None => said.grant,
+    }
 }
 
 /// Whether it is an organisation that names who decides in mode `auto`.

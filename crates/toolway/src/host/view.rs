@@ -14,12 +14,15 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
+use toolway_config::permission::{CallSubject, PermissionDecision};
 use toolway_config::{Confinement, Permissions, Plan, Profile};
 use toolway_types::{ConnectionState, ServerName};
 
 use crate::builtin::Builtin;
+use crate::call::RefusedBy;
 use crate::connection::clock::Clock;
 use crate::connection::{ConnectionContext, ConnectionPool};
+use crate::dispatch::NewestRules;
 use crate::event::{self, Changes, HostEvent};
 use crate::lock::lock;
 use crate::reconnect::ServerOrders;
@@ -227,6 +230,19 @@ impl View {
         match &shown.state {
             ConnectionState::Connected(_) => None,
             state => Some(ServerObstacle::NotConnected(Box::new(state.clone()))),
+        }
+    }
+}
+
+impl NewestRules for View {
+    fn refuses(&self, subject: CallSubject<'_>) -> Option<RefusedBy> {
+        match self.snapshot().settings.permissions.decide(subject) {
+            PermissionDecision::Deny { rule } => Some(RefusedBy::Rule {
+                rule: rule.rule.clone(),
+                origin: rule.origin.clone(),
+            }),
+            PermissionDecision::Unreadable { origin } => Some(RefusedBy::Unreadable { origin }),
+            PermissionDecision::Ask { .. } | PermissionDecision::Allow { .. } => None,
         }
     }
 }

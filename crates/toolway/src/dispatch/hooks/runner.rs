@@ -278,6 +278,7 @@ impl HookRunner {
             routes: &snapshot.routes,
             approvals: &self.approvals,
             prompter: None,
+            newest: None,
             limits: snapshot.general_limits(),
             output_dir: &self.output_dir,
             picture_memory: &self.picture_memory,

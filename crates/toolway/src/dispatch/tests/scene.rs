@@ -264,6 +264,7 @@ impl Scene {
             routes: &routes,
             approvals: &self.approvals,
             prompter: self.prompter.as_deref(),
+            newest: None,
             limits: GeneralLimits {
                 timeout: Some(Duration::from_secs(100)),
                 ..GeneralLimits::default()

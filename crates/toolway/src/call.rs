@@ -272,6 +272,12 @@ pub trait Prompter: Send + Sync {
     fn takes_several(&self) -> bool {
         false
     }
+
+    /// Whether calls that ask the same while it asks share its answer. Not where each call has an asker
+    /// of its own: the first of them may have been given up by a client that is never heard of again.
+    fn shares_answers(&self) -> bool {
+        true
+    }
 }
 
 /// What a person must see to decide: the real server and the arguments as they will be sent,

@@ -224,6 +224,10 @@ impl Prompter for ParkingAsker {
     fn takes_several(&self) -> bool {
         true
     }
+
+    fn shares_answers(&self) -> bool {
+        false
+    }
 }
 
 /// Where a call says something before its answer: the outlet of the request that waits for it now.

@@ -174,4 +174,8 @@ impl Prompter for StreamAsker {
     fn takes_several(&self) -> bool {
         true
     }
+
+    fn shares_answers(&self) -> bool {
+        false
+    }
 }

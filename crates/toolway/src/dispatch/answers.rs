@@ -244,7 +244,11 @@ impl PersonAnswers {
         asking: &AskReasons<'_>,
     ) -> UserAnswer {
         let asked = asked(tool, question);
-        let slot = self.slot(asked);
+        let slot = if prompter.shares_answers() {
+            self.slot(asked)
+        } else {
+            Arc::default()
+        };
         let mut said = slot.0.lock().await;
         if let Some(said) = &*said {
             return said.clone();
@@ -277,7 +281,9 @@ impl PersonAnswers {
         };
         drop(turn);
         // Later callers ask anew.
-        lock(&self.open).remove(&asked);
+        if prompter.shares_answers() {
+            lock(&self.open).remove(&asked);
+        }
         *said = Some(answer.clone());
         answer
     }

@@ -242,6 +242,10 @@ impl Prompter for AskedPrompter<'_> {
     fn takes_several(&self) -> bool {
         true
     }
+
+    fn shares_answers(&self) -> bool {
+        self.shows.is_none_or(Prompter::shares_answers)
+    }
 }
 
 /// Answers what servers ask because of some requests of a caller.

@@ -6,6 +6,7 @@
 //! own answer. Dropping this ends them all.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::FutureExt;
@@ -23,15 +24,24 @@ use crate::session::inbound::{AskedMessage, Reception};
 use crate::session::question::ServerQuestion;
 use crate::tasks::{self, Task};
 
-/// How many questions of one server may be open at once.
+/// How many questions of one server may be open at once, because of one caller.
 pub(in crate::session) const MAX_QUESTIONS: usize = limits::call::QUESTIONS;
 
 /// What they may hold together.
 const ROOM: Budget = Budget::new(16 << 20, MAX_QUESTIONS);
 
+/// The same because of all callers: one that leaves its questions open keeps no other from being asked,
+/// as long as there are few of its kind.
+const ROOM_OF_ALL: Budget = Budget::new(64 << 20, 16 * MAX_QUESTIONS);
+
+/// Who caused a question: the caller's id; none where it is no caller's.
+type QuestionCauser = Option<Arc<str>>;
+
 pub(super) struct Questions {
     open: HashMap<Id, OpenServerQuestion>,
     room: Budget,
+    /// What is left for each caller that caused an open one.
+    rooms: HashMap<QuestionCauser, Budget>,
     count: u64,
     answers: mpsc::UnboundedSender<Ready>,
     ready: mpsc::UnboundedReceiver<Ready>,
@@ -65,6 +75,7 @@ impl QuestionSource {
 struct OpenServerQuestion {
     number: u64,
     size: usize,
+    causer: QuestionCauser,
     _task: Task<()>,
 }
 
@@ -81,7 +92,8 @@ impl Questions {
         let (answers, ready) = mpsc::unbounded_channel();
         Self {
             open: HashMap::new(),
-            room: ROOM,
+            room: ROOM_OF_ALL,
+            rooms: HashMap::new(),
             count: 0,
             answers,
             ready,
@@ -104,6 +116,13 @@ impl Questions {
             task,
         } = asked;
         let from = QuestionSource { id, task };
+        let causer = match &cause {
+            QuestionCause::Requests(requests) => {
+                let first = requests.first();
+                first.map(|request| Arc::clone(&request.caller.caller.id))
+            }
+            QuestionCause::Unclear => None,
+        };
         let client_side = match cause {
             QuestionCause::Requests(requests) => reception.client_side().during(&requests),
             QuestionCause::Unclear => reception.of_unclear_caller(),
@@ -127,7 +146,7 @@ impl Questions {
             let outcome = question.put(&client_side).now_or_never();
             return outcome.map(|outcome| from.answer(outcome));
         }
-        match self.room.take(size) {
+        match self.make_room(&causer, size) {
             Ok(()) => {}
             Err(BudgetExceeded::Items) => {
                 return refuse(error::INTERNAL_ERROR, "too many questions at once");
@@ -153,10 +172,20 @@ impl Questions {
         let task = OpenServerQuestion {
             number,
             size,
+            causer,
             _task: task,
         };
         self.open.insert(id, task);
         None
+    }
+
+    /// Takes room for one of this size, of its causer's and of all.
+    fn make_room(&mut self, causer: &QuestionCauser, size: usize) -> Result<(), BudgetExceeded> {
+        let mut own = self.rooms.get(causer).copied().unwrap_or(ROOM);
+        own.take(size)?;
+        self.room.take(size)?;
+        self.rooms.insert(causer.clone(), own);
+        Ok(())
     }
 
     /// The next answer that the server still wants.
@@ -186,6 +215,12 @@ impl Questions {
         let closed = self.open.remove(id);
         if let Some(open) = &closed {
             self.room.give_back(open.size);
+            if let Some(own) = self.rooms.get_mut(&open.causer) {
+                own.give_back(open.size);
+                if *own == ROOM {
+                    self.rooms.remove(&open.causer);
+                }
+            }
         }
         closed.is_some()
     }

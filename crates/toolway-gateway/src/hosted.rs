@@ -30,4 +30,4 @@ pub use self::endpoint::{EndpointOptions, ToolOffer};
 pub use self::names::MAX_NAME;
 pub use self::own_tools::OwnTools;
 pub use self::routed::RoutedQuestions;
-pub use self::service::{HostService, HostServiceOptions, ServiceDriver};
+pub use self::service::{HostService, HostServiceOptions, ServiceDriver, ShownProfile};

@@ -188,6 +188,14 @@ impl Host {
     pub async fn view(&self, spec: ViewSpec) -> View {
         self.reload.view(spec).await
     }
+
+    /// Has a view of this host show something else from now on, to all who hold it: what it does not
+    /// show any more is gone for them when this returns. The owner's own view stays as it is.
+    pub async fn change_view(&self, view: &View, spec: ViewSpec) {
+        if !view.is(self.own.view()) {
+            self.reload.change_view(view, spec).await;
+        }
+    }
 }
 
 /// A host is its owner's way in as well.

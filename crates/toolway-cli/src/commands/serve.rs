@@ -22,7 +22,7 @@ use toolway_gateway::http::{HttpOptions, HttpServer, TlsFiles};
 use toolway_gateway::{HostService, HostServiceOptions, Peer, SealKeys, Service};
 
 use self::access::AccessArgs;
-use self::shown::Shown;
+use self::shown::{Shown, ShownFlags};
 use crate::connect;
 use crate::context::{Context, require_flags_only};
 use crate::exit::Exit;
@@ -172,6 +172,7 @@ pub(crate) fn run(context: &Context, args: &ServeArgs) -> Outcome {
         context.say_diagnoses(&plan);
         let shown = Shown::of(context, args, &plan)?;
         shown.prepare(&mut plan);
+        let flags = shown.flags();
         let access = args.http.map(|_| args.access.open(context)).transpose()?;
         let options = HostOptions {
             caller: Caller::new(CallerKind::Person, connect::CALLER),
@@ -202,7 +203,7 @@ pub(crate) fn run(context: &Context, args: &ServeArgs) -> Outcome {
             tokio::select! {
                 served = serving => served,
                 () = driver => Ok(()),
-                () = shared.follow(&host, &service) => Ok(()),
+                () = shared.follow(&flags, &service) => Ok(()),
                 () = files.follow(&host) => Ok(()),
                 _ = signals.next() => {
                     service.end();
@@ -290,7 +291,7 @@ impl SharedPlan {
     }
 
     /// Keeps the profiles of a service those of the plan.
-    async fn follow(&self, host: &Arc<Host>, service: &HostService) {
+    async fn follow(&self, flags: &ShownFlags, service: &HostService) {
         loop {
             self.0.changed.notified().await;
             let newest = {
@@ -298,7 +299,7 @@ impl SharedPlan {
                 newest.lock().unwrap_or_else(PoisonError::into_inner).take()
             };
             if let Some(plan) = newest {
-                service.set_profiles(shown::profiles(host, &plan).await);
+                flags.follow(&plan, service).await;
             }
         }
     }

@@ -112,7 +112,7 @@ impl HostedClient {
         asked: RequestAsked,
     ) -> CallOptions {
         let endpoint = &self.endpoint.options;
-        let mut options = CallOptions::new(endpoint.consent());
+        let mut options = CallOptions::new(self.endpoint.consent());
         options.delivery = work::delivery(endpoint.results);
         options.continuations = work.continuations();
         options.pool.clone_from(&self.pool);
@@ -274,7 +274,7 @@ async fn unknown(client: &HostedClient, request: &IncomingRequest) -> Answer {
     };
     let era = request.era;
     let from = era_of(&client.endpoint.view.snapshot(), server);
-    let mut options = CallOptions::new(client.endpoint.options.consent());
+    let mut options = CallOptions::new(client.endpoint.consent());
     if era == Era::Modern {
         options.capabilities.clone_from(&request.head.capabilities);
     }

@@ -48,13 +48,10 @@ impl EndpointOptions {
         }
     }
 
-    /// Who says yes where no rule does.
-    pub(super) fn consent(&self) -> Consent {
-        match self.mode {
-            // Rules that ask, and what changed, ask in both.
-            ProfileMode::Client | ProfileMode::Bypass => Consent::Delegated,
-            ProfileMode::Ask => Consent::Prompt,
-        }
+    /// Whether an endpoint that is served like this looks the same, whatever may be called there.
+    pub(super) fn looks_like(&self, other: &Self) -> bool {
+        let look = |it: &Self| (it.names, it.results, it.tools, it.own_tools);
+        look(self) == look(other)
     }
 }
 
@@ -92,6 +89,8 @@ pub(super) struct ServedEndpoint {
     pub(super) view: View,
     pub(super) scope: EndpointScope,
     pub(super) options: EndpointOptions,
+    /// What becomes of a call that no rule speaks of, as it is now.
+    mode: Mutex<ProfileMode>,
     lists: Mutex<Arc<ServedLists>>,
     clients: Mutex<Vec<Weak<dyn EndpointClient>>>,
     began: tokio::time::Instant,
@@ -103,11 +102,26 @@ impl ServedEndpoint {
         Self {
             view,
             scope,
+            mode: Mutex::new(options.mode),
             options,
             lists: Mutex::new(Arc::new(lists)),
             clients: Mutex::default(),
             began: tokio::time::Instant::now(),
         }
+    }
+
+    /// Who says yes where no rule does.
+    pub(super) fn consent(&self) -> Consent {
+        match *self.mode.lock().unwrap_or_else(PoisonError::into_inner) {
+            // Rules that ask, and what changed, ask in both.
+            ProfileMode::Client | ProfileMode::Bypass => Consent::Delegated,
+            ProfileMode::Ask => Consent::Prompt,
+        }
+    }
+
+    /// Another mode holds from now on, for those who are there too.
+    pub(super) fn set_mode(&self, mode: ProfileMode) {
+        *self.mode.lock().unwrap_or_else(PoisonError::into_inner) = mode;
     }
 
     /// The lists of this moment.

@@ -11,8 +11,9 @@ use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use tokio::sync::mpsc;
+use toolway::config::ProfileMode;
 use toolway::types::{ServerName, limits};
-use toolway::{AttachOptions, Attached, Caller, CallerKind, Host, View};
+use toolway::{AttachOptions, Attached, Caller, CallerKind, Host, View, ViewSpec};
 
 use super::client::{HostedClient, pool_for};
 use super::core::ServiceCore;
@@ -53,9 +54,21 @@ pub struct HostService {
     core: Arc<ServiceCore>,
     /// By what clients ask for; those of single servers are made when they are asked for.
     endpoints: Mutex<HashMap<Endpoint, Arc<ServedEndpoint>>>,
+    /// Endpoints of profiles that are served in another form by now, with clients that stayed.
+    former: Mutex<Vec<(Arc<str>, Weak<ServedEndpoint>)>>,
     base: View,
     options: EndpointOptions,
     visitors: Mutex<HashMap<Peer, KnownVisitor>>,
+}
+
+/// A profile, as it is to be shown.
+pub struct ShownProfile {
+    /// What it is called.
+    pub name: Arc<str>,
+    /// What it shows.
+    pub spec: ViewSpec,
+    /// In which form.
+    pub options: EndpointOptions,
 }
 
 /// A client of the modern era, which has no session.
@@ -78,26 +91,102 @@ impl HostService {
         let service = Arc::new(Self {
             core: Arc::clone(&core),
             endpoints: Mutex::default(),
+            former: Mutex::default(),
             base,
             options: options.endpoint,
             visitors: Mutex::default(),
         });
         service.endpoint(&Endpoint::All);
-        service.set_profiles(options.profiles);
+        for (name, view, options) in options.profiles {
+            service.add_profile(name, view, options);
+        }
         let driver = drive(Arc::clone(&service), receiver);
         (service, Box::pin(driver))
     }
 
-    /// Puts these profiles in the place of those before. Clients that are there keep what they have.
-    pub fn set_profiles(&self, profiles: Vec<(Arc<str>, View, EndpointOptions)>) {
-        let mut endpoints = self.endpoints();
-        endpoints.retain(|endpoint, _| !matches!(endpoint, Endpoint::Profile(_)));
-        for (name, view, options) in profiles {
-            let scope = EndpointScope::Merged(options.names);
-            let endpoint = Arc::new(ServedEndpoint::new(view, scope, options));
-            self.follow_lists(&endpoint);
-            endpoints.insert(Endpoint::Profile(name), endpoint);
+    /// Has `/mcp` and `/mcp/<server>` show something else, to those who are there too. What the owner
+    /// sees stays: this is for services that show less.
+    pub async fn set_view(&self, spec: ViewSpec, mode: ProfileMode) {
+        self.core.host.change_view(&self.base, spec).await;
+        for (endpoint, served) in &*self.endpoints() {
+            if !matches!(endpoint, Endpoint::Profile(_)) {
+                served.set_mode(mode);
+            }
         }
+    }
+
+    /// Puts these profiles in the place of those before. Clients that are there see what theirs shows
+    /// now, and nothing any more where it is gone; the form of names and results stays for them.
+    pub async fn set_profiles(&self, profiles: Vec<ShownProfile>) {
+        for (name, served) in self.shown_profiles() {
+            let shown = profiles.iter().find(|it| it.name == name);
+            let spec = shown.map_or_else(ViewSpec::nothing, |it| it.spec.clone());
+            self.core.host.change_view(&served.view, spec).await;
+            if let Some(shown) = shown {
+                served.set_mode(shown.options.mode);
+            }
+        }
+        let mut gone = Vec::new();
+        self.endpoints().retain(|endpoint, served| {
+            let Endpoint::Profile(name) = endpoint else {
+                return true;
+            };
+            let same =
+                |it: &ShownProfile| it.name == *name && served.options.looks_like(&it.options);
+            let is_kept = profiles.iter().any(same);
+            if !is_kept {
+                gone.push((Arc::clone(name), Arc::downgrade(served)));
+            }
+            is_kept
+        });
+        {
+            let mut former = self.former();
+            former.retain(|(_, served)| served.strong_count() > 0);
+            former.extend(gone);
+        }
+        for ShownProfile {
+            name,
+            spec,
+            options,
+        } in profiles
+        {
+            let is_there = (self.endpoints()).contains_key(&Endpoint::Profile(Arc::clone(&name)));
+            if !is_there {
+                let view = self.core.host.view(spec).await;
+                self.add_profile(name, view, options);
+            }
+        }
+        // Whoever comes for single exchanges is let in anew.
+        let current: Vec<_> = self.endpoints().values().cloned().collect();
+        let is_current = |client: &HostedClient| {
+            let mut current = current.iter();
+            current.any(|served| Arc::ptr_eq(served, &client.endpoint))
+        };
+        self.visitors()
+            .retain(|_, visitor| is_current(&visitor.client));
+    }
+
+    /// Every endpoint of a profile that somebody has, the former ones too.
+    fn shown_profiles(&self) -> Vec<(Arc<str>, Arc<ServedEndpoint>)> {
+        let mut shown: Vec<_> = (self.endpoints().iter())
+            .filter_map(|(endpoint, served)| match endpoint {
+                Endpoint::Profile(name) => Some((Arc::clone(name), Arc::clone(served))),
+                _ => None,
+            })
+            .collect();
+        let former = self.former();
+        shown.extend((former.iter()).filter_map(|(name, served)| {
+            let served = served.upgrade()?;
+            Some((Arc::clone(name), served))
+        }));
+        shown
+    }
+
+    fn add_profile(&self, name: Arc<str>, view: View, options: EndpointOptions) {
+        let scope = EndpointScope::Merged(options.names);
+        let endpoint = Arc::new(ServedEndpoint::new(view, scope, options));
+        self.follow_lists(&endpoint);
+        self.endpoints().insert(Endpoint::Profile(name), endpoint);
     }
 
     /// Ends what clients listen to, so that they can be told before they are cut off.
@@ -109,6 +198,10 @@ impl HostService {
         self.endpoints
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn former(&self) -> MutexGuard<'_, Vec<(Arc<str>, Weak<ServedEndpoint>)>> {
+        self.former.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn visitors(&self) -> MutexGuard<'_, HashMap<Peer, KnownVisitor>> {
@@ -140,7 +233,7 @@ impl HostService {
 
     fn follow_lists(&self, endpoint: &Arc<ServedEndpoint>) {
         self.core.beside(Box::pin(follow_lists(
-            Arc::clone(endpoint),
+            Arc::downgrade(endpoint),
             Arc::clone(&self.core.metrics),
         )));
     }
@@ -269,13 +362,18 @@ async fn drive(
     }
 }
 
-/// Tells the clients of an endpoint when its lists change.
-async fn follow_lists(endpoint: Arc<ServedEndpoint>, metrics: Arc<Metrics>) {
-    let mut snapshots = endpoint.view.watch();
-    let mut told = endpoint.lists();
+/// Tells the clients of an endpoint when its lists change, as long as there is such an endpoint.
+async fn follow_lists(endpoint: Weak<ServedEndpoint>, metrics: Arc<Metrics>) {
+    let begin = endpoint.upgrade().map(|it| (it.view.watch(), it.lists()));
+    let Some((mut snapshots, mut told)) = begin else {
+        return;
+    };
     while snapshots.changed().await.is_ok() {
         tokio::time::sleep(GATHERED).await;
         snapshots.borrow_and_update();
+        let Some(endpoint) = endpoint.upgrade() else {
+            return;
+        };
         let lists = endpoint.lists();
         if Arc::ptr_eq(&lists, &told) {
             continue;

@@ -64,8 +64,9 @@ impl Reload {
         let settings = Arc::new(CallSettings::from(&*plan));
         let applied = self.view.apply(members, Arc::clone(&settings), anew).await;
         for view in self.views.following.all() {
-            let members = view.spec().roster(&plan, self.roster(&plan));
-            let settings = Arc::new(view.spec().settings(&settings, &members));
+            let spec = view.spec();
+            let members = spec.roster(&plan, self.roster(&plan));
+            let settings = Arc::new(spec.settings(&settings, &members));
             let anew = PlanEffects {
                 organisation,
                 account: account.clone(),
@@ -92,6 +93,17 @@ impl Reload {
         let members = spec.roster(&plan, self.roster(&plan));
         let settings = spec.settings(&CallSettings::from(&*plan), &members);
         self.views.start(members, settings, spec)
+    }
+
+    /// Has a view show something else, to whoever holds it.
+    pub(crate) async fn change_view(&self, view: &View, spec: ViewSpec) {
+        let _turn = self.turn.lock().await;
+        let plan = Arc::clone(&lock(&self.plan));
+        let members = spec.roster(&plan, self.roster(&plan));
+        let settings = spec.settings(&CallSettings::from(&*plan), &members);
+        view.set_spec(Arc::new(spec));
+        let none = PlanEffects::default();
+        view.apply(members, Arc::new(settings), none).await;
     }
 
     /// Makes a fresh plan and applies it.

@@ -61,7 +61,7 @@ pub(super) struct RunningView {
     pub(super) orders: ServerOrders,
     plans: mpsc::Sender<ApplyPlan>,
     events: broadcast::Sender<HostEvent>,
-    spec: ViewSpec,
+    spec: Mutex<Arc<ViewSpec>>,
     stop: CancellationToken,
     supervisor: Mutex<Option<Task<()>>>,
     ending: Arc<EndingViews>,
@@ -76,6 +76,14 @@ pub(super) struct EndingViews(Mutex<Vec<Task<()>>>);
 pub(super) struct FollowingViews(Mutex<Vec<Weak<RunningView>>>);
 
 impl ViewSpec {
+    /// Nothing at all.
+    pub fn nothing() -> Self {
+        Self {
+            servers: Some(Vec::new()),
+            ..Self::default()
+        }
+    }
+
     /// What a profile shows. Which of the servers that it names are not there is told by
     /// [`Plan::profile_remarks`]; under which conditions calls are made, by
     /// [`Consent::from`](crate::Consent).
@@ -151,6 +159,11 @@ impl View {
         self.0.snapshots.clone()
     }
 
+    /// Whether both are the same.
+    pub(super) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     /// What happens to its servers from now on.
     pub(super) fn subscribe(&self) -> broadcast::Receiver<HostEvent> {
         self.0.events.subscribe()
@@ -217,8 +230,13 @@ impl View {
         }
     }
 
-    pub(super) fn spec(&self) -> &ViewSpec {
-        &self.0.spec
+    pub(super) fn spec(&self) -> Arc<ViewSpec> {
+        Arc::clone(&lock(&self.0.spec))
+    }
+
+    /// From now on it is this that it shows; the next roster is made of it.
+    pub(super) fn set_spec(&self, spec: Arc<ViewSpec>) {
+        *lock(&self.0.spec) = spec;
     }
 
     /// Why this server cannot be called; nothing if it is connected.
@@ -352,7 +370,7 @@ impl ViewMaker {
             orders: handle.orders,
             plans: handle.plans,
             events,
-            spec,
+            spec: Mutex::new(Arc::new(spec)),
             stop,
             supervisor: Mutex::new(Some(task)),
             ending: Arc::clone(&self.ending),

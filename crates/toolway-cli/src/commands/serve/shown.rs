@@ -5,32 +5,146 @@
 use std::sync::Arc;
 
 use toolway::{Host, View, ViewSpec};
-use toolway_config::{Plan, Profile, ToolSearch};
-use toolway_gateway::EndpointOptions;
-use toolway_gateway::hosted::OwnTools;
+use toolway_config::{NameForm, Plan, Profile, ProfileMode, ResultForm, ToolSearch};
+use toolway_gateway::hosted::{OwnTools, ShownProfile};
+use toolway_gateway::{EndpointOptions, HostService};
 use toolway_types::ServerName;
 
-use super::{ServeArgs, ToolsWord};
+use super::{NamesWord, ResultsWord, ServeArgs, ToolsWord};
 use crate::context::Context;
 use crate::report::Report;
 
 /// A profile as an endpoint of its own.
 pub(super) type ServedProfile = (Arc<str>, View, EndpointOptions);
 
-/// What clients see.
+/// What clients see, and what narrows it whatever files say later.
 pub(super) struct Shown {
-    profile: Profile,
-    is_narrowed: bool,
+    flags: ShownFlags,
     pub(super) endpoint: EndpointOptions,
-    all: Vec<(String, Arc<Profile>)>,
+    /// What `/mcp` shows; all that the owner sees when absent.
+    base: Option<ViewSpec>,
+    profiles: Vec<ShownProfile>,
     /// Whether any endpoint lets clients search for tools.
     pub(super) searches: bool,
+}
+
+/// What the flags say of it.
+#[derive(Clone)]
+pub(super) struct ShownFlags {
+    profile: Option<String>,
+    servers: Option<Vec<ServerName>>,
+    read_only: bool,
+    names: Option<NameForm>,
+    results: Option<ResultForm>,
+    tools: Option<ToolsWord>,
+    resource_tools: bool,
+}
+
+impl ShownFlags {
+    fn of(args: &ServeArgs, plan: &Plan) -> Result<Self, Report> {
+        let servers = args.servers.as_ref().map(|names| {
+            let names = names.iter().map(|name| known_server(plan, name));
+            names.collect::<Result<Vec<_>, _>>()
+        });
+        Ok(Self {
+            profile: args.profile.clone(),
+            servers: servers.transpose()?,
+            read_only: args.read_only,
+            names: args.names.map(NamesWord::form),
+            results: args.results.map(ResultsWord::form),
+            tools: args.tools,
+            resource_tools: args.resource_tools,
+        })
+    }
+
+    /// Whether `/mcp` shows less than the owner sees.
+    fn narrows(&self) -> bool {
+        self.profile.is_some() || self.servers.is_some() || self.read_only
+    }
+
+    /// A profile with what it must not show taken away.
+    fn narrowed(&self, profile: &Profile) -> Profile {
+        let mut profile = profile.clone();
+        if let Some(wanted) = &self.servers {
+            let mut wanted = wanted.clone();
+            if let Some(shown) = &profile.servers {
+                wanted.retain(|name| shown.contains(name));
+            }
+            profile.servers = Some(wanted);
+        }
+        profile.read_only |= self.read_only;
+        profile
+    }
+
+    /// What `/mcp` shows.
+    fn base(&self, profile: &Profile) -> Profile {
+        let mut profile = self.narrowed(profile);
+        if let Some(names) = self.names {
+            profile.names = names;
+        }
+        if let Some(results) = self.results {
+            profile.results = results;
+        }
+        if let Some(tools) = self.tools {
+            profile.tool_search = tools == ToolsWord::Search;
+        }
+        profile
+    }
+
+    fn endpoint(&self, profile: &Profile) -> EndpointOptions {
+        EndpointOptions {
+            own_tools: OwnTools {
+                resources: self.resource_tools,
+                ..OwnTools::default()
+            },
+            ..EndpointOptions::of_profile(profile)
+        }
+    }
+
+    /// Every profile that is served, as an endpoint of its own: the one that was asked for, or all.
+    /// None shows what the flags take away.
+    fn profiles(&self, plan: &Plan) -> Vec<ShownProfile> {
+        let is_served = |name: &str| self.profile.as_deref().is_none_or(|only| only == name);
+        let served = plan.profiles.iter().filter(|(name, _)| is_served(name));
+        let shown = served.map(|(name, profile)| {
+            let profile = self.narrowed(profile);
+            ShownProfile {
+                name: name.as_str().into(),
+                spec: ViewSpec::of_profile(&profile),
+                options: EndpointOptions::of_profile(&profile),
+            }
+        });
+        shown.collect()
+    }
+
+    /// Has a service show what a new plan says, narrowed as before.
+    pub(super) async fn follow(&self, plan: &Plan, service: &HostService) {
+        if self.narrows() {
+            let profile = match &self.profile {
+                None => Some(Profile::default()),
+                Some(name) => plan.profile(name).ok().map(|it| Profile::clone(it)),
+            };
+            match profile.map(|profile| self.base(&profile)) {
+                Some(profile) => {
+                    let spec = ViewSpec::of_profile(&profile);
+                    service.set_view(spec, profile.mode).await;
+                }
+                // It was taken away: nothing is shown in its place.
+                None => {
+                    service
+                        .set_view(ViewSpec::nothing(), ProfileMode::Ask)
+                        .await
+                }
+            }
+        }
+        service.set_profiles(self.profiles(plan)).await;
+    }
 }
 
 impl Shown {
     /// The profile that was asked for, narrowed by flags.
     pub(super) fn of(context: &Context, args: &ServeArgs, plan: &Plan) -> Result<Self, Report> {
-        let mut profile = match &args.profile {
+        let profile = match &args.profile {
             None => Profile::default(),
             Some(name) => {
                 let profile = plan.profile(name).map_err(|error| {
@@ -47,47 +161,23 @@ impl Shown {
                 Profile::clone(profile)
             }
         };
-        if let Some(names) = &args.servers {
-            let mut wanted = Vec::new();
-            for name in names {
-                wanted.push(known_server(plan, name)?);
-            }
-            if let Some(shown) = &profile.servers {
-                wanted.retain(|name| shown.contains(name));
-            }
-            profile.servers = Some(wanted);
-        }
-        profile.read_only |= args.read_only;
-        if let Some(names) = args.names {
-            profile.names = names.form();
-        }
-        if let Some(results) = args.results {
-            profile.results = results.form();
-        }
-        if let Some(tools) = args.tools {
-            profile.tool_search = tools == ToolsWord::Search;
-        }
+        let flags = ShownFlags::of(args, plan)?;
+        let profile = flags.base(&profile);
         context.say_findings(&plan.profile_remarks(&profile));
-        let endpoint = EndpointOptions {
-            own_tools: OwnTools {
-                resources: args.resource_tools,
-                ..OwnTools::default()
-            },
-            ..EndpointOptions::of_profile(&profile)
-        };
-        let all: Vec<_> = plan
-            .profiles
-            .iter()
-            .map(|(name, profile)| (name.clone(), Arc::clone(profile)))
-            .collect();
-        let searches = profile.tool_search || all.iter().any(|(_, it)| it.tool_search);
+        let all = plan.profiles.values();
+        let searches = profile.tool_search || all.into_iter().any(|it| it.tool_search);
         Ok(Self {
-            is_narrowed: args.profile.is_some() || args.servers.is_some() || args.read_only,
-            profile,
-            endpoint,
-            all,
+            base: flags.narrows().then(|| ViewSpec::of_profile(&profile)),
+            endpoint: flags.endpoint(&profile),
+            profiles: flags.profiles(plan),
+            flags,
             searches,
         })
+    }
+
+    /// What holds whatever files say later.
+    pub(super) fn flags(&self) -> ShownFlags {
+        self.flags.clone()
     }
 
     /// What the plan needs for it.
@@ -97,36 +187,26 @@ impl Shown {
 
     /// The view of `/mcp`; none where it is all that the owner sees.
     pub(super) async fn view(&self, host: &Host) -> Option<View> {
-        if !self.is_narrowed {
-            return None;
+        match &self.base {
+            Some(spec) => Some(host.view(spec.clone()).await),
+            None => None,
         }
-        Some(host.view(ViewSpec::of_profile(&self.profile)).await)
     }
 
     /// Every profile, as an endpoint of its own.
     pub(super) async fn profiles(&self, host: &Host) -> Vec<ServedProfile> {
-        endpoints(host, &self.all).await
+        let mut served = Vec::new();
+        for ShownProfile {
+            name,
+            spec,
+            options,
+        } in &self.profiles
+        {
+            let view = host.view(spec.clone()).await;
+            served.push((Arc::clone(name), view, options.clone()));
+        }
+        served
     }
-}
-
-/// Every profile of a plan, as an endpoint of its own.
-pub(super) async fn profiles(host: &Host, plan: &Plan) -> Vec<ServedProfile> {
-    let all: Vec<_> = plan
-        .profiles
-        .iter()
-        .map(|(name, profile)| (name.clone(), Arc::clone(profile)))
-        .collect();
-    endpoints(host, &all).await
-}
-
-async fn endpoints(host: &Host, profiles: &[(String, Arc<Profile>)]) -> Vec<ServedProfile> {
-    let mut served = Vec::new();
-    for (name, profile) in profiles {
-        let view = host.view(ViewSpec::of_profile(profile)).await;
-        let options = EndpointOptions::of_profile(profile);
-        served.push((name.as_str().into(), view, options));
-    }
-    served
 }
 
 /// Has tools deferred, so that there is something to search for.

@@ -218,7 +218,7 @@ impl HostedClient {
                 let Some(client) = client.upgrade() else {
                     return;
                 };
-                let options = CallOptions::new(client.endpoint.options.consent());
+                let options = CallOptions::new(client.endpoint.consent());
                 let told =
                     client
                         .attached

@@ -24,7 +24,7 @@ impl HostedClient {
         if servers.is_empty() {
             return answers::no_method(&request.method);
         }
-        let mut options = CallOptions::new(self.endpoint.options.consent());
+        let mut options = CallOptions::new(self.endpoint.consent());
         options.capabilities.clone_from(&request.head.capabilities);
         let params = request.params.as_ref();
         let found = match request.method.as_str() {

@@ -35,7 +35,7 @@ impl HostedClient {
             method::TASKS_UPDATE => TaskStep::Update,
             _ => TaskStep::Cancel,
         };
-        let mut options = CallOptions::new(self.endpoint.options.consent());
+        let mut options = CallOptions::new(self.endpoint.consent());
         if request.era == Era::Modern {
             options.capabilities.clone_from(&request.head.capabilities);
         }

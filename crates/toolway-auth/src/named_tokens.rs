@@ -50,6 +50,16 @@ pub struct NamedToken {
     pub created: u64,
     /// From when on it opens nothing, in seconds since 1970; never when absent.
     pub expires: Option<u64>,
+    /// Tells it from another one that had its name before, and nothing of the token.
+    pub mark: String,
+}
+
+/// What tells a token from another of its name, by its digest.
+fn mark_of(digest: &[u8; 32]) -> String {
+    let mut mark = Sha256::new();
+    mark.update(b"toolway-token-mark");
+    mark.update(digest);
+    hex::encode(&mark.finalize()[..8])
 }
 
 impl NamedToken {
@@ -159,6 +169,16 @@ impl NamedTokens {
         (!token.is_over((self.clock)())).then(|| Arc::clone(token))
     }
 
+    /// Whether a token that was taken before is still good: neither revoked nor over, nor another one of
+    /// its name by now.
+    pub fn is_good(&self, token: &NamedToken) -> bool {
+        let known = self.known();
+        let Ok(table) = &known.content else {
+            return false;
+        };
+        !token.is_over((self.clock)()) && table.tokens.iter().any(|known| **known == *token)
+    }
+
     /// Why no token is taken at all, where that is so.
     pub fn fault(&self) -> Option<TokenFileFault> {
         self.known().content.as_ref().err().cloned()
@@ -184,13 +204,15 @@ impl NamedTokens {
             return Err(NamedTokenError::Name(name.to_owned()));
         }
         let text = format!("{PREFIX}{}", random::word(RANDOM_BYTES)?);
+        let digest = Sha256::digest(&text).into();
         let kept = KeptToken {
-            digest: Sha256::digest(&text).into(),
+            digest,
             token: NamedToken {
                 name: name.to_owned(),
                 profile: profile.map(str::to_owned),
                 created: (self.clock)(),
                 expires,
+                mark: mark_of(&digest),
             },
         };
         TokenFile::change(&self.path, |tokens| {

@@ -55,6 +55,43 @@ pub struct Peer {
     pub endpoint: Endpoint,
     /// The profile that its token is bound to; it gets no other.
     pub profile: Option<Arc<str>>,
+    /// How long it is let in.
+    pub lease: AccessLease,
+}
+
+/// How long somebody is let in, which may end while a stream or a session of theirs is open. It is no
+/// part of who they are: all leases are alike.
+#[derive(Clone, Default)]
+pub struct AccessLease(Option<Arc<dyn Fn() -> bool + Send + Sync>>);
+
+impl AccessLease {
+    /// Lasts as long as this holds.
+    pub fn lasting(holds: impl Fn() -> bool + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(holds)))
+    }
+
+    /// Whether it has ended.
+    pub fn is_over(&self) -> bool {
+        self.0.as_ref().is_some_and(|holds| !holds())
+    }
+}
+
+impl fmt::Debug for AccessLease {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("AccessLease")
+    }
+}
+
+impl PartialEq for AccessLease {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for AccessLease {}
+
+impl std::hash::Hash for AccessLease {
+    fn hash<H: std::hash::Hasher>(&self, _: &mut H) {}
 }
 
 impl Peer {
@@ -65,6 +102,7 @@ impl Peer {
             shown: shown.into(),
             endpoint: Endpoint::All,
             profile: None,
+            lease: AccessLease::default(),
         }
     }
 }

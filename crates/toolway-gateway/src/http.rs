@@ -21,6 +21,7 @@ mod front;
 pub mod guard;
 mod handler;
 mod headers;
+mod lease;
 mod legacy;
 mod old_transport;
 pub mod options;

@@ -14,7 +14,7 @@ use rustix::fs::CWD;
 use serde::{Deserialize, Serialize};
 use toolway_files::{private_file, state_file};
 
-use super::{NamedToken, NamedTokenError};
+use super::{NamedToken, NamedTokenError, mark_of};
 
 /// No file of ours is longer.
 const LONGEST: u64 = 1024 * 1024;
@@ -169,6 +169,7 @@ impl TokenFile {
                 profile: token.profile,
                 created: token.created,
                 expires: token.expires,
+                mark: mark_of(&digest),
             };
             tokens.push(KeptToken { digest, token });
         }

@@ -9,14 +9,14 @@ use toolway::{Attached, ToolPool};
 
 use super::core::ServiceCore;
 use super::endpoint::ServedEndpoint;
-use crate::conversation::Peer;
 
 /// A client, as its requests know it.
 pub(super) struct ClientParty {
     pub(super) core: Arc<ServiceCore>,
     pub(super) endpoint: Arc<ServedEndpoint>,
     pub(super) attached: Attached,
-    pub(super) peer: Peer,
+    /// What values are sealed for: its principal, under its profile.
+    pub(super) sealed_for: String,
     /// What it found by searching, where it has to.
     pub(super) pool: Option<ToolPool>,
 }

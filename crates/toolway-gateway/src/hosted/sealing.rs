@@ -177,7 +177,7 @@ fn binding<'a>(
 ) -> SealBinding<'a> {
     SealBinding {
         purpose,
-        principal: &client.peer.principal,
+        principal: &client.sealed_for,
         request,
     }
 }

@@ -272,7 +272,7 @@ impl HostService {
             core: Arc::clone(&self.core),
             endpoint: Arc::clone(&endpoint),
             attached,
-            peer: peer.clone(),
+            sealed_for: sealed_for(peer),
             pool,
         };
         let client = Arc::new(HostedClient::new(party, unasked));
@@ -343,6 +343,16 @@ impl Service for HostService {
             .entry(peer.clone())
             .or_insert(KnownVisitor { client, last });
         Ok(Arc::clone(&visitor.client) as _)
+    }
+}
+
+/// Whom values are sealed for. One principal may have tokens for several profiles, and what was given
+/// out under one is of no use under another.
+fn sealed_for(peer: &Peer) -> String {
+    match &peer.profile {
+        None => peer.principal.to_string(),
+        // As JSON, no principal and profile together are like another principal.
+        Some(profile) => serde_json::json!([&*peer.principal, &**profile]).to_string(),
     }
 }
 

@@ -15,6 +15,7 @@ use futures_util::future::BoxFuture;
 use http::header::{AUTHORIZATION, HeaderValue};
 use http::{HeaderMap, StatusCode};
 
+pub use crate::conversation::AccessLease;
 pub use oauth::OAuthAccess;
 pub use token::OwnerToken;
 
@@ -67,6 +68,8 @@ pub struct Identity {
     pub scopes: Vec<String>,
     /// Whether it is whoever runs this program.
     pub is_owner: bool,
+    /// How long what it showed is good.
+    pub lease: AccessLease,
 }
 
 impl Identity {
@@ -78,6 +81,7 @@ impl Identity {
             profile: None,
             scopes: Vec::new(),
             is_owner: true,
+            lease: AccessLease::default(),
         }
     }
 
@@ -89,6 +93,7 @@ impl Identity {
             profile: None,
             scopes: Vec::new(),
             is_owner: false,
+            lease: AccessLease::default(),
         }
     }
 }

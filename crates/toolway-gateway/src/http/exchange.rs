@@ -18,7 +18,7 @@ use toolway_wire::Id;
 
 use super::events::{self, EventSource, EventStream, KEEPALIVE};
 use super::respond::{self, HttpResponse};
-use crate::conversation::{Answer, AnswerFuture};
+use crate::conversation::{AccessLease, Answer, AnswerFuture};
 use crate::error::status_of;
 use crate::outlet::Outlet;
 
@@ -120,6 +120,7 @@ impl SingleExchange {
     pub(super) async fn respond(
         mut self,
         reads: Reads,
+        lease: &AccessLease,
         stream: impl FnOnce() -> Option<Box<dyn Send>>,
     ) -> HttpResponse {
         let answer = match begin(&mut self.answer, &self.outlet, reads, KEEPALIVE).await {
@@ -131,7 +132,7 @@ impl SingleExchange {
                         answer,
                         has_ended: false,
                     };
-                    return respond::events(EventStream::new(Box::new(source), held));
+                    return respond::events(EventStream::new(Box::new(source), held, lease));
                 }
                 self.outlet.close();
                 match answer {

@@ -144,6 +144,7 @@ pub(super) fn peer(identity: &Identity, endpoint: Endpoint) -> Peer {
         shown: Arc::clone(&identity.shown),
         endpoint,
         profile: identity.profile.clone(),
+        lease: identity.lease.clone(),
     }
 }
 

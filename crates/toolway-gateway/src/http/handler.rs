@@ -95,15 +95,15 @@ impl Handler {
                 old_transport::open(front, &self.old_clients, &visitor, &peer)
             }
             HttpRoute::OldMessages => {
-                let principal = match front.identify(&request).await {
-                    Ok(identity) => Arc::clone(&identity.principal),
+                let identity = match front.identify(&request).await {
+                    Ok(identity) => identity,
                     Err(response) => return response,
                 };
                 if *method != Method::POST {
                     return respond::method_not_allowed("POST");
                 }
                 let query = request.uri.query();
-                old_transport::post(front, &self.old_clients, &principal, query, body).await
+                old_transport::post(front, &self.old_clients, &identity, query, body).await
             }
         }
     }

@@ -94,7 +94,7 @@ pub(super) async fn call(
             {
                 let (reader, work) = call.into_stream(answer, is_primed);
                 front.carry_on(work);
-                return respond::events(EventStream::new(Box::new(reader), held));
+                return respond::events(EventStream::new(Box::new(reader), held, &peer.lease));
             }
             // One stream too many: the answer comes alone.
             outlet.close();
@@ -185,7 +185,7 @@ fn stream(
     match visitor.stream(front, &peer.principal) {
         Ok(held) => {
             let source = super::closing::UntilClosing::new(Box::new(reader), &front.closing);
-            respond::events(EventStream::new(Box::new(source), held))
+            respond::events(EventStream::new(Box::new(source), held, &peer.lease))
         }
         Err(refusal) => front.refuse(&refusal, None),
     }

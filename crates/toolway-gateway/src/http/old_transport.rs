@@ -14,6 +14,7 @@ use http::StatusCode;
 use hyper::body::Incoming;
 use tokio::sync::mpsc;
 
+use super::access::Identity;
 use super::body;
 use super::closing::UntilClosing;
 use super::events::{self, EventSource, EventStream};
@@ -37,6 +38,7 @@ pub(super) struct OldClients {
 
 struct OldClient {
     principal: Arc<str>,
+    profile: Option<Arc<str>>,
     messages: mpsc::Sender<Bytes>,
 }
 
@@ -69,6 +71,7 @@ pub(super) fn open(
         id,
         OldClient {
             principal: Arc::clone(&peer.principal),
+            profile: peer.profile.clone(),
             messages,
         },
     );
@@ -82,14 +85,14 @@ pub(super) fn open(
         },
     };
     let source = UntilClosing::new(Box::new(source), &front.closing);
-    respond::events(EventStream::new(Box::new(source), held))
+    respond::events(EventStream::new(Box::new(source), held, &peer.lease))
 }
 
 /// Takes a message of a client; its answer comes on the client's stream.
 pub(super) async fn post(
     front: &Arc<Front>,
     clients: &Arc<OldClients>,
-    principal: &Arc<str>,
+    identity: &Identity,
     query: Option<&str>,
     body: Incoming,
 ) -> HttpResponse {
@@ -98,7 +101,8 @@ pub(super) async fn post(
     let messages = id.and_then(SessionId::read).and_then(|id| {
         let open = clients.open();
         let client = open.get(&id)?;
-        (client.principal == *principal).then(|| client.messages.clone())
+        let is_its = client.principal == identity.principal && client.profile == identity.profile;
+        is_its.then(|| client.messages.clone())
     });
     let Some(messages) = messages else {
         return front.refuse(&RequestRefusal::NoSession, None);

@@ -245,7 +245,7 @@ impl ClientPost<'_> {
             outlet,
             held,
         };
-        exchange.respond(reads, stream).await
+        exchange.respond(reads, &peer.lease, stream).await
     }
 
     /// Passes on what needs no answer.

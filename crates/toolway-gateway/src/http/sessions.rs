@@ -152,14 +152,15 @@ impl HttpSessions {
         true
     }
 
-    /// Ends those that nobody used for long, and forgets what nobody comes back for.
+    /// Ends those that nobody used for long, or that nobody may use any more, and forgets what nobody comes back for.
     pub(super) fn sweep(&self) {
         let now = Instant::now();
         let mut idle = Vec::new();
         self.open().retain(|_, session| {
             session.forget_ended(now, KEPT);
-            let is_over = (session.idle_since())
+            let is_idle = (session.idle_since())
                 .is_some_and(|since| now.duration_since(since) >= self.limits.session_idle);
+            let is_over = is_idle || session.is_revoked();
             if is_over {
                 idle.push(Arc::clone(session));
             }

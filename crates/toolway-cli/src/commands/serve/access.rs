@@ -10,10 +10,11 @@ use std::sync::Arc;
 use clap::Args;
 use toolway_auth::gateway_token::GatewayToken;
 use toolway_auth::inbound::{InboundAuthorizer, InboundOptions};
-use toolway_auth::named_tokens::NamedTokens;
+use toolway_auth::named_tokens::{NamedToken, NamedTokens};
 use toolway_auth::web::WebClient;
 use toolway_gateway::http::access::{
-    Access, AccessCheck, AccessRefusal, AnyOf, Authenticator, Identity, OAuthAccess, OwnerToken,
+    Access, AccessCheck, AccessLease, AccessRefusal, AnyOf, Authenticator, Identity, OAuthAccess,
+    OwnerToken,
 };
 use toolway_types::text;
 use url::Url;
@@ -108,7 +109,9 @@ impl AccessArgs {
             text::clean_line(&path.display().to_string())
         ));
         all.push(Arc::new(OwnerToken::new(token.token().expose(), "http")));
-        all.push(Arc::new(NamedAccess(NamedTokens::open(files.tokens()))));
+        all.push(Arc::new(NamedAccess(Arc::new(NamedTokens::open(
+            files.tokens(),
+        )))));
         // Last: its refusal tells clients where to get a token.
         if let Some(oauth) = self.oauth(context)? {
             all.push(oauth);
@@ -145,7 +148,15 @@ impl AccessArgs {
 }
 
 /// Takes the tokens that `toolway tokens` made.
-struct NamedAccess(NamedTokens);
+struct NamedAccess(Arc<NamedTokens>);
+
+impl NamedAccess {
+    /// Lasts until the token is revoked or over.
+    fn lease(&self, token: Arc<NamedToken>) -> AccessLease {
+        let tokens = Arc::clone(&self.0);
+        AccessLease::lasting(move || tokens.is_good(&token))
+    }
+}
 
 impl Authenticator for NamedAccess {
     fn check<'a>(&'a self, token: Option<&'a str>) -> AccessCheck<'a> {
@@ -153,11 +164,13 @@ impl Authenticator for NamedAccess {
             None => Err(AccessRefusal::no_token()),
             Some(None) => Err(AccessRefusal::unknown_token()),
             Some(Some(named)) => Ok(Arc::new(Identity {
-                principal: format!("token:{}", named.name).into(),
+                // Another token of this name, made after this one was revoked, is another's.
+                principal: format!("token:{}:{}", named.name, named.mark).into(),
                 shown: named.name.as_str().into(),
                 profile: named.profile.as_deref().map(Into::into),
                 scopes: Vec::new(),
                 is_owner: false,
+                lease: self.lease(named),
             })),
         };
         Box::pin(std::future::ready(checked))

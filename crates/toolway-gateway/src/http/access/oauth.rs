@@ -14,7 +14,7 @@ use sha2::{Digest as _, Sha256};
 use tokio::time::Instant;
 use toolway_auth::inbound::{InboundAuthorizer, InboundRefusal, Principal};
 
-use super::{AccessCheck, AccessRefusal, Authenticator, Identity};
+use super::{AccessCheck, AccessLease, AccessRefusal, Authenticator, Identity};
 
 /// How long a token that was found good is not checked again. A key that its issuer takes back is
 /// believed for this long.
@@ -86,6 +86,7 @@ impl OAuthAccess {
         let Principal {
             issuer, subject, ..
         } = principal;
+        let expires_at = principal.expires_at;
         Ok(Identity {
             // Neither part can be chosen so that two principals are one: JSON keeps them apart.
             principal: serde_json::json!([issuer, subject]).to_string().into(),
@@ -93,6 +94,7 @@ impl OAuthAccess {
             profile: chosen.map(|(_, profile)| Arc::clone(profile)),
             scopes: principal.scopes.clone(),
             is_owner: false,
+            lease: AccessLease::lasting(move || unix_now() < Duration::from_secs(expires_at)),
         })
     }
 
@@ -103,8 +105,7 @@ impl OAuthAccess {
     }
 
     fn remember(&self, digest: [u8; 32], identity: &Arc<Identity>, expires_at: u64) {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH);
-        let left = Duration::from_secs(expires_at).saturating_sub(now.unwrap_or_default());
+        let left = Duration::from_secs(expires_at).saturating_sub(unix_now());
         let now = Instant::now();
         let mut good = self.good.lock().unwrap_or_else(PoisonError::into_inner);
         if good.len() >= MAX_REMEMBERED {
@@ -116,6 +117,11 @@ impl OAuthAccess {
             good.insert(digest, GoodToken { identity, until });
         }
     }
+}
+
+fn unix_now() -> Duration {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.unwrap_or_default()
 }
 
 impl Authenticator for OAuthAccess {

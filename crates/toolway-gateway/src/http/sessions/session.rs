@@ -14,7 +14,9 @@ use toolway_types::limits;
 use toolway_wire::Id;
 
 use super::replay::{KeptRoom, NoReplay, ReplayReader, ReplayStream, event_of};
-use crate::conversation::{Answer, AnswerFuture, Conversation, Endpoint, IncomingRequest, Peer};
+use crate::conversation::{
+    AccessLease, Answer, AnswerFuture, Conversation, Endpoint, IncomingRequest, Peer,
+};
 use crate::error::RequestRefusal;
 use crate::http::quota::Permit;
 use crate::outlet::Outlet;
@@ -28,7 +30,9 @@ const UNASKED: u64 = 0;
 /// A session.
 pub(in crate::http) struct HttpSession {
     principal: Arc<str>,
+    profile: Option<Arc<str>>,
     endpoint: Endpoint,
+    lease: AccessLease,
     conversation: Arc<dyn Conversation>,
     unasked: Arc<ReplayStream>,
     room: Arc<KeptRoom>,
@@ -54,7 +58,9 @@ impl HttpSession {
     ) -> Arc<Self> {
         Arc::new(Self {
             principal: Arc::clone(&peer.principal),
+            profile: peer.profile.clone(),
             endpoint: peer.endpoint.clone(),
+            lease: peer.lease.clone(),
             conversation,
             unasked: ReplayStream::new(UNASKED, unasked, Arc::clone(&room)),
             room,
@@ -73,9 +79,17 @@ impl HttpSession {
         &self.principal
     }
 
-    /// Whether it began with this peer, at this endpoint.
+    /// Whether it began with this peer, at this endpoint. The same principal with a token for another
+    /// profile is another peer.
     pub(super) fn is_of(&self, peer: &Peer) -> bool {
-        self.principal == peer.principal && self.endpoint == peer.endpoint
+        self.principal == peer.principal
+            && self.profile == peer.profile
+            && self.endpoint == peer.endpoint
+    }
+
+    /// Whether whoever began it is let in no longer.
+    pub(super) fn is_revoked(&self) -> bool {
+        self.lease.is_over()
     }
 
     pub(in crate::http) fn conversation(&self) -> Arc<dyn Conversation> {

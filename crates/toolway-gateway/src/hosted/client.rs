@@ -63,6 +63,7 @@ struct ClientState {
     capabilities: Arc<ClientCapabilities>,
     level: Option<LogLevel>,
     following: following::Following,
+    roots: legacy::RootsInquiry,
 }
 
 impl HostedClient {

@@ -115,24 +115,62 @@ impl HostedClient {
         answers::own(&Value::Object(serde_json::Map::new()), Era::Legacy)
     }
 
-    /// Asks for its roots: servers that want to know of them are told when they connect.
+    /// Asks for its roots: servers that want to know of them are told when they connect. It is asked one
+    /// thing at a time, however often it says that they changed.
     pub(super) fn learn_roots(self: &Arc<Self>) {
         let Some(outlet) = self.unasked.clone() else {
             return;
         };
-        if !self.state().capabilities.roots {
-            return;
+        {
+            let mut state = self.state();
+            if !state.capabilities.roots {
+                return;
+            }
+            let before = std::mem::replace(&mut state.roots, RootsInquiry::Again);
+            if before != RootsInquiry::None {
+                return;
+            }
         }
         let client = Arc::downgrade(self);
         let questions = Arc::clone(&self.questions);
         self.core.beside(Box::pin(async move {
-            let none = RawValue::from_string("{}".to_owned()).unwrap_or_default();
-            let asked = questions.ask(&outlet, method::ROOTS_LIST, &none);
-            // Over HTTP a client need not listen to what it did not ask for.
-            let answer = tokio::time::timeout(ROOTS_TIME, asked).await;
-            if let (Ok(Ok(answer)), Some(client)) = (answer, client.upgrade()) {
-                client.attached.set_roots(questions::read_roots(&answer));
+            loop {
+                let due = client.upgrade().is_some_and(|it| it.begin_inquiry());
+                if !due {
+                    return;
+                }
+                let none = RawValue::from_string("{}".to_owned()).unwrap_or_default();
+                let asked = questions.ask(&outlet, method::ROOTS_LIST, &none);
+                // Over HTTP a client need not listen to what it did not ask for.
+                let answer = tokio::time::timeout(ROOTS_TIME, asked).await;
+                if let (Ok(Ok(answer)), Some(client)) = (answer, client.upgrade()) {
+                    client.attached.set_roots(questions::read_roots(&answer));
+                }
             }
         }));
     }
+
+    /// Whether it is to be asked for its roots now.
+    fn begin_inquiry(&self) -> bool {
+        let mut state = self.state();
+        let is_due = state.roots == RootsInquiry::Again;
+        state.roots = if is_due {
+            RootsInquiry::Asked
+        } else {
+            RootsInquiry::None
+        };
+        is_due
+    }
+}
+
+/// How far asking a client for its roots is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum RootsInquiry {
+    /// It is not being asked.
+    #[default]
+    None,
+    /// It is.
+    Asked,
+    /// It is to be asked, once what it was asked before is answered.
+    Again,
 }

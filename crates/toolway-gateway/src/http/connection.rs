@@ -7,6 +7,9 @@ use std::convert::Infallible;
 use std::io;
 use std::sync::Arc;
 
+use http::Request;
+use http::header::TRANSFER_ENCODING;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -14,6 +17,7 @@ use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 
 use super::handler::Handler;
+use super::respond;
 use super::slots::ConnectionSlot;
 use super::stall::StallingSocket;
 use super::tls::ServerTls;
@@ -76,11 +80,15 @@ async fn serve(
             ServerWire::Encrypted(Box::new(stream))
         }
     };
-    let service = service_fn(move |request| {
+    let service = service_fn(move |request: Request<Incoming>| {
         let work = visitor.slot.work();
+        let is_last = has_doubtful_end(&request);
         let answer = Arc::clone(&handler).handle(Arc::clone(&visitor), request);
         async move {
-            let answer = answer.await;
+            let mut answer = answer.await;
+            if is_last {
+                respond::last(&mut answer);
+            }
             drop(work);
             Ok::<_, Infallible>(answer)
         }
@@ -99,4 +107,11 @@ async fn serve(
         }
     }
     Ok(())
+}
+
+/// Whether somebody on the way may see the end of a request elsewhere: one in chunks can have a length
+/// too, which is not shown to us in every order. What follows on the connection might then be another's
+/// (request smuggling), so nothing does.
+fn has_doubtful_end(request: &Request<Incoming>) -> bool {
+    request.headers().contains_key(TRANSFER_ENCODING)
 }

@@ -9,7 +9,8 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use http::header::{
-    ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE,
+    ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER,
+    WWW_AUTHENTICATE,
 };
 use http::{Response, StatusCode};
 use hyper::body::{Body, Frame, SizeHint};
@@ -156,6 +157,12 @@ pub(super) fn challenge(mut response: HttpResponse, challenge: HeaderValue) -> H
 pub(super) fn in_session(mut response: HttpResponse, id: HeaderValue) -> HttpResponse {
     response.headers_mut().insert(SESSION_ID, id);
     response
+}
+
+/// Nothing more is read from its connection.
+pub(super) fn last(response: &mut HttpResponse) {
+    let close = HeaderValue::from_static("close");
+    response.headers_mut().insert(CONNECTION, close);
 }
 
 fn with_type(status: StatusCode, kind: HeaderValue, body: AnswerBody) -> HttpResponse {

@@ -55,7 +55,9 @@ fn of_one(
         Value::Null => own_info(),
         info => info.clone(),
     };
-    let instructions = facts.instructions.as_ref();
+    // In its own words, where these may be said at all: a rule may be against it, or they changed.
+    let is_said = snapshot.catalog.instructions.of(server).is_some();
+    let instructions = facts.instructions.as_ref().filter(|_| is_said);
     let instructions = instructions.map(|it| it.as_received().to_owned());
     (capabilities_of(facts, era), info, instructions)
 }

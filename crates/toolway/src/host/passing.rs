@@ -361,6 +361,21 @@ const OWN_NOTICES: [&str; 4] = ["cancelled", "progress", "message", "initialized
 /// The methods by which skills are listed.
 const SKILL_METHODS: [&str; 2] = [method::SKILLS_LIST, method::SKILLS_GET];
 
+/// What the methods of the protocol begin with.
+const FAMILIES: [&str; 11] = [
+    "tools/",
+    "resources/",
+    "prompts/",
+    "completion/",
+    "logging/",
+    "tasks/",
+    "sampling/",
+    "elicitation/",
+    "roots/",
+    "subscriptions/",
+    "server/",
+];
+
 /// Whether a method is one that the protocol has, or may have, to any reader: one that does not look at
 /// the case of letters, or at what surrounds them, is told nothing that it could take for such a one.
 fn is_of_protocol(method: &str) -> bool {
@@ -370,19 +385,6 @@ fn is_of_protocol(method: &str) -> bool {
     }
     let method = method.to_ascii_lowercase();
     let method = method.trim_start_matches('/');
-    const FAMILIES: [&str; 11] = [
-        "tools/",
-        "resources/",
-        "prompts/",
-        "completion/",
-        "logging/",
-        "tasks/",
-        "sampling/",
-        "elicitation/",
-        "roots/",
-        "subscriptions/",
-        "server/",
-    ];
     let is_notification = method.starts_with("notifications/");
     is_notification
         || method.is_empty()

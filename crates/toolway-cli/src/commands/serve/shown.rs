@@ -124,18 +124,12 @@ impl ShownFlags {
                 None => Some(Profile::default()),
                 Some(name) => plan.profile(name).ok().map(|it| Profile::clone(it)),
             };
-            match profile.map(|profile| self.base(&profile)) {
-                Some(profile) => {
-                    let spec = ViewSpec::of_profile(&profile);
-                    service.set_view(spec, profile.mode).await;
-                }
-                // It was taken away: nothing is shown in its place.
-                None => {
-                    service
-                        .set_view(ViewSpec::nothing(), ProfileMode::Ask)
-                        .await
-                }
-            }
+            let shown = profile.map(|profile| self.base(&profile));
+            let spec = shown.as_ref().map(ViewSpec::of_profile);
+            // Where it was taken away, nothing is shown in its place.
+            let spec = spec.unwrap_or_else(ViewSpec::nothing);
+            let mode = shown.map_or(ProfileMode::Ask, |it| it.mode);
+            service.set_view(spec, mode).await;
         }
         service.set_profiles(self.profiles(plan)).await;
     }

@@ -1,6 +1,7 @@
 //! The gateway from outside: a small service behind each way of serving it.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by a panic")]
 
+mod attacks;
 mod eras;
 mod fidelity;
 mod flood;

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use toolway::config::{self, Environment, Flags};
-use toolway::{Host, HostOptions, RetryFirst};
-use toolway_gateway::hosted::RoutedQuestions;
-use toolway_gateway::http::access::AccessCheck;
+use toolway::{Host, HostOptions, RetryFirst, ViewSpec};
+use toolway_gateway::hosted::{RoutedQuestions, ShownProfile};
+use toolway_gateway::http::access::{AccessCheck, AccessLease};
 use toolway_gateway::http::{
     Access, AccessRefusal, Authenticator, HttpOptions, HttpServer, Identity,
 };
@@ -94,21 +94,28 @@ pub(crate) struct Scene {
     http: HttpServer,
     tasks: JoinSet<()>,
     pub(crate) upstreams: Vec<Upstream>,
-    _folder: ScannedFolder,
+    environment: Environment,
+    flags: Flags,
+    folder: ScannedFolder,
 }
 
-/// Every token is that of whom it names.
+/// Every token is that of whom it names, bound to the profile behind a full stop where it names one.
 struct Named;
 
 impl Authenticator for Named {
     fn check<'a>(&'a self, token: Option<&'a str>) -> AccessCheck<'a> {
         let identity = token.map(|token| {
+            let (name, profile) = match token.split_once('.') {
+                Some((name, profile)) => (name, Some(profile)),
+                None => (token, None),
+            };
             Arc::new(Identity {
-                principal: token.into(),
-                shown: token.into(),
-                profile: None,
+                principal: name.into(),
+                shown: name.into(),
+                profile: profile.map(Into::into),
                 scopes: Vec::new(),
                 is_owner: false,
+                lease: AccessLease::default(),
             })
         });
         Box::pin(std::future::ready(
@@ -139,33 +146,73 @@ impl Scene {
     /// One legacy server `s`, under the owner's `permissions`.
     pub(crate) async fn under(permissions: &Value) -> Self {
         let upstream = Upstream::new("s", Way::Stdio, full(Era::Legacy, "s"));
-        let settings = json!({ "permissions": permissions });
-        let scene = Self::with_settings(vec![upstream], &EndpointOptions::default(), &settings);
+        Self::governed(vec![upstream], &json!({ "permissions": permissions })).await
+    }
+
+    /// These servers, once all of them are connected, under settings of the user's.
+    pub(crate) async fn governed(upstreams: Vec<Upstream>, settings: &Value) -> Self {
+        Self::governed_with(upstreams, settings, &json!({})).await
+    }
+
+    /// The same with more in every server's entry.
+    pub(crate) async fn governed_with(
+        upstreams: Vec<Upstream>,
+        settings: &Value,
+        more: &Value,
+    ) -> Self {
+        let scene = Self::set_up(upstreams, &EndpointOptions::default(), settings, more);
         scene.host.settled().await;
+        scene.show_profiles().await;
         scene
+    }
+
+    /// Puts other settings in the place of those before, as a change of the file does.
+    pub(crate) async fn change_settings(&self, settings: &Value) {
+        self.write_settings(settings);
+        let plan = config::plan(&self.environment, &self.flags);
+        self.host.apply(plan).await;
+        self.show_profiles().await;
+    }
+
+    fn write_settings(&self, settings: &Value) {
+        write_settings(self.folder.path(), settings);
+    }
+
+    async fn show_profiles(&self) {
+        let plan = config::plan(&self.environment, &self.flags);
+        let shown = plan.profiles.iter().map(|(name, profile)| ShownProfile {
+            name: name.as_str().into(),
+            spec: ViewSpec::of_profile(profile),
+            options: EndpointOptions::of_profile(profile),
+        });
+        self.service.set_profiles(shown.collect()).await;
     }
 
     /// These servers, which may still be on their way.
     pub(crate) fn begun(upstreams: Vec<Upstream>, options: &EndpointOptions) -> Self {
-        Self::with_settings(upstreams, options, &json!({}))
+        Self::set_up(upstreams, options, &json!({}), &json!({}))
     }
 
-    fn with_settings(
+    fn set_up(
         upstreams: Vec<Upstream>,
         options: &EndpointOptions,
         settings: &Value,
+        more: &Value,
     ) -> Self {
         let folder = ScannedFolder::new();
-        let servers = upstreams
+        let mut servers = upstreams
             .iter()
             .map(|it| (it.name.to_owned(), it.entry()))
             .collect::<serde_json::Map<_, _>>();
+        for entry in servers.values_mut() {
+            for (name, value) in more.as_object().unwrap() {
+                entry[name] = value.clone();
+            }
+        }
         let home = folder.path().join("home");
         let work = home.join("work");
         std::fs::create_dir_all(&work).unwrap();
-        let own = home.join(".config/toolway");
-        std::fs::create_dir_all(&own).unwrap();
-        std::fs::write(own.join("settings.json"), settings.to_string()).unwrap();
+        write_settings(folder.path(), settings);
         let variables = BTreeMap::from([
             ("HOME".to_owned(), home.display().to_string()),
             ("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned()),
@@ -208,7 +255,9 @@ impl Scene {
             http,
             tasks,
             upstreams,
-            _folder: folder,
+            environment,
+            flags,
+            folder,
         }
     }
 
@@ -224,16 +273,21 @@ impl Scene {
         self.speaker(era, way, "anna", Endpoint::Server(server.into()))
     }
 
+    pub(crate) fn address(&self) -> std::net::SocketAddr {
+        self.http.address()
+    }
+
     fn speaker(&self, era: Era, way: Way, principal: &str, endpoint: Endpoint) -> Speaker {
         let label = format!("{principal}, {era:?} over {way:?}");
         let wire = match way {
             Way::Stdio => Wire::pipe(
                 Arc::clone(&self.service) as Arc<dyn Service>,
                 Peer {
-                    principal: principal.into(),
+                    principal: principal.split('.').next().unwrap().into(),
                     shown: principal.into(),
                     endpoint,
-                    profile: None,
+                    profile: principal.split_once('.').map(|(_, profile)| profile.into()),
+                    lease: AccessLease::default(),
                 },
             ),
             Way::Http => {
@@ -272,7 +326,8 @@ impl Scene {
             http,
             mut tasks,
             upstreams,
-            _folder,
+            folder: _folder,
+            ..
         } = self;
         drop((service, http));
         tasks.shutdown().await;
@@ -284,6 +339,12 @@ impl Scene {
         Arc::into_inner(host).unwrap().shutdown().await;
         drop(upstreams);
     }
+}
+
+fn write_settings(folder: &std::path::Path, settings: &Value) {
+    let directory = folder.join("home/.config/toolway");
+    std::fs::create_dir_all(&directory).unwrap();
+    std::fs::write(directory.join("settings.json"), settings.to_string()).unwrap();
 }
 
 /// The roots of somebody.

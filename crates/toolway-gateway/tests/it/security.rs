@@ -78,7 +78,8 @@ async fn sec_21_members_count_by_their_exact_letters_over_http() {
         let answer = exchange(address, &post(address, &[], OTHER_LETTERS)).await;
         let answer = answer.json();
         assert_eq!(answer["id"], 1);
-        // Forwarded as it came: both names, neither in the place of the other.
+        // The front hands over what came, neither in the place of the other; that a server never gets
+        // the second one is in `attacks/clients.rs`.
         assert_eq!(
             answer["result"],
             json!({ "name": "safe", "Name": "danger" })

@@ -3,6 +3,7 @@
 
 mod access;
 mod clients;
+mod faults;
 mod http;
 mod profiles;
 mod servers;

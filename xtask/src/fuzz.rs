@@ -60,6 +60,12 @@ enum Target {
     Websocket,
     /// Sealed values that clients bring back
     Sealed,
+    /// Connections of clients to the gateway
+    HttpFront,
+    /// Lines of a client over stdin
+    StdioFront,
+    /// Results and errors on their way between the eras
+    Eras,
 }
 
 impl Target {
@@ -75,6 +81,9 @@ impl Target {
             Target::HttpAnswer => "http-answer",
             Target::Websocket => "websocket",
             Target::Sealed => "sealed",
+            Target::HttpFront => "http-front",
+            Target::StdioFront => "stdio-front",
+            Target::Eras => "eras",
         }
     }
 }

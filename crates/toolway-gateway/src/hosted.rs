@@ -10,6 +10,8 @@ mod capabilities;
 mod client;
 mod core;
 mod endpoint;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod greeting;
 mod header_params;
 mod lists;

@@ -18,6 +18,8 @@ mod driver;
 mod events;
 mod exchange;
 mod front;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 pub mod guard;
 mod handler;
 mod headers;

@@ -362,7 +362,7 @@ fn no_resource(address: &str, era: Era) -> Answer {
 }
 
 /// The answer to a read, with the address that the client knows.
-fn readdressed(result: &RawJson, shown: &str) -> RawJson {
+pub(super) fn readdressed(result: &RawJson, shown: &str) -> RawJson {
     let contents = scan::members(result.get()).find(|(key, _)| *key == "\"contents\"");
     let Some((_, contents)) = contents else {
         return result.clone();

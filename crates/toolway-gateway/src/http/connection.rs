@@ -13,6 +13,7 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 
@@ -80,6 +81,16 @@ async fn serve(
             ServerWire::Encrypted(Box::new(stream))
         }
     };
+    speak(wire, visitor, handler, asked).await
+}
+
+/// Speaks HTTP over these bytes until they end.
+pub(super) async fn speak(
+    wire: impl AsyncRead + AsyncWrite + Unpin,
+    visitor: Arc<Visitor>,
+    handler: Arc<Handler>,
+    asked: CancellationToken,
+) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
     let service = service_fn(move |request: Request<Incoming>| {
         let work = visitor.slot.work();
         let is_last = has_doubtful_end(&request);

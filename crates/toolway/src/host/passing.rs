@@ -248,7 +248,7 @@ impl Attached {
         let unusable = |message: String| invalid(key.clone(), message);
         // A server may take a notification for the request of that name.
         let bare = method.strip_prefix("notifications/").unwrap_or(method);
-        if is_of_protocol(bare) || OWN_NOTICES.contains(&bare) {
+        if is_of_protocol(bare) || OWN_NOTICES.contains(&bare.to_ascii_lowercase().as_str()) {
             let refusal = format!("`{method}` is a notification of the protocol");
             return Err(unusable(refusal));
         }
@@ -408,4 +408,32 @@ fn invalid(key: ToolKey, message: String) -> CallError {
     let message = Untrusted::new(message).line().into_owned();
     let path = String::new();
     CallError::Failed(key, CallFault::Invalid(vec![Problem { path, message }]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sec_21_a_method_of_the_protocol_is_one_in_any_letters() {
+        for method in [
+            "tools/call",
+            "Tools/Call",
+            "tools//call",
+            "/tools/call",
+            " tools/call",
+            "tools/call ",
+            "tool\u{17f}/call",
+            "tasks/list\u{0}",
+            "tasks/list",
+            "NOTIFICATIONS/cancelled",
+            "Initialize",
+            "",
+        ] {
+            assert!(is_of_protocol(method), "{method:?}");
+        }
+        for method in ["made/up", "vendor.tools/call", "x", "toolset/list"] {
+            assert!(!is_of_protocol(method), "{method:?}");
+        }
+    }
 }

@@ -22,6 +22,11 @@ const COMPLETE: Bytes = Bytes::from_static(b"\"resultType\":\"complete\",");
 const COMPLETE_UNKEPT: Bytes =
     Bytes::from_static(b"\"resultType\":\"complete\",\"ttlMs\":0,\"cacheScope\":\"private\",");
 
+/// The same of one that says who may keep it, or for how long, and not both.
+const COMPLETE_TIMED: Bytes = Bytes::from_static(b"\"resultType\":\"complete\",\"ttlMs\":0,");
+const COMPLETE_SCOPED: Bytes =
+    Bytes::from_static(b"\"resultType\":\"complete\",\"cacheScope\":\"private\",");
+
 /// The members that only modern results have.
 const MODERN_MEMBERS: [&str; 3] = ["resultType", "ttlMs", "cacheScope"];
 
@@ -40,10 +45,13 @@ pub(super) fn complete(result: RawJson, from: Era, to: Era, caching: Caching) ->
         (Era::Legacy, Era::Legacy) => Answer::result(result),
         (_, Era::Modern) if has_member(&result, "resultType") => Answer::result(result),
         (_, Era::Modern) => {
-            let added = match caching {
-                Caching::Unsaid => COMPLETE,
-                Caching::Said if has_member(&result, "ttlMs") => COMPLETE,
-                Caching::Said => COMPLETE_UNKEPT,
+            let has = |name| caching == Caching::Unsaid || has_member(&result, name);
+            // No member stands twice: two readers would take different ones.
+            let added = match (has("ttlMs"), has("cacheScope")) {
+                (true, true) => COMPLETE,
+                (true, false) => COMPLETE_SCOPED,
+                (false, true) => COMPLETE_TIMED,
+                (false, false) => COMPLETE_UNKEPT,
             };
             Answer::with_members(added, result)
         }
@@ -157,4 +165,30 @@ pub(super) fn no_method(method: &str) -> Answer {
 /// Parameters that do not fit.
 pub(super) fn invalid(message: impl Into<String>) -> Answer {
     RpcError::new(error::INVALID_PARAMS, message).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sec_22_a_modern_answer_has_each_member_once() {
+        for result in [
+            "{}",
+            r#"{"ttlMs":5}"#,
+            r#"{"cacheScope":"public"}"#,
+            r#"{"ttlMs":5,"cacheScope":"public"}"#,
+            r#"{"cache\u0053cope":"public"}"#,
+            r#"{"resultType":"complete","cacheScope":"public"}"#,
+        ] {
+            for caching in [Caching::Said, Caching::Unsaid] {
+                let read = RawJson::read(&result.to_owned().into()).unwrap();
+                let answer = complete(read, Era::Legacy, Era::Modern, caching);
+                let message = answer.message(&toolway_wire::Id::Text("a".to_owned()));
+                let message = std::str::from_utf8(&message).unwrap();
+                assert_eq!(toolway_wire::scan::doubled_key(message), None, "{message}");
+                assert!(message.contains("resultType"), "{message}");
+            }
+        }
+    }
 }

@@ -14,9 +14,6 @@ use hyper::body::Frame;
 use memchr::memchr2;
 use tokio::time::{Instant, Sleep};
 
-use super::lease::LeasedSource;
-use crate::conversation::AccessLease;
-
 /// How long a stream may be quiet before a comment is sent.
 pub const KEEPALIVE: Duration = Duration::from_secs(15);
 
@@ -44,14 +41,10 @@ pub(super) struct EventStream {
 }
 
 impl EventStream {
-    /// A stream that says at once that it is one, and ends with the lease of who reads it.
-    pub(super) fn new(
-        source: Box<dyn EventSource>,
-        held: Box<dyn Send>,
-        lease: &AccessLease,
-    ) -> Self {
+    /// A stream that says at once that it is one.
+    pub(super) fn new(source: Box<dyn EventSource>, held: Box<dyn Send>) -> Self {
         Self {
-            source: Box::new(LeasedSource::new(source, lease)),
+            source,
             ready: VecDeque::from([COMMENT]),
             keepalive: Box::pin(tokio::time::sleep(KEEPALIVE)),
             has_ended: false,

@@ -16,7 +16,8 @@ use tokio::time::Sleep;
 use toolway_types::Era;
 use toolway_wire::Id;
 
-use super::events::{self, EventSource, EventStream, KEEPALIVE};
+use super::events::{self, EventSource, KEEPALIVE};
+use super::lease::leased;
 use super::respond::{self, HttpResponse};
 use crate::conversation::{AccessLease, Answer, AnswerFuture};
 use crate::error::status_of;
@@ -132,7 +133,7 @@ impl SingleExchange {
                         answer,
                         has_ended: false,
                     };
-                    return respond::events(EventStream::new(Box::new(source), held, lease));
+                    return respond::events(leased(Box::new(source), held, lease));
                 }
                 self.outlet.close();
                 match answer {

@@ -9,21 +9,30 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::time::{Interval, MissedTickBehavior};
 
-use super::events::EventSource;
+use super::events::{EventSource, EventStream};
 use crate::conversation::AccessLease;
 
 /// How often is looked whether a lease has ended.
-pub(super) const LOOKED_AT: Duration = Duration::from_secs(10);
+const LOOKED_AT: Duration = Duration::from_secs(10);
+
+/// A stream that ends with the lease of who reads it.
+pub(super) fn leased(
+    source: Box<dyn EventSource>,
+    held: Box<dyn Send>,
+    lease: &AccessLease,
+) -> EventStream {
+    EventStream::new(Box::new(LeasedSource::new(source, lease)), held)
+}
 
 /// A source that is cut when the lease of its reader is over.
-pub(super) struct LeasedSource {
+struct LeasedSource {
     source: Box<dyn EventSource>,
     lease: AccessLease,
     looks: Interval,
 }
 
 impl LeasedSource {
-    pub(super) fn new(source: Box<dyn EventSource>, lease: &AccessLease) -> Self {
+    fn new(source: Box<dyn EventSource>, lease: &AccessLease) -> Self {
         let mut looks = tokio::time::interval(LOOKED_AT);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         Self {

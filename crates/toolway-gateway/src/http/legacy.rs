@@ -11,11 +11,11 @@ use http::{HeaderMap, HeaderName, StatusCode};
 use toolway_types::Era;
 use toolway_wire::headers::SESSION_ID;
 
-use super::events::EventStream;
 use super::exchange::{Beginning, Reads, begin};
 use super::front::Front;
 use super::guard::only;
 use super::headers::{check_version, knows_priming};
+use super::lease::leased;
 use super::respond::{self, HttpResponse};
 use super::sessions::{HttpSession, NoReplay, ReplayReader, SessionCall};
 use super::visitor::Visitor;
@@ -94,7 +94,7 @@ pub(super) async fn call(
             {
                 let (reader, work) = call.into_stream(answer, is_primed);
                 front.carry_on(work);
-                return respond::events(EventStream::new(Box::new(reader), held, &peer.lease));
+                return respond::events(leased(Box::new(reader), held, &peer.lease));
             }
             // One stream too many: the answer comes alone.
             outlet.close();
@@ -185,7 +185,7 @@ fn stream(
     match visitor.stream(front, &peer.principal) {
         Ok(held) => {
             let source = super::closing::UntilClosing::new(Box::new(reader), &front.closing);
-            respond::events(EventStream::new(Box::new(source), held, &peer.lease))
+            respond::events(leased(Box::new(source), held, &peer.lease))
         }
         Err(refusal) => front.refuse(&refusal, None),
     }

@@ -17,8 +17,9 @@ use tokio::sync::mpsc;
 use super::access::Identity;
 use super::body;
 use super::closing::UntilClosing;
-use super::events::{self, EventSource, EventStream};
+use super::events::{self, EventSource};
 use super::front::Front;
+use super::lease::leased;
 use super::respond::{self, HttpResponse};
 use super::sessions::SessionId;
 use super::visitor::Visitor;
@@ -85,7 +86,7 @@ pub(super) fn open(
         },
     };
     let source = UntilClosing::new(Box::new(source), &front.closing);
-    respond::events(EventStream::new(Box::new(source), held, &peer.lease))
+    respond::events(leased(Box::new(source), held, &peer.lease))
 }
 
 /// Takes a message of a client; its answer comes on the client's stream.

@@ -19,6 +19,10 @@ fn settings(profile: &Value) -> Value {
     json!({ "profiles": { "guest": profile, "boss": {} } })
 }
 
+fn bearer(token: &str) -> String {
+    format!("Bearer {token}")
+}
+
 async fn tool_names(client: &mut Speaker) -> Vec<String> {
     let listed = client.ask("tools/list", json!({})).await;
     let tools = listed["result"]["tools"].as_array().unwrap();
@@ -94,8 +98,9 @@ async fn sec_27_a_profile_that_is_narrowed_is_narrower_for_those_who_are_there()
 async fn sec_26_a_session_belongs_to_the_profile_that_it_began_with() {
     let scene = Scene::governed(two(), &settings(&json!({ "servers": ["t"] }))).await;
     let address = scene.address();
-    let wide = ("authorization", "Bearer anna.boss");
-    let narrow = ("authorization", "Bearer anna.guest");
+    let (wide, narrow) = (bearer("anna.boss"), bearer("anna.guest"));
+    let wide = ("authorization", wide.as_str());
+    let narrow = ("authorization", narrow.as_str());
     let id = initialize(address, "/mcp", &[wide]).await;
     let session = ("mcp-session-id", id.as_str());
     let call = request(
@@ -189,7 +194,8 @@ async fn a_narrow_profile_is_narrow_by_every_name_and_every_way() {
     }
     // Neither another profile nor a server by itself is there for it.
     let address = scene.address();
-    let bound = ("authorization", "Bearer anna.guest");
+    let bound = bearer("anna.guest");
+    let bound = ("authorization", bound.as_str());
     let call = request(1, "tools/list", &json!({}));
     for path in [
         "/mcp/s",

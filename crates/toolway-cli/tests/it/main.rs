@@ -65,6 +65,7 @@ mod rules;
 mod scale;
 mod screens;
 mod security;
+mod serve_attacks;
 mod shells;
 mod shield;
 mod shield_links;

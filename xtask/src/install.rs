@@ -36,11 +36,31 @@ pub(crate) fn peers(workspace: &Workspace) -> Result<()> {
             "@modelcontextprotocol/server-everything/dist/index.js",
             "@modelcontextprotocol/server-filesystem/dist/index.js",
             "@modelcontextprotocol/server-memory/dist/index.js",
+            "@modelcontextprotocol/client/dist/index.mjs",
             "@modelcontextprotocol/server/dist/index.mjs",
             "@modelcontextprotocol/node/dist/index.mjs",
             "@modelcontextprotocol/sdk/dist/esm/server/auth/router.js",
             "express/index.js",
             "oidc-provider/lib/index.js",
+        ]
+        .map(|file| modules.join(file))
+        .to_vec(),
+    }
+    .install()?;
+    // Clients that are programs have dependencies of their own, which must not meet the others'.
+    let programs = home.join("programs");
+    fs::create_dir_all(&programs)
+        .with_context(|| format!("cannot create `{}`", programs.display()))?;
+    let modules = programs.join("node_modules");
+    Npm {
+        what: "the clients from npm",
+        manifests: &manifests.join("programs"),
+        home: &programs,
+        stamp: programs.join("npm.stamp"),
+        proof: [
+            "@modelcontextprotocol/inspector/clients/launcher/build/index.js",
+            "@openai/codex/bin/codex.js",
+            "mcporter/dist/cli.js",
         ]
         .map(|file| modules.join(file))
         .to_vec(),

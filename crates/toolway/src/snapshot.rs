@@ -35,6 +35,8 @@ pub struct HostSnapshot {
     pub(crate) healing: Vec<ServerName>,
     /// Whether one that is not connected may come.
     pub(crate) awaited: bool,
+    /// Whether the catalogue holds what one of them offered when it was last connected.
+    pub(crate) is_remembered: bool,
     /// How many bugs ended a connection since the host started. Each was contained: that connection
     /// was torn down and tried again, and nothing else was affected.
     pub panics: u64,
@@ -156,7 +158,9 @@ impl HostSnapshot {
             ToolTarget::Key(key) => self.server(key.server.as_str()).filter(may_come),
             ToolTarget::Exposed(name) => {
                 if self.catalog.has_name(name) {
-                    return None;
+                    // It may be there from memory alone.
+                    let tool = self.catalog.find(target).ok()?;
+                    return self.server(tool.key.server.as_str()).filter(may_come);
                 }
                 let servers = self.servers.iter().map(|server| &**server);
                 servers.filter(may_come).find(|server| {
@@ -202,6 +206,9 @@ impl HostSnapshot {
     /// How long a list that is put together from those of all connected servers may be kept, and by
     /// whom: as short as any of them says, and privately if any of them does not say otherwise.
     pub fn freshness(&self, list: ListKind) -> ListFreshness {
+        if self.is_remembered {
+            return ListFreshness::default();
+        }
         let lists = || self.routes.connected.iter().map(|server| &server.lists);
         let ttl = lists().map(|lists| lists.ttl(list).unwrap_or_default());
         ListFreshness {

@@ -20,6 +20,7 @@ pub(crate) use self::apply::{ApplyPlan, PlanEffects};
 use crate::builtin::{Builtin, BuiltinTools, HostHandle};
 use crate::catalog::Catalog;
 use crate::catalog::deferral::Deferral;
+use crate::catalog_memory::CatalogMemory;
 use crate::connection::clock::{self, Clock};
 use crate::connection::{
     ConnectionClaim, ConnectionContext, ConnectionKey, ConnectionNews, ConnectionPool,
@@ -279,6 +280,9 @@ impl Supervisor {
         }
         member.epoch = standing.as_ref().map_or(claim.epoch(), |it| it.epoch);
         member.claim = Some(claim);
+        if standing.is_none() {
+            member.recall(self.context.remembered.as_ref());
+        }
         standing
     }
 
@@ -303,7 +307,7 @@ impl Supervisor {
         // Others that hold the connection give orders as well.
         member.epoch = report.epoch;
         member.is_touched = true;
-        let had_lists = member.open_session.is_some();
+        let had_lists = member.open_session.is_some() || member.is_recalled;
         match report.news {
             ConnectionNews::Connected(connected) => {
                 let facts = connected.open_session.session.facts().clone();
@@ -326,7 +330,11 @@ impl Supervisor {
                 });
             }
             ConnectionNews::Retrying { attempt, failure } => {
-                member.clear();
+                // What is remembered of it holds as long as it may come.
+                let is_kept = member.is_recalled;
+                if !is_kept {
+                    member.clear();
+                }
                 member.trouble = failure.map(|failure| failure.message);
                 if let Some(message) = member.trouble.clone() {
                     let _ = self.events.send(HostEvent::Notice {
@@ -335,7 +343,7 @@ impl Supervisor {
                     });
                 }
                 member.set_state(ConnectionState::Pending { attempt }, &self.events);
-                changed.extend(had_lists.then_some(report.server));
+                changed.extend((had_lists && !is_kept).then_some(report.server));
             }
             ConnectionNews::Down(state) => {
                 member.clear();
@@ -368,6 +376,7 @@ impl Supervisor {
         for (member, view) in self.members.values_mut().zip(catalog.servers()) {
             let shown = member.show(view);
             snapshot.awaited |= shown.may_come();
+            snapshot.is_remembered |= member.is_recalled;
             if member.stood && shown.is_pending() {
                 snapshot.healing.push(shown.name.clone());
             }
@@ -431,7 +440,21 @@ impl ManagedServer {
 
     fn set_lists(&mut self, lists: ServerLists) {
         self.lists = lists;
+        self.is_recalled = false;
         self.offered = None;
+    }
+
+    /// Has it offer what it did when it was last connected, until it is again.
+    fn recall(&mut self, memory: Option<&CatalogMemory>) {
+        let source = self.source.as_deref();
+        let kept = memory
+            .zip(source)
+            .and_then(|(memory, source)| memory.recall(source));
+        if let Some(kept) = kept {
+            self.set_lists(kept.lists);
+            self.is_recalled = true;
+            self.is_touched = true;
+        }
     }
 
     /// Orders a new connection from the task that runs; its older reports do not count any more.

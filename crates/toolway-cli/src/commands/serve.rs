@@ -1,16 +1,18 @@
 //! `toolway serve`: every server behind one MCP endpoint.
 //!
 //! Owns the flags, and the run: a host that follows its files, the service over it, the way in, and
-//! the order in which they end. What is served is `toolway_gateway::hosted`'s; who may come in over
-//! HTTP is `serve/access.rs`, what clients see `serve/shown.rs`.
+//! the order in which they end. What is served is `toolway_gateway::hosted`'s; listening is
+//! `serve/listening.rs`, who may come in there `serve/access.rs`, what clients see `serve/shown.rs`.
 
 mod access;
+mod listening;
 mod shown;
 
 use std::io::IsTerminal as _;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use tokio::sync::Notify;
@@ -18,7 +20,6 @@ use toolway::event::Replan;
 use toolway::{Caller, CallerKind, ConfigWatch, Host, HostOptions, RetryFirst};
 use toolway_config::{NameForm, Plan, Planner, ResultForm};
 use toolway_gateway::hosted::RoutedQuestions;
-use toolway_gateway::http::{HttpOptions, HttpServer, TlsFiles};
 use toolway_gateway::{HostService, HostServiceOptions, Peer, SealKeys, Service};
 
 use self::access::AccessArgs;
@@ -29,6 +30,12 @@ use crate::exit::Exit;
 use crate::report::{Outcome, Report};
 use crate::signals::Signals;
 
+/// How long changes of lists are gathered before they are kept.
+const GATHERED: Duration = Duration::from_millis(500);
+
+/// The longest that lists may be made to wait: clients give up before.
+const MAX_WAIT: Duration = Duration::from_mins(10);
+
 /// Serve every configured server as one MCP server
 ///
 /// Without `--http` it talks to the program that started it, over stdin and stdout. With it, clients
@@ -36,8 +43,9 @@ use crate::signals::Signals;
 /// `/mcp/p/<profile>`.
 #[derive(Debug, Args)]
 pub(crate) struct ServeArgs {
-    /// Listen for HTTP on this address, such as `127.0.0.1:8808`; port 0 lets the system choose
-    #[arg(long, value_name = "ADDRESS", help_heading = "Listening")]
+    /// Listen for HTTP on this address, such as `127.0.0.1:8808`, or on this port of this machine;
+    /// port 0 lets the system choose
+    #[arg(long, value_name = "ADDRESS", value_parser = listening::address, help_heading = "Listening")]
     http: Option<SocketAddr>,
 
     /// Also offer the transport of 2024-11-05, at `/sse`
@@ -69,10 +77,20 @@ pub(crate) struct ServeArgs {
     #[arg(
         long,
         value_name = "ADDRESS",
+        value_parser = listening::address,
         requires = "http",
         help_heading = "Listening"
     )]
     metrics: Option<SocketAddr>,
+
+    /// How long the first lists wait for servers that are still connecting: 0.25 unless given
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        value_parser = seconds,
+        help_heading = "What clients see"
+    )]
+    wait: Option<Duration>,
 
     #[command(flatten)]
     access: AccessArgs,
@@ -171,6 +189,12 @@ pub(crate) fn run(context: &Context, args: &ServeArgs) -> Outcome {
         require_flags_only(&plan)?;
         context.say_diagnoses(&plan);
         let shown = Shown::of(context, args, &plan)?;
+        if plan.servers.is_empty() {
+            context.warn(
+                "no server is configured, so clients see no tools\n\
+                 hint: `toolway add <name> -- <command>` adds one, `toolway import` takes those of other programs over; both take effect at once",
+            );
+        }
         shown.prepare(&mut plan);
         let flags = shown.flags();
         let access = args.http.map(|_| args.access.open(context)).transpose()?;
@@ -180,6 +204,8 @@ pub(crate) fn run(context: &Context, args: &ServeArgs) -> Outcome {
             open_questions: true,
             answers_for_callers: true,
             retry_first: RetryFirst::Backoff,
+            offers_remembered: true,
+            only: shown.servers(),
             replan: Some(shared.replan(planner, shown.searches)),
             ..connect::host_options(context)
         };
@@ -197,7 +223,7 @@ pub(crate) fn run(context: &Context, args: &ServeArgs) -> Outcome {
             let serving = async {
                 match access {
                     None => serve_pipe(context, &service).await,
-                    Some(access) => serve_http(context, args, &service, access).await,
+                    Some(access) => listening::serve(context, args, &service, access).await,
                 }
             };
             tokio::select! {
@@ -205,6 +231,7 @@ pub(crate) fn run(context: &Context, args: &ServeArgs) -> Outcome {
                 () = driver => Ok(()),
                 () = shared.follow(&flags, &service) => Ok(()),
                 () = files.follow(&host) => Ok(()),
+                () = remember(&host) => Ok(()),
                 _ = signals.next() => {
                     service.end();
                     Ok(())
@@ -218,6 +245,33 @@ pub(crate) fn run(context: &Context, args: &ServeArgs) -> Outcome {
     })
 }
 
+/// Keeps what servers offer for the next start while this one goes on: it may be ended at any time.
+async fn remember(host: &Host) {
+    let mut snapshots = host.watch();
+    let mut kept = 0;
+    loop {
+        let revision = snapshots.borrow_and_update().catalog.revision;
+        if revision != kept {
+            // Servers come one after the other.
+            tokio::time::sleep(GATHERED).await;
+            kept = snapshots.borrow_and_update().catalog.revision;
+            host.remember().await;
+        }
+        if snapshots.changed().await.is_err() {
+            return;
+        }
+    }
+}
+
+/// A number of seconds, as a flag has it.
+fn seconds(text: &str) -> Result<Duration, String> {
+    let number: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
+    Duration::try_from_secs_f64(number)
+        .ok()
+        .filter(|wait| *wait <= MAX_WAIT)
+        .ok_or_else(|| format!("not between 0 and {}", MAX_WAIT.as_secs()))
+}
+
 /// Talks to the program that started this one, until that is done.
 async fn serve_pipe(context: &Context, service: &Arc<HostService>) -> Result<(), Report> {
     if std::io::stdin().is_terminal() {
@@ -228,41 +282,6 @@ async fn serve_pipe(context: &Context, service: &Arc<HostService>) -> Result<(),
     }
     let service: Arc<dyn Service> = Arc::clone(service) as _;
     toolway_gateway::stdio::serve(service, &Peer::owner("stdio")).await?;
-    Ok(())
-}
-
-/// Listens until the program ends.
-async fn serve_http(
-    context: &Context,
-    args: &ServeArgs,
-    service: &Arc<HostService>,
-    access: access::OpenedAccess,
-) -> Result<(), Report> {
-    let Some(address) = args.http else {
-        return Ok(());
-    };
-    let tls = args.tls_cert.clone().zip(args.tls_key.clone());
-    let options = HttpOptions {
-        access: access.access,
-        hosts: args.host.clone(),
-        tls: tls.map(|(certificate, key)| TlsFiles { certificate, key }),
-        behind_proxy: args.behind_proxy,
-        old_transport: args.sse,
-        metrics_address: args.metrics,
-        observer: Some(Arc::clone(service) as _),
-        ..HttpOptions::at(address)
-    };
-    let service: Arc<dyn Service> = Arc::clone(service) as _;
-    let (server, driver) = HttpServer::bind(service, &options).map_err(|error| {
-        Report::usage(error.to_string()).hint(
-            "`toolway serve --http 127.0.0.1:0` serves this machine; beyond it are needed `--tls-cert` and `--tls-key`, and tokens of `toolway tokens` or `--oauth-issuer`",
-        )
-    })?;
-    context.output.result(&format!("{}\n", server.url()))?;
-    for line in access.said {
-        context.say(&line);
-    }
-    driver.await;
     Ok(())
 }
 

@@ -3,6 +3,8 @@
 //!
 //! `cargo xtask test` installs them; `tests/peers/README.md` says how each is started.
 
+mod chains;
+mod clients;
 mod documented;
 mod embedded;
 mod library;
@@ -10,6 +12,7 @@ mod listening;
 mod logins;
 mod offers;
 mod pages;
+mod programs;
 mod remote;
 mod results;
 mod tasks;

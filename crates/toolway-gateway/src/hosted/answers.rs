@@ -85,6 +85,15 @@ fn without_modern(result: &RawJson) -> RawJson {
     RawJson::read(&out.into()).unwrap_or_else(|_| result.clone())
 }
 
+/// The era of a result by itself: every modern one says what kind it is.
+pub(super) fn era_of_result(result: &RawJson) -> Era {
+    if has_member(result, "resultType") {
+        Era::Modern
+    } else {
+        Era::Legacy
+    }
+}
+
 /// What kind of result a server gave.
 pub(super) fn kind(result: &RawJson) -> ResultType {
     ResultType::peek(result).unwrap_or(ResultType::Complete)

@@ -89,7 +89,7 @@ impl HostedClient {
 
     /// One page of a list.
     async fn list(&self, list: ServedList, request: &IncomingRequest) -> Answer {
-        self.endpoint.settled().await;
+        self.endpoint.listable().await;
         let params = request.params.as_ref();
         let cursor = request_head::text_param(params, "cursor");
         let lists = self.endpoint.lists();
@@ -131,11 +131,12 @@ impl HostedClient {
             }
             Era::Legacy => self.state().level,
         };
-        if let Some(token) = &request.head.progress_token {
-            // Copied: it must not keep the whole request alive.
-            let (token, outlet) = (token.detached(), outlet.clone());
+        if request.head.progress_token.is_some() {
+            let outlet = outlet.clone();
             options.progress = Some(Arc::new(move |progress| {
-                outlet.get().notify(progress_message(&progress, &token));
+                if let Some((outlet, token)) = outlet.for_progress() {
+                    outlet.notify(progress_message(&progress, &token));
+                }
             }));
         }
         if let Some(level) = level {

@@ -30,6 +30,9 @@ pub struct EndpointOptions {
     pub own_tools: OwnTools,
     /// What becomes of a call that no rule speaks of.
     pub mode: ProfileMode,
+    /// How long the first lists wait for servers that are still connecting, counted from when the
+    /// endpoint began; a quarter of a second when absent.
+    pub wait: Option<Duration>,
 }
 
 impl EndpointOptions {
@@ -45,6 +48,7 @@ impl EndpointOptions {
             },
             own_tools: OwnTools::default(),
             mode: profile.mode,
+            wait: None,
         }
     }
 
@@ -69,7 +73,8 @@ pub enum ToolOffer {
 /// time: late ones are announced.
 const PATIENCE: Duration = Duration::from_millis(250);
 
-/// How long a client of one server waits for it.
+/// How long a client of one server waits for it, and one that names what any server on its way may
+/// have, for all of them.
 const PATIENCE_FOR_ONE: Duration = Duration::from_secs(30);
 
 /// A client, as its endpoint knows it.
@@ -138,11 +143,33 @@ impl ServedEndpoint {
         Arc::clone(&lists)
     }
 
-    /// Waits for servers that are on their way, but not for long.
-    pub(super) async fn settled(&self) {
+    /// Waits for servers that are on their way, but not for long: clients give up a server that
+    /// does not greet them.
+    pub(super) async fn greetable(&self) {
+        self.settled_within(PATIENCE).await;
+    }
+
+    /// Waits for servers that are on their way, as long as lists may take.
+    pub(super) async fn listable(&self) {
+        let wait = self.options.wait.unwrap_or(PATIENCE);
+        self.settled_within(wait).await;
+    }
+
+    /// Waits for all servers that are on their way: any of them may have what a client names. False
+    /// if there are none.
+    pub(super) async fn all_came(&self) -> bool {
+        let snapshot = self.view.snapshot();
+        let is_awaited = self.scope.is_merged() && !snapshot.is_settled();
+        if is_awaited {
+            let _ = tokio::time::timeout(PATIENCE_FOR_ONE, self.view.settled()).await;
+        }
+        is_awaited
+    }
+
+    async fn settled_within(&self, patience: Duration) {
         match &self.scope {
             EndpointScope::Merged(_) => {
-                let until = self.began + PATIENCE;
+                let until = self.began + patience;
                 let _ = tokio::time::timeout_at(until, self.view.settled()).await;
             }
             EndpointScope::One(server) => {
@@ -172,6 +199,19 @@ impl ServedEndpoint {
         }
     }
 
+    /// What clients know a tool by; nothing where they do not see it.
+    pub(super) fn shown_tool(&self, catalog: &Catalog, tool: &CatalogTool) -> Option<String> {
+        match &self.scope {
+            EndpointScope::One(server) => {
+                let name = catalog.alias(&tool.key).unwrap_or(&tool.key.tool);
+                (tool.key.server == *server).then(|| name.to_owned())
+            }
+            EndpointScope::Merged(names) => {
+                Some(self.lists().names().of_tool(tool, *names).into_owned())
+            }
+        }
+    }
+
     /// The prompt that a client means.
     pub(super) fn prompt<'a>(&self, catalog: &'a Catalog, name: &str) -> Option<&'a CatalogPrompt> {
         match &self.scope {
@@ -189,12 +229,16 @@ impl ServedEndpoint {
             EndpointScope::One(server) => Some((server.clone(), address)),
             EndpointScope::Merged(_) => {
                 let lists = self.lists();
-                let with_resources: Vec<ServerName> = connected(&lists.snapshot)
+                let with_resources = connected(&lists.snapshot)
                     .filter(|(_, facts)| facts.capabilities["resources"].is_object())
-                    .map(|(server, _)| server.clone())
-                    .collect();
+                    .map(|(server, _)| server.clone());
+                // One that is on its way may have any.
+                let awaited = lists.snapshot.servers.iter().filter(|it| it.is_pending());
+                let awaited = awaited.map(|server| server.name.clone());
+                let servers: Vec<ServerName> = with_resources.chain(awaited).collect();
                 let catalog = &lists.snapshot.catalog;
-                names::resource_at(catalog, lists.addresses(), &with_resources, address)
+                names::resource_at(catalog, lists.addresses(), &servers, address)
+                    .or_else(|| explicitly_failed(&lists.snapshot, address))
             }
         }
     }
@@ -223,6 +267,22 @@ pub(super) fn connected(
         };
         Some((&server.name, &**facts))
     })
+}
+
+/// The failed server that an address names: it may be tried again, and the client hears what is
+/// wrong with it.
+fn explicitly_failed<'a>(
+    snapshot: &HostSnapshot,
+    address: &'a str,
+) -> Option<(ServerName, &'a str)> {
+    let mut failed = Vec::new();
+    for server in &snapshot.servers {
+        if matches!(server.state, ConnectionState::Failed(_)) {
+            failed.push(server.name.clone());
+        }
+    }
+    let (server, own) = names::explicit(&failed, address)?;
+    Some((server.clone(), own))
 }
 
 /// Whether a server has skills.

@@ -285,7 +285,7 @@ pub(super) fn resource_at<'a>(
 }
 
 /// An address that names its server, split.
-fn explicit<'a, 's>(
+pub(super) fn explicit<'a, 's>(
     servers: &'s [ServerName],
     address: &'a str,
 ) -> Option<(&'s ServerName, &'a str)> {

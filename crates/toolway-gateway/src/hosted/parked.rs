@@ -26,7 +26,7 @@ use toolway_wire::{RawJson, RpcError, error, scan};
 
 use super::capabilities::ClientCapabilities;
 use super::questions;
-use crate::conversation::AnswerFuture;
+use crate::conversation::{AnswerFuture, IncomingRequest};
 use crate::outlet::Outlet;
 
 /// How long a call stays parked.
@@ -230,25 +230,37 @@ impl Prompter for ParkingAsker {
     }
 }
 
-/// Where a call says something before its answer: the outlet of the request that waits for it now.
+/// Where a call says something before its answer: the outlet of the request that waits for it now,
+/// and the token that this request knows its progress by.
 #[derive(Debug, Clone)]
-pub(super) struct CurrentOutlet(Arc<Mutex<Outlet>>);
+pub(super) struct CurrentOutlet(Arc<Mutex<(Outlet, Option<RawJson>)>>);
 
 impl CurrentOutlet {
-    pub(super) fn new(outlet: Outlet) -> Self {
-        Self(Arc::new(Mutex::new(outlet)))
+    pub(super) fn new(outlet: Outlet, request: &IncomingRequest) -> Self {
+        Self(Arc::new(Mutex::new((outlet, progress_token(request)))))
     }
 
     pub(super) fn get(&self) -> Outlet {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        let current = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        current.0.clone()
     }
 
-    pub(super) fn set(&self, outlet: Outlet) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = outlet;
+    /// The same, if the request wants to hear of progress.
+    pub(super) fn for_progress(&self) -> Option<(Outlet, RawJson)> {
+        let current = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        Some((current.0.clone(), current.1.clone()?))
     }
+
+    /// Another request waits for the call from now on.
+    pub(super) fn set(&self, outlet: Outlet, request: &IncomingRequest) {
+        let mut current = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        *current = (outlet, progress_token(request));
+    }
+}
+
+/// Copied: it must not keep the whole request alive.
+fn progress_token(request: &IncomingRequest) -> Option<RawJson> {
+    request.head.progress_token.as_ref().map(RawJson::detached)
 }
 
 /// A call that waits for its client.

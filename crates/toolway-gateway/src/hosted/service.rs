@@ -11,6 +11,7 @@ use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 use toolway::config::ProfileMode;
 use toolway::types::{ServerName, limits};
 use toolway::{AttachOptions, Attached, Caller, CallerKind, Host, View, ViewSpec};
@@ -35,6 +36,9 @@ const GATHERED: Duration = Duration::from_millis(50);
 
 /// The most visitors that are known at a time; one more forgets the longest idle.
 const MAX_VISITORS: usize = limits::gateway::VISITORS;
+
+/// How long a visitor is known that does nothing: servers that it shares with nobody run for it.
+const VISITOR_STAYS: Duration = Duration::from_mins(30);
 
 /// What is served, and how.
 pub struct HostServiceOptions {
@@ -76,6 +80,8 @@ struct KnownVisitor {
     client: Arc<HostedClient>,
     /// When it was last there, as a number that grows.
     last: u64,
+    /// The same as a time.
+    at: Instant,
 }
 
 /// The work beside a service: poll it as long as the service is used.
@@ -282,6 +288,8 @@ impl HostService {
     }
 
     fn sweep(&self) {
+        self.visitors()
+            .retain(|_, visitor| visitor.at.elapsed() < VISITOR_STAYS || !visitor.client.is_idle());
         let endpoints: Vec<_> = self.endpoints().values().cloned().collect();
         for client in endpoints.iter().flat_map(|endpoint| endpoint.clients()) {
             client.sweep();
@@ -324,6 +332,7 @@ impl Service for HostService {
         let last = self.core.next_number();
         if let Some(visitor) = self.visitors().get_mut(peer) {
             visitor.last = last;
+            visitor.at = Instant::now();
             return Ok(Arc::clone(&visitor.client) as _);
         }
         let client = self.let_in(peer, None)?;
@@ -341,7 +350,11 @@ impl Service for HostService {
         // Another exchange of the same may have been quicker.
         let visitor = visitors
             .entry(peer.clone())
-            .or_insert(KnownVisitor { client, last });
+            .or_insert_with(|| KnownVisitor {
+                client,
+                last,
+                at: Instant::now(),
+            });
         Ok(Arc::clone(&visitor.client) as _)
     }
 }

@@ -1,29 +1,30 @@
 //! One request of a client that a server answers: a call, a resource, a prompt, completion.
 //!
-//! Owns finding the server, rewriting names to the server's own, carrying the request out, and
-//! writing names of ours into the answer. What may run is the host's to decide. How questions reach
-//! the client meanwhile is `client/legacy.rs`'s and `client/modern.rs`'s.
+//! Owns carrying the request out, and writing names of ours into the answer. Which server is meant is
+//! `work/finding.rs`. What may run is the host's to decide. How questions reach the client meanwhile
+//! is `client/legacy.rs`'s and `client/modern.rs`'s.
+
+mod finding;
 
 use std::sync::Arc;
 
 use toolway::config::ResultForm;
 use toolway::toolway_rows::CallEnd;
-use toolway::types::{Era, ServerName, ToolKey};
+use toolway::types::{Era, ServerName};
 use toolway::{
-    CallOptions, Continuations, HostSnapshot, PassedMethod, RawJson, ResultDelivery, ToolOutcome,
+    CallError, CallOptions, Continuations, PassedMethod, RawJson, ResultDelivery, ToolOutcome,
     ToolRequest, ToolTarget,
 };
 use toolway_wire::edit::{self, Replacement, rewritten};
 use toolway_wire::era::method;
 use toolway_wire::view::ResultType;
-use toolway_wire::{RpcError, error, request_head, scan};
+use toolway_wire::{error, request_head, scan};
 
+use self::finding::{UnclearWork, WaitedFor, WorkFinder};
 use super::answers::{self, Caching};
 use super::capabilities;
-use super::endpoint::era_of;
-use super::names;
+use super::endpoint::{era_of, facts};
 use super::party::ClientParty;
-use super::scope::EndpointScope;
 use super::sealing;
 use crate::conversation::{Answer, IncomingRequest};
 
@@ -55,9 +56,18 @@ impl ServerWork {
         client: &ClientParty,
         request: &IncomingRequest,
         method: &'static str,
-    ) -> Result<Self, Box<Answer>> {
+    ) -> Result<Self, UnclearWork> {
+        Self::find(client, request, method, WaitedFor::None)
+    }
+
+    fn find(
+        client: &ClientParty,
+        request: &IncomingRequest,
+        method: &'static str,
+        waited_for: WaitedFor,
+    ) -> Result<Self, UnclearWork> {
         let params = request.params.clone();
-        let params = params.ok_or_else(|| Box::new(answers::invalid("parameters are missing")))?;
+        let params = params.ok_or_else(|| answers::invalid("parameters are missing"))?;
         let snapshot = client.endpoint.view.snapshot();
         let finder = WorkFinder {
             client,
@@ -65,6 +75,7 @@ impl ServerWork {
             snapshot: &snapshot,
             params,
             method,
+            waited_for,
         };
         match method {
             method::TOOLS_CALL => finder.call(),
@@ -130,8 +141,12 @@ impl ServerWork {
             to,
             shown_address,
         } = self;
-        // Known for sure once the server has answered.
-        let era_of_server = || era_of(&client.endpoint.view.snapshot(), &server);
+        let era_of_server = |server: &ServerName, answer: &RawJson| {
+            let snapshot = client.endpoint.view.snapshot();
+            // One that has just come may have answered before it is shown as connected.
+            let known = facts(&snapshot, server).map(|facts| facts.era);
+            known.unwrap_or_else(|| answers::era_of_result(answer))
+        };
         let timer = client.core.metrics.server(&server).begin();
         match asked {
             AskedOfServer::Call(call) => {
@@ -144,11 +159,10 @@ impl ServerWork {
                             CallEnd::Answered
                         });
                         // The host's own tools answer as the legacy era does.
-                        let is_of_server = outcome.server == server;
-                        let from = if is_of_server {
-                            era_of_server()
-                        } else {
+                        let from = if outcome.server.is_built_in() {
                             Era::Legacy
+                        } else {
+                            era_of_server(&outcome.server, &outcome.raw)
                         };
                         let answered = AnsweredCall {
                             client: &client,
@@ -161,7 +175,7 @@ impl ServerWork {
                     }
                     Err(error) => {
                         timer.finish(answers::end_of(&error));
-                        answers::failed_call(&error, to)
+                        answers::failed_call(&renamed(&client, &params, error), to)
                     }
                 }
             }
@@ -182,14 +196,15 @@ impl ServerWork {
                             server: &server,
                             method,
                             params: &params,
-                            from: era_of_server(),
+                            from: era_of_server(&server, &raw),
                             to,
                         };
                         passed.answer(raw)
                     }
                     Err(error) => {
                         timer.finish(answers::end_of(&error));
-                        failed_other(&error, method, era_of_server(), to)
+                        let from = era_of(&client.endpoint.view.snapshot(), &server);
+                        failed_other(&error, method, from, to)
                     }
                 }
             }
@@ -197,168 +212,31 @@ impl ServerWork {
     }
 }
 
-/// Finds what a request is about.
-struct WorkFinder<'a> {
-    client: &'a ClientParty,
-    request: &'a IncomingRequest,
-    snapshot: &'a HostSnapshot,
-    params: RawJson,
-    method: &'static str,
-}
-
-impl WorkFinder<'_> {
-    fn text(&self, member: &'static str) -> Result<String, Box<Answer>> {
-        let text = request_head::text_param(Some(&self.params), member);
-        let missing = || Box::new(answers::invalid(format!("`{member}` is missing")));
-        Ok(text.ok_or_else(missing)?.into_owned())
-    }
-
-    fn work(self, asked: AskedOfServer, server: ServerName) -> ServerWork {
-        ServerWork {
-            to: self.request.era,
-            asked,
-            method: self.method,
-            params: self.params,
-            server,
-            shown_address: None,
-        }
-    }
-
-    fn call(self) -> Result<ServerWork, Box<Answer>> {
-        let name = self.text("name")?;
-        let endpoint = &self.client.endpoint;
-        let found = endpoint.tool(&self.snapshot.catalog, &name);
-        let target = match (found, &endpoint.scope) {
-            (Some(tool), _) => {
-                super::header_params::check(tool, self.request, &self.params)?;
-                ToolTarget::Key(tool.key.clone())
-            }
-            // Its server may be on its way: the host waits for it, or says what is wrong.
-            (None, EndpointScope::One(server)) => {
-                ToolTarget::Key(ToolKey::new(server.clone(), &name))
-            }
-            (None, EndpointScope::Merged(_)) => ToolTarget::Exposed(names::exposed(&name)),
-        };
-        let is_own = found.is_some_and(|tool| tool.is_built_in());
-        let server = match (&target, is_own) {
-            (ToolTarget::Key(key), false) => key.server.clone(),
-            _ => ServerName::built_in(),
-        };
-        let call = ToolRequest::of_params(target, &self.params)
-            .map_err(|error| Box::new(answers::invalid(error.to_string())))?;
-        Ok(self.work(AskedOfServer::Call(call), server))
-    }
-
-    fn read(self, how: PassedMethod) -> Result<ServerWork, Box<Answer>> {
-        let address = self.text("uri")?;
-        let Some((server, uri)) = self.client.endpoint.resource(&address) else {
-            return Err(Box::new(no_resource(&address, self.request.era)));
-        };
-        let is_same = uri == address;
-        let params = if is_same {
-            self.params.clone()
-        } else {
-            rewritten(&self.params, |name| match name {
-                "uri" => Replacement::Text(Some(uri)),
-                _ => Replacement::Kept,
-            })
-        };
-        let asked = AskedOfServer::Other(how, params);
-        let mut work = self.work(asked, server);
-        work.shown_address = (!is_same).then_some(address);
-        Ok(work)
-    }
-
-    fn prompt(self) -> Result<ServerWork, Box<Answer>> {
-        let name = self.text("name")?;
-        let endpoint = &self.client.endpoint;
-        let found = endpoint.prompt(&self.snapshot.catalog, &name);
-        let key = match (found, &endpoint.scope) {
-            (Some(prompt), _) => prompt.key.clone(),
-            (None, EndpointScope::One(server)) => ToolKey::new(server.clone(), &name),
-            (None, EndpointScope::Merged(_)) => {
-                return Err(Box::new(answers::invalid(format!("no prompt `{name}`"))));
-            }
-        };
-        let params = if key.tool == name {
-            self.params.clone()
-        } else {
-            rewritten(&self.params, |member| match member {
-                "name" => Replacement::Text(Some(&key.tool)),
-                _ => Replacement::Kept,
-            })
-        };
-        let asked = AskedOfServer::Other(PassedMethod::GetPrompt, params);
-        Ok(self.work(asked, key.server))
-    }
-
-    fn completion(self) -> Result<ServerWork, Box<Answer>> {
-        let reference = request_head::raw_param(&self.params, "ref");
-        let reference = reference.ok_or_else(|| Box::new(answers::invalid("`ref` is missing")))?;
-        let reference = RawJson::from(reference);
-        let text = |member| request_head::text_param(Some(&reference), member);
-        let endpoint = &self.client.endpoint;
-        let (server, member, own) = match (text("name"), text("uri")) {
-            // Which of both a server takes is not known, so neither was judged.
-            (Some(_), Some(_)) => {
-                return Err(Box::new(answers::invalid(
-                    "`ref` names a prompt and a resource",
-                )));
-            }
-            (Some(name), None) => {
-                let found = endpoint.prompt(&self.snapshot.catalog, &name);
-                match (found, &endpoint.scope) {
-                    (Some(prompt), _) => {
-                        (prompt.key.server.clone(), "name", prompt.key.tool.clone())
-                    }
-                    (None, EndpointScope::One(server)) => {
-                        (server.clone(), "name", name.clone().into_owned())
-                    }
-                    (None, EndpointScope::Merged(_)) => {
-                        return Err(Box::new(answers::invalid(format!("no prompt `{name}`"))));
-                    }
-                }
-            }
-            (None, Some(uri)) => {
-                let Some((server, own)) = endpoint.resource(&uri) else {
-                    return Err(Box::new(no_resource(&uri, self.request.era)));
-                };
-                (server, "uri", own.to_owned())
-            }
-            (None, None) => return Err(Box::new(answers::invalid("`ref` names nothing"))),
-        };
-        let reference = rewritten(&reference, |name| {
-            if name == member {
-                Replacement::Text(Some(&own))
-            } else {
-                Replacement::Kept
-            }
+/// An error with the names that the client knows tools by.
+fn renamed(client: &ClientParty, params: &RawJson, error: CallError) -> CallError {
+    let catalog = Arc::clone(&client.endpoint.view.snapshot().catalog);
+    let shown = |names: Vec<String>| {
+        let found = names.into_iter().filter_map(|name| {
+            let tool = catalog.find(&ToolTarget::Exposed(name)).ok()?;
+            client.endpoint.shown_tool(&catalog, tool)
         });
-        let params = rewritten(&self.params, |name| match name {
-            "ref" => Replacement::Json(Some(reference.get())),
-            _ => Replacement::Kept,
-        });
-        let asked = AskedOfServer::Other(PassedMethod::Complete, params);
-        Ok(self.work(asked, server))
-    }
-}
-
-/// What a client is told of a resource that no server is known to have.
-fn no_resource(address: &str, era: Era) -> Answer {
-    let code = match era {
-        Era::Legacy => error::RESOURCE_NOT_FOUND,
-        Era::Modern => error::INVALID_PARAMS,
+        found.collect()
     };
-    let shown: String = address.chars().take(200).collect();
-    let shown = toolway::types::text::clean_line(&shown).into_owned();
-    let mut refusal = RpcError::new(
-        code,
-        format!(
-            "no server is known to have the resource `{shown}`: write `toolway:<server>:<uri>` to say which one is meant"
-        ),
-    );
-    refusal.data = serde_json::value::to_raw_value(&serde_json::json!({ "uri": address })).ok();
-    refusal.into()
+    let target = || {
+        let name = request_head::text_param(Some(params), "name").unwrap_or_default();
+        ToolTarget::Exposed(name.into_owned())
+    };
+    match error {
+        CallError::Unknown { suggestions, .. } => CallError::Unknown {
+            target: target(),
+            suggestions: shown(suggestions),
+        },
+        CallError::Ambiguous { candidates, .. } => CallError::Ambiguous {
+            target: target(),
+            candidates: shown(candidates),
+        },
+        other => other,
+    }
 }
 
 /// The answer to a read, with the address that the client knows.
@@ -389,7 +267,7 @@ pub(super) fn readdressed(result: &RawJson, shown: &str) -> RawJson {
 }
 
 /// An error that a server of one era gave, for a client of another.
-fn failed_other(error: &toolway::CallError, method: &str, from: Era, to: Era) -> Answer {
+fn failed_other(error: &CallError, method: &str, from: Era, to: Era) -> Answer {
     let answer = answers::failed(error);
     let Answer::Error(mut refusal) = answer else {
         return answer;

@@ -16,6 +16,8 @@ mod http_streams;
 mod http_tls;
 mod ids;
 mod in_process;
+mod instances;
+mod late;
 mod scene;
 mod security;
 mod speaker;

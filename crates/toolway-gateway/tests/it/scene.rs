@@ -3,6 +3,7 @@
 //! Owns starting and ending all of it, and the combinations that tests run through.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -55,6 +56,8 @@ pub(crate) fn full(era: Era, name: &str) -> Script {
 pub(crate) struct Upstream {
     pub(crate) name: &'static str,
     script: Script,
+    /// Further members of its entry.
+    pub(crate) also: Value,
     pub(crate) listening: Option<ListeningServer>,
 }
 
@@ -65,15 +68,20 @@ impl Upstream {
         Self {
             name,
             script,
+            also: json!({}),
             listening,
         }
     }
 
     fn entry(&self) -> Value {
-        match &self.listening {
+        let mut entry = match &self.listening {
             Some(listening) => listening.entry(),
             None => ScriptedServer::new(self.script.clone()).entry(),
+        };
+        for (key, value) in self.also.as_object().unwrap() {
+            entry[key] = value.clone();
         }
+        entry
     }
 
     /// A line to the server itself, without the gateway.
@@ -199,6 +207,25 @@ impl Scene {
         settings: &Value,
         more: &Value,
     ) -> Self {
+        Self::put_together(upstreams, options, settings, more, None)
+    }
+
+    /// The same with a home that others before it had, and what they kept of servers there.
+    pub(crate) fn remembering(
+        upstreams: Vec<Upstream>,
+        options: &EndpointOptions,
+        kept: &Path,
+    ) -> Self {
+        Self::put_together(upstreams, options, &json!({}), &json!({}), Some(kept))
+    }
+
+    fn put_together(
+        upstreams: Vec<Upstream>,
+        options: &EndpointOptions,
+        settings: &Value,
+        more: &Value,
+        kept: Option<&Path>,
+    ) -> Self {
         let folder = ScannedFolder::new();
         let mut servers = upstreams
             .iter()
@@ -209,7 +236,7 @@ impl Scene {
                 entry[name] = value.clone();
             }
         }
-        let home = folder.path().join("home");
+        let home = kept.unwrap_or(folder.path()).join("home");
         let work = home.join("work");
         std::fs::create_dir_all(&work).unwrap();
         write_settings(folder.path(), settings);
@@ -227,6 +254,8 @@ impl Scene {
             output_dir: folder.path().join("output"),
             client_handler: Some(Arc::new(RoutedQuestions)),
             retry_first: RetryFirst::Backoff,
+            catalog_memory: kept.map(|kept| kept.join("memory")),
+            offers_remembered: true,
             ..HostOptions::default()
         };
         let host = Arc::new(Host::start(

@@ -97,6 +97,11 @@ impl Speaker {
         }
     }
 
+    /// Ends its session, or closes its pipe.
+    pub(crate) async fn leave(self) {
+        self.wire.leave().await;
+    }
+
     pub(crate) fn is_over_http(&self) -> bool {
         self.wire.has_streams
     }

@@ -24,6 +24,8 @@ enum ClientAct {
     Send(String),
     /// Closes the stream of this request: how a modern client cancels over HTTP.
     HangUp(Value),
+    /// Ends its session, or closes its pipe.
+    Leave,
 }
 
 /// One client's line. Dropping it hangs up.
@@ -43,6 +45,12 @@ impl Wire {
 
     pub(crate) fn hang_up(&self, id: Value) {
         drop(self.acts.send(ClientAct::HangUp(id)));
+    }
+
+    /// Ends in an orderly way, and waits until the other side has heard of it.
+    pub(crate) async fn leave(mut self) {
+        drop(self.acts.send(ClientAct::Leave));
+        while self.next().await.is_some() {}
     }
 
     /// The next message; none when the other side has hung up.
@@ -88,12 +96,19 @@ impl Wire {
         let (hearing, heard) = mpsc::unbounded_channel();
         tasks.spawn(async move {
             while let Some(act) = acted.recv().await {
-                if let ClientAct::Send(message) = act {
-                    let line = format!("{message}\n");
-                    if writer.write_all(line.as_bytes()).await.is_err() {
+                match act {
+                    ClientAct::Send(message) => {
+                        let line = format!("{message}\n");
+                        if writer.write_all(line.as_bytes()).await.is_err() {
+                            return;
+                        }
+                        drop(writer.flush().await);
+                    }
+                    ClientAct::HangUp(_) => {}
+                    ClientAct::Leave => {
+                        drop(writer.shutdown().await);
                         return;
                     }
-                    drop(writer.flush().await);
                 }
             }
         });
@@ -160,6 +175,13 @@ impl HttpTalk {
                     if let Some(stream) = self.open.remove(&id.to_string()) {
                         stream.abort();
                     }
+                }
+                ClientAct::Leave => {
+                    let request = format!("{}\r\n", self.head("DELETE", &[]));
+                    let mut answer = HttpAnswerReader::ask(&self.address, request.as_bytes()).await;
+                    answer.read_head().await;
+                    assert_eq!(answer.status, 204);
+                    return;
                 }
             }
         }

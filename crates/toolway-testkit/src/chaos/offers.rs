@@ -125,6 +125,7 @@ pub(super) fn call(
                     "level": memory.offers.level,
                     "calls": memory.calls,
                     "told": memory.offers.told,
+                    "process": std::process::id(),
                 });
                 MethodOutcome::Result(result)
             }

@@ -202,6 +202,22 @@ impl Attached {
         waited.await.map(drop)
     }
 
+    /// Waits for the server that a name begins with (`mcp__<server>__…`), if it is on its way, as a
+    /// call of that name does. Gives that server, which may not have come.
+    pub async fn await_named(
+        &self,
+        name: &str,
+        options: &CallOptions,
+    ) -> Result<Option<ServerName>, CallError> {
+        let target = ToolTarget::Exposed(name.to_owned());
+        let snapshot = self.party.view.snapshot();
+        let Some(server) = snapshot.absent(&target) else {
+            return Ok(None);
+        };
+        self.await_server(&target, options).await?;
+        Ok(Some(server.name.clone()))
+    }
+
     /// Loads tools into a session's pool, by exposed or own name; gives what is not there. What
     /// `ToolSearch` finds is loaded by itself.
     pub fn load_tools(&self, pool: &ToolPool, names: &[&str]) -> Vec<MissingTool> {

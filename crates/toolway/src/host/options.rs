@@ -87,6 +87,9 @@ pub struct HostOptions {
     /// A folder that keeps what servers offered, so that the next run can show it before it asks
     /// them; nothing is kept without one.
     pub catalog_memory: Option<PathBuf>,
+    /// Whether a server that is on its way for the first time offers meanwhile what is kept of it
+    /// there. A call of that waits for the server, and goes by what it offers then.
+    pub offers_remembered: bool,
     /// What logins need.
     pub auth: AuthOptions,
     /// How to have the account whose connectors are servers too; they come with plans, and stay
@@ -129,6 +132,7 @@ impl Default for HostOptions {
             replan: None,
             era_memory: None,
             catalog_memory: None,
+            offers_remembered: false,
             auth: AuthOptions::default(),
             connectors: None,
             journal: None,

@@ -170,6 +170,9 @@ impl SharedParts {
             panics: Arc::new(AtomicU64::new(0)),
             auth: self.auth.clone(),
             connectors: self.account.connectors(),
+            remembered: (options.catalog_memory.clone())
+                .filter(|_| options.offers_remembered)
+                .map(CatalogMemory::at),
         }
     }
 

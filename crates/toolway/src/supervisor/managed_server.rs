@@ -289,11 +289,13 @@ impl ManagedServer {
     fn describe_now(&self, view: &ServerView) -> ServerSnapshot {
         let mut shown = self.shown.clone();
         shown.state = self.outward(shown.state);
-        if self.open_session.is_none() && !self.is_recalled {
+        if self.open_session.is_none() {
             if shown.is_pending() {
                 shown.warnings.extend(self.trouble.clone());
             }
-            return shown;
+            if !self.is_recalled {
+                return shown;
+            }
         }
         shown.counts = Some(self.counts(view));
         if self.open_session.is_some() {

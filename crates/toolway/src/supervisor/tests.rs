@@ -54,6 +54,7 @@ fn standing_still(plan: Plan) -> (Supervisor, SupervisorHandle) {
         panics: Arc::default(),
         auth: None,
         connectors: None,
+        remembered: None,
     });
     let members = roster(&plan, &[], None);
     let (events, _) = broadcast::channel(64);

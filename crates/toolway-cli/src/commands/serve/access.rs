@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
-use toolway_auth::gateway_token::GatewayToken;
+use toolway_auth::gateway_token::{GatewayToken, GatewayTokenError};
 use toolway_auth::inbound::{InboundAuthorizer, InboundOptions};
 use toolway_auth::named_tokens::{NamedToken, NamedTokens};
 use toolway_auth::web::WebClient;
@@ -102,8 +102,19 @@ impl AccessArgs {
         let files = context.setup.files();
         let path = self.token_file.clone();
         let path = path.unwrap_or_else(|| files.gateway_token());
-        let token = GatewayToken::load_or_create(&path)
-            .map_err(|error| Report::configuration(error.to_string()))?;
+        let token = GatewayToken::load_or_create(&path).map_err(|error| {
+            let report = Report::configuration(error.to_string());
+            let shown = text::clean_line(&path.display().to_string()).into_owned();
+            match error {
+                GatewayTokenError::Open(_) => report.hint(format!(
+                    "make another where others cannot read it: `rm {shown}`, and it is made anew"
+                )),
+                GatewayTokenError::Malformed(_) => report.hint(format!(
+                    "name a file that is not there, and a token is made in it; or `rm {shown}`"
+                )),
+                _ => report,
+            }
+        })?;
         said.push(format!(
             "clients show the token in {}",
             text::clean_line(&path.display().to_string())

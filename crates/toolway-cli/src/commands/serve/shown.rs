@@ -3,9 +3,10 @@
 //! Owns putting the two together. What a profile means is `toolway-config`'s and the host's.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use toolway::{Host, View, ViewSpec};
-use toolway_config::{NameForm, Plan, Profile, ProfileMode, ResultForm, ToolSearch};
+use toolway_config::{NameForm, NoProfile, Plan, Profile, ProfileMode, ResultForm, ToolSearch};
 use toolway_gateway::hosted::{OwnTools, ShownProfile};
 use toolway_gateway::{EndpointOptions, HostService};
 use toolway_types::ServerName;
@@ -38,6 +39,7 @@ pub(super) struct ShownFlags {
     results: Option<ResultForm>,
     tools: Option<ToolsWord>,
     resource_tools: bool,
+    wait: Option<Duration>,
 }
 
 impl ShownFlags {
@@ -54,6 +56,7 @@ impl ShownFlags {
             results: args.results.map(ResultsWord::form),
             tools: args.tools,
             resource_tools: args.resource_tools,
+            wait: args.wait,
         })
     }
 
@@ -97,6 +100,7 @@ impl ShownFlags {
                 resources: self.resource_tools,
                 ..OwnTools::default()
             },
+            wait: self.wait,
             ..EndpointOptions::of_profile(profile)
         }
     }
@@ -111,7 +115,10 @@ impl ShownFlags {
             ShownProfile {
                 name: name.as_str().into(),
                 spec: ViewSpec::of_profile(&profile),
-                options: EndpointOptions::of_profile(&profile),
+                options: EndpointOptions {
+                    wait: self.wait,
+                    ..EndpointOptions::of_profile(&profile)
+                },
             }
         });
         shown.collect()
@@ -144,7 +151,16 @@ impl Shown {
                 let profile = plan.profile(name).map_err(|error| {
                     let known = plan.profiles.keys().map(String::as_str);
                     let known: Vec<&str> = known.collect();
-                    let hint = if known.is_empty() {
+                    let meant = match &error {
+                        NoProfile::Faulty { .. } => {
+                            return Report::configuration(error.to_string())
+                                .hint("`toolway doctor` says where that stands");
+                        }
+                        NoProfile::Unknown { meant, .. } => meant,
+                    };
+                    let hint = if let Some(meant) = meant {
+                        format!("did you mean `{meant}`?")
+                    } else if known.is_empty() {
                         "write it below `profiles` in your settings: see docs/configuration.md"
                             .to_owned()
                     } else {
@@ -172,6 +188,11 @@ impl Shown {
     /// What holds whatever files say later.
     pub(super) fn flags(&self) -> ShownFlags {
         self.flags.clone()
+    }
+
+    /// The only servers that can be shown, whatever files say later; none where all can.
+    pub(super) fn servers(&self) -> Option<Vec<ServerName>> {
+        self.flags.servers.clone()
     }
 
     /// What the plan needs for it.

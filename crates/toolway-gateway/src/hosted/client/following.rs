@@ -58,8 +58,11 @@ impl HostedClient {
         let Some(uri) = request_head::text_param(request.params.as_ref(), "uri") else {
             return answers::invalid("`uri` is missing");
         };
-        let (Some((server, own)), Some(unasked)) = (self.endpoint.resource(&uri), &self.unasked)
-        else {
+        let mut found = self.endpoint.resource(&uri);
+        if found.is_none() && self.endpoint.all_came().await {
+            found = self.endpoint.resource(&uri);
+        }
+        let (Some((server, own)), Some(unasked)) = (found, &self.unasked) else {
             return answers::invalid("no such resource can be followed here");
         };
         if self.state().following.resources.len() >= MAX_FOLLOWED {

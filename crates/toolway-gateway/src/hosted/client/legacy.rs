@@ -35,7 +35,16 @@ impl HostedClient {
         outlet: Outlet,
     ) -> AnswerFuture {
         if let Some(method) = served_by_server(&request.method) {
-            return self.ask_server(&request, method, outlet);
+            let unclear = match ServerWork::prepare(&self, &request, method) {
+                Ok(work) => return self.ask_server(&request, work, outlet),
+                Err(unclear) => unclear,
+            };
+            return Box::pin(async move {
+                match unclear.awaited(&self, &request, method).await {
+                    Ok(work) => self.ask_server(&request, work, outlet).await,
+                    Err(answer) => *answer,
+                }
+            });
         }
         Box::pin(async move {
             if let Some(list) = listed(&request.method) {
@@ -62,13 +71,9 @@ impl HostedClient {
     fn ask_server(
         self: Arc<Self>,
         request: &IncomingRequest,
-        method: &'static str,
+        mut work: ServerWork,
         outlet: Outlet,
     ) -> AnswerFuture {
-        let mut work = match ServerWork::prepare(&self, request, method) {
-            Ok(work) => work,
-            Err(answer) => return Box::pin(std::future::ready(*answer)),
-        };
         work.begin_anew();
         let stream = Arc::new(StreamAsker {
             questions: Arc::clone(&self.questions),
@@ -80,7 +85,7 @@ impl HostedClient {
             prompter: can_be_asked.then(|| Arc::clone(&stream) as _),
             client_handler: Some(stream),
         };
-        let options = self.options(request, &work, &CurrentOutlet::new(outlet), asked);
+        let options = self.options(request, &work, &CurrentOutlet::new(outlet, request), asked);
         Box::pin(work.perform(Arc::clone(&self.party), options))
     }
 
@@ -98,7 +103,7 @@ impl HostedClient {
         let asked = request_head::text_param(params, "protocolVersion");
         // The version asked for when we know it, else our newest: so says the handshake.
         let version = asked.filter(|asked| era::LEGACY_VERSIONS.contains(&&**asked));
-        self.endpoint.settled().await;
+        self.endpoint.greetable().await;
         self.state().known = Some(ToldLists::of(&self.endpoint.lists()));
         let mut result = greeting::of(&self.endpoint, Era::Legacy);
         result["protocolVersion"] = version.as_deref().unwrap_or(era::LATEST_LEGACY).into();

@@ -166,7 +166,11 @@ impl HostedClient {
 
     /// Follows a resource by the address that the client knows.
     pub(super) async fn subscribe(&self, address: &str) -> Option<ResourceSubscription> {
-        let (server, uri) = self.endpoint.resource(address)?;
+        let mut found = self.endpoint.resource(address);
+        if found.is_none() && self.endpoint.all_came().await {
+            found = self.endpoint.resource(address);
+        }
+        let (server, uri) = found?;
         match self.attached.subscribe_resource(&server, uri).await {
             Ok(subscription) => Some(subscription),
             Err(error) => {

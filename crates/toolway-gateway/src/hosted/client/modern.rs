@@ -58,7 +58,7 @@ impl HostedClient {
     }
 
     async fn discover(&self) -> Answer {
-        self.endpoint.settled().await;
+        self.endpoint.greetable().await;
         let mut result = greeting::of(&self.endpoint, Era::Modern);
         result["supportedVersions"] = json!(era::MODERN_VERSIONS);
         let result = serde_json::value::to_raw_value(&result)
@@ -77,7 +77,11 @@ impl HostedClient {
     ) -> Answer {
         let mut work = match ServerWork::prepare(&self, &request, method) {
             Ok(work) => work,
-            Err(answer) => return *answer,
+            // Boxed: a request of a server that is there must not carry the room for it along.
+            Err(unclear) => match Box::pin(unclear.awaited(&self, &request, method)).await {
+                Ok(work) => work,
+                Err(answer) => return *answer,
+            },
         };
         let params = work.params.clone();
         if let Some(state) = request_head::raw_param(&params, "requestState") {
@@ -88,7 +92,7 @@ impl HostedClient {
                     let Some(parked) = self.parked.take(number) else {
                         return answers::invalid("the call that this continues has ended");
                     };
-                    parked.outlet.set(outlet);
+                    parked.outlet.set(outlet, &request);
                     if let Some(responses) = request_head::raw_param(&params, "inputResponses") {
                         parked
                             .questions
@@ -110,7 +114,7 @@ impl HostedClient {
             prompter: can_be_asked.then(|| Arc::clone(&parking) as _),
             client_handler: Some(parking),
         };
-        let outlet = CurrentOutlet::new(outlet);
+        let outlet = CurrentOutlet::new(outlet, &request);
         let options = self.options(&request, &work, &outlet, asked);
         let heard = self.level_upstream(&work, options.logs.as_ref());
         let call = work.perform(Arc::clone(&self.party), options);

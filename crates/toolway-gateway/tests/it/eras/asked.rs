@@ -1,9 +1,11 @@
 //! What servers ask because of a client's call: forms, pages, a model's words, roots.
 
 use serde_json::{Value, json};
+use toolway::config::ProfileMode;
+use toolway_gateway::EndpointOptions;
 use toolway_types::Era;
 
-use crate::scene::{ERAS, Pairing, pairings, roots, ways_of};
+use crate::scene::{ERAS, Pairing, Scene, Upstream, Way, full, pairings, roots, ways_of};
 use crate::speaker::{Speaker, only_input, text_of};
 
 /// One question that a server can have, as a tool that asks it.
@@ -310,5 +312,34 @@ async fn what_a_server_asks_may_hold_numbers_of_any_size() {
                 assert!(text_of(&answer).contains("abracadabra"), "{pairing:?}");
             })
             .await;
+    }
+}
+
+#[tokio::test]
+async fn progress_after_a_retry_is_told_by_the_token_of_the_retry() {
+    let options = EndpointOptions {
+        mode: ProfileMode::Ask,
+        ..EndpointOptions::default()
+    };
+    for server in ERAS {
+        let upstream = Upstream::new("s", Way::Stdio, full(server, "s"));
+        let scene = Scene::begun(vec![upstream], &options);
+        scene.host.settled().await;
+        let mut client = scene.client(Era::Modern, Way::Http).await;
+        let arguments = json!({ "count": 2 });
+        client.meta = json!({ "progressToken": "first" });
+        let asked = client.call("progress", arguments.clone()).await;
+        assert_eq!(asked["result"]["resultType"], "input_required", "{asked}");
+        client.meta = json!({ "progressToken": "second" });
+        let yes = json!({ "action": "accept", "content": { "answer": "once" } });
+        let id = client.retry("progress", arguments, &asked, &yes);
+        for _ in 0..2 {
+            let told = client.notice("notifications/progress").await;
+            assert_eq!(told["params"]["progressToken"], "second", "{told}");
+        }
+        let answer = client.answer(id).await;
+        assert!(answer["result"]["content"].is_array(), "{answer}");
+        drop(client);
+        scene.end().await;
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use toolway_types::Era;
 
-use crate::scene::{pairings, ways_of};
+use crate::scene::{ERAS, Scene, Way, pairings, ways_of};
 use crate::speaker::{only_input, text_of};
 
 /// The members that only modern results have.
@@ -209,4 +209,27 @@ async fn a_modern_server_that_wants_a_page_visited_asks_for_it_in_both_eras() {
             })
             .await;
     }
+}
+
+#[tokio::test]
+async fn a_tool_that_is_not_there_is_told_by_the_names_that_the_client_knows() {
+    let scene = Scene::of(Era::Legacy, Way::Stdio).await;
+    for era in ERAS {
+        let mut merged = scene.line(era, Way::Http, "anna");
+        merged.greet().await;
+        let answer = merged.call("eco", json!({})).await;
+        assert_eq!(
+            answer["error"]["message"],
+            "no tool `s__eco`; did you mean `s__echo`?"
+        );
+        let mut one = scene.line_to("s", era, Way::Http);
+        one.greet().await;
+        let answer = one.call("eco", json!({})).await;
+        assert_eq!(
+            answer["error"]["message"],
+            "no tool `eco`; did you mean `echo`?"
+        );
+        drop((merged, one));
+    }
+    scene.end().await;
 }

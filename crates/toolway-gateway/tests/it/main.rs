@@ -16,6 +16,7 @@ mod http_streams;
 mod http_tls;
 mod ids;
 mod in_process;
+mod owner_socket;
 mod scene;
 mod security;
 mod speaker;

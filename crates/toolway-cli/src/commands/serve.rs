@@ -2,9 +2,10 @@
 //!
 //! Owns the flags, and the run: a host that follows its files, the service over it, the way in, and
 //! the order in which they end. What is served is `toolway_gateway::hosted`'s; who may come in over
-//! HTTP is `serve/access.rs`, what clients see `serve/shown.rs`.
+//! HTTP is `serve/access.rs`, what clients see `serve/shown.rs`, the owner's way in `serve/owner.rs`.
 
 mod access;
+mod owner;
 mod shown;
 
 use std::io::IsTerminal as _;
@@ -19,7 +20,7 @@ use toolway::{Caller, CallerKind, ConfigWatch, Host, HostOptions, RetryFirst};
 use toolway_config::{NameForm, Plan, Planner, ResultForm};
 use toolway_gateway::hosted::RoutedQuestions;
 use toolway_gateway::http::{HttpOptions, HttpServer, TlsFiles};
-use toolway_gateway::{HostService, HostServiceOptions, Peer, SealKeys, Service};
+use toolway_gateway::{HostService, HostServiceOptions, OwnerService, Peer, SealKeys, Service};
 
 use self::access::AccessArgs;
 use self::shown::{Shown, ShownFlags};
@@ -174,11 +175,13 @@ pub(crate) fn run(context: &Context, args: &ServeArgs) -> Outcome {
         shown.prepare(&mut plan);
         let flags = shown.flags();
         let access = args.http.map(|_| args.access.open(context)).transpose()?;
+        let socket = owner::socket(context).await;
         let options = HostOptions {
             caller: Caller::new(CallerKind::Person, connect::CALLER),
             client_handler: Some(Arc::new(RoutedQuestions)),
             open_questions: true,
-            answers_for_callers: true,
+            // Without a way in nobody would ever answer.
+            answers_for_callers: socket.is_some(),
             retry_first: RetryFirst::Backoff,
             replan: Some(shared.replan(planner, shown.searches)),
             ..connect::host_options(context)
@@ -194,10 +197,11 @@ pub(crate) fn run(context: &Context, args: &ServeArgs) -> Outcome {
                     seal: SealKeys::random().map_err(anyhow::Error::from)?,
                 },
             );
+            let owned = Arc::new(owner::service(context, &service));
             let serving = async {
                 match access {
-                    None => serve_pipe(context, &service).await,
-                    Some(access) => serve_http(context, args, &service, access).await,
+                    None => serve_pipe(context, &service, &owned).await,
+                    Some(access) => serve_http(context, args, &service, &owned, access).await,
                 }
             };
             tokio::select! {
@@ -205,12 +209,16 @@ pub(crate) fn run(context: &Context, args: &ServeArgs) -> Outcome {
                 () = driver => Ok(()),
                 () = shared.follow(&flags, &service) => Ok(()),
                 () = files.follow(&host) => Ok(()),
+                () = owner::serve(socket.as_ref(), &owned) => Ok(()),
+                () = OwnerService::tell_waiting(&host, |it| owner::tell(context, it)) => Ok(()),
                 _ = signals.next() => {
                     service.end();
                     Ok(())
                 }
             }
         };
+        // Before the servers end, which may take a while: nobody is to wait for an answer meanwhile.
+        drop(socket);
         if let Some(host) = Arc::into_inner(host) {
             connect::end(host, &mut signals).await?;
         }
@@ -219,7 +227,12 @@ pub(crate) fn run(context: &Context, args: &ServeArgs) -> Outcome {
 }
 
 /// Talks to the program that started this one, until that is done.
-async fn serve_pipe(context: &Context, service: &Arc<HostService>) -> Result<(), Report> {
+async fn serve_pipe(
+    context: &Context,
+    service: &Arc<HostService>,
+    owned: &OwnerService,
+) -> Result<(), Report> {
+    owned.listens("stdio", None);
     if std::io::stdin().is_terminal() {
         context.say(
             "talking MCP over stdin and stdout, as a client would start it; Ctrl-D ends it\n\
@@ -236,6 +249,7 @@ async fn serve_http(
     context: &Context,
     args: &ServeArgs,
     service: &Arc<HostService>,
+    owned: &OwnerService,
     access: access::OpenedAccess,
 ) -> Result<(), Report> {
     let Some(address) = args.http else {
@@ -258,6 +272,10 @@ async fn serve_http(
             "`toolway serve --http 127.0.0.1:0` serves this machine; beyond it are needed `--tls-cert` and `--tls-key`, and tokens of `toolway tokens` or `--oauth-issuer`",
         )
     })?;
+    owned.listens("http", Some(server.url()));
+    if let Some(address) = args.metrics {
+        owned.listens("metrics", Some(format!("http://{address}/metrics")));
+    }
     context.output.result(&format!("{}\n", server.url()))?;
     for line in access.said {
         context.say(&line);

@@ -200,6 +200,17 @@ async fn sec_09_no_client_reaches_the_owners_methods_by_any_way_in() {
                 }
             }
         }
+        // Nor is it told to the server that a client talks to alone.
+        let mut alone = scene.line_to("s", era, Way::Stdio);
+        alone.greet().await;
+        alone.tell(
+            "toolway/answer",
+            Some(json!({ "id": "a", "answer": "yes" })),
+        );
+        alone.tell("acme/told", Some(json!({})));
+        let told = json!([["acme/told", {}]]);
+        alone.reports("told", &told).await;
+        drop(alone);
         scene.end().await;
     }
 }

@@ -45,6 +45,9 @@ pub struct QuestionRow {
     /// When it is answered with no, in UTC.
     pub expires_at: Option<String>,
 
+    /// What the caller calls itself, where it is a client that says so; cleaned, and its own word.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<String>,
     /// The name of the tool as models see it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,

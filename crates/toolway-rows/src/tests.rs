@@ -118,7 +118,7 @@ fn question(more: &str) -> String {
     )
 }
 
-const PERMISSION: &str = r#","name":"mcp__s__t","title":"T","arguments":{"b":1,"a":[2.5]},"destructive":true,"rule":"mcp__s","source":{"path":"f","line":1},"unheeded":{"rule":"r","source":{"path":"f","line":1},"entry":{"path":"g","line":2}},"hook":"h","classifier":"c","changed":["d"],"change":{"against":"permitted","lines":["d","e"]}"#;
+const PERMISSION: &str = r#","client":"agent 2","name":"mcp__s__t","title":"T","arguments":{"b":1,"a":[2.5]},"destructive":true,"rule":"mcp__s","source":{"path":"f","line":1},"unheeded":{"rule":"r","source":{"path":"f","line":1},"entry":{"path":"g","line":2}},"hook":"h","classifier":"c","changed":["d"],"change":{"against":"permitted","lines":["d","e"]}"#;
 
 #[test]
 fn questions_calls_and_callers() {

@@ -17,6 +17,7 @@ use crate::exit::Exit;
 use crate::gateways;
 use crate::prompt;
 use crate::report::{Outcome, Report};
+use crate::screen;
 
 /// The fewest characters of an id that are shown.
 const SHORT: usize = 8;
@@ -212,8 +213,18 @@ impl Waiting {
         } else {
             ""
         };
+        let named = row.client.as_deref().map(|client| {
+            let client = screen::name(client);
+            format!(", which calls itself `{client}`")
+        });
+        let named = named.unwrap_or_default();
+        let also = if named.is_empty() || also.is_empty() {
+            also.to_owned()
+        } else {
+            " and is asked as well".to_owned()
+        };
         format!(
-            "Question {}, asked {} ago by the client `{}`{also}{left}",
+            "Question {}, asked {} ago by the client `{}`{named}{also}{left}",
             self.short,
             ago.unwrap_or_default(),
             clean_line(&row.caller.shown),

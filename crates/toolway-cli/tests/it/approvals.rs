@@ -59,7 +59,7 @@ fn a_call_over_http_waits_until_its_owner_says_yes_and_is_answered_once() {
     assert_snapshot!(plain(&[&gateway], &listed), @r#"
     exit: 0
     ----- stdout
-    Question [ID], asked [AGE] ago by the client `http`, waits [AGE] more
+    Question [ID], asked [AGE] ago by the client `http`, which calls itself `probe 1.2`, waits [AGE] more
     Tool `echo` of server `chaos` wants to run with
       text: "hi\u001b[2J"
     The rule `mcp__chaos__echo` in [HOME]/.config/toolway/settings.json:1 asks.
@@ -164,7 +164,7 @@ fn a_profile_that_asks_leads_to_the_owner_who_may_say_always() {
     assert_snapshot!(plain(&[&gateway], &listed), @r#"
     exit: 0
     ----- stdout
-    Question [ID], asked [AGE] ago by the client `http`, waits [AGE] more
+    Question [ID], asked [AGE] ago by the client `http`, which calls itself `probe 1.2`, waits [AGE] more
     Tool `count` of server `chaos` wants to run with
       text: ""
     No rule speaks of it.
@@ -214,7 +214,7 @@ fn sec_33_a_tool_that_changed_asks_its_owner_and_a_yes_accepts_it_for_all() {
     assert_snapshot!(plain(&[&gateway], &listed), @r#"
     exit: 0
     ----- stdout
-    Question [ID], asked [AGE] ago by the client `http`, waits [AGE] more
+    Question [ID], asked [AGE] ago by the client `http`, which calls itself `probe 1.2`, waits [AGE] more
     Tool `echo` of server `chaos` wants to run with
       text: "hi"
     Its definition changed since it was permitted:
@@ -247,7 +247,7 @@ fn on_a_terminal_each_question_is_asked_in_turn() {
     Run it? y once, s for this session, n no (n and a reason) [n] y
     `echo` of server `chaos` runs, this once
 
-    Question [ID], asked [AGE] ago by the client `http`, waits [AGE] more
+    Question [ID], asked [AGE] ago by the client `http`, which calls itself `probe 1.2`, waits [AGE] more
     Tool `echo` of server `chaos` wants to run with
       text: "two"
     The rule `mcp__chaos__echo` in [HOME]/.config/toolway/se

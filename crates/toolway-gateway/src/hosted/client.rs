@@ -110,6 +110,16 @@ impl HostedClient {
         }
     }
 
+    /// What it calls itself, if anything.
+    pub(super) fn own_name(&self) -> Option<String> {
+        let (info, _) = self.record.info();
+        let name = info.name?;
+        Some(match info.version {
+            Some(version) => format!("{name} {version}"),
+            None => name,
+        })
+    }
+
     /// Its calls that run.
     pub(super) fn running_calls(&self) -> Vec<CallRow> {
         self.record.rows(self.attached.caller())

@@ -22,6 +22,7 @@ use toolway_rows::{
 use toolway_wire::{Id, RawJson, RpcError, error};
 
 use super::answers;
+use super::client::HostedClient;
 use super::owner_methods::{self, is_owners};
 use super::service::HostService;
 use crate::conversation::{
@@ -148,11 +149,15 @@ impl OwnedGateway {
 
     fn questions(&self) -> QuestionListing {
         let questions = self.host().questions();
+        let clients = self.service.all_clients();
+        let named = |question: &OpenQuestion| {
+            let mut row = QuestionRow::from(question);
+            let asks = |it: &&Arc<HostedClient>| it.attached.caller().id == question.caller.id;
+            row.client = clients.iter().find(asks).and_then(|it| it.own_name());
+            row
+        };
         QuestionListing {
-            questions: questions
-                .iter()
-                .map(|it| QuestionRow::from(&**it))
-                .collect(),
+            questions: questions.iter().map(|it| named(it)).collect(),
         }
     }
 

@@ -22,6 +22,7 @@ impl From<&OpenQuestion> for QuestionRow {
             choices: elicitation_choices(),
             asked_at: timestamp(question.asked_at),
             expires_at: Some(timestamp(question.expires_at)),
+            client: None,
             name: None,
             title: None,
             arguments: None,

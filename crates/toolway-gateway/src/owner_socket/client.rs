@@ -104,7 +104,7 @@ impl OwnerClient {
     ) -> Result<Answer, OwnerCallError> {
         let answered = tokio::time::timeout(limit, self.exchange(method, params)).await;
         let result = answered.map_err(|_| OwnerCallError::Silent { limit })??;
-        serde_json::from_value(result).map_err(unreadable)
+        serde_json::from_value(result).map_err(|error| unreadable(&error))
     }
 
     async fn exchange(
@@ -113,7 +113,7 @@ impl OwnerClient {
         params: &impl Serialize,
     ) -> Result<Value, OwnerCallError> {
         self.last += 1;
-        let mut params = serde_json::to_value(params).map_err(unreadable)?;
+        let mut params = serde_json::to_value(params).map_err(|error| unreadable(&error))?;
         params["_meta"] = json!({
             (meta_key::PROTOCOL_VERSION): era::MODERN_VERSIONS[0],
             (meta_key::CLIENT_CAPABILITIES): {},
@@ -138,7 +138,8 @@ impl OwnerClient {
                     OwnerCallError::Unreadable("it is cut off".to_owned())
                 });
             }
-            let heard: HeardAnswer = serde_json::from_slice(&line).map_err(unreadable)?;
+            let heard: HeardAnswer =
+                serde_json::from_slice(&line).map_err(|error| unreadable(&error))?;
             // What is said unasked is not what is waited for.
             if heard.id != Some(self.last.into()) {
                 continue;
@@ -156,7 +157,7 @@ impl OwnerClient {
     }
 }
 
-fn unreadable(error: serde_json::Error) -> OwnerCallError {
+fn unreadable(error: &serde_json::Error) -> OwnerCallError {
     OwnerCallError::Unreadable(error.to_string())
 }
 

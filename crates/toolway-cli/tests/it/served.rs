@@ -95,6 +95,12 @@ impl Gateway {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
+    /// Closes its stdin, and waits for its end.
+    pub(crate) fn hang_up(&mut self) {
+        drop(self.pipe.take());
+        self.child.wait().unwrap();
+    }
+
     /// Ends it by a signal, and waits for its end.
     pub(crate) fn end(&mut self, signal: Signal) {
         self.signal(signal);

@@ -88,10 +88,12 @@ fn every_gateway_shows_its_servers_clients_and_calls() {
     assert_eq!(other["clients"][0]["era"], "legacy");
     assert_eq!(other["clients"][0]["shown"], "stdio");
     assert!(!both.to_string().contains("arguments"), "{both}");
-    // Each takes its own socket away when it is told to end.
-    stdio.end(Signal::TERM);
+    // Each takes its own socket away when it ends.
+    stdio.hang_up();
     assert_eq!(socket_names(&home).len(), 1);
-    drop(http);
+    let mut http = http;
+    http.end(Signal::TERM);
+    assert_eq!(socket_names(&home).len(), 0);
     drop(hanging.join());
 }
 

@@ -13,10 +13,10 @@ use toolway_config::Flags;
 
 pub(crate) use self::dashes::with_dashes;
 use crate::commands::{
-    account, add, add_json, approve, audit, auth, call, complete, completions, connect, demo,
-    doctor, explain, generate_docs, get, idp, import, list, login, logout, logs, man, permissions,
-    policy, prompt, prompts, read, reconnect, refresh, remove, resources, serve, skills, state,
-    switch, tokens, tools, vault,
+    account, add, add_json, approvals, approve, audit, auth, call, complete, completions, connect,
+    demo, doctor, explain, generate_docs, get, idp, import, list, login, logout, logs, man,
+    permissions, policy, prompt, prompts, read, reconnect, refresh, remove, resources, serve,
+    skills, state, status, switch, tokens, tools, vault,
 };
 use crate::connect::memory;
 use crate::output::Errors;
@@ -173,6 +173,8 @@ pub(crate) enum Command {
     Skill(skills::SkillArgs),
     State(state::StateArgs),
     Serve(serve::ServeArgs),
+    Status(status::StatusArgs),
+    Approvals(approvals::ApprovalsArgs),
     Connect(connect::ConnectArgs),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),

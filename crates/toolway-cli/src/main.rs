@@ -3,6 +3,7 @@
 //! Owns turning what was typed into one call of one command, and its outcome into an exit code.
 //! What the commands do lives below `commands/`; what an error looks like, in `report.rs`.
 
+mod age;
 mod args;
 mod commands;
 mod connect;
@@ -10,6 +11,7 @@ mod context;
 mod demo;
 mod elicit;
 mod exit;
+mod gateways;
 mod groups;
 mod log;
 mod output;
@@ -114,6 +116,8 @@ fn run(context: &mut Context, command: Command) -> Outcome {
         Command::Skills(args) => commands::skills::run(context, &args),
         Command::Skill(args) => commands::skills::show(context, &args),
         Command::Serve(args) => commands::serve::run(context, &args),
+        Command::Status(args) => commands::status::run(context, &args),
+        Command::Approvals(args) => commands::approvals::run(context, &args),
         Command::State(args) => commands::state::run(context, &args),
         Command::Complete(args) => commands::complete::run(context, &args, Cli::command()),
         Command::Refresh(args) => commands::refresh::run(context, &args),

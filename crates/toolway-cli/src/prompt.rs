@@ -7,6 +7,8 @@
 //! Arguments are shown with their secrets, which the user must see to decide. Of long ones the middle
 //! is left out until all of it is asked for; of a definition that changed, nothing.
 
+mod put_question;
+
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -14,8 +16,10 @@ use serde_json::Value;
 use toolway::{
     Against, KeepIn, Lasting, PermissionAnswer, PermissionQuestion, Prompter, RuleReach,
 };
+use toolway_rows::QuestionRow;
 use toolway_types::text::{TextKind, counted, legible, legible_within, mark};
 
+use self::put_question::PutQuestion;
 use crate::context::Context;
 use crate::output::Output;
 use crate::screen::{Screen, member_name, name, turn};
@@ -44,6 +48,23 @@ enum Extent {
     Whole,
 }
 
+/// Where a rule can be kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum RulePlaces {
+    /// In the user's own settings or in the project's: they are asked.
+    Both,
+    /// In the user's own.
+    User,
+}
+
+/// A question of another process as it is listed, without asking; none where it asks for no
+/// permission. And whether something is left out of it.
+pub(crate) fn listed(row: &QuestionRow, screen: Screen) -> Option<(String, bool)> {
+    let question = PutQuestion::of_row(row)?;
+    let shown = render(&question, screen, Extent::Bounded);
+    Some((shown.text, shown.is_cut))
+}
+
 /// What the user sees before they decide.
 struct Shown {
     text: String,
@@ -60,7 +81,15 @@ impl TerminalPrompt {
         }
     }
 
-    async fn put(&self, question: &PermissionQuestion<'_>) -> PermissionAnswer {
+    /// Asks what another process wants to know; none where it asks for no permission. A rule is kept
+    /// in the user's own settings: the project of that process need not be the one here.
+    pub(crate) async fn ask_row(&self, row: &QuestionRow) -> Option<PermissionAnswer> {
+        let question = PutQuestion::of_row(row)?;
+        let _open = self.turns.open(Asker::Program).await;
+        Some(self.put(&question, RulePlaces::User).await)
+    }
+
+    async fn put(&self, question: &PutQuestion<'_>, places: RulePlaces) -> PermissionAnswer {
         let screen = self.output.screen();
         let mut shown = render(question, screen, Extent::Bounded);
         if !self.lay_before(&shown.text, screen).await {
@@ -90,6 +119,10 @@ impl TerminalPrompt {
                     if matches!(question.lasting, Lasting::AlwaysHere { .. }) =>
                 {
                     let keep_in = KeepIn::Local;
+                    return PermissionAnswer::Always { reach, keep_in };
+                }
+                Some(Key::Always(reach, _)) if places == RulePlaces::User => {
+                    let keep_in = KeepIn::User;
                     return PermissionAnswer::Always { reach, keep_in };
                 }
                 Some(Key::Always(reach, rule)) => {
@@ -143,7 +176,7 @@ impl Prompter for TerminalPrompt {
     ) -> Pin<Box<dyn Future<Output = PermissionAnswer> + Send + 'a>> {
         Box::pin(async move {
             let _open = self.turns.open(Asker::Program).await;
-            self.put(question).await
+            self.put(&question.into(), RulePlaces::Both).await
         })
     }
 }
@@ -210,13 +243,13 @@ fn keys(lasting: &Lasting, shown: &Shown) -> String {
 
 /// What the user must see to decide. The tool and its server are named once more where the rows
 /// that follow push their name away.
-fn render(question: &PermissionQuestion<'_>, screen: Screen, extent: Extent) -> Shown {
+fn render(question: &PutQuestion<'_>, screen: Screen, extent: Extent) -> Shown {
     let mut sheet = screen.sheet();
     let mut is_cut = false;
     let who = format!(
         "`{}` of server `{}`",
-        name(&question.key.tool),
-        name(question.key.server.as_str()),
+        name(question.tool),
+        name(question.server.as_str()),
     );
     sheet.row(&format!(
         "Tool {who} wants to run {}",
@@ -262,8 +295,8 @@ fn render(question: &PermissionQuestion<'_>, screen: Screen, extent: Extent) -> 
         None => {}
     }
     let words = |text: &str| legible(text, TextKind::Prose);
-    if let Some((rule, origin)) = question.rule {
-        let (rule, origin) = (words(rule), words(&origin.to_string()));
+    if let Some((rule, origin)) = &question.rule {
+        let (rule, origin) = (words(rule), words(origin));
         sheet.row(&format!("The rule `{rule}` in {origin} asks."));
     }
     if let Some(hook) = question.hook {
@@ -274,24 +307,24 @@ fn render(question: &PermissionQuestion<'_>, screen: Screen, extent: Extent) -> 
         let said = words.strip_prefix("the ").map(|rest| format!("The {rest}"));
         sheet.row(&said.unwrap_or(words));
     }
-    if let Some(change) = question.change {
-        sheet.row(match change.against {
+    if let Some((against, lines)) = question.change {
+        sheet.row(match against {
             Against::Permitted => "Its definition changed since it was permitted:",
             Against::Nothing => "Nobody can tell whether it changed since it was permitted:",
             Against::Namesake => "Another tool was permitted under its name:",
         });
         // These are legible already.
-        for line in &change.all {
+        for line in lines {
             sheet.row(&format!("  {line}"));
         }
     }
-    if let Some(unheeded) = question.unheeded {
+    if let Some(unheeded) = &question.unheeded {
         sheet.row(&format!(
             "`{}` here comes from {}; your rule `{}` in {} was given for another server of that name.",
-            name(unheeded.server.server.as_str()),
-            words(&unheeded.server.origin.to_string()),
-            words(&unheeded.rule.rule),
-            words(&unheeded.rule.origin.to_string()),
+            name(unheeded.server.as_str()),
+            words(&unheeded.entry),
+            words(unheeded.rule),
+            words(&unheeded.origin),
         ));
     } else if question.rule.is_none() && question.hook.is_none() && question.change.is_none() {
         sheet.row("No rule speaks of it.");
@@ -368,7 +401,7 @@ mod tests {
             lasting: Lasting::Once,
         };
         let screen = Screen::new(None, Letters::Any);
-        let shown = render(&question, screen, Extent::Bounded);
+        let shown = render(&PutQuestion::from(&question), screen, Extent::Bounded);
         assert!(shown.is_cut);
         let cut = format!(
             "  text: \"{}⟨432 characters left out⟩{}\"",
@@ -388,7 +421,7 @@ mod tests {
                 "The classifier `c` in settings.json:3 asks: it writes",
             ]
         );
-        let whole = render(&question, screen, Extent::Whole);
+        let whole = render(&PutQuestion::from(&question), screen, Extent::Whole);
         assert!(!whole.is_cut);
         assert!(whole.text.contains(&"x".repeat(1000)), "{}", whole.text);
     }
@@ -416,7 +449,7 @@ mod tests {
             lasting: Lasting::Once,
         };
         let screen = Screen::new(Some((80, 24)), Letters::Any);
-        let shown = render(&question, screen, Extent::Bounded).text;
+        let shown = render(&PutQuestion::from(&question), screen, Extent::Bounded).text;
         let end = "  + description: 99\n  + description: 100\nThat is tool `read` of server `s`.\n";
         assert!(shown.ends_with(end), "{shown}");
         assert_eq!(shown.lines().count(), 103);

@@ -32,6 +32,19 @@ pub fn make_directory(path: &Path) -> io::Result<()> {
 /// Opens the directory, making it when it is absent, and closes it to others.
 pub fn open_directory(path: &Path) -> io::Result<OwnedFd> {
     make_directory(path)?;
+    close_directory(path)
+}
+
+/// The same, where there is one: none is made.
+pub fn open_directory_if_there(path: &Path) -> io::Result<Option<OwnedFd>> {
+    match close_directory(path) {
+        Ok(directory) => Ok(Some(directory)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn close_directory(path: &Path) -> io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let directory = rustix::fs::open(path, flags, Mode::empty())?;
     let stat = rustix::fs::fstat(&directory)?;

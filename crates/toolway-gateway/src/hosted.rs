@@ -2,7 +2,8 @@
 //!
 //! Owns the gateway's meaning: endpoints and their lists (`endpoint.rs`, `lists.rs`, `names.rs`),
 //! one conversation per client (`client.rs`), requests that servers answer (`work.rs`), what differs
-//! between the eras (`answers.rs`, `parked.rs`, `sealing.rs`). Does not own what may run: every
+//! between the eras (`answers.rs`, `parked.rs`, `sealing.rs`), and what the owner may ask besides
+//! (`owner.rs`). Does not own what may run: every
 //! request goes through the host's pipeline as a call of its client.
 
 mod answers;
@@ -17,9 +18,12 @@ mod header_params;
 mod lists;
 mod names;
 mod own_tools;
+mod owner;
+mod owner_methods;
 mod parked;
 mod party;
 mod questions;
+mod record;
 mod request_identity;
 mod routed;
 mod scope;
@@ -31,5 +35,6 @@ mod work;
 pub use self::endpoint::{EndpointOptions, ToolOffer};
 pub use self::names::MAX_NAME;
 pub use self::own_tools::OwnTools;
+pub use self::owner::OwnerService;
 pub use self::routed::RoutedQuestions;
 pub use self::service::{HostService, HostServiceOptions, ServiceDriver, ShownProfile};

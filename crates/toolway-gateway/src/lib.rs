@@ -1,4 +1,5 @@
-//! Serves MCP to clients: over stdio, over HTTP, and inside one program.
+//! Serves MCP to clients: over stdio, over HTTP, and inside one program; and to its owner, over a
+//! socket.
 //!
 //! Owns listening, the guard in front of every HTTP route, the requests in flight of each client
 //! and what waits to be read by it. Does not own what is served: that is a [`Service`]. What must
@@ -13,6 +14,7 @@ pub mod in_process;
 pub mod metrics;
 mod ordered;
 pub mod outlet;
+pub mod owner_socket;
 pub mod seal;
 pub mod stdio;
 
@@ -21,7 +23,7 @@ pub use conversation::{
     stateless,
 };
 pub use error::{ServeError, TlsError};
-pub use hosted::{EndpointOptions, HostService, HostServiceOptions};
+pub use hosted::{EndpointOptions, HostService, HostServiceOptions, OwnerService};
 pub use in_process::in_process;
 pub use outlet::{ClientBusy, Outlet};
 pub use seal::{SealBinding, SealError, SealKeys, SealPurpose};

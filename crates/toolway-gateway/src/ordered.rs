@@ -63,6 +63,11 @@ impl OrderedClient {
         room && self.running.len() + unread < MAX_IN_FLIGHT
     }
 
+    /// Whether nothing of it is under way.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.running.is_empty()
+    }
+
     /// Takes one message.
     pub(crate) fn accept(&mut self, message: &Bytes) {
         if let Some(refusal) = self.begin(message) {

@@ -32,7 +32,27 @@ pub async fn serve_on(
     service: Arc<dyn Service>,
     peer: &Peer,
     input: impl AsyncRead + Unpin + Send,
+    output: impl AsyncWrite + Unpin + Send,
+) -> io::Result<()> {
+    serve_within(service, peer, input, output, PipeTimes::default()).await
+}
+
+/// How long a client may say nothing while nothing of it is under way; for ever when absent.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct PipeTimes {
+    /// Before its first message is whole.
+    pub(crate) first: Option<Duration>,
+    /// After that.
+    pub(crate) idle: Option<Duration>,
+}
+
+/// The same for a client that is cut off when it says nothing for too long.
+pub(crate) async fn serve_within(
+    service: Arc<dyn Service>,
+    peer: &Peer,
+    input: impl AsyncRead + Unpin + Send,
     mut output: impl AsyncWrite + Unpin + Send,
+    times: PipeTimes,
 ) -> io::Result<()> {
     let mut client = OrderedClient::new(&*service, peer).map_err(io::Error::other)?;
     let outlet = client.outlet().clone();
@@ -46,17 +66,23 @@ pub async fn serve_on(
         }
     };
     let talking = async {
+        let mut limit = times.first;
         loop {
+            let is_idle = client.is_idle();
             tokio::select! {
-                line = lines.next(), if client.has_room() => match line? {
-                    Some(InputLine::Whole(line)) => client.accept(&line),
-                    Some(InputLine::TooLong(id)) => {
-                        let refusal = RequestRefusal::TooLarge { limit: MAX_LINE };
-                        client.refuse(&refusal, id.as_ref());
+                line = lines.next(), if client.has_room() => {
+                    match line? {
+                        Some(InputLine::Whole(line)) => client.accept(&line),
+                        Some(InputLine::TooLong(id)) => {
+                            let refusal = RequestRefusal::TooLarge { limit: MAX_LINE };
+                            client.refuse(&refusal, id.as_ref());
+                        }
+                        None => break,
                     }
-                    None => break,
-                },
+                    limit = times.idle;
+                }
                 () = client.carry_on() => {}
+                () = after(limit), if is_idle => break,
             }
         }
         // `printf … | toolway serve` deserves its answers; a hung tool must not hold the process.
@@ -68,6 +94,13 @@ pub async fn serve_on(
     tokio::select! {
         broken = writing => broken,
         ended = talking => ended,
+    }
+}
+
+async fn after(limit: Option<Duration>) {
+    match limit {
+        Some(limit) => tokio::time::sleep(limit).await,
+        None => std::future::pending().await,
     }
 }
 

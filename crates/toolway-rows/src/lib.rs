@@ -12,6 +12,7 @@ mod client;
 mod event;
 mod export;
 mod finding;
+mod gateway;
 mod import;
 mod log;
 mod login;
@@ -39,6 +40,7 @@ pub use client::{ClientListing, ClientRow};
 pub use event::{EventRow, HostChange, StateRow};
 pub use export::{ExportedServer, NameTable, PromptMeaning, StateExport, ToolMeaning};
 pub use finding::{DiagnosisRow, ErrorRow, FindingPlace, HookRow, SourceRow};
+pub use gateway::{GatewayListing, GatewayRow, GatewayStatus, ListeningRow, ServedClientRow};
 pub use import::{ImportListing, ImportRow};
 pub use log::LogRow;
 pub use login::{AccountRow, ConnectorsRow, IdentityRow, LoginListing, LoginRow, ServedRow};
@@ -46,7 +48,7 @@ pub use permission::{
     ClassifierRow, JudgmentRow, PolicyListing, RuleListing, RuleRow, UnheededRow, VariableRow,
 };
 pub use prompt::{PromptArgumentRow, PromptListing, PromptRow};
-pub use question::{ChoiceRow, QuestionListing, QuestionRow};
+pub use question::{ChangeRow, ChoiceRow, GivenAnswer, QuestionListing, QuestionRow};
 pub use resource::{ResourceListing, ResourceRow, TemplateRow};
 pub use running::{CallListing, CallRow, ProgressRow};
 pub use secret::{

@@ -31,8 +31,11 @@ pub struct QuestionRow {
     pub tool: Option<String>,
     /// The number of that call, where it has one.
     pub call: Option<String>,
-    /// Who is asked: the caller whose request caused the question.
+    /// The caller whose request caused the question.
     pub caller: CallerRow,
+    /// `caller` where that one is to answer, `owner` where it cannot be asked and the owner of the
+    /// host is.
+    pub put_to: Word,
     /// What is asked; of a form or a page in the server's words, cleaned.
     pub message: String,
     /// The answers that there are.
@@ -42,6 +45,9 @@ pub struct QuestionRow {
     /// When it is answered with no, in UTC.
     pub expires_at: Option<String>,
 
+    /// What the caller calls itself, where it is a client that says so; cleaned, and its own word.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<String>,
     /// The name of the tool as models see it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
@@ -69,9 +75,12 @@ pub struct QuestionRow {
     /// That the classifier wants a person asked, or how it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub classifier: Option<String>,
-    /// How the tool's definition differs from the one that was permitted before.
+    /// How the tool's definition differs from the one that was permitted before, in short.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changed: Vec<String>,
+    /// The same in full.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub change: Option<ChangeRow>,
 
     /// The fields of a form, as a JSON Schema of an object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -88,6 +97,28 @@ pub struct QuestionRow {
     /// The scopes that it lacks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub wants: Vec<String>,
+}
+
+/// How a tool's definition differs from another.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChangeRow {
+    /// What it is held against: `permitted`, the one that was permitted; `nothing`, because that is
+    /// unknown; `namesake`, another tool that was permitted under its name.
+    pub against: Word,
+    /// Every line of the difference, legible.
+    pub lines: Vec<String>,
+}
+
+/// An answer to a question, as it is given.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GivenAnswer {
+    /// The id of the question, or as much of its beginning as no other has.
+    pub id: String,
+    /// One of its choices.
+    pub answer: Word,
+    /// Why, where it is a no to a call; whoever called is told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 /// An answer that can be given.

@@ -114,11 +114,11 @@ fn call(progress: &str) -> String {
 /// A question; what differs from kind to kind is written out.
 fn question(more: &str) -> String {
     format!(
-        r#"{{"id":"4","kind":"permission","server":"s","tool":"t","call":null,"caller":{CALLER},"message":"m","choices":[{{"answer":"yes"}},{{"answer":"always-tool","rule":"mcp__s__t"}}],"askedAt":"t","expiresAt":null{more}}}"#
+        r#"{{"id":"4","kind":"permission","server":"s","tool":"t","call":null,"caller":{CALLER},"putTo":"owner","message":"m","choices":[{{"answer":"yes"}},{{"answer":"always-tool","rule":"mcp__s__t"}}],"askedAt":"t","expiresAt":null{more}}}"#
     )
 }
 
-const PERMISSION: &str = r#","name":"mcp__s__t","title":"T","arguments":{"b":1,"a":[2.5]},"destructive":true,"rule":"mcp__s","source":{"path":"f","line":1},"unheeded":{"rule":"r","source":{"path":"f","line":1},"entry":{"path":"g","line":2}},"hook":"h","classifier":"c","changed":["d"]"#;
+const PERMISSION: &str = r#","client":"agent 2","name":"mcp__s__t","title":"T","arguments":{"b":1,"a":[2.5]},"destructive":true,"rule":"mcp__s","source":{"path":"f","line":1},"unheeded":{"rule":"r","source":{"path":"f","line":1},"entry":{"path":"g","line":2}},"hook":"h","classifier":"c","changed":["d"],"change":{"against":"permitted","lines":["d","e"]}"#;
 
 #[test]
 fn questions_calls_and_callers() {
@@ -129,6 +129,11 @@ fn questions_calls_and_callers() {
         same::<QuestionRow>(&[question]);
     }
     same::<QuestionListing>(&[&format!(r#"{{"questions":[{}]}}"#, questions.join(","))]);
+    same::<ChangeRow>(&[r#"{"against":"namesake","lines":[]}"#]);
+    same::<GivenAnswer>(&[
+        r#"{"id":"7f","answer":"yes"}"#,
+        r#"{"id":"7f","answer":"no","reason":"not now"}"#,
+    ]);
     same::<ChoiceRow>(&[
         r#"{"answer":"no"}"#,
         r#"{"answer":"always-server","rule":"mcp__s"}"#,
@@ -296,6 +301,27 @@ fn calls_and_logs() {
         r#"{"server":"s","tool":"t","exit":0,"result":{ "content": [] },"output":"o","replacedBy":"h","context":["c"],"warnings":["w"]}"#,
     ]);
     same::<LogRow>(&[r#"{"time":"t","process":7,"kind":"stderr","text":"x"}"#]);
+}
+
+#[test]
+fn gateways_and_their_clients() {
+    let server = r#"{"server":"s","state":"failed","attempt":null,"error":"e","reason":null,"protocolVersion":null,"tools":null,"resources":null,"prompts":null}"#;
+    let listening = r#"{"way":"http","address":"http://127.0.0.1:1/mcp"}"#;
+    let client = r#"{"id":"http#1","principal":"ada","shown":"ada","name":"agent","version":"2","era":"legacy","endpoint":"/mcp","since":"t","lastSeen":"t","calls":3,"parked":0}"#;
+    let silent = client.replace(
+        r#""name":"agent","version":"2","era":"legacy""#,
+        r#""name":null,"version":null,"era":null"#,
+    );
+    let status = format!(
+        r#"{{"pid":7,"since":"t","version":"0.1.0","directory":"/w","listens":[{listening},{{"way":"stdio","address":null}}],"servers":[{server}],"clients":[{client},{silent}],"calls":[{}],"parked":0,"questions":1}}"#,
+        call("null")
+    );
+    same::<ListeningRow>(&[listening]);
+    same::<ServedClientRow>(&[client, &silent]);
+    same::<GatewayStatus>(&[&status]);
+    same::<GatewayListing>(&[&format!(
+        r#"{{"gateways":[{{"pid":7,"status":{status},"problem":null}},{{"pid":null,"status":null,"problem":"p"}}]}}"#
+    )]);
 }
 
 #[test]

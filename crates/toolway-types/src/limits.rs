@@ -260,6 +260,12 @@ pub mod gateway {
     pub const ALL_KEPT_EVENTS: usize = 128 * MIB;
     /// A line over stdio
     pub const STDIO_LINE: usize = 16 * MIB;
+    /// Connections to the owner's socket
+    pub const OWNER_CONNECTIONS: usize = 64;
+    /// How long the first message over the owner's socket may take
+    pub const OWNER_FIRST: Duration = Duration::from_secs(10);
+    /// How long a connection to the owner's socket may be idle
+    pub const OWNER_IDLE: Duration = Duration::from_mins(10);
     /// What is sealed in a value that a client brings back
     pub const SEALED: usize = 256 * KIB;
     /// Calls of one client that wait for its answer

@@ -69,6 +69,8 @@ pub struct Dispatch<'a> {
     pub prompter: Option<&'a dyn Prompter>,
     /// What rules say by the time that a person has answered, where they can change meanwhile.
     pub newest: Option<&'a dyn NewestRules>,
+    /// Whether that person is the owner of the host, in the place of a caller that cannot be asked.
+    pub asks_owner: bool,
     /// The limits where neither the call nor the server's entry says.
     pub limits: GeneralLimits,
     /// The private directory for files of results.

@@ -270,6 +270,7 @@ impl HostCore {
             caller: &party.side,
             prompter: prompter.map(|prompter| prompter as &dyn Prompter),
             newest: Some(&party.view),
+            asks_owner: prompter.is_some_and(AskedPrompter::asks_owner),
             approvals: &party.answers,
             picture_memory: &self.picture_memory,
             ..self.runner.dispatch(snapshot)

@@ -71,7 +71,7 @@ pub use account::{Connectors, DirectoryState};
 pub use audit::Audit;
 pub use builtin::{Builtin, BuiltinAnswer, BuiltinCall, BuiltinError, HostHandle};
 pub use call::questions::{
-    AnswerError, AskedPermission, OpenQuestion, QuestionAnswer, QuestionEnd, QuestionId,
+    AnswerError, AskedPermission, Askee, OpenQuestion, QuestionAnswer, QuestionEnd, QuestionId,
     QuestionKind, QuestionWatch,
 };
 pub use call::{

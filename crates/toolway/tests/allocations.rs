@@ -153,6 +153,7 @@ async fn cost(catalog: &Arc<Catalog>, plan: &Plan, target: &ToolTarget) -> Usage
         approvals: &approvals,
         prompter: None,
         newest: None,
+        asks_owner: false,
         limits: GeneralLimits {
             timeout: Some(Duration::from_mins(1)),
             ..GeneralLimits::default()

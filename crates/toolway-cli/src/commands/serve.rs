@@ -2,10 +2,12 @@
 //!
 //! Owns the flags, and the run: a host that follows its files, the service over it, the way in, and
 //! the order in which they end. What is served is `toolway_gateway::hosted`'s; listening is
-//! `serve/listening.rs`, who may come in there `serve/access.rs`, what clients see `serve/shown.rs`.
+//! `serve/listening.rs`, who may come in there `serve/access.rs`, what clients see `serve/shown.rs`,
+//! the owner's way in `serve/owner.rs`.
 
 mod access;
 mod listening;
+mod owner;
 mod shown;
 
 use std::io::IsTerminal as _;
@@ -20,7 +22,7 @@ use toolway::event::Replan;
 use toolway::{Caller, CallerKind, ConfigWatch, Host, HostOptions, RetryFirst};
 use toolway_config::{NameForm, Plan, Planner, ResultForm};
 use toolway_gateway::hosted::RoutedQuestions;
-use toolway_gateway::{HostService, HostServiceOptions, Peer, SealKeys, Service};
+use toolway_gateway::{HostService, HostServiceOptions, OwnerService, Peer, SealKeys, Service};
 
 use self::access::AccessArgs;
 use self::shown::{Shown, ShownFlags};
@@ -198,11 +200,13 @@ pub(crate) fn run(context: &Context, args: &ServeArgs) -> Outcome {
         shown.prepare(&mut plan);
         let flags = shown.flags();
         let access = args.http.map(|_| args.access.open(context)).transpose()?;
+        let socket = owner::socket(context).await;
         let options = HostOptions {
             caller: Caller::new(CallerKind::Person, connect::CALLER),
             client_handler: Some(Arc::new(RoutedQuestions)),
             open_questions: true,
-            answers_for_callers: true,
+            // Without a way in nobody would ever answer.
+            answers_for_callers: socket.is_some(),
             retry_first: RetryFirst::Backoff,
             offers_remembered: true,
             only: shown.servers(),
@@ -220,10 +224,11 @@ pub(crate) fn run(context: &Context, args: &ServeArgs) -> Outcome {
                     seal: SealKeys::random().map_err(anyhow::Error::from)?,
                 },
             );
+            let owned = Arc::new(owner::service(context, &service));
             let serving = async {
                 match access {
-                    None => serve_pipe(context, &service).await,
-                    Some(access) => listening::serve(context, args, &service, access).await,
+                    None => serve_pipe(context, &service, &owned).await,
+                    Some(access) => listening::serve(context, args, &service, &owned, access).await,
                 }
             };
             tokio::select! {
@@ -232,12 +237,16 @@ pub(crate) fn run(context: &Context, args: &ServeArgs) -> Outcome {
                 () = shared.follow(&flags, &service) => Ok(()),
                 () = files.follow(&host) => Ok(()),
                 () = remember(&host) => Ok(()),
+                () = owner::serve(socket.as_ref(), &owned) => Ok(()),
+                () = OwnerService::tell_waiting(&host, |it| owner::tell(context, it)) => Ok(()),
                 _ = signals.next() => {
                     service.end();
                     Ok(())
                 }
             }
         };
+        // Before the servers end, which may take a while: nobody is to wait for an answer meanwhile.
+        drop(socket);
         if let Some(host) = Arc::into_inner(host) {
             connect::end(host, &mut signals).await?;
         }
@@ -273,7 +282,12 @@ fn seconds(text: &str) -> Result<Duration, String> {
 }
 
 /// Talks to the program that started this one, until that is done.
-async fn serve_pipe(context: &Context, service: &Arc<HostService>) -> Result<(), Report> {
+async fn serve_pipe(
+    context: &Context,
+    service: &Arc<HostService>,
+    owned: &OwnerService,
+) -> Result<(), Report> {
+    owned.listens("stdio", None);
     if std::io::stdin().is_terminal() {
         context.say(
             "talking MCP over stdin and stdout, as a client would start it; Ctrl-D ends it\n\

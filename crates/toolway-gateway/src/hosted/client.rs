@@ -14,11 +14,13 @@ mod tasks;
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use toolway::journal::timestamp;
 use toolway::types::Era;
 use toolway::{
     CallError, CallFault, CallOptions, ListKind, LogLevel, LogSink, Progress, RequestAsked,
     ServerNotice, ToolPool,
 };
+use toolway_rows::{CallRow, ServedClientRow};
 use toolway_wire::edit::{Replacement, rewritten};
 use toolway_wire::era::method;
 use toolway_wire::{Id, RawJson, RpcError, envelope, request_head};
@@ -28,12 +30,13 @@ use super::answers::{self, Caching};
 use super::capabilities::ClientCapabilities;
 use super::endpoint::{EndpointClient, ToolOffer, era_of};
 use super::lists::{ServedList, ServedLists, ToldLists};
+use super::owner_methods::is_owners;
 use super::parked::{CurrentOutlet, ParkedCalls};
 use super::party::ClientParty;
 use super::scope::EndpointScope;
 use super::stream_asker::ClientQuestions;
 use super::work::{self, ServerWork};
-use crate::conversation::{Answer, AnswerFuture, Conversation, IncomingRequest};
+use crate::conversation::{Answer, AnswerFuture, Conversation, Endpoint, IncomingRequest, Peer};
 use crate::outlet::Outlet;
 
 /// A client.
@@ -85,6 +88,41 @@ impl HostedClient {
     /// Whether anything of it waits here.
     pub(super) fn is_idle(&self) -> bool {
         self.parked.count() == 0 && self.listeners.is_empty()
+    }
+
+    /// What people are shown of it.
+    pub(super) fn row(&self) -> ServedClientRow {
+        let (info, era) = self.record.info();
+        let (since, last) = self.record.times();
+        let caller = self.attached.caller();
+        ServedClientRow {
+            id: caller.id.to_string(),
+            principal: caller.principal.to_string(),
+            shown: caller.shown.to_string(),
+            name: info.name,
+            version: info.version,
+            era,
+            endpoint: shown_endpoint(&self.peer),
+            since: timestamp(since),
+            last_seen: timestamp(last),
+            calls: self.record.calls(),
+            parked: self.parked.count(),
+        }
+    }
+
+    /// What it calls itself, if anything.
+    pub(super) fn own_name(&self) -> Option<String> {
+        let (info, _) = self.record.info();
+        let name = info.name?;
+        Some(match info.version {
+            Some(version) => format!("{name} {version}"),
+            None => name,
+        })
+    }
+
+    /// Its calls that run.
+    pub(super) fn running_calls(&self) -> Vec<CallRow> {
+        self.record.rows(self.attached.caller())
     }
 
     /// One page of a list.
@@ -188,6 +226,13 @@ impl EndpointClient for HostedClient {
 
 impl Conversation for HostedClient {
     fn request(self: Arc<Self>, request: IncomingRequest, outlet: Outlet) -> AnswerFuture {
+        // Never passed on either, whatever the endpoint: they are between a gateway and its owner.
+        if is_owners(&request.method) {
+            let answer = answers::no_method(&request.method);
+            return Box::pin(std::future::ready(answer));
+        }
+        self.record
+            .asked(request.era, request.head.client_info.as_ref());
         match request.era {
             Era::Legacy => self.legacy_request(request, outlet),
             Era::Modern => self.modern_request(request, outlet),
@@ -195,18 +240,30 @@ impl Conversation for HostedClient {
     }
 
     fn notified(self: Arc<Self>, method: &str, params: Option<RawJson>) {
+        self.record.seen();
         match method {
             method::INITIALIZED => {
                 self.learn_roots();
                 self.hear_notices();
             }
             method::ROOTS_CHANGED => self.learn_roots(),
+            owners if is_owners(owners) => {}
             _ => self.pass_on_notice(method, params),
         }
     }
 
     fn answered(&self, id: Id, outcome: Result<RawJson, RpcError>) {
+        self.record.seen();
         self.questions.answered(&id, outcome);
+    }
+}
+
+/// What a client talks to, by the path that leads there.
+fn shown_endpoint(peer: &Peer) -> String {
+    match (&peer.profile, &peer.endpoint) {
+        (Some(name), _) | (None, Endpoint::Profile(name)) => format!("/mcp/p/{name}"),
+        (None, Endpoint::Server(name)) => format!("/mcp/{name}"),
+        (None, Endpoint::All) => "/mcp".to_owned(),
     }
 }
 

@@ -117,11 +117,8 @@ impl ServedEndpoint {
 
     /// Who says yes where no rule does.
     pub(super) fn consent(&self) -> Consent {
-        match *self.mode.lock().unwrap_or_else(PoisonError::into_inner) {
-            // Rules that ask, and what changed, ask in both.
-            ProfileMode::Client | ProfileMode::Bypass => Consent::Delegated,
-            ProfileMode::Ask => Consent::Prompt,
-        }
+        let mode = *self.mode.lock().unwrap_or_else(PoisonError::into_inner);
+        mode.into()
     }
 
     /// Another mode holds from now on, for those who are there too.

@@ -21,6 +21,7 @@ use super::core::ServiceCore;
 use super::endpoint::{EndpointClient, EndpointOptions, ServedEndpoint};
 use super::lists::ToldLists;
 use super::party::ClientParty;
+use super::record::ClientRecord;
 use super::scope::EndpointScope;
 use crate::conversation::{Conversation, Endpoint, NoConversation, Peer, Service};
 use crate::http::FrontObserver;
@@ -63,6 +64,8 @@ pub struct HostService {
     base: View,
     options: EndpointOptions,
     visitors: Mutex<HashMap<Peer, KnownVisitor>>,
+    /// All that were let in and are still there, also at endpoints that are gone.
+    clients: Mutex<Vec<Weak<HostedClient>>>,
 }
 
 /// A profile, as it is to be shown.
@@ -101,6 +104,7 @@ impl HostService {
             base,
             options: options.endpoint,
             visitors: Mutex::default(),
+            clients: Mutex::default(),
         });
         service.endpoint(&Endpoint::All);
         for (name, view, options) in options.profiles {
@@ -279,19 +283,45 @@ impl HostService {
             endpoint: Arc::clone(&endpoint),
             attached,
             sealed_for: sealed_for(peer),
+            peer: peer.clone(),
+            record: ClientRecord::new(),
             pool,
         };
         let client = Arc::new(HostedClient::new(party, unasked));
+        {
+            let mut clients = self.known_clients();
+            // Looked through when it would have to grow: rarely, however many there are.
+            if clients.len() == clients.capacity() {
+                clients.retain(|client| client.strong_count() > 0);
+            }
+            clients.push(Arc::downgrade(&client));
+        }
         let known = Arc::downgrade(&client);
         endpoint.enter(known as Weak<dyn EndpointClient>);
         Ok(client)
     }
 
+    /// Who is there.
+    pub(super) fn all_clients(&self) -> Vec<Arc<HostedClient>> {
+        self.known_clients()
+            .iter()
+            .filter_map(Weak::upgrade)
+            .collect()
+    }
+
+    /// What is served.
+    pub(super) fn host(&self) -> &Host {
+        &self.core.host
+    }
+
+    fn known_clients(&self) -> MutexGuard<'_, Vec<Weak<HostedClient>>> {
+        self.clients.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn sweep(&self) {
         self.visitors()
             .retain(|_, visitor| visitor.at.elapsed() < VISITOR_STAYS || !visitor.client.is_idle());
-        let endpoints: Vec<_> = self.endpoints().values().cloned().collect();
-        for client in endpoints.iter().flat_map(|endpoint| endpoint.clients()) {
+        for client in self.all_clients() {
             client.sweep();
         }
     }
@@ -308,8 +338,7 @@ impl FrontObserver for HostService {
 
     fn write_metrics(&self, out: &mut String) {
         let visitors = self.visitors().len();
-        let endpoints: Vec<_> = self.endpoints().values().cloned().collect();
-        let clients: Vec<_> = endpoints.iter().flat_map(|it| it.clients()).collect();
+        let clients = self.all_clients();
         let gauges = GatewayGauges {
             clients: clients.len(),
             legacy_sessions: clients.len() - visitors.min(clients.len()),

@@ -151,6 +151,7 @@ impl ServerWork {
         match asked {
             AskedOfServer::Call(call) => {
                 let wants_task = call.carried.get("task").is_some();
+                let _under_way = client.record.begin(call.target.clone());
                 match client.attached.call(call, options).await {
                     Ok(outcome) => {
                         timer.finish(if outcome.is_error {

@@ -18,6 +18,7 @@ mod ids;
 mod in_process;
 mod instances;
 mod late;
+mod owner_socket;
 mod scene;
 mod security;
 mod speaker;

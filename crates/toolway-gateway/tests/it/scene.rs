@@ -290,6 +290,10 @@ impl Scene {
         }
     }
 
+    pub(crate) fn service(&self) -> Arc<HostService> {
+        Arc::clone(&self.service)
+    }
+
     /// A client of the merged view.
     pub(crate) fn line(&self, era: Era, way: Way, principal: &str) -> Speaker {
         let mut speaker = self.speaker(era, way, principal, Endpoint::All);

@@ -69,10 +69,31 @@ pub struct OpenQuestion {
     pub tool: Option<ToolKey>,
     /// Whose it is.
     pub caller: Caller,
+    /// Who is to answer it.
+    pub put_to: Askee,
     /// Since when it stands.
     pub asked_at: SystemTime,
     /// Until when it stands at the longest; then it counts as not answered.
     pub expires_at: SystemTime,
+}
+
+/// Who is to answer a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Askee {
+    /// The caller that caused it; the owner may, where the question is not a server's.
+    Caller,
+    /// The owner alone, because the caller cannot be asked: nobody says yes to their own wish.
+    Owner,
+}
+
+impl Askee {
+    /// The word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Caller => "caller",
+            Self::Owner => "owner",
+        }
+    }
 }
 
 /// What is asked may hold what only the asked should see.

@@ -38,6 +38,8 @@ const MOST: usize = 1000;
 pub struct PersonAnswers {
     pins: Pins,
     keeper: Option<Arc<dyn RuleKeeper>>,
+    /// Who keeps the rules that the owner makes in the place of a caller that may make none.
+    owners_keeper: Option<Arc<dyn RuleKeeper>>,
     said: Mutex<Remembered>,
     open: Mutex<HashMap<QuestionDigest, Weak<QuestionSlot>>>,
     turn: tokio::sync::Mutex<()>,
@@ -62,6 +64,8 @@ pub(super) struct AskReasons<'a> {
     pub(super) rule: Option<(String, Origin)>,
     /// How the tool's definition changed.
     pub(super) change: Option<&'a Difference>,
+    /// Whether the owner is asked, in the place of a caller that cannot be.
+    pub(super) of_owner: bool,
     /// Whether nothing but the change stands in the way.
     pub(super) allowed: bool,
     /// The server, if a repository brought it: then a yes is kept for its definition.
@@ -78,6 +82,7 @@ impl<'a> AskReasons<'a> {
             server,
             rule,
             change,
+            of_owner: false,
             allowed: false,
             brought: None,
         }
@@ -151,6 +156,7 @@ impl PersonAnswers {
         Self {
             pins: self.pins.clone(),
             keeper: self.keeper.clone().filter(|_| keeps_rules),
+            owners_keeper: self.keeper.clone(),
             accepted: (kind != CallerKind::Person).then(Mutex::default),
             ..Self::default()
         }
@@ -224,7 +230,7 @@ impl PersonAnswers {
     ) -> Lasting {
         if hook || asking.allowed {
             Lasting::Once
-        } else if asking.rule.is_some() || self.keeper.is_none() {
+        } else if asking.rule.is_some() || self.keeper_for(asking).is_none() {
             Lasting::Session
         } else {
             let (tool, server) = (rule_for_tool(&tool.key), rule_for_server(&tool.key.server));
@@ -235,6 +241,14 @@ impl PersonAnswers {
         }
     }
 
+    /// Who makes a rule of an answer.
+    fn keeper_for(&self, asking: &AskReasons<'_>) -> Option<&Arc<dyn RuleKeeper>> {
+        let owners = self.owners_keeper.as_ref();
+        self.keeper
+            .as_ref()
+            .or_else(|| owners.filter(|_| asking.of_owner))
+    }
+
     /// Puts a question, unless another call is about to hear the same answer.
     pub(super) async fn ask(
         &self,
@@ -243,7 +257,7 @@ impl PersonAnswers {
         question: &PermissionQuestion<'_>,
         asking: &AskReasons<'_>,
     ) -> UserAnswer {
-        let asked = asked(tool, question);
+        let asked = asked(tool, question, asking.of_owner);
         let slot = if prompter.shares_answers() {
             self.slot(asked)
         } else {
@@ -375,7 +389,7 @@ impl PersonAnswers {
                 return Some("the answer holds for this call only".to_owned());
             }
         };
-        let why = match (rule, &self.keeper) {
+        let why = match (rule, self.keeper_for(asking)) {
             (Some(rule), Some(keeper)) => {
                 let kept = match asking.brought {
                     Some(server) => keeper.keep_for(&rule, server),
@@ -415,8 +429,11 @@ impl fmt::Debug for PersonAnswers {
     }
 }
 
-fn asked(tool: &CatalogTool, question: &PermissionQuestion<'_>) -> QuestionDigest {
+/// What the owner is asked is another question than the same put to the caller: nobody answers in
+/// the owner's place.
+fn asked(tool: &CatalogTool, question: &PermissionQuestion<'_>, of_owner: bool) -> QuestionDigest {
     let what = serde_json::json!([
+        of_owner,
         tool.key.server.as_str(),
         tool.key.tool,
         tool.definition().digest(),

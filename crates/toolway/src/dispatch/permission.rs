@@ -173,7 +173,9 @@ async fn decide(
         let place = tool.place(server).into_owned();
         let shown = tool.shown_for_pin();
         // What an agent or a client says yes to must not be what a rule of the user allows then.
+        let by_owner = dispatch.asks_owner && matches!(grant, PermittedBy::Person);
         let is_alone = change.is_some()
+            && !by_owner
             && dispatch
                 .approvals
                 .accept_alone(&place, tool.definition().digest());
@@ -241,6 +243,10 @@ async fn consult(
     asking: AskReasons<'_>,
     entry: &mut AuditEntry,
 ) -> Result<PermittedBy, RefusedBy> {
+    let asking = AskReasons {
+        of_owner: dispatch.asks_owner,
+        ..asking
+    };
     let hook = call
         .verdict()
         .filter(|verdict| verdict.decision == HookDecision::Ask)

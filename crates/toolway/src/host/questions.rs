@@ -20,6 +20,13 @@ impl Attached {
         self.core.questions.seen_by(self.party.side.asker.party())
     }
 
+    /// The ids that begin with this among the questions that it may answer; where none does, among
+    /// those that ended and are remembered.
+    pub fn question_ids(&self, beginning: &str) -> Vec<QuestionId> {
+        let party = self.party.side.asker.party();
+        self.core.questions.beginning(beginning, party)
+    }
+
     /// Answers one of them. Each is answered once: whoever comes second hears that.
     pub fn answer(&self, id: &QuestionId, answer: QuestionAnswer) -> Result<(), AnswerError> {
         let by = self.party.side.asker.party();

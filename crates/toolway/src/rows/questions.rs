@@ -1,11 +1,12 @@
 //! Open questions, as front-ends show them.
 
-use toolway_rows::{ChoiceRow, QuestionRow};
+use toolway_rows::{ChangeRow, ChoiceRow, QuestionRow};
 
 use super::permissions::unheeded_row;
 use crate::call::Lasting;
 use crate::call::questions::{AskedPermission, OpenQuestion, QuestionKind};
 use crate::journal::timestamp;
+use crate::pins::Against;
 
 impl From<&OpenQuestion> for QuestionRow {
     fn from(question: &OpenQuestion) -> Self {
@@ -16,10 +17,12 @@ impl From<&OpenQuestion> for QuestionRow {
             tool: question.tool.as_ref().map(|key| key.tool.clone()),
             call: None,
             caller: (&question.caller).into(),
+            put_to: question.put_to.as_str().into(),
             message: String::new(),
             choices: elicitation_choices(),
             asked_at: timestamp(question.asked_at),
             expires_at: Some(timestamp(question.expires_at)),
+            client: None,
             name: None,
             title: None,
             arguments: None,
@@ -30,6 +33,7 @@ impl From<&OpenQuestion> for QuestionRow {
             hook: None,
             classifier: None,
             changed: Vec::new(),
+            change: None,
             schema: None,
             url: None,
             code: None,
@@ -83,7 +87,20 @@ fn of_permission(row: QuestionRow, asked: &AskedPermission) -> QuestionRow {
             .as_ref()
             .map(|change| change.lines.clone())
             .unwrap_or_default(),
+        change: asked.change.as_ref().map(|change| ChangeRow {
+            against: against(change.against).into(),
+            lines: change.all.clone(),
+        }),
         ..row
+    }
+}
+
+/// What a definition is compared with, as a word.
+fn against(against: Against) -> &'static str {
+    match against {
+        Against::Permitted => "permitted",
+        Against::Nothing => "nothing",
+        Against::Namesake => "namesake",
     }
 }
 
@@ -124,7 +141,7 @@ mod tests {
     use toolway_types::{ServerName, ToolKey, Untrusted};
 
     use super::*;
-    use crate::call::questions::QuestionId;
+    use crate::call::questions::{Askee, QuestionId};
     use crate::call::{Caller, CallerKind};
 
     fn question(kind: QuestionKind) -> OpenQuestion {
@@ -135,6 +152,7 @@ mod tests {
             tool: Some(ToolKey::new(server.clone(), "rm")),
             server,
             caller: Caller::new(CallerKind::Client, "ada"),
+            put_to: Askee::Owner,
             asked_at: UNIX_EPOCH,
             expires_at: UNIX_EPOCH + Duration::from_mins(1),
         }
@@ -162,6 +180,7 @@ mod tests {
         let answers: Vec<&str> = row.choices.iter().map(|it| &*it.answer).collect();
         assert_eq!(answers, ["yes", "session", "always-tool", "no"]);
         assert_eq!((&*row.kind, &*row.caller.shown), ("permission", "ada"));
+        assert_eq!(&*row.put_to, "owner");
         assert_eq!(row.arguments.unwrap()["path"], "x");
         assert_eq!(row.expires_at.unwrap(), "1970-01-01T00:01:00.000Z");
     }

@@ -62,6 +62,11 @@ impl StateFiles<'_> {
         self.state("reconnect")
     }
 
+    /// The owner's sockets of the gateways that run.
+    pub fn gateways(self) -> PathBuf {
+        self.state("gateways")
+    }
+
     /// The digests of the tokens that clients show to the gateway.
     pub fn tokens(self) -> PathBuf {
         self.state("tokens.json")

@@ -10,10 +10,11 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 use toolway::types::ServerName;
 use toolway::{
-    AnswerError, AttachOptions, Attached, CallError, CallFault, CallOptions, Caller, CallerKind,
-    ClientHandler, ClientOffers, Consent, Elicitation, ElicitationAnswer, Host, HostEvent,
-    HostOptions, InProcessServer, OpenQuestion, PermissionAnswer, PermissionQuestion, Prompter,
-    QuestionAnswer, QuestionEnd, QuestionId, QuestionKind, RefusedBy, RpcError, ToolOutcome,
+    AnswerError, Askee, AttachOptions, Attached, CallError, CallFault, CallOptions, Caller,
+    CallerKind, ClientHandler, ClientOffers, Consent, Elicitation, ElicitationAnswer, Host,
+    HostEvent, HostOptions, InProcessServer, KeepIn, Lasting, OpenQuestion, PermissionAnswer,
+    PermissionQuestion, Prompter, QuestionAnswer, QuestionEnd, QuestionId, QuestionKind, RefusedBy,
+    RpcError, RuleKeeper, RuleReach, ToolOutcome,
 };
 
 use crate::support::*;
@@ -503,6 +504,150 @@ async fn the_owner_is_asked_for_permission_in_the_place_of_a_caller_that_cannot_
         drop(mute);
         host.shutdown().await;
     }
+}
+
+/// Keeps rules in a list.
+#[derive(Default)]
+struct KeptRules(Mutex<Vec<String>>);
+
+impl RuleKeeper for KeptRules {
+    fn keep<'a>(&'a self, rule: &'a str, _: KeepIn) -> BoxFuture<'a, Result<(), String>> {
+        self.0.lock().expect("no panic").push(rule.to_owned());
+        Box::pin(std::future::ready(Ok(())))
+    }
+}
+
+/// A client's own person, who says always to everything.
+struct Eager;
+
+impl Prompter for Eager {
+    fn ask<'a>(&'a self, question: &'a PermissionQuestion<'a>) -> BoxFuture<'a, PermissionAnswer> {
+        assert_eq!(question.lasting, Lasting::Session, "no more is offered");
+        Box::pin(std::future::ready(always()))
+    }
+}
+
+fn always() -> PermissionAnswer {
+    PermissionAnswer::Always {
+        reach: RuleReach::Tool,
+        keep_in: KeepIn::User,
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_the_owner_makes_a_rule_of_a_callers_question() {
+    let home = Home::new();
+    let kept = Arc::<KeptRules>::default();
+    let options = HostOptions {
+        open_questions: true,
+        answers_for_callers: true,
+        rule_keeper: Some(Arc::clone(&kept) as _),
+        ..home.options()
+    };
+    let host = host_with(&home, modern_asker(), options).await;
+    let caller = || Caller::new(CallerKind::Client, "client");
+    let eager = AttachOptions {
+        prompter: Some(Arc::new(Eager)),
+        ..AttachOptions::default()
+    };
+    let eager = host.attach(caller(), eager);
+    let outcome = call(&eager, "plain", Consent::Prompt).await;
+    outcome.expect("its own person says so");
+    assert_eq!(*kept.0.lock().expect("no panic"), Vec::<String>::new());
+    let mute = host.attach(caller(), AttachOptions::default());
+    let owner = async {
+        let question = asked(&host).await;
+        assert_eq!(question.put_to, Askee::Owner);
+        let QuestionKind::Permission(permission) = &question.kind else {
+            panic!("{question:?}");
+        };
+        assert!(matches!(permission.lasting, Lasting::Always { .. }));
+        let beginning = &question.id.as_str()[..6];
+        assert_eq!(host.question_ids(beginning), [question.id.clone()]);
+        assert!(mute.question_ids(beginning).is_empty());
+        let answer = QuestionAnswer::Permission(always());
+        assert_eq!(host.answer(&question.id, answer), Ok(()));
+        // What was answered is still known by its beginning.
+        assert_eq!(host.question_ids(beginning), [question.id.clone()]);
+    };
+    let (outcome, ()) = tokio::join!(call(&mute, "plain", Consent::Prompt), owner);
+    outcome.expect("permitted");
+    assert_eq!(*kept.0.lock().expect("no panic"), ["mcp__asks__echo"]);
+    drop((eager, mute));
+    host.shutdown().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_waits_for_an_owner_who_does_not_come_is_refused() {
+    let home = Home::new();
+    let options = HostOptions {
+        open_questions: true,
+        answers_for_callers: true,
+        ..home.options()
+    };
+    let host = host_with(&home, modern_asker(), options).await;
+    let mute = host.attach(
+        Caller::new(CallerKind::Client, "mute"),
+        AttachOptions::default(),
+    );
+    let begun = Instant::now();
+    let by = refusal(call(&mute, "plain", Consent::Prompt).await);
+    assert_eq!(by, RefusedBy::NobodyAnswered);
+    assert_eq!(begun.elapsed(), Duration::from_mins(10));
+    drop(mute);
+    host.shutdown().await;
+}
+
+/// A client's person who lets nobody wait.
+struct Compliant;
+
+impl Prompter for Compliant {
+    fn ask<'a>(&'a self, _: &'a PermissionQuestion<'a>) -> BoxFuture<'a, PermissionAnswer> {
+        Box::pin(async {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            PermissionAnswer::Yes
+        })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn sec_34_a_callers_yes_never_answers_what_only_the_owner_is_asked() {
+    let home = Home::new();
+    let options = HostOptions {
+        open_questions: true,
+        answers_for_callers: true,
+        ..home.options()
+    };
+    let host = host_with(&home, modern_asker(), options).await;
+    let both = host.attach(
+        Caller::new(CallerKind::Client, "both"),
+        AttachOptions::default(),
+    );
+    let wish = || request("asks", "echo", "plain");
+    // The same call twice at once: with one the client can be asked, with the other it cannot.
+    let mut shown = CallOptions::new(Consent::Prompt);
+    shown.asked.prompter = Some(Arc::new(Compliant));
+    let hidden = CallOptions::new(Consent::Prompt);
+    let owner = async {
+        let mut watch = host.watch_questions();
+        let is_owners = |it: &&Arc<OpenQuestion>| it.put_to == Askee::Owner;
+        let question = loop {
+            if let Some(question) = watch.shown().iter().find(is_owners) {
+                break Arc::clone(question);
+            }
+            watch.changed().await;
+        };
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        let no = QuestionAnswer::Permission(PermissionAnswer::No);
+        assert_eq!(host.answer(&question.id, no), Ok(()), "it still stood");
+    };
+    let (asked, unasked, ()) =
+        tokio::join!(both.call(wish(), shown), both.call(wish(), hidden), owner);
+    asked.expect("its own person said yes");
+    let by = refusal(unasked);
+    assert_eq!(by, RefusedBy::Person { reason: None });
+    drop(both);
+    host.shutdown().await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use toolway_gateway::error::ServeError;
 use toolway_gateway::http::{HttpOptions, HttpServer, TlsFiles};
-use toolway_gateway::{HostService, Service};
+use toolway_gateway::{HostService, OwnerService, Service};
 
 use super::ServeArgs;
 use super::access::OpenedAccess;
@@ -33,6 +33,7 @@ pub(super) async fn serve(
     context: &Context,
     args: &ServeArgs,
     service: &Arc<HostService>,
+    owned: &OwnerService,
     access: OpenedAccess,
 ) -> Result<(), Report> {
     let Some(address) = args.http else {
@@ -57,6 +58,10 @@ pub(super) async fn serve(
             None => report,
         }
     })?;
+    owned.listens("http", Some(server.url()));
+    if let Some(address) = args.metrics {
+        owned.listens("metrics", Some(format!("http://{address}/metrics")));
+    }
     context.output.result(&format!("{}\n", server.url()))?;
     for line in access.said {
         context.say(&line);

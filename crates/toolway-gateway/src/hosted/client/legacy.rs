@@ -100,6 +100,8 @@ impl HostedClient {
             let declared = member("capabilities");
             state.capabilities = Arc::new(ClientCapabilities::read(declared.as_ref()));
         }
+        self.record
+            .asked(Era::Legacy, member("clientInfo").as_ref());
         let asked = request_head::text_param(params, "protocolVersion");
         // The version asked for when we know it, else our newest: so says the handshake.
         let version = asked.filter(|asked| era::LEGACY_VERSIONS.contains(&&**asked));

@@ -18,8 +18,8 @@ use toolway_types::{ServerName, ToolKey, limits};
 use toolway_wire::{RpcError, error};
 use tracing::warn;
 
-use super::book::{Askee, PartyId, QuestionBook, QuestionEnd};
-use super::{AskedPermission, OpenQuestion, QuestionAnswer, QuestionId, QuestionKind};
+use super::book::{PartyId, QuestionBook, QuestionEnd};
+use super::{AskedPermission, Askee, OpenQuestion, QuestionAnswer, QuestionId, QuestionKind};
 use crate::call::attention::Attention;
 use crate::call::{Caller, PermissionAnswer, PermissionQuestion, Prompter};
 use crate::client_handler::{ClientHandler, ClientOffers, Elicitation, ElicitationAnswer, Root};
@@ -110,7 +110,7 @@ impl QuestionAsker {
             askee: if goes_to_owner {
                 Askee::Owner
             } else {
-                Askee::Party
+                Askee::Caller
             },
         })
     }
@@ -152,10 +152,11 @@ impl QuestionAsker {
             server: draft.server,
             tool: draft.tool,
             caller: self.caller.clone(),
+            put_to: draft.askee,
             asked_at,
             expires_at: asked_at + limit,
         };
-        let opened = self.side.book.open(question, self.party, draft.askee);
+        let opened = self.side.book.open(question, self.party);
         let Some(mut pending_answer) = opened else {
             warn!(caller = %self.caller.shown, "too many questions are open: one was not asked");
             return None;
@@ -204,6 +205,13 @@ pub(crate) struct AskedPrompter<'a> {
     /// Who shows the question, where anybody does.
     shows: Option<&'a dyn Prompter>,
     askee: Askee,
+}
+
+impl AskedPrompter<'_> {
+    /// Whether the owner of the host alone can answer, for a caller that cannot be asked.
+    pub(crate) fn asks_owner(&self) -> bool {
+        self.askee == Askee::Owner
+    }
 }
 
 impl Prompter for AskedPrompter<'_> {
@@ -317,7 +325,7 @@ impl ClientHandler for AskedHandler {
                 kind,
                 server: server.clone(),
                 tool: self.tool(server),
-                askee: Askee::Party,
+                askee: Askee::Caller,
             };
             let cause = async {
                 // A login serves every call that waits for it, and ends with the last of them.

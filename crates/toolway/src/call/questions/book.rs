@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex};
 use tokio::sync::{oneshot, watch};
 use toolway_types::limits;
 
-use super::{AnswerError, OpenQuestion, QuestionAnswer, QuestionId};
+use super::{AnswerError, Askee, OpenQuestion, QuestionAnswer, QuestionId};
 use crate::lock::lock;
 
 /// How many questions of one caller may be open.
@@ -65,15 +65,6 @@ pub(crate) enum QuestionNews<'a> {
 /// Hears what happens to questions. It must not block.
 pub(crate) type QuestionListener = Box<dyn Fn(QuestionNews<'_>) + Send + Sync>;
 
-/// Whether the attachment that caused a question may answer it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Askee {
-    /// It, and the owner where the question is not a server's.
-    Party,
-    /// The owner alone: nobody says yes to their own wish.
-    Owner,
-}
-
 /// All open questions of one host.
 #[derive(Default)]
 pub(crate) struct QuestionBook {
@@ -105,7 +96,7 @@ impl Audience {
         let is_own = self.party == party;
         match self.askee {
             Askee::Owner => party == PartyId::OWNER,
-            Askee::Party => is_own || (party == PartyId::OWNER && !self.is_of_server),
+            Askee::Caller => is_own || (party == PartyId::OWNER && !self.is_of_server),
         }
     }
 }
@@ -205,6 +196,24 @@ impl QuestionBook {
         Ok(())
     }
 
+    /// The ids of questions that begin so, open or closed, as far as this attachment saw them: the
+    /// open ones, else those that were closed and are remembered.
+    pub(crate) fn beginning(&self, with: &str, party: PartyId) -> Vec<QuestionId> {
+        let is_it = |id: &QuestionId, audience: Audience| {
+            id.as_str().starts_with(with) && audience.includes(party)
+        };
+        let state = lock(&self.state);
+        let open = state.open.iter();
+        let open = open.filter(|it| is_it(&it.question.id, it.audience));
+        let found: Vec<QuestionId> = open.map(|it| it.question.id.clone()).collect();
+        if !found.is_empty() {
+            return found;
+        }
+        let closed = state.closed.iter();
+        let closed = closed.filter(|it| is_it(&it.id, it.audience));
+        closed.map(|it| it.id.clone()).collect()
+    }
+
     /// The question, if this attachment may answer it.
     fn answerable(&self, id: &QuestionId, by: PartyId) -> Result<Arc<OpenQuestion>, AnswerError> {
         let state = lock(&self.state);
@@ -229,7 +238,6 @@ impl QuestionBook {
         self: &Arc<Self>,
         question: OpenQuestion,
         party: PartyId,
-        askee: Askee,
     ) -> Option<PendingAnswer> {
         let (answer, answered) = oneshot::channel();
         let question = Arc::new(question);
@@ -243,7 +251,7 @@ impl QuestionBook {
                 question: Arc::clone(&question),
                 audience: Audience {
                     party,
-                    askee,
+                    askee: question.put_to,
                     is_of_server: question.kind.is_of_server(),
                 },
                 answer,

@@ -4,7 +4,6 @@ use std::time::{Duration, SystemTime};
 
 use toolway_types::{ServerName, limits};
 
-use super::book::Askee;
 use super::*;
 
 fn draft(number: usize) -> OpenQuestion {
@@ -18,6 +17,7 @@ fn draft(number: usize) -> OpenQuestion {
         server: ServerName::new("s").unwrap(),
         tool: None,
         caller: Caller::default(),
+        put_to: Askee::Caller,
         asked_at: now,
         expires_at: now + Duration::from_mins(1),
     }
@@ -39,7 +39,7 @@ fn questions_are_bounded_for_each_caller_and_in_all() {
             PartyId::OWNER
         };
         let before = open.len();
-        while let Some(question) = book.open(draft(open.len()), party, Askee::Party) {
+        while let Some(question) = book.open(draft(open.len()), party) {
             open.push(question);
         }
         match open.len() - before {
@@ -51,14 +51,14 @@ fn questions_are_bounded_for_each_caller_and_in_all() {
     assert!(full > 0);
     open.pop();
     let party = book.new_party();
-    assert!(book.open(draft(usize::MAX), party, Askee::Party).is_some());
+    assert!(book.open(draft(usize::MAX), party).is_some());
 }
 
 #[test]
 fn what_was_closed_is_remembered_for_a_while_only() {
     let book = Arc::new(QuestionBook::default());
     for number in 0..2000 {
-        let question = book.open(draft(number), PartyId::OWNER, Askee::Party);
+        let question = book.open(draft(number), PartyId::OWNER);
         let id = QuestionId::new(&number.to_string());
         assert_eq!(book.answer(&id, declined(), PartyId::OWNER), Ok(()));
         drop(question);
@@ -74,12 +74,12 @@ fn what_was_closed_is_remembered_for_a_while_only() {
 #[test]
 fn an_answer_that_was_quicker_counts_and_its_giver_heard_yes() {
     let book = Arc::new(QuestionBook::default());
-    let question = book.open(draft(1), PartyId::OWNER, Askee::Party).unwrap();
+    let question = book.open(draft(1), PartyId::OWNER).unwrap();
     let id = QuestionId::new("1");
     assert_eq!(book.answer(&id, declined(), PartyId::OWNER), Ok(()));
     // A dialog answered in the same moment.
     assert_eq!(question.end(QuestionEnd::Answered), Err(Some(declined())));
-    let question = book.open(draft(2), PartyId::OWNER, Askee::Party).unwrap();
+    let question = book.open(draft(2), PartyId::OWNER).unwrap();
     assert_eq!(question.end(QuestionEnd::Answered), Ok(()));
     let late = book.answer(&QuestionId::new("2"), declined(), PartyId::OWNER);
     assert!(matches!(late, Err(AnswerError::AlreadyAnswered(_))));

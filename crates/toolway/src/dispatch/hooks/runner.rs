@@ -279,6 +279,7 @@ impl HookRunner {
             approvals: &self.approvals,
             prompter: None,
             newest: None,
+            asks_owner: false,
             limits: snapshot.general_limits(),
             output_dir: &self.output_dir,
             picture_memory: &self.picture_memory,

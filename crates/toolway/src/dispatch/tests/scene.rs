@@ -265,6 +265,7 @@ impl Scene {
             approvals: &self.approvals,
             prompter: self.prompter.as_deref(),
             newest: None,
+            asks_owner: false,
             limits: GeneralLimits {
                 timeout: Some(Duration::from_secs(100)),
                 ..GeneralLimits::default()

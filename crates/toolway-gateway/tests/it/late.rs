@@ -239,7 +239,7 @@ async fn rel_08_lists_wait_for_as_long_as_they_are_told_to() {
     for era in ERAS {
         let gate = Gate::new();
         let options = EndpointOptions {
-            wait: Some(Duration::from_secs(60)),
+            wait: Some(Duration::from_mins(1)),
             ..EndpointOptions::default()
         };
         let scene = gate.scene(&options);

@@ -10,6 +10,7 @@ use anyhow::{Result, bail};
 use serde_json::{Map, Value, json};
 
 use super::batch::{Batch, Extent, Line, middle, one_by_one, side_by_side};
+use super::neighbours::Neighbour;
 use super::place::Place;
 use super::plan::{Behind, GatewayPlan, Plan};
 use super::process::{Processors, settle};
@@ -120,6 +121,8 @@ pub fn take(plan: &Plan) -> Result<Figures> {
     eprintln!("calls through large catalogues");
     growth(plan, &mut figures)?;
     settle(Processors::Two)?;
+    eprintln!("calls beside others");
+    beside_others(plan, &mut figures)?;
     eprintln!("idle memory");
     crowds(plan, &mut figures)?;
     eprintln!("{} idle sessions", plan.sessions);
@@ -306,6 +309,25 @@ fn growth(plan: &Plan, figures: &mut Figures) -> Result<()> {
                 Ok(())
             },
         )?;
+    }
+    Ok(())
+}
+
+/// The slowest calls beside others, and alone just before.
+fn beside_others(plan: &Plan, figures: &mut Figures) -> Result<()> {
+    for gateway in plan.gateways.iter().filter(|gateway| gateway.grows) {
+        let place = Place::start(gateway, &plan.server, Behind::ONE)?;
+        one_by_one(&place.target, ALONE)?;
+        for _ in 0..plan.repetitions.min(20) {
+            for neighbour in Neighbour::ALL {
+                let (alone, beside) = neighbour.measure(&place)?;
+                let what = neighbour.name();
+                let (name, alone, beside) =
+                    (&gateway.name, microseconds(alone), microseconds(beside));
+                figures.add(&format!("p99 before {what}"), name, alone);
+                figures.add(&format!("p99 beside {what}"), name, beside);
+            }
+        }
     }
     Ok(())
 }

@@ -74,6 +74,10 @@ pub(crate) struct ServeArgs {
     )]
     metrics: Option<SocketAddr>,
 
+    /// Write every message to and from servers into their logs, for `toolway logs --protocol`
+    #[arg(long, help_heading = "Listening")]
+    log_messages: bool,
+
     #[command(flatten)]
     access: AccessArgs,
 
@@ -174,14 +178,21 @@ pub(crate) fn run(context: &Context, args: &ServeArgs) -> Outcome {
         shown.prepare(&mut plan);
         let flags = shown.flags();
         let access = args.http.map(|_| args.access.open(context)).transpose()?;
+        let defaults = connect::host_options(context);
+        let journal = defaults.journal.map(|journal| match args.log_messages {
+            true => journal,
+            // Clients' payloads are theirs, and each would be written twice.
+            false => journal.without_messages(),
+        });
         let options = HostOptions {
+            journal,
             caller: Caller::new(CallerKind::Person, connect::CALLER),
             client_handler: Some(Arc::new(RoutedQuestions)),
             open_questions: true,
             answers_for_callers: true,
             retry_first: RetryFirst::Backoff,
             replan: Some(shared.replan(planner, shown.searches)),
-            ..connect::host_options(context)
+            ..defaults
         };
         let host = Arc::new(Host::start(plan, options));
         let outcome = {

@@ -343,6 +343,8 @@ fn crowds(plan: &Plan, figures: &mut Figures) -> Result<()> {
         for running in &places {
             let memory = running.place.processes.memory()?;
             figures.add(&format!("idle {servers}"), &running.name, megabytes(memory));
+            let own = megabytes(running.place.processes.own_memory()?);
+            figures.add(&format!("idle {servers}, own"), &running.name, own);
             // Helpers may hide from everybody but root.
             if let Ok(all) = running.place.processes.memory_of_all() {
                 let all = megabytes(all);

@@ -165,6 +165,7 @@ enum ToolsWord {
 
 /// Runs the command.
 pub(crate) fn run(context: &Context, args: &ServeArgs) -> Outcome {
+    toolway::memory::return_large_blocks();
     let shared = SharedPlan::default();
     connect::block_on(async {
         let mut signals = Signals::listen();
@@ -216,6 +217,7 @@ pub(crate) fn run(context: &Context, args: &ServeArgs) -> Outcome {
                 () = driver => Ok(()),
                 () = shared.follow(&flags, &service) => Ok(()),
                 () = files.follow(&host) => Ok(()),
+                () = trim_when_settled(&host) => Ok(()),
                 _ = signals.next() => {
                     service.end();
                     Ok(())
@@ -227,6 +229,13 @@ pub(crate) fn run(context: &Context, args: &ServeArgs) -> Outcome {
         }
         outcome.map(|()| Exit::Success)
     })
+}
+
+/// Gives back what connecting to all servers at once took, and goes on for ever.
+async fn trim_when_settled(host: &Host) {
+    host.settled().await;
+    toolway::memory::return_unused();
+    std::future::pending().await
 }
 
 /// Talks to the program that started this one, until that is done.

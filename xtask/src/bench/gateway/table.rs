@@ -74,7 +74,19 @@ const FIGURES: &[(&str, &str, &str, Target)] = &[
         Target::Below(20.0),
     ),
     (
-        "the same with helper processes, PSS",
+        "the same with 1 server, without pages of the program's file",
+        "idle 1, own",
+        "MB",
+        Target::None,
+    ),
+    (
+        "the same with 100 servers",
+        "idle 100, own",
+        "MB",
+        Target::None,
+    ),
+    (
+        "with 100 servers and helper processes, PSS",
         "idle 100, helpers too",
         "MB",
         Target::None,

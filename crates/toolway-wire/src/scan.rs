@@ -122,25 +122,41 @@ pub fn member<'a>(json: &'a str, name: &str) -> Option<&'a str> {
     (value != "null").then_some(value)
 }
 
-/// The value of a member of an object in which no member stands twice, or that it has none of this
-/// name; nothing where that takes a closer look: many members, escapes in names, another value.
-pub(crate) fn lone_member<'a>(json: &'a str, name: &str) -> Option<Option<&'a str>> {
+/// What a walk over an object can say of one of its members.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LoneMember<'a> {
+    /// Its value, `null` included.
+    Is(&'a str),
+    /// There is none of this name.
+    Absent,
+    /// It takes a closer look: many members, one that stands twice, escapes in names, another value.
+    Unclear,
+}
+
+/// A member of an object in which no member stands twice.
+pub(crate) fn lone_member<'a>(json: &'a str, name: &str) -> LoneMember<'a> {
     if !json.starts_with('{') {
-        return None;
+        return LoneMember::Unclear;
     }
     let mut keys = [""; FEW_KEYS];
-    let mut found = None;
+    let mut found = LoneMember::Absent;
     for (place, (key, value)) in members(json).enumerate() {
-        let bare = key.strip_prefix('"')?.strip_suffix('"')?;
-        if bare.contains('\\') || keys.get(..place)?.contains(&bare) {
-            return None;
+        let bare = key.strip_prefix('"').and_then(|key| key.strip_suffix('"'));
+        let (Some(bare), Some(earlier)) = (bare, keys.get(..place)) else {
+            return LoneMember::Unclear;
+        };
+        if bare.contains('\\') || earlier.contains(&bare) {
+            return LoneMember::Unclear;
         }
-        *keys.get_mut(place)? = bare;
         if bare == name {
-            found = Some(value);
+            found = LoneMember::Is(value);
+        }
+        match keys.get_mut(place) {
+            Some(slot) => *slot = bare,
+            None => return LoneMember::Unclear,
         }
     }
-    Some(found)
+    found
 }
 
 /// What a string says, borrowed where it has no escapes; nothing of what is no string.
@@ -302,10 +318,10 @@ mod tests {
     #[test]
     fn sec_22_a_member_is_told_only_where_nobody_can_read_another() {
         let lone = |json| lone_member(json, "a");
-        assert_eq!(lone(r#"{"b":1, "a" : [2] }"#), Some(Some("[2]")));
-        assert_eq!(lone(r#"{"a":null}"#), Some(Some("null")));
-        assert_eq!(lone(r#"{"b":{"a":1}}"#), Some(None));
-        assert_eq!(lone("{}"), Some(None));
+        assert_eq!(lone(r#"{"b":1, "a" : [2] }"#), LoneMember::Is("[2]"));
+        assert_eq!(lone(r#"{"a":null}"#), LoneMember::Is("null"));
+        assert_eq!(lone(r#"{"b":{"a":1}}"#), LoneMember::Absent);
+        assert_eq!(lone("{}"), LoneMember::Absent);
         for unclear in [
             r#"{"a":1,"a":2}"#,
             r#"{"b":1,"b":2,"a":3}"#,
@@ -313,12 +329,13 @@ mod tests {
             "[1]",
             "7",
         ] {
-            assert_eq!(lone(unclear), None, "{unclear}");
+            assert_eq!(lone(unclear), LoneMember::Unclear, "{unclear}");
         }
         let many: Vec<String> = (0..FEW_KEYS).map(|key| format!("\"k{key}\":0")).collect();
         let many = many.join(",");
-        assert_eq!(lone_member(&format!("{{{many}}}"), "a"), Some(None));
-        assert_eq!(lone_member(&format!("{{{many},\"a\":1}}"), "a"), None);
+        let (few, many) = (format!("{{{many}}}"), format!("{{{many},\"a\":1}}"));
+        assert_eq!(lone_member(&few, "a"), LoneMember::Absent);
+        assert_eq!(lone_member(&many, "a"), LoneMember::Unclear);
     }
 
     #[test]

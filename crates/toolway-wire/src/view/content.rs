@@ -10,7 +10,7 @@ use crate::elements::each;
 use crate::lenient;
 use crate::members::RawMembers;
 use crate::raw_json::JsonText;
-use crate::scan;
+use crate::scan::{self, LoneMember};
 
 mod skim;
 
@@ -97,8 +97,7 @@ impl ResultType {
     /// Reads `resultType` without looking at anything else.
     pub fn peek(result: &(impl JsonText + ?Sized)) -> Result<Self, ViewError> {
         match scan::lone_member(result.json(), "resultType") {
-            Some(None) => Ok(Self::Complete),
-            Some(Some(r#""complete""#)) => Ok(Self::Complete),
+            LoneMember::Absent | LoneMember::Is(r#""complete""#) => Ok(Self::Complete),
             _ => object(result).map(|members| Self::of(&members)),
         }
     }
@@ -170,8 +169,8 @@ pub fn skim_result(result: &(impl JsonText + ?Sized)) -> Option<bool> {
 /// Whether a result says that the tool failed; nothing else of it is looked at.
 pub fn says_error(result: &(impl JsonText + ?Sized)) -> Result<bool, ViewError> {
     match scan::lone_member(result.json(), "isError") {
-        Some(None | Some("false" | "null")) => return Ok(false),
-        Some(Some("true")) => return Ok(true),
+        LoneMember::Absent | LoneMember::Is("false" | "null") => return Ok(false),
+        LoneMember::Is("true") => return Ok(true),
         _ => {}
     }
     let said = object(result)?.value("isError").and_then(lenient::boolean);

@@ -13,7 +13,7 @@ use super::{ViewError, object, optional, with_members};
 use crate::error::RpcError;
 use crate::lenient;
 use crate::raw_json::JsonText;
-use crate::scan;
+use crate::scan::{self, LoneMember};
 
 /// The extension's name among the capabilities of either side.
 pub const EXTENSION: &str = "io.modelcontextprotocol/tasks";
@@ -94,7 +94,7 @@ pub fn task(result: &(impl JsonText + ?Sized)) -> Result<TaskView, ViewError> {
 
 /// The task that a legacy call has become; none when the result is the call's own.
 pub fn created(result: &(impl JsonText + ?Sized)) -> Option<Result<TaskView, ViewError>> {
-    if let Some(None) = scan::lone_member(result.json(), "task") {
+    if scan::lone_member(result.json(), "task") == LoneMember::Absent {
         return None;
     }
     let members = object(result).ok()?;
@@ -111,7 +111,7 @@ pub fn with_task(params: &RawValue, kept_for: Duration) -> Result<Box<RawValue>,
 /// Whether a legacy call wants to become a task.
 pub fn is_wanted(params: &RawValue) -> bool {
     match scan::lone_member(params.get(), "task") {
-        Some(None) => false,
+        LoneMember::Absent => false,
         _ => object(params).is_ok_and(|members| members.value("task").is_some()),
     }
 }

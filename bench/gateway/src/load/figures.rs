@@ -364,7 +364,9 @@ fn sessions(plan: &Plan, figures: &mut Figures) -> Result<()> {
         let place = &running.place;
         one_by_one(&place.target, ALONE)?;
         let before = place.processes.memory()?;
-        let outcome = open_sessions(place, plan.sessions);
+        // Its own is one of them: a gateway may take as many of one client, and no more.
+        let opened = plan.sessions.saturating_sub(1);
+        let outcome = open_sessions(place, opened);
         if let Err(error) = outcome {
             leave_out(figures, &running.name, running.is_optional, error)?;
             continue;
@@ -372,7 +374,7 @@ fn sessions(plan: &Plan, figures: &mut Figures) -> Result<()> {
         std::thread::sleep(Duration::from_secs(1));
         let grown = place.processes.memory()?.saturating_sub(before);
         #[expect(clippy::cast_precision_loss, reason = "memory is far below the limit")]
-        let each = grown as f64 / plan.sessions as f64;
+        let each = grown as f64 / opened.max(1) as f64;
         figures.add("session KB", &running.name, each);
         // They are alive, and calls go on as before.
         let batch: Batch = one_by_one(&place.target, ALONE)?;

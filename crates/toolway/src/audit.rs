@@ -389,7 +389,8 @@ impl AuditThread {
     fn follow(&mut self, order: AuditOrder) {
         match order {
             AuditOrder::Write(facts) => {
-                self.add(&AuditLine::Call(Box::new(facts.into_record(self.process))))
+                let record = facts.into_record(self.process);
+                self.add(&AuditLine::Call(Box::new(record)));
             }
             AuditOrder::Flush(done) => {
                 self.write();

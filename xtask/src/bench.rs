@@ -33,6 +33,10 @@ pub(crate) struct Options {
     #[arg(long)]
     quick: bool,
 
+    /// So many repetitions, in place of those that a suite takes by itself
+    #[arg(long)]
+    repetitions: Option<usize>,
+
     /// Leave out the gateways of others, which are installed from npm and PyPI; a quick run does
     #[arg(long)]
     no_peers: bool,
@@ -75,18 +79,20 @@ impl Suite {
         } else {
             Profile::Release
         };
+        let times = |few: usize, many: usize| {
+            let usual = if quick { few } else { many };
+            options.repetitions.unwrap_or(usual)
+        };
         match self {
-            Suite::Startup => startup::measure(workspace, if quick { QUICK_STARTS } else { 400 }),
+            Suite::Startup => startup::measure(workspace, times(QUICK_STARTS, 400)),
             // Medians of 200 wobble by 0.03 from run to run.
-            Suite::Calls => calls::measure(workspace, profile, if quick { 200 } else { 2000 }),
-            Suite::Catalogue => {
-                catalogue::measure(workspace, profile, if quick { 30 } else { 200 })
-            }
-            Suite::Search => search::measure(workspace, profile, if quick { 10 } else { 50 }),
+            Suite::Calls => calls::measure(workspace, profile, times(200, 2000)),
+            Suite::Catalogue => catalogue::measure(workspace, profile, times(30, 200)),
+            Suite::Search => search::measure(workspace, profile, times(10, 50)),
             Suite::Gateway => gateway::measure(
                 workspace,
                 &gateway::Thoroughness {
-                    repetitions: if quick { 8 } else { 40 },
+                    repetitions: times(8, 40),
                     sessions: if quick { 2_000 } else { 10_000 },
                     peers: !quick && !options.no_peers,
                 },

@@ -23,6 +23,7 @@ pub mod fuzzing;
 pub mod guard;
 mod handler;
 mod headers;
+mod lazy_timer;
 mod lease;
 mod legacy;
 mod old_transport;

@@ -13,6 +13,7 @@ pub mod http;
 mod ide;
 pub mod in_process;
 mod inspection;
+pub mod memory;
 mod open;
 mod options;
 pub mod program;

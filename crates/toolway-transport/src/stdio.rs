@@ -246,7 +246,7 @@ async fn read(
 
 /// Reads a process's stderr to its end.
 async fn drain(mut stderr: pipe::Receiver, log: ServerLog) {
-    let mut buffer = Vec::with_capacity(16 * 1024);
+    let mut buffer = Vec::with_capacity(4 * 1024);
     // An error is an end too: only log lines are lost.
     while let Ok(1..) = stderr.read_buf(&mut buffer).await {
         log.push_stderr(&buffer);

@@ -36,12 +36,15 @@ impl RequestHead {
         let Some(params) = params else {
             return Ok(Self::default());
         };
-        let members = RawMembers::read(params.get())
-            .map_err(|error| ParamsError::NotAnObject(error.to_string()))?;
-        let Some(meta) = members.value("_meta") else {
+        if !params.get().starts_with('{') {
+            let found = serde_json::from_str::<RawMembers<'_>>(params.get()).err();
+            let found = found.map(|error| error.to_string()).unwrap_or_default();
+            return Err(ParamsError::NotAnObject(found));
+        }
+        let Some(meta) = scan::member(params.get(), "_meta") else {
             return Ok(Self::default());
         };
-        let meta = RawMembers::read(meta.get()).map_err(|_| ParamsError::Meta)?;
+        let meta = RawMembers::read(meta).map_err(|_| ParamsError::Meta)?;
         let mut head = Self::default();
         for (name, value) in meta.entries() {
             let slot = match name {
@@ -64,14 +67,15 @@ impl RequestHead {
     }
 }
 
-/// A member of the parameters of a request, as it stands there; nothing for `null`.
+/// A member of the parameters of a request, as it stands there; nothing for `null`. Whoever took the
+/// request has seen that no member stands twice.
 pub fn raw_param<'a>(params: &'a RawJson, name: &str) -> Option<&'a RawValue> {
-    RawMembers::read(params.get()).ok()?.value(name)
+    serde_json::from_str(scan::member(params.get(), name)?).ok()
 }
 
 /// A text among the parameters of a request; nothing where it is absent or no text.
 pub fn text_param<'a>(params: Option<&'a RawJson>, name: &str) -> Option<Cow<'a, str>> {
-    scan::text(raw_param(params?, name)?.get())
+    scan::text(scan::member(params?.get(), name)?)
 }
 
 #[cfg(test)]

@@ -44,10 +44,21 @@ pub fn tokens(json: &[u8], from: usize) -> impl Iterator<Item = JsonToken> {
     })
 }
 
+/// Up to here a string is looked through byte by byte.
+const SHORT_STRING: usize = 24;
+
 /// Behind the string that begins here; the end of the text when it does not end.
 #[inline]
 pub fn string_end(json: &[u8], start: usize) -> usize {
     let mut at = start + 1;
+    // Most are keys and short values, for which a search costs more to begin than it saves.
+    let near = json.get(at..).unwrap_or_default();
+    let near = near.get(..SHORT_STRING).unwrap_or(near);
+    match near.iter().position(|byte| matches!(byte, b'"' | b'\\')) {
+        Some(step) if near[step] == b'"' => return at + step + 1,
+        Some(step) => at += step,
+        None => at += near.len(),
+    }
     while let Some(step) = json
         .get(at..)
         .and_then(|rest| memchr::memchr2(b'"', b'\\', rest))
@@ -100,6 +111,54 @@ pub fn members(json: &str) -> impl Iterator<Item = (&str, &str)> {
     })
 }
 
+/// The value of a member, as it stands there; nothing for `null`. The text is known to be JSON, and no
+/// member stands twice in it.
+pub fn member<'a>(json: &'a str, name: &str) -> Option<&'a str> {
+    let is_named = |key: &str| match key.strip_prefix('"').and_then(|key| key.strip_suffix('"')) {
+        Some(bare) if memchr::memchr(b'\\', bare.as_bytes()).is_none() => bare == name,
+        _ => text(key).is_some_and(|key| key == name),
+    };
+    let (_, value) = members(json).find(|(key, _)| is_named(key))?;
+    (value != "null").then_some(value)
+}
+
+/// What a walk over an object can say of one of its members.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LoneMember<'a> {
+    /// Its value, `null` included.
+    Is(&'a str),
+    /// There is none of this name.
+    Absent,
+    /// It takes a closer look: many members, one that stands twice, escapes in names, another value.
+    Unclear,
+}
+
+/// A member of an object in which no member stands twice.
+pub(crate) fn lone_member<'a>(json: &'a str, name: &str) -> LoneMember<'a> {
+    if !json.starts_with('{') {
+        return LoneMember::Unclear;
+    }
+    let mut keys = [""; FEW_KEYS];
+    let mut found = LoneMember::Absent;
+    for (place, (key, value)) in members(json).enumerate() {
+        let bare = key.strip_prefix('"').and_then(|key| key.strip_suffix('"'));
+        let (Some(bare), Some(earlier)) = (bare, keys.get(..place)) else {
+            return LoneMember::Unclear;
+        };
+        if bare.contains('\\') || earlier.contains(&bare) {
+            return LoneMember::Unclear;
+        }
+        if bare == name {
+            found = LoneMember::Is(value);
+        }
+        match keys.get_mut(place) {
+            Some(slot) => *slot = bare,
+            None => return LoneMember::Unclear,
+        }
+    }
+    found
+}
+
 /// What a string says, borrowed where it has no escapes; nothing of what is no string.
 pub fn text(json: &str) -> Option<Cow<'_, str>> {
     let bare = json.strip_prefix('"')?.strip_suffix('"')?;
@@ -111,6 +170,10 @@ pub fn text(json: &str) -> Option<Cow<'_, str>> {
 
 /// Whether no value in `json` nests deeper than [`MAX_DEPTH`].
 pub fn is_shallow(json: &[u8]) -> bool {
+    let begun = memchr::memchr2_iter(b'{', b'[', json);
+    if begun.take(MAX_DEPTH + 1).count() <= MAX_DEPTH {
+        return true;
+    }
     let mut depth = 0usize;
     for token in tokens(json, 0) {
         match token.byte {
@@ -132,38 +195,68 @@ pub fn is_shallow(json: &[u8]) -> bool {
 /// A walk over the text and not a parser: what a parser refuses (a number out of range, half a
 /// surrogate pair) would end its search, and what doubles behind it would go unseen.
 pub fn doubled_key(json: &str) -> Option<String> {
-    // The keys of every object that is open; an array has none.
-    let mut open: Vec<Option<HashSet<Cow<'_, [u8]>>>> = Vec::new();
+    let mut open: Vec<OpenValue<'_>> = Vec::new();
+    // The keys of all open objects, those of the innermost last.
+    let mut keys: Vec<Cow<'_, [u8]>> = Vec::new();
     let mut is_key = false;
     for token in tokens(json.as_bytes(), 0) {
         match token.byte {
             b'"' => {
                 if std::mem::take(&mut is_key)
-                    && let Some(Some(keys)) = open.last_mut()
+                    && let Some(OpenValue::Object { first, many }) = open.last_mut()
                 {
                     let key = spelled_out(json.get(token.at..token.end).unwrap_or_default());
-                    if !keys.insert(key.clone()) {
+                    let earlier = keys.get(*first..).unwrap_or_default();
+                    if earlier.len() == FEW_KEYS {
+                        many.extend(earlier.iter().cloned());
+                    }
+                    let is_doubled = if earlier.len() < FEW_KEYS {
+                        earlier.contains(&key)
+                    } else {
+                        !many.insert(key.clone())
+                    };
+                    if is_doubled {
                         return Some(String::from_utf8_lossy(&key).into_owned());
                     }
+                    keys.push(key);
                 }
             }
             b'{' => {
-                open.push(Some(HashSet::new()));
+                open.push(OpenValue::Object {
+                    first: keys.len(),
+                    many: HashSet::new(),
+                });
                 is_key = true;
             }
             b'[' => {
-                open.push(None);
+                open.push(OpenValue::Array);
                 is_key = false;
             }
             b'}' | b']' => {
-                open.pop();
+                if let Some(OpenValue::Object { first, .. }) = open.pop() {
+                    keys.truncate(first);
+                }
                 is_key = false;
             }
-            b',' => is_key = matches!(open.last(), Some(Some(_))),
+            b',' => is_key = matches!(open.last(), Some(OpenValue::Object { .. })),
             _ => {}
         }
     }
     None
+}
+
+/// Up to here comparing with every earlier key is cheaper than hashing.
+const FEW_KEYS: usize = 16;
+
+/// A value whose end was not reached yet.
+enum OpenValue<'a> {
+    Array,
+    Object {
+        /// Where its keys begin among those of all open objects.
+        first: usize,
+        /// The same keys, once there are more than a few.
+        many: HashSet<Cow<'a, [u8]>>,
+    },
 }
 
 /// A string's content without escapes. Half a surrogate pair stays what it is.
@@ -219,6 +312,51 @@ mod tests {
         );
         for none in ["", "{}", "[1]", "7", r#""{""#, " "] {
             assert_eq!(pairs(none), [], "{none}");
+        }
+    }
+
+    #[test]
+    fn sec_22_a_member_is_told_only_where_nobody_can_read_another() {
+        let lone = |json| lone_member(json, "a");
+        assert_eq!(lone(r#"{"b":1, "a" : [2] }"#), LoneMember::Is("[2]"));
+        assert_eq!(lone(r#"{"a":null}"#), LoneMember::Is("null"));
+        assert_eq!(lone(r#"{"b":{"a":1}}"#), LoneMember::Absent);
+        assert_eq!(lone("{}"), LoneMember::Absent);
+        for unclear in [
+            r#"{"a":1,"a":2}"#,
+            r#"{"b":1,"b":2,"a":3}"#,
+            r#"{"\u0061":1}"#,
+            "[1]",
+            "7",
+        ] {
+            assert_eq!(lone(unclear), LoneMember::Unclear, "{unclear}");
+        }
+        let many: Vec<String> = (0..FEW_KEYS).map(|key| format!("\"k{key}\":0")).collect();
+        let many = many.join(",");
+        let (few, many) = (format!("{{{many}}}"), format!("{{{many},\"a\":1}}"));
+        assert_eq!(lone_member(&few, "a"), LoneMember::Absent);
+        assert_eq!(lone_member(&many, "a"), LoneMember::Unclear);
+    }
+
+    #[test]
+    fn members_are_found_by_name() {
+        let json = r#"{"x":"a","\u0061":1,"b":null}"#;
+        assert_eq!(member(json, "a"), Some("1"));
+        assert_eq!(member(json, "x"), Some("\"a\""));
+        assert_eq!(member(json, "b"), None);
+        assert_eq!(member(json, "c"), None);
+    }
+
+    #[test]
+    fn strings_end_where_they_end_however_long_they_are() {
+        for length in 0..3 * SHORT_STRING {
+            let text = "x".repeat(length);
+            for string in [format!("\"{text}\""), format!("\"{text}\\\"{text}\"")] {
+                let json = format!("{string},\"y\"");
+                assert_eq!(string_end(json.as_bytes(), 0), string.len(), "{json}");
+            }
+            let cut = format!("\"{text}\\");
+            assert_eq!(string_end(cut.as_bytes(), 0), cut.len());
         }
     }
 

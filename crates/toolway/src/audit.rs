@@ -332,6 +332,7 @@ impl AuditShared {
                         .rotating_at(ROTATE_AT),
                     lost: Arc::clone(&self.lost),
                     text: Vec::new(),
+                    process: std::process::id(),
                     trouble: Arc::clone(&self.trouble),
                 };
                 // A thread, not a task: files block, and the last line is written when the
@@ -356,6 +357,8 @@ struct AuditThread {
     lost: Arc<AtomicU64>,
     /// Lines to be written, each with its end.
     text: Vec<u8>,
+    /// The number of this process: asking for it again is a system call.
+    process: u32,
     trouble: Arc<FirstWriteError>,
 }
 
@@ -385,7 +388,10 @@ impl AuditThread {
 
     fn follow(&mut self, order: AuditOrder) {
         match order {
-            AuditOrder::Write(facts) => self.add(&AuditLine::Call(Box::new(facts.into_record()))),
+            AuditOrder::Write(facts) => {
+                let record = facts.into_record(self.process);
+                self.add(&AuditLine::Call(Box::new(record)));
+            }
             AuditOrder::Flush(done) => {
                 self.write();
                 // The caller may have stopped waiting.
@@ -416,7 +422,8 @@ impl AuditThread {
         }
         self.tell_lost();
         // What was serialised is text.
-        let written = self.file.append(&String::from_utf8_lossy(&self.text));
+        let text = std::str::from_utf8(&self.text).unwrap_or_default();
+        let written = self.file.append(text);
         self.text.clear();
         if let Err(error) = written {
             note_trouble(&self.trouble, &error);

@@ -125,6 +125,8 @@ pub use toolway_rows;
 pub use toolway_transport::client::HttpClientOptions;
 /// The server's side of an [`InProcessServer`]'s connection.
 pub use toolway_transport::in_process::ServerEnd;
+/// What a program that runs for long gives back to the system.
+pub use toolway_transport::memory;
 /// Who starts servers that are processes, so that none outlives the program.
 pub use toolway_transport::stdio::launcher;
 /// Closes the program to other processes of the same user, where it wants that.

@@ -31,6 +31,8 @@ pub struct Batch {
     pub elapsed: Duration,
     /// The middle time of a call.
     pub median: Duration,
+    /// The time that one of a hundred took, or longer.
+    pub slowest: Duration,
 }
 
 impl Batch {
@@ -103,6 +105,7 @@ pub fn one_by_one(target: &Target, extent: Extent) -> Result<Batch> {
         calls: times.len() as u64,
         elapsed,
         median: middle(&mut times),
+        slowest: slowest(&times),
     })
 }
 
@@ -185,6 +188,7 @@ pub fn side_by_side(target: &Target, width: u64, extent: Extent) -> Result<Batch
         calls: done,
         elapsed,
         median: middle(&mut times),
+        slowest: slowest(&times),
     })
 }
 
@@ -202,4 +206,9 @@ fn send(lane: &mut Lane, target: &Target, id: u64, output: &mut Vec<u8>) -> Resu
 pub fn middle(times: &mut [Duration]) -> Duration {
     times.sort_unstable();
     times.get(times.len() / 2).copied().unwrap_or_default()
+}
+
+/// The one that one of a hundred reaches; they are in order.
+fn slowest(times: &[Duration]) -> Duration {
+    times.get(times.len() * 99 / 100).copied().unwrap_or_default()
 }

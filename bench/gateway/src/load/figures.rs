@@ -10,6 +10,7 @@ use anyhow::{Result, bail};
 use serde_json::{Map, Value, json};
 
 use super::batch::{Batch, Extent, Line, middle, one_by_one, side_by_side};
+use super::neighbours::Neighbour;
 use super::place::Place;
 use super::plan::{Behind, GatewayPlan, Plan};
 use super::process::{Processors, settle};
@@ -120,6 +121,8 @@ pub fn take(plan: &Plan) -> Result<Figures> {
     eprintln!("calls through large catalogues");
     growth(plan, &mut figures)?;
     settle(Processors::Two)?;
+    eprintln!("calls beside others");
+    beside_others(plan, &mut figures)?;
     eprintln!("idle memory");
     crowds(plan, &mut figures)?;
     eprintln!("{} idle sessions", plan.sessions);
@@ -310,6 +313,25 @@ fn growth(plan: &Plan, figures: &mut Figures) -> Result<()> {
     Ok(())
 }
 
+/// The slowest calls beside others, and alone just before.
+fn beside_others(plan: &Plan, figures: &mut Figures) -> Result<()> {
+    for gateway in plan.gateways.iter().filter(|gateway| gateway.grows) {
+        let place = Place::start(gateway, &plan.server, Behind::ONE)?;
+        one_by_one(&place.target, ALONE)?;
+        for _ in 0..plan.repetitions.min(20) {
+            for neighbour in Neighbour::ALL {
+                let (alone, beside) = neighbour.measure(&place)?;
+                let what = neighbour.name();
+                let (name, alone, beside) =
+                    (&gateway.name, microseconds(alone), microseconds(beside));
+                figures.add(&format!("p99 before {what}"), name, alone);
+                figures.add(&format!("p99 beside {what}"), name, beside);
+            }
+        }
+    }
+    Ok(())
+}
+
 /// Memory of gateways that do nothing, with more and more servers behind.
 fn crowds(plan: &Plan, figures: &mut Figures) -> Result<()> {
     for servers in CROWDS {
@@ -321,6 +343,8 @@ fn crowds(plan: &Plan, figures: &mut Figures) -> Result<()> {
         for running in &places {
             let memory = running.place.processes.memory()?;
             figures.add(&format!("idle {servers}"), &running.name, megabytes(memory));
+            let own = megabytes(running.place.processes.own_memory()?);
+            figures.add(&format!("idle {servers}, own"), &running.name, own);
             // Helpers may hide from everybody but root.
             if let Ok(all) = running.place.processes.memory_of_all() {
                 let all = megabytes(all);
@@ -340,7 +364,9 @@ fn sessions(plan: &Plan, figures: &mut Figures) -> Result<()> {
         let place = &running.place;
         one_by_one(&place.target, ALONE)?;
         let before = place.processes.memory()?;
-        let outcome = open_sessions(place, plan.sessions);
+        // Its own is one of them: a gateway may take as many of one client, and no more.
+        let opened = plan.sessions.saturating_sub(1);
+        let outcome = open_sessions(place, opened);
         if let Err(error) = outcome {
             leave_out(figures, &running.name, running.is_optional, error)?;
             continue;
@@ -348,7 +374,7 @@ fn sessions(plan: &Plan, figures: &mut Figures) -> Result<()> {
         std::thread::sleep(Duration::from_secs(1));
         let grown = place.processes.memory()?.saturating_sub(before);
         #[expect(clippy::cast_precision_loss, reason = "memory is far below the limit")]
-        let each = grown as f64 / plan.sessions as f64;
+        let each = grown as f64 / opened.max(1) as f64;
         figures.add("session KB", &running.name, each);
         // They are alive, and calls go on as before.
         let batch: Batch = one_by_one(&place.target, ALONE)?;

@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -32,6 +32,8 @@ pub struct Place {
     _home: TempDir,
     pub target: Target,
     pub processes: Processes,
+    /// The file that configures its servers, where it reads one.
+    pub config: PathBuf,
     /// From its start until all tools were listed.
     pub ready: Duration,
 }
@@ -105,6 +107,7 @@ impl Place {
                 prefix: gateway.prefix.clone(),
             },
             processes,
+            config,
             ready: Duration::ZERO,
             _home: home,
         };

@@ -42,6 +42,12 @@ impl Processes {
         field(&format!("/proc/{}/status", self.first), "VmRSS:")
     }
 
+    /// The part of it that is in no file, in KiB: the program itself, which it shares with others
+    /// that run it, is left out.
+    pub fn own_memory(&self) -> Result<u64> {
+        field(&format!("/proc/{}/status", self.first), "RssAnon:")
+    }
+
     /// The most that was in use at a time, in KiB.
     pub fn peak(&self) -> Result<u64> {
         field(&format!("/proc/{}/status", self.first), "VmHWM:")

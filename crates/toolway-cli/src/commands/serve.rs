@@ -94,6 +94,10 @@ pub(crate) struct ServeArgs {
     )]
     wait: Option<Duration>,
 
+    /// Write every message to and from servers into their logs, for `toolway logs --protocol`
+    #[arg(long, help_heading = "Listening")]
+    log_messages: bool,
+
     #[command(flatten)]
     access: AccessArgs,
 
@@ -181,6 +185,7 @@ enum ToolsWord {
 
 /// Runs the command.
 pub(crate) fn run(context: &Context, args: &ServeArgs) -> Outcome {
+    toolway::memory::return_large_blocks();
     let shared = SharedPlan::default();
     connect::block_on(async {
         let mut signals = Signals::listen();
@@ -201,7 +206,14 @@ pub(crate) fn run(context: &Context, args: &ServeArgs) -> Outcome {
         let flags = shown.flags();
         let access = args.http.map(|_| args.access.open(context)).transpose()?;
         let socket = owner::socket(context).await;
+        let defaults = connect::host_options(context);
+        let journal = defaults.journal.map(|journal| match args.log_messages {
+            true => journal,
+            // Clients' payloads are theirs, and each would be written twice.
+            false => journal.without_messages(),
+        });
         let options = HostOptions {
+            journal,
             caller: Caller::new(CallerKind::Person, connect::CALLER),
             client_handler: Some(Arc::new(RoutedQuestions)),
             open_questions: true,
@@ -211,7 +223,7 @@ pub(crate) fn run(context: &Context, args: &ServeArgs) -> Outcome {
             offers_remembered: true,
             only: shown.servers(),
             replan: Some(shared.replan(planner, shown.searches)),
-            ..connect::host_options(context)
+            ..defaults
         };
         let host = Arc::new(Host::start(plan, options));
         let outcome = {
@@ -239,6 +251,7 @@ pub(crate) fn run(context: &Context, args: &ServeArgs) -> Outcome {
                 () = remember(&host) => Ok(()),
                 () = owner::serve(socket.as_ref(), &owned) => Ok(()),
                 () = OwnerService::tell_waiting(&host, |it| owner::tell(context, it)) => Ok(()),
+                () = trim_when_settled(&host) => Ok(()),
                 _ = signals.next() => {
                     service.end();
                     Ok(())
@@ -279,6 +292,13 @@ fn seconds(text: &str) -> Result<Duration, String> {
         .ok()
         .filter(|wait| *wait <= MAX_WAIT)
         .ok_or_else(|| format!("not between 0 and {}", MAX_WAIT.as_secs()))
+}
+
+/// Gives back what connecting to all servers at once took, and goes on for ever.
+async fn trim_when_settled(host: &Host) {
+    host.settled().await;
+    toolway::memory::return_unused();
+    std::future::pending().await
 }
 
 /// Talks to the program that started this one, until that is done.

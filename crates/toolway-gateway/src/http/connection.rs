@@ -12,12 +12,13 @@ use http::header::TRANSFER_ENCODING;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 
 use super::handler::Handler;
+use super::lazy_timer::LazyTimer;
 use super::respond;
 use super::slots::ConnectionSlot;
 use super::stall::StallingSocket;
@@ -69,6 +70,7 @@ async fn serve(
         door,
         here: stream.local_addr().ok().map(|here| here.ip()),
         slot: Arc::clone(&slot),
+        patience: LazyTimer::default(),
     });
     let counters = Arc::clone(&handler.front.counters);
     let socket = StallingSocket::new(stream, slot, counters, WRITE_TIMEOUT);
@@ -105,7 +107,7 @@ pub(super) async fn speak(
         }
     });
     let connection = http1::Builder::new()
-        .timer(TokioTimer::new())
+        .timer(LazyTimer::default())
         .header_read_timeout(HEAD_TIMEOUT)
         .max_buf_size(MAX_HEAD)
         .serve_connection(TokioIo::new(wire), service);

@@ -52,7 +52,7 @@ pub(super) async fn drive(parts: DriverParts) {
     let front = Arc::clone(&handler.front);
     let mut tasks: JoinSet<Ended> = JoinSet::new();
     let mut slots = ConnectionSlots::new(front.limits.connections, Arc::clone(&front.counters));
-    let freed = slots.freed();
+    let news = slots.news();
     let mut sweep = tokio::time::interval(SWEEP);
     sweep.set_missed_tick_behavior(MissedTickBehavior::Delay);
     // Accepted, and without a place so far.
@@ -79,7 +79,7 @@ pub(super) async fn drive(parts: DriverParts) {
             Some(ended) = tasks.join_next() => release(&mut slots, ended),
             Some(left) = work.recv() => drop(tasks.spawn(alone(left))),
             // A connection became idle: there may be a place now.
-            () = freed.notified() => {}
+            () = news.freed() => {}
             _ = sweep.tick() => {
                 front.sessions.sweep();
                 front.quotas.sweep();

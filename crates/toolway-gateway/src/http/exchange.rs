@@ -5,18 +5,18 @@
 //! away, the request is dropped, which cancels it.
 
 use std::collections::VecDeque;
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::HeaderMap;
 use http::header::ACCEPT;
-use tokio::time::Sleep;
 use toolway_types::Era;
 use toolway_wire::Id;
 
 use super::events::{self, EventSource, KEEPALIVE};
+use super::lazy_timer::LazyTimer;
 use super::lease::leased;
 use super::respond::{self, HttpResponse};
 use crate::conversation::{AccessLease, Answer, AnswerFuture};
@@ -73,14 +73,15 @@ pub(super) async fn begin<A>(
     mut answer: impl Future<Output = A> + Unpin,
     outlet: &Outlet,
     reads: Reads,
-    patience: Duration,
+    patience: (&LazyTimer, Duration),
 ) -> Beginning<A> {
     if reads == Reads::Json {
         // Nothing can be said to this client but the answer.
         outlet.close();
         return Beginning::Answer(answer.await);
     }
-    let mut waited = pin!(None::<Sleep>);
+    let (patience, time) = patience;
+    let mut is_set = false;
     std::future::poll_fn(|context| {
         if let Poll::Ready(answer) = Pin::new(&mut answer).poll(context) {
             let is_alone = reads == Reads::Both && !outlet.is_waiting();
@@ -93,13 +94,10 @@ pub(super) async fn begin<A>(
         if reads == Reads::Events || outlet.poll_waiting(context) == Poll::Ready(true) {
             return Poll::Ready(Beginning::Stream(None));
         }
-        if waited.is_none() {
-            waited.set(Some(tokio::time::sleep(patience)));
+        if !std::mem::replace(&mut is_set, true) {
+            patience.set_in(time);
         }
-        match waited.as_mut().as_pin_mut() {
-            Some(waited) => waited.poll(context).map(|()| Beginning::Stream(None)),
-            None => Poll::Pending,
-        }
+        patience.poll(context).map(|()| Beginning::Stream(None))
     })
     .await
 }
@@ -122,9 +120,11 @@ impl SingleExchange {
         mut self,
         reads: Reads,
         lease: &AccessLease,
+        patience: &LazyTimer,
         stream: impl FnOnce() -> Option<Box<dyn Send>>,
     ) -> HttpResponse {
-        let answer = match begin(&mut self.answer, &self.outlet, reads, KEEPALIVE).await {
+        let answer = match begin(&mut self.answer, &self.outlet, reads, (patience, KEEPALIVE)).await
+        {
             Beginning::Answer(answer) => answer,
             Beginning::Stream(answer) => {
                 if let Some(held) = stream() {

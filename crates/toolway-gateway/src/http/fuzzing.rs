@@ -26,6 +26,7 @@ pub async fn answered(service: Arc<dyn Service>, options: &HttpOptions, bytes: &
         door: Door::Clients,
         here: Some(options.address.ip()),
         slot: ConnectionSlots::new(1, Arc::clone(&front.counters)).take(),
+        patience: super::lazy_timer::LazyTimer::default(),
     });
     let handler = Arc::new(Handler {
         front,

@@ -85,7 +85,7 @@ pub(super) async fn call(
         front,
         call: Some(call),
     };
-    let answer = match begin(&mut call, &outlet, reads, PATIENCE).await {
+    let answer = match begin(&mut call, &outlet, reads, (&visitor.patience, PATIENCE)).await {
         Beginning::Answer(answer) => answer,
         Beginning::Stream(answer) => {
             let held = visitor.stream(front, &peer.principal).ok();

@@ -245,7 +245,9 @@ impl ClientPost<'_> {
             outlet,
             held,
         };
-        exchange.respond(reads, &peer.lease, stream).await
+        exchange
+            .respond(reads, &peer.lease, &visitor.patience, stream)
+            .await
     }
 
     /// Passes on what needs no answer.

@@ -5,7 +5,7 @@
 //! can fill every slot and still keep no client out. A connection with a request under way is never
 //! ended.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::Notify;
@@ -22,7 +22,22 @@ pub(super) struct ConnectionSlot {
     /// When something was last written, or when it was taken.
     used: Mutex<Instant>,
     evict: CancellationToken,
-    freed: Arc<Notify>,
+    news: Arc<SlotNews>,
+}
+
+/// Where is said that a connection became idle, if anybody wants to know.
+#[derive(Debug, Default)]
+pub(super) struct SlotNews {
+    /// Somebody waits for a slot. Without it nobody is woken at the end of each request.
+    is_wanted: AtomicBool,
+    freed: Notify,
+}
+
+impl SlotNews {
+    /// Resolves when a connection may have become idle since a slot was wanted.
+    pub(super) async fn freed(&self) {
+        self.freed.notified().await;
+    }
 }
 
 impl ConnectionSlot {
@@ -56,7 +71,10 @@ impl Drop for ActiveRequest {
         // Its answer is still to be written: idle only from now on.
         self.0.touch();
         self.0.busy.fetch_sub(1, Ordering::SeqCst);
-        self.0.freed.notify_one();
+        // After the count, which whoever wants a slot looks at last.
+        if self.0.news.is_wanted.load(Ordering::SeqCst) {
+            self.0.news.freed.notify_one();
+        }
     }
 }
 
@@ -65,7 +83,7 @@ impl Drop for ActiveRequest {
 pub(super) struct ConnectionSlots {
     limit: usize,
     taken: Vec<Arc<ConnectionSlot>>,
-    freed: Arc<Notify>,
+    news: Arc<SlotNews>,
     counters: Arc<FrontCounters>,
 }
 
@@ -74,14 +92,20 @@ impl ConnectionSlots {
         Self {
             limit,
             taken: Vec::new(),
-            freed: Arc::default(),
+            news: Arc::default(),
             counters,
         }
     }
 
-    /// Whether a new connection would get a slot now.
+    /// Whether a new connection would get a slot now. Where it would not, news of one come.
     pub(super) fn has_slot(&self) -> bool {
-        self.taken.len() < self.limit || self.longest_idle().is_some()
+        let is_wanted = &self.news.is_wanted;
+        is_wanted.store(true, Ordering::SeqCst);
+        let has_slot = self.taken.len() < self.limit || self.longest_idle().is_some();
+        if has_slot {
+            is_wanted.store(false, Ordering::SeqCst);
+        }
+        has_slot
     }
 
     /// Takes a slot, evicting the longest idle connection if all are taken.
@@ -98,7 +122,7 @@ impl ConnectionSlots {
             busy: AtomicUsize::new(0),
             used: Mutex::new(Instant::now()),
             evict: CancellationToken::new(),
-            freed: Arc::clone(&self.freed),
+            news: Arc::clone(&self.news),
         });
         self.taken.push(Arc::clone(&slot));
         slot
@@ -122,9 +146,9 @@ impl ConnectionSlots {
         }
     }
 
-    /// Resolves when a connection may have become idle.
-    pub(super) fn freed(&self) -> Arc<Notify> {
-        Arc::clone(&self.freed)
+    /// Where is said that a connection became idle.
+    pub(super) fn news(&self) -> Arc<SlotNews> {
+        Arc::clone(&self.news)
     }
 
     fn longest_idle(&self) -> Option<usize> {

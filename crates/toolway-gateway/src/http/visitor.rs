@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use super::counters::Counter as _;
 use super::front::Front;
+use super::lazy_timer::LazyTimer;
 use super::quota::{Counted, Permit};
 use super::slots::ConnectionSlot;
 use crate::error::RequestRefusal;
@@ -27,6 +28,8 @@ pub(super) struct Visitor {
     /// The address of this machine that was reached.
     pub(super) here: Option<IpAddr>,
     pub(super) slot: Arc<ConnectionSlot>,
+    /// How long a request may take before its answer begins; there is one at a time.
+    pub(super) patience: LazyTimer,
 }
 
 impl Visitor {

@@ -6,8 +6,12 @@
 use bytes::{Bytes, BytesMut};
 use toolway_wire::{Id, envelope, skim::IdSkimmer};
 
-/// How much is read at once.
+/// How much is read at once, where more of a line is to come: as much as a pipe holds.
 const READ: usize = 64 * 1024;
+
+/// How much is read at once otherwise: enough for many small messages, and little enough for many
+/// servers that say nothing.
+const FIRST_READ: usize = 8 * 1024;
 
 /// Above this a buffer is given back once its line is through.
 const KEEP: usize = 1024 * 1024;
@@ -46,9 +50,13 @@ impl LineFramer {
 
     /// Where to read into; always has room.
     pub(super) fn room(&mut self) -> &mut BytesMut {
-        // Growing with what is there keeps a long line linear.
-        self.buffer
-            .reserve(READ.max(self.buffer.len()).min(READ.max(KEEP)));
+        let more = if self.buffer.is_empty() {
+            FIRST_READ
+        } else {
+            // Growing with what is there keeps a long line linear.
+            READ.max(self.buffer.len()).min(READ.max(KEEP))
+        };
+        self.buffer.reserve(more);
         &mut self.buffer
     }
 
@@ -164,10 +172,11 @@ fn is_message(object: &[u8]) -> bool {
 /// The same bytes, with what is not UTF-8 replaced: an answer with one broken character is still
 /// an answer, and the call must not hang for it.
 fn readable(bytes: Bytes) -> Bytes {
-    match String::from_utf8_lossy(&bytes) {
-        std::borrow::Cow::Borrowed(_) => bytes,
-        std::borrow::Cow::Owned(text) => text.into(),
+    // Looked at in large steps first; replacing goes byte by byte.
+    if std::str::from_utf8(&bytes).is_ok() {
+        return bytes;
     }
+    String::from_utf8_lossy(&bytes).into_owned().into()
 }
 
 fn is_blank(byte: u8) -> bool {

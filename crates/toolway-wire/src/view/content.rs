@@ -10,6 +10,7 @@ use crate::elements::each;
 use crate::lenient;
 use crate::members::RawMembers;
 use crate::raw_json::JsonText;
+use crate::scan::{self, LoneMember};
 
 mod skim;
 
@@ -95,7 +96,10 @@ pub enum ResultType {
 impl ResultType {
     /// Reads `resultType` without looking at anything else.
     pub fn peek(result: &(impl JsonText + ?Sized)) -> Result<Self, ViewError> {
-        object(result).map(|members| Self::of(&members))
+        match scan::lone_member(result.json(), "resultType") {
+            LoneMember::Absent | LoneMember::Is(r#""complete""#) => Ok(Self::Complete),
+            _ => object(result).map(|members| Self::of(&members)),
+        }
     }
 
     pub(crate) fn of(members: &RawMembers<'_>) -> Self {
@@ -164,6 +168,11 @@ pub fn skim_result(result: &(impl JsonText + ?Sized)) -> Option<bool> {
 
 /// Whether a result says that the tool failed; nothing else of it is looked at.
 pub fn says_error(result: &(impl JsonText + ?Sized)) -> Result<bool, ViewError> {
+    match scan::lone_member(result.json(), "isError") {
+        LoneMember::Absent | LoneMember::Is("false" | "null") => return Ok(false),
+        LoneMember::Is("true") => return Ok(true),
+        _ => {}
+    }
     let said = object(result)?.value("isError").and_then(lenient::boolean);
     Ok(said.unwrap_or(false))
 }

@@ -13,6 +13,7 @@ use super::{ViewError, object, optional, with_members};
 use crate::error::RpcError;
 use crate::lenient;
 use crate::raw_json::JsonText;
+use crate::scan::{self, LoneMember};
 
 /// The extension's name among the capabilities of either side.
 pub const EXTENSION: &str = "io.modelcontextprotocol/tasks";
@@ -93,6 +94,9 @@ pub fn task(result: &(impl JsonText + ?Sized)) -> Result<TaskView, ViewError> {
 
 /// The task that a legacy call has become; none when the result is the call's own.
 pub fn created(result: &(impl JsonText + ?Sized)) -> Option<Result<TaskView, ViewError>> {
+    if scan::lone_member(result.json(), "task") == LoneMember::Absent {
+        return None;
+    }
     let members = object(result).ok()?;
     members.value("task").map(task)
 }
@@ -106,7 +110,10 @@ pub fn with_task(params: &RawValue, kept_for: Duration) -> Result<Box<RawValue>,
 
 /// Whether a legacy call wants to become a task.
 pub fn is_wanted(params: &RawValue) -> bool {
-    object(params).is_ok_and(|members| members.value("task").is_some())
+    match scan::lone_member(params.get(), "task") {
+        LoneMember::Absent => false,
+        _ => object(params).is_ok_and(|members| members.value("task").is_some()),
+    }
 }
 
 /// Which task a notification is about.

@@ -118,7 +118,7 @@ impl CallFacts {
     }
 
     /// The same, in words.
-    pub(super) fn into_record(self) -> CallRecord {
+    pub(super) fn into_record(self, process: u32) -> CallRecord {
         let (server, tool) = match (&self.tool, &self.target) {
             (Some((server, tool)), _) => (Some(server), &**tool),
             (None, ToolTarget::Exposed(name)) => (None, name.as_str()),
@@ -132,7 +132,7 @@ impl CallFacts {
         };
         CallRecord {
             time: timestamp(self.asked),
-            process: std::process::id(),
+            process,
             who: Some(shown(&self.caller.shown)),
             caller: recorded_caller(&self.caller).map(Box::new),
             tool: shown(tool),

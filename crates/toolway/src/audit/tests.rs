@@ -187,7 +187,7 @@ async fn a_directory_that_cannot_be_written_costs_no_call() {
 fn lines_that_are_not_ours_are_passed_over_and_counted() {
     let place = tempfile::tempdir().unwrap();
     let record =
-        CallFacts::of(&request("t", &Value::Object(Map::new())), Caller::default()).into_record();
+        CallFacts::of(&request("t", &Value::Object(Map::new())), Caller::default()).into_record(1);
     let ours = serde_json::to_string(&AuditLine::Call(Box::new(record))).unwrap();
     let lost = r#"{"time":"2026-01-01T00:00:00.000Z","lost":3}"#;
     let text = format!("{ours}\nnonsense\n{{\"time\":\n{lost}\n{ours}");

@@ -193,12 +193,14 @@ pub(super) fn shape(
 ) -> Result<RequestExchange, RequestError> {
     let id = correlator.reserve();
     let reception = correlator.reception();
-    let declared = reception.declared_to(origin);
+    let declared;
     let stated = origin.and_then(|origin| origin.stated());
-    let capabilities = match stated.filter(|_| request.passed_on.input) {
+    let capabilities = if let Some(stated) = stated.filter(|_| request.passed_on.input) {
         // What is asked is passed on, so the caller's own word counts.
-        Some(stated) => &*raw(stated.get()),
-        None => declared.modern(&reception.roots_of(origin)),
+        stated.as_raw()
+    } else {
+        declared = reception.declared_to(origin);
+        declared.modern(&reception.roots_of(origin))
     };
     let mut meta = RequestMeta::modern(MODERN, &client.info, capabilities);
     if request.progress.is_some() || request.deadline.wants_signs_of_life() {

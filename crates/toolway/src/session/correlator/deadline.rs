@@ -79,35 +79,33 @@ impl Deadline {
         last: impl Fn() -> Instant,
         asking: &watch::Sender<QuestionsInProgress>,
     ) -> RequestError {
-        let idle = async {
-            let Some(after) = self.idle else {
-                return std::future::pending().await;
-            };
-            let after = Duration::from_millis(after.get());
-            let mut asking = asking.subscribe();
-            loop {
-                let asked = asking
-                    .wait_for(|asking| asking.open == 0)
-                    .await
-                    .map(|asking| asking.ended)
-                    .ok();
-                // None means that the session is gone, which ends the request elsewhere.
-                let Some(asked) = asked else {
-                    return std::future::pending().await;
-                };
-                let Some(due) = last().max(asked).checked_add(after) else {
-                    return std::future::pending().await;
-                };
-                if due <= Instant::now() {
-                    return RequestError::Idle { after };
-                }
-                tokio::time::sleep_until(due).await;
-            }
+        let Some(after) = self.idle else {
+            return self.ends().await;
         };
-        tokio::select! {
-            biased;
-            error = self.ends() => error,
-            error = idle => error,
+        let after = Duration::from_millis(after.get());
+        // One timer for both clocks: most requests are answered long before either.
+        loop {
+            let questions = *asking.borrow();
+            if questions.open > 0 {
+                // Boxed: a request during which nobody is asked must not carry the room along.
+                let asked = Box::pin(self.unless_over(all_answered(asking)));
+                if let Err(error) = asked.await {
+                    return error;
+                }
+                continue;
+            }
+            let silent = last().max(questions.ended).checked_add(after);
+            let now = Instant::now();
+            if self.end.is_some_and(|end| end <= now) {
+                return RequestError::TimedOut;
+            }
+            if silent.is_some_and(|silent| silent <= now) {
+                return RequestError::Idle { after };
+            }
+            match silent.into_iter().chain(self.end).min() {
+                Some(next) => tokio::time::sleep_until(next).await,
+                None => std::future::pending().await,
+            }
         }
     }
 
@@ -146,6 +144,13 @@ impl Deadline {
         }
         RequestError::TimedOut
     }
+}
+
+/// Waits until no question is open.
+async fn all_answered(asking: &watch::Sender<QuestionsInProgress>) {
+    let mut asking = asking.subscribe();
+    // It cannot fail: the sender is at hand.
+    let _ = asking.wait_for(|asking| asking.open == 0).await;
 }
 
 impl QuestionsInProgress {

@@ -2,7 +2,7 @@
 //!
 //! Owns the gateway's meaning: endpoints and their lists (`endpoint.rs`, `lists.rs`, `names.rs`),
 //! one conversation per client (`client.rs`), requests that servers answer (`work.rs`), what differs
-//! between the eras (`answers.rs`, `parked.rs`, `sealing.rs`). Does not own what may run: every
+//! between the eras (`answers.rs`, `parked.rs`, `sealing.rs`), traces (`traced.rs`). Does not own what may run: every
 //! request goes through the host's pipeline as a call of its client.
 
 mod answers;
@@ -26,6 +26,7 @@ mod scope;
 mod sealing;
 mod service;
 mod stream_asker;
+mod traced;
 mod work;
 
 pub use self::endpoint::{EndpointOptions, ToolOffer};

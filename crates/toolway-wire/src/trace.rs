@@ -155,26 +155,6 @@ impl TraceContext {
         Self::of_texts(parent.as_deref(), state.as_deref(), baggage.as_deref())
     }
 
-    /// What `_meta` of the parameters of a request says.
-    pub fn of_params(params: &str) -> Self {
-        // Most requests have none, and their arguments may be long.
-        if memchr::memmem::find(params.as_bytes(), b"\"_meta\"").is_none() {
-            return Self::default();
-        }
-        let of_meta = || {
-            let members = RawMembers::read(params).ok()?;
-            let meta = RawMembers::read(members.value("_meta")?.get()).ok()?;
-            let text = |key| meta.value(key).and_then(|raw| scan::text(raw.get()));
-            let [parent, state, baggage] = KEYS.map(text);
-            Some(Self::of_texts(
-                parent.as_deref(),
-                state.as_deref(),
-                baggage.as_deref(),
-            ))
-        };
-        of_meta().unwrap_or_default()
-    }
-
     /// What the headers of a request say. Lists may stand in several headers of one name.
     pub fn of_headers(headers: &HeaderMap) -> Self {
         let list = |name| {
@@ -275,6 +255,26 @@ impl TraceContext {
         }
         out.push(b'}');
         RawJson::read(&out.into()).ok()
+    }
+
+    /// The same for all parameters of a request; nothing where they are no object.
+    pub fn in_params(&self, params: &str) -> Option<String> {
+        let members = RawMembers::read(params).ok()?;
+        let meta = members.value("_meta").map(RawJson::from);
+        let meta = self.in_meta(meta.as_ref());
+        let mut out = b"{".to_vec();
+        let kept = members.entries().filter(|(name, _)| *name != "_meta");
+        let meta = meta.as_ref().map(|meta| ("_meta", meta.as_raw()));
+        for (place, (name, value)) in kept.chain(meta).enumerate() {
+            if place > 0 {
+                out.push(b',');
+            }
+            write_string(&mut out, name);
+            out.push(b':');
+            out.extend_from_slice(value.get().as_bytes());
+        }
+        out.push(b'}');
+        String::from_utf8(out).ok()
     }
 }
 

@@ -18,11 +18,13 @@ mod ids;
 mod in_process;
 mod instances;
 mod late;
+mod numbers;
 mod scene;
 mod security;
 mod speaker;
 mod stalled;
 mod stdio;
+mod traces;
 mod wire;
 
 use std::sync::Arc;

@@ -65,6 +65,8 @@ pub(super) struct ChaosMemory {
     pub(super) refused: u32,
     pub(super) cuts: u32,
     pub(super) posts: u64,
+    /// What headers of the last POST of a call said of its trace.
+    pub(super) trace: serde_json::Map<String, Value>,
     /// Requests to places that it does not have.
     pub(super) strays: u64,
     pub(super) connections: u64,

@@ -34,7 +34,10 @@ fn a_version_to_come_is_read_as_far_as_it_is_known_and_passed_on_unchanged() {
     let text = "cc-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-what-comes";
     let context = TraceContext::of_texts(Some(text), None, None);
     assert_eq!(context.parent(), TraceParent::read(PARENT));
-    assert_eq!(context.members().collect::<Vec<_>>(), [("traceparent", text)]);
+    assert_eq!(
+        context.members().collect::<Vec<_>>(),
+        [("traceparent", text)]
+    );
 }
 
 #[test]
@@ -77,11 +80,17 @@ fn sec_22_lists_that_cannot_stand_in_a_header_are_dropped() {
         ("a=1\r\nx: y", "a=1\r\nx: y"),
         ("a=\u{e9}", "a=\u{e9}"),
         ("=1", "=1"),
-        (&*format!("a={}", "x".repeat(600)), &*format!("a={}", "x".repeat(9000))),
+        (
+            &*format!("a={}", "x".repeat(600)),
+            &*format!("a={}", "x".repeat(9000)),
+        ),
     ] {
         assert_eq!(read(state, baggage), ["traceparent"], "{state:?}");
     }
-    let many = (0..33).map(|n| format!("k{n}=v")).collect::<Vec<_>>().join(",");
+    let many = (0..33)
+        .map(|n| format!("k{n}=v"))
+        .collect::<Vec<_>>()
+        .join(",");
     assert_eq!(read(&many, "a=1"), ["traceparent", "baggage"]);
     let alone = TraceContext::of_texts(None, Some("a=1"), Some("b=2"));
     assert_eq!(alone.members().collect::<Vec<_>>(), [("baggage", "b=2")]);
@@ -104,9 +113,10 @@ fn headers_say_it_once_and_lists_in_parts() {
 
 #[test]
 fn meta_comes_before_headers_and_baggage_from_either() {
-    let meta = TraceContext::of_params(
+    let params = json(
         r#"{"_meta":{"traceparent":"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}}"#,
     );
+    let meta = TraceContext::of_head(&RequestHead::read(Some(&params)).expect("an object"));
     let other = PARENT.replace("b7ad", "aaaa");
     let headers = TraceContext::of_texts(Some(&other), Some("a=1"), Some("b=2"));
     let both = meta.or(headers.clone());
@@ -124,6 +134,19 @@ fn meta_says_the_new_context_and_keeps_the_rest() {
         format!(r#"{{"x":[ 1 ],"y":"z","traceparent":"{PARENT}","baggage":"a=1"}}"#)
     );
     let nothing = TraceContext::default();
-    assert_eq!(nothing.in_meta(Some(&json(r#"{"traceparent":"bad"}"#))), None);
+    assert_eq!(
+        nothing.in_meta(Some(&json(r#"{"traceparent":"bad"}"#))),
+        None
+    );
     assert_eq!(nothing.in_meta(None), None);
+    assert_eq!(
+        context
+            .in_params(r#"{"uri":"a:b","_meta":{"x":1},"n": 1.0}"#)
+            .expect("an object"),
+        format!(
+            r#"{{"uri":"a:b","n":1.0,"_meta":{{"x":1,"traceparent":"{PARENT}","baggage":"a=1"}}}}"#
+        )
+    );
+    assert_eq!(nothing.in_params("{}").as_deref(), Some("{}"));
+    assert_eq!(nothing.in_params("[]"), None);
 }

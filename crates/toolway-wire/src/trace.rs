@@ -226,29 +226,29 @@ impl TraceContext {
         })
     }
 
-    /// `_meta` that says this, and nothing else of a trace; what else stood there stays. Nothing
-    /// where nothing is left.
+    /// `_meta` that says this, and nothing else of a trace; what else stood there stays, in its
+    /// place. Nothing where nothing is left.
     pub fn in_meta(&self, meta: Option<&RawJson>) -> Option<RawJson> {
         let mut out = Vec::with_capacity(meta.map_or(0, RawJson::len) + 256);
-        let mut put = |key: &str, value: &[u8], is_text: bool| {
+        let own = meta.and_then(|meta| RawMembers::read(meta.get()).ok());
+        let begin = |out: &mut Vec<u8>, key: &str| {
             out.push(if out.is_empty() { b'{' } else { b',' });
-            write_string(&mut out, key);
+            write_string(out, key);
             out.push(b':');
-            if is_text {
-                // Visible ASCII, so that it is text.
-                write_string(&mut out, std::str::from_utf8(value).unwrap_or_default());
-            } else {
-                out.extend_from_slice(value);
-            }
         };
-        let read = meta.and_then(|meta| RawMembers::read(meta.get()).ok());
-        for (key, value) in read.iter().flat_map(RawMembers::entries) {
+        for (key, value) in own.iter().flat_map(RawMembers::entries) {
             if !KEYS.contains(&key) {
-                put(key, value.get().as_bytes(), false);
+                begin(&mut out, key);
+                out.extend_from_slice(value.get().as_bytes());
+            } else if let Some((_, text)) = self.members().find(|(name, _)| *name == key) {
+                begin(&mut out, key);
+                write_string(&mut out, text);
             }
         }
-        for (key, text) in self.members() {
-            put(key, text.as_bytes(), true);
+        let is_new = |key: &str| own.as_ref().is_none_or(|own| own.get(key).is_none());
+        for (key, text) in self.members().filter(|(key, _)| is_new(key)) {
+            begin(&mut out, key);
+            write_string(&mut out, text);
         }
         if out.is_empty() {
             return None;
@@ -260,18 +260,26 @@ impl TraceContext {
     /// The same for all parameters of a request; nothing where they are no object.
     pub fn in_params(&self, params: &str) -> Option<String> {
         let members = RawMembers::read(params).ok()?;
-        let meta = members.value("_meta").map(RawJson::from);
-        let meta = self.in_meta(meta.as_ref());
-        let mut out = b"{".to_vec();
-        let kept = members.entries().filter(|(name, _)| *name != "_meta");
-        let meta = meta.as_ref().map(|meta| ("_meta", meta.as_raw()));
-        for (place, (name, value)) in kept.chain(meta).enumerate() {
-            if place > 0 {
-                out.push(b',');
-            }
+        let meta = self.in_meta(members.value("_meta").map(RawJson::from).as_ref());
+        let has_meta = members.get("_meta").is_some();
+        let mut out = Vec::with_capacity(params.len() + 256);
+        let added = meta.as_ref().filter(|_| !has_meta);
+        let added = added.map(|meta| ("_meta", meta.as_raw()));
+        for (name, value) in members.entries().chain(added) {
+            let value = match name {
+                "_meta" => match &meta {
+                    Some(meta) => meta.get(),
+                    None => continue,
+                },
+                _ => value.get(),
+            };
+            out.push(if out.is_empty() { b'{' } else { b',' });
             write_string(&mut out, name);
             out.push(b':');
-            out.extend_from_slice(value.get().as_bytes());
+            out.extend_from_slice(value.as_bytes());
+        }
+        if out.is_empty() {
+            out.push(b'{');
         }
         out.push(b'}');
         String::from_utf8(out).ok()

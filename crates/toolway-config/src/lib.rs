@@ -45,6 +45,7 @@ pub mod schema;
 mod settings_object;
 mod source;
 mod spec;
+pub mod telemetry;
 pub mod tool_search;
 
 pub use account::{AccountProvider, Connector, ConnectorDirectory, DirectoryError};
@@ -83,4 +84,5 @@ pub use redaction::{address_without_secrets, without_secrets, words_without_secr
 pub use result_text::ResultText;
 pub use rules::{remove_rule, write_rule};
 pub use schema::schema;
+pub use telemetry::{SampledShare, TraceSampling, TraceSettings, given_trace, trace_settings};
 pub use tool_search::ToolSearch;

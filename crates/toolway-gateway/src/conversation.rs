@@ -10,6 +10,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::HeaderMap;
+use toolway::CallTrace;
 use toolway_types::Era;
 use toolway_wire::era::{self, method};
 use toolway_wire::{Id, RawJson, RequestHead, RpcError, envelope};
@@ -145,6 +146,9 @@ pub struct IncomingRequest {
     pub era: Era,
     /// The headers that it came with, where it came over HTTP.
     pub headers: Option<HeaderMap>,
+    /// What servers are told of its trace; nothing where that is not settled yet, or where it says
+    /// nothing of one.
+    pub trace: Option<Arc<CallTrace>>,
 }
 
 impl IncomingRequest {
@@ -169,6 +173,7 @@ impl IncomingRequest {
             head,
             era,
             headers: None,
+            trace: None,
         })
     }
 }
@@ -280,6 +285,11 @@ impl From<RpcError> for Answer {
 }
 
 impl AnsweredResult {
+    /// The result itself.
+    pub(crate) fn payload(&self) -> &RawJson {
+        &self.raw
+    }
+
     /// The members of the result itself, behind its opening bracket.
     fn rest(&self) -> &[u8] {
         let bytes = self.raw.bytes();

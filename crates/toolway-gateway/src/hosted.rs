@@ -2,8 +2,8 @@
 //!
 //! Owns the gateway's meaning: endpoints and their lists (`endpoint.rs`, `lists.rs`, `names.rs`),
 //! one conversation per client (`client.rs`), requests that servers answer (`work.rs`), what differs
-//! between the eras (`answers.rs`, `parked.rs`, `sealing.rs`), and what the owner may ask besides
-//! (`owner.rs`). Does not own what may run: every
+//! between the eras (`answers.rs`, `parked.rs`, `sealing.rs`), traces (`traced.rs`), and what the
+//! owner may ask besides (`owner.rs`). Does not own what may run: every
 //! request goes through the host's pipeline as a call of its client.
 
 mod answers;
@@ -30,6 +30,7 @@ mod scope;
 mod sealing;
 mod service;
 mod stream_asker;
+mod traced;
 mod work;
 
 pub use self::endpoint::{EndpointOptions, ToolOffer};

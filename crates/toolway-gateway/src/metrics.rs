@@ -2,7 +2,8 @@
 //!
 //! Owns the counters and how calls are timed. A call costs a few relaxed atomics and two looks at
 //! the clock: no lock, no allocation. Its page is written on demand in [`text`]. What holds at the
-//! moment of a look (servers, sessions, clients) is not kept here but handed in with it.
+//! moment of a look (servers, sessions, clients, spans) is not kept here but handed in with it; bytes
+//! and what was turned away are the front's to count (`http/counters.rs`).
 //!
 //! Nobody outside can make the page grow: labels are words of ours, and names of configured
 //! servers, up to [`MAX_SERVERS`] of them; the rest is counted as [`OTHER`].
@@ -51,78 +52,6 @@ const BOUNDS: [u64; 18] = [
 /// With the one for all that is longer.
 const BUCKETS: usize = BOUNDS.len() + 1;
 
-/// Why a request was turned away before anything was served.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RefusalReason {
-    /// `Host`, `Origin` or the request's target are not ours.
-    Origin,
-    /// No token, or none that is known.
-    Unauthorized,
-    /// The token does not reach that far.
-    Forbidden,
-    /// Not JSON by its content type.
-    ContentType,
-    /// It cannot be read, or is no JSON-RPC.
-    Malformed,
-    /// Headers and body do not match, or one is missing.
-    Headers,
-    /// An unknown version of the protocol.
-    Version,
-    /// The id is in use.
-    DuplicateId,
-    /// It is too large.
-    TooLarge,
-    /// It did not arrive in time.
-    TooSlow,
-    /// Too much is under way.
-    Crowded,
-    /// This client asks too much.
-    Quota,
-    /// There is no such endpoint, session or method.
-    NotFound,
-    /// A sealed value was changed, is another's, or is over.
-    Seal,
-}
-
-impl RefusalReason {
-    const ALL: [Self; 14] = [
-        Self::Origin,
-        Self::Unauthorized,
-        Self::Forbidden,
-        Self::ContentType,
-        Self::Malformed,
-        Self::Headers,
-        Self::Version,
-        Self::DuplicateId,
-        Self::TooLarge,
-        Self::TooSlow,
-        Self::Crowded,
-        Self::Quota,
-        Self::NotFound,
-        Self::Seal,
-    ];
-
-    /// The word for it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Origin => "origin",
-            Self::Unauthorized => "unauthorized",
-            Self::Forbidden => "forbidden",
-            Self::ContentType => "content-type",
-            Self::Malformed => "malformed",
-            Self::Headers => "headers",
-            Self::Version => "version",
-            Self::DuplicateId => "duplicate-id",
-            Self::TooLarge => "too-large",
-            Self::TooSlow => "too-slow",
-            Self::Crowded => "crowded",
-            Self::Quota => "quota",
-            Self::NotFound => "not-found",
-            Self::Seal => "seal",
-        }
-    }
-}
-
 /// What holds at the moment of a look, as the service knows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct GatewayGauges {
@@ -142,9 +71,6 @@ pub struct GatewayGauges {
 #[derive(Debug)]
 pub struct Metrics {
     servers: RwLock<BTreeMap<Arc<str>, Arc<ServerMetrics>>>,
-    received: AtomicU64,
-    sent: AtomicU64,
-    refused: [AtomicU64; RefusalReason::ALL.len()],
     questions: [AtomicU64; 3],
     list_changes: [AtomicU64; 3],
 }
@@ -154,9 +80,6 @@ impl Metrics {
     pub fn new() -> Arc<Self> {
         Arc::new(Self {
             servers: RwLock::default(),
-            received: AtomicU64::new(0),
-            sent: AtomicU64::new(0),
-            refused: zeros(),
             questions: zeros(),
             list_changes: zeros(),
         })
@@ -174,21 +97,6 @@ impl Metrics {
         let is_full = servers.len() + 1 >= MAX_SERVERS && !servers.contains_key(name.as_str());
         let label = if is_full { OTHER } else { name.as_str() };
         Arc::clone(servers.entry(label.into()).or_default())
-    }
-
-    /// Bytes came from a client.
-    pub fn received(&self, bytes: usize) {
-        self.received.fetch_add(bytes as u64, Relaxed);
-    }
-
-    /// Bytes went to a client.
-    pub fn sent(&self, bytes: usize) {
-        self.sent.fetch_add(bytes as u64, Relaxed);
-    }
-
-    /// A request was turned away.
-    pub fn refused(&self, reason: RefusalReason) {
-        add(&self.refused, reason as usize, 1);
     }
 
     /// A question of a server, or about a permission, has ended.

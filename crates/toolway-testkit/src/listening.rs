@@ -131,7 +131,8 @@ impl ListeningServer {
         self.ask("/hang-up", "");
     }
 
-    /// What it saw: `greetings`, `answered`, `calls`, `posts`, `strays`, `connections`, `sessions`.
+    /// What it saw: `greetings`, `answered`, `calls`, `posts`, `strays`, `connections`, `sessions`,
+    /// and `trace`, the headers of the last call that are of a trace.
     pub fn stats(&self) -> Value {
         self.ask("/stats", "")
     }

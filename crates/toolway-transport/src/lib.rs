@@ -6,6 +6,7 @@
 pub mod browser;
 pub mod channel;
 pub mod client;
+pub mod collector;
 pub mod credentials;
 pub mod error;
 mod error_text;

@@ -283,3 +283,23 @@ pub mod gateway {
     /// What all servers say to models together, in characters
     pub const INSTRUCTIONS: usize = 16_384;
 }
+
+/// What is sent to a collector of spans
+pub mod spans {
+    use super::{Duration, KIB};
+
+    /// Spans that wait to be sent; more are dropped and counted
+    pub const WAITING: usize = 2_048;
+    /// Spans in one batch
+    pub const BATCH: usize = 512;
+    /// A name in a span, in characters
+    pub const NAME: usize = 256;
+    /// What is read of the collector's answer
+    pub const ANSWER: usize = 4 * KIB;
+    /// How often a batch is sent before it is given up
+    pub const ATTEMPTS: u32 = 5;
+    /// How long the collector may have us wait before the next attempt
+    pub const PAUSE: Duration = Duration::from_secs(30);
+    /// How long the last spans may take when the program ends
+    pub const FLUSH: Duration = Duration::from_secs(3);
+}

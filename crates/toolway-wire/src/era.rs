@@ -138,4 +138,8 @@ pub mod meta_key {
     pub const PROGRESS_TOKEN: &str = "progressToken";
     /// The W3C trace context that a request is part of.
     pub const TRACEPARENT: &str = "traceparent";
+    /// What those before noted of that trace.
+    pub const TRACESTATE: &str = "tracestate";
+    /// What travels with a request through all who work on it.
+    pub const BAGGAGE: &str = "baggage";
 }

@@ -20,6 +20,7 @@ mod raw_json;
 pub mod request_head;
 pub mod scan;
 pub mod skim;
+pub mod trace;
 pub mod view;
 
 pub use envelope::{EnvelopeError, Message};
@@ -28,3 +29,4 @@ pub use id::Id;
 pub use params::{CarriedParams, ParamsError};
 pub use raw_json::{JsonText, RawJson};
 pub use request_head::RequestHead;
+pub use trace::{TraceContext, TraceParent};

@@ -27,6 +27,10 @@ pub struct RequestHead {
     pub progress_token: Option<RawJson>,
     /// The W3C trace context that it is part of.
     pub traceparent: Option<RawJson>,
+    /// What those before noted of that trace.
+    pub tracestate: Option<RawJson>,
+    /// What travels with the request through all who work on it.
+    pub baggage: Option<RawJson>,
 }
 
 impl RequestHead {
@@ -59,6 +63,8 @@ impl RequestHead {
                 meta_key::LOG_LEVEL => &mut head.log_level,
                 meta_key::PROGRESS_TOKEN => &mut head.progress_token,
                 meta_key::TRACEPARENT => &mut head.traceparent,
+                meta_key::TRACESTATE => &mut head.tracestate,
+                meta_key::BAGGAGE => &mut head.baggage,
                 _ => continue,
             };
             *slot = Some(RawJson::part_of(params.bytes(), value));

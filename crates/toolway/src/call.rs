@@ -18,6 +18,7 @@ use toolway_wire::{RawJson, view};
 use crate::client_handler::ClientHandler;
 use crate::pins::Difference;
 use crate::pool::ToolPool;
+use crate::spans::CallTrace;
 
 mod attention;
 mod bounded;
@@ -115,6 +116,9 @@ pub struct CallOptions {
     /// (`clientCapabilities`): no more than this is declared to the server and asked. Where answers
     /// are passed on, it is declared to a modern server as it is.
     pub capabilities: Option<RawJson>,
+    /// What servers are told of the trace that this call is part of, in the place of whatever
+    /// `_meta` of its request says; without it, that is passed on as it is.
+    pub trace: Option<Arc<CallTrace>>,
     /// What is wanted of the result.
     pub delivery: ResultDelivery,
     /// What becomes of an answer that is not the last word.
@@ -182,6 +186,7 @@ impl CallOptions {
             notices: None,
             asked: RequestAsked::default(),
             capabilities: None,
+            trace: None,
             delivery: ResultDelivery::Whole,
             continuations: Continuations::Drive,
             pool: None,
@@ -204,6 +209,7 @@ impl fmt::Debug for CallOptions {
             .field("prompter", &self.asked.prompter.is_some())
             .field("client_handler", &self.asked.client_handler.is_some())
             .field("capabilities", &self.capabilities)
+            .field("trace", &self.trace)
             .field("delivery", &self.delivery)
             .field("continuations", &self.continuations)
             .field("pool", &self.pool)

@@ -61,6 +61,7 @@ mod session;
 pub mod setup;
 pub mod skills;
 pub mod snapshot;
+pub mod spans;
 mod supervisor;
 mod tasks;
 pub mod template;
@@ -113,6 +114,7 @@ pub use server_source::patience::installs_first;
 pub use setup::{PlainTextRefused, StateFiles, UserSetup, rule_remarks};
 pub use skills::{FailedCheck, ListedSkill, LoadedSkill, SkillContents, SkillError, SkillList};
 pub use snapshot::{Counts, HostSnapshot, ListFreshness, ServerSnapshot};
+pub use spans::{CallTrace, RequestSpan, SpanCounts, SpanExport, SpanSide, SpanValue, Tracer};
 pub use supervisor::recall::{Recalled, RecalledServer, recall_catalog};
 pub use template::{TemplateError, UriTemplate};
 /// Logins: what an account is asked with, and where it is kept.
@@ -137,6 +139,6 @@ pub use toolway_transport::{
 /// The words both sides speak: names, scopes, states, diagnoses.
 pub use toolway_types as types;
 /// What a [`ClientHandler`] says when it cannot answer, and what is passed on as bytes.
-pub use toolway_wire::{CarriedParams, ParamsError, RawJson, RpcError, view};
+pub use toolway_wire::{CarriedParams, ParamsError, RawJson, RpcError, TraceContext, view};
 /// What results, tools, resources and prompts look like, read.
 pub use watch::{ConfigWatch, Watched};

@@ -55,6 +55,11 @@ pub trait Route: Send + Sync {
         None
     }
 
+    /// How messages get there, in the words that spans have for it; nothing where no message does.
+    fn network(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Whether an editor is at the other end: what it answers is for this program, not for a
     /// model, and no limit of a context window applies.
     fn is_editor(&self) -> bool {

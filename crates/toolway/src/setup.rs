@@ -20,6 +20,7 @@ use toolway_config::{AccountProvider, Environment, Flags, Hooks, Plan, PlannedSe
 use toolway_transport::Shield;
 use toolway_transport::client::{HttpClient, HttpClientOptions};
 use toolway_types::{Diagnosis, Origin, Secret, ServerName};
+use toolway_wire::TraceContext;
 
 pub use self::state_files::StateFiles;
 use crate::account::{self, Connectors, ConnectorsOf};
@@ -31,6 +32,7 @@ use crate::dispatch::answers::SettingsRules;
 use crate::host::HostOptions;
 use crate::journal::Journal;
 use crate::offering::Offering;
+use crate::spans::{CallTrace, SpanExport};
 use crate::supervisor::recall::{Recalled, recall_catalog};
 use crate::watch::{Watched, request_reconnect};
 
@@ -140,6 +142,25 @@ impl UserSetup {
         };
         let findings = self.vault_finding().into_iter().chain(finding);
         (options, findings.collect())
+    }
+
+    /// Sends spans to a collector, where variables name one, and says what is wrong with them. Must
+    /// be called inside a runtime.
+    pub fn start_spans(&self) -> (Option<SpanExport>, Vec<Diagnosis>) {
+        let (settings, mut findings) = toolway_config::trace_settings(&self.environment);
+        let started = settings.map(|settings| SpanExport::start(settings, self.http_client()));
+        let started = started.transpose().unwrap_or_else(|error| {
+            findings.push(Diagnosis::warning(format!("{error}, so no spans are sent")));
+            None
+        });
+        (started, findings)
+    }
+
+    /// The trace that the process was started in, where its variables name one.
+    pub fn given_trace(&self) -> Option<Arc<CallTrace>> {
+        let [parent, state, baggage] = toolway_config::given_trace(&self.environment);
+        let context = TraceContext::of_texts(parent, state, baggage);
+        (!context.is_empty()).then(|| Arc::new(CallTrace::passing(context)))
     }
 
     /// What no server may write or see.

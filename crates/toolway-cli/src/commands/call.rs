@@ -243,6 +243,7 @@ async fn call(context: &Context, host: &Host, wish: Wish<'_>, start: Instant) ->
             (true, None) => ResultDelivery::Bounded,
             (true, Some(projection)) => ResultDelivery::Selected(projection.clone()),
         },
+        trace: context.setup.given_trace(),
         ..CallOptions::new(wish.consent)
     };
     let outcome = watched(context, host, request, options)

@@ -225,6 +225,8 @@ pub(crate) fn run(context: &Context, args: &ServeArgs) -> Outcome {
             replan: Some(shared.replan(planner, shown.searches)),
             ..defaults
         };
+        let (spans, findings) = context.setup.start_spans();
+        context.say_once(findings);
         let host = Arc::new(Host::start(plan, options));
         let outcome = {
             let (service, driver) = HostService::new(
@@ -234,6 +236,7 @@ pub(crate) fn run(context: &Context, args: &ServeArgs) -> Outcome {
                     endpoint: shown.endpoint.clone(),
                     profiles: shown.profiles(&host).await,
                     seal: SealKeys::random().map_err(anyhow::Error::from)?,
+                    tracer: spans.as_ref().map(|spans| spans.tracer().clone()),
                 },
             );
             let owned = Arc::new(owner::service(context, &service));
@@ -262,6 +265,9 @@ pub(crate) fn run(context: &Context, args: &ServeArgs) -> Outcome {
         drop(socket);
         if let Some(host) = Arc::into_inner(host) {
             connect::end(host, &mut signals).await?;
+        }
+        if let Some(spans) = spans {
+            spans.end().await;
         }
         outcome.map(|()| Exit::Success)
     })

@@ -83,6 +83,7 @@ mod support;
 mod switching;
 mod terminal;
 mod tokens;
+mod traces;
 mod trusting;
 mod turns;
 mod usage;

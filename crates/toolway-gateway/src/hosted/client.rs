@@ -35,6 +35,7 @@ use super::parked::{CurrentOutlet, ParkedCalls};
 use super::party::ClientParty;
 use super::scope::EndpointScope;
 use super::stream_asker::ClientQuestions;
+use super::traced;
 use super::work::{self, ServerWork};
 use crate::conversation::{Answer, AnswerFuture, Conversation, Endpoint, IncomingRequest, Peer};
 use crate::outlet::Outlet;
@@ -65,6 +66,8 @@ struct ClientState {
     known: Option<ToldLists>,
     capabilities: Arc<ClientCapabilities>,
     level: Option<LogLevel>,
+    /// The revision that was settled with it.
+    version: Option<&'static str>,
     following: following::Following,
     roots: legacy::RootsInquiry,
 }
@@ -156,6 +159,7 @@ impl HostedClient {
         options.continuations = work.continuations();
         options.pool.clone_from(&self.pool);
         options.asked = asked;
+        options.trace.clone_from(&request.trace);
         let level = match request.era {
             Era::Modern => {
                 options.capabilities.clone_from(&request.head.capabilities);
@@ -225,7 +229,7 @@ impl EndpointClient for HostedClient {
 }
 
 impl Conversation for HostedClient {
-    fn request(self: Arc<Self>, request: IncomingRequest, outlet: Outlet) -> AnswerFuture {
+    fn request(self: Arc<Self>, mut request: IncomingRequest, outlet: Outlet) -> AnswerFuture {
         // Never passed on either, whatever the endpoint: they are between a gateway and its owner.
         if is_owners(&request.method) {
             let answer = answers::no_method(&request.method);
@@ -233,10 +237,29 @@ impl Conversation for HostedClient {
         }
         self.record
             .asked(request.era, request.head.client_info.as_ref());
-        match request.era {
+        let tracer = self.core.tracer.as_ref();
+        let span = traced::begin(tracer, &self.party, &mut request);
+        let span = span.map(|mut span| {
+            let session = self.unasked.as_ref().map(|_| &*self.attached.caller().id);
+            match request.era {
+                Era::Legacy => span.told(self.state().version, session),
+                Era::Modern => span.told(request.head.version.as_deref(), None),
+            }
+            span
+        });
+        let span = span.map(|span| (span, Arc::clone(&self.party)));
+        let answer = match request.era {
             Era::Legacy => self.legacy_request(request, outlet),
             Era::Modern => self.modern_request(request, outlet),
-        }
+        };
+        let Some((span, party)) = span else {
+            return answer;
+        };
+        Box::pin(async move {
+            let answer = answer.await;
+            span.end(&party, &answer);
+            answer
+        })
     }
 
     fn notified(self: Arc<Self>, method: &str, params: Option<RawJson>) {
@@ -334,6 +357,7 @@ async fn unknown(client: &HostedClient, request: &IncomingRequest) -> Answer {
     let era = request.era;
     let from = era_of(&client.endpoint.view.snapshot(), server);
     let mut options = CallOptions::new(client.endpoint.consent());
+    options.trace.clone_from(&request.trace);
     if era == Era::Modern {
         options.capabilities.clone_from(&request.head.capabilities);
     }

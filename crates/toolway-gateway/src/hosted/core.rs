@@ -1,7 +1,7 @@
 //! What all clients of a service share.
 //!
-//! Owns the host, the keys of seals, what is counted, and the way to have something run beside requests. Who polls
-//! that is `service.rs`.
+//! Owns the host, the keys of seals, what is counted and traced, and the way to have something run
+//! beside requests. Who polls that is `service.rs`.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use futures_util::future::BoxFuture;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
-use toolway::Host;
+use toolway::{Host, Tracer};
 
 use crate::metrics::Metrics;
 use crate::seal::SealKeys;
@@ -19,6 +19,7 @@ pub(super) struct ServiceCore {
     pub(super) host: Arc<Host>,
     pub(super) seal: SealKeys,
     pub(super) metrics: Arc<Metrics>,
+    pub(super) tracer: Option<Tracer>,
     numbers: AtomicU64,
     beside: mpsc::UnboundedSender<BoxFuture<'static, ()>>,
     end: CancellationToken,
@@ -28,12 +29,14 @@ impl ServiceCore {
     pub(super) fn new(
         host: Arc<Host>,
         seal: SealKeys,
+        tracer: Option<Tracer>,
         beside: mpsc::UnboundedSender<BoxFuture<'static, ()>>,
     ) -> Self {
         Self {
             host,
             seal,
             metrics: Metrics::new(),
+            tracer,
             numbers: AtomicU64::new(1),
             beside,
             end: CancellationToken::new(),

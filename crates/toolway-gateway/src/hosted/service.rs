@@ -10,11 +10,14 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
-use tokio::sync::mpsc;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::{broadcast, mpsc};
 use tokio::time::Instant;
 use toolway::config::ProfileMode;
 use toolway::types::{ServerName, limits};
-use toolway::{AttachOptions, Attached, Caller, CallerKind, Host, View, ViewSpec};
+use toolway::{
+    AttachOptions, Attached, Caller, CallerKind, Host, HostEvent, Tracer, View, ViewSpec,
+};
 
 use super::client::{HostedClient, pool_for};
 use super::core::ServiceCore;
@@ -51,6 +54,8 @@ pub struct HostServiceOptions {
     pub profiles: Vec<(Arc<str>, View, EndpointOptions)>,
     /// What values are sealed with.
     pub seal: SealKeys,
+    /// What makes spans of requests, where they are wanted.
+    pub tracer: Option<Tracer>,
 }
 
 /// A host as something that MCP clients can talk to. What must run beside it is its
@@ -94,7 +99,7 @@ impl HostService {
     /// Serves a host.
     pub fn new(host: Arc<Host>, options: HostServiceOptions) -> (Arc<Self>, ServiceDriver) {
         let (sender, receiver) = mpsc::unbounded_channel();
-        let core = Arc::new(ServiceCore::new(host, options.seal, sender));
+        let core = Arc::new(ServiceCore::new(host, options.seal, options.tracer, sender));
         let owner: &Attached = &core.host;
         let base = options.view.unwrap_or_else(|| owner.view().clone());
         let service = Arc::new(Self {
@@ -110,6 +115,9 @@ impl HostService {
         for (name, view, options) in options.profiles {
             service.add_profile(name, view, options);
         }
+        let events = core.host.subscribe();
+        let counting = count_questions(events, Arc::clone(&core.metrics));
+        core.beside(Box::pin(counting));
         let driver = drive(Arc::clone(&service), receiver);
         (service, Box::pin(driver))
     }
@@ -347,7 +355,8 @@ impl FrontObserver for HostService {
             open_questions: self.core.host.questions().len(),
         };
         let metrics = &self.core.metrics;
-        out.push_str(&metrics.render(&self.base.snapshot(), gauges));
+        let spans = self.core.tracer.as_ref().map(Tracer::counts);
+        out.push_str(&metrics.render(&self.base.snapshot(), gauges, spans));
     }
 }
 
@@ -410,6 +419,17 @@ async fn drive(
             Some(work) = incoming.recv() => running.push(work),
             Some(()) = running.next() => {}
             _ = sweep.tick() => service.sweep(),
+        }
+    }
+}
+
+/// Counts how questions end.
+async fn count_questions(mut events: broadcast::Receiver<HostEvent>, metrics: Arc<Metrics>) {
+    loop {
+        match events.recv().await {
+            Ok(HostEvent::QuestionClosed { end, .. }) => metrics.question_ended(end),
+            Ok(_) | Err(RecvError::Lagged(_)) => {}
+            Err(RecvError::Closed) => return,
         }
     }
 }

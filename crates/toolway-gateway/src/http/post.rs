@@ -147,6 +147,7 @@ fn incoming(
             head,
             era,
             headers: Some(headers),
+            trace: None,
         }),
         Err(refusal) => Err((refusal, id)),
     }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::thread;
 
-use toolway::{HostSnapshot, ServerSnapshot};
+use toolway::{HostSnapshot, ServerSnapshot, SpanCounts};
 use toolway_types::{ConnectionState, Origin, Scope};
 
 use super::*;
@@ -152,7 +152,7 @@ fn name(text: &str) -> ServerName {
 }
 
 fn page(metrics: &Metrics) -> ReadPage {
-    ReadPage::read(&metrics.render(&HostSnapshot::default(), GatewayGauges::default()))
+    ReadPage::read(&metrics.render(&HostSnapshot::default(), GatewayGauges::default(), None))
 }
 
 #[test]
@@ -244,13 +244,6 @@ fn names_of_servers_cannot_break_or_flood_the_page() {
 #[test]
 fn what_happens_beside_calls_is_counted_too() {
     let metrics = Metrics::new();
-    metrics.received(100);
-    metrics.received(20);
-    metrics.sent(7);
-    for reason in RefusalReason::ALL {
-        metrics.refused(reason);
-    }
-    metrics.refused(RefusalReason::Quota);
     metrics.question_ended(QuestionEnd::Expired);
     metrics.list_changed(ListKind::Prompts);
     let gauges = GatewayGauges {
@@ -260,14 +253,14 @@ fn what_happens_beside_calls_is_counted_too() {
         parked_calls: 4,
         open_questions: 5,
     };
-    let page = ReadPage::read(&metrics.render(&HostSnapshot::default(), gauges));
-    assert_eq!(page.count("toolway_received_bytes_total", &[]), 120);
-    assert_eq!(page.count("toolway_sent_bytes_total", &[]), 7);
-    let refused = |reason| page.count("toolway_refused_requests_total", &[("reason", reason)]);
-    for reason in RefusalReason::ALL {
-        let count = if reason == RefusalReason::Quota { 2 } else { 1 };
-        assert_eq!(refused(reason.as_str()), count);
-    }
+    let spans = SpanCounts {
+        exported: 8,
+        dropped: 9,
+    };
+    let text = metrics.render(&HostSnapshot::default(), gauges, Some(spans));
+    let page = ReadPage::read(&text);
+    let spans = |outcome| page.count("toolway_spans_total", &[("outcome", outcome)]);
+    assert_eq!((spans("exported"), spans("dropped")), (8, 9));
     assert_eq!(
         page.count("toolway_questions_total", &[("outcome", "expired")]),
         1
@@ -342,7 +335,7 @@ fn servers_are_counted_by_the_state_of_their_connection() {
         server("three", off()),
     ];
     snapshot.panics = 6;
-    let text = Metrics::new().render(&snapshot, GatewayGauges::default());
+    let text = Metrics::new().render(&snapshot, GatewayGauges::default(), None);
     let page = ReadPage::read(&text);
     let states = |state| page.count("toolway_servers", &[("state", state)]);
     assert_eq!(

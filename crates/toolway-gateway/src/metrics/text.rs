@@ -7,19 +7,30 @@ use std::fmt::{Display, Write as _};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, PoisonError};
 
-use toolway::HostSnapshot;
+use toolway::{HostSnapshot, SpanCounts};
 use toolway_rows::CallEnd;
 use toolway_types::ConnectionState;
 
-use super::{BOUNDS, BUCKETS, GatewayGauges, Metrics, RefusalReason, ServerMetrics};
+use super::{BOUNDS, BUCKETS, GatewayGauges, Metrics, ServerMetrics};
 
 impl Metrics {
-    /// The page, with what holds now.
-    pub fn render(&self, snapshot: &HostSnapshot, gauges: GatewayGauges) -> String {
+    /// The page, with what holds now, and what became of spans where some are made.
+    pub fn render(
+        &self,
+        snapshot: &HostSnapshot,
+        gauges: GatewayGauges,
+        spans: Option<SpanCounts>,
+    ) -> String {
         let mut page = MetricsPage::default();
         self.write_calls(&mut page);
         write_gauges(&mut page, snapshot, gauges);
         self.write_counts(&mut page, snapshot);
+        if let Some(spans) = spans {
+            let help = "Spans by whether the collector took them.";
+            page.family("toolway_spans_total", "counter", help);
+            page.sample("", &[("outcome", "exported")], spans.exported);
+            page.sample("", &[("outcome", "dropped")], spans.dropped);
+        }
         page.text
     }
 
@@ -35,7 +46,7 @@ impl Metrics {
         page.family(
             "toolway_calls_total",
             "counter",
-            "Tool calls by how they ended.",
+            "Calls of tools, and other requests that a server answers, by how they ended.",
         );
         for (name, server) in &servers {
             for (end, buckets) in CallEnd::ALL.iter().zip(&server.ended) {
@@ -43,11 +54,15 @@ impl Metrics {
                 page.sample("", &labels, buckets.iter().sum::<u64>());
             }
         }
-        page.family("toolway_calls_in_flight", "gauge", "Tool calls under way.");
+        page.family(
+            "toolway_calls_in_flight",
+            "gauge",
+            "Calls and other requests under way.",
+        );
         for (name, server) in &servers {
             page.sample("", &[("server", name)], server.in_flight);
         }
-        let help = "How long tool calls took, however they ended.";
+        let help = "How long calls and other requests took, however they ended.";
         page.family("toolway_call_duration_seconds", "histogram", help);
         for (name, server) in &servers {
             let mut count = 0;
@@ -64,19 +79,6 @@ impl Metrics {
     }
 
     fn write_counts(&self, page: &mut MetricsPage, snapshot: &HostSnapshot) {
-        let help = "Bytes of messages from clients.";
-        page.family("toolway_received_bytes_total", "counter", help);
-        page.sample("", &[], self.received.load(Relaxed));
-        let help = "Bytes of messages to clients.";
-        page.family("toolway_sent_bytes_total", "counter", help);
-        page.sample("", &[], self.sent.load(Relaxed));
-        let help = "Requests that were turned away before anything was served.";
-        page.family("toolway_refused_requests_total", "counter", help);
-        page.counters(
-            "reason",
-            RefusalReason::ALL.map(RefusalReason::as_str),
-            &self.refused,
-        );
         let help = "Questions to clients or to the owner by how they ended.";
         page.family("toolway_questions_total", "counter", help);
         page.counters(

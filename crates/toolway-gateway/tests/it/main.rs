@@ -18,12 +18,14 @@ mod ids;
 mod in_process;
 mod instances;
 mod late;
+mod numbers;
 mod owner_socket;
 mod scene;
 mod security;
 mod speaker;
 mod stalled;
 mod stdio;
+mod traces;
 mod wire;
 
 use std::sync::Arc;

@@ -9,11 +9,11 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use toolway::config::{self, Environment, Flags};
-use toolway::{Host, HostOptions, RetryFirst, ViewSpec};
+use toolway::{Host, HostOptions, RetryFirst, Tracer, ViewSpec};
 use toolway_gateway::hosted::{RoutedQuestions, ShownProfile};
 use toolway_gateway::http::access::{AccessCheck, AccessLease};
 use toolway_gateway::http::{
-    Access, AccessRefusal, Authenticator, HttpOptions, HttpServer, Identity,
+    Access, AccessRefusal, Authenticator, FrontObserver as _, HttpOptions, HttpServer, Identity,
 };
 use toolway_gateway::{
     Endpoint, EndpointOptions, HostService, HostServiceOptions, Peer, SealKeys, Service,
@@ -201,13 +201,23 @@ impl Scene {
         Self::set_up(upstreams, options, &json!({}), &json!({}))
     }
 
+    /// The same with spans of what happens.
+    pub(crate) fn traced(
+        upstreams: Vec<Upstream>,
+        options: &EndpointOptions,
+        tracer: Option<Tracer>,
+    ) -> Self {
+        let nothing = json!({});
+        Self::put_together(upstreams, options, &nothing, &nothing, None, tracer)
+    }
+
     fn set_up(
         upstreams: Vec<Upstream>,
         options: &EndpointOptions,
         settings: &Value,
         more: &Value,
     ) -> Self {
-        Self::put_together(upstreams, options, settings, more, None)
+        Self::put_together(upstreams, options, settings, more, None, None)
     }
 
     /// The same with a home that others before it had, and what they kept of servers there.
@@ -216,7 +226,7 @@ impl Scene {
         options: &EndpointOptions,
         kept: &Path,
     ) -> Self {
-        Self::put_together(upstreams, options, &json!({}), &json!({}), Some(kept))
+        Self::put_together(upstreams, options, &json!({}), &json!({}), Some(kept), None)
     }
 
     fn put_together(
@@ -225,6 +235,7 @@ impl Scene {
         settings: &Value,
         more: &Value,
         kept: Option<&Path>,
+        tracer: Option<Tracer>,
     ) -> Self {
         let folder = ScannedFolder::new();
         let mut servers = upstreams
@@ -267,6 +278,7 @@ impl Scene {
             endpoint: options.clone(),
             profiles: Vec::new(),
             seal: SealKeys::random().unwrap(),
+            tracer,
         };
         let (service, driver) = HostService::new(Arc::clone(&host), service_options);
         let http_options = HttpOptions {
@@ -297,6 +309,14 @@ impl Scene {
     /// A client of the merged view.
     pub(crate) fn line(&self, era: Era, way: Way, principal: &str) -> Speaker {
         let mut speaker = self.speaker(era, way, principal, Endpoint::All);
+        speaker.prefix = "s__";
+        speaker
+    }
+
+    /// A client over HTTP with headers of its own.
+    pub(crate) fn line_with(&self, era: Era, headers: &[(&'static str, &str)]) -> Speaker {
+        let wire = Wire::http_with(&self.http.url(), Some("anna"), headers);
+        let mut speaker = Speaker::new(era, wire, &format!("{era:?} with headers"));
         speaker.prefix = "s__";
         speaker
     }
@@ -349,6 +369,13 @@ impl Scene {
             client.reply(&asked, &roots(principal));
         }
         client
+    }
+
+    /// The page of numbers, as of now.
+    pub(crate) fn metrics(&self) -> String {
+        let mut page = String::new();
+        self.service.write_metrics(&mut page);
+        page
     }
 
     /// Ends everything; whoever still talks is cut off.

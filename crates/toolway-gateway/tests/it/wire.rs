@@ -130,6 +130,11 @@ impl Wire {
 
     /// A client of whatever listens at this URL, with this token.
     pub(crate) fn http(url: &str, token: Option<&str>) -> Self {
+        Self::http_with(url, token, &[])
+    }
+
+    /// The same with headers of its own on every request.
+    pub(crate) fn http_with(url: &str, token: Option<&str>, own: &[(&'static str, &str)]) -> Self {
         let rest = url.strip_prefix("http://").unwrap();
         let (address, path) = rest.split_once('/').unwrap();
         let (acts, acted) = mpsc::unbounded_channel();
@@ -138,6 +143,10 @@ impl Wire {
             address: address.to_owned(),
             path: format!("/{path}"),
             token: token.map(str::to_owned),
+            own: own
+                .iter()
+                .map(|(name, value)| (*name, (*value).to_owned()))
+                .collect(),
             session: None,
             hearing,
             streams: JoinSet::new(),
@@ -159,6 +168,7 @@ struct HttpTalk {
     address: String,
     path: String,
     token: Option<String>,
+    own: Vec<(&'static str, String)>,
     session: Option<String>,
     hearing: mpsc::UnboundedSender<String>,
     streams: JoinSet<()>,
@@ -196,7 +206,8 @@ impl HttpTalk {
         let session = self.session.iter().map(|id| ("mcp-session-id", id.clone()));
         let token = self.token.iter();
         let token = token.map(|token| ("authorization", format!("Bearer {token}")));
-        for (name, value) in session.chain(token).chain(headers.iter().cloned()) {
+        let own = self.own.iter().chain(headers).cloned();
+        for (name, value) in session.chain(token).chain(own) {
             for part in [name, ": ", &value, "\r\n"] {
                 head.push_str(part);
             }

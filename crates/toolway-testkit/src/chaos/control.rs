@@ -53,6 +53,7 @@ fn converse(server: &ChaosServer, stream: &TcpStream) -> io::Result<()> {
                 "answered": memory.answered,
                 "calls": memory.calls,
                 "posts": memory.posts,
+                "trace": memory.trace,
                 "strays": memory.strays,
                 "connections": memory.connections,
                 "sessions": memory.sessions.len(),

@@ -62,6 +62,13 @@ impl ChaosRequest {
         serde_json::from_str(&self.body).unwrap_or(Value::Null)
     }
 
+    /// The headers that are of a trace.
+    pub(super) fn trace(&self) -> serde_json::Map<String, serde_json::Value> {
+        let names = ["traceparent", "tracestate", "baggage"].into_iter();
+        let found = names.filter_map(|name| Some((name.to_owned(), self.header(name)?.into())));
+        found.collect()
+    }
+
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers
             .iter()

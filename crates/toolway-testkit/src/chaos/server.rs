@@ -1,7 +1,6 @@
 //! From one message to its answers, in both eras, with the script's faults applied.
 //!
-//! Owns the server's memory: what was asked, who listens, which sessions live. One value is
-//! shared by all connections of the process.
+//! Owns the server's memory, shared by all connections: what was asked, who listens, which sessions live.
 
 use std::collections::{HashMap, HashSet};
 use std::net::TcpStream;
@@ -65,6 +64,7 @@ pub(super) struct ChaosMemory {
     pub(super) refused: u32,
     pub(super) cuts: u32,
     pub(super) posts: u64,
+    pub(super) trace: serde_json::Map<String, Value>,
     /// Requests to places that it does not have.
     pub(super) strays: u64,
     pub(super) connections: u64,

@@ -60,6 +60,9 @@ fn post(
     let message = request.message();
     let method = message["method"].as_str();
     server.memory().posts += 1;
+    if method == Some("tools/call") {
+        server.memory().trace = request.trace();
+    }
     if let Some(refusal) = http::refusal(server, method) {
         return refusal.write(stream, &script).map(|()| false);
     }

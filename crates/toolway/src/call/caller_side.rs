@@ -13,7 +13,7 @@ use futures_util::future::BoxFuture;
 use serde_json::value::RawValue;
 use tokio::sync::{Notify, watch};
 use toolway_types::{Era, ServerName};
-use toolway_wire::{RawJson, RpcError, error};
+use toolway_wire::{RawJson, RpcError, TraceContext, error};
 
 use super::attention::Attention;
 use super::caller::{Caller, CallerKind};
@@ -167,8 +167,22 @@ pub(crate) struct RequestOrigin {
     /// How many questions it is being asked.
     asking: AtomicUsize,
     continuations: Continuations,
+    trace: Option<Box<SentTrace>>,
     is_over: AtomicBool,
     ended: Notify,
+}
+
+/// What a server is told of a trace, and how it was told.
+struct SentTrace {
+    context: TraceContext,
+    sent: OnceLock<SentRequest>,
+}
+
+/// A request as it went out.
+#[derive(Debug, Clone)]
+pub(crate) struct SentRequest {
+    pub(crate) id: u64,
+    pub(crate) version: Arc<str>,
 }
 
 impl RequestOrigin {
@@ -176,14 +190,16 @@ impl RequestOrigin {
     #[cfg(test)]
     pub(crate) fn of(caller: &Arc<CallerSide>, tool: Option<Arc<str>>) -> Arc<Self> {
         let options = CallOptions::new(super::Consent::Typed);
-        Self::under(caller, tool, &options)
+        Self::under(caller, tool, &options, None)
     }
 
-    /// Of a request under these conditions, for a call of this tool, if for one.
+    /// Of a request under these conditions, for a call of this tool, if for one. Servers are told
+    /// this of its trace.
     pub(crate) fn under(
         caller: &Arc<CallerSide>,
         tool: Option<Arc<str>>,
         options: &CallOptions,
+        trace: Option<&TraceContext>,
     ) -> Arc<Self> {
         Arc::new(Self {
             caller: Arc::clone(caller),
@@ -194,6 +210,12 @@ impl RequestOrigin {
             client_handler: options.asked.client_handler.clone(),
             asking: AtomicUsize::new(0),
             continuations: options.continuations,
+            trace: trace.map(|context| {
+                Box::new(SentTrace {
+                    context: context.clone(),
+                    sent: OnceLock::new(),
+                })
+            }),
             remarks: Mutex::default(),
             is_over: AtomicBool::new(false),
             ended: Notify::new(),
@@ -228,6 +250,26 @@ impl RequestOrigin {
             Continuations::Drive | Continuations::PassOn => true,
         }
     }
+
+    /// What the server is told of its trace, beside what its parameters say.
+    pub(crate) fn trace(&self) -> Option<&TraceContext> {
+        Some(&self.trace.as_ref()?.context)
+    }
+
+    /// Notes how it went out, where somebody wants to know.
+    pub(crate) fn note_sent(&self, id: u64, version: &str) {
+        if let Some(trace) = &self.trace {
+            // The first of several rounds counts.
+            let version = Arc::from(version);
+            let _ = trace.sent.set(SentRequest { id, version });
+        }
+    }
+
+    /// How it went out.
+    pub(crate) fn sent(&self) -> Option<&SentRequest> {
+        self.trace.as_ref()?.sent.get()
+    }
+
     /// Notes something: clean, on one line.
     pub(crate) fn remark(&self, remark: &str) {
         let mut remarks = lock(&self.remarks);

@@ -47,6 +47,10 @@ pub(crate) fn route_through(
         timeout: source.timeout(),
         request_timeout: source.request_timeout(),
         idle: usual_idle(source.group()),
+        network: match source.group() {
+            ConnectGroup::Local => "pipe",
+            ConnectGroup::Remote => "tcp",
+        },
         is_editor: source.is_editor(),
     })
 }
@@ -60,6 +64,7 @@ struct ServerRoute {
     timeout: Option<Duration>,
     request_timeout: Option<Duration>,
     idle: Duration,
+    network: &'static str,
     is_editor: bool,
 }
 
@@ -315,6 +320,10 @@ impl Route for ServerRoute {
         self.timeout
     }
 
+    fn network(&self) -> Option<&'static str> {
+        Some(self.network)
+    }
+
     fn request_timeout(&self) -> Option<Duration> {
         self.request_timeout
     }
@@ -343,6 +352,7 @@ mod tests {
             timeout: None,
             request_timeout: None,
             idle: Duration::ZERO,
+            network: "pipe",
             is_editor: false,
         };
         let options = RequestOptions::within(Duration::ZERO);

@@ -1,10 +1,11 @@
 //! Send: the permitted call goes to its server, and the server's bytes come back.
 //!
 //! Owns the shape of `tools/call`, what else is asked of a server, and the one table from what can go wrong on the way to a
-//! [`CallError`]. Which time limits hold is `send/limits.rs`. Does not own ids, deadlines or
+//! [`CallError`]. Which time limits hold is `send/limits.rs`, what is said of a trace `send/traced.rs`. Does not own ids, deadlines or
 //! cancellation: those are the route's, and dropping the future here drops the request there.
 
 mod limits;
+mod traced;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,8 +15,10 @@ use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 use toolway_transport::{CloseReason, SendFailure};
 use toolway_types::{ConnectionState, ToolKey, Untrusted};
-use toolway_wire::{CarriedParams, RawJson, RpcError};
+use toolway_wire::era::method;
+use toolway_wire::{CarriedParams, RawJson, RpcError, TraceContext};
 
+use self::traced::AskingSpan;
 use super::permission::PermittedCall;
 use super::{Dispatch, hooks};
 use crate::audit::AuditEntry;
@@ -73,10 +76,11 @@ const TASK: &str = "task";
 fn call_params(
     call: &PermittedCall<'_>,
     passed_on: PassedOn,
+    told: Option<&TraceContext>,
 ) -> Result<(Box<RawValue>, usize), serde_json::Error> {
     let name = &call.tool().key.tool;
     let (raw, carried) = (call.raw_arguments(), call.carried());
-    if raw.is_none() && carried.is_empty() {
+    if raw.is_none() && carried.is_empty() && told.is_none() {
         let arguments = call.arguments();
         let params = to_raw_value(&CallParams { name, arguments })?;
         let begin = arguments_begin(params.get());
@@ -84,7 +88,8 @@ fn call_params(
     }
     let mut params = b"{\"name\":".to_vec();
     serde_json::to_writer(&mut params, name)?;
-    of_this_hop(carried.clone(), passed_on).write(&mut params);
+    let carried = of_this_hop(carried.clone(), passed_on);
+    traced::carried(carried, told).write(&mut params);
     params.extend_from_slice(b",\"arguments\":");
     let begin = params.len();
     match raw {
@@ -158,7 +163,14 @@ pub async fn send<'a>(
         Some(answers) => Arc::clone(&answers.route),
         None => dispatch.routes.route(&key.server)?,
     };
-    let origin = RequestOrigin::under(dispatch.caller, Some(call.tool().own_name()), options);
+    let span = match &call.tool().own {
+        // No server is asked.
+        Some(_) => AskingSpan::none(),
+        None => AskingSpan::begin(options, method::TOOLS_CALL, key),
+    };
+    let told = span.told(options);
+    let tool = Some(call.tool().own_name());
+    let origin = RequestOrigin::under(dispatch.caller, tool, options, told);
     let mut conditions = RequestOptions {
         tool: Some(call.tool().received()),
         origin: Some(Arc::clone(&origin)),
@@ -167,7 +179,7 @@ pub async fn send<'a>(
     if conditions.passed_on.tasks && hooks::looks_at_results(&call, dispatch) {
         conditions.passed_on.tasks = false;
     }
-    let params = call_params(&call, conditions.passed_on);
+    let params = call_params(&call, conditions.passed_on, told);
     let (params, begin) = params.map_err(|error| {
         let message = Untrusted::new(error.to_string());
         CallError::Failed(
@@ -184,11 +196,12 @@ pub async fn send<'a>(
         let text = params.get();
         text.get(begin..text.len() - 1).unwrap_or_default()
     });
-    let answer = route.request("tools/call", params, conditions).await;
+    let answer = route.request(method::TOOLS_CALL, params, conditions).await;
     drop(over);
     let remarks = origin.take_remarks();
     match answer {
         Ok(result) => {
+            span.end(Ok(&result), &origin, &*route);
             for remark in remarks {
                 call.warn(remark);
             }
@@ -200,6 +213,7 @@ pub async fn send<'a>(
         }
         Err(error) => {
             let mut error = explain(error, key, timeout);
+            span.end(Err(&error), &origin, &*route);
             if let CallError::Failed(_, CallFault::Protocol { remarks: about, .. }) = &mut error {
                 *about = remarks;
             }
@@ -242,20 +256,25 @@ pub(crate) async fn request(
     general: GeneralLimits,
     caller: &Arc<CallerSide>,
 ) -> Result<RawJson, CallError> {
-    let origin = RequestOrigin::under(caller, None, options);
+    let PreparedRequest {
+        key,
+        method,
+        params,
+    } = request;
+    let span = AskingSpan::begin(options, method, key);
+    let told = span.told(options);
+    let params = traced::params(params, told);
+    let origin = RequestOrigin::under(caller, None, options, told);
     let _over = origin.begin();
     let options = RequestOptions {
         origin: Some(Arc::clone(&origin)),
         ..limits::options(options, route, general)
     };
     let timeout = options.timeout;
-    let PreparedRequest {
-        key,
-        method,
-        params,
-    } = request;
     let answer = route.request(method, params, options).await;
-    answer.map_err(|error| explain(error, key, timeout))
+    let answer = answer.map_err(|error| explain(error, key, timeout));
+    span.end(answer.as_ref(), &origin, route);
+    answer
 }
 
 /// Tells a server something that was permitted.
@@ -267,7 +286,7 @@ pub(crate) async fn notify(
     caller: &Arc<CallerSide>,
 ) -> Result<(), CallError> {
     let options = RequestOptions {
-        origin: Some(RequestOrigin::under(caller, None, options)),
+        origin: Some(RequestOrigin::under(caller, None, options, None)),
         ..limits::options(options, route, general)
     };
     let timeout = options.timeout;

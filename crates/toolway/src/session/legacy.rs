@@ -15,7 +15,7 @@ use toolway_types::{Era, ServerFacts, Untrusted};
 use toolway_wire::era::{LATEST_LEGACY, LEGACY_VERSIONS, method};
 use toolway_wire::meta::RequestMeta;
 use toolway_wire::view::task::created;
-use toolway_wire::{RawJson, envelope, headers};
+use toolway_wire::{RawJson, TraceContext, envelope, headers};
 use tracing::debug;
 
 use super::correlator::{Correlator, Deadline, Farewell, LateAnswerHandler, RequestExchange};
@@ -120,11 +120,16 @@ pub(super) async fn request(
     } else {
         envelope::request(id, method, params)
     };
+    let mut headers = version_header.clone();
+    if let Some(origin) = &session.origin {
+        origin.note_sent(id, &session.facts().protocol_version);
+        headers.extend(origin.trace().into_iter().flat_map(TraceContext::headers));
+    }
     correlator
         .request(RequestExchange {
             id,
             bytes,
-            headers: version_header.clone(),
+            headers,
             deadline,
             progress,
             farewell: Farewell::Notify(version_header.clone()),

@@ -18,7 +18,7 @@ use toolway_wire::era::{MODERN, meta_key, method};
 use toolway_wire::meta::RequestMeta;
 use toolway_wire::view::task::task;
 use toolway_wire::view::{ResultType, Tool};
-use toolway_wire::{RawJson, envelope, headers};
+use toolway_wire::{RawJson, TraceContext, envelope, headers};
 
 use super::correlator::{Correlator, Deadline, Farewell, LateAnswerHandler, RequestExchange};
 use super::{ClientInfo, MAX_GREETING, Session, facts, raw};
@@ -202,6 +202,9 @@ pub(super) fn shape(
         declared = reception.declared_to(origin);
         declared.modern(&reception.roots_of(origin))
     };
+    if let Some(origin) = origin {
+        origin.note_sent(id, MODERN);
+    }
     let mut meta = RequestMeta::modern(MODERN, &client.info, capabilities);
     if request.progress.is_some() || request.deadline.wants_signs_of_life() {
         meta = meta.with_progress_token(id);
@@ -221,9 +224,11 @@ pub(super) fn shape(
         }
         MessageDelivery::Stream => (Vec::new(), Farewell::Notify(Vec::new())),
         MessageDelivery::PerRequest => {
-            let headers: Vec<(HeaderName, HeaderValue)> =
+            let mut headers: Vec<(HeaderName, HeaderValue)> =
                 headers::modern(request.method, Some(&params), request.tool)
                     .map_err(|error| malformed(&error))?;
+            let trace = origin.and_then(|origin| origin.trace());
+            headers.extend(trace.into_iter().flat_map(TraceContext::headers));
             (headers, Farewell::Silent)
         }
     };

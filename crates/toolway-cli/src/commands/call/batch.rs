@@ -69,6 +69,7 @@ pub(super) fn run(
         let options = CallOptions {
             timeout,
             order,
+            trace: context.setup.given_trace(),
             ..CallOptions::new(consent)
         };
         let began = Instant::now();

@@ -104,11 +104,14 @@ impl HostedClient {
             .asked(Era::Legacy, member("clientInfo").as_ref());
         let asked = request_head::text_param(params, "protocolVersion");
         // The version asked for when we know it, else our newest: so says the handshake.
-        let version = asked.filter(|asked| era::LEGACY_VERSIONS.contains(&&**asked));
+        let mut known = era::LEGACY_VERSIONS.iter().copied();
+        let version = asked.and_then(|asked| known.find(|version| *version == asked));
+        let version = version.unwrap_or(era::LATEST_LEGACY);
+        self.state().version = Some(version);
         self.endpoint.greetable().await;
         self.state().known = Some(ToldLists::of(&self.endpoint.lists()));
         let mut result = greeting::of(&self.endpoint, Era::Legacy);
-        result["protocolVersion"] = version.as_deref().unwrap_or(era::LATEST_LEGACY).into();
+        result["protocolVersion"] = version.into();
         answers::own(&result, Era::Legacy)
     }
 

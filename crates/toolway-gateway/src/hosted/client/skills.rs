@@ -25,6 +25,7 @@ impl HostedClient {
             return answers::no_method(&request.method);
         }
         let mut options = CallOptions::new(self.endpoint.consent());
+        options.trace.clone_from(&request.trace);
         options.capabilities.clone_from(&request.head.capabilities);
         let params = request.params.as_ref();
         let found = match request.method.as_str() {

@@ -36,6 +36,7 @@ impl HostedClient {
             _ => TaskStep::Cancel,
         };
         let mut options = CallOptions::new(self.endpoint.consent());
+        options.trace.clone_from(&request.trace);
         if request.era == Era::Modern {
             options.capabilities.clone_from(&request.head.capabilities);
         }

@@ -8,7 +8,7 @@ use crate::route::PassedOn;
 
 fn of(caller: &Arc<CallerSide>, options: &CallOptions) -> RequestOptions<'static> {
     RequestOptions {
-        origin: Some(RequestOrigin::under(caller, None, options)),
+        origin: Some(RequestOrigin::under(caller, None, options, None)),
         ..RequestOptions::within(LIMIT)
     }
 }

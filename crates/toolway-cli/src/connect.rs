@@ -337,8 +337,11 @@ pub(crate) fn theme(context: &Context) -> Theme {
 pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, Report>>) -> Result<T, Report> {
     // One runtime for each outcome, not for each command: its part is compiled once.
     let work: Pin<Box<dyn Future<Output = Result<T, Report>>>> = Box::pin(work);
-    tokio::runtime::Builder::new_current_thread()
+    let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
-        .build()?
-        .block_on(work)
+        .build()?;
+    let outcome = runtime.block_on(work);
+    // Not waited for: a read of stdin ends only when somebody types or hangs up.
+    runtime.shutdown_background();
+    outcome
 }

@@ -42,7 +42,9 @@ mod gnu {
     }
 }
 
-#[cfg(all(test, target_os = "linux", target_env = "gnu"))]
+#[cfg(target_os = "linux")]
+#[cfg(target_env = "gnu")]
+#[cfg(test)]
 mod tests {
     use super::*;
 

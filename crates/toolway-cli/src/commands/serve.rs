@@ -207,10 +207,13 @@ pub(crate) fn run(context: &Context, args: &ServeArgs) -> Outcome {
         let access = args.http.map(|_| args.access.open(context)).transpose()?;
         let socket = owner::socket(context).await;
         let defaults = connect::host_options(context);
-        let journal = defaults.journal.map(|journal| match args.log_messages {
-            true => journal,
-            // Clients' payloads are theirs, and each would be written twice.
-            false => journal.without_messages(),
+        let journal = defaults.journal.map(|journal| {
+            if args.log_messages {
+                journal
+            } else {
+                // Clients' payloads are theirs, and each would be written twice.
+                journal.without_messages()
+            }
         });
         let options = HostOptions {
             journal,
@@ -304,7 +307,7 @@ fn seconds(text: &str) -> Result<Duration, String> {
 async fn trim_when_settled(host: &Host) {
     host.settled().await;
     toolway::memory::return_unused();
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }
 
 /// Talks to the program that started this one, until that is done.

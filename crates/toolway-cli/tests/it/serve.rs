@@ -6,7 +6,7 @@ use std::net::{TcpListener, TcpStream};
 use std::process::Stdio;
 
 use insta::assert_snapshot;
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use toolway_testkit::{
     Canary, CommandOutput, Script, ScriptedServer, SpokenEras, TempHome, eventually_blocking,
@@ -535,6 +535,32 @@ fn rel_32_the_end_of_stdin_ends_it_and_leaves_nothing() {
     assert_eq!(output.status.code(), Some(0));
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
     canary.assert_gone();
+}
+
+#[test]
+fn rel_32_a_signal_ends_it_also_while_nobody_hangs_up() {
+    for signal in [Signal::TERM, Signal::INT, Signal::HUP] {
+        let home = TempHome::new();
+        let canary = Canary::new();
+        let env = [(canary.name(), canary.value())];
+        let entry = ScriptedServer::new(scripted("s")).entry_with_env(env);
+        home.write_settings(servers(&[("s", entry)]));
+        let mut child = command(&home, &["serve"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        let mut stdout = BufReader::new(child.stdout.take().unwrap());
+        let ping = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" });
+        writeln!(stdin, "{ping}").unwrap();
+        stdout.read_line(&mut String::new()).unwrap();
+        let pid = Pid::from_raw(child.id().try_into().unwrap()).unwrap();
+        kill_process(pid, signal).unwrap();
+        child.wait().unwrap();
+        canary.assert_gone();
+        drop(stdin);
+    }
 }
 
 /// What is only served is started only where nothing else can be asked for.

@@ -200,10 +200,9 @@ impl HttpClient {
     /// The head and the body of what a message is answered.
     fn post(&self, message: &Value) -> (String, String) {
         let body = message.to_string();
-        let session = self.session.iter();
-        let session: String = session
-            .map(|session| format!("mcp-session-id: {session}\r\n"))
-            .collect();
+        let session = self.session.as_ref();
+        let session = session.map(|session| format!("mcp-session-id: {session}\r\n"));
+        let session = session.unwrap_or_default();
         let mut stream = TcpStream::connect(&self.address).unwrap();
         stream
             .set_read_timeout(Some(Duration::from_mins(1)))

@@ -563,12 +563,18 @@ async fn only_the_owner_makes_a_rule_of_a_callers_question() {
         };
         assert!(matches!(permission.lasting, Lasting::Always { .. }));
         let beginning = &question.id.as_str()[..6];
-        assert_eq!(host.question_ids(beginning), [question.id.clone()]);
+        assert_eq!(
+            host.question_ids(beginning),
+            std::slice::from_ref(&question.id)
+        );
         assert!(mute.question_ids(beginning).is_empty());
         let answer = QuestionAnswer::Permission(always());
         assert_eq!(host.answer(&question.id, answer), Ok(()));
         // What was answered is still known by its beginning.
-        assert_eq!(host.question_ids(beginning), [question.id.clone()]);
+        assert_eq!(
+            host.question_ids(beginning),
+            std::slice::from_ref(&question.id)
+        );
     };
     let (outcome, ()) = tokio::join!(call(&mute, "plain", Consent::Prompt), owner);
     outcome.expect("permitted");

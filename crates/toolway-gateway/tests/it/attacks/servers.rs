@@ -79,7 +79,7 @@ async fn sec_32_instructions_that_may_not_be_said_are_not_said_at_a_servers_own_
 }
 
 #[tokio::test]
-async fn a_template_for_everything_draws_no_address_of_another_server() {
+async fn an_address_below_a_servers_template_is_read_at_that_server() {
     let scene = Scene::over(vec![
         Upstream::new("s", Way::Http, full(Era::Legacy, "s")),
         Upstream::new("t", Way::Http, full(Era::Legacy, "t")),

@@ -226,10 +226,14 @@ impl HttpClient {
     /// What a request is answered.
     pub(crate) fn ask(&self, message: &Value) -> Value {
         let (head, body) = self.post(message);
-        let json = body.find('{').map(|start| &body[start..]);
-        let json = json.unwrap_or_else(|| panic!("no JSON: {head}\n{body}"));
-        let json = json.rfind('}').map_or(json, |end| &json[..=end]);
-        serde_json::from_str(json).unwrap_or_else(|error| panic!("{error}: {head}\n{body}"))
+        // In a stream, other messages may stand before the answer.
+        let messages = body.lines().filter_map(|line| {
+            let json = line.strip_prefix("data:").unwrap_or(line);
+            serde_json::from_str::<Value>(json).ok()
+        });
+        let mut answers = messages.filter(|it| it.is_object() && it["id"] == message["id"]);
+        let answer = answers.next();
+        answer.unwrap_or_else(|| panic!("no answer: {head}\n{body}"))
     }
 
     /// Asks beside the test.

@@ -220,7 +220,12 @@ impl HttpClient {
         let mut text = String::new();
         stream.read_to_string(&mut text).unwrap();
         let (head, body) = text.split_once("\r\n\r\n").unwrap();
-        (head.to_owned(), body.to_owned())
+        let body = if head.contains("transfer-encoding: chunked") {
+            joined(body)
+        } else {
+            body.to_owned()
+        };
+        (head.to_owned(), body)
     }
 
     /// What a request is answered.
@@ -241,6 +246,17 @@ impl HttpClient {
         let client = self.clone();
         std::thread::spawn(move || client.ask(&message))
     }
+}
+
+/// A body that came in chunks.
+fn joined(chunks: &str) -> String {
+    let (mut body, mut rest) = (String::new(), chunks);
+    while let Some((size, more)) = rest.split_once("\r\n") {
+        let size = usize::from_str_radix(size, 16).unwrap();
+        body.push_str(&more[..size]);
+        rest = more[size..].trim_start_matches("\r\n");
+    }
+    body
 }
 
 /// What was printed, without what differs from run to run: ids of questions, processes, ports, ages.

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use toolway::{ListKind, QuestionEnd};
+use toolway::{ListKind, QuestionCounts};
 use toolway_rows::CallEnd;
 use toolway_types::ServerName;
 
@@ -65,13 +65,14 @@ pub struct GatewayGauges {
     pub parked_calls: usize,
     /// Questions that nobody has answered yet.
     pub open_questions: usize,
+    /// Those that ended, since the start.
+    pub ended_questions: QuestionCounts,
 }
 
 /// Everything that is counted.
 #[derive(Debug)]
 pub struct Metrics {
     servers: RwLock<BTreeMap<Arc<str>, Arc<ServerMetrics>>>,
-    questions: [AtomicU64; 3],
     list_changes: [AtomicU64; 3],
 }
 
@@ -80,7 +81,6 @@ impl Metrics {
     pub fn new() -> Arc<Self> {
         Arc::new(Self {
             servers: RwLock::default(),
-            questions: zeros(),
             list_changes: zeros(),
         })
     }
@@ -97,16 +97,6 @@ impl Metrics {
         let is_full = servers.len() + 1 >= MAX_SERVERS && !servers.contains_key(name.as_str());
         let label = if is_full { OTHER } else { name.as_str() };
         Arc::clone(servers.entry(label.into()).or_default())
-    }
-
-    /// A question of a server, or about a permission, has ended.
-    pub fn question_ended(&self, end: QuestionEnd) {
-        let place = match end {
-            QuestionEnd::Answered => 0,
-            QuestionEnd::Expired => 1,
-            QuestionEnd::Withdrawn => 2,
-        };
-        add(&self.questions, place, 1);
     }
 
     /// A list changed for some client.

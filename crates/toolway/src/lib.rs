@@ -72,8 +72,8 @@ pub use account::{Connectors, DirectoryState};
 pub use audit::Audit;
 pub use builtin::{Builtin, BuiltinAnswer, BuiltinCall, BuiltinError, HostHandle};
 pub use call::questions::{
-    AnswerError, AskedPermission, Askee, OpenQuestion, QuestionAnswer, QuestionEnd, QuestionId,
-    QuestionKind, QuestionWatch,
+    AnswerError, AskedPermission, Askee, OpenQuestion, QuestionAnswer, QuestionCounts, QuestionEnd,
+    QuestionId, QuestionKind, QuestionWatch,
 };
 pub use call::{
     BatchOrder, BoundedResult, CallError, CallFault, CallOptions, CallResult, Caller, CallerKind,

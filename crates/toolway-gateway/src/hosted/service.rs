@@ -10,14 +10,11 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
-use tokio::sync::broadcast::error::RecvError;
-use tokio::sync::{broadcast, mpsc};
+use tokio::sync::mpsc;
 use tokio::time::Instant;
 use toolway::config::ProfileMode;
 use toolway::types::{ServerName, limits};
-use toolway::{
-    AttachOptions, Attached, Caller, CallerKind, Host, HostEvent, Tracer, View, ViewSpec,
-};
+use toolway::{AttachOptions, Attached, Caller, CallerKind, Host, Tracer, View, ViewSpec};
 
 use super::client::{HostedClient, pool_for};
 use super::core::ServiceCore;
@@ -115,9 +112,6 @@ impl HostService {
         for (name, view, options) in options.profiles {
             service.add_profile(name, view, options);
         }
-        let events = core.host.subscribe();
-        let counting = count_questions(events, Arc::clone(&core.metrics));
-        core.beside(Box::pin(counting));
         let driver = drive(Arc::clone(&service), receiver);
         (service, Box::pin(driver))
     }
@@ -353,6 +347,7 @@ impl FrontObserver for HostService {
             modern_sessions: visitors,
             parked_calls: clients.iter().map(|client| client.parked()).sum(),
             open_questions: self.core.host.questions().len(),
+            ended_questions: self.core.host.ended_questions(),
         };
         let metrics = &self.core.metrics;
         let spans = self.core.tracer.as_ref().map(Tracer::counts);
@@ -419,17 +414,6 @@ async fn drive(
             Some(work) = incoming.recv() => running.push(work),
             Some(()) = running.next() => {}
             _ = sweep.tick() => service.sweep(),
-        }
-    }
-}
-
-/// Counts how questions end.
-async fn count_questions(mut events: broadcast::Receiver<HostEvent>, metrics: Arc<Metrics>) {
-    loop {
-        match events.recv().await {
-            Ok(HostEvent::QuestionClosed { end, .. }) => metrics.question_ended(end),
-            Ok(_) | Err(RecvError::Lagged(_)) => {}
-            Err(RecvError::Closed) => return,
         }
     }
 }

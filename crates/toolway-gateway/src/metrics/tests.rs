@@ -244,7 +244,6 @@ fn names_of_servers_cannot_break_or_flood_the_page() {
 #[test]
 fn what_happens_beside_calls_is_counted_too() {
     let metrics = Metrics::new();
-    metrics.question_ended(QuestionEnd::Expired);
     metrics.list_changed(ListKind::Prompts);
     let gauges = GatewayGauges {
         clients: 3,
@@ -252,6 +251,10 @@ fn what_happens_beside_calls_is_counted_too() {
         modern_sessions: 1,
         parked_calls: 4,
         open_questions: 5,
+        ended_questions: QuestionCounts {
+            expired: 1,
+            ..QuestionCounts::default()
+        },
     };
     let spans = SpanCounts {
         exported: 8,

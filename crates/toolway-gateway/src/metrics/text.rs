@@ -7,7 +7,7 @@ use std::fmt::{Display, Write as _};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, PoisonError};
 
-use toolway::{HostSnapshot, SpanCounts};
+use toolway::{HostSnapshot, QuestionCounts, SpanCounts};
 use toolway_rows::CallEnd;
 use toolway_types::ConnectionState;
 
@@ -24,7 +24,7 @@ impl Metrics {
         let mut page = MetricsPage::default();
         self.write_calls(&mut page);
         write_gauges(&mut page, snapshot, gauges);
-        self.write_counts(&mut page, snapshot);
+        self.write_counts(&mut page, snapshot, gauges.ended_questions);
         if let Some(spans) = spans {
             let help = "Spans by whether the collector took them.";
             page.family("toolway_spans_total", "counter", help);
@@ -78,14 +78,21 @@ impl Metrics {
         }
     }
 
-    fn write_counts(&self, page: &mut MetricsPage, snapshot: &HostSnapshot) {
+    fn write_counts(
+        &self,
+        page: &mut MetricsPage,
+        snapshot: &HostSnapshot,
+        questions: QuestionCounts,
+    ) {
         let help = "Questions to clients or to the owner by how they ended.";
         page.family("toolway_questions_total", "counter", help);
-        page.counters(
-            "outcome",
-            ["answered", "expired", "withdrawn"],
-            &self.questions,
-        );
+        for (outcome, count) in [
+            ("answered", questions.answered),
+            ("expired", questions.expired),
+            ("withdrawn", questions.withdrawn),
+        ] {
+            page.sample("", &[("outcome", outcome)], count);
+        }
         let help = "Changes of lists that clients were told of.";
         page.family("toolway_list_changes_total", "counter", help);
         page.counters(

@@ -25,7 +25,7 @@ mod book;
 
 pub(crate) use self::asker::{AskedPrompter, AskedSide, CausingRequest, QuestionAsker};
 pub(crate) use self::book::{PartyId, QuestionBook, QuestionNews};
-pub use self::book::{QuestionEnd, QuestionWatch};
+pub use self::book::{QuestionCounts, QuestionEnd, QuestionWatch};
 
 /// What one question is known by. Nobody can guess it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

@@ -6,10 +6,11 @@
 use std::sync::Arc;
 
 use super::attached::CallingParty;
-use super::{Attached, HostCore};
+use super::{Attached, Host, HostCore};
 use crate::call::HeldInstances;
 use crate::call::questions::{
-    AnswerError, OpenQuestion, PartyId, QuestionAnswer, QuestionBook, QuestionId, QuestionWatch,
+    AnswerError, OpenQuestion, PartyId, QuestionAnswer, QuestionBook, QuestionCounts, QuestionId,
+    QuestionWatch,
 };
 use crate::lock::lock;
 
@@ -37,6 +38,13 @@ impl Attached {
     pub fn watch_questions(&self) -> QuestionWatch {
         let party = self.party.side.asker.party();
         self.core.questions.watched_by(party)
+    }
+}
+
+impl Host {
+    /// How many questions of all callers ended so far.
+    pub fn ended_questions(&self) -> QuestionCounts {
+        self.core.questions.ended()
     }
 }
 

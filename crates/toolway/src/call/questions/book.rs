@@ -45,6 +45,28 @@ pub enum QuestionEnd {
     Withdrawn,
 }
 
+/// How many questions ended, by how.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct QuestionCounts {
+    /// Those that were answered.
+    pub answered: u64,
+    /// Those that nobody answered in their time.
+    pub expired: u64,
+    /// Those whose asker has ended, or whose caller has gone.
+    pub withdrawn: u64,
+}
+
+impl QuestionCounts {
+    fn add(&mut self, end: QuestionEnd) {
+        let count = match end {
+            QuestionEnd::Answered => &mut self.answered,
+            QuestionEnd::Expired => &mut self.expired,
+            QuestionEnd::Withdrawn => &mut self.withdrawn,
+        };
+        *count += 1;
+    }
+}
+
 impl QuestionEnd {
     /// The word for it.
     pub fn as_str(self) -> &'static str {
@@ -80,6 +102,7 @@ struct BookState {
     open: Vec<BookEntry>,
     /// Oldest first.
     closed: VecDeque<ClosedQuestion>,
+    ended: QuestionCounts,
     parties: u64,
 }
 
@@ -118,6 +141,7 @@ impl BookState {
     fn close(&mut self, id: &QuestionId, end: QuestionEnd) -> Option<BookEntry> {
         let place = self.open.iter().position(|it| it.question.id == *id)?;
         let entry = self.open.remove(place);
+        self.ended.add(end);
         if self.closed.len() == MOST_CLOSED {
             self.closed.pop_front();
         }
@@ -153,6 +177,11 @@ impl QuestionBook {
         let state = lock(&self.state);
         let seen = state.open.iter().filter(|it| it.audience.includes(party));
         seen.map(|it| Arc::clone(&it.question)).collect()
+    }
+
+    /// How many ended so far.
+    pub(crate) fn ended(&self) -> QuestionCounts {
+        lock(&self.state).ended
     }
 
     /// Told of every change; the number means nothing.

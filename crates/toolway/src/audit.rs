@@ -13,6 +13,7 @@
 //! is full costs lines, which are counted and said in the file, and never a call.
 
 mod facts;
+mod line;
 mod read;
 #[cfg(test)]
 mod tests;
@@ -32,6 +33,7 @@ use toolway_wire::RawJson;
 use tracing::warn;
 
 use self::facts::CallFacts;
+use self::line::LineWriter;
 use crate::call::{CallError, CallerSide, PermittedBy, ToolArguments, ToolOutcome, ToolRequest};
 use crate::catalog::CatalogTool;
 use crate::journal::{LogFile, timestamp};
@@ -332,7 +334,7 @@ impl AuditShared {
                         .rotating_at(ROTATE_AT),
                     lost: Arc::clone(&self.lost),
                     text: Vec::new(),
-                    process: std::process::id(),
+                    lines: LineWriter::new(),
                     trouble: Arc::clone(&self.trouble),
                 };
                 // A thread, not a task: files block, and the last line is written when the
@@ -357,8 +359,7 @@ struct AuditThread {
     lost: Arc<AtomicU64>,
     /// Lines to be written, each with its end.
     text: Vec<u8>,
-    /// The number of this process: asking for it again is a system call.
-    process: u32,
+    lines: LineWriter,
     trouble: Arc<FirstWriteError>,
 }
 
@@ -388,10 +389,7 @@ impl AuditThread {
 
     fn follow(&mut self, order: AuditOrder) {
         match order {
-            AuditOrder::Write(facts) => {
-                let record = facts.into_record(self.process);
-                self.add(&AuditLine::Call(Box::new(record)));
-            }
+            AuditOrder::Write(facts) => self.add(*facts),
             AuditOrder::Flush(done) => {
                 self.write();
                 // The caller may have stopped waiting.
@@ -401,14 +399,11 @@ impl AuditThread {
     }
 
     /// Puts a line to those that are to be written.
-    fn add(&mut self, line: &AuditLine) {
+    fn add(&mut self, facts: CallFacts) {
         let before = self.text.len();
-        match serde_json::to_writer(&mut self.text, line) {
-            Ok(()) => self.text.push(b'\n'),
-            Err(error) => {
-                self.text.truncate(before);
-                note_trouble(&self.trouble, &error.into());
-            }
+        if let Err(error) = self.lines.add(facts, &mut self.text) {
+            self.text.truncate(before);
+            note_trouble(&self.trouble, &error.into());
         }
         if self.text.len() > WRITE_AT_ONCE {
             self.write();

@@ -50,7 +50,66 @@ pub(super) struct CallFacts {
     pub(super) result: Option<RawJson>,
 }
 
+/// A call of which nothing is to be said but what every call that ran has.
+pub(super) struct PlainCall<'a> {
+    pub(super) asked: SystemTime,
+    pub(super) caller: &'a Caller,
+    pub(super) server: &'a ServerName,
+    pub(super) tool: &'a Arc<str>,
+    /// No hook's and no classifier's: of those there is more to say.
+    pub(super) grant: &'a PermittedBy,
+    pub(super) milliseconds: u64,
+    pub(super) sent: usize,
+    pub(super) received: Option<usize>,
+    pub(super) outcome: CallEnd,
+}
+
 impl CallFacts {
+    /// The same, where it is such a call.
+    pub(super) fn plain(&self) -> Option<PlainCall<'_>> {
+        let Self {
+            asked,
+            caller,
+            target: _,
+            tool: Some((server, tool)),
+            server: None,
+            granted: Some(grant),
+            refused: None,
+            changed: None,
+            classified: None,
+            took: _,
+            rewritten_by: None,
+            replaced_by: None,
+            sent,
+            received,
+            outcome,
+            code: None,
+            arguments: None,
+            result: None,
+        } = self
+        else {
+            return None;
+        };
+        if matches!(grant, PermittedBy::Hook(_) | PermittedBy::Classifier(_)) {
+            return None;
+        }
+        Some(PlainCall {
+            asked: *asked,
+            caller,
+            server,
+            tool,
+            grant,
+            milliseconds: self.milliseconds(),
+            sent: sent.unwrap_or_default(),
+            received: *received,
+            outcome: *outcome,
+        })
+    }
+
+    fn milliseconds(&self) -> u64 {
+        u64::try_from(self.took.as_millis()).unwrap_or(u64::MAX)
+    }
+
     /// What is known when a call is asked for. It counts as given up until it has ended.
     pub(super) fn of(request: &ToolRequest, caller: Caller) -> Self {
         Self {
@@ -119,6 +178,7 @@ impl CallFacts {
 
     /// The same, in words.
     pub(super) fn into_record(self, process: u32) -> CallRecord {
+        let milliseconds = self.milliseconds();
         let (server, tool) = match (&self.tool, &self.target) {
             (Some((server, tool)), _) => (Some(server), &**tool),
             (None, ToolTarget::Exposed(name)) => (None, name.as_str()),
@@ -143,7 +203,7 @@ impl CallFacts {
             classified: self.classified.map(|classified| *classified),
             rewritten_by: self.rewritten_by.map(|hook| *hook),
             replaced_by: self.replaced_by.map(|hook| *hook),
-            milliseconds: u64::try_from(self.took.as_millis()).unwrap_or(u64::MAX),
+            milliseconds,
             sent: self.sent.unwrap_or_default(),
             received: self.received,
             outcome: self.outcome,
@@ -155,6 +215,32 @@ impl CallFacts {
                 .result
                 .and_then(|result| RawValue::from_string(result.get().to_owned()).ok()),
         }
+    }
+}
+
+#[cfg(test)]
+impl CallFacts {
+    /// A call that was let run.
+    pub(super) fn ran(
+        request: &ToolRequest,
+        caller: Caller,
+        tool: (ServerName, Arc<str>),
+        grant: PermittedBy,
+    ) -> Self {
+        Self {
+            tool: Some(tool),
+            granted: Some(grant),
+            ..Self::of(request, caller)
+        }
+    }
+
+    pub(super) fn end_as(&mut self, outcome: CallEnd, received: Option<usize>) {
+        self.outcome = outcome;
+        self.received = received;
+    }
+
+    pub(super) fn asked_at(&mut self, asked: SystemTime) {
+        self.asked = asked;
     }
 }
 

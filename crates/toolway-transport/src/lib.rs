@@ -22,6 +22,7 @@ mod server_log;
 mod sse;
 pub mod stdio;
 pub mod websocket;
+pub mod woken;
 
 pub use channel::{
     AnswerTimeout, Channel, ChannelCommand, ChannelDriver, ChannelEvent, ChannelLimits,

@@ -16,7 +16,7 @@ pub mod shield;
 mod stop_sequence;
 mod write;
 
-use std::pin::pin;
+use std::io::ErrorKind;
 use std::process::ExitStatus;
 use std::time::Duration;
 
@@ -29,6 +29,7 @@ use toolway_types::StdioSpec;
 use crate::channel::{Channel, ChannelCommand, ChannelEvent, ChannelLimits};
 use crate::error::{CloseReason, OpenError};
 use crate::server_log::ServerLog;
+use crate::woken::Woken;
 use frame::{LineFramer, StdoutLine};
 use launcher::Launcher;
 use pipes::Pipes;
@@ -65,13 +66,11 @@ async fn drive(
     log: ServerLog,
 ) {
     let _followed = CloseLogOnDrop(log.clone());
-    let mut read = Box::pin(read(pipes.stdout, events.clone(), limits.line, log.clone()));
-    let mut drain = pin!(drain(pipes.stderr, log.clone()));
-    let mut write = Some(Box::pin(write::pump(
-        commands,
-        pipes.stdin,
-        limits.write_stall,
-    )));
+    let read = read(pipes.stdout, events.clone(), limits.line, log.clone());
+    let write = write::pump(commands, pipes.stdin, limits.write_stall);
+    // Each message is news of one of them alone.
+    let (mut read, mut write) = (Woken::new(read), Some(Woken::new(write)));
+    let mut drain = Woken::new(drain(pipes.stderr, log.clone()));
     let mut seen = EndSigns::default();
 
     let reason = loop {
@@ -245,11 +244,15 @@ async fn read(
 }
 
 /// Reads a process's stderr to its end.
-async fn drain(mut stderr: pipe::Receiver, log: ServerLog) {
-    let mut buffer = Vec::with_capacity(4 * 1024);
+async fn drain(stderr: pipe::Receiver, log: ServerLog) {
     // An error is an end too: only log lines are lost.
-    while let Ok(1..) = stderr.read_buf(&mut buffer).await {
-        log.push_stderr(&buffer);
-        buffer.clear();
+    while stderr.readable().await.is_ok() {
+        // Most servers are silent: nothing is kept ready for what they may say.
+        let mut buffer = Vec::with_capacity(4 * 1024);
+        match stderr.try_read_buf(&mut buffer) {
+            Ok(1..) => log.push_stderr(&buffer),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+            Ok(0) | Err(_) => return,
+        }
     }
 }

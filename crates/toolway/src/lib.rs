@@ -131,6 +131,8 @@ pub use toolway_transport::in_process::ServerEnd;
 pub use toolway_transport::memory;
 /// Who starts servers that are processes, so that none outlives the program.
 pub use toolway_transport::stdio::launcher;
+/// Futures of one task that are polled only when they were woken.
+pub use toolway_transport::woken;
 /// Closes the program to other processes of the same user, where it wants that.
 pub use toolway_transport::{
     ProtectedPath, Protection, Shield, ShieldError, ShieldState, forbid_inspection,

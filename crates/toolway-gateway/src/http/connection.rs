@@ -16,6 +16,7 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
+use toolway::woken::Woken;
 
 use super::handler::Handler;
 use super::lazy_timer::LazyTimer;
@@ -45,7 +46,7 @@ pub(super) async fn converse(
     let slot = Arc::clone(&accepted.slot);
     let ended = tokio::select! {
         ended = serve(accepted, handler, asked) => ended,
-        () = slot.evicted() => Ok(()),
+        () = Woken::new(slot.evicted()) => Ok(()),
     };
     if let Err(error) = ended {
         tracing::debug!(%error, "a connection broke");
@@ -114,7 +115,7 @@ pub(super) async fn speak(
     let mut connection = std::pin::pin!(connection);
     tokio::select! {
         ended = connection.as_mut() => ended?,
-        () = asked.cancelled() => {
+        () = Woken::new(asked.cancelled()) => {
             connection.as_mut().graceful_shutdown();
             connection.await?;
         }

@@ -11,7 +11,11 @@ const READ: usize = 64 * 1024;
 
 /// How much is read at once otherwise: enough for many small messages, and little enough for many
 /// servers that say nothing.
-const FIRST_READ: usize = 8 * 1024;
+const FIRST_READ: usize = 4 * 1024;
+
+/// With so much room left of what was read before, no more is asked for: a message that is still held
+/// would cost the next one a block of its own.
+const ENOUGH: usize = 1024;
 
 /// Above this a buffer is given back once its line is through.
 const KEEP: usize = 1024 * 1024;
@@ -50,13 +54,14 @@ impl LineFramer {
 
     /// Where to read into; always has room.
     pub(super) fn room(&mut self) -> &mut BytesMut {
-        let more = if self.buffer.is_empty() {
-            FIRST_READ
-        } else {
+        let left = self.buffer.capacity() - self.buffer.len();
+        if !self.buffer.is_empty() {
             // Growing with what is there keeps a long line linear.
-            READ.max(self.buffer.len()).min(READ.max(KEEP))
-        };
-        self.buffer.reserve(more);
+            let more = READ.max(self.buffer.len()).min(READ.max(KEEP));
+            self.buffer.reserve(more);
+        } else if left < ENOUGH {
+            self.buffer.reserve(FIRST_READ);
+        }
         &mut self.buffer
     }
 
@@ -162,6 +167,9 @@ fn classify(line: &Bytes) -> Option<StdoutLine> {
 /// protocol's members; reading it properly is the session's work.
 fn is_message(object: &[u8]) -> bool {
     const MEMBERS: [&[u8]; 4] = [b"\"jsonrpc\"", b"\"method\"", b"\"result\"", b"\"error\""];
+    if object.starts_with(b"{\"jsonrpc\"") {
+        return true;
+    }
     object.first() == Some(&b'{')
         && object[1..].iter().find(|byte| !is_blank(**byte)) == Some(&b'"')
         && MEMBERS

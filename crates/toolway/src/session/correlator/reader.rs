@@ -14,6 +14,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 use toolway_transport::{
     Channel, ChannelCommand, ChannelDriver, ChannelEvent, CloseReason, RequestTag, SendFailure,
+    woken,
 };
 use toolway_types::Untrusted;
 use toolway_wire::era::method;
@@ -77,7 +78,8 @@ impl Pump {
     /// Runs until the channel and everything behind it are gone.
     pub(crate) async fn run(self) {
         let Pump { reader, driver } = self;
-        tokio::join!(reader.run(), driver);
+        // In this order: what the driver reads is seen to at once.
+        woken::both(driver, reader.run()).await;
     }
 }
 

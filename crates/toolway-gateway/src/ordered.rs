@@ -13,7 +13,7 @@ use futures_util::StreamExt;
 use futures_util::future::{AbortHandle, Abortable, Aborted};
 use futures_util::stream::FuturesUnordered;
 use toolway_types::limits;
-use toolway_wire::envelope::{self, Message};
+use toolway_wire::envelope::{self, ReceivedMessage};
 use toolway_wire::era::method;
 use toolway_wire::{Id, RawJson};
 
@@ -84,31 +84,28 @@ impl OrderedClient {
 
     /// Gives an answer only where the message is refused without being served.
     fn begin(&mut self, message: &Bytes) -> Option<Bytes> {
-        let part = |raw| RawJson::part_of(message, raw);
         match envelope::parse_unambiguous(message) {
             Err((error, id)) => return Some(RequestRefusal::from(error).answer(id.as_ref())),
-            Ok(Message::Request { id, .. }) if self.cancels.contains_key(&id) => {
+            Ok(ReceivedMessage::Request { id, .. }) if self.cancels.contains_key(&id) => {
                 // Two answers with one id cannot be told apart (SEC-25).
                 return Some(RequestRefusal::DuplicateId.answer(Some(&id)));
             }
-            Ok(Message::Request { id, method, params }) => {
-                let params = params.map(part);
-                match IncomingRequest::without_headers(id, method.into_owned(), params) {
+            Ok(ReceivedMessage::Request { id, method, params }) => {
+                match IncomingRequest::without_headers(id, method, params) {
                     Ok(request) => self.start(request),
                     Err((refusal, id)) => return Some(refusal.answer(Some(&id))),
                 }
             }
-            Ok(Message::Notification { method, params }) => {
-                let params = params.map(part);
+            Ok(ReceivedMessage::Notification { method, params }) => {
                 if method == method::CANCELLED {
                     self.cancel(params.as_ref());
                 } else {
                     Arc::clone(&self.conversation).notified(&method, params);
                 }
             }
-            Ok(Message::Response { id, outcome }) => {
+            Ok(ReceivedMessage::Response { id, outcome }) => {
                 if let Some(id) = id {
-                    self.conversation.answered(id, outcome.map(part));
+                    self.conversation.answered(id, outcome);
                 }
             }
         }

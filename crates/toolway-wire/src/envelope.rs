@@ -19,6 +19,8 @@ use crate::elements::each;
 use crate::error::RpcError;
 use crate::id::Id;
 use crate::members::write_string;
+use crate::plain;
+use crate::raw_json::RawJson;
 use crate::scan::{self, JsonKey};
 use crate::skim::IdSkimmer;
 
@@ -48,6 +50,54 @@ pub enum Message<'a> {
         /// The result, untouched, or the error.
         outcome: Result<&'a RawValue, RpcError>,
     },
+}
+
+/// One message whose parts are slices of it.
+#[derive(Debug)]
+pub enum ReceivedMessage {
+    /// The peer asks something and waits for an answer.
+    Request {
+        /// Its id, to be echoed.
+        id: Id,
+        /// The method.
+        method: String,
+        /// The parameters, untouched.
+        params: Option<RawJson>,
+    },
+    /// The peer tells something.
+    Notification {
+        /// The method.
+        method: String,
+        /// The parameters, untouched.
+        params: Option<RawJson>,
+    },
+    /// The peer answers.
+    Response {
+        /// Which request it answers; absent when the peer could not read the request's id.
+        id: Option<Id>,
+        /// The result, untouched, or the error.
+        outcome: Result<RawJson, RpcError>,
+    },
+}
+
+impl Message<'_> {
+    pub(crate) fn received(self, part: impl Fn(&RawValue) -> RawJson) -> ReceivedMessage {
+        match self {
+            Message::Request { id, method, params } => ReceivedMessage::Request {
+                id,
+                method: method.into_owned(),
+                params: params.map(part),
+            },
+            Message::Notification { method, params } => ReceivedMessage::Notification {
+                method: method.into_owned(),
+                params: params.map(part),
+            },
+            Message::Response { id, outcome } => ReceivedMessage::Response {
+                id,
+                outcome: outcome.map(part),
+            },
+        }
+    }
 }
 
 /// Why bytes are not a message.
@@ -94,10 +144,21 @@ pub fn parse(bytes: &[u8]) -> Result<Message<'_>, EnvelopeError> {
     members.classify()
 }
 
+/// The same, with parts that are slices of it.
+pub fn receive(bytes: &Bytes) -> Result<ReceivedMessage, EnvelopeError> {
+    if let Some(message) = plain::read(bytes, plain::Names::Own) {
+        return Ok(message);
+    }
+    Ok(parse(bytes)?.received(|raw| RawJson::part_of(bytes, raw)))
+}
+
 /// Reads one message on whose every member we decide and another acts, so that both must see the
 /// same: a member that stands twice refuses it at any depth (SEC-22). With the refusal comes the
 /// id of a request that can still be told about it.
-pub fn parse_unambiguous(bytes: &[u8]) -> Result<Message<'_>, (EnvelopeError, Option<Id>)> {
+pub fn parse_unambiguous(bytes: &Bytes) -> Result<ReceivedMessage, (EnvelopeError, Option<Id>)> {
+    if let Some(message) = plain::read(bytes, plain::Names::All) {
+        return Ok(message);
+    }
     let message = parse(bytes).map_err(|error| {
         let id = match error {
             EnvelopeError::TooDeep => {
@@ -111,7 +172,7 @@ pub fn parse_unambiguous(bytes: &[u8]) -> Result<Message<'_>, (EnvelopeError, Op
     })?;
     let text = std::str::from_utf8(bytes).unwrap_or_default();
     let Some(name) = scan::doubled_key(text) else {
-        return Ok(message);
+        return Ok(message.received(|raw| RawJson::unambiguous_part_of(bytes, raw)));
     };
     let id = match message {
         Message::Request { id, .. } => Some(id),
@@ -250,6 +311,26 @@ pub fn request(id: u64, method: &str, params: &RawValue) -> Bytes {
     finish(out, b",\"params\":", params)
 }
 
+/// A request of ours whose parameters are written by `params`, about so many bytes.
+pub(crate) fn request_with<E>(
+    id: u64,
+    method: &str,
+    size: usize,
+    params: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
+) -> Result<Bytes, E> {
+    let mut out = start(method.len() + size);
+    out.extend_from_slice(b",\"id\":");
+    Id::from(id).write(&mut out);
+    out.extend_from_slice(b",\"method\":");
+    write_string(&mut out, method);
+    out.extend_from_slice(b",\"params\":");
+    let from = out.len();
+    params(&mut out)?;
+    put_on_one_line(&mut out, from);
+    out.push(b'}');
+    Ok(out.into())
+}
+
 /// A notification of ours.
 pub fn notification(method: &str, params: Option<&RawValue>) -> Bytes {
     let mut out = start(method.len() + params.map_or(0, |params| params.get().len()));
@@ -323,6 +404,10 @@ fn write_raw(out: &mut Vec<u8>, raw: &RawValue) {
 fn write_line(out: &mut Vec<u8>, json: &[u8]) {
     let from = out.len();
     out.extend_from_slice(json);
+    put_on_one_line(out, from);
+}
+
+fn put_on_one_line(out: &mut [u8], from: usize) {
     let mut at = from;
     while let Some(step) = memchr::memchr2(b'\n', b'\r', &out[at..]) {
         at += step;

@@ -23,7 +23,11 @@ pub enum Id {
 impl Id {
     /// Reads an id: `Ok(None)` for `null`, `Err` for anything that cannot be one.
     pub fn read(raw: &RawValue) -> Result<Option<Self>, NotAnId> {
-        let text = raw.get();
+        Self::of_text(raw.get())
+    }
+
+    /// The same of the text of a JSON value.
+    pub(crate) fn of_text(text: &str) -> Result<Option<Self>, NotAnId> {
         match text.as_bytes().first() {
             Some(b'n') => Ok(None),
             Some(b'"') => serde_json::from_str(text)

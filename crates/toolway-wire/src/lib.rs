@@ -16,6 +16,7 @@ mod lenient;
 mod members;
 pub mod meta;
 mod params;
+mod plain;
 mod raw_json;
 pub mod request_head;
 pub mod scan;

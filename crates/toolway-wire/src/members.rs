@@ -48,6 +48,10 @@ impl<'a> RawMembers<'a> {
         self.0.iter().map(|(key, value)| (&**key, *value))
     }
 
+    pub(crate) fn into_entries(self) -> impl Iterator<Item = (Cow<'a, str>, &'a RawValue)> {
+        self.0.into_iter()
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

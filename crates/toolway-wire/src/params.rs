@@ -6,9 +6,8 @@
 //! log level.
 
 use crate::era::meta_key;
-use crate::members::{RawMembers, write_string};
+use crate::members::write_string;
 use crate::raw_json::RawJson;
-use crate::scan;
 
 /// The members of `_meta` that a sender writes for its own hop.
 const OF_ONE_HOP: [&str; 6] = [
@@ -69,28 +68,26 @@ impl CarriedParams {
         params: &RawJson,
         named: [&str; N],
     ) -> Result<([Option<RawJson>; N], Self), ParamsError> {
-        if let Some(twice) = scan::doubled_key(params.get()) {
+        if let Some(twice) = params.doubled_member() {
             return Err(ParamsError::Doubled(twice));
         }
-        let members = RawMembers::read(params.get())
+        let members = params
+            .members()
             .map_err(|error| ParamsError::NotAnObject(error.to_string()))?;
-        let slice = |value| RawJson::part_of(params.bytes(), value);
+        let mut found = [const { None }; N];
         let mut carried = Vec::new();
-        for (name, value) in members.entries() {
-            if named.contains(&name) || value.get() == "null" {
+        for (name, value) in members {
+            if value.bytes() == "null" {
                 continue;
             }
-            let value = if name == "_meta" {
-                match carried_meta(&slice(value))? {
-                    Some(meta) => meta,
-                    None => continue,
-                }
-            } else {
-                slice(value)
-            };
-            carried.push((name.into(), value));
+            if let Some(place) = named.iter().position(|named| *named == name) {
+                found[place] = Some(value);
+            } else if name != "_meta" {
+                carried.push((name.into(), value));
+            } else if let Some(meta) = carried_meta(&value)? {
+                carried.push((name.into(), meta));
+            }
         }
-        let found = named.map(|name| members.value(name).map(slice));
         Ok((found, Self(carried)))
     }
 
@@ -168,18 +165,18 @@ fn is_lookalike(meant: &str, written: &str) -> bool {
 
 /// `_meta` without what is of one hop only; nothing when nothing is left.
 fn carried_meta(meta: &RawJson) -> Result<Option<RawJson>, ParamsError> {
-    let members = RawMembers::read(meta.get()).map_err(|_| ParamsError::Meta)?;
+    let members = meta.members().map_err(|_| ParamsError::Meta)?;
     let is_of_one_hop = |own: &&str, name: &str| *own == name || is_lookalike(own, name);
     let is_kept = |name: &str| !OF_ONE_HOP.iter().any(|own| is_of_one_hop(own, name));
-    if members.entries().all(|(name, _)| is_kept(name)) {
+    if members.iter().all(|(name, _)| is_kept(name)) {
         return Ok((!members.is_empty()).then(|| meta.clone()));
     }
     let mut kept = Vec::with_capacity(meta.len());
-    for (name, value) in members.entries().filter(|(name, _)| is_kept(name)) {
+    for (name, value) in members.iter().filter(|(name, _)| is_kept(name)) {
         kept.push(if kept.is_empty() { b'{' } else { b',' });
         write_string(&mut kept, name);
         kept.push(b':');
-        kept.extend_from_slice(value.get().as_bytes());
+        kept.extend_from_slice(value.bytes());
     }
     if kept.is_empty() {
         return Ok(None);

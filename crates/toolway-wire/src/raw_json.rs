@@ -4,15 +4,24 @@
 //! reading it is for the views. It keeps the whole message alive, so what is kept for long is
 //! copied first.
 
+use std::borrow::Cow;
 use std::fmt;
+use std::ops::Range;
 
 use bytes::Bytes;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
+use crate::members::RawMembers;
+use crate::scan;
+
 /// One JSON value, as the bytes that it came in. Clones share them.
-#[derive(Clone, PartialEq, Eq)]
-pub struct RawJson(Bytes);
+#[derive(Clone)]
+pub struct RawJson {
+    bytes: Bytes,
+    /// Whether it was seen that no member stands twice in any object of it.
+    is_unambiguous: bool,
+}
 
 impl RawJson {
     /// Takes bytes that are one JSON value; white space around it is left out.
@@ -23,27 +32,105 @@ impl RawJson {
 
     /// The part of a message that was borrowed from it, without a copy.
     pub fn part_of(message: &Bytes, part: &RawValue) -> Self {
-        let part = part.get().as_bytes();
+        Self::slice_of(message, part.get())
+    }
+
+    fn slice_of(message: &Bytes, part: &str) -> Self {
+        let part = part.as_bytes();
         let start = (part.as_ptr() as usize).wrapping_sub(message.as_ptr() as usize);
         let end = start.wrapping_add(part.len());
         if start <= end && end <= message.len() {
-            Self(message.slice(start..end))
+            Self::of(message.slice(start..end))
         } else {
             // It is of another message.
-            Self(Bytes::copy_from_slice(part))
+            Self::of(Bytes::copy_from_slice(part))
         }
+    }
+
+    /// What stands there in a message, which is one value, without a copy. Whether no member stands
+    /// twice in it is said by whoever has looked.
+    pub(crate) fn part_at(message: &Bytes, range: Range<usize>, is_unambiguous: bool) -> Self {
+        Self {
+            bytes: message.slice(range),
+            is_unambiguous,
+        }
+    }
+
+    /// A part of this value, without a copy.
+    #[must_use]
+    pub fn part(&self, part: &RawValue) -> Self {
+        self.slice(part.get())
+    }
+
+    /// What stands there in this value, which is one value itself, without a copy.
+    pub(crate) fn slice(&self, part: &str) -> Self {
+        Self {
+            is_unambiguous: self.is_unambiguous,
+            ..Self::slice_of(&self.bytes, part)
+        }
+    }
+
+    /// The members of an object, in order.
+    pub(crate) fn members(&self) -> Result<Vec<(Cow<'_, str>, Self)>, serde_json::Error> {
+        let text = self.get();
+        let slice = |value: &str| self.slice(value);
+        if self.is_unambiguous && text.starts_with('{') {
+            let walk = scan::members(text);
+            let named = walk.map(|(key, value)| Some((scan::text(key)?, slice(value))));
+            if let Some(members) = named.collect() {
+                return Ok(members);
+            }
+        }
+        let members = RawMembers::read(text)?;
+        Ok(members
+            .into_entries()
+            .map(|(key, value)| (key, slice(value.get())))
+            .collect())
+    }
+
+    /// The part of a message in which no member stands twice, at any depth: whoever calls this has
+    /// looked.
+    pub(crate) fn unambiguous_part_of(message: &Bytes, part: &RawValue) -> Self {
+        Self {
+            is_unambiguous: true,
+            ..Self::part_of(message, part)
+        }
+    }
+
+    /// What was put together of JSON, and so is one JSON value: nobody looks again.
+    pub fn composed(json: impl Into<Bytes>) -> Self {
+        Self::of(json.into())
+    }
+
+    fn of(bytes: Bytes) -> Self {
+        Self {
+            bytes,
+            is_unambiguous: false,
+        }
+    }
+
+    /// The first member that stands twice, at any depth; then two readers could see different things
+    /// (SEC-22). Looked for once.
+    pub fn doubled_member(&self) -> Option<String> {
+        if self.is_unambiguous {
+            return None;
+        }
+        scan::doubled_key(self.get())
     }
 
     /// The same bytes in a place of their own, which keeps no message alive.
     #[must_use]
     pub fn detached(&self) -> Self {
-        Self(Bytes::copy_from_slice(&self.0))
+        Self {
+            bytes: Bytes::copy_from_slice(&self.bytes),
+            is_unambiguous: self.is_unambiguous,
+        }
     }
 
     /// The JSON text.
     pub fn get(&self) -> &str {
         // It was text when it was taken; the rest is for the compiler.
-        std::str::from_utf8(&self.0).unwrap_or("null")
+        std::str::from_utf8(&self.bytes).unwrap_or("null")
     }
 
     /// The same for what serialises raw values.
@@ -53,43 +140,52 @@ impl RawJson {
 
     /// The same as bytes.
     pub fn bytes(&self) -> &Bytes {
-        &self.0
+        &self.bytes
     }
 
     /// How many bytes there are.
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.bytes.len()
     }
 
     /// Never: no JSON value is empty.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.bytes.is_empty()
     }
 }
 
+/// The same bytes, whatever is known of them.
+impl PartialEq for RawJson {
+    fn eq(&self, other: &Self) -> bool {
+        self.bytes == other.bytes
+    }
+}
+
+impl Eq for RawJson {}
+
 impl From<RawJson> for Bytes {
     fn from(json: RawJson) -> Self {
-        json.0
+        json.bytes
     }
 }
 
 impl From<Box<RawValue>> for RawJson {
     fn from(value: Box<RawValue>) -> Self {
         let text: Box<str> = value.into();
-        Self(Bytes::from(text.into_boxed_bytes()))
+        Self::of(Bytes::from(text.into_boxed_bytes()))
     }
 }
 
 impl From<&RawValue> for RawJson {
     fn from(value: &RawValue) -> Self {
-        Self(Bytes::copy_from_slice(value.get().as_bytes()))
+        Self::of(Bytes::copy_from_slice(value.get().as_bytes()))
     }
 }
 
 impl Default for RawJson {
     /// `null`.
     fn default() -> Self {
-        Self(Bytes::from_static(b"null"))
+        Self::of(Bytes::from_static(b"null"))
     }
 }
 

@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 
 use crate::era::meta_key;
 use crate::members::RawMembers;
+use crate::meta;
 use crate::params::ParamsError;
 use crate::raw_json::RawJson;
 use crate::scan;
@@ -45,13 +46,16 @@ impl RequestHead {
             let found = found.map(|error| error.to_string()).unwrap_or_default();
             return Err(ParamsError::NotAnObject(found));
         }
+        if !meta::has_meta(params.get()) {
+            return Ok(Self::default());
+        }
         let Some(meta) = scan::member(params.get(), "_meta") else {
             return Ok(Self::default());
         };
-        let meta = RawMembers::read(meta).map_err(|_| ParamsError::Meta)?;
+        let meta = params.slice(meta);
         let mut head = Self::default();
-        for (name, value) in meta.entries() {
-            let slot = match name {
+        for (name, value) in meta.members().map_err(|_| ParamsError::Meta)? {
+            let slot = match &*name {
                 meta_key::PROTOCOL_VERSION => {
                     head.version = serde_json::from_str(value.get()).ok();
                     continue;
@@ -67,7 +71,7 @@ impl RequestHead {
                 meta_key::BAGGAGE => &mut head.baggage,
                 _ => continue,
             };
-            *slot = Some(RawJson::part_of(params.bytes(), value));
+            *slot = Some(value);
         }
         Ok(head)
     }

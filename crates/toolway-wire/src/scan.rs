@@ -8,7 +8,9 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
+use std::sync::OnceLock;
 
+use memchr::memmem;
 use serde::Deserialize;
 use serde::de::{Deserializer as _, Visitor};
 use toolway_types::limits;
@@ -29,6 +31,7 @@ pub struct JsonToken {
 
 /// The tokens from a place between strings on. Text inside strings is skipped whole, so a large
 /// one costs little.
+#[inline]
 pub fn tokens(json: &[u8], from: usize) -> impl Iterator<Item = JsonToken> {
     let mut next = from;
     std::iter::from_fn(move || {
@@ -45,10 +48,11 @@ pub fn tokens(json: &[u8], from: usize) -> impl Iterator<Item = JsonToken> {
 }
 
 /// Up to here a string is looked through byte by byte.
-const SHORT_STRING: usize = 24;
+const SHORT_STRING: usize = 12;
 
 /// Behind the string that begins here; the end of the text when it does not end.
-#[inline]
+// Apart, so that the walk over what stands between strings is a short loop wherever it is used.
+#[inline(never)]
 pub fn string_end(json: &[u8], start: usize) -> usize {
     let mut at = start + 1;
     // Most are keys and short values, for which a search costs more to begin than it saves.
@@ -120,6 +124,30 @@ pub fn member<'a>(json: &'a str, name: &str) -> Option<&'a str> {
     };
     let (_, value) = members(json).find(|(key, _)| is_named(key))?;
     (value != "null").then_some(value)
+}
+
+/// The name of a member that is looked for in every message and stands in few.
+pub struct RareName {
+    name: &'static str,
+    finder: OnceLock<memmem::Finder<'static>>,
+}
+
+impl RareName {
+    /// The name as it is, without quotation marks.
+    pub const fn new(name: &'static str) -> Self {
+        Self {
+            name,
+            finder: OnceLock::new(),
+        }
+    }
+
+    /// False where it is certain that no member at any depth is called so: the name stands nowhere, and
+    /// nothing is written with escapes. Far cheaper than a walk.
+    pub fn may_stand_in(&self, json: &str) -> bool {
+        let finder = self.finder.get_or_init(|| memmem::Finder::new(self.name));
+        let json = json.as_bytes();
+        finder.find(json).is_some() || memchr::memchr(b'\\', json).is_some()
+    }
 }
 
 /// What a walk over an object can say of one of its members.
@@ -336,6 +364,21 @@ mod tests {
         let (few, many) = (format!("{{{many}}}"), format!("{{{many},\"a\":1}}"));
         assert_eq!(lone_member(&few, "a"), LoneMember::Absent);
         assert_eq!(lone_member(&many, "a"), LoneMember::Unclear);
+    }
+
+    #[test]
+    fn sec_21_a_rare_name_is_missed_only_where_nobody_can_read_it() {
+        let name = RareName::new("task");
+        for json in [
+            r#"{"task":1}"#,
+            r#"{"\u0074ask":1}"#,
+            r#"{"a":[{"t\u0061sk":1}]}"#,
+        ] {
+            assert!(name.may_stand_in(json), "{json}");
+        }
+        for json in ["{}", r#"{"tas":"k","Task":1}"#] {
+            assert!(!name.may_stand_in(json), "{json}");
+        }
     }
 
     #[test]

@@ -10,7 +10,7 @@ use http::header::{AUTHORIZATION, COOKIE, PROXY_AUTHORIZATION};
 use http::{HeaderMap, StatusCode};
 use hyper::body::Incoming;
 use toolway_types::Era;
-use toolway_wire::envelope::{self, Message};
+use toolway_wire::envelope::{self, ReceivedMessage};
 use toolway_wire::era::method;
 use toolway_wire::headers::SESSION_ID;
 use toolway_wire::{Id, RawJson, RequestHead, RpcError};
@@ -60,16 +60,16 @@ pub(super) async fn post(
     };
     match parse(&message) {
         Err((refusal, id)) => front.refuse(&refusal, id.as_ref()),
-        Ok(OwnedMessage::Request { id, method, params }) => {
+        Ok(ReceivedMessage::Request { id, method, params }) => {
             match incoming(id, method, params, headers) {
                 Ok(request) => post.request(request, Box::new(share)).await,
                 Err((refusal, id)) => front.refuse(&refusal, Some(&id)),
             }
         }
-        Ok(OwnedMessage::Notification { method, params }) => {
+        Ok(ReceivedMessage::Notification { method, params }) => {
             post.tell(&headers, ClientWord::Notification { method, params })
         }
-        Ok(OwnedMessage::Response { id, outcome }) => {
+        Ok(ReceivedMessage::Response { id, outcome }) => {
             post.tell(&headers, ClientWord::Answer { id, outcome })
         }
     }
@@ -86,43 +86,13 @@ fn session_of(headers: &HeaderMap) -> Result<Option<String>, RequestRefusal> {
     }
 }
 
-/// A message whose parts live as long as they are needed.
-enum OwnedMessage {
-    Request {
-        id: Id,
-        method: String,
-        params: Option<RawJson>,
-    },
-    Notification {
-        method: String,
-        params: Option<RawJson>,
-    },
-    Response {
-        id: Option<Id>,
-        outcome: Result<RawJson, RpcError>,
-    },
-}
-
-fn parse(message: &Bytes) -> Result<OwnedMessage, (RequestRefusal, Option<Id>)> {
-    let part = |raw| RawJson::part_of(message, raw);
+fn parse(message: &Bytes) -> Result<ReceivedMessage, (RequestRefusal, Option<Id>)> {
     match envelope::parse_unambiguous(message) {
+        Ok(received) => Ok(received),
         Err(_) if message.trim_ascii_start().starts_with(b"[") => {
             Err((RequestRefusal::Batch, None))
         }
         Err((error, id)) => Err((error.into(), id)),
-        Ok(Message::Request { id, method, params }) => Ok(OwnedMessage::Request {
-            id,
-            method: method.into_owned(),
-            params: params.map(part),
-        }),
-        Ok(Message::Notification { method, params }) => Ok(OwnedMessage::Notification {
-            method: method.into_owned(),
-            params: params.map(part),
-        }),
-        Ok(Message::Response { id, outcome }) => Ok(OwnedMessage::Response {
-            id,
-            outcome: outcome.map(part),
-        }),
     }
 }
 

@@ -9,9 +9,9 @@ fn raw_of(text: &str) -> Box<RawValue> {
     RawValue::from_string(text.to_owned()).expect("JSON")
 }
 
-fn modern() -> RequestMeta {
+fn modern() -> RequestMeta<'static> {
     let info = to_raw_value(&json!({"name": "toolway"})).expect("JSON");
-    RequestMeta::modern("2026-07-28", &info, &raw_of("{}"))
+    RequestMeta::modern("2026-07-28", Box::leak(info), Box::leak(raw_of("{}")))
 }
 
 #[test]

@@ -10,7 +10,7 @@ use crate::elements::each;
 use crate::lenient;
 use crate::members::RawMembers;
 use crate::raw_json::JsonText;
-use crate::scan::{self, LoneMember};
+use crate::scan::{self, LoneMember, RareName};
 
 mod skim;
 
@@ -96,7 +96,12 @@ pub enum ResultType {
 impl ResultType {
     /// Reads `resultType` without looking at anything else.
     pub fn peek(result: &(impl JsonText + ?Sized)) -> Result<Self, ViewError> {
-        match scan::lone_member(result.json(), "resultType") {
+        static RESULT_TYPE: RareName = RareName::new("resultType");
+        let json = result.json();
+        if json.starts_with('{') && !RESULT_TYPE.may_stand_in(json) {
+            return Ok(Self::Complete);
+        }
+        match scan::lone_member(json, "resultType") {
             LoneMember::Absent | LoneMember::Is(r#""complete""#) => Ok(Self::Complete),
             _ => object(result).map(|members| Self::of(&members)),
         }

@@ -13,10 +13,12 @@ use super::{ViewError, object, optional, with_members};
 use crate::error::RpcError;
 use crate::lenient;
 use crate::raw_json::JsonText;
-use crate::scan::{self, LoneMember};
+use crate::scan::{self, LoneMember, RareName};
 
 /// The extension's name among the capabilities of either side.
 pub const EXTENSION: &str = "io.modelcontextprotocol/tasks";
+
+static TASK: RareName = RareName::new("task");
 
 /// A task at one moment.
 #[derive(Debug, Clone)]
@@ -94,11 +96,18 @@ pub fn task(result: &(impl JsonText + ?Sized)) -> Result<TaskView, ViewError> {
 
 /// The task that a legacy call has become; none when the result is the call's own.
 pub fn created(result: &(impl JsonText + ?Sized)) -> Option<Result<TaskView, ViewError>> {
-    if scan::lone_member(result.json(), "task") == LoneMember::Absent {
+    let is_absent = !TASK.may_stand_in(result.json())
+        || scan::lone_member(result.json(), "task") == LoneMember::Absent;
+    if is_absent {
         return None;
     }
     let members = object(result).ok()?;
     members.value("task").map(task)
+}
+
+/// Whether a result may be a task of either era; only a closer look can say that it is.
+pub fn may_be(result: &(impl JsonText + ?Sized)) -> bool {
+    TASK.may_stand_in(result.json())
 }
 
 /// The parameters of a legacy call that is to become a task, which is kept for this long.
@@ -110,6 +119,9 @@ pub fn with_task(params: &RawValue, kept_for: Duration) -> Result<Box<RawValue>,
 
 /// Whether a legacy call wants to become a task.
 pub fn is_wanted(params: &RawValue) -> bool {
+    if !TASK.may_stand_in(params.get()) {
+        return false;
+    }
     match scan::lone_member(params.get(), "task") {
         LoneMember::Absent => false,
         _ => object(params).is_ok_and(|members| members.value("task").is_some()),

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 use toolway_types::Untrusted;
-use toolway_wire::{CarriedParams, ParamsError, RawJson, scan};
+use toolway_wire::{CarriedParams, ParamsError, RawJson};
 
 use super::ToolTarget;
 use super::brief::brief;
@@ -79,7 +79,7 @@ impl ToolArguments {
     /// Reads bytes; gives what is wrong with them otherwise. What another reader could read
     /// differently is not read at all (SEC-22).
     pub(crate) fn read(raw: &RawJson) -> Result<Map<String, Value>, String> {
-        if let Some(twice) = scan::doubled_key(raw.get()) {
+        if let Some(twice) = raw.doubled_member() {
             let twice = brief(&Untrusted::new(twice));
             return Err(format!("the member `{twice}` stands twice"));
         }

@@ -103,6 +103,9 @@ impl PassedTask {
 impl ToolOutcome {
     /// The task that the call has become, where that was passed on.
     pub fn task(&self) -> Option<PassedTask> {
+        if !view::task::may_be(&self.raw) {
+            return None;
+        }
         let made = match ResultType::peek(&self.raw) {
             Ok(ResultType::Task) => view::task::task(&self.raw),
             _ => view::task::created(&self.raw)?,

@@ -15,10 +15,11 @@ use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
 use toolway_types::Era;
+use toolway_wire::envelope::ReceivedMessage;
 use toolway_wire::era::method;
 use toolway_wire::skim::IdSkimmer;
 use toolway_wire::view::task;
-use toolway_wire::{Id, Message, RawJson, RpcError, envelope};
+use toolway_wire::{Id, RawJson, RpcError, envelope};
 
 use self::subscriptions::Subscriptions;
 use super::declared::DeclaredCapabilities;
@@ -238,27 +239,31 @@ impl Reception {
 
 /// Sorts one message.
 pub(super) fn receive(bytes: &Bytes, reception: &Reception) -> InboundMessage {
-    match envelope::parse(bytes) {
-        Ok(Message::Response {
+    match envelope::receive(bytes) {
+        Ok(ReceivedMessage::Response {
             id: Some(id),
             outcome,
         }) => match id.as_ours() {
-            Some(id) => InboundMessage::Answer {
-                id,
-                outcome: outcome.map(|result| RawJson::part_of(bytes, result)),
-            },
+            Some(id) => InboundMessage::Answer { id, outcome },
             None => InboundMessage::Stray,
         },
-        Ok(Message::Response {
+        Ok(ReceivedMessage::Response {
             id: None,
             outcome: Err(error),
         }) => InboundMessage::Uncorrelated(error),
-        Ok(Message::Response {
+        Ok(ReceivedMessage::Response {
             id: None,
             outcome: Ok(_),
         }) => InboundMessage::Stray,
-        Ok(Message::Notification { method, params }) => notified(bytes, &method, params, reception),
-        Ok(Message::Request { id, method, params }) => asked(id, &method, params, reception),
+        Ok(ReceivedMessage::Notification { method, params }) => notified(
+            bytes,
+            &method,
+            params.as_ref().map(RawJson::as_raw),
+            reception,
+        ),
+        Ok(ReceivedMessage::Request { id, method, params }) => {
+            asked(id, &method, params.as_ref().map(RawJson::as_raw), reception)
+        }
         Err(problem) => {
             let mut skimmer = IdSkimmer::new();
             skimmer.feed(bytes);

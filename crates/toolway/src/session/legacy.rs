@@ -112,11 +112,9 @@ pub(super) async fn request(
     let id = correlator.reserve();
     let makes_tasks = method == method::TOOLS_CALL && session.offers_tasks(TASK_CALLS);
     let bytes = if progress.is_some() || deadline.wants_signs_of_life() {
-        let spliced = RequestMeta::new()
-            .with_progress_token(id)
-            .splice(Some(params));
-        let spliced = spliced.map_err(|error| RequestError::Malformed(error.to_string()))?;
-        envelope::request(id, method, &spliced)
+        let meta = RequestMeta::new().with_progress_token(id);
+        let bytes = meta.request(id, method, params);
+        bytes.map_err(|error| RequestError::Malformed(error.to_string()))?
     } else {
         envelope::request(id, method, params)
     };

@@ -211,30 +211,39 @@ pub(super) fn shape(
     }
     let level = origin.and_then(|origin| reception.client_side().logs.level_of(origin));
     if let Some(level) = level {
-        meta.set(meta_key::LOG_LEVEL, raw(&format!("\"{level}\"")));
+        meta.set(meta_key::LOG_LEVEL, &raw(&format!("\"{level}\"")));
     }
     let malformed = |problem: &dyn std::fmt::Display| RequestError::Malformed(problem.to_string());
-    let params = meta
-        .splice(Some(request.params))
-        .map_err(|error| malformed(&error))?;
-    let (headers, farewell) = match delivery {
-        // A task is cancelled as a task, never by way of the request that looked at it.
-        MessageDelivery::Stream if request.method.starts_with("tasks/") => {
-            (Vec::new(), Farewell::Silent)
+    let (bytes, headers, farewell) = match delivery {
+        MessageDelivery::Stream => {
+            let bytes = meta.request(id, request.method, request.params);
+            // A task is cancelled as a task, never by way of the request that looked at it.
+            let farewell = if request.method.starts_with("tasks/") {
+                Farewell::Silent
+            } else {
+                Farewell::Notify(Vec::new())
+            };
+            (
+                bytes.map_err(|error| malformed(&error))?,
+                Vec::new(),
+                farewell,
+            )
         }
-        MessageDelivery::Stream => (Vec::new(), Farewell::Notify(Vec::new())),
         MessageDelivery::PerRequest => {
+            let params = meta.splice(Some(request.params));
+            let params = params.map_err(|error| malformed(&error))?;
             let mut headers: Vec<(HeaderName, HeaderValue)> =
                 headers::modern(request.method, Some(&params), request.tool)
                     .map_err(|error| malformed(&error))?;
             let trace = origin.and_then(|origin| origin.trace());
             headers.extend(trace.into_iter().flat_map(TraceContext::headers));
-            (headers, Farewell::Silent)
+            let bytes = envelope::request(id, request.method, &params);
+            (bytes, headers, Farewell::Silent)
         }
     };
     Ok(RequestExchange {
         id,
-        bytes: envelope::request(id, request.method, &params),
+        bytes,
         headers,
         deadline: request.deadline,
         progress: request.progress,

@@ -11,6 +11,7 @@ use serde_json::json;
 use toolway::types::Era;
 use toolway::{LogLevel, LogSink, LogStream, RequestAsked};
 use toolway_wire::era::{self, method};
+use toolway_wire::scan::RareName;
 use toolway_wire::{RawJson, request_head};
 
 use super::super::answers::{self, Caching};
@@ -29,6 +30,9 @@ const GATHERED: Duration = Duration::from_millis(25);
 
 /// How long a server may take to heed the level that a request wants to hear.
 const LEVEL_TIME: Duration = Duration::from_secs(5);
+
+/// What a request has that continues an earlier one.
+static REQUEST_STATE: RareName = RareName::new("requestState");
 
 impl HostedClient {
     pub(super) fn modern_request(
@@ -84,7 +88,9 @@ impl HostedClient {
             },
         };
         let params = work.params.clone();
-        if let Some(state) = request_head::raw_param(&params, "requestState") {
+        if REQUEST_STATE.may_stand_in(params.get())
+            && let Some(state) = request_head::raw_param(&params, "requestState")
+        {
             let text = toolway_wire::scan::text(state.get()).unwrap_or_default();
             match sealing::open(&self, method, &params, &work.server, &text) {
                 Ok(OpenedState::Server(state)) => work.set_state(state),

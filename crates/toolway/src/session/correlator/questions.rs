@@ -65,7 +65,7 @@ impl QuestionSource {
             return envelope::response(id, &result);
         };
         let mut meta = RequestMeta::new();
-        meta.set(meta_key::RELATED_TASK, task.clone());
+        meta.set(meta_key::RELATED_TASK, task);
         // A result that is no object cannot say it, and is what it is.
         let named = meta.splice(Some(&result));
         envelope::response(id, &named.unwrap_or(result))

@@ -1,6 +1,9 @@
 //! Memory that is given back to the system, by a process that runs for long.
 //!
-//! Owns the words to the allocator of the C library, where that is GNU's; others are left alone.
+//! Owns the words to the allocator of the C library, where that is GNU's; others are left alone. And
+//! the word to the system that the code of a start is not needed any more.
+
+use std::time::Duration;
 
 /// From now on a block of a megabyte or more is a mapping of its own, gone when it is freed.
 ///
@@ -15,6 +18,84 @@ pub fn return_large_blocks() {
 pub fn return_unused() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     gnu::return_unused();
+}
+
+/// The processor time that the program has used so far: one that uses none is idle.
+pub fn processor_time() -> Duration {
+    let used = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    Duration::try_from(used).unwrap_or_default()
+}
+
+/// Lets go of the pages that hold the program's code and constants: most were needed for its start
+/// alone. What is used again comes back from the file, or from the system's copy of it.
+pub fn return_code_pages() {
+    #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+    code_pages::give_back();
+}
+
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+#[expect(
+    unsafe_code,
+    reason = "only the C library knows where the program lies, and only raw addresses name it"
+)]
+mod code_pages {
+    use std::ffi::{c_int, c_void};
+
+    pub(super) fn give_back() {
+        // SAFETY: `of_object` has the type that is asked for, and uses no data.
+        unsafe {
+            libc::dl_iterate_phdr(Some(of_object), std::ptr::null_mut());
+        }
+    }
+
+    /// Lets go of what nobody can have written to in one object: the program, or a library.
+    unsafe extern "C" fn of_object(
+        object: *mut libc::dl_phdr_info,
+        _size: usize,
+        _data: *mut c_void,
+    ) -> c_int {
+        // SAFETY: the C library lends the object and its table for the time of this call.
+        let (base, table) = unsafe {
+            let object = &*object;
+            let length = usize::from(object.dlpi_phnum);
+            let table = if object.dlpi_phdr.is_null() {
+                &[]
+            } else {
+                std::slice::from_raw_parts(object.dlpi_phdr, length)
+            };
+            (object.dlpi_addr, table)
+        };
+        // The loader writes addresses into what may be written to, and makes some of it read-only
+        // later: those pages have no other copy. The table says how they began.
+        let is_code = |segment: &&libc::Elf64_Phdr| {
+            segment.p_type == libc::PT_LOAD && segment.p_flags & libc::PF_W == 0
+        };
+        let page = page_size();
+        for segment in table.iter().filter(is_code) {
+            // Pages at the ends may hold a neighbour's part.
+            let begin = (base + segment.p_vaddr).next_multiple_of(page);
+            let end = (base + segment.p_vaddr + segment.p_filesz) / page * page;
+            if begin < end {
+                let length = usize::try_from(end - begin).unwrap_or_default();
+                // SAFETY: whole pages of a mapping that is read only, private, and of a file: who
+                // reads them next finds the same bytes. Where it is not one (the system's own
+                // object), it is refused.
+                unsafe {
+                    libc::madvise(begin as *mut c_void, length, libc::MADV_DONTNEED);
+                }
+            }
+        }
+        0
+    }
+
+    fn page_size() -> u64 {
+        // SAFETY: it reads a constant of the system.
+        let size = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+        u64::try_from(size)
+            .ok()
+            .filter(|size| *size > 0)
+            .unwrap_or(1 << 16)
+    }
 }
 
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
@@ -50,10 +131,18 @@ mod tests {
 
     const MEBIBYTE: usize = 1 << 20;
 
-    /// In KiB.
     fn resident() -> usize {
+        status("VmRSS:")
+    }
+
+    fn resident_of_files() -> usize {
+        status("RssFile:")
+    }
+
+    /// In KiB.
+    fn status(field: &str) -> usize {
         let status = std::fs::read_to_string("/proc/self/status").unwrap();
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let line = status.lines().find_map(|line| line.strip_prefix(field));
         let number = line.unwrap().split_whitespace().next().unwrap();
         number.parse().unwrap()
     }
@@ -68,6 +157,16 @@ mod tests {
             drop(block);
         }
         assert!(resident() < before + 4 * 1024);
+    }
+
+    #[test]
+    fn code_that_was_let_go_of_runs_again() {
+        let before = resident_of_files();
+        return_code_pages();
+        assert!(resident_of_files() < before);
+        // Formatting, parsing and a thread: code and constants of this program and its libraries.
+        let word = std::thread::spawn(|| format!("{:>8.3}", "2.5".parse::<f64>().unwrap()));
+        assert_eq!(word.join().unwrap(), "   2.500");
     }
 
     #[test]

@@ -20,6 +20,9 @@ const BIG: usize = 10_000_000;
 const LONG_LIST: usize = 2_000;
 /// How many tools are in the catalogues that calls go through.
 const CATALOGUES: [usize; 3] = [10, 2_000, 20_000];
+/// After so long without a request a gateway idles: some give memory back only then.
+const UNTIL_IDLE: Duration = Duration::from_secs(12);
+
 /// How many servers are behind a gateway that idles.
 const CROWDS: [usize; 3] = [1, 20, 100];
 /// One gateway may take so long over one kind of figure: slow ones are measured less often.
@@ -339,7 +342,7 @@ fn crowds(plan: &Plan, figures: &mut Figures) -> Result<()> {
             let fits = servers == 1 || gateway.takes_many;
             fits.then_some(Behind { servers, tools: 10 })
         })?;
-        std::thread::sleep(Duration::from_secs(2));
+        std::thread::sleep(UNTIL_IDLE);
         for running in &places {
             let memory = running.place.processes.memory()?;
             figures.add(&format!("idle {servers}"), &running.name, megabytes(memory));

@@ -19,7 +19,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use tokio::sync::Notify;
 use toolway::event::Replan;
-use toolway::{Caller, CallerKind, ConfigWatch, Host, HostOptions, RetryFirst};
+use toolway::{Caller, CallerKind, ConfigWatch, Host, HostOptions, RetryFirst, memory};
 use toolway_config::{NameForm, Plan, Planner, ResultForm};
 use toolway_gateway::hosted::RoutedQuestions;
 use toolway_gateway::{HostService, HostServiceOptions, OwnerService, Peer, SealKeys, Service};
@@ -34,6 +34,10 @@ use crate::signals::Signals;
 
 /// How long changes of lists are gathered before they are kept.
 const GATHERED: Duration = Duration::from_millis(500);
+
+/// With hardly any processor time for so long, nobody is using the gateway.
+const QUIET: Duration = Duration::from_secs(5);
+const HARDLY_ANY: Duration = Duration::from_millis(5);
 
 /// The longest that lists may be made to wait: clients give up before.
 const MAX_WAIT: Duration = Duration::from_mins(10);
@@ -257,7 +261,7 @@ pub(crate) fn run(context: &Context, args: &ServeArgs) -> Outcome {
                 () = remember(&host) => Ok(()),
                 () = owner::serve(socket.as_ref(), &owned) => Ok(()),
                 () = OwnerService::tell_waiting(&host, |it| owner::tell(context, it)) => Ok(()),
-                () = trim_when_settled(&host) => Ok(()),
+                () = trim_when_idle(&host) => Ok(()),
                 _ = signals.next() => {
                     service.end();
                     Ok(())
@@ -303,11 +307,27 @@ fn seconds(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| format!("not between 0 and {}", MAX_WAIT.as_secs()))
 }
 
-/// Gives back what connecting to all servers at once took, and goes on for ever.
-async fn trim_when_settled(host: &Host) {
+/// Gives back what connecting to all servers at once took, and later what busy times did, and goes on
+/// for ever.
+async fn trim_when_idle(host: &Host) {
     host.settled().await;
-    toolway::memory::return_unused();
-    std::future::pending::<()>().await;
+    loop {
+        memory::return_unused();
+        memory::return_code_pages();
+        let trimmed = memory::processor_time();
+        // Somebody has to have used the program since, and nobody must be using it now: what was let go
+        // of is fetched again by whoever comes next.
+        let mut looked = trimmed;
+        loop {
+            tokio::time::sleep(QUIET).await;
+            let used = memory::processor_time();
+            let is_quiet = used.saturating_sub(looked) < HARDLY_ANY;
+            looked = used;
+            if is_quiet && used.saturating_sub(trimmed) >= HARDLY_ANY {
+                break;
+            }
+        }
+    }
 }
 
 /// Talks to the program that started this one, until that is done.

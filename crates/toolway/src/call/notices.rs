@@ -6,7 +6,7 @@
 //!
 //! Invariant: telling never waits. A slow reader loses the oldest.
 
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
@@ -29,22 +29,19 @@ struct AddressedNotice {
     notice: ServerNotice,
 }
 
-/// All who listen to the notices of one server.
-#[derive(Debug, Clone)]
-pub(crate) struct ServerNotices(broadcast::Sender<AddressedNotice>);
-
-impl Default for ServerNotices {
-    fn default() -> Self {
-        Self(broadcast::Sender::new(WAITING))
-    }
-}
+/// All who listen to the notices of one server. Mostly nobody does, and then there is no room for any.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ServerNotices(Arc<OnceLock<broadcast::Sender<AddressedNotice>>>);
 
 impl ServerNotices {
     /// Listens, for as long as what is returned is held.
     pub(crate) fn listen(&self, caller: &Arc<CallerSide>) -> NoticeStream {
         NoticeStream {
             caller: Arc::downgrade(caller),
-            notices: self.0.subscribe(),
+            notices: self
+                .0
+                .get_or_init(|| broadcast::Sender::new(WAITING))
+                .subscribe(),
         }
     }
 
@@ -62,8 +59,10 @@ impl ServerNotices {
         }
         let caller = requests.first();
         let caller = caller.map(|request| Arc::downgrade(&request.caller));
-        // There may be no listener.
-        let _ = self.0.send(AddressedNotice { caller, notice });
+        if let Some(listeners) = self.0.get() {
+            // They may all have gone.
+            let _ = listeners.send(AddressedNotice { caller, notice });
+        }
     }
 }
 

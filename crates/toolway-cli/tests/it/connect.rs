@@ -1,6 +1,7 @@
 //! `connect`: one entry in another client's settings, what moves with it, and taking it all back.
 
 mod clients;
+mod hostile;
 mod undoing;
 
 use std::fs;
@@ -514,11 +515,11 @@ fn a_broken_file_is_left_with_one_clear_message() {
     hint: mend `[HOME]/.config/goose/config.yaml` first; nothing was written
     ");
     assert_snapshot!(said("zed"), @"
-    error: the top level in `[HOME]/.config/zed/settings.json` is not an object; it was left as it is
+    error: the top level in `[HOME]/.config/zed/settings.json` is not an object (line 1); it was left as it is
     hint: look at `[HOME]/.config/zed/settings.json`; nothing was written
     ");
     assert_snapshot!(said("gemini"), @"
-    error: mcpServers in `[HOME]/.gemini/settings.json` is not an object; it was left as it is
+    error: mcpServers in `[HOME]/.gemini/settings.json` is not an object (line 1); it was left as it is
     hint: look at `[HOME]/.gemini/settings.json`; nothing was written
     ");
 }

@@ -86,8 +86,9 @@ pub(super) fn tools() -> Vec<Value> {
         ),
         tool(
             "remark",
-            "Says something that the protocol does not have",
-            &json!({ "method": string }),
+            "Says something that the protocol does not have, once or more often, of this size",
+            &json!({ "method": string, "count": { "type": "integer", "minimum": 1 },
+                "bytes": { "type": "integer", "minimum": 0 } }),
             &["method"],
         ),
         tool(
@@ -142,10 +143,20 @@ pub(super) fn call(
                 MethodOutcome::Result(text("logged"))
             }
             "remark" => {
-                asked
-                    .client
-                    .say(&json!({ "jsonrpc": "2.0", "method": said("method"),
-                    "params": { "n": 1, "own": { "x": [] } } }));
+                let params = |number: u64| match arguments["bytes"].as_u64() {
+                    // Eight of them are the member itself.
+                    Some(bytes) => {
+                        let pad = usize::try_from(bytes.saturating_sub(8)).unwrap_or_default();
+                        json!({ "p": "x".repeat(pad) })
+                    }
+                    None => json!({ "n": number, "own": { "x": [] } }),
+                };
+                for number in 1..=arguments["count"].as_u64().unwrap_or(1) {
+                    asked
+                        .client
+                        .say(&json!({ "jsonrpc": "2.0", "method": said("method"),
+                        "params": params(number) }));
+                }
                 MethodOutcome::Result(text("remarked"))
             }
             "touch" => {

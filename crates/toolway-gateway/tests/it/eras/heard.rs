@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::time::timeout;
-use toolway::{CallOptions, Consent, ToolRequest, ToolTarget};
+use toolway::{CallOptions, Consent, RawJson, ToolRequest, ToolTarget};
 use toolway_testkit::eventually;
 use toolway_types::{Era, ServerName, ToolKey};
 
@@ -300,5 +301,41 @@ async fn more_notices_of_a_client_than_wait_for_its_server_are_dropped() {
     let expected = usize::try_from(WAITING).unwrap() + 2;
     assert_eq!(told.len(), expected, "{told:?}");
     drop(alone);
+    scene.end().await;
+}
+
+#[tokio::test]
+async fn sec_22_a_notice_that_two_readers_could_read_in_two_ways_is_not_passed_on() {
+    let scene = Scene::of(Era::Legacy, Way::Stdio).await;
+    let server = ServerName::new("s").unwrap();
+    let options = CallOptions::new(Consent::Typed);
+    let tell = async |method: &str, params: &str| {
+        let params = RawJson::from(RawValue::from_string(params.to_owned()).unwrap());
+        let told = scene
+            .host
+            .pass_on_notice(&server, method, Some(&params), &options);
+        told.await
+    };
+    for (method, params) in [
+        ("acme/told", r#"{"safe":1,"safe":2}"#),
+        ("acme/told", r#"{"safe":1,"sa\u0066e":2}"#),
+        ("acme/told", "[]"),
+        ("notifications//cancelled", r#"{"requestId":1}"#),
+        ("notifications/Cancelled", r#"{"requestId":1}"#),
+        ("/cancelled", r#"{"requestId":1}"#),
+        (
+            "notifications/notifications/cancelled",
+            r#"{"requestId":1}"#,
+        ),
+    ] {
+        let told = tell(method, params).await;
+        assert!(told.is_err(), "{method} {params}");
+    }
+    let meta = r#"{"_meta":{"progressToken":1,"own":2},"x":3}"#;
+    tell("acme/told", meta).await.unwrap();
+    let mut client = scene.client(Era::Legacy, Way::Stdio).await;
+    let told = json!([["acme/told", { "x": 3 }]]);
+    assert_eq!(client.report().await["told"], told);
+    drop(client);
     scene.end().await;
 }

@@ -28,9 +28,19 @@ pub(super) struct OffersMemory {
     visited: BTreeSet<String>,
     /// What clients told that is not the protocol's, with its parameters.
     told: Vec<(String, Value)>,
+    /// What requests to follow resources said of their trace, in order.
+    traces: Vec<Value>,
 }
 
 impl OffersMemory {
+    /// Remembers what a request to follow resources says of its trace.
+    pub(super) fn follow(&mut self, params: &Value) {
+        let resources = &params["notifications"]["resourceSubscriptions"];
+        if params["uri"].is_string() || resources.is_array() {
+            self.traces.push(params["_meta"]["traceparent"].clone());
+        }
+    }
+
     /// Remembers a notification, unless the protocol has it.
     pub(super) fn tell(&mut self, method: &str, params: &Value) {
         if !method.starts_with("notifications/") {
@@ -126,6 +136,7 @@ pub(super) fn call(
                     "level": memory.offers.level,
                     "calls": memory.calls,
                     "told": memory.offers.told,
+                    "traces": memory.offers.traces,
                     "process": std::process::id(),
                 });
                 MethodOutcome::Result(result)
@@ -321,7 +332,9 @@ pub(super) fn answer(
         }
         "resources/subscribe" if !asked.modern => {
             let uri = said("uri").to_owned();
-            server.memory().offers.followed.insert(uri);
+            let offers = &mut server.memory().offers;
+            offers.follow(asked.params);
+            offers.followed.insert(uri);
             json!({})
         }
         "resources/unsubscribe" if !asked.modern => {

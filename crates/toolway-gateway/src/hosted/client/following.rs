@@ -68,7 +68,10 @@ impl HostedClient {
         if self.state().following.resources.len() >= MAX_FOLLOWED {
             return answers::invalid(format!("more than {MAX_FOLLOWED} resources are followed"));
         }
-        let mut subscription = match self.attached.subscribe_resource(&server, own).await {
+        let mut options = CallOptions::new(self.endpoint.consent());
+        options.trace.clone_from(&request.trace);
+        let subscribing = self.attached.subscribe_resource_as(&server, own, &options);
+        let mut subscription = match subscribing.await {
             Ok(subscription) => subscription,
             Err(toolway::SubscribeError::Call(error)) => return answers::failed(&error),
             Err(error) => return answers::invalid(error.to_string()),

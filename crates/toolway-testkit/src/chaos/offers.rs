@@ -90,8 +90,8 @@ pub(super) fn tools() -> Vec<Value> {
         tool("mirror", "Its arguments, as they came", &json!({}), &[]),
         tool(
             "log",
-            "Logs this",
-            &json!({ "level": string, "data": {} }),
+            "Logs this, because of the call or beside it",
+            &json!({ "level": string, "data": {}, "beside": { "type": "boolean" } }),
             &["level", "data"],
         ),
         tool(
@@ -149,6 +149,11 @@ pub(super) fn call(
                 verbatim(asked, member, json)
             }
             "mirror" => MethodOutcome::Result(mirror(asked)?),
+            "log" if arguments["beside"] == true => {
+                let params = json!({ "level": said("level"), "data": arguments["data"] });
+                server.tell("notifications/message", &params, |_| false);
+                MethodOutcome::Result(text("logged"))
+            }
             "log" => {
                 log(server, asked, said("level"), &arguments["data"]);
                 MethodOutcome::Result(text("logged"))

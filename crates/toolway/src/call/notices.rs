@@ -31,11 +31,11 @@ struct AddressedNotice {
 
 /// All who listen to the notices of one server.
 #[derive(Debug, Clone)]
-pub(crate) struct ServerNotices(broadcast::Sender<AddressedNotice>);
+pub(crate) struct ServerNotices(Arc<broadcast::Sender<AddressedNotice>>);
 
 impl Default for ServerNotices {
     fn default() -> Self {
-        Self(broadcast::Sender::new(WAITING))
+        Self(Arc::new(broadcast::Sender::new(WAITING)))
     }
 }
 
@@ -45,6 +45,7 @@ impl ServerNotices {
         NoticeStream {
             caller: Arc::downgrade(caller),
             notices: self.0.subscribe(),
+            of: Arc::downgrade(&self.0),
         }
     }
 
@@ -72,9 +73,15 @@ impl ServerNotices {
 pub struct NoticeStream {
     caller: Weak<CallerSide>,
     notices: broadcast::Receiver<AddressedNotice>,
+    of: Weak<broadcast::Sender<AddressedNotice>>,
 }
 
 impl NoticeStream {
+    /// Whether it is of these.
+    pub(crate) fn is_of(&self, notices: &ServerNotices) -> bool {
+        std::ptr::eq(self.of.as_ptr(), Arc::as_ptr(&notices.0))
+    }
+
     /// Waits for the next one; nothing once the server is not defined as it was any more.
     pub async fn next(&mut self) -> Option<ServerNotice> {
         loop {

@@ -80,6 +80,7 @@ pub(crate) fn peers(workspace: &Workspace) -> Result<()> {
         ],
     }
     .install(&manifests, &home)?;
+    rust_client(workspace, &home)?;
     // FastMCP 4 needs version 2 of the SDK, so version 1 lives on its own.
     Venv {
         requirements: "requirements-sdk1.txt",
@@ -88,6 +89,31 @@ pub(crate) fn peers(workspace: &Workspace) -> Result<()> {
         programs: &["python", "mcp", "uvicorn"],
     }
     .install(&manifests, &home)
+}
+
+/// Builds the client on the official Rust SDK, whose dependencies nothing else here needs.
+fn rust_client(workspace: &Workspace, home: &Path) -> Result<()> {
+    let own = workspace.path("tests/peers/clients/rust");
+    let built = home.join("rust");
+    let mut facts = Vec::new();
+    for name in ["Cargo.toml", "Cargo.lock", "src/main.rs"] {
+        facts.push(read(&own.join(name))?);
+    }
+    let program = built.join("debug/rust-client");
+    let installation = Installation::new(home.join("rust.stamp"), &facts, vec![program]);
+    if installation.is_current() {
+        return Ok(());
+    }
+    installation.begin()?;
+    twice("the client on the Rust SDK", || {
+        let mut cargo = workspace.cargo();
+        cargo
+            .args(["build", "--quiet", "--locked", "--target-dir"])
+            .arg(&built)
+            .current_dir(&own);
+        cargo
+    })?;
+    installation.finish()
 }
 
 /// Makes `target/bench-peers` hold the gateways from npm that Toolway is measured beside; the folder

@@ -9,9 +9,11 @@
 //! done is on disk before the file is replaced; secrets in the client's file leave through no
 //! `Debug` and through no difference that is shown.
 
+use std::io;
 use std::path::Path;
 
 use serde_json::Value;
+use toolway_files::plain_file;
 use toolway_types::Secret;
 
 use crate::Environment;
@@ -36,6 +38,9 @@ pub use target::{ClientScope, ClientTarget};
 pub use undo::UndoneConnect;
 
 use record::ConnectRecord;
+
+/// The longest file that is read as a token, in bytes.
+const LONGEST_TOKEN: u64 = 64 << 10;
 
 /// Why a client cannot be connected in this way. Its file is as it was.
 #[derive(Debug, thiserror::Error)]
@@ -70,7 +75,7 @@ pub enum ClientEntryError {
         /// The file.
         path: std::path::PathBuf,
         /// What the system said.
-        source: std::io::Error,
+        source: io::Error,
     },
     /// The file could not be read or written.
     #[error(transparent)]
@@ -298,9 +303,14 @@ fn read_token(path: &Path) -> Result<Secret, ClientEntryError> {
         path: path.to_owned(),
         source,
     };
-    let text = std::fs::read_to_string(path).map_err(failed)?;
+    // A pipe would be waited for, and a device read without end.
+    let opened = plain_file::open(path).map_err(failed)?;
+    let (file, facts) = opened.ok_or_else(|| failed(io::Error::other("it is no regular file")))?;
+    let bytes = plain_file::read_at_most(file, &facts, LONGEST_TOKEN).map_err(failed)?;
+    let bytes = bytes.ok_or_else(|| failed(io::ErrorKind::FileTooLarge.into()))?;
+    let text = String::from_utf8(bytes).map_err(|_| failed(io::ErrorKind::InvalidData.into()))?;
     match text.trim() {
-        "" => Err(failed(std::io::Error::other("it is empty"))),
+        "" => Err(failed(io::Error::other("it is empty"))),
         token => Ok(Secret::new(token.to_owned())),
     }
 }

@@ -61,12 +61,29 @@ pub enum EditError {
         message: String,
     },
     /// Something that must be an object to hold the entry is something else.
-    #[error("{key} in `{}` is not an object; it was left as it is", path.display())]
+    #[error("{key} in `{}` is not an object (line {line}); it was left as it is", path.display())]
     NotAnObject {
         /// The file.
         path: PathBuf,
         /// The key, with the keys above it joined by dots; `the top level` for the file itself.
         key: String,
+        /// Its line, from 1.
+        line: u32,
+    },
+    /// What holds the entry is valid, and written in a way that is not changed here.
+    #[error(
+        "`{key}` in `{}` is written in a way that cannot be changed safely (line {line}); it was left as it is",
+        path.display()
+    )]
+    Unfit {
+        /// The file.
+        path: PathBuf,
+        /// The key of the table.
+        key: String,
+        /// Its line, from 1.
+        line: u32,
+        /// How it would have to be written.
+        wanted: &'static str,
     },
     /// The name stands for a directory, a pipe or a device.
     #[error("`{}` is not a regular file", path.display())]
@@ -125,10 +142,11 @@ impl EditError {
         }
     }
 
-    fn top_level(path: &Path) -> Self {
+    fn top_level(path: &Path, line: u32) -> Self {
         Self::NotAnObject {
             path: path.to_owned(),
             key: "the top level".to_owned(),
+            line,
         }
     }
 }

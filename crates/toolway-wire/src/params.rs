@@ -149,18 +149,21 @@ impl CarriedParams {
     }
 }
 
-/// Whether a reader that does not look at the case of letters takes this name for that one. Some such
-/// readers fold further than others: `K` (Kelvin) and `ſ` (long s) are letters of ASCII to them.
+/// Whether a reader that does not look at the case of letters, or at what joins words, takes this name
+/// for that one. Some such readers fold further than others: `K` (Kelvin) and `ſ` (long s) are letters
+/// of ASCII to them. Version 2 of the official Python SDK takes `request_state` for `requestState`, and
+/// `meta` for `_meta`.
 fn is_lookalike(meant: &str, written: &str) -> bool {
-    if meant == written || written.chars().count() != meant.len() {
-        return false;
-    }
-    let folded = |letter: char| {
+    meant != written && letters(meant).eq(letters(written))
+}
+
+/// A name as such a reader sees it.
+fn letters(name: &str) -> impl Iterator<Item = Option<char>> {
+    let letters = name.chars().filter(|letter| !matches!(letter, '_' | '-'));
+    letters.map(|letter| {
         let upper = letter.to_uppercase();
         upper.flat_map(char::to_lowercase).next()
-    };
-    let mut pairs = meant.chars().zip(written.chars());
-    pairs.all(|(one, other)| folded(one) == folded(other))
+    })
 }
 
 /// `_meta` without what is of one hop only; nothing when nothing is left.
@@ -267,6 +270,11 @@ mod tests {
             (r#"{"requeststate":"s"}"#, "requestState"),
             (r#"{"URI":"a:b"}"#, "uri"),
             (r#"{"_META":{}}"#, "_meta"),
+            (r#"{"meta":{}}"#, "_meta"),
+            (r#"{"request_state":"s"}"#, "requestState"),
+            (r#"{"Request-State":"s"}"#, "requestState"),
+            (r#"{"input_responses":{}}"#, "inputResponses"),
+            (r#"{"task_id":"t"}"#, "taskId"),
         ] {
             let found = CarriedParams::split_known(&params(text), ["name"]);
             let is_it =
@@ -275,7 +283,9 @@ mod tests {
         }
         let other = params(r#"{"name":"t","names":1,"Nam":2,"n\u00e4me":3,"x":4}"#);
         assert!(CarriedParams::split_known(&other, ["name"]).is_ok());
-        let of_hop = params(r#"{"_meta":{"ProgressToken":1,"progressTo\u212aen":2,"Progress":3}}"#);
+        let of_hop = params(
+            r#"{"_meta":{"ProgressToken":1,"progressTo\u212aen":2,"Progress":3,"progress_token":4}}"#,
+        );
         let ([], carried) = CarriedParams::split(&of_hop, []).expect("an object");
         assert_eq!(written(&carried), r#","_meta":{"Progress":3}"#);
     }

@@ -9,6 +9,8 @@ use std::fmt;
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::era::meta_key;
+use serde_json::value::RawValue;
+
 use crate::members::{RawMembers, write_string};
 use crate::raw_json::RawJson;
 use crate::request_head::RequestHead;
@@ -255,6 +257,14 @@ impl TraceContext {
         }
         out.push(b'}');
         RawJson::read(&out.into()).ok()
+    }
+
+    /// These parameters, saying this of their request's trace; as they are where they are no object.
+    pub fn told_in(&self, params: Box<RawValue>) -> Box<RawValue> {
+        match self.in_params(params.get()).map(RawValue::from_string) {
+            Some(Ok(said)) => said,
+            _ => params,
+        }
     }
 
     /// The same for all parameters of a request; nothing where they are no object.

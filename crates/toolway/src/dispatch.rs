@@ -18,7 +18,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use toolway_config::ResultText;
 use toolway_config::permission::{CallSubject, Hooks, Permissions};
-use toolway_types::BytePool;
+use toolway_types::{BytePool, ServerName};
 
 use crate::audit::{Audit, AuditEntry};
 use crate::call::{
@@ -44,8 +44,8 @@ mod tests;
 /// The rules of this very moment. A call goes by those that held when it began; but a person may take
 /// long to answer, and a yes is none any more where a rule says no by then.
 pub trait NewestRules: Send + Sync {
-    /// Who refuses this now.
-    fn refuses(&self, subject: CallSubject<'_>) -> Option<RefusedBy>;
+    /// Who refuses this of a server now.
+    fn refuses(&self, subject: CallSubject<'_>, server: &ServerName) -> Option<RefusedBy>;
 }
 
 /// Everything a call needs from the host, borrowed for the time of one call.

@@ -4,11 +4,13 @@
 //! connection. Subscribing at the server is `connection/interest.rs`.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use tokio::sync::watch;
+use toolway_wire::TraceContext;
 
 use crate::error::RequestError;
+use crate::lock::lock;
 
 /// What a server made of a wish.
 #[derive(Debug, Clone, Default)]
@@ -32,6 +34,8 @@ pub(crate) struct WantedResource {
     pub(crate) round: u64,
     /// What the server made of it.
     pub(crate) answer: watch::Sender<SubscribeResult>,
+    /// The trace of whoever caused it to be asked for, until it was.
+    trace: Arc<Mutex<Option<Arc<TraceContext>>>>,
 }
 
 /// All that are wanted of one server, by URI.
@@ -42,14 +46,23 @@ pub(crate) type WantedResources = BTreeMap<String, WantedResource>;
 pub(crate) struct ResourceInterests(watch::Sender<WantedResources>);
 
 impl ResourceInterests {
-    /// Wants to hear of this resource, for as long as what is returned is held.
-    pub(crate) fn register(self: &Arc<Self>, uri: &str) -> ResourceInterest {
+    /// Wants to hear of this resource, for as long as what is returned is held. The trace is told to
+    /// the server if it is asked because of this.
+    pub(crate) fn register(
+        self: &Arc<Self>,
+        uri: &str,
+        trace: Option<Arc<TraceContext>>,
+    ) -> ResourceInterest {
         let mut answer = None;
         self.0.send_modify(|wishes| {
             let wish = wishes.entry(uri.to_owned()).or_default();
             wish.holders += 1;
+            let is_turned_down = wish.is_turned_down();
+            if wish.holders == 1 || is_turned_down {
+                *lock(&wish.trace) = trace;
+            }
             // A refusal is an answer to those who asked then.
-            if wish.is_turned_down() {
+            if is_turned_down {
                 wish.round += 1;
                 wish.answer.send_replace(SubscribeResult::Awaited);
             }
@@ -105,6 +118,12 @@ impl Drop for ResourceInterest {
 }
 
 impl WantedResource {
+    /// The trace that asking for it belongs to: once, for what is asked again after a new connection
+    /// belongs to nobody's.
+    pub(crate) fn take_trace(&self) -> Option<Arc<TraceContext>> {
+        lock(&self.trace).take()
+    }
+
     /// Whether the server does not say when it changes.
     pub(crate) fn is_turned_down(&self) -> bool {
         matches!(

@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use toolway_config::RunLimits;
 pub use toolway_transport::AnswerTimeout;
 use toolway_types::{ConnectionState, ServerName};
-use toolway_wire::view;
+use toolway_wire::{TraceContext, view};
 
 use crate::call::{CallError, Continuations, NotWidened, ProgressSink, RequestOrigin};
 use crate::error::{RequestError, RequestResult, scopes_in};
@@ -151,6 +151,8 @@ pub struct RequestOptions<'a> {
     pub pool: Option<ToolPool>,
     /// What is the caller's to go on from.
     pub passed_on: PassedOn,
+    /// What is said of its trace where it is sent for no caller; its parameters say it too.
+    pub(crate) trace: Option<Arc<TraceContext>>,
     /// What it is sent for: whoever is asked what the server wants to know meanwhile.
     pub(crate) origin: Option<Arc<RequestOrigin>>,
 }
@@ -173,6 +175,7 @@ impl RequestOptions<'_> {
             is_task: None,
             pool: None,
             passed_on: PassedOn::default(),
+            trace: None,
             origin: None,
         }
     }

@@ -14,7 +14,7 @@ use tokio::sync::{broadcast, watch};
 use toolway_transport::{Channel, CloseReason, SendFailure};
 use toolway_types::{Era, MessageDelivery, ProtocolMode, ServerFacts, Untrusted, limits};
 use toolway_wire::view::{Tool, task as task_view};
-use toolway_wire::{Message, RpcError, envelope, headers};
+use toolway_wire::{Message, RpcError, TraceContext, envelope, headers};
 
 use self::correlator::Deadline;
 pub(crate) use self::correlator::{Correlator, Pump, Strays};
@@ -135,6 +135,8 @@ pub(crate) struct Session {
     inner: Arc<SessionInner>,
     /// What its requests are sent for; nothing where they are the host's own.
     origin: Option<Arc<RequestOrigin>>,
+    /// What headers say of a trace where they are.
+    trace: Option<Arc<TraceContext>>,
 }
 
 struct SessionInner {
@@ -151,6 +153,7 @@ impl Session {
         Self {
             inner,
             origin: None,
+            trace: None,
         }
     }
 
@@ -178,6 +181,7 @@ impl Session {
         let session = &Session {
             inner: Arc::clone(&self.inner),
             origin: options.origin.clone(),
+            trace: options.trace.clone(),
         };
         match self.inner.facts.era {
             Era::Legacy if passed_on.tasks && task_view::is_wanted(params) => {

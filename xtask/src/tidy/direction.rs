@@ -82,6 +82,8 @@ const BELOW: &[(&str, &[&str])] = &[
     // What is measured beside the product shares nothing with it.
     ("gateway-bench", &[]),
     ("typed-gateway", &[]),
+    // Nor does what tests talk to.
+    ("rust-client", &[]),
 ];
 const HOST: &[&str] = &[
     "toolway-types",

@@ -41,7 +41,9 @@ pub(super) fn refused_hint(key: &ToolKey, by: &RefusedBy) -> String {
         RefusedBy::NobodyForClassifier { .. } => {
             "run it on a terminal, where you are asked".to_owned()
         }
-        RefusedBy::Person { .. } | RefusedBy::NobodyAnswered => "nothing was sent".to_owned(),
+        RefusedBy::Person { .. } | RefusedBy::NobodyAnswered | RefusedBy::Withdrawn => {
+            "nothing was sent".to_owned()
+        }
         RefusedBy::Changed { difference } => match difference.against {
             Against::Nothing => "mend the file, or run it this once with `--accept-change`",
             Against::Permitted | Against::Namesake => {

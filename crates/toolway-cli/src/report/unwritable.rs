@@ -24,6 +24,10 @@ pub(crate) fn unwritable(path: &Path, why: ErrorKind) -> String {
         ErrorKind::NotADirectory => {
             format!("a file stands where `{path}` needs a directory: move it away")
         }
+        ErrorKind::FileTooLarge => format!("see why `{path}` is that large"),
+        ErrorKind::IsADirectory => format!("a directory stands at `{path}`: move it away"),
+        // Links that lead round and round.
+        ErrorKind::InvalidInput => format!("see where the links at `{path}` lead"),
         _ => format!("check the rights on `{path}`"),
     }
 }
@@ -39,6 +43,13 @@ impl From<EditError> for Report {
             EditError::NotAnObject { path, .. } | EditError::NotAFile { path } => (
                 Exit::Configuration,
                 format!("look at `{}`; nothing was written", path.display()),
+            ),
+            EditError::Unfit { path, wanted, .. } => (
+                Exit::Refused,
+                format!(
+                    "write it in `{}` with {wanted}; nothing was written",
+                    path.display()
+                ),
             ),
             EditError::Exists { .. } => {
                 (Exit::Configuration, "replace it with `--force`".to_owned())

@@ -1,6 +1,7 @@
 //! `connect`: one entry in another client's settings, what moves with it, and taking it all back.
 
 mod clients;
+mod hostile;
 mod undoing;
 
 use std::fs;
@@ -243,7 +244,7 @@ fn servers_stay_unless_they_are_to_move() {
          "telemetry": false
     ----- stderr
     connected Cursor: [HOME]/.cursor/mcp.json:6
-    the file as it was: [HOME]/.cursor/mcp.json.bak
+    the file as it was: [HOME]/.cursor/mcp.json.toolway.bak
     note: 2 servers stay there beside it; `toolway connect cursor --move` moves them behind Toolway
     hint: restart Cursor to use it; take it back with `toolway connect cursor --undo`
     "#);
@@ -261,7 +262,10 @@ fn servers_stay_unless_they_are_to_move() {
       "telemetry": false
     }
     "#);
-    assert_eq!(home.read(home.home().join(".cursor/mcp.json.bak")), CURSOR);
+    assert_eq!(
+        home.read(home.home().join(".cursor/mcp.json.toolway.bak")),
+        CURSOR
+    );
     assert!(!home.config_home().join("settings.json").exists());
     // Once more, and then with the servers.
     assert_snapshot!(connect(&home, &["cursor", "--yes", "--keep"]), @"
@@ -290,7 +294,7 @@ fn servers_stay_unless_they_are_to_move() {
     added `files` to the user scope: [HOME]/.config/toolway/settings.json:3
     added `docs` to the user scope: [HOME]/.config/toolway/settings.json:7
     connected Cursor: [HOME]/.cursor/mcp.json:5
-    the file as it was: [HOME]/.cursor/mcp.json.bak
+    the file as it was: [HOME]/.cursor/mcp.json.toolway.bak
     hint: restart Cursor to use it; take it back with `toolway connect cursor --undo`
     "#);
     assert_snapshot!(home.read(cursor_file(&home)), @r#"
@@ -438,7 +442,7 @@ fn what_cannot_move_stays_and_says_why() {
     warning: [HOME]/.cursor/mcp.json:22: server `broken`: `broken` has neither a command nor a URL
     added `free` to the user scope: [HOME]/.config/toolway/settings.json:16
     connected Cursor: [HOME]/.cursor/mcp.json:22
-    the file as it was: [HOME]/.cursor/mcp.json.bak
+    the file as it was: [HOME]/.cursor/mcp.json.toolway.bak
     hint: restart Cursor to use it; take it back with `toolway connect cursor --undo`
     "#);
     assert_snapshot!(home.read(cursor_file(&home)), @r#"
@@ -514,11 +518,11 @@ fn a_broken_file_is_left_with_one_clear_message() {
     hint: mend `[HOME]/.config/goose/config.yaml` first; nothing was written
     ");
     assert_snapshot!(said("zed"), @"
-    error: the top level in `[HOME]/.config/zed/settings.json` is not an object; it was left as it is
+    error: the top level in `[HOME]/.config/zed/settings.json` is not an object (line 1); it was left as it is
     hint: look at `[HOME]/.config/zed/settings.json`; nothing was written
     ");
     assert_snapshot!(said("gemini"), @"
-    error: mcpServers in `[HOME]/.gemini/settings.json` is not an object; it was left as it is
+    error: mcpServers in `[HOME]/.gemini/settings.json` is not an object (line 1); it was left as it is
     hint: look at `[HOME]/.gemini/settings.json`; nothing was written
     ");
 }
@@ -719,8 +723,8 @@ fn sec_47_secrets_of_moved_servers_are_not_shown_and_lie_where_only_their_owner_
         ),
     );
     home.may_keep_secrets(home.config_home());
-    home.may_hold_secrets(home.home().join(".cursor/mcp.json.bak"));
-    home.may_hold_secrets(home.home().join(".codex/config.toml.bak"));
+    home.may_hold_secrets(home.home().join(".cursor/mcp.json.toolway.bak"));
+    home.may_hold_secrets(home.home().join(".codex/config.toml.toolway.bak"));
     home.run(home.command("chmod").arg("600").arg(&codex));
     connect(&home, &["cursor", "--yes", "--move"]).expect_code(0);
     connect(&home, &["codex", "--yes", "--move"]).expect_code(0);

@@ -106,6 +106,18 @@ impl ConnectRecord {
         })
     }
 
+    /// Whether a text is what was there before: the change was never made, or is taken back. A run
+    /// that ends between the record and the write leaves such a record.
+    pub(super) fn is_undone(&self, text: &str) -> bool {
+        !self.made && digest(text) == self.before
+    }
+
+    /// Whether a value is what stood in the entry's place, whatever was switched in it since.
+    pub(super) fn is_what_it_replaced(&self, value: &Value) -> bool {
+        let before = self.replaced.as_ref();
+        before.is_some_and(|before| covers(value, before))
+    }
+
     /// Whether a value is the entry that was written, whatever was added to it or switched since.
     pub(super) fn is_its_entry(&self, value: &Value) -> bool {
         covers(value, &self.entry)
@@ -190,7 +202,13 @@ fn change(records: &Path, change: impl FnOnce(&mut Vec<ConnectRecord>)) -> Resul
         let mut all = read(records).map_err(io::Error::other)?;
         change(&mut all);
         let whole = Map::from_iter([("changes".to_owned(), serde_json::to_value(all)?)]);
-        Ok(Some(serde_json::to_string_pretty(&whole)?))
+        let text = serde_json::to_string_pretty(&whole)?;
+        // What cannot be read again would stop every further change of every client.
+        if text.len() as u64 > MAX_BYTES {
+            let much = "it would grow larger than can be read again; take something back first";
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, much));
+        }
+        Ok(Some(text))
     });
     written.map_err(failed(records))
 }

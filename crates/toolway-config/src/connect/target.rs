@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use toolway_files::links::follow;
 
 use super::ClientEntryError;
 use crate::Environment;
@@ -16,6 +17,9 @@ use crate::load::strangers_place;
 
 /// Our folder in a project.
 const FOLDER: &str = ".toolway";
+
+/// What the name of a client's file ends with where we keep the old one.
+const BACKUP: &str = ".toolway.bak";
 
 /// Whose settings of a client are meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -132,11 +136,19 @@ impl ClientTarget {
         }
     }
 
-    /// Where the old content is kept, if not beside the file: what we keep in a repository must not
-    /// end up in its history.
+    /// Where the old content is kept: beside the file, under a name that is ours alone, for `.bak`
+    /// may be the client's own (Goose keeps one) or the user's. What we keep in a repository must
+    /// not end up in its history.
     pub(super) fn backup(&self, environment: &Environment) -> Result<Option<PathBuf>, EditError> {
         self.require_own(environment)?;
-        if self.scope == ClientScope::User || !self.path.exists() {
+        if self.scope == ClientScope::User {
+            let (mut backup, _) = follow(&self.path);
+            let mut name = backup.file_name().unwrap_or_default().to_owned();
+            name.push(BACKUP);
+            backup.set_file_name(name);
+            return Ok(Some(backup));
+        }
+        if !self.path.exists() {
             return Ok(None);
         }
         let ours = environment.project_root().join(FOLDER);

@@ -210,7 +210,7 @@ fn a_change_that_fails_is_not_remembered() {
     let folder = target.path.parent().unwrap();
     write(&target.path, "{}");
     // Writing needs a new file beside the old one; the backup's name is taken by a directory.
-    fs::create_dir_all(folder.join("mcp.json.bak/full")).unwrap();
+    fs::create_dir_all(folder.join("mcp.json.toolway.bak/full")).unwrap();
     let entry = GatewayEntry::new(&target, "toolway", &address(None)).unwrap();
     let done = connect(&place.environment, &place.records, &target, &entry, &[]);
     assert!(matches!(
@@ -311,4 +311,129 @@ fn a_record_counts_for_its_own_file_and_entry() {
         last.unwrap().unwrap().path,
         cursor.path.canonicalize().unwrap()
     );
+}
+
+#[test]
+fn a_change_that_was_cut_off_behind_its_record_stands_in_nobodys_way() {
+    let place = Place::new();
+    let target = place.target(ImportClient::Cursor);
+    let text = r#"{"mcpServers": {"mine": {"command": "mine"}}}"#;
+    write(&target.path, text);
+    place.connect(&target, "toolway", Some("one"));
+    let first = fs::read_to_string(&target.path).unwrap();
+    place.connect(&target, "toolway", Some("two"));
+    // As if the second run had ended before it replaced the file; the client writes on, or not.
+    for (written, was_changed) in [(first.clone(), false), (format!("{first}// more\n"), true)] {
+        let records = fs::read_to_string(&place.records).unwrap();
+        write(&target.path, &written);
+        let undone = place.undo(&target).unwrap();
+        assert_eq!(undone.value.entries, ["toolway"]);
+        assert_eq!(undone.value.was_changed, was_changed);
+        let left = fs::read_to_string(&target.path).unwrap();
+        assert!(
+            left.contains("\"mine\"") && !left.contains("toolway"),
+            "{left}"
+        );
+        if !was_changed {
+            assert_eq!(left, text);
+        }
+        assert!(place.undo(&target).is_none());
+        fs::write(&place.records, records).unwrap();
+    }
+}
+
+#[test]
+fn a_backup_takes_the_place_of_no_file_but_our_own() {
+    let place = Place::new();
+    let target = place.target(ImportClient::Goose);
+    write(&target.path, "extensions: {}\n");
+    let theirs = target.path.with_file_name("config.yaml.bak");
+    write(&theirs, "theirs: 1\n");
+    let edited = place.connect(&target, "toolway", None);
+    let ours = edited.backup.unwrap();
+    assert_eq!(fs::read_to_string(&theirs).unwrap(), "theirs: 1\n");
+    assert_eq!(ours.file_name().unwrap(), "config.yaml.toolway.bak");
+    assert_eq!(fs::read_to_string(ours).unwrap(), "extensions: {}\n");
+    place.undo(&target).unwrap();
+    assert_eq!(fs::read_to_string(&theirs).unwrap(), "theirs: 1\n");
+}
+
+#[test]
+fn many_servers_in_one_file_are_read_in_one_go() {
+    let place = Place::new();
+    for (client, head, entry) in [
+        (
+            ImportClient::Codex,
+            "",
+            "[mcp_servers.NAME]\ncommand = \"c\"\n",
+        ),
+        (
+            ImportClient::Goose,
+            "extensions:\n",
+            "  NAME:\n    type: stdio\n    cmd: c\n",
+        ),
+    ] {
+        let target = place.target(client);
+        let entries = (0..2_000).map(|number| entry.replace("NAME", &format!("s{number}")));
+        let text = entries.fold(head.to_owned(), |text, entry| text + &entry);
+        write(&target.path, &text);
+        let reading = place.reading(&target);
+        assert_eq!(reading.file.servers.len(), 2_000);
+        let entry = GatewayEntry::new(&target, "toolway", &address(None)).unwrap();
+        connect(&place.environment, &place.records, &target, &entry, &[]).unwrap();
+        place.undo(&target).unwrap();
+        assert_eq!(fs::read_to_string(&target.path).unwrap(), text);
+    }
+}
+
+#[test]
+fn what_is_remembered_stays_small_enough_to_be_read_again() {
+    let place = Place::new();
+    let target = place.target(ImportClient::Gemini);
+    // Both ends of the file change, so that all between them is remembered.
+    let filler = "x".repeat(7 << 20);
+    let text =
+        format!(r#"{{"mcp": {{"allowed": ["a"]}}, "filler": "{filler}", "mcpServers": {{}}}}"#);
+    write(&target.path, &text);
+    for name in ["one", "two"] {
+        place.connect(&target, name, None);
+    }
+    let before = fs::read(&target.path).unwrap();
+    let reach = address(None);
+    let entry = GatewayEntry::new(&target, "three", &reach).unwrap();
+    let done = connect(&place.environment, &place.records, &target, &entry, &[]);
+    let Err(error) = done else {
+        panic!("a third record fits");
+    };
+    assert!(error.to_string().contains("clients.json"), "{error}");
+    assert_eq!(fs::read(&target.path).unwrap(), before);
+    place.undo(&target).unwrap();
+    assert_eq!(fs::read_to_string(&target.path).unwrap(), text);
+}
+
+#[test]
+fn a_token_is_read_from_a_file_alone() {
+    let place = Place::new();
+    let target = place.target(ImportClient::Zed);
+    let folder = target.path.parent().unwrap();
+    fs::create_dir_all(folder).unwrap();
+    let pipe = folder.join("pipe");
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        &pipe,
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR,
+        0,
+    )
+    .unwrap();
+    let long = folder.join("long");
+    fs::write(&long, "t".repeat(100_000)).unwrap();
+    for file in [&pipe, &long, &PathBuf::from("/dev/zero")] {
+        let entry = GatewayEntry::new(&target, "toolway", &address(Some(file.clone())));
+        let Err(error) = entry else {
+            panic!("{} was read", file.display());
+        };
+        let said = error.to_string();
+        assert!(said.contains(&file.display().to_string()), "{said}");
+    }
 }

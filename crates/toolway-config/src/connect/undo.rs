@@ -53,6 +53,8 @@ pub(super) fn apply(
                 NewText::Written(before) => Some(before),
                 NewText::Removed => None,
             }
+        } else if text.as_deref().is_some_and(|text| record.is_undone(text)) {
+            text
         } else {
             undone.was_changed = true;
             without_entry(target, path, text.as_deref(), record, &mut undone)?
@@ -94,19 +96,20 @@ fn without_entry(
     let mut document = StructuredText::parse(target.format(), path, text.unwrap_or_default())?;
     let place: Vec<&str> = record.place.iter().map(String::as_str).collect();
     if let Some(value) = document.get(&place) {
-        if !record.is_its_entry(&value) {
+        if record.is_its_entry(&value) {
+            match &record.replaced {
+                Some(before) => document.set(&place, before)?,
+                None => {
+                    document.remove(&place)?;
+                }
+            }
+            undone.note_entry(&record.name);
+        } else if !record.is_what_it_replaced(&value) {
             return Err(refused(format!(
                 "`{}` is no longer what `toolway connect` wrote",
                 record.name
             )));
         }
-        match &record.replaced {
-            Some(before) => document.set(&place, before)?,
-            None => {
-                document.remove(&place)?;
-            }
-        }
-        undone.note_entry(&record.name);
     }
     for element in &record.appended {
         element.take_back(&mut document)?;

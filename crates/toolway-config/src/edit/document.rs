@@ -44,10 +44,11 @@ impl Document {
             let gap = if comments.is_empty() { "" } else { newline };
             let text = format!("{comments}{gap}{{}}{newline}");
             let root = syntax_tree::parse(&text).map_err(invalid)?;
-            (text, root.ok_or_else(|| EditError::top_level(path))?)
+            (text, root.ok_or_else(|| EditError::top_level(path, 1))?)
         };
         if !matches!(root.kind, SyntaxKind::Object(_)) {
-            return Err(EditError::top_level(path));
+            let line = syntax_tree::line_at(&text, root.start);
+            return Err(EditError::top_level(path, line));
         }
         Ok(Self {
             path: path.to_owned(),
@@ -88,13 +89,13 @@ impl Document {
         let mut steps: Vec<PathStep> = Vec::new();
         for (depth, key) in parents.iter().enumerate() {
             let found = self.node(&steps).and_then(|node| node.member(key));
-            match found.map(|member| &member.value.kind) {
-                Some(SyntaxKind::Object(_)) => steps.push(PathStep::Key((*key).to_owned())),
-                Some(_) => {
-                    let key = path[..=depth].join(".");
+            match found.map(|member| (&member.value.kind, member.start)) {
+                Some((SyntaxKind::Object(_), _)) => steps.push(PathStep::Key((*key).to_owned())),
+                Some((_, start)) => {
                     return Err(EditError::NotAnObject {
                         path: self.path.clone(),
-                        key,
+                        key: path[..=depth].join("."),
+                        line: syntax_tree::line_at(&self.text, start),
                     });
                 }
                 None => {

@@ -141,7 +141,7 @@ impl LockedFile {
 
 /// The file itself, links followed, and what it holds; nothing when there is none. Makes nothing.
 pub(super) fn peek(path: &Path) -> Result<(PathBuf, Option<Vec<u8>>), EditError> {
-    let (path, _) = follow(&std::path::absolute(path).map_err(io_at(path))?);
+    let path = followed(path)?;
     let found = match read(&path) {
         Err(EditError::Io { source, .. }) if source.kind() == io::ErrorKind::NotADirectory => None,
         found => found?,
@@ -149,14 +149,20 @@ pub(super) fn peek(path: &Path) -> Result<(PathBuf, Option<Vec<u8>>), EditError>
     Ok((path, found.map(|found| found.content)))
 }
 
+/// Where a path leads. Links that lead round and round are an error with the name that was given.
+fn followed(path: &Path) -> Result<PathBuf, EditError> {
+    let (real, links) = follow(&std::path::absolute(path).map_err(io_at(path))?);
+    if links.len() == MOST_LINKS {
+        let source = io::Error::new(io::ErrorKind::InvalidInput, "too many links");
+        return Err(io_at(path)(source));
+    }
+    Ok(real)
+}
+
 /// Follows links to the file itself, so that a link into a dotfiles folder stays a link. Works for
 /// files that do not exist yet, which `canonicalize` does not.
 fn real_path(path: &Path) -> Result<PathBuf, EditError> {
-    let (path, links) = follow(&std::path::absolute(path).map_err(io_at(path))?);
-    if links.len() == MOST_LINKS {
-        let source = io::Error::new(io::ErrorKind::InvalidInput, "too many links");
-        return Err(EditError::Io { path, source });
-    }
+    let path = followed(path)?;
     if path.file_name().is_none() {
         return Err(EditError::NotAFile { path });
     }

@@ -59,11 +59,30 @@ impl EntryPath<'_> {
     }
 }
 
-/// Says that a text is written in a way that cannot be changed safely.
-pub(super) fn refusal(path: &Path, entry: EntryPath<'_>) -> EditError {
-    EditError::Refused(format!(
-        "`{}` in `{}` is written in a way that cannot be changed safely; it was left as it is",
-        entry.table,
-        path.display()
-    ))
+/// Says why a text cannot be changed: something else stands in the table's place, or the table is
+/// written in another way than is `wanted`. The line is that of the table, where it is found.
+pub(super) fn refusal(
+    path: &Path,
+    document: &Value,
+    entry: EntryPath<'_>,
+    line: Option<u32>,
+    wanted: &'static str,
+) -> EditError {
+    let path = path.to_owned();
+    let line = line.unwrap_or(1);
+    let members = match document {
+        Value::Null => None,
+        Value::Object(members) => Some(members),
+        _ => return EditError::top_level(&path, 1),
+    };
+    let key = entry.table.to_owned();
+    match members.and_then(|members| members.get(entry.table)) {
+        None | Some(Value::Null | Value::Object(_)) => EditError::Unfit {
+            path,
+            key,
+            line,
+            wanted,
+        },
+        Some(_) => EditError::NotAnObject { path, key, line },
+    }
 }

@@ -53,18 +53,19 @@ impl StructuredText {
     pub(crate) fn value(&self) -> Value {
         match self {
             Self::Json(document) => document.get(&[]).unwrap_or_default(),
-            Self::Toml(text) => text.value(),
-            Self::Yaml(text) => text.value(),
+            Self::Toml(text) => text.value().clone(),
+            Self::Yaml(text) => text.value().clone(),
         }
     }
 
     /// The value at a path of keys.
     pub(crate) fn get(&self, path: &[&str]) -> Option<Value> {
-        if let Self::Json(document) = self {
-            return document.get(path);
-        }
-        let whole = self.value();
-        let found = path.iter().try_fold(&whole, |value, key| value.get(key));
+        let whole = match self {
+            Self::Json(document) => return document.get(path),
+            Self::Toml(text) => text.value(),
+            Self::Yaml(text) => text.value(),
+        };
+        let found = path.iter().try_fold(whole, |value, key| value.get(key));
         found.cloned()
     }
 

@@ -15,11 +15,16 @@ use super::layout::newline_of;
 use super::spelled::{self, EntryPath};
 use crate::json::syntax_tree::{self, SyntaxError};
 
+/// How a table has to be written.
+const WANTED: &str = "a table for each entry, `[table.entry]`";
+
 /// The content of one TOML file, open for change.
 #[derive(Debug)]
 pub(crate) struct TomlText {
     path: PathBuf,
     text: String,
+    /// What the text says, read once for each change.
+    value: Value,
 }
 
 /// A line, or several that belong together: a header, a key with its value, or neither.
@@ -42,10 +47,11 @@ enum StatementKind {
 
 impl TomlText {
     pub(crate) fn parse(path: &Path, text: &str) -> Result<Self, EditError> {
-        value_of(text).map_err(|error| EditError::invalid(path, error))?;
+        let value = value_of(text).map_err(|error| EditError::invalid(path, error))?;
         Ok(Self {
             path: path.to_owned(),
             text: text.to_owned(),
+            value,
         })
     }
 
@@ -53,14 +59,14 @@ impl TomlText {
         &self.text
     }
 
-    pub(crate) fn value(&self) -> Value {
-        value_of(&self.text).unwrap_or_default()
+    pub(crate) fn value(&self) -> &Value {
+        &self.value
     }
 
     /// Puts an entry into its table, where one of the same name stood or behind its neighbours.
     pub(crate) fn set(&mut self, entry: EntryPath<'_>, value: &Value) -> Result<(), EditError> {
         let intended = entry
-            .set(self.value(), value)
+            .set(self.value.clone(), value)
             .ok_or_else(|| self.refusal(entry))?;
         let (mut text, cut) = without(&self.text, entry);
         let block = rendered(entry, value, newline_of(&self.text));
@@ -71,7 +77,7 @@ impl TomlText {
 
     /// Takes an entry away. Says whether it was there.
     pub(crate) fn remove(&mut self, entry: EntryPath<'_>) -> Result<bool, EditError> {
-        let Some(intended) = entry.remove(self.value()) else {
+        let Some(intended) = entry.remove(self.value.clone()) else {
             return Ok(false);
         };
         let (text, _) = without(&self.text, entry);
@@ -95,6 +101,7 @@ impl TomlText {
         match value_of(&text) {
             Ok(value) if entry.is_same(&value, intended) => {
                 self.text = text;
+                self.value = value;
                 Ok(())
             }
             _ => Err(self.refusal(entry)),
@@ -102,11 +109,23 @@ impl TomlText {
     }
 
     fn refusal(&self, entry: EntryPath<'_>) -> EditError {
-        spelled::refusal(&self.path, entry)
+        let statements = statements(&self.text);
+        let own = statements.iter().find(|it| it.is_of_table(entry.table));
+        let line = own.map(|it| syntax_tree::line_at(&self.text, it.range.start));
+        spelled::refusal(&self.path, &self.value, entry, line, WANTED)
     }
 }
 
 impl Statement {
+    fn is_of_table(&self, table: &str) -> bool {
+        match &self.kind {
+            StatementKind::Header(keys) | StatementKind::Pair(keys) => {
+                keys.first().is_some_and(|first| first == table)
+            }
+            StatementKind::Blank | StatementKind::Comment => false,
+        }
+    }
+
     fn belongs_to(&self, entry: EntryPath<'_>) -> bool {
         match &self.kind {
             StatementKind::Header(keys) | StatementKind::Pair(keys) => {
@@ -188,14 +207,8 @@ fn end_of_table(text: &str, table: &str) -> usize {
     let headers = statements
         .iter()
         .position(|it| matches!(it.kind, StatementKind::Header(_)));
-    let is_of_table = |it: &Statement| match &it.kind {
-        StatementKind::Header(keys) | StatementKind::Pair(keys) => {
-            keys.first().is_some_and(|first| first == table)
-        }
-        StatementKind::Blank | StatementKind::Comment => false,
-    };
     let below = headers.map_or(&[][..], |first| &statements[first..]);
-    let last = below.iter().rev().find(|it| is_of_table(it));
+    let last = below.iter().rev().find(|it| it.is_of_table(table));
     last.map_or(text.len(), |it| it.range.end)
 }
 

@@ -21,6 +21,9 @@ const WORDS: [&str; 11] = [
     "true", "false", "yes", "no", "on", "off", "null", "y", "n", "nan", "inf",
 ];
 
+/// How a mapping has to be written.
+const WANTED: &str = "lines of its own for each entry, and no references between them";
+
 /// The indentation of entries in a mapping that has none yet.
 const INDENT: usize = 2;
 
@@ -29,6 +32,8 @@ const INDENT: usize = 2;
 pub(crate) struct YamlText {
     path: PathBuf,
     text: String,
+    /// What the text says, read once for each change.
+    value: Value,
 }
 
 /// One line, without its break.
@@ -50,10 +55,11 @@ struct Block {
 
 impl YamlText {
     pub(crate) fn parse(path: &Path, text: &str) -> Result<Self, EditError> {
-        value_of(text).map_err(|error| EditError::invalid(path, error))?;
+        let value = value_of(text).map_err(|error| EditError::invalid(path, error))?;
         Ok(Self {
             path: path.to_owned(),
             text: text.to_owned(),
+            value,
         })
     }
 
@@ -61,14 +67,14 @@ impl YamlText {
         &self.text
     }
 
-    pub(crate) fn value(&self) -> Value {
-        value_of(&self.text).unwrap_or_default()
+    pub(crate) fn value(&self) -> &Value {
+        &self.value
     }
 
     /// Puts an entry into its mapping, where one of the same name stood or behind its neighbours.
     pub(crate) fn set(&mut self, entry: EntryPath<'_>, value: &Value) -> Result<(), EditError> {
-        let refused = || spelled::refusal(&self.path, entry);
-        let intended = entry.set(self.value(), value).ok_or_else(refused)?;
+        let refused = || self.refusal(entry);
+        let intended = entry.set(self.value.clone(), value).ok_or_else(refused)?;
         let newline = newline_of(&self.text);
         let mut text = self.text.clone();
         let lines = lines(&self.text);
@@ -98,10 +104,10 @@ impl YamlText {
 
     /// Takes an entry away. Says whether it was there.
     pub(crate) fn remove(&mut self, entry: EntryPath<'_>) -> Result<bool, EditError> {
-        let Some(intended) = entry.remove(self.value()) else {
+        let Some(intended) = entry.remove(self.value.clone()) else {
             return Ok(false);
         };
-        let refused = || spelled::refusal(&self.path, entry);
+        let refused = || self.refusal(entry);
         let lines = lines(&self.text);
         let block = block(&lines, entry.table).ok_or_else(refused)?;
         let own = entry_lines(&lines, &block, entry.name).ok_or_else(refused)?;
@@ -136,10 +142,18 @@ impl YamlText {
         match value_of(&text) {
             Ok(value) if entry.is_same(&value, intended) => {
                 self.text = text;
+                self.value = value;
                 Ok(())
             }
-            _ => Err(spelled::refusal(&self.path, entry)),
+            _ => Err(self.refusal(entry)),
         }
+    }
+
+    fn refusal(&self, entry: EntryPath<'_>) -> EditError {
+        let lines = lines(&self.text);
+        let own = block(&lines, entry.table).map(|block| lines[block.head].start);
+        let line = own.map(|start| syntax_tree::line_at(&self.text, start));
+        spelled::refusal(&self.path, &self.value, entry, line, WANTED)
     }
 }
 
@@ -169,7 +183,8 @@ pub(crate) fn value_of(text: &str) -> Result<Value, SyntaxError> {
             let number = number.and_then(|number| u32::try_from(number).ok());
             number.unwrap_or(1).max(1)
         };
-        let message = error.without_snippet().to_string();
+        let error = error.without_snippet();
+        let message = error.render_with_formatter(&serde_saphyr::UserMessageFormatter);
         let first = message.lines().next().unwrap_or_default();
         SyntaxError {
             line: narrow(location.map(|at| at.line())),

@@ -144,6 +144,44 @@ fn hex_of(bytes: &[u8]) -> String {
 }
 
 #[tokio::test]
+async fn a_subscription_carries_the_trace_of_the_client_that_caused_it() {
+    for (server, up) in ERAS.into_iter().flat_map(|era| WAYS.map(|way| (era, way))) {
+        for era in ERAS {
+            let scene = scene(server, up, None).await;
+            let mut clients = Vec::new();
+            for (trace, name, uri) in [
+                (PARENT, "anna", "s:own"),
+                // It is followed already.
+                (OTHER, "bob", "s:own"),
+                (OTHER, "bob", "s:page/1"),
+            ] {
+                let mut client = scene.line(era, Way::Http, name);
+                client.greet().await;
+                client.meta = json!({ "traceparent": trace });
+                if era == Era::Legacy {
+                    let answer = client
+                        .ask("resources/subscribe", json!({ "uri": uri }))
+                        .await;
+                    assert_eq!(answer["result"], json!({}));
+                } else {
+                    let wanted = json!({ "resourceSubscriptions": [uri] });
+                    client.begin("subscriptions/listen", json!({ "notifications": wanted }));
+                    client
+                        .notice("notifications/subscriptions/acknowledged")
+                        .await;
+                }
+                clients.push(client);
+            }
+            let label = format!("{era:?} at {server:?} over {up:?}");
+            let report = clients[0].report().await;
+            assert_eq!(report["traces"], json!([PARENT, OTHER]), "{label}");
+            drop(clients);
+            scene.end().await;
+        }
+    }
+}
+
+#[tokio::test]
 async fn headers_are_heeded_where_meta_says_nothing_and_linked_where_it_does() {
     let collector = Collector::start(&[]).await;
     let scene = scene(Era::Modern, Way::Http, Some(&collector)).await;

@@ -28,9 +28,19 @@ pub(super) struct OffersMemory {
     visited: BTreeSet<String>,
     /// What clients told that is not the protocol's, with its parameters.
     told: Vec<(String, Value)>,
+    /// What requests to follow resources said of their trace, in order.
+    traces: Vec<Value>,
 }
 
 impl OffersMemory {
+    /// Remembers what a request to follow resources says of its trace.
+    pub(super) fn follow(&mut self, params: &Value) {
+        let resources = &params["notifications"]["resourceSubscriptions"];
+        if params["uri"].is_string() || resources.is_array() {
+            self.traces.push(params["_meta"]["traceparent"].clone());
+        }
+    }
+
     /// Remembers a notification, unless the protocol has it.
     pub(super) fn tell(&mut self, method: &str, params: &Value) {
         if !method.starts_with("notifications/") {
@@ -80,14 +90,15 @@ pub(super) fn tools() -> Vec<Value> {
         tool("mirror", "Its arguments, as they came", &json!({}), &[]),
         tool(
             "log",
-            "Logs this",
-            &json!({ "level": string, "data": {} }),
+            "Logs this, because of the call or beside it",
+            &json!({ "level": string, "data": {}, "beside": { "type": "boolean" } }),
             &["level", "data"],
         ),
         tool(
             "remark",
-            "Says something that the protocol does not have",
-            &json!({ "method": string }),
+            "Says something that the protocol does not have, once or more often, of this size",
+            &json!({ "method": string, "count": { "type": "integer", "minimum": 1 },
+                "bytes": { "type": "integer", "minimum": 0 } }),
             &["method"],
         ),
         tool(
@@ -125,6 +136,7 @@ pub(super) fn call(
                     "level": memory.offers.level,
                     "calls": memory.calls,
                     "told": memory.offers.told,
+                    "traces": memory.offers.traces,
                     "process": std::process::id(),
                 });
                 MethodOutcome::Result(result)
@@ -137,15 +149,30 @@ pub(super) fn call(
                 verbatim(asked, member, json)
             }
             "mirror" => MethodOutcome::Result(mirror(asked)?),
+            "log" if arguments["beside"] == true => {
+                let params = json!({ "level": said("level"), "data": arguments["data"] });
+                server.tell("notifications/message", &params, |_| false);
+                MethodOutcome::Result(text("logged"))
+            }
             "log" => {
                 log(server, asked, said("level"), &arguments["data"]);
                 MethodOutcome::Result(text("logged"))
             }
             "remark" => {
-                asked
-                    .client
-                    .say(&json!({ "jsonrpc": "2.0", "method": said("method"),
-                    "params": { "n": 1, "own": { "x": [] } } }));
+                let params = |number: u64| match arguments["bytes"].as_u64() {
+                    // Eight of them are the member itself.
+                    Some(bytes) => {
+                        let pad = usize::try_from(bytes.saturating_sub(8)).unwrap_or_default();
+                        json!({ "p": "x".repeat(pad) })
+                    }
+                    None => json!({ "n": number, "own": { "x": [] } }),
+                };
+                for number in 1..=arguments["count"].as_u64().unwrap_or(1) {
+                    asked
+                        .client
+                        .say(&json!({ "jsonrpc": "2.0", "method": said("method"),
+                        "params": params(number) }));
+                }
                 MethodOutcome::Result(text("remarked"))
             }
             "touch" => {
@@ -310,7 +337,9 @@ pub(super) fn answer(
         }
         "resources/subscribe" if !asked.modern => {
             let uri = said("uri").to_owned();
-            server.memory().offers.followed.insert(uri);
+            let offers = &mut server.memory().offers;
+            offers.follow(asked.params);
+            offers.followed.insert(uri);
             json!({})
         }
         "resources/unsubscribe" if !asked.modern => {

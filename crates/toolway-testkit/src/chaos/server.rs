@@ -400,9 +400,9 @@ impl ChaosServer {
         });
         asked.client.say(&acknowledged);
         let mut memory = self.memory();
-        memory
-            .subscriptions
-            .push((asked.client.clone(), asked.id.clone(), honoured));
+        memory.offers.follow(asked.params);
+        let subscription = (asked.client.clone(), asked.id.clone(), honoured);
+        memory.subscriptions.push(subscription);
         MethodOutcome::Never
     }
 }

@@ -298,7 +298,7 @@ fn refuser(by: &RefusedBy) -> DecidedBy {
             origin: origin.to_string(),
         },
         RefusedBy::Person { .. } => DecidedBy::Person,
-        RefusedBy::Changed { .. } => DecidedBy::Changed,
+        RefusedBy::Changed { .. } | RefusedBy::Withdrawn => DecidedBy::Changed,
         RefusedBy::NobodyToAsk { .. }
         | RefusedBy::NobodyForBrought { .. }
         | RefusedBy::NobodyAnswered => DecidedBy::Nobody,

@@ -201,6 +201,11 @@ impl LogStream {
         }
     }
 
+    /// Whether it is of this log.
+    pub(crate) fn is_of(&self, logs: &ServerLogs) -> bool {
+        Arc::ptr_eq(&self.server.listeners, &logs.listeners)
+    }
+
     /// Waits until a legacy server has been told that this much is wanted. Servers that take no
     /// level are never told any.
     pub async fn heeded(&self, level: LogLevel) {

@@ -36,12 +36,11 @@ pub(crate) struct ServerNotices(Arc<OnceLock<broadcast::Sender<AddressedNotice>>
 impl ServerNotices {
     /// Listens, for as long as what is returned is held.
     pub(crate) fn listen(&self, caller: &Arc<CallerSide>) -> NoticeStream {
+        let listeners = self.0.get_or_init(|| broadcast::Sender::new(WAITING));
         NoticeStream {
             caller: Arc::downgrade(caller),
-            notices: self
-                .0
-                .get_or_init(|| broadcast::Sender::new(WAITING))
-                .subscribe(),
+            notices: listeners.subscribe(),
+            of: Arc::downgrade(&self.0),
         }
     }
 
@@ -71,9 +70,15 @@ impl ServerNotices {
 pub struct NoticeStream {
     caller: Weak<CallerSide>,
     notices: broadcast::Receiver<AddressedNotice>,
+    of: Weak<OnceLock<broadcast::Sender<AddressedNotice>>>,
 }
 
 impl NoticeStream {
+    /// Whether it is of these.
+    pub(crate) fn is_of(&self, notices: &ServerNotices) -> bool {
+        std::ptr::eq(self.of.as_ptr(), Arc::as_ptr(&notices.0))
+    }
+
     /// Waits for the next one; nothing once the server is not defined as it was any more.
     pub async fn next(&mut self) -> Option<ServerNotice> {
         loop {

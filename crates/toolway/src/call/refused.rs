@@ -70,6 +70,8 @@ pub enum RefusedBy {
     },
     /// A person was asked, and nobody answered.
     NobodyAnswered,
+    /// A person said yes, and by then its caller had the server no more.
+    Withdrawn,
     /// The tool is not defined any more as it was when it was permitted, or that is unknown, and no
     /// user has seen the change.
     Changed {
@@ -150,6 +152,9 @@ impl fmt::Display for RefusedBy {
             RefusedBy::NobodyAnswered => {
                 formatter.write_str("because nobody answered the question whether it may run")
             }
+            RefusedBy::Withdrawn => formatter.write_str(
+                "because its server was taken away from here before the question was answered",
+            ),
             RefusedBy::Changed { difference } => formatter.write_str(match difference.against {
                 Against::Permitted => "because its definition changed since it was permitted",
                 Against::Nothing => {

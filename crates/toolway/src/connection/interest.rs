@@ -6,12 +6,14 @@
 //! session or a new stream, counts as an update: what happened in between was not announced.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
 use serde_json::value::to_raw_value;
 use tokio::sync::watch;
 use toolway_types::{Era, Untrusted};
+use toolway_wire::TraceContext;
 use toolway_wire::era::method;
 
 use super::{Connection, ConnectionNews};
@@ -53,7 +55,9 @@ impl Connection {
                 .collect();
             for uri in gone {
                 // Its answer is not needed any more.
-                let _ = self.say(session, method::RESOURCES_UNSUBSCRIBE, &uri).await;
+                let _ = self
+                    .say(session, method::RESOURCES_UNSUBSCRIBE, &uri, None)
+                    .await;
                 subscribed.remove(&uri);
             }
             for (uri, wish) in &wanted {
@@ -69,7 +73,9 @@ impl Connection {
                     wish.answer.send_replace(SubscribeResult::NotOffered);
                     continue;
                 }
-                match self.say(session, method::RESOURCES_SUBSCRIBE, uri).await {
+                let trace = wish.take_trace();
+                let said = self.say(session, method::RESOURCES_SUBSCRIBE, uri, trace);
+                match said.await {
                     Ok(()) => {
                         subscribed.insert(uri.clone());
                         self.grant(session, uri, wish).await;
@@ -86,10 +92,23 @@ impl Connection {
         }
     }
 
-    async fn say(&self, session: &Session, method: &str, uri: &str) -> Result<(), RequestError> {
+    async fn say(
+        &self,
+        session: &Session,
+        method: &str,
+        uri: &str,
+        trace: Option<Arc<TraceContext>>,
+    ) -> Result<(), RequestError> {
         let params = to_raw_value(&json!({ "uri": uri }))
             .map_err(|error| RequestError::Malformed(error.to_string()))?;
-        let options = RequestOptions::within(self.context.limits.usual());
+        let params = match &trace {
+            Some(trace) => trace.told_in(params),
+            None => params,
+        };
+        let options = RequestOptions {
+            trace,
+            ..RequestOptions::within(self.context.limits.usual())
+        };
         session.request(method, &params, &options).await.map(drop)
     }
 
@@ -112,7 +131,12 @@ impl Connection {
             }
             let filter = json!({ "resourceSubscriptions": uris });
             let (acknowledge, acknowledged) = tokio::sync::oneshot::channel();
-            let listening = session.listen(&filter, |notifications| {
+            // One stream for several: it is opened because of those that are new.
+            let mut trace = None;
+            for uri in &uris {
+                trace = wanted[*uri].take_trace().or(trace);
+            }
+            let listening = session.listen(&filter, trace, |notifications| {
                 let _ = acknowledge.send(notifications["resourceSubscriptions"].clone());
             });
             let granting = async {

@@ -334,7 +334,7 @@ async fn consult(
         call.warn(warning);
     }
     let newest = dispatch.newest.filter(|_| said.grant.is_ok());
-    match newest.and_then(|newest| newest.refuses(subject(call))) {
+    match newest.and_then(|newest| newest.refuses(subject(call), &call.tool().key.server)) {
         Some(refused) => Err(refused),
         None => said.grant,
     }

@@ -180,6 +180,20 @@ impl Attached {
         Ok(snapshot.logs(server)?.listen(&self.party.side, level))
     }
 
+    /// Whether a stream is still the one to hear this server's log by: the server is as it was
+    /// defined, is seen, and no rule denies it by now.
+    pub fn hears_log(&self, server: &ServerName, stream: &LogStream) -> bool {
+        let snapshot = self.party.view.snapshot();
+        snapshot.logs(server).is_ok_and(|logs| stream.is_of(logs))
+    }
+
+    /// The same of its notices.
+    pub fn hears_notices(&self, server: &ServerName, stream: &NoticeStream) -> bool {
+        let snapshot = self.party.view.snapshot();
+        let logs = snapshot.logs(server);
+        logs.is_ok_and(|logs| stream.is_of(&logs.notices))
+    }
+
     /// Listens to what a server says that the protocol does not have: because of requests of this
     /// caller, or of nobody's. Who may hear it, and for how long, is as with [`Attached::logs`].
     pub fn notices(&self, server: &ServerName) -> Result<NoticeStream, CallError> {

@@ -11,7 +11,7 @@ use tokio::sync::{broadcast, watch};
 use toolway_types::{ServerName, ToolKey, Untrusted};
 
 use super::Attached;
-use crate::call::{CallError, brief};
+use crate::call::{CallError, CallOptions, brief};
 use crate::dispatch::send;
 use crate::error::RequestError;
 use crate::event::HostEvent;
@@ -82,7 +82,7 @@ impl ResourceSubscription {
                         return Err(SubscribeError::Ended);
                     };
                     if let Some(interests) = moved_to(&snapshot, server, interest) {
-                        self.interest = interests.register(&self.interest.uri);
+                        self.interest = interests.register(&self.interest.uri, None);
                     }
                     // What happened in between was not announced.
                     return Ok(());
@@ -158,23 +158,35 @@ impl Attached {
         server: &ServerName,
         uri: &str,
     ) -> Result<ResourceSubscription, SubscribeError> {
-        let options = self.usual_options();
+        self.subscribe_resource_as(server, uri, &self.usual_options())
+            .await
+    }
+
+    /// As [`Attached::subscribe_resource`], under these conditions.
+    pub async fn subscribe_resource_as(
+        &self,
+        server: &ServerName,
+        uri: &str,
+        options: &CallOptions,
+    ) -> Result<ResourceSubscription, SubscribeError> {
         // Who may not read it may not follow it either.
         let params = Map::from_iter([("uri".to_owned(), uri.into())]);
-        let permitted = self.permit_offering(Offering::ReadResource, server, params, &options);
+        let permitted = self.permit_offering(Offering::ReadResource, server, params, options);
         let permitted = permitted.await?;
         let uri = permitted.text("uri").unwrap_or(uri);
         let snapshot = self.snapshot();
         snapshot.route(server)?;
         let timeout = snapshot.general_limits().whole();
         let connected = snapshot.connected(server).ok_or(SubscribeError::Ended)?;
+        let trace = options.trace.as_ref();
+        let trace = trace.map(|trace| Arc::new(trace.context().clone()));
         let view = &self.party.view;
         // Heard from before it is asked for, so that the first word is not missed.
         let mut subscription = ResourceSubscription {
             server: server.clone(),
             events: view.subscribe(),
             snapshots: view.watch(),
-            interest: connected.interests.register(uri),
+            interest: connected.interests.register(uri, trace),
             timeout,
         };
         let answered = subscription

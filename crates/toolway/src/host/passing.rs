@@ -11,6 +11,7 @@
 
 use std::mem;
 
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use toolway_types::{ServerName, ToolKey, Untrusted};
 use toolway_wire::era::method;
@@ -251,12 +252,15 @@ impl Attached {
         let unusable = |message: String| invalid(key.clone(), message);
         // A server may take a notification for the request of that name.
         let bare = method.strip_prefix("notifications/").unwrap_or(method);
-        if is_of_protocol(bare) || OWN_NOTICES.contains(&bare.to_ascii_lowercase().as_str()) {
+        let plain = bare.trim_start_matches('/').to_ascii_lowercase();
+        if is_of_protocol(bare) || OWN_NOTICES.contains(&plain.as_str()) {
             let refusal = format!("`{method}` is a notification of the protocol");
             return Err(unusable(refusal));
         }
         let none = RawJson::from(send::raw_value(b"{}".to_vec()).unwrap_or_default());
         let params = params.unwrap_or(&none);
+        // What stands twice could be judged by one of both and heeded by the other (SEC-22).
+        let carried = carried(params).map_err(|error| unusable(error.to_string()))?;
         let read = serde_json::from_str(params.get());
         let read: Value = read.map_err(|error| unusable(error.to_string()))?;
         let mut asked = Map::new();
@@ -275,10 +279,12 @@ impl Attached {
                 let snapshot = self.snapshot();
                 let route = snapshot.route(server)?;
                 let general = snapshot.general_limits();
+                let params = written(&[], &carried);
+                let params = params.map_err(|error| unusable(error.to_string()))?;
                 let request = PreparedRequest {
                     key: &key,
                     method,
-                    params: params.as_raw().to_owned(),
+                    params,
                 };
                 send::notify(&*route, request, options, general, &self.party.side).await
             }
@@ -325,21 +331,9 @@ impl Attached {
         carried: CarriedParams,
         options: &CallOptions,
     ) -> Result<RawJson, CallError> {
-        let mut params = b"{".to_vec();
-        for (place, (name, json)) in members.iter().enumerate() {
-            let comma = if place == 0 { "" } else { "," };
-            params.extend_from_slice(format!("{comma}\"{name}\":{json}").as_bytes());
-        }
-        let passed_on = PassedOn::of(options.continuations);
-        let from = params.len();
-        send::of_this_hop(carried, passed_on).write(&mut params);
-        if members.is_empty() && params.len() > from {
-            // Nothing stands before the first of them.
-            params.remove(from);
-        }
-        params.push(b'}');
-        let params =
-            send::raw_value(params).map_err(|error| invalid(key.clone(), error.to_string()))?;
+        let carried = send::of_this_hop(carried, PassedOn::of(options.continuations));
+        let params = written(members, &carried);
+        let params = params.map_err(|error| invalid(key.clone(), error.to_string()))?;
         let snapshot = self.snapshot();
         let route = snapshot.route(&key.server)?;
         let general = snapshot.general_limits();
@@ -356,6 +350,26 @@ impl Attached {
         }
         Ok(answer)
     }
+}
+
+/// Parameters of these members, each as JSON, and of what travels along.
+fn written(
+    members: &[(&str, String)],
+    carried: &CarriedParams,
+) -> Result<Box<RawValue>, serde_json::Error> {
+    let mut params = b"{".to_vec();
+    for (place, (name, json)) in members.iter().enumerate() {
+        let comma = if place == 0 { "" } else { "," };
+        params.extend_from_slice(format!("{comma}\"{name}\":{json}").as_bytes());
+    }
+    let from = params.len();
+    carried.write(&mut params);
+    if members.is_empty() && params.len() > from {
+        // Nothing stands before the first of them.
+        params.remove(from);
+    }
+    params.push(b'}');
+    send::raw_value(params)
 }
 
 /// Notifications that are for one hop of the protocol alone.

@@ -253,14 +253,18 @@ impl View {
 }
 
 impl NewestRules for View {
-    fn refuses(&self, subject: CallSubject<'_>) -> Option<RefusedBy> {
-        match self.snapshot().settings.permissions.decide(subject) {
+    fn refuses(&self, subject: CallSubject<'_>, server: &ServerName) -> Option<RefusedBy> {
+        let snapshot = self.snapshot();
+        match snapshot.settings.permissions.decide(subject) {
             PermissionDecision::Deny { rule } => Some(RefusedBy::Rule {
                 rule: rule.rule.clone(),
                 origin: rule.origin.clone(),
             }),
             PermissionDecision::Unreadable { origin } => Some(RefusedBy::Unreadable { origin }),
-            PermissionDecision::Ask { .. } | PermissionDecision::Allow { .. } => None,
+            PermissionDecision::Ask { .. } | PermissionDecision::Allow { .. } => {
+                let is_there = server.is_built_in() || snapshot.server(server.as_str()).is_some();
+                (!is_there).then_some(RefusedBy::Withdrawn)
+            }
         }
     }
 }

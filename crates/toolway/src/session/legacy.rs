@@ -121,8 +121,10 @@ pub(super) async fn request(
     let mut headers = version_header.clone();
     if let Some(origin) = &session.origin {
         origin.note_sent(id, &session.facts().protocol_version);
-        headers.extend(origin.trace().into_iter().flat_map(TraceContext::headers));
     }
+    let of_origin = session.origin.as_ref().and_then(|origin| origin.trace());
+    let trace = of_origin.or(session.trace.as_deref());
+    headers.extend(trace.into_iter().flat_map(TraceContext::headers));
     correlator
         .request(RequestExchange {
             id,

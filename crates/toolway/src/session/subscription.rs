@@ -8,6 +8,7 @@
 //!
 //! The request is none of a caller's: it has no time limit, and the end of the channel is its end.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::value::to_raw_value;
@@ -15,7 +16,8 @@ use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 use tokio::time::Instant;
 use toolway_transport::SendFailure;
-use toolway_types::{Era, Untrusted};
+use toolway_types::{Era, MessageDelivery, Untrusted};
+use toolway_wire::TraceContext;
 use toolway_wire::era::method;
 use toolway_wire::error::METHOD_NOT_FOUND;
 
@@ -134,7 +136,7 @@ impl Session {
         let mut pause = PAUSE;
         loop {
             let filter = wanted.write();
-            let end = self.listen(&filter, |notifications| {
+            let end = self.listen(&filter, None, |notifications| {
                 let filter = SubscriptionFilter::read(notifications);
                 state.send_modify(|state| {
                     state.acknowledged = filter;
@@ -175,11 +177,12 @@ impl Session {
         }
     }
 
-    /// Opens one subscription and stays until it ends. `acknowledged` hears what of the wanted
-    /// the server will announce. Dropping the future ends it.
+    /// Opens one subscription and stays until it ends. `trace` is that of whoever caused it;
+    /// `acknowledged` hears what of the wanted the server will announce. Dropping the future ends it.
     pub(crate) async fn listen(
         &self,
         wanted: &Value,
+        trace: Option<Arc<TraceContext>>,
         acknowledged: impl FnOnce(&Value),
     ) -> SubscriptionEnd {
         let correlator = &self.inner.correlator;
@@ -188,6 +191,10 @@ impl Session {
         let params = match to_raw_value(&json!({ "notifications": wanted })) {
             Ok(params) => params,
             Err(error) => return unsent(&error),
+        };
+        let params = match &trace {
+            Some(trace) => trace.told_in(params),
+            None => params,
         };
         let deadline = Deadline::new(Duration::MAX, None);
         let request = ModernRequest::new(method::SUBSCRIPTIONS_LISTEN, &params, deadline);
@@ -198,10 +205,14 @@ impl Session {
             request,
             None,
         );
-        let exchange = match shaped {
+        let mut exchange = match shaped {
             Ok(exchange) => exchange,
             Err(error) => return unsent(&error),
         };
+        if self.inner.delivery == MessageDelivery::PerRequest {
+            let trace = trace.iter().flat_map(|trace| trace.headers());
+            exchange.headers.extend(trace);
+        }
         let (_opened, answer) = correlator.reception().subscriptions().open(exchange.id);
         let mut ended = std::pin::pin!(correlator.request(exchange));
         let notifications = tokio::select! {

@@ -77,10 +77,12 @@ fn difference(
     let records = context.setup.files().clients();
     let found = connect::undo_difference(&records, target, name);
     found.map_err(|error| match error {
-        ClientEntryError::Edit(error @ EditError::Refused(_)) => Report::from(error).hint(format!(
-            "nothing was written; mend it by hand in `{}`",
-            target.path.display()
-        )),
+        ClientEntryError::Edit(error @ (EditError::Refused(_) | EditError::Unfit { .. })) => {
+            Report::from(error).hint(format!(
+                "nothing was written; mend it by hand in `{}`",
+                target.path.display()
+            ))
+        }
         other => Report::from(other),
     })
 }

@@ -54,7 +54,7 @@ fn claude_desktop() {
     ----- stderr
     added `my files` to the user scope: [HOME]/.config/toolway/settings.json:3
     connected Claude Desktop: [HOME]/.config/Claude/claude_desktop_config.json:4
-    the file as it was: [HOME]/.config/Claude/claude_desktop_config.json.bak
+    the file as it was: [HOME]/.config/Claude/claude_desktop_config.json.toolway.bak
     hint: restart Claude Desktop to use it; take it back with `toolway connect claude-desktop --undo`
     ----- file
     {
@@ -109,7 +109,7 @@ fn claude_code() {
     added `tracker` to the user scope: [HOME]/.config/toolway/settings.json:3
     added `files` to the user scope: [HOME]/.config/toolway/settings.json:7
     connected Claude Code: [HOME]/.claude.json:8
-    the file as it was: [HOME]/.claude.json.bak
+    the file as it was: [HOME]/.claude.json.toolway.bak
     hint: restart Claude Code to use it; take it back with `toolway connect claude-code --undo`
     ----- file
     {
@@ -153,7 +153,7 @@ fn cursor() {
     ----- stderr
     added `docs` to the user scope: [HOME]/.config/toolway/settings.json:3
     connected Cursor: [HOME]/.cursor/mcp.json:3
-    the file as it was: [HOME]/.cursor/mcp.json.bak
+    the file as it was: [HOME]/.cursor/mcp.json.toolway.bak
     hint: restart Cursor to use it; take it back with `toolway connect cursor --undo`
     ----- file
     {
@@ -194,7 +194,7 @@ fn vscode() {
     ----- stderr
     added `github` to the user scope: [HOME]/.config/toolway/settings.json:3
     connected VS Code: [HOME]/.config/Code/User/mcp.json:5
-    the file as it was: [HOME]/.config/Code/User/mcp.json.bak
+    the file as it was: [HOME]/.config/Code/User/mcp.json.toolway.bak
     hint: restart VS Code to use it; take it back with `toolway connect vscode --undo`
     ----- file
     {
@@ -257,7 +257,7 @@ notifications = true
     ----- stderr
     added `notes` to the user scope: [HOME]/.config/toolway/settings.json:3
     connected Codex: [HOME]/.codex/config.toml:9
-    the file as it was: [HOME]/.codex/config.toml.bak
+    the file as it was: [HOME]/.codex/config.toml.toolway.bak
     hint: restart Codex to use it; take it back with `toolway connect codex --undo`
     ----- file
     model = "gpt-6-codex"
@@ -319,7 +319,7 @@ fn zed() {
     warning: [HOME]/.config/zed/settings.json:7: `mcp-server-context7` is started by a Zed extension and cannot be taken over
     added `notes` to the user scope: [HOME]/.config/toolway/settings.json:3
     connected Zed: [HOME]/.config/zed/settings.json:8
-    the file as it was: [HOME]/.config/zed/settings.json.bak
+    the file as it was: [HOME]/.config/zed/settings.json.toolway.bak
     hint: restart Zed to use it; take it back with `toolway connect zed --undo`
     ----- file
     // Zed settings
@@ -377,7 +377,7 @@ fn gemini() {
     added `docs` to the user scope: [HOME]/.config/toolway/settings.json:3
     added `search` to the user scope: [HOME]/.config/toolway/settings.json:7
     connected Gemini CLI: [HOME]/.gemini/settings.json:5
-    the file as it was: [HOME]/.gemini/settings.json.bak
+    the file as it was: [HOME]/.gemini/settings.json.toolway.bak
     hint: restart Gemini CLI to use it; take it back with `toolway connect gemini --undo`
     ----- file
     {
@@ -422,7 +422,7 @@ fn windsurf() {
     ----- stderr
     added `docs` to the user scope: [HOME]/.config/toolway/settings.json:3
     connected Windsurf: [HOME]/.codeium/windsurf/mcp_config.json:3
-    the file as it was: [HOME]/.codeium/windsurf/mcp_config.json.bak
+    the file as it was: [HOME]/.codeium/windsurf/mcp_config.json.toolway.bak
     hint: restart Windsurf to use it; take it back with `toolway connect windsurf --undo`
     ----- file
     {
@@ -494,7 +494,7 @@ GOOSE_MODEL: claude
     warning: [HOME]/.config/goose/config.yaml:1: `developer` cannot be taken over: built into Goose
     added `tracker` to the user scope: [HOME]/.config/toolway/settings.json:3
     connected Goose: [HOME]/.config/goose/config.yaml:11
-    the file as it was: [HOME]/.config/goose/config.yaml.bak
+    the file as it was: [HOME]/.config/goose/config.yaml.toolway.bak
     hint: restart Goose to use it; take it back with `toolway connect goose --undo`
     ----- file
     # Written by goose configure, and by me.
@@ -551,7 +551,7 @@ fn opencode() {
     ----- stderr
     added `notes` to the user scope: [HOME]/.config/toolway/settings.json:3
     connected opencode: [HOME]/.config/opencode/opencode.jsonc:5
-    the file as it was: [HOME]/.config/opencode/opencode.jsonc.bak
+    the file as it was: [HOME]/.config/opencode/opencode.jsonc.toolway.bak
     hint: restart opencode to use it; take it back with `toolway connect opencode --undo`
     ----- file
     {

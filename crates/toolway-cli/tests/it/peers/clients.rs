@@ -1,4 +1,4 @@
-//! Clients that nobody here wrote, in front of `toolway serve`: the official SDKs in both versions,
+//! Clients that nobody here wrote, in front of `toolway serve`: the official SDKs in all versions,
 //! and FastMCP's. Each goes through the same tour (`tests/peers/clients`) over stdio and HTTP.
 
 use std::process::Command;
@@ -153,6 +153,15 @@ const FASTMCP_MODERN: TouringClient = TouringClient {
     without: &["changed", "grown"],
 };
 
+const RUST: TouringClient = TouringClient {
+    words: &["rust-client", "legacy"],
+    without: &[],
+};
+const RUST_MODERN: TouringClient = TouringClient {
+    words: &["rust-client", "modern"],
+    without: &[],
+};
+
 impl TouringClient {
     /// What it saw of this.
     pub(super) fn tour(self, home: &TempHome, target: &Value) -> Value {
@@ -164,6 +173,7 @@ impl TouringClient {
                 node.arg(path).arg(peers::dir());
                 node
             }
+            "rust-client" => home.command(peers::rust_client()),
             "sdk1_client.py" => {
                 let mut python = home.command(peers::sdk1_program("python"));
                 python.arg(path);
@@ -281,6 +291,26 @@ fn fastmcp_in_the_modern_era_over_stdio() {
 #[test]
 fn fastmcp_in_the_modern_era_over_http() {
     FASTMCP_MODERN.over_http();
+}
+
+#[test]
+fn rust_sdk_in_the_legacy_era_over_stdio() {
+    RUST.over_stdio();
+}
+
+#[test]
+fn rust_sdk_in_the_legacy_era_over_http() {
+    RUST.over_http();
+}
+
+#[test]
+fn rust_sdk_in_the_modern_era_over_stdio() {
+    RUST_MODERN.over_stdio();
+}
+
+#[test]
+fn rust_sdk_in_the_modern_era_over_http() {
+    RUST_MODERN.over_http();
 }
 
 /// What a script that lists once sees: nothing of slow servers the first time, all of it from then on.

@@ -115,7 +115,7 @@ fn what_is_cut_goes_with_its_own_lines_and_no_others() {
     assert!(text.remove(entry("issue tracker")).unwrap());
     assert!(text.text().contains("# The tracker.\n"), "{}", text.text());
     assert_eq!(
-        text.value(),
+        *text.value(),
         json!({"model": "o5", "notify": ["sh", "-c"], "tui": {"theme": "dark"}})
     );
 }
@@ -166,7 +166,7 @@ fn every_way_to_write_a_table_is_changed_rightly_or_refused() {
             Ok(true) => Some(document.text().to_owned()),
             Ok(false) => None,
             Err(error) => {
-                assert!(matches!(error, EditError::Refused(_)), "{error}");
+                assert!(matches!(error, EditError::Unfit { .. }), "{error}");
                 assert_eq!(document.text(), text);
                 Some("refused".to_owned())
             }

@@ -5,16 +5,16 @@
 //! the client.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use futures_util::StreamExt;
 use futures_util::future::{AbortHandle, Abortable};
 use futures_util::stream::FuturesUnordered;
 use serde_json::json;
 use serde_json::value::to_raw_value;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use toolway::types::{Era, ServerName, limits};
-use toolway::{CallOptions, LogLevel, LogNews, LogStream};
+use toolway::{CallOptions, HostSnapshot, LogLevel, LogNews, LogStream};
 use toolway_wire::era::method;
 use toolway_wire::{RawJson, envelope, request_head};
 
@@ -68,7 +68,10 @@ impl HostedClient {
         if self.state().following.resources.len() >= MAX_FOLLOWED {
             return answers::invalid(format!("more than {MAX_FOLLOWED} resources are followed"));
         }
-        let mut subscription = match self.attached.subscribe_resource(&server, own).await {
+        let mut options = CallOptions::new(self.endpoint.consent());
+        options.trace.clone_from(&request.trace);
+        let subscribing = self.attached.subscribe_resource_as(&server, own, &options);
+        let mut subscription = match subscribing.await {
             Ok(subscription) => subscription,
             Err(toolway::SubscribeError::Call(error)) => return answers::failed(&error),
             Err(error) => return answers::invalid(error.to_string()),
@@ -129,7 +132,13 @@ impl HostedClient {
                         }
                         if let Ok(stream) = client.attached.logs(server, level) {
                             heard.insert(server.clone());
-                            streams.push(next_log(stream));
+                            let log = FollowedLog {
+                                client: Arc::downgrade(&client),
+                                server: server.clone(),
+                                snapshots: client.endpoint.view.watch(),
+                                stream,
+                            };
+                            streams.push(log.next());
                         }
                     }
                 }
@@ -138,12 +147,19 @@ impl HostedClient {
                 }
                 tokio::select! {
                     changed = snapshots.changed() => if changed.is_err() { return },
-                    Some((stream, news)) = streams.next() => {
-                        if let LogNews::Message(message) = news {
-                            let params = message.raw.as_raw();
-                            unasked.notify(envelope::notification(method::MESSAGE, Some(params)));
+                    Some((log, news)) = streams.next() => match news {
+                        // It may be there again already, as another one.
+                        None => {
+                            heard.remove(&log.server);
+                            snapshots.mark_changed();
                         }
-                        streams.push(next_log(stream));
+                        Some(news) => {
+                            if let LogNews::Message(message) = news {
+                                let params = Some(message.raw.as_raw());
+                                unasked.notify(envelope::notification(method::MESSAGE, params));
+                            }
+                            streams.push(log.next());
+                        }
                     }
                 }
             }
@@ -173,18 +189,39 @@ impl HostedClient {
                     snapshots.borrow_and_update();
                     client.attached.notices(&server).ok()
                 };
-                if let Some(mut stream) = stream {
-                    while let Some(notice) = stream.next().await {
-                        if unasked.is_gone() {
-                            return;
-                        }
+                let Some(mut stream) = stream else {
+                    if snapshots.changed().await.is_err() {
+                        return;
+                    }
+                    continue;
+                };
+                loop {
+                    let notice = tokio::select! {
+                        biased;
+                        changed = snapshots.changed() => match changed {
+                            Ok(()) => None,
+                            Err(_) => return,
+                        },
+                        notice = stream.next() => match notice {
+                            Some(notice) => Some(notice),
+                            // It is defined anew, which is shown at once.
+                            None => break,
+                        },
+                    };
+                    let Some(client) = client.upgrade() else {
+                        return;
+                    };
+                    if unasked.is_gone() {
+                        return;
+                    }
+                    // It may be another one by now, or nothing of this client's.
+                    if !client.attached.hears_notices(&server, &stream) {
+                        break;
+                    }
+                    if let Some(notice) = notice {
                         let params = notice.params.as_ref().map(RawJson::as_raw);
                         unasked.notify(envelope::notification(&notice.method, params));
                     }
-                }
-                // It is not there, or defined anew.
-                if snapshots.changed().await.is_err() {
-                    return;
                 }
             }
         };
@@ -246,7 +283,35 @@ impl HostedClient {
     }
 }
 
-async fn next_log(mut stream: LogStream) -> (LogStream, LogNews) {
-    let news = stream.next().await;
-    (stream, news)
+/// The log of one server, as long as the client may hear it.
+struct FollowedLog {
+    client: Weak<HostedClient>,
+    server: ServerName,
+    snapshots: watch::Receiver<Arc<HostSnapshot>>,
+    stream: LogStream,
+}
+
+impl FollowedLog {
+    /// Waits for the next news; nothing once it is not heard any more.
+    async fn next(mut self) -> (Self, Option<LogNews>) {
+        loop {
+            let news = tokio::select! {
+                biased;
+                changed = self.snapshots.changed() => match changed {
+                    Ok(()) => None,
+                    Err(_) => return (self, None),
+                },
+                news = self.stream.next() => Some(news),
+            };
+            let Some(client) = self.client.upgrade() else {
+                return (self, None);
+            };
+            if !client.attached.hears_log(&self.server, &self.stream) {
+                return (self, None);
+            }
+            if news.is_some() {
+                return (self, news);
+            }
+        }
+    }
 }

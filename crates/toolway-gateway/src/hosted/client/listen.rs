@@ -10,7 +10,7 @@ use futures_util::stream::FuturesUnordered;
 use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
 use toolway::types::{Era, limits};
-use toolway::{ListKind, ResourceSubscription};
+use toolway::{CallOptions, ListKind, ResourceSubscription};
 use toolway_wire::era::{meta_key, method};
 use toolway_wire::{Id, envelope};
 
@@ -121,7 +121,7 @@ impl HostedClient {
         let uris = wanted[RESOURCES].as_array().cloned().unwrap_or_default();
         let mut heard = Vec::new();
         for uri in uris.iter().take(MAX_FOLLOWED).filter_map(Value::as_str) {
-            if let Some(subscription) = self.subscribe(uri).await {
+            if let Some(subscription) = self.subscribe(uri, &request).await {
                 heard.push(uri.to_owned());
                 followed.push(next_update(subscription, uri.to_owned()));
             }
@@ -165,13 +165,20 @@ impl HostedClient {
     }
 
     /// Follows a resource by the address that the client knows.
-    pub(super) async fn subscribe(&self, address: &str) -> Option<ResourceSubscription> {
+    async fn subscribe(
+        &self,
+        address: &str,
+        request: &IncomingRequest,
+    ) -> Option<ResourceSubscription> {
         let mut found = self.endpoint.resource(address);
         if found.is_none() && self.endpoint.all_came().await {
             found = self.endpoint.resource(address);
         }
         let (server, uri) = found?;
-        match self.attached.subscribe_resource(&server, uri).await {
+        let mut options = CallOptions::new(self.endpoint.consent());
+        options.trace.clone_from(&request.trace);
+        let subscribing = self.attached.subscribe_resource_as(&server, uri, &options);
+        match subscribing.await {
             Ok(subscription) => Some(subscription),
             Err(error) => {
                 tracing::debug!(%error, "a resource is not followed");

@@ -91,6 +91,15 @@ async fn sec_26_a_state_that_was_never_sealed_reaches_no_server() {
             let answer = legacy.answer(id).await.to_string();
             assert!(answer.contains("genuine"), "{method}: {answer}");
             assert!(!answer.contains("forged"), "{method}: {answer}");
+            // An official SDK takes these for them.
+            let mut spelled = json!({ "name": "s__elicit" });
+            let said = forged("s__elicit");
+            spelled["request_state"] = said["requestState"].clone();
+            spelled["input_responses"] = said["inputResponses"].clone();
+            for client in [&mut modern, &mut legacy] {
+                let answer = client.ask(method, spelled.clone()).await;
+                assert_eq!(answer["error"]["code"], -32602, "{method}: {answer}");
+            }
         }
     }
     scene.end().await;

@@ -232,6 +232,72 @@ async fn a_read_only_profile_runs_nothing_that_writes_by_any_way() {
     scene.end().await;
 }
 
+/// What comes of a permission question that is answered after the server left the profile.
+#[tokio::test]
+async fn a_yes_comes_too_late_when_its_server_is_gone_by_then() {
+    let careful = settings(&json!({ "mode": "ask" }));
+    let narrow = settings(&json!({ "mode": "ask", "servers": ["t"] }));
+    for (era, way) in [
+        (Era::Legacy, Way::Http),
+        (Era::Legacy, Way::Stdio),
+        (Era::Modern, Way::Http),
+    ] {
+        let scene = Scene::governed(two(), &careful).await;
+        let mut client = scene.client_of(era, way, "anna.guest").await;
+        let arguments = json!({ "text": "through" });
+        let yes = json!({ "action": "accept", "content": { "answer": "once" } });
+        let id = client.begin_call("echo", arguments.clone());
+        let answer = if era == Era::Legacy {
+            let asked = client.question_of("elicitation/create").await;
+            scene.change_settings(&narrow).await;
+            client.reply(&asked, &yes);
+            client.answer(id).await
+        } else {
+            let asked = client.answer(id).await;
+            only_input(&asked);
+            scene.change_settings(&narrow).await;
+            let id = client.retry("echo", arguments, &asked, &yes);
+            client.answer(id).await
+        };
+        let said = answer.to_string();
+
+        assert!(!said.contains(r#""text":"through""#), "{era:?}: {said}");
+        drop(client);
+        scene.end().await;
+    }
+}
+
+/// What a client hears of a server's log, of its notices and of its resources.
+#[tokio::test]
+async fn sec_27_a_server_that_left_the_profile_is_heard_no_more() {
+    const NEWS: [&str; 2] = ["notifications/message", "notifications/resources/updated"];
+    let narrow = settings(&json!({ "servers": ["s"] }));
+    for way in WAYS {
+        let scene = Scene::governed(two(), &settings(&json!({}))).await;
+        let mut client = scene.client_of(Era::Legacy, way, "anna.guest").await;
+        let mut other = scene.client_of(Era::Legacy, way, "bob.boss").await;
+        other.prefix = "t__";
+        let level = json!({ "level": "debug" });
+        client.ask("logging/setLevel", level).await;
+        let followed = json!({ "uri": "t:own" });
+        client.ask("resources/subscribe", followed.clone()).await;
+        let beside = json!({ "level": "error", "data": "d", "beside": true });
+        other.call("touch", followed.clone()).await;
+        other.call("log", beside.clone()).await;
+        for news in NEWS {
+            client.notice(news).await;
+        }
+        scene.change_settings(&narrow).await;
+        other.call("touch", followed).await;
+        other.call("log", beside).await;
+        let left = client.left().await;
+        let is_news = |heard: &Value| NEWS.contains(&heard["method"].as_str().unwrap_or_default());
+        assert!(!left.iter().any(is_news), "{way:?}: {left:?}");
+        drop((client, other));
+        scene.end().await;
+    }
+}
+
 /// What comes of a permission question that is answered after the rule became a no.
 #[tokio::test]
 async fn a_yes_comes_too_late_when_a_rule_says_no_by_then() {

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
+use toolway_testkit::{Script, ScriptedSkills, SkillFlaw};
 use toolway_types::Era;
 
 use crate::scene::{ERAS, Scene, Upstream, Way, full};
@@ -92,5 +93,36 @@ async fn an_address_below_a_servers_template_is_read_at_that_server() {
     let text = &read["result"]["contents"][0]["text"];
     assert_eq!(*text, Value::from("s:grown/1 of s"), "{read}");
     drop(client);
+    scene.end().await;
+}
+
+#[tokio::test]
+async fn a_skill_is_asked_of_the_server_that_lists_it_and_of_no_other() {
+    let with = |name: &'static str, flaw| {
+        let skills = ScriptedSkills {
+            count: 1,
+            page_size: 0,
+            flaw: Some(flaw),
+        };
+        let script = Script {
+            skills: Some(skills),
+            ..full(Era::Modern, name)
+        };
+        Upstream::new(name, Way::Stdio, script)
+    };
+    // The first one answers for every folder, and lists one.
+    let upstreams = vec![with("a", SkillFlaw::Dynamic), with("b", SkillFlaw::Twins)];
+    let scene = Scene::over(upstreams).await;
+    for era in ERAS {
+        let mut client = scene.client_of(era, Way::Stdio, "anna").await;
+        let of = |folder: &str, name: &str| json!({ "uri": format!("skill://{folder}/{name}/SKILL.md") });
+        let own = client.ask("skills/get", of("twins", "skill-0")).await;
+        let files = &own["result"]["skill"]["resources"];
+        assert!(files.is_array(), "{era:?}: {own}");
+        for (folder, name) in [("chaos", "skill-0"), ("chaos", "hidden")] {
+            let unclear = client.ask("skills/get", of(folder, name)).await;
+            assert_eq!(unclear["error"]["code"], -32602, "{era:?}: {unclear}");
+        }
+    }
     scene.end().await;
 }

@@ -1,9 +1,15 @@
 //! What a client hears without having asked: lists that changed, resources that did, the log.
 
-use serde_json::{Value, json};
-use toolway_types::Era;
+use std::time::Duration;
 
-use crate::scene::{Scene, Way, pairings};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use tokio::time::timeout;
+use toolway::{CallOptions, Consent, RawJson, ToolRequest, ToolTarget};
+use toolway_testkit::eventually;
+use toolway_types::{Era, ServerName, ToolKey};
+
+use crate::scene::{Scene, Upstream, Way, full, pairings};
 use crate::speaker::Speaker;
 
 const TAG: &str = "io.modelcontextprotocol/subscriptionId";
@@ -199,5 +205,137 @@ async fn a_rule_about_other_methods_holds_for_notifications_too() {
     alone.ask("acme/asked", json!({})).await;
     assert_eq!(alone.report().await["told"], json!([]));
     drop(alone);
+    scene.end().await;
+}
+
+/// How many notices wait, at a listener and of a client, and how large one is at most.
+const WAITING: u64 = 64;
+const LARGEST: u64 = 64 << 10;
+
+#[tokio::test]
+async fn a_notice_of_a_server_is_passed_on_up_to_its_largest_size() {
+    const METHOD: &str = "acme/said";
+    let fits = LARGEST - METHOD.len() as u64;
+    for pairing in pairings() {
+        pairing
+            .play(async |scene, _| {
+                let mut alone = scene.line_to("s", pairing.client, pairing.down);
+                alone.greet().await;
+                for bytes in [fits + 1, fits] {
+                    let arguments = json!({ "method": METHOD, "bytes": bytes });
+                    alone.call("remark", arguments).await;
+                }
+                let said = alone.notice(METHOD).await;
+                let length = said["params"].to_string().len() as u64;
+                assert_eq!(length, fits, "{pairing:?}");
+                let left = alone.left().await;
+                let is_it = |heard: &Value| heard["method"] == METHOD;
+                assert!(!left.iter().any(is_it), "{pairing:?}");
+            })
+            .await;
+    }
+}
+
+#[tokio::test]
+async fn a_slow_listener_loses_the_oldest_of_more_notices_than_wait_for_it() {
+    for (count, first) in [(WAITING, 1), (WAITING + 1, 2)] {
+        let scene = Scene::of(Era::Legacy, Way::Stdio).await;
+        let server = ServerName::new("s").unwrap();
+        let mut notices = scene.host.notices(&server).unwrap();
+        let arguments = json!({ "method": "acme/said", "count": count });
+        let arguments = arguments.as_object().unwrap().clone();
+        let target = ToolTarget::Key(ToolKey::new(server, "remark"));
+        let options = CallOptions::new(Consent::Typed);
+        let call = ToolRequest::new(target, arguments);
+        scene.host.call(call, options).await.unwrap();
+        // All of them came before the answer to the call.
+        let mut heard = Vec::new();
+        while let Ok(Some(notice)) = timeout(Duration::ZERO, notices.next()).await {
+            let params: Value = serde_json::from_str(notice.params.unwrap().get()).unwrap();
+            heard.push(params["n"].as_u64().unwrap());
+        }
+        assert_eq!(heard, (first..=count).collect::<Vec<_>>());
+        drop(notices);
+        scene.end().await;
+    }
+}
+
+#[tokio::test]
+async fn more_notices_of_a_client_than_wait_for_its_server_are_dropped() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name);
+    let hook = format!(
+        "touch '{}'; while [ ! -e '{}' ]; do sleep 0.01; done",
+        file("begun").display(),
+        file("open").display()
+    );
+    let settings = json!({ "hooks": { "PreToolUse": [{
+        "matcher": "mcp__s__CallMcpMethod",
+        "hooks": [{ "type": "command", "command": hook }],
+    }] } });
+    let upstream = Upstream::new("s", Way::Stdio, full(Era::Legacy, "s"));
+    let scene = Scene::governed(vec![upstream], &settings).await;
+    let mut alone = scene.line_to("s", Era::Legacy, Way::Stdio);
+    alone.greet().await;
+    // The first one is on its way, and waits for the hook; what follows waits behind it.
+    alone.tell("acme/told", Some(json!({ "number": 0 })));
+    eventually(|| {
+        let begun = file("begun").exists();
+        begun.then_some(()).ok_or_else(|| "no hook".to_owned())
+    })
+    .await;
+    for number in 1..=WAITING + 1 {
+        alone.tell("acme/told", Some(json!({ "number": number })));
+    }
+    // All were read before this is answered.
+    alone.ask("ping", json!({})).await;
+    std::fs::write(file("open"), "").unwrap();
+    let told = (0..=WAITING).map(|number| json!(["acme/told", { "number": number }]));
+    alone.reports("told", &told.collect()).await;
+    // There is room again, and the one too many does not come late.
+    alone.tell("acme/last", Some(json!({})));
+    let mut told: Vec<Value> = Vec::new();
+    while told.last().is_none_or(|last| last[0] != "acme/last") {
+        told = serde_json::from_value(alone.report().await["told"].clone()).unwrap();
+    }
+    let expected = usize::try_from(WAITING).unwrap() + 2;
+    assert_eq!(told.len(), expected, "{told:?}");
+    drop(alone);
+    scene.end().await;
+}
+
+#[tokio::test]
+async fn sec_22_a_notice_that_two_readers_could_read_in_two_ways_is_not_passed_on() {
+    let scene = Scene::of(Era::Legacy, Way::Stdio).await;
+    let server = ServerName::new("s").unwrap();
+    let options = CallOptions::new(Consent::Typed);
+    let tell = async |method: &str, params: &str| {
+        let params = RawJson::from(RawValue::from_string(params.to_owned()).unwrap());
+        let told = scene
+            .host
+            .pass_on_notice(&server, method, Some(&params), &options);
+        told.await
+    };
+    for (method, params) in [
+        ("acme/told", r#"{"safe":1,"safe":2}"#),
+        ("acme/told", r#"{"safe":1,"sa\u0066e":2}"#),
+        ("acme/told", "[]"),
+        ("notifications//cancelled", r#"{"requestId":1}"#),
+        ("notifications/Cancelled", r#"{"requestId":1}"#),
+        ("/cancelled", r#"{"requestId":1}"#),
+        (
+            "notifications/notifications/cancelled",
+            r#"{"requestId":1}"#,
+        ),
+    ] {
+        let told = tell(method, params).await;
+        assert!(told.is_err(), "{method} {params}");
+    }
+    let meta = r#"{"_meta":{"progressToken":1,"own":2},"x":3}"#;
+    tell("acme/told", meta).await.unwrap();
+    let mut client = scene.client(Era::Legacy, Way::Stdio).await;
+    let told = json!([["acme/told", { "x": 3 }]]);
+    assert_eq!(client.report().await["told"], told);
+    drop(client);
     scene.end().await;
 }

@@ -98,9 +98,8 @@ pub(super) fn carried(carried: CarriedParams, told: Option<&TraceContext>) -> Ca
 
 /// Parameters that say this of their request's trace.
 pub(super) fn params(params: Box<RawValue>, told: Option<&TraceContext>) -> Box<RawValue> {
-    let said = told.and_then(|told| told.in_params(params.get()));
-    match said.map(RawValue::from_string) {
-        Some(Ok(said)) => said,
-        _ => params,
+    match told {
+        Some(told) => told.told_in(params),
+        None => params,
     }
 }

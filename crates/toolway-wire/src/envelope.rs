@@ -21,6 +21,7 @@ use crate::id::Id;
 use crate::members::write_string;
 use crate::plain;
 use crate::raw_json::RawJson;
+pub use crate::received::ReceivedMessage;
 use crate::scan::{self, JsonKey};
 use crate::skim::IdSkimmer;
 
@@ -49,34 +50,6 @@ pub enum Message<'a> {
         id: Option<Id>,
         /// The result, untouched, or the error.
         outcome: Result<&'a RawValue, RpcError>,
-    },
-}
-
-/// One message whose parts are slices of it.
-#[derive(Debug)]
-pub enum ReceivedMessage {
-    /// The peer asks something and waits for an answer.
-    Request {
-        /// Its id, to be echoed.
-        id: Id,
-        /// The method.
-        method: String,
-        /// The parameters, untouched.
-        params: Option<RawJson>,
-    },
-    /// The peer tells something.
-    Notification {
-        /// The method.
-        method: String,
-        /// The parameters, untouched.
-        params: Option<RawJson>,
-    },
-    /// The peer answers.
-    Response {
-        /// Which request it answers; absent when the peer could not read the request's id.
-        id: Option<Id>,
-        /// The result, untouched, or the error.
-        outcome: Result<RawJson, RpcError>,
     },
 }
 

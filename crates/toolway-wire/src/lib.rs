@@ -18,6 +18,7 @@ pub mod meta;
 mod params;
 mod plain;
 mod raw_json;
+mod received;
 pub mod request_head;
 pub mod scan;
 pub mod skim;

@@ -6,9 +6,9 @@
 
 use bytes::Bytes;
 
-use crate::envelope::ReceivedMessage;
 use crate::id::Id;
 use crate::raw_json::RawJson;
+use crate::received::ReceivedMessage;
 
 /// The deepest nesting that is plain.
 const DEPTH: usize = 24;

@@ -1,3 +1,7 @@
+//! Plain messages beside the parser: what is taken here says the same there.
+//!
+//! Owns the comparison, over messages and over all changes of one byte in them.
+
 use super::*;
 use crate::envelope;
 

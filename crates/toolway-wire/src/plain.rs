@@ -5,6 +5,7 @@
 //! is not plain is left to `envelope.rs`, which asks one.
 
 use bytes::Bytes;
+use bytestring::ByteString;
 
 use crate::id::Id;
 use crate::raw_json::RawJson;
@@ -30,7 +31,8 @@ pub(crate) enum Names {
 
 /// Reads a message, if it is a plain one. With [`Names::All`], no member stands twice in what is given.
 pub(crate) fn read(message: &Bytes, names: Names) -> Option<ReceivedMessage> {
-    let text = std::str::from_utf8(message).ok()?;
+    let message = ByteString::try_from(message.clone()).ok()?;
+    let text = &*message;
     let mut walk = Walk {
         json: text.as_bytes(),
         at: 0,
@@ -40,8 +42,8 @@ pub(crate) fn read(message: &Bytes, names: Names) -> Option<ReceivedMessage> {
     };
     let mut found = PlainMembers::default();
     walk.message(&mut found)?;
-    let part = |(begin, end): Span| RawJson::part_at(message, begin..end, names == Names::All);
     let of = |(begin, end): Span| text.get(begin..end).unwrap_or_default();
+    let part = |span| RawJson::part_at(&message, of(span), names == Names::All);
     if found
         .version
         .is_some_and(|version| of(version) != "\"2.0\"")

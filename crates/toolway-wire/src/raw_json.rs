@@ -9,6 +9,7 @@ use std::fmt;
 use std::ops::Range;
 
 use bytes::Bytes;
+use bytestring::ByteString;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
@@ -18,7 +19,7 @@ use crate::scan;
 /// One JSON value, as the bytes that it came in. Clones share them.
 #[derive(Clone)]
 pub struct RawJson {
-    bytes: Bytes,
+    text: ByteString,
     /// Whether it was seen that no member stands twice in any object of it.
     is_unambiguous: bool,
 }
@@ -32,27 +33,19 @@ impl RawJson {
 
     /// The part of a message that was borrowed from it, without a copy.
     pub fn part_of(message: &Bytes, part: &RawValue) -> Self {
-        Self::slice_of(message, part.get())
-    }
-
-    fn slice_of(message: &Bytes, part: &str) -> Self {
-        let part = part.as_bytes();
-        let start = (part.as_ptr() as usize).wrapping_sub(message.as_ptr() as usize);
-        let end = start.wrapping_add(part.len());
-        if start <= end && end <= message.len() {
-            Self::of(message.slice(start..end))
-        } else {
-            // It is of another message.
-            Self::of(Bytes::copy_from_slice(part))
-        }
+        let part = part.get();
+        let range = place_in(message, part);
+        let own = range.and_then(|range| ByteString::try_from(message.slice(range)).ok());
+        // It may be of another message.
+        Self::of(own.unwrap_or_else(|| part.into()))
     }
 
     /// What stands there in a message, which is one value, without a copy. Whether no member stands
     /// twice in it is said by whoever has looked.
-    pub(crate) fn part_at(message: &Bytes, range: Range<usize>, is_unambiguous: bool) -> Self {
+    pub(crate) fn part_at(message: &ByteString, part: &str, is_unambiguous: bool) -> Self {
         Self {
-            bytes: message.slice(range),
             is_unambiguous,
+            ..Self::of(sliced(message, part))
         }
     }
 
@@ -64,10 +57,7 @@ impl RawJson {
 
     /// What stands there in this value, which is one value itself, without a copy.
     pub(crate) fn slice(&self, part: &str) -> Self {
-        Self {
-            is_unambiguous: self.is_unambiguous,
-            ..Self::slice_of(&self.bytes, part)
-        }
+        Self::part_at(&self.text, part, self.is_unambiguous)
     }
 
     /// The members of an object, in order.
@@ -97,14 +87,9 @@ impl RawJson {
         }
     }
 
-    /// What was put together of JSON, and so is one JSON value: nobody looks again.
-    pub fn composed(json: impl Into<Bytes>) -> Self {
-        Self::of(json.into())
-    }
-
-    fn of(bytes: Bytes) -> Self {
+    fn of(text: ByteString) -> Self {
         Self {
-            bytes,
+            text,
             is_unambiguous: false,
         }
     }
@@ -122,15 +107,14 @@ impl RawJson {
     #[must_use]
     pub fn detached(&self) -> Self {
         Self {
-            bytes: Bytes::copy_from_slice(&self.bytes),
+            text: self.get().into(),
             is_unambiguous: self.is_unambiguous,
         }
     }
 
     /// The JSON text.
     pub fn get(&self) -> &str {
-        // It was text when it was taken; the rest is for the compiler.
-        std::str::from_utf8(&self.bytes).unwrap_or("null")
+        &self.text
     }
 
     /// The same for what serialises raw values.
@@ -140,24 +124,24 @@ impl RawJson {
 
     /// The same as bytes.
     pub fn bytes(&self) -> &Bytes {
-        &self.bytes
+        self.text.as_bytes()
     }
 
     /// How many bytes there are.
     pub fn len(&self) -> usize {
-        self.bytes.len()
+        self.text.len()
     }
 
     /// Never: no JSON value is empty.
     pub fn is_empty(&self) -> bool {
-        self.bytes.is_empty()
+        self.text.is_empty()
     }
 }
 
 /// The same bytes, whatever is known of them.
 impl PartialEq for RawJson {
     fn eq(&self, other: &Self) -> bool {
-        self.bytes == other.bytes
+        self.text == other.text
     }
 }
 
@@ -165,27 +149,42 @@ impl Eq for RawJson {}
 
 impl From<RawJson> for Bytes {
     fn from(json: RawJson) -> Self {
-        json.bytes
+        json.text.into_bytes()
     }
 }
 
 impl From<Box<RawValue>> for RawJson {
     fn from(value: Box<RawValue>) -> Self {
         let text: Box<str> = value.into();
-        Self::of(Bytes::from(text.into_boxed_bytes()))
+        Self::of(String::from(text).into())
     }
 }
 
 impl From<&RawValue> for RawJson {
     fn from(value: &RawValue) -> Self {
-        Self::of(Bytes::copy_from_slice(value.get().as_bytes()))
+        Self::of(value.get().into())
     }
 }
 
 impl Default for RawJson {
     /// `null`.
     fn default() -> Self {
-        Self::of(Bytes::from_static(b"null"))
+        Self::of(ByteString::from_static("null"))
+    }
+}
+
+/// Where `part` stands in `message`, if it was borrowed from it.
+fn place_in(message: &[u8], part: &str) -> Option<Range<usize>> {
+    let start = (part.as_ptr() as usize).checked_sub(message.as_ptr() as usize)?;
+    let end = start.checked_add(part.len())?;
+    (end <= message.len()).then_some(start..end)
+}
+
+fn sliced(message: &ByteString, part: &str) -> ByteString {
+    match place_in(message.as_bytes(), part) {
+        Some(_) => message.slice_ref(part),
+        // It is of another message.
+        None => part.into(),
     }
 }
 

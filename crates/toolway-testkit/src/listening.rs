@@ -132,7 +132,8 @@ impl ListeningServer {
     }
 
     /// What it saw: `greetings`, `answered`, `calls`, `posts`, `strays`, `connections`, `sessions`,
-    /// and `trace`, the headers of the last call that are of a trace.
+    /// `trace`, the headers of the last call that are of a trace, and `placed`, those that say what
+    /// its arguments say.
     pub fn stats(&self) -> Value {
         self.ask("/stats", "")
     }

@@ -146,6 +146,8 @@ pub struct Script {
     /// completion, a log, legacy tasks, and the tools `report`, `verbatim`, `mirror`, `log`,
     /// `touch`, `grow`, `login` and `visited`.
     pub offers: bool,
+    /// Offers `place`, one of whose arguments stands in a header too.
+    pub places: bool,
     /// Prints a line that is not JSON before every answer.
     pub noise: bool,
     /// Says that its tools changed after every `tools/list`, forever.

@@ -4,6 +4,7 @@
 mod access;
 mod clients;
 mod faults;
+mod headers;
 mod http;
 mod profiles;
 mod servers;

@@ -54,6 +54,7 @@ fn converse(server: &ChaosServer, stream: &TcpStream) -> io::Result<()> {
                 "calls": memory.calls,
                 "posts": memory.posts,
                 "trace": memory.trace,
+                "placed": memory.placed,
                 "strays": memory.strays,
                 "connections": memory.connections,
                 "sessions": memory.sessions.len(),

@@ -62,6 +62,16 @@ impl ChaosRequest {
         serde_json::from_str(&self.body).unwrap_or(Value::Null)
     }
 
+    /// The headers whose names begin so, as they came.
+    pub(super) fn headers_of(&self, beginning: &str) -> Vec<(String, String)> {
+        let is_one = |name: &str| {
+            let start = name.get(..beginning.len());
+            start.is_some_and(|start| start.eq_ignore_ascii_case(beginning))
+        };
+        let all = self.headers.iter().filter(|(name, _)| is_one(name));
+        all.cloned().collect()
+    }
+
     /// The headers that are of a trace.
     pub(super) fn trace(&self) -> serde_json::Map<String, serde_json::Value> {
         let names = ["traceparent", "tracestate", "baggage"].into_iter();

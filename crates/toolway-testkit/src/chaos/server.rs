@@ -65,6 +65,8 @@ pub(super) struct ChaosMemory {
     pub(super) cuts: u32,
     pub(super) posts: u64,
     pub(super) trace: serde_json::Map<String, Value>,
+    /// The headers of the last call that say what its arguments say.
+    pub(super) placed: Vec<(String, String)>,
     /// Requests to places that it does not have.
     pub(super) strays: u64,
     pub(super) connections: u64,

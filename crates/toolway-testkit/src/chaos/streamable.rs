@@ -61,7 +61,9 @@ fn post(
     let method = message["method"].as_str();
     server.memory().posts += 1;
     if method == Some("tools/call") {
-        server.memory().trace = request.trace();
+        let mut memory = server.memory();
+        memory.trace = request.trace();
+        memory.placed = request.headers_of("mcp-param-");
     }
     if let Some(refusal) = http::refusal(server, method) {
         return refusal.write(stream, &script).map(|()| false);

@@ -98,6 +98,10 @@ fn all(script: &Script) -> Vec<Value> {
             &["argv"],
         ));
     }
+    if script.places {
+        let region = json!({ "region": { "type": "string", "x-mcp-header": "Region" } });
+        tools.push(tool("place", "Says where it is", &region, &[]));
+    }
     if script.bad_tools {
         tools.push(json!({ "description": "has no name", "inputSchema": { "type": "object" } }));
         tools.push(json!({ "name": "no_schema" }));
@@ -138,6 +142,7 @@ pub(super) fn call(
         )),
         "inspect" => inspect(),
         "count" => text(&calls.to_string()),
+        "place" => text(arguments["region"].as_str().unwrap_or("nowhere")),
         "huge" => {
             let bytes = arguments["bytes"].as_u64().unwrap_or(0);
             text(&"x".repeat(usize::try_from(bytes).unwrap_or(0)))

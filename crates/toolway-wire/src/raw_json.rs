@@ -49,12 +49,6 @@ impl RawJson {
         }
     }
 
-    /// A part of this value, without a copy.
-    #[must_use]
-    pub fn part(&self, part: &RawValue) -> Self {
-        self.slice(part.get())
-    }
-
     /// What stands there in this value, which is one value itself, without a copy.
     pub(crate) fn slice(&self, part: &str) -> Self {
         Self::part_at(&self.text, part, self.is_unambiguous)

@@ -155,6 +155,13 @@ impl Environment {
         self.facts.vars.get(name).map(Secret::expose)
     }
 
+    /// All of them, for another process of the same user that is to go by them.
+    pub fn variables(&self) -> BTreeMap<String, String> {
+        let vars = self.facts.vars.iter();
+        vars.map(|(name, value)| (name.clone(), value.expose().to_owned()))
+            .collect()
+    }
+
     /// The working directory, with every link resolved.
     pub fn cwd(&self) -> &Path {
         &self.facts.cwd

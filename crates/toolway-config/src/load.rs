@@ -38,7 +38,7 @@ pub use system::with_managed_variables;
 pub(crate) use system::{system_files, system_settings};
 
 /// What the command line says about configuration. Its `Debug` shows no server that was typed.
-#[derive(Default, Clone)]
+#[derive(Default, Clone, PartialEq, Eq)]
 pub struct Flags {
     /// `--mcp-config`: a file's path, or JSON when it starts with `{`. A later one wins.
     pub mcp_config: Vec<String>,
@@ -69,7 +69,7 @@ impl fmt::Debug for Flags {
 }
 
 /// A hosted connector. Its `Debug` names the keys of the entry, and no value in it.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct ConnectorEntry {
     /// Its display name.
     pub name: String,

@@ -9,6 +9,7 @@ mod call;
 mod caller;
 mod checkup;
 mod client;
+mod daemon;
 mod event;
 mod export;
 mod finding;
@@ -37,6 +38,7 @@ pub use call::{
 pub use caller::{CallerListing, CallerRow};
 pub use checkup::{CheckRow, Checkup, ShieldRow, ShieldedRow, VerdictCounts};
 pub use client::{ClientListing, ClientRow};
+pub use daemon::{DaemonStatus, KeptServerRow, RunRow};
 pub use event::{EventRow, HostChange, StateRow};
 pub use export::{ExportedServer, NameTable, PromptMeaning, StateExport, ToolMeaning};
 pub use finding::{DiagnosisRow, ErrorRow, FindingPlace, HookRow, SourceRow};

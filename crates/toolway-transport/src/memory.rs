@@ -26,6 +26,16 @@ pub fn processor_time() -> Duration {
     Duration::try_from(used).unwrap_or_default()
 }
 
+/// How much memory of the machine the program holds, in bytes, where the system says so.
+pub fn resident() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kilobytes: u64 = line.trim().strip_suffix(" kB")?.trim().parse().ok()?;
+    Some(kilobytes * 1024)
+}
+
 /// Lets go of the pages that hold the program's code and constants: most were needed for its start
 /// alone. What is used again comes back from the file, or from the system's copy of it.
 pub fn return_code_pages() {

@@ -226,6 +226,18 @@ pub mod configuration {
     pub const APPROVED_FILES: u64 = 32 * MIB as u64;
 }
 
+/// What the daemon keeps and runs
+pub mod daemon {
+    use super::Duration;
+
+    /// Commands that it runs at a time
+    pub const RUNS: usize = 256;
+    /// How long a connection stays that nobody uses
+    pub const KEPT: Duration = Duration::from_mins(15);
+    /// How long it stays itself when nobody comes and no connection is left
+    pub const IDLE: Duration = Duration::from_mins(30);
+}
+
 /// Clients of the gateway
 pub mod gateway {
     use super::{Duration, KIB, MIB};

@@ -89,7 +89,7 @@ pub use client_handler::{
     ClientHandler, ClientOffers, Elicitation, ElicitationAnswer, MoreRights, Root,
 };
 pub use connection::clock::{Clock, ClockReading, SystemClock};
-pub use connection::{ConnectionPool, InProcessServer, RetryFirst, forget_era};
+pub use connection::{ConnectionPool, InProcessServer, PoolEntry, RetryFirst, forget_era};
 pub use dispatch::answers::{RuleKeeper, SettingsRules};
 pub use dispatch::hooks::{
     Classification, ClassifierFunction, ClassifierInput, ClassifierRule, HookCaller, HookDecision,

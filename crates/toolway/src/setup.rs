@@ -144,6 +144,12 @@ impl UserSetup {
         (options, findings.collect())
     }
 
+    /// What is wrong with the variables that a host's options come from.
+    pub fn findings(&self) -> Vec<Diagnosis> {
+        let audit = variables::audit(&self.environment).1;
+        self.vault_finding().into_iter().chain(audit).collect()
+    }
+
     /// Sends spans to a collector, where variables name one, and says what is wrong with them. Must
     /// be called inside a runtime.
     pub fn start_spans(&self) -> (Option<SpanExport>, Vec<Diagnosis>) {

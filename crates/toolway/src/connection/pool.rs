@@ -1,15 +1,21 @@
 //! Connections that several hosts and views hold together.
 //!
 //! Owns which connections there are and who claims them: equal servers are one connection, which
-//! starts with the first claim and ends with the last. What a connection does is `connection.rs`;
+//! starts with the first claim and ends with the last, or some time after it where the pool keeps
+//! them (`pool/kept.rs`). What a connection does is `connection.rs`;
 //! what a claimant makes of its news is the supervisor's.
 //!
 //! Invariant: two claims share a connection only if name, definition and instance are equal, and so
 //! are the places that secrets and logins come from. Nothing of a definition is left out of that
 //! comparison, because it is the definition that is compared.
 
+mod kept;
+
+pub use self::kept::PoolEntry;
+
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
+use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
@@ -40,6 +46,8 @@ struct PoolState {
     leaving: Mutex<Vec<LeavingConnection>>,
     /// Numbers of connections and of orders. None is ever used twice.
     counter: AtomicU64,
+    /// For how long connections are kept that nobody claims; not at all when absent.
+    keeps_for: Option<Duration>,
 }
 
 /// What makes two servers one connection.
@@ -82,6 +90,10 @@ struct PooledConnection {
     retire: CancellationToken,
     stop: CancellationToken,
     task: Mutex<Option<Task<()>>>,
+    /// How often nobody claimed it any more.
+    unclaimed: AtomicU64,
+    /// What ends it when the last of these times was long enough.
+    keeping: Mutex<Option<Task<()>>>,
 }
 
 /// Who hears of a connection, and what they would have heard by now.
@@ -231,6 +243,8 @@ impl PooledConnection {
             retire: CancellationToken::new(),
             stop: CancellationToken::new(),
             task: Mutex::default(),
+            unclaimed: AtomicU64::new(0),
+            keeping: Mutex::default(),
         }
     }
 
@@ -342,6 +356,9 @@ impl ConnectionClaim {
         let task = {
             let mut connections = lock(&self.pool.0.connections);
             let is_last = self.connection.followers.remove(self.follower);
+            if is_last && !is_superseded && self.pool.keep(&self.connection) {
+                return None;
+            }
             if is_last || is_superseded {
                 connections.retain(|one| !Arc::ptr_eq(one, &self.connection));
             }

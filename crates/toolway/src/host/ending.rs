@@ -21,7 +21,12 @@ impl Host {
     /// Keeps what the connected servers offer for the next run, where
     /// [`HostOptions::catalog_memory`] says so. Done by itself when the host ends.
     pub async fn remember(&self) {
-        remember(self.catalogs.clone(), self.snapshot()).await;
+        self.remember_of(self.own.view()).await;
+    }
+
+    /// The same of the servers that a view shows.
+    pub async fn remember_of(&self, view: &View) {
+        remember(self.catalogs.clone(), view.snapshot()).await;
     }
 
     /// Ends every connection. Every process is gone when this returns; calls in flight fail. A

@@ -11,6 +11,7 @@ use toolway_transport::client::HttpClientOptions;
 use toolway_transport::stdio::launcher::Launcher;
 use toolway_types::ServerName;
 
+use super::view::ViewSpec;
 use crate::account::ConnectorsOf;
 use crate::audit::Audit;
 use crate::auth::AuthOptions;
@@ -34,6 +35,9 @@ pub struct HostOptions {
     pub connections: ConnectionPool,
     /// Connect only these; all when absent.
     pub only: Option<Vec<ServerName>>,
+    /// What the owner sees, and what is connected to for the owner's sake: everything, unless a host
+    /// is there for callers with views of their own. Servers that are asked before calls belong in it.
+    pub owner_sees: ViewSpec,
     /// Who owns the host: calls that no other caller makes are this one's.
     pub caller: Caller,
     /// Who asks a person, where someone can.
@@ -109,6 +113,7 @@ impl Default for HostOptions {
             in_process: Vec::new(),
             connections: ConnectionPool::default(),
             only: None,
+            owner_sees: ViewSpec::default(),
             caller: Caller::default(),
             prompter: None,
             rule_keeper: None,

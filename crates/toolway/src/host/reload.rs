@@ -48,7 +48,7 @@ impl Reload {
     }
 
     async fn take_over(&self, plan: Plan) -> Changes {
-        let members = self.roster(&plan);
+        let members = self.view.spec().roster(&plan, self.roster(&plan));
         let auth = self.auth.as_ref();
         let organisation = auth.is_some_and(|auth| {
             let identity = plan.identity.clone();

@@ -16,7 +16,7 @@ use toolway_types::{BytePool, ServerName};
 
 use super::attached::CallingParty;
 use super::reload::Reload;
-use super::view::{FollowingViews, ViewMaker, ViewSpec};
+use super::view::{FollowingViews, ViewMaker};
 use super::{Attached, Host, HostCore, HostOptions, account};
 use crate::account::CurrentAccount;
 use crate::auth::Auth;
@@ -38,6 +38,8 @@ impl Host {
     /// Starts connecting to every admitted server of the plan. Must run inside a tokio runtime.
     pub fn start(plan: Plan, mut options: HostOptions) -> Host {
         let servers = supervisor::roster(&plan, &options.in_process, options.only.as_deref());
+        let owner_sees = mem::take(&mut options.owner_sees);
+        let servers = owner_sees.roster(&plan, servers);
         let plan = Arc::new(plan);
         let (events, _) = broadcast::channel(event::EVENTS_LEN);
         let questions = question_book(&events, options.answers_for_callers);
@@ -60,7 +62,7 @@ impl Host {
         let view = views.start_with(
             servers,
             Arc::clone(&shared.settings),
-            ViewSpec::default(),
+            owner_sees.clone(),
             events.clone(),
             mem::take(&mut options.builtins),
         );

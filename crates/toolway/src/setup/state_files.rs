@@ -10,7 +10,12 @@ use toolway_config::Environment;
 #[derive(Debug, Clone, Copy)]
 pub struct StateFiles<'a>(pub(super) &'a Environment);
 
-impl StateFiles<'_> {
+impl<'a> StateFiles<'a> {
+    /// Those of whoever has this environment.
+    pub fn of(environment: &'a Environment) -> Self {
+        Self(environment)
+    }
+
     /// What servers logged and what was said to them.
     pub fn logs(self) -> PathBuf {
         self.state("logs")
@@ -65,6 +70,11 @@ impl StateFiles<'_> {
     /// The owner's sockets of the gateways that run.
     pub fn gateways(self) -> PathBuf {
         self.state("gateways")
+    }
+
+    /// The daemon's socket, its lock and its log.
+    pub fn daemon(self) -> PathBuf {
+        self.state("daemon")
     }
 
     /// The digests of the tokens that clients show to the gateway.
